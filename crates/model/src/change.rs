@@ -1,0 +1,224 @@
+//! One file's step from `before` to `after`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentId, CallId, DialogId, Millis, ProjectPath, Side};
+
+/// The name of a change: its place in the project's sequence, written `c12`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChangeId(pub u64);
+
+impl fmt::Display for ChangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "c{}", self.0)
+    }
+}
+
+impl FromStr for ChangeId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix('c').unwrap_or(text);
+        digits
+            .parse()
+            .map(Self)
+            .map_err(|_| format!("'{text}' is not a change id; they look like c12 (see `retake log`)"))
+    }
+}
+
+/// One recorded change. Immutable but for its review status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Its id, which is also its `seq`.
+    pub id: ChangeId,
+    /// When it was recorded.
+    pub at: Millis,
+    /// Who made it.
+    pub actor: Actor,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// The dialog, if an agent made it.
+    pub dialog: Option<DialogId>,
+    /// The agent, if exactly one can have made it.
+    pub agent: Option<AgentId>,
+    /// The agent's tool call, if exactly one can have made it.
+    pub call: Option<CallId>,
+    /// The tool's name as the agent gave it, if exactly one call can have made it.
+    pub tool: Option<String>,
+    /// Every call that can have made it; more than one if `shared`.
+    pub candidates: Vec<Candidate>,
+    /// The path after the change; the path before it if it was deleted.
+    pub path: ProjectPath,
+    /// The path before a rename.
+    pub old_path: Option<ProjectPath>,
+    /// What happened to the path.
+    pub change_type: ChangeType,
+    /// How it happened.
+    pub operation: Operation,
+    /// The state before.
+    pub before: Side,
+    /// The state after.
+    pub after: Side,
+    /// What changed by lines; `None` for binary, unknown or very large content.
+    pub lines: Option<LineChanges>,
+    /// The review status.
+    pub status: ChangeStatus,
+    /// The change that this one belongs to (a formatter's rewrite of it).
+    pub joins: Option<ChangeId>,
+}
+
+/// A call that can have made a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The dialog.
+    pub dialog: DialogId,
+    /// The agent within the dialog.
+    pub agent: AgentId,
+    /// The agent's id of the call.
+    pub call: CallId,
+    /// The tool's name as the agent gave it.
+    pub tool: String,
+}
+
+/// Line counts and places of a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineChanges {
+    /// Lines added.
+    pub added: u32,
+    /// Lines removed.
+    pub removed: u32,
+    /// The places, in order (W-12: real hunks, not first to last difference).
+    pub hunks: Vec<Hunk>,
+}
+
+/// One place where lines were replaced; line numbers count from 1, and an empty
+/// side names the line before which it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hunk {
+    /// First line on the old side.
+    pub old_start: u32,
+    /// Lines on the old side.
+    pub old_lines: u32,
+    /// First line on the new side.
+    pub new_start: u32,
+    /// Lines on the new side.
+    pub new_lines: u32,
+}
+
+macro_rules! text_enum {
+    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vmeta])* #[serde(rename = $text)] $variant,)* }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The stable name in JSON and in the store.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($text => Ok(Self::$variant),)*
+                    _ => Err(format!("'{text}' is not one of {}", [$($text),*].join(", "))),
+                }
+            }
+        }
+    };
+}
+
+text_enum! {
+    /// Who made a change.
+    Actor {
+        /// An agent; dialog, agent and call say which.
+        Agent = "agent",
+        /// The person, or any program that no agent started.
+        User = "user",
+        /// A branch switch, rebase, stash or the like, outside of an agent's call.
+        Git = "git",
+        /// Retake itself, in an operation.
+        Retake = "retake",
+        /// Nobody knows.
+        Unknown = "unknown",
+    }
+}
+
+text_enum! {
+    /// How sure the actor is, strongest first.
+    Confidence {
+        /// The content is what the call's arguments predict, or git's own record says so.
+        Certain = "certain",
+        /// Exactly one call was open in which it could happen.
+        Window = "window",
+        /// Several calls were open; all are kept as candidates.
+        Shared = "shared",
+        /// After the call ended, with evidence.
+        Late = "late",
+        /// No rule claims it for an agent, so it is the user's.
+        Assumed = "assumed",
+    }
+}
+
+text_enum! {
+    /// What happened to the path (C-20).
+    ChangeType {
+        /// It came to be.
+        Create = "create",
+        /// Its content or its kind changed.
+        Modify = "modify",
+        /// It went away.
+        Delete = "delete",
+        /// It moved from `old_path`, perhaps with an edit.
+        Rename = "rename",
+        /// Only its permissions changed.
+        Mode = "mode",
+    }
+}
+
+text_enum! {
+    /// How it happened (C-20).
+    Operation {
+        /// A tool wrote the whole file.
+        Write = "write",
+        /// A tool replaced a part of the file.
+        Patch = "patch",
+        /// A tool deleted the file.
+        Delete = "delete",
+        /// A shell command or an unknown tool.
+        Command = "command",
+        /// Outside of any tool call.
+        External = "external",
+        /// Found when Retake caught up after a time in which it saw nothing.
+        Reconcile = "reconcile",
+    }
+}
+
+text_enum! {
+    /// The review status of a change.
+    ChangeStatus {
+        /// Not looked at.
+        Pending = "pending",
+        /// Looked at and kept.
+        Accepted = "accepted",
+        /// Looked at and taken back.
+        Rejected = "rejected",
+        /// Taken back by an operation.
+        Reverted = "reverted",
+    }
+}

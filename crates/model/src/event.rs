@@ -1,0 +1,175 @@
+//! What agents tell Retake, in a form that belongs to no agent.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! foreign_id {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub String);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+    };
+}
+
+foreign_id! {
+    /// The id that an agent gave to a conversation. Data only, never a file name (W-26).
+    DialogId
+}
+foreign_id! {
+    /// The id of an agent within a dialog.
+    AgentId
+}
+foreign_id! {
+    /// The id that an agent gave to a tool call; unique within its dialog.
+    CallId
+}
+
+/// The agent that acts where an event names none.
+pub const MAIN_AGENT: &str = "main";
+
+/// One event of one dialog.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// The conversation. `session_id` and `task_id` are what others call it (C-1).
+    #[serde(alias = "dialog_id", alias = "session_id", alias = "task_id")]
+    pub dialog: DialogId,
+    /// Who acts; the main agent if absent.
+    #[serde(default, alias = "agent_id", skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The agent that started this one, for subagents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentId>,
+    /// The product, for example `claude-code`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The agent's working directory; relative paths in tool arguments start there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The place in the agent's message history (DM-4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_index: Option<u64>,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: EventKind,
+}
+
+/// What happened in the dialog.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventKind {
+    /// The conversation began or was resumed.
+    DialogStart {
+        /// A title for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+    },
+    /// The person sent a message; a turn begins.
+    UserMessage {
+        /// The message.
+        text: String,
+    },
+    /// A tool is about to run.
+    ToolBegin {
+        /// The call.
+        #[serde(alias = "call_id", alias = "tool_call_id")]
+        call: CallId,
+        /// The tool's name as the agent knows it.
+        tool: String,
+        /// The tool's arguments: an object, or a text that holds one (DET-3).
+        #[serde(default)]
+        input: serde_json::Value,
+    },
+    /// A tool has ended.
+    ToolEnd {
+        /// The call.
+        #[serde(alias = "call_id", alias = "tool_call_id")]
+        call: CallId,
+        /// Whether it succeeded, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ok: Option<bool>,
+        /// The tool's name, for when the begin was missed (W-40).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// The tool's arguments, for when the begin was missed.
+        #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+        input: serde_json::Value,
+        /// The call left a task that goes on in the background.
+        #[serde(default)]
+        background: bool,
+    },
+    /// The agent has finished its answer; open calls of the agent are over.
+    TurnEnd {
+        /// The calls whose background tasks are known to live on.
+        #[serde(default)]
+        background: Vec<CallId>,
+    },
+    /// The conversation is over.
+    DialogEnd {},
+}
+
+impl Event {
+    /// An event of the main agent, with nothing but its essence.
+    pub fn new(dialog: impl Into<DialogId>, what: EventKind) -> Self {
+        Self {
+            dialog: dialog.into(),
+            agent: None,
+            parent: None,
+            kind: None,
+            cwd: None,
+            message_index: None,
+            what,
+        }
+    }
+
+    /// Who acts.
+    pub fn agent(&self) -> AgentId {
+        self.agent.clone().unwrap_or_else(|| MAIN_AGENT.into())
+    }
+
+    /// The name of the event as it stands in JSON.
+    pub fn name(&self) -> &'static str {
+        match self.what {
+            EventKind::DialogStart { .. } => "dialog_start",
+            EventKind::UserMessage { .. } => "user_message",
+            EventKind::ToolBegin { .. } => "tool_begin",
+            EventKind::ToolEnd { .. } => "tool_end",
+            EventKind::TurnEnd { .. } => "turn_end",
+            EventKind::DialogEnd {} => "dialog_end",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_lines_parse() {
+        for line in [
+            r#"{"event":"tool_begin","dialog":"d1","agent":"a1","kind":"my-agent","call":"c1","tool":"Write","input":{"file_path":"a"},"cwd":"/x"}"#,
+            r#"{"event":"tool_end","dialog":"d1","call":"c1","ok":true}"#,
+            r#"{"event":"user_message","session_id":"d1","text":"hello"}"#,
+            r#"{"event":"dialog_end","task_id":"d1"}"#,
+        ] {
+            let event: Event = serde_json::from_str(line).unwrap();
+            let again: Event =
+                serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap();
+            assert_eq!(event, again);
+        }
+        assert!(serde_json::from_str::<Event>(r#"{"event":"dance","dialog":"d"}"#).is_err());
+    }
+}

@@ -1,0 +1,22 @@
+//! The nouns of Retake: what a project, a dialog, a call and a change are.
+//!
+//! This crate does no I/O and knows neither SQLite nor the file system. Every
+//! other crate speaks in these types; wire formats are built from them at the edges.
+
+mod change;
+mod event;
+mod object;
+mod path;
+mod state;
+
+pub use change::{
+    Actor, Candidate, Change, ChangeId, ChangeStatus, ChangeType, Confidence, Hunk, LineChanges,
+    Operation,
+};
+pub use event::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT};
+pub use object::{ObjectId, ParseObjectIdError};
+pub use path::{PathError, ProjectPath};
+pub use state::{FileKind, FileState, Gap, GapReason, Side};
+
+/// Milliseconds since the Unix epoch, taken from the clock that the host passes in.
+pub type Millis = i64;

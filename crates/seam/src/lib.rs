@@ -1,0 +1,78 @@
+//! The one door for everything that Retake writes to a file system.
+//!
+//! Each mutating call first passes [`step`], which counts. With the feature
+//! `inject` (tests only) the environment can stop the program there:
+//!
+//! - `RETAKE_KILL_AT=n`: SIGKILL before the n-th step,
+//! - `RETAKE_FAIL_AT=n:ERRNO`: the n-th step fails with this errno,
+//! - `RETAKE_COUNT_STEPS=FILE`: each step's number and name are appended to FILE.
+//!
+//! Invariant: no other code of `store` and `workspace` calls a mutating
+//! file-system function; `clippy.toml` bans the ones of std. SQLite's own
+//! writes are stepped at its statements.
+
+pub mod fs;
+
+use std::io;
+
+/// Counts one mutating act and lets tests stop the program before it.
+#[cfg(not(feature = "inject"))]
+#[inline]
+pub fn step(_what: &'static str) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(feature = "inject")]
+pub use inject::step;
+
+#[cfg(feature = "inject")]
+mod inject {
+    use std::io::{self, Write as _};
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    struct Plan {
+        kill_at: Option<u64>,
+        fail_at: Option<(u64, i32)>,
+        count_into: Option<std::path::PathBuf>,
+    }
+
+    static STEPS: AtomicU64 = AtomicU64::new(0);
+    static PLAN: OnceLock<Plan> = OnceLock::new();
+
+    fn plan() -> &'static Plan {
+        PLAN.get_or_init(|| {
+            let var = |name: &str| std::env::var(name).ok();
+            let fail_at = var("RETAKE_FAIL_AT").and_then(|text| {
+                let (at, errno) = text.split_once(':')?;
+                Some((at.parse().ok()?, errno.parse().ok()?))
+            });
+            Plan {
+                kill_at: var("RETAKE_KILL_AT").and_then(|text| text.parse().ok()),
+                fail_at,
+                count_into: var("RETAKE_COUNT_STEPS").map(Into::into),
+            }
+        })
+    }
+
+    /// Counts one mutating act and lets tests stop the program before it.
+    pub fn step(what: &'static str) -> io::Result<()> {
+        let plan = plan();
+        let at = STEPS.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Some(file) = &plan.count_into {
+            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
+            writeln!(file, "{at} {what}")?;
+        }
+        if plan.kill_at == Some(at) {
+            let pid = rustix::process::getpid();
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            loop {
+                std::thread::park();
+            }
+        }
+        match plan.fail_at {
+            Some((fail_at, errno)) if fail_at == at => Err(io::Error::from_raw_os_error(errno)),
+            _ => Ok(()),
+        }
+    }
+}
