@@ -1,1 +1,76 @@
-//! Placeholder.
+//! The verbs of Retake, as a library: open a project, feed it events, ask what happened.
+//!
+//! ```
+//! use retake_engine::{InitOptions, Retake};
+//! use retake_engine::model::{Actor, Event, EventKind};
+//! use serde_json::json;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let home = tempfile::tempdir()?;
+//! # let project_folder = tempfile::tempdir()?;
+//! # let write = |name: &str, text: &str| std::fs::write(project_folder.path().join(name), text);
+//! write("notes.txt", "one\n")?;
+//! // The host passes the time into each call: milliseconds since the epoch.
+//! let now = 1_700_000_000_000;
+//! let retake = Retake::new(home.path());
+//! let project =
+//!     retake.init(project_folder.path(), InitOptions::default(), now, &mut |_, _| {})?.project;
+//!
+//! // An agent is about to write a file, does so, and is done.
+//! let begin = EventKind::ToolBegin {
+//!     call: "call-1".into(),
+//!     tool: "Write".into(),
+//!     input: json!({ "file_path": "notes.txt", "content": "two\n" }),
+//! };
+//! project.record(&Event::new("dialog-1", begin), now + 1)?;
+//! write("notes.txt", "two\n")?;
+//! let end = EventKind::ToolEnd {
+//!     call: "call-1".into(),
+//!     ok: Some(true),
+//!     tool: None,
+//!     input: json!(null),
+//!     background: false,
+//! };
+//! let recorded = project.record(&Event::new("dialog-1", end), now + 2)?;
+//!
+//! let change = &recorded.changes[0];
+//! assert_eq!((change.actor, change.confidence.as_str()), (Actor::Agent, "certain"));
+//! assert_eq!(project.content(&change.before)?, Some(b"one\n".to_vec()));
+//! # Ok(()) }
+//! ```
+//!
+//! The engine reads no clock, environment or network. Each call that writes
+//! takes the project's lock for itself, so any number of processes can have the
+//! same project open.
+
+mod arrival;
+mod attribute;
+mod capture;
+mod diff;
+mod doctor;
+mod formatter;
+mod git_evidence;
+mod live;
+mod memory;
+mod observe;
+mod place;
+mod project;
+mod query;
+mod record;
+mod rename;
+pub mod settings;
+mod shield;
+pub mod shell;
+pub mod tool;
+mod write;
+
+pub use diff::{DiffLine, TOO_LARGE_TO_SHOW};
+pub use doctor::CheckUp;
+pub use project::{InitOptions, Initialised, Project, ProjectError, ReplacedBy, Retake};
+pub use query::{DialogStatus, DiffBody, FileDiff, Status};
+pub use record::{Looked, Notice, NoticeCode, Progress, RecordError, Recorded};
+pub use retake_model as model;
+pub use retake_store::{
+    ChangeFilter, Dialog, DialogAgent, JournalEvent, Problem, StatusRow, StoreError, Verification,
+};
+pub use retake_workspace::Ignored;

@@ -1,1 +1,17 @@
-//! Placeholder.
+//! What Retake's tests share.
+//!
+//! - [`TestProject`]: a throw-away project with a home and a clock of its own,
+//! - [`check`]: the fixture language, in which most engine tests are written,
+//! - [`git`]: real git without the machine's configuration, as oracle,
+//! - linking this crate switches the fault injection of `retake-seam` on.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
+#![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
+
+pub mod git;
+mod play;
+mod project;
+
+pub use expect_test::{Expect, expect};
+pub use play::{check, play};
+pub use project::TestProject;

@@ -1,1 +1,37 @@
-//! Placeholder.
+//! The only code that touches the user's files.
+//!
+//! - [`Workspace`] is an opened project root: [`Workspace::scan`] finds what
+//!   moved, [`Workspace::read`] gives contents, the listings serve the shield.
+//! - [`Rules`] are ignore rules as a value, with git's semantics.
+//! - [`git`] reads the user's repository and never writes it (promise 4).
+//!
+//! Invariants: nothing is opened through a symbolic link or on another mount
+//! (promise 6); FIFOs, sockets and devices are never opened; a path is called
+//! missing only if the system said so; whatever could not be looked at is a
+//! [`retake_model::Gap`] (promise 5). Nothing here writes to the project.
+
+mod beneath;
+mod examine;
+mod folder;
+pub mod git;
+mod glob;
+mod include;
+mod known;
+mod list;
+mod patterns;
+mod read;
+mod rules;
+mod scan;
+mod stat;
+mod walk;
+mod workspace;
+
+pub use glob::glob_matches;
+pub use known::Known;
+pub use list::Listing;
+pub use patterns::{DEFAULT_EXCLUDES, SCRATCH_PATTERNS};
+pub use read::ReadError;
+pub use rules::{RuleSources, Rules};
+pub use scan::{Ignored, Scan, Suspect};
+pub use stat::{RootId, Stat, StatKind, root_id, stamp};
+pub use workspace::{OpenError, Workspace};

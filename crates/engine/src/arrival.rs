@@ -1,0 +1,314 @@
+//! What an event means for dialogs, turns and calls, before and after the look.
+//!
+//! Key by the agent's call id, never by "the last begin". A begin without an end
+//! is normal (denied, failed, interrupted): such windows close at the turn's end.
+
+use std::path::Path;
+
+use retake_model::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT, Millis};
+use retake_store::{Afterlife, Batch, Call, CallState, JournalEvent, NewCall, StoreError};
+use serde_json::{Value, json};
+
+use crate::live::LiveCall;
+use crate::record::{Notice, NoticeCode};
+use crate::write::NewRows;
+
+const TITLE_CHARS: usize = 80;
+const COMMAND_BYTES: usize = 4096;
+
+/// An event and when it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrived {
+    pub(crate) event: Event,
+    pub(crate) at: Millis,
+    /// The spool's id of it, if it waited there.
+    pub(crate) spool_id: Option<String>,
+}
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// A call begins; its (temporary) row.
+    Begins(i64),
+    /// A call ends; its (perhaps temporary) row.
+    Ends(i64),
+    /// A call ends whose begin was missed; its temporary row.
+    EndsUnbegun(i64),
+    /// Anything else.
+    Other,
+}
+
+/// The calls that matter, with those that the arrived events add.
+pub(crate) struct Calls {
+    pub(crate) live: Vec<LiveCall>,
+    next_temporary: i64,
+}
+
+impl Calls {
+    pub(crate) fn load(batch: &Batch<'_>, root: &Path) -> Result<Self, StoreError> {
+        let live = batch.live_calls()?.into_iter().map(|call| LiveCall::new(root, call)).collect();
+        Ok(Self { live, next_temporary: -1 })
+    }
+
+    /// Works out what an event means; new calls join the live ones.
+    pub(crate) fn meaning(
+        &mut self,
+        batch: &Batch<'_>,
+        root: &Path,
+        event: &Event,
+        notices: &mut Vec<Notice>,
+    ) -> Result<Meaning, StoreError> {
+        match &event.what {
+            EventKind::ToolBegin { call, tool, input } => {
+                if self.open(&event.dialog, call).is_some() {
+                    notices.push(Notice::new(
+                        NoticeCode::DuplicateBegin,
+                        format!("call {call} is open already; this begin was noted, not counted"),
+                    ));
+                    return Ok(Meaning::Other);
+                }
+                let row = self.add(batch, root, event, call, tool, input)?;
+                self.note_outside(row, notices);
+                Ok(Meaning::Begins(row))
+            }
+            EventKind::ToolEnd { call, tool, input, .. } => {
+                if let Some(row) = self.open(&event.dialog, call) {
+                    return Ok(Meaning::Ends(row));
+                }
+                if let Some(row) = self.reopen(batch, root, &event.dialog, call)? {
+                    return Ok(Meaning::Ends(row));
+                }
+                if let Some(tool) = tool {
+                    let row = self.add(batch, root, event, call, tool, input)?;
+                    self.note_outside(row, notices);
+                    return Ok(Meaning::EndsUnbegun(row));
+                }
+                notices.push(Notice::new(
+                    NoticeCode::UnknownCall,
+                    format!(
+                        "dialog {} has no open call {call}, and the event does not say which tool \
+                         it was; what changed was recorded without it",
+                        event.dialog
+                    ),
+                ));
+                Ok(Meaning::Other)
+            }
+            _ => Ok(Meaning::Other),
+        }
+    }
+
+    pub(crate) fn get(&self, row: i64) -> Option<&LiveCall> {
+        self.live.iter().find(|live| live.call.row == row)
+    }
+
+    fn open(&self, dialog: &DialogId, call: &CallId) -> Option<i64> {
+        let is_it = |live: &&LiveCall| {
+            live.is_open() && live.call.dialog == *dialog && live.call.call == *call
+        };
+        self.live.iter().find(is_it).map(|live| live.call.row)
+    }
+
+    /// An end that comes after its turn was closed: the call lived until now.
+    fn reopen(
+        &mut self,
+        batch: &Batch<'_>,
+        root: &Path,
+        dialog: &DialogId,
+        call: &CallId,
+    ) -> Result<Option<i64>, StoreError> {
+        let Some(mut call) = batch.call(dialog, call)? else { return Ok(None) };
+        if call.state != CallState::Abandoned {
+            return Ok(None);
+        }
+        call.state = CallState::Open;
+        let row = call.row;
+        self.live.retain(|live| live.call.row != row);
+        self.live.push(LiveCall::new(root, call));
+        Ok(Some(row))
+    }
+
+    fn add(
+        &mut self,
+        batch: &Batch<'_>,
+        root: &Path,
+        event: &Event,
+        call: &CallId,
+        tool: &str,
+        input: &Value,
+    ) -> Result<i64, StoreError> {
+        let row = self.next_temporary;
+        self.next_temporary -= 1;
+        let turn = batch.dialog(&event.dialog)?.map_or(0, |dialog| dialog.turns);
+        let call = Call {
+            row,
+            dialog: event.dialog.clone(),
+            agent: event.agent(),
+            call: call.clone(),
+            tool: tool.to_owned(),
+            cwd: event.cwd.clone(),
+            input: input.clone(),
+            turn,
+            state: CallState::Open,
+            afterlife: Afterlife::None,
+        };
+        self.live.push(LiveCall::new(root, call));
+        Ok(row)
+    }
+
+    fn note_outside(&self, row: i64, notices: &mut Vec<Notice>) {
+        let outside = self.get(row).map_or(&[][..], |live| &live.outside);
+        for path in outside {
+            notices.push(Notice::new(
+                NoticeCode::OutsideProject,
+                format!("{path} lies outside of the project and is not recorded"),
+            ));
+        }
+    }
+}
+
+/// Makes sure that dialog, agent and call of an event exist, before changes name them.
+pub(crate) fn introduce(
+    batch: &Batch<'_>,
+    arrived: &Arrived,
+    meaning: Meaning,
+    calls: &Calls,
+    rows: &mut NewRows,
+) -> Result<(), StoreError> {
+    let event = &arrived.event;
+    let title = match &event.what {
+        EventKind::DialogStart { title } => title.as_deref(),
+        _ => None,
+    };
+    batch.touch_dialog(&event.dialog, event.kind.as_deref(), title, arrived.at)?;
+    let (kind, parent) = (event.kind.as_deref(), event.parent.as_ref());
+    batch.touch_agent(&event.dialog, &event.agent(), kind, parent)?;
+    let (Meaning::Begins(row) | Meaning::EndsUnbegun(row)) = meaning else { return Ok(()) };
+    let Some(live) = calls.get(row) else { return Ok(()) };
+    let command = live.intent.command.as_deref().map(|text| cut(text, COMMAND_BYTES));
+    let call = NewCall {
+        dialog: &live.call.dialog,
+        agent: &live.call.agent,
+        call: &live.call.call,
+        tool: &live.call.tool,
+        cwd: live.call.cwd.as_deref(),
+        input: &live.call.input,
+        command,
+        message_index: event.message_index,
+        turn: live.call.turn,
+    };
+    rows.insert(row, batch.begin_call(&call, arrived.at)?);
+    batch.open_turn(&event.dialog)
+}
+
+/// Writes the event itself and what it changes about dialogs, turns and calls; gives its `seq`.
+pub(crate) fn conclude(
+    batch: &Batch<'_>,
+    arrived: &Arrived,
+    meaning: Meaning,
+    calls: &Calls,
+    rows: &NewRows,
+) -> Result<u64, StoreError> {
+    let (event, at) = (&arrived.event, arrived.at);
+    let seq = batch.next_seq();
+    batch.put_event(&journal_event(event, seq, at))?;
+    batch.mark_dialog(&event.dialog, seq)?;
+    let real = |row: i64| rows.get(&row).copied().unwrap_or(row);
+    match (&event.what, meaning) {
+        (EventKind::ToolBegin { .. }, Meaning::Begins(row)) => batch.place_call(real(row), seq)?,
+        (
+            EventKind::ToolEnd { ok, background, .. },
+            Meaning::Ends(row) | Meaning::EndsUnbegun(row),
+        ) => {
+            if matches!(meaning, Meaning::EndsUnbegun(_)) {
+                batch.place_call(real(row), seq)?;
+            }
+            batch.close_call(real(row), CallState::Ended, *ok, seq, at)?;
+            let goes_on = *background || calls.get(row).is_some_and(LiveCall::goes_to_background);
+            if goes_on {
+                batch.set_afterlife(real(row), Afterlife::Living)?;
+            }
+            batch.drop_inputs(&event.dialog)?;
+        }
+        (EventKind::UserMessage { text }, _) => {
+            end_turn(batch, event, &[], seq, at)?;
+            batch.begin_turn(&event.dialog, cut_chars(text, TITLE_CHARS))?;
+        }
+        (EventKind::TurnEnd { background }, _) => end_turn(batch, event, background, seq, at)?,
+        (EventKind::DialogEnd {}, _) => {
+            end_turn(batch, event, &[], seq, at)?;
+            for call in batch.live_calls()? {
+                if call.dialog == event.dialog {
+                    batch.set_afterlife(call.row, Afterlife::None)?;
+                }
+            }
+            batch.end_dialog(&event.dialog, at)?;
+        }
+        _ => {}
+    }
+    Ok(seq)
+}
+
+/// Closes the windows of the agent whose turn ends; of the whole dialog if it is the main agent.
+fn end_turn(
+    batch: &Batch<'_>,
+    event: &Event,
+    background: &[CallId],
+    seq: u64,
+    at: Millis,
+) -> Result<(), StoreError> {
+    let only: Option<&AgentId> = event.agent.as_ref().filter(|agent| agent.0 != MAIN_AGENT);
+    let is_ours = |call: &Call| {
+        call.dialog == event.dialog && only.is_none_or(|agent| call.agent == *agent)
+    };
+    for call in batch.live_calls()?.iter().filter(|call| is_ours(call)) {
+        if call.state == CallState::Open {
+            batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;
+        }
+        let afterlife = match call.afterlife {
+            Afterlife::Living if background.contains(&call.call) => Afterlife::Living,
+            Afterlife::Living => Afterlife::TargetsOnly,
+            Afterlife::TargetsOnly | Afterlife::None => Afterlife::None,
+        };
+        batch.set_afterlife(call.row, afterlife)?;
+    }
+    batch.drop_inputs(&event.dialog)?;
+    batch.end_turn(&event.dialog)
+}
+
+fn journal_event(event: &Event, seq: u64, at: Millis) -> JournalEvent {
+    let (call, body) = match &event.what {
+        EventKind::DialogStart { title } => (None, json!({ "title": title })),
+        EventKind::UserMessage { text } => {
+            (None, json!({ "text": text, "message_index": event.message_index }))
+        }
+        EventKind::ToolBegin { call, tool, .. } => (Some(call), json!({ "tool": tool })),
+        EventKind::ToolEnd { call, ok, background, .. } => {
+            (Some(call), json!({ "ok": ok, "background": background }))
+        }
+        EventKind::TurnEnd { background } => (None, json!({ "background": background })),
+        EventKind::DialogEnd {} => (None, json!({})),
+    };
+    JournalEvent {
+        seq,
+        at,
+        kind: event.name().to_owned(),
+        dialog: Some(event.dialog.clone()),
+        agent: Some(event.agent()),
+        call: call.cloned(),
+        change: None,
+        body,
+    }
+}
+
+fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn cut_chars(text: &str, chars: usize) -> &str {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    line.char_indices().nth(chars).map_or(line, |(end, _)| &line[..end])
+}

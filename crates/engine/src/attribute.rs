@@ -1,0 +1,152 @@
+//! Who did it: the rules of attribution, strongest first.
+//!
+//! 1. `certain`: the new content is what an open call's arguments predict.
+//! 2. git's: its own record shows that it put the path there, and no open call runs git.
+//! 3. `window`: exactly one open call could have done it, or exactly one aims at it.
+//! 4. `shared`: several open calls could have; all are kept.
+//! 5. A formatter's rewrite joins the change that it formats.
+//! 6. `late`: an ended call could have, and there is evidence that it lives on.
+//! 7. Otherwise it is the user's: leaving an edit is recoverable, taking one is betrayal.
+
+use retake_model::{Actor, AgentId, ChangeId, Confidence, DialogId, Operation, ProjectPath, Side};
+use retake_store::{Batch, StoreError};
+
+use crate::formatter;
+use crate::git_evidence::GitEvidence;
+use crate::live::LiveCall;
+use crate::observe::Observed;
+use crate::tool::ToolKind;
+
+/// Who made a change, and how that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Attribution {
+    pub(crate) actor: Actor,
+    pub(crate) confidence: Confidence,
+    /// The rows of the calls that can have made it.
+    pub(crate) calls: Vec<i64>,
+    pub(crate) dialog: Option<DialogId>,
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) turn: Option<u64>,
+    pub(crate) operation: Operation,
+    pub(crate) joins: Option<ChangeId>,
+}
+
+/// What is known at the moment of a look.
+pub(crate) struct Scene<'a> {
+    pub(crate) calls: &'a [LiveCall],
+    /// The call that begins with this look: what is found happened before it,
+    /// unless its arguments predict it (a begin that came late, W-40).
+    pub(crate) beginning: Option<i64>,
+    /// The call whose begin was missed: it owns what it aims at, no more.
+    pub(crate) begin_missed: Option<i64>,
+    pub(crate) git: &'a GitEvidence,
+    pub(crate) state_before: &'a dyn Fn(&ProjectPath) -> Side,
+}
+
+impl Scene<'_> {
+    /// Decides who made an observed change.
+    pub(crate) fn attribute(
+        &self,
+        batch: &Batch<'_>,
+        seen: &Observed,
+    ) -> Result<Attribution, StoreError> {
+        if let Some(call) = self.predicting_call(batch, seen)? {
+            return Ok(by_agents(&[call], Confidence::Certain));
+        }
+        let open: Vec<_> =
+            self.calls.iter().filter(|call| self.could_have(call, &seen.path)).collect();
+        let git_could_be_theirs = open.iter().any(|call| call.may_run_git());
+        if !git_could_be_theirs && self.git.claims(batch, seen)? {
+            return Ok(by_nobody(Actor::Git, Confidence::Certain));
+        }
+        if let Some(attribution) = in_window(&open, &seen.path) {
+            return Ok(attribution);
+        }
+        if let Some(attribution) = formatter::joined(batch, seen)? {
+            return Ok(attribution);
+        }
+        let late: Vec<_> =
+            self.calls.iter().filter(|call| call.could_change_late(&seen.path)).collect();
+        if !late.is_empty() {
+            return Ok(by_agents(&late, Confidence::Late));
+        }
+        Ok(by_nobody(Actor::User, Confidence::Assumed))
+    }
+
+    fn predicting_call(
+        &self,
+        batch: &Batch<'_>,
+        seen: &Observed,
+    ) -> Result<Option<&LiveCall>, StoreError> {
+        for call in self.calls.iter().filter(|call| call.is_open()) {
+            if call.predicts(batch, &seen.path, &seen.after, self.state_before)? {
+                return Ok(Some(call));
+            }
+        }
+        Ok(None)
+    }
+
+    fn could_have(&self, call: &LiveCall, path: &ProjectPath) -> bool {
+        if !call.is_open() || self.beginning == Some(call.call.row) {
+            return false;
+        }
+        if self.begin_missed == Some(call.call.row) {
+            return call.aims_at(path);
+        }
+        call.could_change(path)
+    }
+}
+
+fn in_window(open: &[&LiveCall], path: &ProjectPath) -> Option<Attribution> {
+    if let [call] = open {
+        return Some(by_agents(&[call], Confidence::Window));
+    }
+    let aiming: Vec<_> = open.iter().filter(|call| call.aims_at(path)).copied().collect();
+    match (aiming.as_slice(), open) {
+        (_, []) => None,
+        ([call], _) => Some(by_agents(&[call], Confidence::Window)),
+        ([], all) => Some(by_agents(all, Confidence::Shared)),
+        (several, _) => Some(by_agents(several, Confidence::Shared)),
+    }
+}
+
+fn by_agents(calls: &[&LiveCall], confidence: Confidence) -> Attribution {
+    let first = calls.first().map(|live| &live.call);
+    let same = |get: &dyn Fn(&LiveCall) -> String| {
+        calls.windows(2).all(|pair| get(pair[0]) == get(pair[1]))
+    };
+    let same_dialog = same(&|live| live.call.dialog.0.clone());
+    let same_agent = same_dialog && same(&|live| live.call.agent.0.clone());
+    Attribution {
+        actor: Actor::Agent,
+        confidence,
+        calls: calls.iter().map(|live| live.call.row).collect(),
+        dialog: first.filter(|_| same_dialog).map(|call| call.dialog.clone()),
+        agent: first.filter(|_| same_agent).map(|call| call.agent.clone()),
+        turn: first.filter(|_| same_dialog).map(|call| call.turn),
+        operation: calls.first().map_or(Operation::Command, |live| operation(live.kind())),
+        joins: None,
+    }
+}
+
+fn by_nobody(actor: Actor, confidence: Confidence) -> Attribution {
+    Attribution {
+        actor,
+        confidence,
+        calls: Vec::new(),
+        dialog: None,
+        agent: None,
+        turn: None,
+        operation: Operation::External,
+        joins: None,
+    }
+}
+
+fn operation(kind: ToolKind) -> Operation {
+    match kind {
+        ToolKind::Write => Operation::Write,
+        ToolKind::Edit => Operation::Patch,
+        ToolKind::Delete => Operation::Delete,
+        ToolKind::Shell | ToolKind::Other | ToolKind::Read => Operation::Command,
+    }
+}

@@ -1,0 +1,199 @@
+//! What changed between two contents, by lines.
+
+use imara_diff::{Algorithm, Diff, InternedInput};
+use retake_model::{Hunk, LineChanges};
+
+/// Content above this is not compared by lines (C-5).
+pub const TOO_LARGE_TO_SHOW: u64 = 1024 * 1024;
+const CONTEXT: u32 = 3;
+const BINARY_PROBE: usize = 8000;
+
+/// Whether content is binary, as git decides: a NUL near its start.
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+    bytes[..bytes.len().min(BINARY_PROBE)].contains(&0)
+}
+
+/// The lines that differ; `None` if one side is binary or too large to compare.
+pub(crate) fn line_changes(before: &[u8], after: &[u8]) -> Option<LineChanges> {
+    let too_large = |bytes: &[u8]| bytes.len() as u64 > TOO_LARGE_TO_SHOW;
+    if [before, after].into_iter().any(|bytes| is_binary(bytes) || too_large(bytes)) {
+        return None;
+    }
+    let input = InternedInput::new(before, after);
+    let diff = compute(&input);
+    let hunks = diff
+        .hunks()
+        .map(|hunk| Hunk {
+            old_start: hunk.before.start + 1,
+            old_lines: hunk.before.end - hunk.before.start,
+            new_start: hunk.after.start + 1,
+            new_lines: hunk.after.end - hunk.after.start,
+        })
+        .collect();
+    Some(LineChanges { added: diff.count_additions(), removed: diff.count_removals(), hunks })
+}
+
+fn compute(input: &InternedInput<&[u8]>) -> Diff {
+    let mut diff = Diff::compute(Algorithm::Histogram, input);
+    diff.postprocess_lines(input);
+    diff
+}
+
+/// One line of a diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiffLine {
+    /// `@@ -a,b +c,d @@`
+    Header(String),
+    /// On both sides.
+    Context(Vec<u8>),
+    /// Only before.
+    Removed(Vec<u8>),
+    /// Only after.
+    Added(Vec<u8>),
+    /// The line above has no newline at its end.
+    NoNewline,
+}
+
+/// The body of a unified diff: hunks with three lines around them.
+pub(crate) fn unified(before: &[u8], after: &[u8]) -> Vec<DiffLine> {
+    let input = InternedInput::new(before, after);
+    let hunks: Vec<_> = compute(&input).hunks().collect();
+    let mut lines = Vec::new();
+    let mut rest = hunks.as_slice();
+    while !rest.is_empty() {
+        let group = group_len(rest);
+        write_group(&input, &rest[..group], &mut lines);
+        rest = &rest[group..];
+    }
+    lines
+}
+
+/// Hunks whose context would touch are shown as one.
+fn group_len(hunks: &[imara_diff::Hunk]) -> usize {
+    let far = |pair: &[imara_diff::Hunk]| pair[1].before.start - pair[0].before.end > 2 * CONTEXT;
+    hunks.windows(2).position(far).map_or(hunks.len(), |at| at + 1)
+}
+
+fn write_group(
+    input: &InternedInput<&[u8]>,
+    hunks: &[imara_diff::Hunk],
+    out: &mut Vec<DiffLine>,
+) {
+    let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { return };
+    let lead = first.before.start.min(CONTEXT);
+    let tail = (input.before.len() as u32 - last.before.end).min(CONTEXT);
+    let old = first.before.start - lead..last.before.end + tail;
+    let new = first.after.start - lead..last.after.end + tail;
+    out.push(DiffLine::Header(format!("@@ -{} +{} @@", range_text(&old), range_text(&new))));
+    let mut at = old.start;
+    for hunk in hunks {
+        push(input, &input.before, at..hunk.before.start, DiffLine::Context, out);
+        push(input, &input.before, hunk.before.clone(), DiffLine::Removed, out);
+        push(input, &input.after, hunk.after.clone(), DiffLine::Added, out);
+        at = hunk.before.end;
+    }
+    push(input, &input.before, at..old.end, DiffLine::Context, out);
+}
+
+/// git counts an empty side from the line before it.
+fn range_text(range: &std::ops::Range<u32>) -> String {
+    match range.end - range.start {
+        0 => format!("{},0", range.start),
+        1 => format!("{}", range.start + 1),
+        len => format!("{},{len}", range.start + 1),
+    }
+}
+
+fn push(
+    input: &InternedInput<&[u8]>,
+    side: &[imara_diff::Token],
+    range: std::ops::Range<u32>,
+    kind: fn(Vec<u8>) -> DiffLine,
+    out: &mut Vec<DiffLine>,
+) {
+    for token in &side[range.start as usize..range.end as usize] {
+        let line: &[u8] = input.interner[*token];
+        let text = line.strip_suffix(b"\n");
+        out.push(kind(text.unwrap_or(line).to_vec()));
+        if text.is_none() {
+            out.push(DiffLine::NoNewline);
+        }
+    }
+}
+
+/// The lines of `after` that `before` does not have, as numbers from 0.
+pub(crate) fn added_lines(before: &[u8], after: &[u8]) -> std::collections::HashSet<u32> {
+    let input = InternedInput::new(before, after);
+    compute(&input).hunks().flat_map(|hunk| hunk.after).collect()
+}
+
+/// The lines of `before` that `after` does not have, and the places where it has
+/// more, both as line numbers of `before` from 0.
+pub(crate) fn touched_lines(before: &[u8], after: &[u8]) -> (Vec<u32>, Vec<u32>) {
+    let input = InternedInput::new(before, after);
+    let diff = compute(&input);
+    let removed = diff.hunks().flat_map(|hunk| hunk.before).collect();
+    let insertions = diff
+        .hunks()
+        .filter(imara_diff::Hunk::is_pure_insertion)
+        .map(|hunk| hunk.before.start)
+        .collect();
+    (removed, insertions)
+}
+
+/// How alike two contents are: lines in common to lines in all, in percent.
+pub(crate) fn similarity(before: &[u8], after: &[u8]) -> u32 {
+    let input = InternedInput::new(before, after);
+    let total = (input.before.len() + input.after.len()) as u32;
+    if total == 0 {
+        return 0;
+    }
+    let diff = Diff::compute(Algorithm::Myers, &input);
+    let differing = diff.count_additions() + diff.count_removals();
+    100 * (total - differing) / total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(lines: &[DiffLine]) -> String {
+        let show = |line: &DiffLine| match line {
+            DiffLine::Header(text) => text.clone(),
+            DiffLine::Context(text) => format!(" {}", String::from_utf8_lossy(text)),
+            DiffLine::Removed(text) => format!("-{}", String::from_utf8_lossy(text)),
+            DiffLine::Added(text) => format!("+{}", String::from_utf8_lossy(text)),
+            DiffLine::NoNewline => "\\ No newline at end of file".to_owned(),
+        };
+        lines.iter().map(|line| show(line) + "\n").collect()
+    }
+
+    #[test]
+    fn two_small_edits_are_two_hunks_and_not_all_between_w_12() {
+        let before: String = (1..=20).map(|n| format!("{n}\n")).collect();
+        let after = before.replace("2\n", "two\n").replacen("19\n", "nineteen\n", 1);
+        let changes = line_changes(before.as_bytes(), after.as_bytes()).unwrap();
+        assert!(changes.hunks.len() >= 2, "{changes:?}");
+        assert!(changes.hunks.iter().all(|hunk| hunk.old_lines <= 1));
+    }
+
+    #[test]
+    fn unified_diff_has_the_form_that_patch_reads() {
+        expect_test::expect![[r"
+            @@ -1,3 +1,3 @@
+             a
+            -b
+            +B
+             c
+            \ No newline at end of file
+        "]]
+        .assert_eq(&text(&unified(b"a\nb\nc", b"a\nB\nc")));
+        assert_eq!(text(&unified(b"", b"x\n")), "@@ -0,0 +1 @@\n+x\n");
+        assert_eq!(text(&unified(b"x\n", b"")), "@@ -1 +0,0 @@\n-x\n");
+    }
+
+    #[test]
+    fn binary_content_has_no_lines() {
+        assert!(line_changes(b"a\0b", b"c").is_none());
+    }
+}

@@ -1,0 +1,95 @@
+//! A formatter's rewrite belongs to the change that it formats.
+//!
+//! Joined is only what happens before the turn's end, touches none of the lines
+//! that the agent left alone, and changes nothing but layout: white space,
+//! quotes, commas, semicolons, brackets. A rewrite that changes a letter may be
+//! the person's correction, so it stays the person's.
+
+use retake_model::{Actor, Change, Confidence, Operation, Side};
+use retake_store::{Batch, StoreError};
+
+use crate::attribute::Attribution;
+use crate::diff::{TOO_LARGE_TO_SHOW, added_lines, touched_lines};
+use crate::observe::Observed;
+
+/// The attribution to the change that this one formats, if it does.
+pub(crate) fn joined(
+    batch: &Batch<'_>,
+    seen: &Observed,
+) -> Result<Option<Attribution>, StoreError> {
+    let Some(last) = batch.last_change_of(&seen.path)? else { return Ok(None) };
+    if last.actor != Actor::Agent || last.after != seen.before {
+        return Ok(None);
+    }
+    let (Some(dialog), Some(call)) = (&last.dialog, &last.call) else { return Ok(None) };
+    let Some(call) = batch.call(dialog, call)? else { return Ok(None) };
+    let turn_goes_on = batch
+        .dialog(dialog)?
+        .is_some_and(|dialog| dialog.turn_open && dialog.turns == call.turn);
+    if !turn_goes_on || !is_layout_of(batch, &last, &seen.after)? {
+        return Ok(None);
+    }
+    Ok(Some(Attribution {
+        actor: Actor::Agent,
+        confidence: Confidence::Late,
+        calls: vec![call.row],
+        dialog: last.dialog.clone(),
+        agent: last.agent.clone(),
+        turn: Some(call.turn),
+        operation: Operation::Command,
+        joins: Some(last.joins.unwrap_or(last.id)),
+    }))
+}
+
+fn is_layout_of(batch: &Batch<'_>, last: &Change, after: &Side) -> Result<bool, StoreError> {
+    let original = match &last.before {
+        Side::Absent => Vec::new(),
+        Side::Unknown => return Ok(false),
+        Side::Known(state) if state.size > TOO_LARGE_TO_SHOW => return Ok(false),
+        Side::Known(state) => batch.read(&state.oid)?,
+    };
+    let (Some(written), Some(formatted)) = (last.after.known(), after.known()) else {
+        return Ok(false);
+    };
+    if written.kind != formatted.kind
+        || written.size > TOO_LARGE_TO_SHOW
+        || formatted.size > TOO_LARGE_TO_SHOW
+    {
+        return Ok(false);
+    }
+    let (written, formatted) = (batch.read(&written.oid)?, batch.read(&formatted.oid)?);
+    Ok(same_words(&written, &formatted) && leaves_alone(&original, &written, &formatted))
+}
+
+/// Whether both say the same, but for layout.
+fn same_words(written: &[u8], formatted: &[u8]) -> bool {
+    let words = |bytes: &[u8]| -> Vec<u8> {
+        let layout = |b: u8| b.is_ascii_whitespace() || b"'\"`,;(){}[]".contains(&b);
+        bytes.iter().copied().filter(|&b| !layout(b)).collect()
+    };
+    words(written) == words(formatted)
+}
+
+/// Whether the rewrite touches only lines that the agent wrote.
+fn leaves_alone(original: &[u8], written: &[u8], formatted: &[u8]) -> bool {
+    let own = added_lines(original, written);
+    let (removed, insertions) = touched_lines(written, formatted);
+    // A new line may stand before or after a line of the agent's.
+    let beside = |at: &u32| own.contains(at) || at.checked_sub(1).is_some_and(|at| own.contains(&at));
+    removed.iter().all(|line| own.contains(line)) && insertions.iter().all(beside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_of_own_lines_only() {
+        let original = b"fn a() {}\nfn b() {}\n";
+        let written = b"fn a() {}\nfn c( ){ x }\nfn b() {}\n";
+        assert!(leaves_alone(original, written, b"fn a() {}\nfn c() {\n    x\n}\nfn b() {}\n"));
+        assert!(!leaves_alone(original, written, b"fn a() { }\nfn c( ){ x }\nfn b() {}\n"));
+        assert!(same_words(b"x = 'a'", b"x = \"a\";\n"));
+        assert!(!same_words(b"x = 1", b"x = 2"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Did git put this file there?
+//!
+//! Answered from git's own record, only read: the index and the log of HEAD. A
+//! commit, or an `add`, follows a person's edit and is no evidence that git made it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use retake_model::{FileKind, ProjectPath, Side};
+use retake_store::{Batch, StoreError};
+use retake_workspace::git::{self, GitLook, IndexEntry};
+
+use crate::observe::Observed;
+
+/// What git did since the last look.
+#[derive(Debug, Default)]
+pub(crate) struct GitEvidence {
+    /// HEAD moved by something other than a commit: a switch, rebase, reset, merge, pull.
+    pub(crate) head_moved: bool,
+    index_rewritten: bool,
+    index: HashMap<ProjectPath, IndexEntry>,
+    /// What HEAD's log says, for the event.
+    pub(crate) actions: Vec<String>,
+}
+
+impl GitEvidence {
+    /// Compares the last look with this one.
+    pub(crate) fn gather(root: &Path, old: Option<&GitLook>, new: Option<&GitLook>) -> Self {
+        let (Some(old), Some(new)) = (old, new) else { return Self::default() };
+        if old == new {
+            return Self::default();
+        }
+        let actions = git::new_reflog_actions(root, old.reflog_size);
+        let moves = |action: &String| !action.starts_with("commit");
+        Self {
+            head_moved: old.head != new.head && actions.iter().any(moves),
+            index_rewritten: old.index_id != new.index_id,
+            index: git::index_entries(root).ok().flatten().unwrap_or_default(),
+            actions,
+        }
+    }
+
+    /// Whether git's record shows that it made this change.
+    pub(crate) fn claims(&self, batch: &Batch<'_>, seen: &Observed) -> Result<bool, StoreError> {
+        if !self.head_moved && !self.index_rewritten {
+            return Ok(false);
+        }
+        let entry = self.index.get(&seen.path);
+        if self.head_moved {
+            return Ok(match (&seen.after, entry) {
+                (Side::Absent, None) => true,
+                (Side::Known(_), Some(entry)) => is_entry(seen, entry),
+                _ => false,
+            });
+        }
+        // `git restore`, `git checkout -- x` and `git stash` bring back a content
+        // that was there before; an edit that was then added is new content.
+        match (&seen.after, entry) {
+            (Side::Known(state), Some(entry)) => {
+                Ok(is_entry(seen, entry) && batch.path_had(&seen.path, state)?)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// The content is the entry's, or git's own stat of the file says so (filters, line endings).
+fn is_entry(seen: &Observed, entry: &IndexEntry) -> bool {
+    let Some(state) = seen.after.known() else { return false };
+    let by_stat = seen.stat.is_some_and(|stat| {
+        state.kind == FileKind::File
+            && stat.mtime_ns == entry.mtime_ns
+            && stat.size as u32 == entry.size
+    });
+    state.oid == entry.oid || by_stat
+}

@@ -1,0 +1,286 @@
+//! Calls that can still change files, and what each of them could change.
+//!
+//! Edit tools own only the paths that they name; only shell commands and unknown
+//! tools reach the whole project, and a shell command of which every part is
+//! known reaches just its targets.
+
+use std::path::Path;
+
+use retake_model::{ObjectId, ProjectPath, Side};
+use retake_store::{Afterlife, Batch, Call, CallState, StoreError, hash_blob};
+
+use crate::place::{Place, link_target, place};
+use crate::shell::{self, Effects, Target};
+use crate::tool::{self, Edit, Intent, Predicted, ToolKind};
+
+/// Content above this is not predicted: tools do not carry it in their arguments.
+const PREDICTABLE: u64 = 8 * 1024 * 1024;
+
+/// A call with what its arguments say.
+#[derive(Debug)]
+pub(crate) struct LiveCall {
+    pub(crate) call: Call,
+    pub(crate) intent: Intent,
+    /// The files that it names, in the project.
+    pub(crate) named: Vec<ProjectPath>,
+    /// The paths that it names outside of the project.
+    pub(crate) outside: Vec<String>,
+    edits: Vec<PlacedEdit>,
+    effects: Option<Effects>,
+    targets: Vec<Reach>,
+}
+
+#[derive(Debug)]
+struct PlacedEdit {
+    path: ProjectPath,
+    edit: Edit,
+    to: Option<ProjectPath>,
+}
+
+/// A part of the project: a path, or everything at and beneath it; `None` is the root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub(crate) path: Option<ProjectPath>,
+    pub(crate) beneath: bool,
+}
+
+impl Reach {
+    fn covers(&self, path: &ProjectPath) -> bool {
+        match &self.path {
+            None => self.beneath,
+            Some(reach) if self.beneath => path.is_beneath(reach),
+            Some(reach) => path == reach,
+        }
+    }
+}
+
+impl LiveCall {
+    /// Reads the call's arguments; `root` is the project's.
+    pub(crate) fn new(root: &Path, call: Call) -> Self {
+        let intent = tool::intent(&call.tool, &call.input);
+        let cwd = cwd(root, call.cwd.as_deref(), intent.cwd.as_deref());
+        let (mut named, mut outside) = (Vec::new(), Vec::new());
+        for text in &intent.paths {
+            match place(root, cwd.as_deref(), text) {
+                Place::Inside(path) => {
+                    named.extend(link_target(root, &path));
+                    named.push(path);
+                }
+                Place::Root => {}
+                Place::Outside => outside.push(text.clone()),
+            }
+        }
+        named.sort();
+        named.dedup();
+        let edits = placed_edits(root, cwd.as_deref(), &intent);
+        let effects = intent.command.as_deref().map(shell::effects);
+        let reach = |target: &Target| reach(root, cwd.as_deref(), target);
+        let targets = effects.iter().flat_map(|effects| &effects.targets).filter_map(reach).collect();
+        Self { call, intent, named, outside, edits, effects, targets }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.call.state == CallState::Open
+    }
+
+    /// What the call is, once its arguments are taken into account.
+    ///
+    /// An edit tool whose paths cannot be read is as unknown as any other tool.
+    pub(crate) fn kind(&self) -> ToolKind {
+        match self.intent.kind {
+            ToolKind::Write | ToolKind::Edit | ToolKind::Delete if self.intent.paths.is_empty() => {
+                ToolKind::Other
+            }
+            kind => kind,
+        }
+    }
+
+    /// Whether the call could change this path while it is open.
+    pub(crate) fn could_change(&self, path: &ProjectPath) -> bool {
+        match self.kind() {
+            ToolKind::Read => false,
+            ToolKind::Write | ToolKind::Edit | ToolKind::Delete => self.aims_at(path),
+            ToolKind::Shell => !self.is_understood() || self.aims_at(path),
+            ToolKind::Other => true,
+        }
+    }
+
+    /// Whether the call names this path, or its command targets it.
+    pub(crate) fn aims_at(&self, path: &ProjectPath) -> bool {
+        // Deleting a folder deletes what is in it.
+        let by_name = |named: &ProjectPath| match self.intent.kind {
+            ToolKind::Delete => path.is_beneath(named),
+            _ => path == named,
+        };
+        self.named.iter().any(by_name) || self.targets.iter().any(|reach| reach.covers(path))
+    }
+
+    /// Whether nothing outside of its targets can be changed by its command.
+    pub(crate) fn is_understood(&self) -> bool {
+        self.effects.as_ref().is_some_and(|effects| effects.complete)
+    }
+
+    /// Whether it may run git commands that change the working tree.
+    pub(crate) fn may_run_git(&self) -> bool {
+        match self.kind() {
+            ToolKind::Shell => self.effects.as_ref().is_none_or(|effects| effects.runs_git),
+            ToolKind::Other => true,
+            ToolKind::Read | ToolKind::Write | ToolKind::Edit | ToolKind::Delete => false,
+        }
+    }
+
+    /// Whether a part of it outlives its end.
+    pub(crate) fn goes_to_background(&self) -> bool {
+        self.intent.background || self.effects.as_ref().is_some_and(|effects| effects.background)
+    }
+
+    /// Whether the call may do this after its end, and there is evidence for it.
+    pub(crate) fn could_change_late(&self, path: &ProjectPath) -> bool {
+        match self.call.afterlife {
+            Afterlife::None => false,
+            Afterlife::Living => self.could_change(path),
+            Afterlife::TargetsOnly => self.aims_at(path),
+        }
+    }
+
+    /// The exact paths that a look at this call's work must cover; `None` is the whole project.
+    pub(crate) fn scope(&self) -> Option<Vec<ProjectPath>> {
+        match self.kind() {
+            ToolKind::Read => Some(Vec::new()),
+            ToolKind::Write | ToolKind::Edit => Some(self.named.clone()),
+            ToolKind::Delete => None,
+            ToolKind::Shell if self.is_understood() => {
+                let exact = |reach: &Reach| reach.path.clone().filter(|_| !reach.beneath);
+                self.targets.iter().map(exact).collect()
+            }
+            ToolKind::Shell | ToolKind::Other => None,
+        }
+    }
+
+    /// What its command is about to destroy, in the project.
+    pub(crate) fn destroys(&self) -> &[Target] {
+        self.effects.as_ref().map_or(&[], |effects| &effects.destroys)
+    }
+
+    /// Whether the arguments predict just this step of the path.
+    ///
+    /// `state_before` gives the state of any path before the step.
+    pub(crate) fn predicts(
+        &self,
+        batch: &Batch<'_>,
+        path: &ProjectPath,
+        after: &Side,
+        state_before: &dyn Fn(&ProjectPath) -> Side,
+    ) -> Result<bool, StoreError> {
+        let mut content = match content(batch, &state_before(path))? {
+            Some(content) => content,
+            None => return Ok(false),
+        };
+        let mut concerned = false;
+        for edit in &self.edits {
+            let predicted = if edit.to.as_ref() == Some(path) {
+                let source = self.content_of(batch, &edit.path, state_before)?;
+                source.and_then(|source| tool::predict_moved(&edit.edit, &source)).map(Some)
+            } else if edit.path == *path {
+                tool::predict(&edit.edit, content.as_deref()).map(|predicted| match predicted {
+                    Predicted::Content(bytes) => Some(bytes),
+                    Predicted::Absent => None,
+                })
+            } else {
+                continue;
+            };
+            let Some(predicted) = predicted else { return Ok(false) };
+            concerned = true;
+            content = predicted;
+        }
+        Ok(concerned && is_content(after, content.as_deref())?)
+    }
+
+    fn content_of(
+        &self,
+        batch: &Batch<'_>,
+        path: &ProjectPath,
+        state_before: &dyn Fn(&ProjectPath) -> Side,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(content(batch, &state_before(path))?.flatten())
+    }
+}
+
+/// `Some(None)` is "did not exist", `None` is "cannot be told".
+fn content(batch: &Batch<'_>, side: &Side) -> Result<Option<Option<Vec<u8>>>, StoreError> {
+    match side {
+        Side::Absent => Ok(Some(None)),
+        Side::Known(state) if state.size <= PREDICTABLE => Ok(Some(Some(batch.read(&state.oid)?))),
+        Side::Known(_) | Side::Unknown => Ok(None),
+    }
+}
+
+fn is_content(side: &Side, content: Option<&[u8]>) -> Result<bool, StoreError> {
+    match (side, content) {
+        (Side::Absent, None) => Ok(true),
+        (Side::Known(state), Some(bytes)) => {
+            let oid: ObjectId = hash_blob(bytes)?;
+            Ok(state.oid == oid)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The folder that relative paths of the call start at.
+fn cwd(root: &Path, event: Option<&str>, argument: Option<&str>) -> Option<String> {
+    match (event, argument) {
+        (event, None) => event.map(ToOwned::to_owned),
+        (event, Some(argument)) => {
+            let base = event.map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
+            Some(base.join(argument).to_string_lossy().into_owned())
+        }
+    }
+}
+
+fn placed_edits(root: &Path, cwd: Option<&str>, intent: &Intent) -> Vec<PlacedEdit> {
+    let inside = |text: &str| match place(root, cwd, text) {
+        Place::Inside(path) => Some(link_target(root, &path).unwrap_or(path)),
+        Place::Root | Place::Outside => None,
+    };
+    let placed = |edit: &tool::FileEdit| {
+        let to = match &edit.edit {
+            Edit::MoveTo { to, .. } => inside(to),
+            _ => None,
+        };
+        Some(PlacedEdit { path: inside(&edit.path)?, edit: edit.edit.clone(), to })
+    };
+    intent.edits.iter().filter_map(placed).collect()
+}
+
+/// A glob reaches everything beneath the folder of its first special character:
+/// more than it matches, never less.
+pub(crate) fn reach(root: &Path, cwd: Option<&str>, target: &Target) -> Option<Reach> {
+    if target.path.starts_with('~') {
+        return None;
+    }
+    let cwd = self::cwd(root, cwd, target.cwd.as_deref());
+    let text = if target.glob { literal_folder(&target.path) } else { &target.path };
+    let beneath = target.glob || target.recursive;
+    match place(root, cwd.as_deref(), text) {
+        Place::Inside(path) => Some(Reach { path: Some(path), beneath }),
+        Place::Root => Some(Reach { path: None, beneath }),
+        // A folder above the project reaches all of it.
+        Place::Outside => is_above(root, cwd.as_deref(), text)
+            .then_some(Reach { path: None, beneath: true })
+            .filter(|_| beneath),
+    }
+}
+
+fn literal_folder(pattern: &str) -> &str {
+    let special = pattern.find(['*', '?', '[']).unwrap_or(pattern.len());
+    match pattern[..special].rfind('/') {
+        Some(0) => "/",
+        Some(slash) => &pattern[..slash],
+        None => ".",
+    }
+}
+
+fn is_above(root: &Path, cwd: Option<&str>, text: &str) -> bool {
+    let base = cwd.map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
+    base.join(text).canonicalize().is_ok_and(|folder| root.starts_with(folder))
+}

@@ -1,0 +1,320 @@
+//! Finding, initialising and opening projects.
+//!
+//! The engine reads no clock, environment or network: the host says where
+//! Retake's home, the person's home and the folder for temporary files are, and
+//! passes the time into each call.
+
+use std::path::{Path, PathBuf};
+
+use retake_model::{Millis, ProjectPath};
+use retake_store::{Access, Batch, FoundProject, Home, Lock, RootIdentity, Store, StoreError};
+use retake_workspace::{OpenError, Workspace, git, root_id};
+
+use crate::observe::{HiddenIs, Request, Scope, observe};
+use crate::place::{Place, place};
+use crate::record::{Progress, RecordError};
+use crate::settings::{Settings, SettingsError};
+use crate::write::{NewRows, write};
+
+/// Retake on this machine.
+#[derive(Clone, Debug)]
+pub struct Retake {
+    home: Home,
+    user_home: Option<PathBuf>,
+    config_home: Option<PathBuf>,
+    temp: Option<PathBuf>,
+}
+
+/// Choices of [`Retake::init`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InitOptions {
+    /// Track a home folder, the root of a file system or the folder for temporary files.
+    pub anywhere: bool,
+    /// What a folder is that stands where another one was recorded.
+    pub replaced: Option<ReplacedBy>,
+}
+
+/// What a folder is that stands where another one was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplacedBy {
+    /// The same project: its record goes on.
+    Same,
+    /// A new project: it gets a record of its own, the old one is kept.
+    New,
+}
+
+/// What initialising did.
+#[derive(Debug)]
+pub struct Initialised {
+    /// The project.
+    pub project: Project,
+    /// Whether it is new; otherwise what has changed since the last look was recorded.
+    pub is_new: bool,
+    /// Files that are tracked.
+    pub files: u64,
+    /// Where the project was before, if it has moved.
+    pub moved_from: Option<PathBuf>,
+}
+
+/// Why a project could not be found, initialised or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// No folder at or above has been initialised.
+    #[error("{} is in no project yet; run `retake init` in its top folder", .0.display())]
+    NotAProject(PathBuf),
+    /// A folder that is almost never meant.
+    #[error("{} is {what}; tracking all of it is almost never meant; if it is, use --anywhere", path.display())]
+    TooBroad {
+        /// The folder.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The folder cannot be used.
+    #[error("{} cannot be opened: {source}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The folder cannot be opened as a project.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The settings are wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The first look failed.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Retake {
+    /// Retake with its home in this folder.
+    pub fn new(home: impl Into<PathBuf>) -> Self {
+        Self { home: Home::new(home), user_home: None, config_home: None, temp: None }
+    }
+
+    /// Tells where the person's home is: it is not tracked by accident, and has git's global rules.
+    #[must_use]
+    pub fn user_home(mut self, folder: Option<PathBuf>) -> Self {
+        self.user_home = folder;
+        self
+    }
+
+    /// Tells where the person's settings are (`$XDG_CONFIG_HOME`), for git's global rules.
+    #[must_use]
+    pub fn config_home(mut self, folder: Option<PathBuf>) -> Self {
+        self.config_home = folder;
+        self
+    }
+
+    /// Tells where temporary files are: that folder is not tracked by accident.
+    #[must_use]
+    pub fn temp(mut self, folder: Option<PathBuf>) -> Self {
+        self.temp = folder;
+        self
+    }
+
+    /// Retake's own folder.
+    pub fn folder(&self) -> &Path {
+        self.home.folder()
+    }
+
+    /// Starts to track a folder, or catches up with one that is tracked.
+    pub fn init(
+        &self,
+        root: &Path,
+        options: InitOptions,
+        at: Millis,
+        progress: Progress<'_>,
+    ) -> Result<Initialised, ProjectError> {
+        let (root, disk) = self.examine(root)?;
+        if !options.anywhere {
+            self.refuse_too_broad(&root)?;
+        }
+        let found = self.home.find(&root, &disk)?;
+        let (found, is_new) = match (found, options.replaced) {
+            (None, _) => (self.home.create(&root, disk, at)?, true),
+            (Some(found), Some(ReplacedBy::New)) if found.replaced => {
+                (self.home.create(&root, disk, at)?, true)
+            }
+            (Some(found), Some(ReplacedBy::Same)) if found.replaced => {
+                (self.home.relink(&found, &root, disk)?, false)
+            }
+            (Some(found), _) => (found, false),
+        };
+        let moved_from = found.moved_from.clone();
+        let project = self.open_found(found)?;
+        if project.store().meta(INITIALISED)?.is_none() {
+            project.first_look(at, progress)?;
+        } else {
+            project.look_with(at, progress)?;
+        }
+        let files = project.store().manifest_len()?;
+        Ok(Initialised { project, is_new, files, moved_from })
+    }
+
+    /// Opens the nearest project at or above a path.
+    pub fn open(&self, path: &Path) -> Result<Project, ProjectError> {
+        let (start, _) = self.examine(path)?;
+        for folder in start.ancestors() {
+            let Ok(disk) = disk_identity(folder) else { continue };
+            if let Some(found) = self.home.find(folder, &disk)? {
+                return self.open_found(found);
+            }
+        }
+        Err(ProjectError::NotAProject(start))
+    }
+
+    /// Opens the nearest project, or initialises the git repository around a path, else the
+    /// folder itself; never a home folder, a root or the folder for temporary files.
+    pub fn open_or_init(&self, path: &Path, at: Millis) -> Result<Project, ProjectError> {
+        match self.open(path) {
+            Err(ProjectError::NotAProject(start)) => {
+                let root = git::toplevel(&start).unwrap_or(start);
+                let done = self.init(&root, InitOptions::default(), at, &mut |_, _| {})?;
+                Ok(done.project)
+            }
+            other => other,
+        }
+    }
+
+    fn open_found(&self, found: FoundProject) -> Result<Project, ProjectError> {
+        let root = found.identity.root_path();
+        let mut workspace = Workspace::open(&root)?;
+        workspace.never_enter(self.home.folder());
+        let store = Store::open(&found.folder, Access::Write)?;
+        let settings = Settings::load(self.home.folder(), &found.folder)?;
+        let home = self.user_home.as_deref();
+        let global_excludes = git::local_excludes(&root, home)
+            .or_else(|| git::global_excludes(home, self.config_home.as_deref()));
+        let same_device = disk_identity(&found.folder)
+            .is_ok_and(|folder| folder.device == found.identity.disk.device);
+        Ok(Project { found, workspace, store, settings, global_excludes, same_device })
+    }
+
+    fn examine(&self, path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
+        let error = |source| ProjectError::Folder { path: path.to_owned(), source };
+        let path = path.canonicalize().map_err(error)?;
+        let folder = if path.is_dir() { &path } else { path.parent().unwrap_or(&path) };
+        let disk = disk_identity(folder).map_err(error)?;
+        Ok((folder.to_owned(), disk))
+    }
+
+    fn refuse_too_broad(&self, root: &Path) -> Result<(), ProjectError> {
+        let is = |folder: Option<&Path>| {
+            folder.and_then(|folder| folder.canonicalize().ok()).is_some_and(|path| path == root)
+        };
+        let what = if root.parent().is_none() {
+            "the root of the file system"
+        } else if is(self.user_home.as_deref()) {
+            "your home folder"
+        } else if is(self.temp.as_deref()) {
+            "the folder for temporary files"
+        } else {
+            return Ok(());
+        };
+        Err(ProjectError::TooBroad { path: root.to_owned(), what })
+    }
+}
+
+const INITIALISED: &str = "initialised_at";
+
+fn disk_identity(folder: &Path) -> std::io::Result<RootIdentity> {
+    let id = root_id(folder)?;
+    Ok(RootIdentity { device: id.device, inode: id.inode, born_ns: id.born_ns })
+}
+
+/// A folder that is tracked.
+///
+/// Each call that writes takes the project's lock for itself and gives it back,
+/// so that any number of processes can have the same project open.
+#[derive(Debug)]
+pub struct Project {
+    found: FoundProject,
+    workspace: Workspace,
+    store: Store,
+    settings: Settings,
+    global_excludes: Option<PathBuf>,
+    same_device: bool,
+}
+
+impl Project {
+    /// The project's root folder.
+    pub fn root(&self) -> &Path {
+        self.workspace.root()
+    }
+
+    /// The project's id.
+    pub fn id(&self) -> &str {
+        &self.found.identity.id
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The record, for reading.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Whether another folder stands at the project's path; then it is read only.
+    pub fn is_replaced(&self) -> bool {
+        self.found.replaced
+    }
+
+    /// The place in the project of a path that a person or an agent wrote down.
+    pub fn place(&self, cwd: &Path, text: &str) -> Option<ProjectPath> {
+        match place(self.root(), Some(&cwd.to_string_lossy()), text) {
+            Place::Inside(path) => Some(path),
+            Place::Root | Place::Outside => None,
+        }
+    }
+
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    pub(crate) fn request(
+        &self,
+        batch: &Batch<'_>,
+        scope: Scope,
+        named: Vec<ProjectPath>,
+        hidden: HiddenIs,
+    ) -> Result<Request<'_>, StoreError> {
+        let first = batch.meta(INITIALISED)?.is_none();
+        Ok(Request {
+            scope,
+            named,
+            hidden,
+            first,
+            workspace: &self.workspace,
+            settings: &self.settings,
+            global_excludes: self.global_excludes.as_deref(),
+            stamp: self.store.folder().join("stamp"),
+            same_device: self.same_device,
+        })
+    }
+
+    /// Everything that is there becomes the baseline.
+    fn first_look(&self, at: Millis, progress: Progress<'_>) -> Result<(), RecordError> {
+        let folder = self.store.folder();
+        let Some(_lock) = Lock::acquire(folder, self.settings.wait.command())? else {
+            let owner = Lock::owner(folder).map_or("unknown".to_owned(), |pid| pid.to_string());
+            return Err(RecordError::Locked(owner));
+        };
+        let mut batch = self.store.batch()?;
+        let request = self.request(&batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
+        let observation = observe(&mut batch, &request, progress)?;
+        write(&batch, &observation, &[], &NewRows::new(), &[], at)?;
+        batch.set_meta(INITIALISED, &at.to_be_bytes())?;
+        batch.commit()?;
+        Ok(())
+    }
+}

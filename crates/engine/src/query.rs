@@ -1,0 +1,196 @@
+//! Reading the record: who changed what, and what it looked like.
+
+use retake_model::{AgentId, Change, ChangeId, DialogId, Gap, Millis, ProjectPath, Side};
+use retake_store::{ChangeFilter, Dialog, DialogAgent, Spool, StatusRow, StoreError};
+
+use crate::diff::{DiffLine, TOO_LARGE_TO_SHOW, is_binary, unified};
+use crate::project::Project;
+
+/// What agents did that nobody has decided on, and what is not protected.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// By dialog and agent, the latest dialog first; changes that dialogs share come last.
+    pub dialogs: Vec<DialogStatus>,
+    /// What is not protected, and since when.
+    pub gaps: Vec<(Gap, Millis)>,
+    /// Files that are tracked.
+    pub files: u64,
+    /// Changes on record.
+    pub changes: u64,
+    /// Events that wait to be taken in.
+    pub spooled: usize,
+    /// Bytes that the record takes on disk.
+    pub store_bytes: u64,
+}
+
+/// What the agents of one dialog did.
+#[derive(Clone, Debug)]
+pub struct DialogStatus {
+    /// The dialog; none for changes that several dialogs share.
+    pub dialog: Option<Dialog>,
+    /// Its agents, each with the paths that it changed.
+    pub agents: Vec<(Option<AgentId>, Vec<StatusRow>)>,
+}
+
+/// The difference that a change, or several in a row, made to a file.
+#[derive(Clone, Debug)]
+pub struct FileDiff {
+    /// The path before.
+    pub old_path: ProjectPath,
+    /// The path after.
+    pub path: ProjectPath,
+    /// The state before.
+    pub before: Side,
+    /// The state after.
+    pub after: Side,
+    /// What differs.
+    pub body: DiffBody,
+}
+
+/// What differs between two states of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiffBody {
+    /// Lines; none if only mode or name differ.
+    Lines(Vec<DiffLine>),
+    /// One side is binary.
+    Binary,
+    /// One side is too large to show.
+    TooLarge,
+    /// One side was not captured.
+    NotCaptured,
+}
+
+impl Project {
+    /// What agents did that nobody has decided on, and what is not protected.
+    pub fn status(&self) -> Result<Status, StoreError> {
+        let store = self.store();
+        let mut dialogs: Vec<DialogStatus> = Vec::new();
+        for row in store.pending()? {
+            let same = |status: &DialogStatus| {
+                status.dialog.as_ref().map(|dialog| &dialog.id) == row.dialog.as_ref()
+            };
+            if !dialogs.last().is_some_and(same) {
+                let dialog = row.dialog.as_ref().map(|id| store.dialog(id)).transpose()?.flatten();
+                dialogs.push(DialogStatus { dialog, agents: Vec::new() });
+            }
+            let Some(status) = dialogs.last_mut() else { continue };
+            match status.agents.last_mut() {
+                Some((agent, rows)) if *agent == row.agent => rows.push(row),
+                _ => status.agents.push((row.agent.clone(), vec![row])),
+            }
+        }
+        dialogs.sort_by_key(|status| std::cmp::Reverse(status.dialog.as_ref().map(|d| d.last_at)));
+        Ok(Status {
+            dialogs,
+            gaps: store.gaps()?,
+            files: store.manifest_len()?,
+            changes: store.change_count()?,
+            spooled: Spool::new(store.folder()).entries()?.0.len(),
+            store_bytes: store.disk_size(),
+        })
+    }
+
+    /// The changes that a filter lets through.
+    pub fn changes(&self, filter: &ChangeFilter) -> Result<Vec<Change>, StoreError> {
+        self.store().changes(filter)
+    }
+
+    /// One change.
+    pub fn change(&self, id: ChangeId) -> Result<Option<Change>, StoreError> {
+        self.store().change(id)
+    }
+
+    /// Every dialog with its agents, the latest activity first.
+    pub fn dialogs(&self) -> Result<Vec<(Dialog, Vec<DialogAgent>)>, StoreError> {
+        let store = self.store();
+        let with_agents = |dialog: Dialog| {
+            let agents = store.agents(&dialog.id)?;
+            Ok((dialog, agents))
+        };
+        store.dialogs()?.into_iter().map(with_agents).collect()
+    }
+
+    /// One dialog.
+    pub fn dialog(&self, id: &DialogId) -> Result<Option<Dialog>, StoreError> {
+        self.store().dialog(id)
+    }
+
+    /// The exact content of a side of a change; `None` if the file did not exist.
+    pub fn content(&self, side: &Side) -> Result<Option<Vec<u8>>, StoreError> {
+        match side {
+            Side::Absent => Ok(None),
+            Side::Known(state) => self.store().read(&state.oid).map(Some),
+            Side::Unknown => Err(StoreError::Row("this content was not captured".into())),
+        }
+    }
+
+    /// The difference that one change made.
+    pub fn diff(&self, change: &Change) -> Result<FileDiff, StoreError> {
+        let old_path = change.old_path.clone().unwrap_or_else(|| change.path.clone());
+        self.diff_sides(old_path, change.path.clone(), change.before, change.after)
+    }
+
+    /// The difference that several changes made, file by file: first `before` to last `after`.
+    ///
+    /// `changes` are oldest first. A file that ends as it began is left out.
+    pub fn net_diff(&self, changes: &[Change]) -> Result<Vec<FileDiff>, StoreError> {
+        let mut nets: Vec<Net> = Vec::new();
+        let mut at = std::collections::HashMap::new();
+        for change in changes {
+            let from = change.old_path.as_ref().unwrap_or(&change.path);
+            let place = match at.remove(from) {
+                Some(place) => place,
+                None => {
+                    nets.push(Net { old_path: from.clone(), path: from.clone(), before: change.before, after: change.before });
+                    nets.len() - 1
+                }
+            };
+            let net: &mut Net = &mut nets[place];
+            net.path = change.path.clone();
+            net.after = change.after;
+            at.insert(change.path.clone(), place);
+        }
+        let moved = |net: &Net| net.before != net.after || net.old_path != net.path;
+        let mut diffs = Vec::new();
+        for net in nets.into_iter().filter(moved) {
+            diffs.push(self.diff_sides(net.old_path, net.path, net.before, net.after)?);
+        }
+        diffs.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(diffs)
+    }
+
+    fn diff_sides(
+        &self,
+        old_path: ProjectPath,
+        path: ProjectPath,
+        before: Side,
+        after: Side,
+    ) -> Result<FileDiff, StoreError> {
+        let body = self.diff_body(&before, &after)?;
+        Ok(FileDiff { old_path, path, before, after, body })
+    }
+
+    fn diff_body(&self, before: &Side, after: &Side) -> Result<DiffBody, StoreError> {
+        let sides = [before, after];
+        if sides.iter().any(|side| matches!(side, Side::Unknown)) {
+            return Ok(DiffBody::NotCaptured);
+        }
+        let size = |side: &&Side| side.known().map_or(0, |state| state.size);
+        if sides.iter().any(|side| size(side) > TOO_LARGE_TO_SHOW) {
+            return Ok(DiffBody::TooLarge);
+        }
+        let before = self.content(before)?.unwrap_or_default();
+        let after = self.content(after)?.unwrap_or_default();
+        if is_binary(&before) || is_binary(&after) {
+            return Ok(DiffBody::Binary);
+        }
+        Ok(DiffBody::Lines(unified(&before, &after)))
+    }
+}
+
+struct Net {
+    old_path: ProjectPath,
+    path: ProjectPath,
+    before: Side,
+    after: Side,
+}

@@ -1,0 +1,353 @@
+//! The way in: an event arrives, the project is looked at, what moved is recorded.
+//!
+//! Content, changes, manifest and event rows are one transaction: either the
+//! event is acknowledged and everything it showed can be restored, or it did not
+//! happen and the next look finds the same again. An event that finds the
+//! project locked is spooled and taken in, in order, by the next holder.
+
+use retake_model::{Change, Event, Gap, GapReason, Millis, ProjectPath, Side};
+use retake_store::{Batch, Lock, Spool, StoreError};
+use retake_workspace::Rules;
+
+use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
+use crate::attribute::Scene;
+use crate::git_evidence::GitEvidence;
+use crate::memory;
+use crate::observe::{HiddenIs, Observation, Request, Scope, observe};
+use crate::project::Project;
+use crate::rename::pair;
+use crate::shield::shield;
+use crate::write::{NewRows, write};
+
+/// What came of an event.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    /// Its place in the project's order; none if it waits in the spool.
+    pub seq: Option<u64>,
+    /// The changes that were found on its occasion.
+    pub changes: Vec<Change>,
+    /// What the sender should know.
+    pub notices: Vec<Notice>,
+}
+
+/// Something that the sender of an event should know; the event was taken all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What kind of thing.
+    pub code: NoticeCode,
+    /// For people.
+    pub message: String,
+}
+
+impl Notice {
+    pub(crate) fn new(code: NoticeCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+/// Kinds of [`Notice`]s, stable in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeCode {
+    /// A tool names a path outside of the project.
+    OutsideProject,
+    /// An end without a begin that also does not say what it ends.
+    UnknownCall,
+    /// A begin of a call that is open.
+    DuplicateBegin,
+    /// The project was locked; the event is kept and will be taken in.
+    Spooled,
+    /// Something is not protected.
+    Gap,
+}
+
+impl NoticeCode {
+    /// The stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OutsideProject => "outside_project",
+            Self::UnknownCall => "unknown_call",
+            Self::DuplicateBegin => "duplicate_begin",
+            Self::Spooled => "spooled",
+            Self::Gap => "gap",
+        }
+    }
+}
+
+/// Why an event or a look could not be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Another folder stands at the project's path.
+    #[error(
+        "{0} is another folder than the one that was recorded here; \
+         say which it is with `retake init --same` or `retake init --new`"
+    )]
+    Replaced(String),
+    /// Another process holds the project.
+    #[error("the project is in use by process {0} and did not become free in time; try again")]
+    Locked(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// How far a look has come: files read, files to read.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
+
+impl Project {
+    /// Records an event and everything that has changed until now.
+    ///
+    /// Once this returns, all of it survives a kill and power loss. If the project
+    /// is locked for too long, the event is kept durably and taken in later.
+    pub fn record(&self, event: &Event, at: Millis) -> Result<Recorded, RecordError> {
+        if self.is_replaced() {
+            self.spool().push(event, at)?;
+            return Err(self.replaced_error());
+        }
+        let wait = self.settings().wait.event();
+        let Some(_lock) = Lock::acquire(self.store().folder(), wait)? else {
+            self.spool().push(event, at)?;
+            let notice = "the project is in use; the event is kept and will be taken in";
+            return Ok(Recorded {
+                notices: vec![Notice::new(NoticeCode::Spooled, notice)],
+                ..Recorded::default()
+            });
+        };
+        self.take_in_spool(at)?;
+        let arrived = Arrived { event: event.clone(), at, spool_id: None };
+        let mut results = self.record_arrived(&[arrived], at)?;
+        Ok(results.pop().unwrap_or_default())
+    }
+
+    /// Looks at the whole project and records what has changed, outside of any event.
+    pub fn look(&self, at: Millis) -> Result<Looked, RecordError> {
+        self.look_with(at, &mut |_, _| {})
+    }
+
+    /// Like [`Project::look`], telling how far it has come.
+    pub fn look_with(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, RecordError> {
+        if self.is_replaced() {
+            return Err(self.replaced_error());
+        }
+        let folder = self.store().folder();
+        let Some(_lock) = Lock::acquire(folder, self.settings().wait.command())? else {
+            let owner = Lock::owner(folder).map_or("unknown".to_owned(), |pid| pid.to_string());
+            return Err(RecordError::Locked(owner));
+        };
+        self.take_in_spool(at)?;
+        let mut batch = self.store().batch()?;
+        let calls = Calls::load(&batch, self.root())?;
+        let request = self.request(&batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
+        let observation = observe(&mut batch, &request, progress)?;
+        let scene = LookScene { calls: &calls, beginning: None, begin_missed: None };
+        let (steps, git) = self.attribute(&batch, &observation, &scene)?;
+        let changes =
+            write(&batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
+        batch.commit()?;
+        Ok(Looked {
+            changes,
+            ignored: observation.ignored,
+            ignored_count: observation.ignored_count,
+            scratch: observation.scratch,
+            nested_repositories: observation.nested_repositories,
+            baseline: observation.baseline.len(),
+        })
+    }
+
+    /// Takes in what waits in the spool, in order, with one look for all of it.
+    ///
+    /// The calls in it may all have overlapped, so each is a candidate for what is found.
+    fn take_in_spool(&self, at: Millis) -> Result<(), RecordError> {
+        let spool = self.spool();
+        if spool.is_empty() {
+            return Ok(());
+        }
+        let (entries, bad) = spool.entries()?;
+        let mut fresh = Vec::new();
+        for entry in &entries {
+            if !self.store().spool_taken(&entry.id)? {
+                let (event, at) = (entry.event.clone(), entry.at);
+                fresh.push(Arrived { event, at, spool_id: Some(entry.id.clone()) });
+            }
+        }
+        self.record_arrived(&fresh, at)?;
+        if !bad.is_empty() {
+            self.note_lost(&bad, at)?;
+        }
+        spool.clear(entries.len(), bad.len())?;
+        Ok(())
+    }
+
+    /// A line that a kill cut off was never acknowledged, but that it was there is said.
+    fn note_lost(&self, lines: &[String], at: Millis) -> Result<(), StoreError> {
+        let batch = self.store().batch()?;
+        let path: ProjectPath = "spool".parse().map_err(|_| StoreError::Row("path".into()))?;
+        let detail = format!("{} spooled lines could not be understood", lines.len());
+        batch.put_gap(&Gap { path, reason: GapReason::LostEvent, detail }, at)?;
+        batch.commit()
+    }
+
+    fn record_arrived(
+        &self,
+        arrived: &[Arrived],
+        at: Millis,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        if arrived.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut batch = self.store().batch()?;
+        let mut calls = Calls::load(&batch, self.root())?;
+        let mut meanings = Vec::new();
+        let mut results = Vec::new();
+        for arrived in arrived {
+            let mut notices = Vec::new();
+            meanings.push(calls.meaning(&batch, self.root(), &arrived.event, &mut notices)?);
+            results.push(Recorded { notices, ..Recorded::default() });
+        }
+        let plan = self.plan(&batch, arrived, &meanings, &calls)?;
+        let mut observation = observe(&mut batch, &plan.request, &mut |_, _| {})?;
+        observation.gaps.extend(plan.gaps);
+        let (steps, git) = self.attribute(&batch, &observation, &plan.scene)?;
+        let mut rows = NewRows::new();
+        for (arrived, meaning) in arrived.iter().zip(&meanings) {
+            introduce(&batch, arrived, *meaning, &calls, &mut rows)?;
+        }
+        let changes = write(&batch, &observation, &steps, &rows, &git.actions, at)?;
+        for ((arrived, meaning), result) in arrived.iter().zip(&meanings).zip(&mut results) {
+            result.seq = Some(conclude(&batch, arrived, *meaning, &calls, &rows)?);
+            if let Some(id) = &arrived.spool_id {
+                batch.take_spooled(id)?;
+            }
+        }
+        if let Some(last) = results.last_mut() {
+            last.changes = changes;
+            last.notices.extend(observation.gaps.iter().map(gap_notice));
+        }
+        batch.commit()?;
+        Ok(results)
+    }
+
+    /// Where to look on the occasion of these events, and who could have done what is found.
+    fn plan<'a>(
+        &'a self,
+        batch: &Batch<'_>,
+        arrived: &[Arrived],
+        meanings: &[Meaning],
+        calls: &'a Calls,
+    ) -> Result<Plan<'a>, StoreError> {
+        let scene = LookScene { calls, beginning: None, begin_missed: None };
+        let [meaning] = meanings else {
+            let named = calls.live.iter().flat_map(|live| live.named.clone()).collect();
+            let request = self.request(batch, Scope::Everything, named, HiddenIs::UnknownBefore)?;
+            return Ok(Plan { request, scene, gaps: Vec::new() });
+        };
+        let (row, hidden) = match meaning {
+            Meaning::Begins(row) => (*row, HiddenIs::Baseline),
+            Meaning::Ends(row) => (*row, HiddenIs::New),
+            Meaning::EndsUnbegun(row) => (*row, HiddenIs::UnknownBefore),
+            Meaning::Other => {
+                let scope = scope_without_call(arrived);
+                let request = self.request(batch, scope, Vec::new(), HiddenIs::Baseline)?;
+                return Ok(Plan { request, scene, gaps: Vec::new() });
+            }
+        };
+        let Some(live) = calls.get(row) else {
+            return Err(StoreError::Row(format!("call {row} went away")));
+        };
+        let scope = live.scope().map_or(Scope::Everything, Scope::Paths);
+        let mut named = live.named.clone();
+        let mut gaps = Vec::new();
+        if matches!(meaning, Meaning::Begins(_)) && !live.destroys().is_empty() {
+            let rules = Rules::new(memory::rules(batch)?.unwrap_or_default());
+            let taken = shield(self.workspace(), &rules, live, &self.settings().shield);
+            named.extend(taken.paths);
+            gaps = taken.gaps;
+        }
+        let scene = LookScene {
+            beginning: matches!(meaning, Meaning::Begins(_)).then_some(row),
+            begin_missed: matches!(meaning, Meaning::EndsUnbegun(_)).then_some(row),
+            ..scene
+        };
+        Ok(Plan { request: self.request(batch, scope, named, hidden)?, scene, gaps })
+    }
+
+    fn attribute(
+        &self,
+        batch: &Batch<'_>,
+        observation: &Observation,
+        look: &LookScene<'_>,
+    ) -> Result<(Vec<crate::rename::Step>, GitEvidence), StoreError> {
+        let (old, new) = (observation.old_git.as_ref(), observation.git.as_ref());
+        let git = GitEvidence::gather(self.root(), old, new);
+        let before: std::collections::HashMap<_, _> =
+            observation.changes.iter().map(|seen| (&seen.path, seen.before)).collect();
+        let state_before = |path: &ProjectPath| match before.get(path) {
+            Some(side) => *side,
+            // Not among the changes: it is as the manifest says.
+            None => batch
+                .manifest_entry(path)
+                .ok()
+                .flatten()
+                .map_or(Side::Absent, |entry| entry.stored.into()),
+        };
+        let scene = Scene {
+            calls: &look.calls.live,
+            beginning: look.beginning,
+            begin_missed: look.begin_missed,
+            git: &git,
+            state_before: &state_before,
+        };
+        let mut attributed = Vec::with_capacity(observation.changes.len());
+        for seen in &observation.changes {
+            attributed.push((seen.clone(), scene.attribute(batch, seen)?));
+        }
+        Ok((pair(batch, attributed)?, git))
+    }
+
+    fn spool(&self) -> Spool {
+        Spool::new(self.store().folder())
+    }
+
+    fn replaced_error(&self) -> RecordError {
+        RecordError::Replaced(self.root().display().to_string())
+    }
+}
+
+/// What a look at the whole project found.
+#[derive(Debug)]
+pub struct Looked {
+    /// The changes that were found.
+    pub changes: Vec<Change>,
+    /// What rules leave out, with the reason; the first few thousand.
+    pub ignored: Vec<retake_workspace::Ignored>,
+    /// How many names rules leave out.
+    pub ignored_count: u64,
+    /// How many files the scratch filter leaves out.
+    pub scratch: u64,
+    /// Folders that are repositories of their own.
+    pub nested_repositories: Vec<ProjectPath>,
+    /// How many files came into sight without having changed.
+    pub baseline: usize,
+}
+
+struct Plan<'a> {
+    request: Request<'a>,
+    scene: LookScene<'a>,
+    gaps: Vec<Gap>,
+}
+
+struct LookScene<'a> {
+    calls: &'a Calls,
+    beginning: Option<i64>,
+    begin_missed: Option<i64>,
+}
+
+/// A repeated begin says nothing new; everything else is an occasion to look at everything.
+fn scope_without_call(arrived: &[Arrived]) -> Scope {
+    let is_begin = |arrived: &Arrived| arrived.event.name() == "tool_begin";
+    if arrived.iter().all(is_begin) { Scope::Paths(Vec::new()) } else { Scope::Everything }
+}
+
+fn gap_notice(gap: &Gap) -> Notice {
+    let message = format!("{} is not protected ({}): {}", gap.path, gap.reason.as_str(), gap.detail);
+    Notice::new(NoticeCode::Gap, message)
+}

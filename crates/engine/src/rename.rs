@@ -1,0 +1,139 @@
+//! A file that went away and one that came to be, with the same content, are one move.
+//!
+//! Only steps with the same author are paired. Equal content decides first; for
+//! the rest, text files that are at least half alike, a bounded number of them.
+
+use std::collections::HashMap;
+
+use retake_model::{ChangeType, Side};
+use retake_store::{Batch, StoreError};
+
+use crate::attribute::Attribution;
+use crate::diff::{TOO_LARGE_TO_SHOW, is_binary, similarity};
+use crate::observe::Observed;
+
+/// More files on a side than this are not compared for likeness: it is quadratic.
+const COMPARED: usize = 32;
+const ALIKE_PERCENT: u32 = 50;
+
+/// A step of one file, or a move of one.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) seen: Observed,
+    pub(crate) from: Option<Observed>,
+    pub(crate) by: Attribution,
+}
+
+impl Step {
+    /// The state before, at the old path if it moved.
+    pub(crate) fn before(&self) -> Side {
+        self.from.as_ref().map_or(self.seen.before, |from| from.before)
+    }
+
+    pub(crate) fn change_type(&self) -> ChangeType {
+        if self.from.is_some() {
+            return ChangeType::Rename;
+        }
+        match (&self.seen.before, &self.seen.after) {
+            (Side::Absent, _) => ChangeType::Create,
+            (_, Side::Absent) => ChangeType::Delete,
+            (Side::Known(before), Side::Known(after))
+                if before.oid == after.oid && before.kind == after.kind =>
+            {
+                ChangeType::Mode
+            }
+            _ => ChangeType::Modify,
+        }
+    }
+}
+
+/// Pairs deletions with creations. Steps stay in the order of their paths.
+pub(crate) fn pair(
+    batch: &Batch<'_>,
+    seen: Vec<(Observed, Attribution)>,
+) -> Result<Vec<Step>, StoreError> {
+    let (gone, rest): (Vec<_>, Vec<_>) = seen
+        .into_iter()
+        .partition(|(seen, _)| seen.after.is_absent() && is_content(&seen.before));
+    let mut gone: Vec<Option<(Observed, Attribution)>> = gone.into_iter().map(Some).collect();
+    let mut steps: Vec<Step> =
+        rest.into_iter().map(|(seen, by)| Step { seen, from: None, by }).collect();
+    pair_equal(&mut steps, &mut gone);
+    pair_alike(batch, &mut steps, &mut gone)?;
+    let deletions = gone.into_iter().flatten();
+    steps.extend(deletions.map(|(seen, by)| Step { seen, from: None, by }));
+    steps.sort_by(|a, b| a.seen.path.cmp(&b.seen.path));
+    Ok(steps)
+}
+
+/// Empty files are all equal, so they say nothing of a move.
+fn is_content(side: &Side) -> bool {
+    side.known().is_some_and(|state| state.size > 0)
+}
+
+fn is_new(step: &Step) -> bool {
+    step.from.is_none() && step.seen.before.is_absent() && is_content(&step.seen.after)
+}
+
+fn pair_equal(steps: &mut [Step], gone: &mut [Option<(Observed, Attribution)>]) {
+    let mut by_content: HashMap<_, Vec<usize>> = HashMap::new();
+    for (at, entry) in gone.iter().enumerate().rev() {
+        if let Some(state) = entry.as_ref().and_then(|(seen, _)| seen.before.known()) {
+            by_content.entry((state.oid, state.kind)).or_default().push(at);
+        }
+    }
+    for step in steps.iter_mut().filter(|step| is_new(step)) {
+        let Some(state) = step.seen.after.known() else { continue };
+        let Some(places) = by_content.get_mut(&(state.oid, state.kind)) else { continue };
+        let same_author =
+            |&at: &usize| gone[at].as_ref().is_some_and(|(_, by)| is_same_author(by, &step.by));
+        if let Some(place) = places.iter().rposition(same_author) {
+            step.from = gone[places.remove(place)].take().map(|(seen, _)| seen);
+        }
+    }
+}
+
+fn pair_alike(
+    batch: &Batch<'_>,
+    steps: &mut [Step],
+    gone: &mut [Option<(Observed, Attribution)>],
+) -> Result<(), StoreError> {
+    let left = gone.iter().flatten().count();
+    let new = steps.iter().filter(|step| is_new(step)).count();
+    if left == 0 || new == 0 || left > COMPARED || new > COMPARED {
+        return Ok(());
+    }
+    for step in steps.iter_mut().filter(|step| is_new(step)) {
+        let Some(text) = text(batch, &step.seen.after)? else { continue };
+        let mut best: Option<(u32, usize)> = None;
+        for (at, entry) in gone.iter().enumerate() {
+            let Some((seen, by)) = entry else { continue };
+            if !is_same_author(by, &step.by) {
+                continue;
+            }
+            let Some(old) = self::text(batch, &seen.before)? else { continue };
+            let alike = similarity(&old, &text);
+            if alike >= ALIKE_PERCENT && best.is_none_or(|(most, _)| alike > most) {
+                best = Some((alike, at));
+            }
+        }
+        if let Some((_, at)) = best {
+            step.from = gone[at].take().map(|(seen, _)| seen);
+        }
+    }
+    Ok(())
+}
+
+fn is_same_author(a: &Attribution, b: &Attribution) -> bool {
+    a.actor == b.actor && a.calls == b.calls
+}
+
+fn text(batch: &Batch<'_>, side: &Side) -> Result<Option<Vec<u8>>, StoreError> {
+    match side.known() {
+        Some(state) if state.size <= TOO_LARGE_TO_SHOW => {
+            let bytes = batch.read(&state.oid)?;
+            Ok((!is_binary(&bytes)).then_some(bytes))
+        }
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,366 @@
+//! Simple commands: words, redirections, assignments, and the table of known commands.
+//!
+//! A command is in [`READERS`] (changes nothing whatever its arguments), in the table of handlers,
+//! a function of the same text, or unknown, which makes the answer incomplete.
+
+use std::rc::Rc;
+
+use brush_parser::ast::{
+    Assignment, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem, IoFileRedirectKind,
+    IoFileRedirectTarget, IoRedirect, SimpleCommand,
+};
+
+use super::state::Value;
+use super::walk::Walker;
+use super::word::{self, Word};
+use super::{Effect, files, find, git, script, wrappers};
+
+/// One simple command, ready to be looked up.
+pub(super) struct Call {
+    /// The name without its folder.
+    pub(super) name: String,
+    /// The words after the name.
+    pub(super) args: Vec<Word>,
+    /// What a heredoc or here-string feeds it.
+    pub(super) stdin: Option<String>,
+}
+
+pub(super) type Handler = fn(&mut Walker, &Call);
+
+/// They change no file, whatever their arguments.
+const READERS: &str = ": [ arch base32 base64 basename bat batcat bind break cal cat cksum clear cmp col column \
+     comm compgen complete continue cut date df dig diff dirname dirs du echo egrep exa exit \
+     expand expr eza factor false fc fgrep file fmt fold free getconf getent grep groups hash \
+     head hexdump history host hostname id jobs join jq kill killall less locale logname look ls \
+     lsb_release lsof md5 md5sum more mount nl nproc nslookup numfmt od paste pathchk pgrep ping \
+     pkill pr printenv ps pwd readlink realpath return rev seq set sha1sum sha224sum sha256sum \
+     sha512sum shasum shift shopt shuf sleep stat strings stty sum sw_vers sync tac tail test \
+     times top tput tr true tsort tty type ulimit umask uname unexpand uptime users vmstat w \
+     wait wc whatis whereis which who whoami xmllint yes zcat zgrep";
+
+/// Everything else that is known.
+const HANDLERS: &[(&str, Handler)] = &[
+    ("cd chdir pushd", wrappers::cd),
+    ("popd", wrappers::popd),
+    ("export declare typeset local readonly", declare),
+    ("unset read mapfile readarray getopts let", forget),
+    ("printf", printf),
+    ("eval", wrappers::eval),
+    ("trap", wrappers::trap),
+    ("bash sh zsh dash ksh ash", wrappers::shell),
+    ("env", wrappers::env),
+    ("sudo doas", wrappers::sudo),
+    ("command builtin", wrappers::command),
+    (
+        "exec time nice ionice stdbuf timeout chrt caffeinate",
+        wrappers::plain,
+    ),
+    (
+        "nohup setsid disown at batch systemd-run daemonize",
+        wrappers::background,
+    ),
+    ("xargs", wrappers::xargs),
+    ("find", find::find),
+    ("fd fdfind", find::fd),
+    ("git", git::git),
+    ("rm rmdir unlink shred", files::remove),
+    ("touch mkdir mkfifo mknod truncate", files::make),
+    ("chmod chown chgrp", files::attributes),
+    ("cp mv ln install", files::copy),
+    ("rsync scp", files::sync),
+    ("dd", files::dd),
+    ("tee sponge", files::tee),
+    ("sort uniq tree xxd", files::output),
+    ("tar", files::tar),
+    ("gzip gunzip bzip2 bunzip2 xz unxz", files::compress),
+    ("zip unzip", files::zip),
+    ("curl wget", files::download),
+    ("mktemp", files::mktemp),
+    ("sed gsed", script::sed),
+    ("perl ruby", script::perl),
+    ("awk gawk mawk nawk", script::awk),
+    ("rg ag ack", script::search),
+    ("yq", script::yq),
+    ("ed ex", script::ed),
+    ("patch", script::patch),
+    ("apply_patch applypatch", script::apply_patch),
+];
+
+/// Setting these changes what other commands mean or run.
+const POWERFUL: &[&str] = &[
+    "PATH",
+    "IFS",
+    "ENV",
+    "BASH_ENV",
+    "PAGER",
+    "EDITOR",
+    "VISUAL",
+    "CDPATH",
+    "SHELLOPTS",
+];
+
+/// Walks one simple command of the tree.
+pub(super) fn simple(walker: &mut Walker, command: &SimpleCommand) {
+    if !walker.step() {
+        return;
+    }
+    let mut stdin = None;
+    let mut words = Vec::new();
+    let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
+    for item in prefix {
+        match item {
+            CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => {
+                assign(walker, assignment, command.word_or_name.is_none());
+            }
+            other => item_words(walker, other, &mut words, &mut stdin),
+        }
+    }
+    if let Some(name) = &command.word_or_name {
+        words.extend(walker.words(&name.value));
+    }
+    for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
+        item_words(walker, item, &mut words, &mut stdin);
+    }
+    if command.word_or_name.is_some() {
+        run(walker, words, stdin);
+    }
+}
+
+/// Runs a command given by its words.
+pub(super) fn run(walker: &mut Walker, mut words: Vec<Word>, stdin: Option<String>) {
+    if words.is_empty() || !walker.step() {
+        return;
+    }
+    let args = words.split_off(1);
+    let Some(name) = words[0].exact() else {
+        return walker.incomplete();
+    };
+    if let Some(body) = walker.state.functions.get(name).map(Rc::clone) {
+        let redirects = body.1.iter().flat_map(|list| &list.0);
+        redirects.for_each(|redirect| drop(self::redirect(walker, redirect)));
+        set_positional(walker, &args);
+        return walker.nested(|walker| walker.compound(&body.0));
+    }
+    let Some(name) = known_place(name) else {
+        return walker.incomplete();
+    };
+    let among = |names: &str| names.split_ascii_whitespace().any(|known| known == name);
+    if among(READERS) {
+        return;
+    }
+    let handler = HANDLERS.iter().find(|(names, _)| among(names));
+    match handler {
+        Some((_, handler)) => handler(
+            walker,
+            &Call {
+                name: name.to_owned(),
+                args,
+                stdin,
+            },
+        ),
+        None => walker.incomplete(),
+    }
+}
+
+/// The bare name of a command in a system folder; a project's own `./ls` is not `ls`.
+fn known_place(name: &str) -> Option<&str> {
+    match name.rsplit_once('/') {
+        None => Some(name),
+        Some(("/bin" | "/usr/bin" | "/usr/local/bin" | "/sbin" | "/usr/sbin", bare)) => Some(bare),
+        Some(_) => None,
+    }
+}
+
+fn item_words(
+    walker: &mut Walker,
+    item: &CommandPrefixOrSuffixItem,
+    words: &mut Vec<Word>,
+    stdin: &mut Option<String>,
+) {
+    match item {
+        CommandPrefixOrSuffixItem::Word(word)
+        // `dd of=x` and `export A=b` look like assignments and are words.
+        | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+            words.extend(walker.words(&word.value));
+        }
+        CommandPrefixOrSuffixItem::IoRedirect(item) => {
+            *stdin = redirect(walker, item).or(stdin.take());
+        }
+        CommandPrefixOrSuffixItem::ProcessSubstitution(_, shell) => {
+            walker.apart(|walker| walker.list(&shell.list));
+            // A pipe's name: no file of the project.
+            words.push(Word::plain("/dev/fd/63"));
+        }
+    }
+}
+
+/// Notes what a redirection writes; gives the text that it feeds to the command, if known.
+pub(super) fn redirect(walker: &mut Walker, redirect: &IoRedirect) -> Option<String> {
+    match redirect {
+        IoRedirect::File(_, kind, target) => file_redirect(walker, kind, target),
+        IoRedirect::OutputAndError(word, append) => {
+            output(
+                walker,
+                &word.value,
+                if *append {
+                    Effect::Append
+                } else {
+                    Effect::Write
+                },
+            );
+        }
+        IoRedirect::HereString(_, word) => {
+            let word = walker.whole_word(&word.value);
+            return word.literal.then(|| word.text + "\n");
+        }
+        IoRedirect::HereDocument(_, document) => {
+            if !document.requires_expansion {
+                return Some(document.doc.value.clone());
+            }
+            let (word, expansion) = word::expand_heredoc(&document.doc.value, &walker.state);
+            walker.substitutions(&expansion);
+            return word.literal.then_some(word.text);
+        }
+    }
+    None
+}
+
+fn file_redirect(walker: &mut Walker, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget) {
+    match (kind, target) {
+        (_, IoFileRedirectTarget::Fd(_)) => {}
+        (_, IoFileRedirectTarget::ProcessSubstitution(_, shell)) => {
+            walker.apart(|walker| walker.list(&shell.list));
+        }
+        (
+            IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput,
+            IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word),
+        ) => drop(walker.whole_word(&word.value)),
+        (
+            IoFileRedirectKind::DuplicateOutput,
+            IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word),
+        ) => {
+            // `>&2`, `>&-` and `>&3-` are descriptors, `>&file` is a file.
+            if !word.value.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
+                output(walker, &word.value, Effect::Write);
+            }
+        }
+        (kind, IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word)) => {
+            let effect = match kind {
+                // `<>` overwrites in place, from the start.
+                IoFileRedirectKind::Append | IoFileRedirectKind::ReadAndWrite => Effect::Append,
+                _ => Effect::Write,
+            };
+            output(walker, &word.value, effect);
+        }
+    }
+}
+
+fn output(walker: &mut Walker, text: &str, what: Effect) {
+    let word = walker.whole_word(text);
+    match what {
+        Effect::Append => walker.change(&word, what, false),
+        _ => walker.destroy(&word, what, false),
+    }
+}
+
+fn assign(walker: &mut Walker, assignment: &Assignment, lasting: bool) {
+    let value = match &assignment.value {
+        AssignmentValue::Scalar(word) => Some(walker.whole_word(&word.value)),
+        AssignmentValue::Array(items) => {
+            for (_, item) in items {
+                walker.whole_word(&item.value);
+            }
+            None
+        }
+    };
+    let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
+        &assignment.name;
+    let scalar = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
+    guard_name(walker, name);
+    if lasting {
+        walker
+            .state
+            .set(name, value.filter(|_| scalar).and_then(as_value));
+    }
+}
+
+fn guard_name(walker: &mut Walker, name: &str) {
+    let loader = ["LD_", "DYLD_", "GIT_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix));
+    if loader || POWERFUL.contains(&name) {
+        walker.incomplete();
+    }
+}
+
+/// A pattern in an assignment is only text until it is used unquoted.
+fn as_value(word: Word) -> Option<Value> {
+    word.literal.then(|| {
+        let text = if word.glob {
+            unescape(&word.text)
+        } else {
+            word.text
+        };
+        Value { text, glob: false }
+    })
+}
+
+fn unescape(text: &str) -> String {
+    let mut plain = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        plain.push(if c == '\\' {
+            chars.next().unwrap_or(c)
+        } else {
+            c
+        });
+    }
+    plain
+}
+
+fn set_positional(walker: &mut Walker, args: &[Word]) {
+    for at in 1..10 {
+        let value = args.get(at - 1).filter(|word| word.literal);
+        let value = value.map(|word| Value {
+            text: word.text.clone(),
+            glob: word.glob,
+        });
+        walker.state.set(&at.to_string(), value);
+    }
+}
+
+/// `export A=b`.
+fn declare(walker: &mut Walker, call: &Call) {
+    for word in &call.args {
+        let (name, value) = match word.text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None if word.is_option() => continue,
+            None => (word.text.as_str(), None),
+        };
+        guard_name(walker, name);
+        if let Some(value) = value {
+            let value = Word {
+                text: value.to_owned(),
+                ..word.clone()
+            };
+            walker.state.set(name, as_value(value));
+        }
+    }
+}
+
+/// `read A`, `unset A`: the variable's value is not in the text any more.
+fn forget(walker: &mut Walker, call: &Call) {
+    for word in &call.args {
+        if word.literal {
+            walker.arithmetic(&word.text);
+        } else {
+            walker.incomplete();
+        }
+    }
+}
+
+fn printf(walker: &mut Walker, call: &Call) {
+    if call.args.first().is_some_and(|word| word.text == "-v") {
+        forget(walker, call);
+    }
+}

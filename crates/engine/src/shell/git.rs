@@ -1,0 +1,308 @@
+//! `git`: which subcommands read, which change files or refs, and what is lost.
+//!
+//! Subcommands that may run hooks or touch files that no word names are incomplete; those limited
+//! to paths are taken as complete (a `post-checkout` hook is the exception that this accepts).
+
+use super::Effect;
+use super::commands::Call;
+use super::options::{Options, Spec};
+use super::state::Folder;
+use super::walk::Walker;
+use super::word::Word;
+
+/// They change neither files nor refs; the index is not a file of the project.
+const READERS: &str = "add annotate blame cat-file check-ignore check-attr cherry count-objects describe diff \
+     diff-files diff-index diff-tree for-each-ref fsck grep help log ls-files ls-remote ls-tree \
+     merge-base name-rev range-diff rev-list rev-parse shortlog show show-branch show-ref stage \
+     status update-index var verify-commit verify-tag version whatchanged";
+
+/// They take a whole tree: tracked files below the folder change in ways that no word names.
+const TREE: &str = "am bisect cherry-pick merge pull rebase revert sparse-checkout switch";
+
+const SPEC: Spec = Spec {
+    short: "bBmFsCcoe",
+    long: &[
+        "message",
+        "file",
+        "source",
+        "orphan",
+        "conflict",
+        "exclude",
+        "pathspec-from-file",
+    ],
+};
+
+type Handler = fn(&mut Walker, &Options, &[Word]);
+
+const HANDLERS: &[(&str, Handler)] = &[
+    ("apply", apply),
+    ("checkout", checkout),
+    ("clean", clean),
+    ("mv", rename),
+    ("reset", reset),
+    ("restore", restore),
+    ("rm", remove),
+    ("stash", stash),
+];
+
+/// `git [-C DIR] SUBCOMMAND …`.
+pub(super) fn git(walker: &mut Walker, call: &Call) {
+    let folder = walker.state.folder.clone();
+    let rest = global_options(walker, &call.args);
+    if let Some((name, args)) = rest.split_first() {
+        match name.exact() {
+            Some(name) => subcommand(walker, name, args, call.stdin.as_deref()),
+            None => unknown(walker),
+        }
+    }
+    walker.state.folder = folder;
+}
+
+/// Follows `-C`; options that redefine git itself are not followed.
+fn global_options<'a>(walker: &mut Walker, args: &'a [Word]) -> &'a [Word] {
+    let mut at = 0;
+    while let Some(word) = args.get(at).filter(|word| word.is_option()) {
+        at += 1;
+        match word.text.as_str() {
+            "-C" => {
+                match args.get(at).and_then(Word::exact) {
+                    Some(path) => walker.state.enter(path),
+                    None => walker.state.folder = Folder::Unknown,
+                }
+                at += 1;
+            }
+            "-c" | "--exec-path" | "--git-dir" | "--work-tree" | "--config-env" | "--namespace" => {
+                at += 1;
+                walker.incomplete();
+            }
+            "-p"
+            | "-P"
+            | "--no-pager"
+            | "--paginate"
+            | "--version"
+            | "--help"
+            | "--bare"
+            | "--no-optional-locks"
+            | "--literal-pathspecs" => {}
+            _ => walker.incomplete(),
+        }
+    }
+    args.get(at..).unwrap_or_default()
+}
+
+fn among(names: &str, name: &str) -> bool {
+    names.split_ascii_whitespace().any(|known| known == name)
+}
+
+fn unknown(walker: &mut Walker) {
+    walker.effects.runs_git = true;
+    walker.incomplete();
+}
+
+fn subcommand(walker: &mut Walker, name: &str, args: &[Word], stdin: Option<&str>) {
+    if among(READERS, name) {
+        return reader(walker, name, args);
+    }
+    if lists_only(name, args) {
+        return;
+    }
+    walker.effects.runs_git = true;
+    // What is after `--` is a path, whatever it looks like.
+    let dashes = args.iter().position(|word| word.text == "--");
+    let (before, paths) = match dashes {
+        Some(at) => (&args[..at], &args[at + 1..]),
+        None => (args, &[][..]),
+    };
+    let options = Options::parse(before, SPEC);
+    if among(TREE, name) {
+        tree(walker);
+        return walker.incomplete();
+    }
+    match HANDLERS.iter().find(|(known, _)| *known == name) {
+        // A patch from a heredoc names its files.
+        Some(_) if name == "apply" && stdin.is_some() => {
+            super::script::patched(walker, stdin.unwrap_or_default(), 1);
+        }
+        Some((_, handler)) => handler(walker, &options, paths),
+        None => walker.incomplete(),
+    }
+}
+
+/// Readers with options that write or run.
+fn reader(walker: &mut Walker, name: &str, args: &[Word]) {
+    let options = Options::parse(
+        args,
+        Spec {
+            short: "",
+            long: &["output"],
+        },
+    );
+    for file in options.values(&["output"]) {
+        walker.destroy(file, Effect::Write, false);
+    }
+    let runs = options.has(&["ext-diff", "open-files-in-pager"]);
+    if runs || (name == "grep" && options.has(&["O"])) {
+        walker.incomplete();
+    }
+}
+
+/// `git branch`, `git stash list`, `git worktree list`, `git remote -v`: reading forms.
+fn lists_only(name: &str, args: &[Word]) -> bool {
+    let first = args.first().map_or("", |word| word.text.as_str());
+    let literal = args.iter().all(|word| word.literal);
+    literal
+        && match name {
+            "branch" => args.iter().all(|word| {
+                let listing = [
+                    "-a",
+                    "-r",
+                    "-v",
+                    "-vv",
+                    "-l",
+                    "--list",
+                    "--show-current",
+                    "--all",
+                ];
+                listing.contains(&word.text.as_str())
+            }),
+            "tag" => args.is_empty() || matches!(first, "-l" | "--list" | "-n"),
+            "stash" => matches!(first, "list" | "show"),
+            "worktree" | "notes" => first == "list",
+            "bisect" => matches!(first, "log" | "view"),
+            "submodule" => args.is_empty() || matches!(first, "status" | "summary"),
+            "remote" => args.is_empty() || matches!(first, "-v" | "show" | "get-url"),
+            "config" => args.iter().any(|word| {
+                matches!(
+                    word.text.as_str(),
+                    "--get" | "--get-all" | "--list" | "-l" | "get"
+                )
+            }),
+            "reflog" => args.is_empty() || first == "show",
+            "apply" => args
+                .iter()
+                .any(|w| matches!(w.text.as_str(), "--stat" | "--check")),
+            _ => false,
+        }
+}
+
+fn tree(walker: &mut Walker) {
+    walker.destroy(&Word::plain("."), Effect::CheckoutTree, true);
+}
+
+fn checkout(walker: &mut Walker, options: &Options, paths: &[Word]) {
+    if !paths.is_empty() {
+        return take_back(walker, paths);
+    }
+    match options.operands.as_slice() {
+        // `-b` makes a branch where one stands, which changes no file by itself.
+        [] => {}
+        [only] if only.text == "." => return tree(walker),
+        [only] => {
+            tree(walker);
+            // It may be a path as well as a branch.
+            if only.literal && only.text.contains(['.', '/']) {
+                walker.destroy(only, Effect::CheckoutTree, true);
+            }
+        }
+        [_, paths @ ..] => take_back(walker, paths),
+    }
+    walker.incomplete();
+}
+
+fn restore(walker: &mut Walker, options: &Options, paths: &[Word]) {
+    let staged_only = options.has(&["staged", "S"]) && !options.has(&["worktree", "W"]);
+    if staged_only {
+        return;
+    }
+    if options.has(&["pathspec-from-file", "p", "patch"]) {
+        walker.incomplete();
+    }
+    take_back(walker, &options.operands);
+    take_back(walker, paths);
+}
+
+/// Tracked files at or below these paths get their recorded content.
+fn take_back(walker: &mut Walker, paths: &[Word]) {
+    for path in paths {
+        walker.destroy(path, Effect::CheckoutTree, true);
+        if path.text.starts_with(':') {
+            walker.incomplete();
+        }
+    }
+}
+
+fn reset(walker: &mut Walker, options: &Options, _: &[Word]) {
+    if options.has(&["hard", "merge", "keep"]) {
+        tree(walker);
+    }
+}
+
+fn clean(walker: &mut Walker, options: &Options, paths: &[Word]) {
+    if options.has(&["n", "dry-run"]) {
+        return;
+    }
+    // `-i` and `-e` delete less than said here: the targets stay a superset.
+    let here = [Word::plain(".")];
+    let all: Vec<&Word> = options.operands.iter().chain(paths).collect();
+    let all = if all.is_empty() {
+        here.iter().collect()
+    } else {
+        all
+    };
+    for path in all {
+        if !options.has(&["X"]) {
+            walker.destroy(path, Effect::CleanUntracked, true);
+        }
+        if options.has(&["x", "X"]) {
+            walker.destroy(path, Effect::CleanIgnored, true);
+        }
+    }
+}
+
+fn stash(walker: &mut Walker, options: &Options, _: &[Word]) {
+    let verb = options
+        .operands
+        .first()
+        .map_or("push", |word| word.text.as_str());
+    match verb {
+        "drop" | "clear" | "store" | "create" => return,
+        "push" | "save" => {}
+        // Restoring writes untracked files too, and their names are not here.
+        _ => walker.incomplete(),
+    }
+    tree(walker);
+    let here = Word::plain(".");
+    if options.has(&["u", "a", "include-untracked", "all"]) {
+        walker.destroy(&here, Effect::CleanUntracked, true);
+    }
+    if options.has(&["a", "all"]) {
+        walker.destroy(&here, Effect::CleanIgnored, true);
+    }
+}
+
+fn remove(walker: &mut Walker, options: &Options, paths: &[Word]) {
+    if options.has(&["cached", "n", "dry-run"]) {
+        return;
+    }
+    for path in options.operands.iter().chain(paths) {
+        walker.destroy(path, Effect::Delete, options.has(&["r"]));
+    }
+}
+
+fn rename(walker: &mut Walker, options: &Options, paths: &[Word]) {
+    let args = options.operands.iter().chain(paths).cloned().collect();
+    let call = Call {
+        name: "mv".to_owned(),
+        args,
+        stdin: None,
+    };
+    super::files::copy(walker, &call);
+}
+
+/// The files are named in a patch that this text does not hold.
+fn apply(walker: &mut Walker, options: &Options, _: &[Word]) {
+    if !options.has(&["cached"]) {
+        walker.destroy(&Word::plain("."), Effect::CheckoutTree, true);
+        walker.incomplete();
+    }
+}

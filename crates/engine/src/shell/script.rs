@@ -1,0 +1,330 @@
+//! Commands with a program or a patch of their own: `sed`, `perl`, `awk`, `patch`.
+//!
+//! Their programs are only checked for what could write elsewhere or run a command; a program
+//! that is not plainly harmless makes the answer incomplete.
+
+use super::Effect;
+use super::commands::Call;
+use super::options::{Options, Spec};
+use super::walk::Walker;
+use super::word::Word;
+use crate::tool::{Edit, parse_patch};
+
+/// `sed [-i[SUFFIX]] [-e SCRIPT | -f FILE | SCRIPT] FILES`.
+pub(super) fn sed(walker: &mut Walker, call: &Call) {
+    let mut words = call.args.clone();
+    // BSD writes `-i ''`; an empty word is no file anywhere else.
+    words.retain(|word| !(word.literal && word.text.is_empty()));
+    let in_place = words.iter().find_map(in_place_suffix);
+    let plain: Vec<Word> = words
+        .iter()
+        .filter(|word| in_place_suffix(word).is_none())
+        .cloned()
+        .collect();
+    let spec = Spec {
+        short: "efl",
+        long: &["expression", "file", "line-length"],
+    };
+    let options = Options::parse(&plain, spec);
+    let given = options.has(&["e", "expression", "f", "file"]);
+    let clustered = options.has(&["i"]);
+    let (own, files) = options
+        .operands
+        .split_at(usize::from(!given).min(options.operands.len()));
+    let scripts = options.values(&["e", "expression"]).chain(own);
+    let harmless = |word: &Word| word.exact().is_some_and(is_plain_sed) || is_plain_glob(word);
+    if options.has(&["f", "file"]) || !scripts.into_iter().all(harmless) {
+        walker.incomplete();
+    }
+    if in_place.is_none() && !clustered {
+        return;
+    }
+    for file in files {
+        walker.destroy(file, Effect::Write, false);
+        if let Some(suffix) = in_place.as_deref().filter(|suffix| !suffix.is_empty()) {
+            backup(walker, file, suffix);
+        }
+    }
+}
+
+/// A script such as `s/a*/b/` written without quotes looks like a pattern.
+fn is_plain_glob(word: &Word) -> bool {
+    word.literal && word.glob && is_plain_sed(&word.text.replace('\\', ""))
+}
+
+/// `-i`, `-i.bak`, `-ni`, `--in-place=.bak`: the suffix.
+fn in_place_suffix(word: &Word) -> Option<String> {
+    if !word.is_option() {
+        return None;
+    }
+    if let Some(rest) = word.text.strip_prefix("--in-place") {
+        return Some(rest.trim_start_matches('=').to_owned());
+    }
+    let (before, suffix) = word.text.strip_prefix('-')?.split_once('i')?;
+    before
+        .bytes()
+        .all(|b| b"nrEszu".contains(&b))
+        .then(|| suffix.to_owned())
+}
+
+fn backup(walker: &mut Walker, file: &Word, suffix: &str) {
+    if suffix.contains('*') {
+        return walker.incomplete();
+    }
+    let text = format!("{}{suffix}", file.text);
+    walker.destroy(
+        &Word {
+            text,
+            ..file.clone()
+        },
+        Effect::Write,
+        false,
+    );
+}
+
+/// Whether a script neither writes a file nor runs a command: no `w`, `W`, `e`, no such flags.
+fn is_plain_sed(script: &str) -> bool {
+    let mut rest = script;
+    loop {
+        rest = rest
+            .trim_start_matches(|c: char| c.is_whitespace() || "{};!,0123456789$~+".contains(c));
+        let Some(command) = rest.chars().next() else {
+            return true;
+        };
+        rest = &rest[command.len_utf8()..];
+        let tail = match command {
+            '/' => skip_part(rest, '/'),
+            '\\' => rest
+                .chars()
+                .next()
+                .and_then(|mark| skip_part(&rest[mark.len_utf8()..], mark)),
+            's' | 'y' => substitution(rest),
+            'a' | 'i' | 'c' | 'r' | 'R' | ':' | 'b' | 't' | 'T' | '#' => {
+                Some(rest.split_once('\n').map_or("", |(_, tail)| tail))
+            }
+            'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'q' | 'Q' | 'x' | '='
+            | 'l' | 'z' | 'I' => Some(rest),
+            _ => None,
+        };
+        match tail {
+            Some(tail) => rest = tail,
+            None => return false,
+        }
+    }
+}
+
+/// The text after `s/a/b/flags`, if no flag writes or runs.
+fn substitution(text: &str) -> Option<&str> {
+    let mark = text.chars().next()?;
+    let replacement = skip_part(&text[mark.len_utf8()..], mark)?;
+    let flags = skip_part(replacement, mark)?;
+    let tail = flags.trim_start_matches(|c: char| "gpiIMm0123456789".contains(c));
+    (!tail.starts_with(['w', 'e'])).then_some(tail)
+}
+
+/// The text after the next `mark` that is not escaped.
+fn skip_part(text: &str, mark: char) -> Option<&str> {
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            _ if c == mark => return Some(&text[at + c.len_utf8()..]),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `perl -i -pe 'PROGRAM' FILES`; any other use may do anything.
+pub(super) fn perl(walker: &mut Walker, call: &Call) {
+    let mut programs = Vec::new();
+    let mut files = Vec::new();
+    let mut in_place = None;
+    let mut words = call.args.iter();
+    while let Some(word) = words.next() {
+        match word
+            .text
+            .strip_prefix('-')
+            .filter(|_| word.is_option() && files.is_empty())
+        {
+            Some(letters) => {
+                if let Some((before, suffix)) = letters.split_once('i')
+                    && before.bytes().all(|b| b"0pnlaws".contains(&b))
+                {
+                    let suffix = suffix.trim_end_matches(['p', 'e', 'n']);
+                    in_place = Some(if suffix.starts_with('.') { suffix } else { "" });
+                }
+                if letters.ends_with(['e', 'E']) {
+                    programs.extend(words.next());
+                }
+            }
+            None => files.push(word),
+        }
+    }
+    let plain = |word: &&Word| word.exact().is_some_and(is_plain_perl);
+    if in_place.is_none() || programs.is_empty() || !programs.iter().all(plain) {
+        walker.incomplete();
+    }
+    let Some(suffix) = in_place else { return };
+    for file in files {
+        walker.destroy(file, Effect::Write, false);
+        if !suffix.is_empty() {
+            backup(walker, file, suffix);
+        }
+    }
+}
+
+/// Substitutions only, and nothing in them that Perl would run.
+fn is_plain_perl(program: &str) -> bool {
+    let program = program.trim_start();
+    program.starts_with(['s', 'y'])
+        && is_plain_sed(program)
+        && !["`", "@{", "${", "(?{", "(??{"]
+            .iter()
+            .any(|run| program.contains(run))
+}
+
+/// `awk 'PROGRAM' FILES`: a reader, unless the program prints to files or runs commands.
+pub(super) fn awk(walker: &mut Walker, call: &Call) {
+    let spec = Spec {
+        short: "Fvfilo",
+        long: &["file", "assign", "field-separator", "include"],
+    };
+    let options = Options::parse(&call.args, spec);
+    let writes = |text: &str| text.contains(['>', '|']) || text.contains("system");
+    let program = options
+        .operands
+        .first()
+        .and_then(|word| word.literal.then_some(&word.text));
+    let harmless = program.is_some_and(|text| !writes(text));
+    if !harmless || options.has(&["f", "i", "l", "o", "file", "include", "inplace"]) {
+        walker.incomplete();
+    }
+}
+
+/// `rg`: a reader without `--pre`.
+pub(super) fn search(walker: &mut Walker, call: &Call) {
+    if call
+        .args
+        .iter()
+        .any(|word| word.text.starts_with("--pre") || word.text == "--pager")
+    {
+        walker.incomplete();
+    }
+}
+
+/// `yq`: a reader without `-i`.
+pub(super) fn yq(walker: &mut Walker, call: &Call) {
+    let options = Options::parse(
+        &call.args,
+        Spec {
+            short: "pIo",
+            long: &[],
+        },
+    );
+    if options.has(&["i", "inplace"]) {
+        let files = options.operands.iter().skip(1);
+        files.for_each(|file| walker.destroy(file, Effect::Write, false));
+    }
+    if options.has(&["s", "split-exp"]) || call.args.iter().any(|word| !word.literal) {
+        walker.incomplete();
+    }
+}
+
+/// `ed FILE`: it edits the file, and could do anything.
+pub(super) fn ed(walker: &mut Walker, call: &Call) {
+    for file in Options::parse(
+        &call.args,
+        Spec {
+            short: "pc",
+            long: &[],
+        },
+    )
+    .operands
+    {
+        walker.destroy(&file, Effect::Write, false);
+    }
+    walker.incomplete();
+}
+
+/// `patch [-pN] [FILE [PATCH]]`.
+pub(super) fn patch(walker: &mut Walker, call: &Call) {
+    let spec = Spec {
+        short: "pidoBDFgrVYz",
+        long: &[
+            "strip",
+            "input",
+            "directory",
+            "output",
+            "fuzz",
+            "reject-file",
+        ],
+    };
+    let options = Options::parse(&call.args, spec);
+    if options.has(&["dry-run", "C"]) {
+        return;
+    }
+    if options.has(&["d", "directory"]) {
+        return walker.incomplete();
+    }
+    let strip = options
+        .value(&["p", "strip"])
+        .and_then(|word| word.text.parse().ok());
+    let output = options
+        .value(&["o", "output"])
+        .or(options.operands.first())
+        .cloned();
+    match (output, &call.stdin) {
+        (Some(file), _) => patch_file(walker, &file),
+        (None, Some(text)) => patched(walker, text, strip.unwrap_or(0)),
+        (None, None) => walker.incomplete(),
+    }
+}
+
+fn patch_file(walker: &mut Walker, file: &Word) {
+    walker.destroy(file, Effect::Write, false);
+    for suffix in [".orig", ".rej"] {
+        let beside = Word {
+            text: format!("{}{suffix}", file.text),
+            ..file.clone()
+        };
+        walker.change(&beside, Effect::Write, false);
+    }
+}
+
+/// `apply_patch <<'EOF'`, `apply_patch "$TEXT"`.
+pub(super) fn apply_patch(walker: &mut Walker, call: &Call) {
+    let argument = call.args.first().and_then(Word::exact).map(str::to_owned);
+    match argument.or_else(|| call.stdin.clone()) {
+        Some(text) => patched(walker, &text, 0),
+        None => walker.incomplete(),
+    }
+}
+
+/// Every file that a patch names; `strip` leading folders go, beyond `a/` and `b/`.
+pub(super) fn patched(walker: &mut Walker, text: &str, strip: usize) {
+    let edits = parse_patch(text);
+    if edits.is_empty() {
+        walker.incomplete();
+    }
+    // The parser has already taken `a/` and `b/` off.
+    let levels = strip.saturating_sub(1);
+    let bare = |path: &str| {
+        Word::plain(
+            path.splitn(levels.saturating_add(1), '/')
+                .last()
+                .unwrap_or(path),
+        )
+    };
+    for edit in &edits {
+        match &edit.edit {
+            Edit::Delete => walker.destroy(&bare(&edit.path), Effect::Delete, false),
+            Edit::MoveTo { to, .. } => {
+                walker.destroy(&bare(&edit.path), Effect::Move, false);
+                walker.destroy(&bare(to), Effect::Write, false);
+            }
+            _ => walker.destroy(&bare(&edit.path), Effect::Write, false),
+        }
+    }
+}

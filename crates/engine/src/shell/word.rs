@@ -1,0 +1,343 @@
+//! Words: quotes, escapes, variables, substitutions, braces, globs.
+//!
+//! An own scanner, because the grammar for words in brush-parser backtracks on nested quotes and
+//! leaves `$'…'` undecoded. It is linear and cannot fail: what it does not follow makes the word
+//! not literal.
+
+use super::braces;
+use super::quote::{self, Inside};
+use super::state::{State, Value};
+
+/// More words than this from one are not spelled out.
+const MAX_WORDS: usize = 256;
+
+/// One word after expansion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Word {
+    /// The text after quote removal; only part of it if not `literal`.
+    pub(super) text: String,
+    /// The text is all of it.
+    pub(super) literal: bool,
+    /// The text is a pattern.
+    pub(super) glob: bool,
+    /// It stands for any file below the path (`find PATH -exec`).
+    pub(super) below: bool,
+}
+
+impl Word {
+    /// A word that means itself.
+    pub(super) fn plain(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            literal: true,
+            ..Self::default()
+        }
+    }
+
+    /// A word of which nothing is known.
+    pub(super) fn unknown() -> Self {
+        Self::default()
+    }
+
+    /// The text, if it is known and no pattern.
+    pub(super) fn exact(&self) -> Option<&str> {
+        (self.literal && !self.glob && !self.below).then_some(self.text.as_str())
+    }
+
+    /// Whether it is known to begin with a dash and more.
+    pub(super) fn is_option(&self) -> bool {
+        self.literal && self.text.len() > 1 && self.text.starts_with('-')
+    }
+}
+
+/// The words that one written word becomes, and the commands run on the way.
+#[derive(Debug, Default)]
+pub(super) struct Expansion {
+    pub(super) words: Vec<Word>,
+    /// The texts of `$(…)` and backquotes.
+    pub(super) commands: Vec<String>,
+    /// Something in it could run a command that was not followed.
+    pub(super) obscure: bool,
+}
+
+/// Expands a word of a command: braces, variables, splitting.
+pub(super) fn expand(text: &str, state: &State) -> Expansion {
+    let mut all = Expansion::default();
+    match braces::expand(text, MAX_WORDS) {
+        Some(words) => words
+            .iter()
+            .for_each(|word| all.add(scan(word, state, Mode::Split))),
+        None => all.add(scan(text, state, Mode::Whole).unknown()),
+    }
+    all
+}
+
+/// Expands a word that stays one word: an assignment's value, a here-string.
+pub(super) fn expand_whole(text: &str, state: &State) -> (Word, Expansion) {
+    let mut expansion = scan(text, state, Mode::Whole);
+    let word = expansion.words.pop().unwrap_or_else(|| Word::plain(""));
+    (word, expansion)
+}
+
+/// Expands the body of a heredoc, in which quotes mean themselves.
+pub(super) fn expand_heredoc(text: &str, state: &State) -> (Word, Expansion) {
+    let mut expansion = scan(text, state, Mode::Heredoc);
+    let word = expansion.words.pop().unwrap_or_else(|| Word::plain(""));
+    (word, expansion)
+}
+
+impl Expansion {
+    fn add(&mut self, other: Self) {
+        self.words.extend(other.words);
+        self.commands.extend(other.commands);
+        self.obscure |= other.obscure;
+    }
+
+    fn unknown(mut self) -> Self {
+        self.words = vec![Word::unknown()];
+        self
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Split,
+    Whole,
+    Heredoc,
+}
+
+fn scan(text: &str, state: &State, mode: Mode) -> Expansion {
+    let mut scanner = Scanner {
+        rest: text,
+        state,
+        mode,
+        quoted: mode == Mode::Heredoc,
+        word: Word::plain(""),
+        started: mode != Mode::Split,
+        out: Expansion::default(),
+    };
+    while let Some(c) = scanner.rest.chars().next() {
+        scanner.step(c);
+    }
+    scanner.end_word();
+    scanner.out
+}
+
+struct Scanner<'a> {
+    rest: &'a str,
+    state: &'a State,
+    mode: Mode,
+    quoted: bool,
+    word: Word,
+    /// The word exists even if its text is empty.
+    started: bool,
+    out: Expansion,
+}
+
+impl Scanner<'_> {
+    fn step(&mut self, c: char) {
+        let heredoc = self.mode == Mode::Heredoc;
+        match c {
+            '\\' => self.backslash(),
+            '"' if !heredoc => {
+                self.skip(1);
+                self.quoted = !self.quoted;
+                self.started = true;
+            }
+            '\'' if !self.quoted => self.single_quotes(),
+            '$' => self.dollar(),
+            '`' => self.backquotes(),
+            '*' | '?' | '[' if !self.quoted => {
+                self.skip(1);
+                self.make_glob();
+                self.word.text.push(c);
+                self.started = true;
+            }
+            // Only an extended pattern has these unquoted inside a word.
+            '(' | ')' if !self.quoted && self.mode == Mode::Split => {
+                self.skip(1);
+                self.word.literal = false;
+            }
+            _ => {
+                self.skip(c.len_utf8());
+                self.push(c);
+            }
+        }
+    }
+
+    /// One character that means itself; in a pattern it must not act as part of it.
+    fn push(&mut self, c: char) {
+        if self.word.glob && "*?[]\\".contains(c) {
+            self.word.text.push('\\');
+        }
+        self.word.text.push(c);
+        self.started = true;
+    }
+
+    fn push_all(&mut self, text: &str) {
+        text.chars().for_each(|c| self.push(c));
+        self.started = true;
+    }
+
+    /// From here on the text is a pattern, so what came before is escaped.
+    fn make_glob(&mut self) {
+        if !self.word.glob {
+            let before = std::mem::take(&mut self.word.text);
+            self.word.glob = true;
+            self.push_all(&before);
+        }
+    }
+
+    fn backslash(&mut self) {
+        self.skip(1);
+        let Some(next) = self.rest.chars().next() else {
+            return self.push('\\');
+        };
+        if self.quoted && !"$`\"\\\n".contains(next) {
+            return self.push('\\');
+        }
+        self.skip(next.len_utf8());
+        if next != '\n' {
+            self.push(next);
+        }
+    }
+
+    fn single_quotes(&mut self) {
+        self.skip(1);
+        let end = self.rest.find('\'').unwrap_or(self.rest.len());
+        let text = &self.rest[..end];
+        self.skip(end + 1);
+        self.push_all(text);
+    }
+
+    fn backquotes(&mut self) {
+        self.skip(1);
+        let end = quote::backquote_end(self.rest);
+        let inner = self.rest.get(..end).unwrap_or_default().replace("\\`", "`");
+        self.skip(end + 1);
+        self.command(inner);
+    }
+
+    fn command(&mut self, text: String) {
+        self.out.commands.push(text);
+        self.word.literal = false;
+        self.started = true;
+    }
+
+    fn dollar(&mut self) {
+        self.skip(1);
+        let next = self.rest.chars().next();
+        match next {
+            Some('\'') if !self.quoted => self.ansi_c(),
+            // `$"…"` is `"…"` in every locale that agents use.
+            Some('"') if !self.quoted => {}
+            Some('(') => self.nested(Inside::Parentheses),
+            Some('{') => self.nested(Inside::Braces),
+            Some('[') => self.opaque(),
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+                let end = self
+                    .rest
+                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                let name = &self.rest[..end.unwrap_or(self.rest.len())];
+                self.skip(name.len());
+                self.variable(name);
+            }
+            Some(c) if c.is_ascii_digit() => {
+                let name = &self.rest[..1];
+                self.skip(1);
+                self.variable(name);
+            }
+            Some('@' | '*' | '#' | '?' | '-' | '$' | '!') => {
+                self.skip(1);
+                self.unknown();
+            }
+            _ => self.push('$'),
+        }
+    }
+
+    /// `$(…)`, `$((…))` or `${…}`.
+    fn nested(&mut self, inside: Inside) {
+        self.skip(1);
+        let Some(end) = quote::closing(self.rest, inside) else {
+            return self.opaque();
+        };
+        let inner = &self.rest[..end];
+        self.skip(end + 1);
+        match inside {
+            Inside::Braces => self.parameter(inner),
+            // Arithmetic: a number, which is no path; but it may hold substitutions.
+            Inside::Parentheses if inner.starts_with('(') && inner.ends_with(')') => {
+                self.out.obscure |= quote::may_run(inner);
+                self.unknown();
+            }
+            Inside::Parentheses => self.command(inner.to_owned()),
+        }
+    }
+
+    /// Text that is not followed further.
+    fn opaque(&mut self) {
+        self.out.obscure |= quote::may_run(self.rest) || self.rest.starts_with('(');
+        self.rest = "";
+        self.unknown();
+    }
+
+    fn parameter(&mut self, inner: &str) {
+        let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if !inner.is_empty() && inner.chars().all(name) {
+            return self.variable(inner);
+        }
+        self.out.obscure |= quote::may_run(inner);
+        self.unknown();
+    }
+
+    fn ansi_c(&mut self) {
+        self.skip(1);
+        let (text, used) = quote::ansi_c(self.rest);
+        self.skip(used);
+        self.push_all(&text);
+    }
+
+    fn unknown(&mut self) {
+        self.word.literal = false;
+        self.started = true;
+    }
+
+    fn variable(&mut self, name: &str) {
+        let Some(Value { text, glob }) = self.state.value(name) else {
+            return self.unknown();
+        };
+        if glob {
+            self.make_glob();
+            self.word.text.push_str(&text);
+            self.started = true;
+        } else if self.quoted || self.mode != Mode::Split {
+            self.push_all(&text);
+        } else {
+            text.chars().for_each(|c| self.push_unquoted(c));
+        }
+    }
+
+    /// A character of an unquoted variable: split at blanks, patterns act.
+    fn push_unquoted(&mut self, c: char) {
+        match c {
+            ' ' | '\t' | '\n' => self.end_word(),
+            '*' | '?' | '[' => {
+                self.make_glob();
+                self.word.text.push(c);
+                self.started = true;
+            }
+            _ => self.push(c),
+        }
+    }
+
+    fn end_word(&mut self) {
+        let word = std::mem::replace(&mut self.word, Word::plain(""));
+        if std::mem::replace(&mut self.started, false) {
+            self.out.words.push(word);
+        }
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+    }
+}

@@ -1,0 +1,218 @@
+//! Commands that run another command, or move the shell elsewhere.
+
+use super::commands::{self, Call};
+use super::options::{Options, Spec};
+use super::state::Folder;
+use super::walk::Walker;
+use super::word::Word;
+
+/// Options with a value, per wrapper that takes its command as the remaining words.
+const VALUED: &[(&str, &str, &[&str])] = &[
+    (
+        "sudo",
+        "ugpCDhrtTU",
+        &["user", "group", "prompt", "chdir", "host", "role", "type"],
+    ),
+    ("doas", "uC", &[]),
+    ("nice", "n", &["adjustment"]),
+    ("ionice", "cn", &["class", "classdata"]),
+    ("stdbuf", "ioe", &["input", "output", "error"]),
+    ("timeout", "ks", &["kill-after", "signal"]),
+    ("exec", "a", &[]),
+    ("time", "fo", &["format", "output"]),
+    ("env", "uCS", &["unset", "chdir", "split-string"]),
+    (
+        "xargs",
+        "adEeIiLlnPsx",
+        &["arg-file", "delimiter", "max-args", "max-procs", "replace"],
+    ),
+];
+
+/// `cd DIR`, `pushd DIR`.
+pub(super) fn cd(walker: &mut Walker, call: &Call) {
+    let words: Vec<&Word> = call.args.iter().filter(|word| !word.is_option()).collect();
+    match words.as_slice() {
+        [] if call.name == "pushd" => lose(walker),
+        [] => walker.state.folder = Folder::At("~".to_owned()),
+        [word] => match word.exact().filter(|text| *text != "-" && !text.is_empty()) {
+            Some(path) => walker.state.enter(path),
+            None => lose(walker),
+        },
+        _ => lose(walker),
+    }
+}
+
+/// `popd`: back to a folder that was not kept.
+pub(super) fn popd(walker: &mut Walker, _: &Call) {
+    lose(walker);
+}
+
+fn lose(walker: &mut Walker) {
+    walker.state.folder = Folder::Unknown;
+    walker.incomplete();
+}
+
+/// `eval 'text'`.
+pub(super) fn eval(walker: &mut Walker, call: &Call) {
+    let words: Option<Vec<&str>> = call.args.iter().map(Word::exact).collect();
+    match words {
+        Some(words) => walker.script(&words.join(" ")),
+        None => walker.incomplete(),
+    }
+}
+
+/// `trap 'text' SIGNAL`.
+pub(super) fn trap(walker: &mut Walker, call: &Call) {
+    match call
+        .args
+        .iter()
+        .find(|word| !word.is_option())
+        .map(Word::exact)
+    {
+        Some(Some("-")) | None => {}
+        Some(Some(text)) => walker.subscript(text),
+        Some(None) => walker.incomplete(),
+    }
+}
+
+/// `bash -lc 'text'`, `bash <<EOF`.
+pub(super) fn shell(walker: &mut Walker, call: &Call) {
+    let options = Options::parse(
+        &call.args,
+        Spec {
+            short: "oO",
+            long: &["rcfile", "init-file"],
+        },
+    );
+    if options.has(&["c"]) {
+        // `-c` takes the first operand, wherever it stands among the letters.
+        match options.operands.first().map(Word::exact) {
+            Some(Some(text)) => walker.subscript(text),
+            _ => walker.incomplete(),
+        }
+    } else if options.has(&["version", "help", "n"]) {
+        // Reads or prints only.
+    } else {
+        match &call.stdin {
+            Some(text) if options.operands.is_empty() || options.has(&["s"]) => {
+                walker.subscript(text);
+            }
+            _ => walker.incomplete(),
+        }
+    }
+}
+
+/// `env A=b CMD`, and alone it prints.
+pub(super) fn env(walker: &mut Walker, call: &Call) {
+    let rest = after_options(call);
+    if call
+        .args
+        .iter()
+        .any(|word| word.text.starts_with("-S") || word.text.starts_with("-C"))
+    {
+        return walker.incomplete();
+    }
+    let rest: Vec<Word> = rest
+        .iter()
+        .skip_while(|word| is_assignment(word))
+        .cloned()
+        .collect();
+    commands::run(walker, rest, call.stdin.clone());
+}
+
+/// `sudo CMD`: the command is the same, with more rights.
+pub(super) fn sudo(walker: &mut Walker, call: &Call) {
+    let rest = after_options(call);
+    let shell = [
+        "-i", "-s", "-e", "-D", "--login", "--shell", "--edit", "--chdir",
+    ];
+    let own = call.args.len() - rest.len();
+    if call.args[..own]
+        .iter()
+        .any(|word| shell.contains(&word.text.as_str()))
+    {
+        return walker.incomplete();
+    }
+    let rest: Vec<Word> = rest
+        .iter()
+        .skip_while(|word| is_assignment(word))
+        .cloned()
+        .collect();
+    commands::run(walker, rest, call.stdin.clone());
+}
+
+/// `command CMD`; with `-v` it only asks.
+pub(super) fn command(walker: &mut Walker, call: &Call) {
+    if !call
+        .args
+        .first()
+        .is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"))
+    {
+        plain(walker, call);
+    }
+}
+
+/// Wrappers whose remaining words are the command.
+pub(super) fn plain(walker: &mut Walker, call: &Call) {
+    // `timeout 5 CMD` has one operand of its own.
+    let own = usize::from(matches!(call.name.as_str(), "timeout" | "chrt"));
+    let rest: Vec<Word> = after_options(call).iter().skip(own).cloned().collect();
+    commands::run(walker, rest, call.stdin.clone());
+}
+
+/// `nohup CMD`, `setsid CMD`: the command may outlive this one.
+pub(super) fn background(walker: &mut Walker, call: &Call) {
+    walker.effects.background = true;
+    match call.name.as_str() {
+        "nohup" | "setsid" => {
+            if call.name == "nohup" {
+                walker.change(&Word::plain("nohup.out"), super::Effect::Append, false);
+            }
+            plain(walker, call);
+        }
+        "disown" => {}
+        _ => walker.incomplete(),
+    }
+}
+
+/// `xargs CMD`: the command with words that come from elsewhere.
+pub(super) fn xargs(walker: &mut Walker, call: &Call) {
+    let rest = after_options(call);
+    if rest.is_empty() {
+        return;
+    }
+    let words = rest.iter().cloned().chain([Word::unknown()]).collect();
+    commands::run(walker, words, None);
+}
+
+/// The words after the wrapper's own options.
+fn after_options(call: &Call) -> &[Word] {
+    let valued = VALUED.iter().find(|(name, ..)| *name == call.name);
+    let (short, long) = valued.map_or(("", &[][..]), |(_, short, long)| (*short, *long));
+    let mut at = 0;
+    while let Some(word) = call.args.get(at).filter(|word| word.is_option()) {
+        at += 1;
+        let text = word.text.as_str();
+        if text == "--" {
+            break;
+        }
+        let next_is_value = match text.strip_prefix("--") {
+            Some(name) => long.contains(&name),
+            // The last letter of `-u` takes the next word; in `-uroot` the value is attached.
+            None => text.len() == 2 && text.chars().nth(1).is_some_and(|c| short.contains(c)),
+        };
+        at += usize::from(next_is_value && !optional_value(call, text));
+    }
+    call.args.get(at..).unwrap_or_default()
+}
+
+/// Letters whose value, if any, is attached.
+fn optional_value(call: &Call, text: &str) -> bool {
+    call.name == "xargs" && matches!(text, "-e" | "-i" | "-l" | "-x")
+}
+
+fn is_assignment(word: &Word) -> bool {
+    word.text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
+}

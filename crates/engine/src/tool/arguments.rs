@@ -1,0 +1,259 @@
+//! The arguments of a tool call, whatever form they came in (DET-3).
+//!
+//! Agents send an object, a string that holds JSON, or a string that holds a Python literal; what
+//! is none of these stays as raw text. Keys are compared without case and separators, so that
+//! `file_path` and `filePath` are one name; the tables below are in that squashed form.
+
+use serde_json::{Map, Value};
+
+use super::python;
+
+/// One file.
+pub(super) const PATH: &[&str] = &[
+    "filepath",
+    "path",
+    "filename",
+    "absolutepath",
+    "targetfile",
+    "relativeworkspacepath",
+    "notebookpath",
+    "file",
+    "relativepath",
+    "targetpath",
+    "notebook",
+    "source",
+    "sourcepath",
+    "oldpath",
+];
+/// Where a moved file goes.
+pub(super) const DESTINATION: &[&str] = &["destination", "destinationpath", "newpath", "moveto"];
+/// Several files.
+pub(super) const FILES: &[&str] = &["files", "paths", "filepaths", "changes"];
+/// The whole new content.
+pub(super) const CONTENT: &[&str] = &[
+    "content",
+    "contents",
+    "filetext",
+    "newcontent",
+    "text",
+    "newtext",
+    "filecontent",
+    "data",
+];
+/// The text before.
+pub(super) const OLD: &[&str] = &["oldstring", "oldstr", "oldtext", "search", "find", "old"];
+/// The text after.
+pub(super) const NEW: &[&str] = &[
+    "newstring",
+    "newstr",
+    "newtext",
+    "replace",
+    "replacement",
+    "new",
+];
+/// Every occurrence.
+pub(super) const ALL: &[&str] = &["replaceall", "allowmultiple", "all"];
+/// How many occurrences.
+pub(super) const COUNT: &[&str] = &["expectedreplacements", "expectedoccurrences"];
+/// The line after which text goes in.
+pub(super) const INSERT_LINE: &[&str] = &["insertline", "insertafterline"];
+/// A patch or a diff.
+pub(super) const PATCH: &[&str] = &[
+    "patchtext",
+    "patch",
+    "diff",
+    "input",
+    "command",
+    "changes",
+    "content",
+    "text",
+];
+/// The list of a multi-edit.
+pub(super) const EDITS: &[&str] = &["edits", "replacements", "operations"];
+/// Runs on after the call.
+pub(super) const BACKGROUND: &[&str] = &[
+    "runinbackground",
+    "isbackground",
+    "background",
+    "isbackgroundprocess",
+    "detach",
+];
+/// Where a command runs.
+pub(super) const CWD: &[&str] = &[
+    "cwd",
+    "workdir",
+    "workingdirectory",
+    "dirpath",
+    "directory",
+    "workingdir",
+];
+const COMMAND: &[&str] = &[
+    "command",
+    "cmd",
+    "commandline",
+    "argv",
+    "script",
+    "fullcommandtext",
+];
+
+/// The arguments of one call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arguments(Value);
+
+impl Arguments {
+    /// Reads the arguments; never fails, because raw text is a form too.
+    pub fn parse(input: &Value) -> Self {
+        let Value::String(text) = input else {
+            return Self(input.clone());
+        };
+        match decode(text) {
+            Some(value) => Self(value),
+            None => Self(input.clone()),
+        }
+    }
+
+    /// The text that is the whole argument, if it is no structure.
+    pub fn raw(&self) -> Option<&str> {
+        self.0.as_str()
+    }
+
+    /// The first of `names` (squashed form) that holds a text.
+    pub fn text(&self, names: &[&str]) -> Option<&str> {
+        self.pick(names, Value::as_str)
+    }
+
+    /// Whether one of `names` is true.
+    pub fn flag(&self, names: &[&str]) -> bool {
+        self.pick(names, truth).unwrap_or(false)
+    }
+
+    /// The first of `names` that holds a number that is not negative.
+    pub fn number(&self, names: &[&str]) -> Option<usize> {
+        self.pick(names, whole_number)
+    }
+
+    /// The first of `names` that holds a list; a string that holds a JSON list counts.
+    pub fn list(&self, names: &[&str]) -> Option<Vec<Value>> {
+        self.pick(names, as_list)
+    }
+
+    /// The shell text: a string, the words of an `exec` vector, or a list of commands.
+    pub(super) fn command(&self) -> Option<String> {
+        if let Some(lines) = self.list(&["commands"]) {
+            let lines: Vec<String> = lines.iter().filter_map(command_line).collect();
+            return (!lines.is_empty()).then(|| lines.join("\n"));
+        }
+        self.pick(COMMAND, command_line)
+            .or_else(|| self.text(&["commands", "input"]).map(str::to_owned))
+            .or_else(|| self.raw().map(str::to_owned))
+    }
+
+    fn pick<'a, T>(&'a self, names: &[&str], read: impl Fn(&'a Value) -> Option<T>) -> Option<T> {
+        let object = self.0.as_object()?;
+        names
+            .iter()
+            .find_map(|name| member(object, name).and_then(&read))
+    }
+}
+
+/// Lower case without separators: how names are compared.
+pub(super) fn squash(name: &str) -> String {
+    name.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
+}
+
+fn member<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    object
+        .iter()
+        .find(|(key, _)| squash_eq(key, name))
+        .map(|(_, value)| value)
+}
+
+fn squash_eq(key: &str, name: &str) -> bool {
+    let letters = key
+        .bytes()
+        .filter(u8::is_ascii_alphanumeric)
+        .map(|b| b.to_ascii_lowercase());
+    letters.eq(name.bytes())
+}
+
+/// A structure written as text. A lone number or word is text, not a structure.
+fn decode(text: &str) -> Option<Value> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    serde_json::from_str(text)
+        .ok()
+        .or_else(|| python::parse(text))
+}
+
+fn truth(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(text) => match text.as_str() {
+            "true" | "True" | "1" => Some(true),
+            "false" | "False" | "0" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn whole_number(value: &Value) -> Option<usize> {
+    match value {
+        Value::Number(number) => number.as_u64().and_then(|n| usize::try_from(n).ok()),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+fn as_list(value: &Value) -> Option<Vec<Value>> {
+    match value {
+        Value::Array(items) => Some(items.clone()),
+        Value::String(text) => match decode(text)? {
+            Value::Array(items) => Some(items),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// One command: a text, the words of an `exec` vector, or `{command, args}`.
+fn command_line(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(words) => {
+            let words: Option<Vec<String>> =
+                words.iter().map(|word| word.as_str().map(quote)).collect();
+            words
+                .filter(|words| !words.is_empty())
+                .map(|words| words.join(" "))
+        }
+        Value::Object(object) => {
+            let command = COMMAND
+                .iter()
+                .find_map(|name| member(object, name))?
+                .as_str()?;
+            match member(object, "args").and_then(Value::as_array) {
+                Some(args) => {
+                    let rest = args.iter().filter_map(Value::as_str).map(quote);
+                    let words: Vec<String> = std::iter::once(quote(command)).chain(rest).collect();
+                    Some(words.join(" "))
+                }
+                None => Some(command.to_owned()),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Quotes a word so that the shell reads it back as it is.
+fn quote(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&b);
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -1,0 +1,126 @@
+//! What a tool call says about files, read from its name and its arguments alone.
+//!
+//! Every agent names its tools and arguments differently; here they become one [`Intent`].
+//! Invariants: no I/O, no panic on any input, and time linear in the input's size. Nothing here is
+//! trusted: a prediction only proves something when it equals what is found on disk (design 6).
+
+mod arguments;
+mod blocks;
+mod edits;
+mod names;
+mod patch;
+mod predict;
+mod python;
+
+#[cfg(test)]
+mod tests;
+
+pub use arguments::Arguments;
+pub use names::{ToolKind, kind_of, kind_of_call};
+pub use patch::{PatchDialect, PatchHunk, parse_patch};
+pub use predict::{Predicted, predict, predict_moved};
+
+use serde_json::Value;
+
+/// What one tool call is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// What the call does to files.
+    pub kind: ToolKind,
+    /// Every file that it names to write, edit or delete, as the agent wrote it: absolute, or
+    /// relative to its working folder. Both ends of a move are listed.
+    pub paths: Vec<String>,
+    /// The shell text, if it runs one.
+    pub command: Option<String>,
+    /// The folder that the arguments ask the command to run in.
+    pub cwd: Option<String>,
+    /// The edits, as far as the arguments spell them out.
+    pub edits: Vec<FileEdit>,
+    /// The arguments ask for a run that outlives the call.
+    pub background: bool,
+}
+
+/// One edit of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEdit {
+    /// The file, as the agent wrote it.
+    pub path: String,
+    /// What happens to it.
+    pub edit: Edit,
+}
+
+/// What a call does to one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// The whole content is replaced.
+    Content(Vec<u8>),
+    /// Texts are replaced, in this order.
+    Replace(Vec<Replacement>),
+    /// A patch is applied.
+    Hunks(Vec<PatchHunk>),
+    /// Lines are put in after line `line` (0: at the top).
+    Insert {
+        /// The line before the new text.
+        line: usize,
+        /// The new text.
+        text: String,
+    },
+    /// Text is added at the end.
+    Append(String),
+    /// The file goes away.
+    Delete,
+    /// The file moves to another path, patched on the way.
+    MoveTo {
+        /// The new path, as the agent wrote it.
+        to: String,
+        /// What changes besides the path.
+        hunks: Vec<PatchHunk>,
+    },
+}
+
+/// One text replacement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replacement {
+    /// The text that must be there.
+    pub old: String,
+    /// What it becomes.
+    pub new: String,
+    /// Every occurrence, not just one.
+    pub all: bool,
+    /// How many occurrences the agent expects.
+    pub count: Option<usize>,
+    /// The line (from 1) where `old` starts, which decides between several occurrences.
+    pub line: Option<usize>,
+}
+
+/// Reads one tool call.
+pub fn intent(tool: &str, input: &Value) -> Intent {
+    let arguments = Arguments::parse(input);
+    let kind = kind_of_call(tool, &arguments);
+    let mut intent = Intent {
+        kind,
+        paths: Vec::new(),
+        command: None,
+        cwd: None,
+        edits: Vec::new(),
+        background: false,
+    };
+    match kind {
+        ToolKind::Read => {}
+        ToolKind::Shell => {
+            intent.command = arguments.command();
+            intent.cwd = arguments.text(arguments::CWD).map(str::to_owned);
+            intent.background = arguments.flag(arguments::BACKGROUND);
+        }
+        ToolKind::Delete => {
+            intent.paths = edits::named_paths(&arguments);
+            intent.edits = edits::deletions(&intent.paths);
+        }
+        ToolKind::Write | ToolKind::Edit | ToolKind::Other => {
+            intent.edits = edits::collect(&arguments);
+            intent.paths = edits::paths_of(&intent.edits, &edits::named_paths(&arguments));
+            intent.background = arguments.flag(arguments::BACKGROUND);
+        }
+    }
+    intent
+}

@@ -1,0 +1,138 @@
+//! The alias table: which kind of act a tool's name stands for (DET-4, C-23).
+//!
+//! Names are compared without case and separators, so `write_file`, `WriteFile` and `writeFile`
+//! are one row. `Read` means "changes no project file itself": searches, web access, plans, and
+//! also the tools that start a subagent, because the subagent's own calls are reported one by one.
+
+use super::arguments::{self, Arguments, squash};
+
+/// What a tool call does to files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ToolKind {
+    /// Changes nothing.
+    Read,
+    /// Gives a file its whole content.
+    Write,
+    /// Changes part of files.
+    Edit,
+    /// Removes files.
+    Delete,
+    /// Runs a command, which may do anything.
+    Shell,
+    /// Not known, which may do anything.
+    Other,
+}
+
+impl ToolKind {
+    /// The lower-case word for logs and the journal.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Edit => "edit",
+            Self::Delete => "delete",
+            Self::Shell => "shell",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Squashed names, by kind; one text per row keeps the table readable.
+const NAMES: &[(ToolKind, &str)] = &[
+    (
+        ToolKind::Write,
+        "write writefile writetofile writefiles filewrite fswrite create createfile \
+         createnewfile builtincreatenewfile newfile savefile writetext puttext overwritefile \
+         appendtofile appendfile append createtextfile savetofile",
+    ),
+    (
+        ToolKind::Edit,
+        "edit editfile editfiles multiedit notebookedit editnotebook editnotebookfile replace \
+         replaceinfile replaceinfiles applydiff applypatch patch patchfile fspatch fsedit \
+         strreplaceeditor strreplacebasededittool editor texteditor strreplace searchreplace \
+         searchandreplace replacestringinfile multireplacestringinfile inserteditintofile insert \
+         insertcontent insertintofile insertline updatefile modifyfile fileedit smartedit \
+         editexistingfile builtineditexistingfile singlefindandreplace multifindandreplace \
+         applyedit applyedits movefile renamefile move rename undoedit replacelines \
+         replacesymbolbody insertaftersymbol insertbeforesymbol multiapplypatch replaceregex \
+         editlines",
+    ),
+    (
+        ToolKind::Delete,
+        "delete deletefile deletefiles deletepath remove removefile removefiles fsdelete unlink \
+         rm deletedirectory removedirectory",
+    ),
+    (
+        ToolKind::Shell,
+        "bash shell sh zsh terminal runcommand runcommands runshellcommand runterminalcommand \
+         runterminalcmd runinterminal builtinrunterminalcommand executecommand executebash \
+         execcommand exec execute executeshell shellcommand localshell localshellcall \
+         containerexec unifiedexec commandexecution powershell pwsh cmd writestdin writebash \
+         shellexec runscript command",
+    ),
+    (
+        ToolKind::Read,
+        "read readfile readfiles readmanyfiles readmultiplefiles fsread readtextfile \
+         readmediafile notebookread readnotebook view viewfile viewimage cat open openfile glob \
+         grep grepsearch ls list listfiles listdir listdirectory listdirectorywithsizes \
+         directorytree find findfiles filesearch search searchfiles searchfilecontent \
+         searchcodebase codebasesearch codesearch semanticsearch getfileinfo \
+         listcodedefinitionnames listcodeusages geterrors getdiagnostics readlints lsp webfetch \
+         websearch fetch fetchurl googlewebsearch fetchwebpage fetchwebcontent searchweb webrun \
+         todowrite todoread todo todos updatetodolist managetodolist taskcreate taskupdate \
+         tasklist taskget taskoutput taskstop updateplan plan enterplanmode exitplanmode \
+         planmoderespond askuserquestion askuser askfollowupquestion attemptcompletion \
+         submitandexit submit think thinking sequentialthinking savememory memory bashoutput \
+         readbash killshell killbash stopbash listbash shelloutput readshelloutput \
+         getterminaloutput toolsearch skill activateskill slashcommand reportintent agent task \
+         spawnagent invokeagent waitagent closeagent sendinput resumeagent newtask subagent \
+         runsubagent switchmode useskill listmcpresources readmcpresource \
+         listmcpresourcesresource accessmcpresource fetchinstructions question sleep wait",
+    ),
+];
+
+/// The kind that a tool's name stands for.
+pub fn kind_of(tool_name: &str) -> ToolKind {
+    let name = tool_name.trim();
+    let lower = name.to_ascii_lowercase();
+    if !lower.starts_with("mcp") {
+        return lookup(&squash(name)).unwrap_or(ToolKind::Other);
+    }
+    // `mcp__server__tool`; or `mcp_server_tool`, where only the table tells where the tool's name
+    // begins, so the longest known ending wins.
+    let tool = name.rsplit("__").next().unwrap_or(name);
+    let tool = tool.rsplit(['.', ':', '/']).next().unwrap_or(tool);
+    std::iter::once(tool)
+        .chain(tool.match_indices('_').map(|(at, _)| &tool[at + 1..]))
+        .find_map(|ending| lookup(&squash(ending)))
+        .unwrap_or(ToolKind::Other)
+}
+
+/// The kind of a call: some tools are several in one, and an argument decides.
+pub fn kind_of_call(tool: &str, arguments: &Arguments) -> ToolKind {
+    let kind = kind_of(tool);
+    if kind != ToolKind::Edit {
+        return kind;
+    }
+    match arguments.text(&["command"]) {
+        Some("view") => ToolKind::Read,
+        Some("create") => ToolKind::Write,
+        _ if squash(tool) == "editor" && gives_whole_file(arguments) => ToolKind::Write,
+        _ => ToolKind::Edit,
+    }
+}
+
+/// Cline's `editor` with nothing but a new text creates the file.
+fn gives_whole_file(arguments: &Arguments) -> bool {
+    arguments.text(arguments::NEW).is_some()
+        && arguments.text(arguments::OLD).is_none()
+        && arguments.number(arguments::INSERT_LINE).is_none()
+}
+
+fn lookup(squashed: &str) -> Option<ToolKind> {
+    let row = |names: &str| names.split_ascii_whitespace().any(|name| name == squashed);
+    NAMES
+        .iter()
+        .find(|(_, names)| row(names))
+        .map(|(kind, _)| *kind)
+}

@@ -1,0 +1,324 @@
+//! Patches: the `*** Begin Patch` format of Codex, and unified diffs.
+//!
+//! Both become the same hunks: an old block and a new one, with hints where to look. Parsing is
+//! lenient about what surrounds a patch (a heredoc, prose) and never invents lines.
+
+use super::{Edit, FileEdit};
+
+/// How a patch treats the end of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchDialect {
+    /// `*** Begin Patch`: a patched file always ends in a newline.
+    Codex,
+    /// A unified diff: a marker line says when the newline is missing.
+    Unified,
+}
+
+/// One place where a patch changes a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchHunk {
+    /// Where it comes from.
+    pub dialect: PatchDialect,
+    /// Lines that come somewhere before the block, each after the one before (`@@ fn main`).
+    pub context: Vec<String>,
+    /// The line (from 1) where the old block starts, in the file before the patch.
+    pub line: Option<usize>,
+    /// The lines that must be there.
+    pub old: Vec<String>,
+    /// The lines that take their place.
+    pub new: Vec<String>,
+    /// The block is the end of the file.
+    pub at_end: bool,
+    /// The new block ends the file without a newline.
+    pub no_newline: bool,
+}
+
+impl PatchHunk {
+    fn new(dialect: PatchDialect) -> Self {
+        Self {
+            dialect,
+            context: Vec::new(),
+            line: None,
+            old: Vec::new(),
+            new: Vec::new(),
+            at_end: false,
+            no_newline: false,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.old.is_empty() && self.new.is_empty()
+    }
+
+    fn both(&mut self, line: &str) {
+        self.old.push(line.to_owned());
+        self.new.push(line.to_owned());
+    }
+}
+
+/// The edits of a patch in either format; empty if `text` holds none.
+pub fn parse_patch(text: &str) -> Vec<FileEdit> {
+    if text.contains("*** Begin Patch") {
+        codex(text)
+    } else {
+        unified(text)
+    }
+}
+
+// ---- Codex ---------------------------------------------------------------------------------
+
+fn codex(text: &str) -> Vec<FileEdit> {
+    let begin = |line: &&str| line.trim() != "*** Begin Patch";
+    let mut edits: Vec<FileEdit> = Vec::new();
+    for line in text.lines().skip_while(begin).skip(1) {
+        if line.trim() == "*** End Patch" {
+            break;
+        }
+        match codex_header(line) {
+            Some(edit) => edits.push(edit),
+            None => {
+                if let Some(last) = edits.last_mut() {
+                    codex_line(&mut last.edit, line);
+                }
+            }
+        }
+    }
+    for edit in &mut edits {
+        drop_empty_hunks(&mut edit.edit);
+    }
+    edits
+}
+
+fn codex_header(line: &str) -> Option<FileEdit> {
+    let (verb, path) = line.strip_prefix("*** ")?.split_once(" File: ")?;
+    let edit = match verb {
+        "Add" => Edit::Content(Vec::new()),
+        "Update" => Edit::Hunks(Vec::new()),
+        "Delete" => Edit::Delete,
+        _ => return None,
+    };
+    Some(FileEdit {
+        path: path.trim().to_owned(),
+        edit,
+    })
+}
+
+fn codex_line(edit: &mut Edit, line: &str) {
+    if let (Edit::Hunks(hunks), Some(to)) = (&mut *edit, line.strip_prefix("*** Move to: ")) {
+        let hunks = std::mem::take(hunks);
+        *edit = Edit::MoveTo {
+            to: to.trim().to_owned(),
+            hunks,
+        };
+        return;
+    }
+    match edit {
+        Edit::Content(content) => {
+            if let Some(added) = line.strip_prefix('+') {
+                content.extend_from_slice(added.as_bytes());
+                content.push(b'\n');
+            }
+        }
+        Edit::Hunks(hunks) | Edit::MoveTo { hunks, .. } => codex_hunk_line(hunks, line),
+        _ => {}
+    }
+}
+
+fn codex_hunk_line(hunks: &mut Vec<PatchHunk>, line: &str) {
+    if let Some(context) = line.strip_prefix("@@") {
+        // Several `@@` lines in a row narrow the place down, class first, then method.
+        if hunks.last().is_none_or(|hunk| !hunk.is_empty()) {
+            hunks.push(PatchHunk::new(PatchDialect::Codex));
+        }
+        let context = context.strip_prefix(' ').unwrap_or(context);
+        if let Some(hunk) = hunks.last_mut().filter(|_| !context.trim().is_empty()) {
+            hunk.context.push(context.to_owned());
+        }
+        return;
+    }
+    if hunks.is_empty() {
+        hunks.push(PatchHunk::new(PatchDialect::Codex));
+    }
+    let Some(hunk) = hunks.last_mut() else { return };
+    if line.trim_end() == "*** End of File" {
+        hunk.at_end = true;
+    } else if let Some(text) = line.strip_prefix('+') {
+        hunk.new.push(text.to_owned());
+    } else if let Some(text) = line.strip_prefix('-') {
+        hunk.old.push(text.to_owned());
+    } else if let Some(text) = line.strip_prefix(' ') {
+        hunk.both(text);
+    } else if line.is_empty() {
+        hunk.both("");
+    }
+}
+
+fn drop_empty_hunks(edit: &mut Edit) {
+    if let Edit::Hunks(hunks) | Edit::MoveTo { hunks, .. } = edit {
+        hunks.retain(|hunk| !hunk.is_empty());
+    }
+}
+
+// ---- Unified -------------------------------------------------------------------------------
+
+/// What the headers of one file have told so far.
+#[derive(Default)]
+struct Header {
+    old: Option<String>,
+    new: Option<String>,
+    renames: bool,
+    deletes: bool,
+}
+
+fn unified(text: &str) -> Vec<FileEdit> {
+    let mut edits = Vec::new();
+    let mut header = Header::default();
+    let mut hunks: Vec<PatchHunk> = Vec::new();
+    let mut left = (0_usize, 0_usize);
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if left != (0, 0) || line.starts_with('\\') {
+            left = hunks
+                .last_mut()
+                .map_or((0, 0), |hunk| unified_line(hunk, line, left));
+            continue;
+        }
+        let next_is_new = lines.peek().is_some_and(|next| next.starts_with("+++ "));
+        // `rename to` names the new file before `---` does; that is no second file.
+        let complete = header.new.is_some() && (!header.renames || !hunks.is_empty());
+        if line.starts_with("diff --git ") || (next_is_new && complete) {
+            finish(&mut edits, &mut header, &mut hunks);
+        }
+        if let Some((start, old, new)) = ranges(line).filter(|_| header.new.is_some()) {
+            let mut hunk = PatchHunk::new(PatchDialect::Unified);
+            hunk.line = Some(start);
+            hunks.push(hunk);
+            left = (old, new);
+        } else if line.starts_with("--- ") && !next_is_new {
+            // A removed line outside of any hunk, or prose.
+        } else {
+            header_line(&mut header, line);
+        }
+    }
+    finish(&mut edits, &mut header, &mut hunks);
+    edits
+}
+
+fn header_line(header: &mut Header, line: &str) {
+    if let Some(path) = line.strip_prefix("--- ") {
+        header.old = Some(file_name(path, "a/"));
+    } else if let Some(path) = line.strip_prefix("+++ ") {
+        header.new = Some(file_name(path, "b/"));
+    } else if let Some(path) = line.strip_prefix("rename from ") {
+        header.old = Some(path.to_owned());
+    } else if let Some(path) = line.strip_prefix("rename to ") {
+        header.new = Some(path.to_owned());
+        header.renames = true;
+    } else if line.starts_with("deleted file mode ") {
+        header.deletes = true;
+    }
+}
+
+/// `@@ -12,3 +12,4 @@`: the old block's first line, and both lengths.
+fn ranges(line: &str) -> Option<(usize, usize, usize)> {
+    let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
+    let (new, _) = rest.split_once(" @@")?;
+    let (start, old) = range(old)?;
+    Some((start, old, range(new)?.1))
+}
+
+fn range(text: &str) -> Option<(usize, usize)> {
+    match text.split_once(',') {
+        Some((start, length)) => Some((start.parse().ok()?, length.parse().ok()?)),
+        None => Some((text.parse().ok()?, 1)),
+    }
+}
+
+/// Takes one line into the hunk; gives how many old and new lines are still to come.
+fn unified_line(hunk: &mut PatchHunk, line: &str, left: (usize, usize)) -> (usize, usize) {
+    let (old, new) = left;
+    match line.as_bytes().first() {
+        Some(b'+') => {
+            hunk.new.push(line[1..].to_owned());
+            (old, new.saturating_sub(1))
+        }
+        Some(b'-') => {
+            hunk.old.push(line[1..].to_owned());
+            (old.saturating_sub(1), new)
+        }
+        Some(b'\\') => {
+            hunk.at_end = true;
+            // After an old line with new ones to come, the marker is about the old side.
+            hunk.no_newline |= new == 0;
+            left
+        }
+        Some(b' ') | None => {
+            hunk.both(line.get(1..).unwrap_or_default());
+            (old.saturating_sub(1), new.saturating_sub(1))
+        }
+        Some(_) => (0, 0),
+    }
+}
+
+/// The path of a `---` or `+++` line; empty stands for `/dev/null`.
+fn file_name(text: &str, prefix: &str) -> String {
+    let name = text.split('\t').next().unwrap_or(text).trim_end();
+    let name = name.trim_matches('"');
+    let bare = name.strip_prefix(prefix).unwrap_or(name);
+    // Copilot prefixes even the null device.
+    if name == "/dev/null" || bare == "dev/null" {
+        String::new()
+    } else {
+        bare.to_owned()
+    }
+}
+
+fn finish(edits: &mut Vec<FileEdit>, header: &mut Header, hunks: &mut Vec<PatchHunk>) {
+    let hunks = std::mem::take(hunks);
+    let Header {
+        old,
+        new,
+        renames,
+        deletes,
+    } = std::mem::take(header);
+    let (Some(old), Some(new)) = (old, new) else {
+        return;
+    };
+    let edit = match (old.is_empty(), new.is_empty()) {
+        (true, true) => return,
+        (true, false) => FileEdit {
+            edit: Edit::Content(created(&hunks)),
+            path: new,
+        },
+        (false, true) => FileEdit {
+            edit: Edit::Delete,
+            path: old,
+        },
+        _ if deletes => FileEdit {
+            edit: Edit::Delete,
+            path: old,
+        },
+        _ if renames && old != new => FileEdit {
+            edit: Edit::MoveTo { to: new, hunks },
+            path: old,
+        },
+        _ => FileEdit {
+            edit: Edit::Hunks(hunks),
+            path: new,
+        },
+    };
+    edits.push(edit);
+}
+
+fn created(hunks: &[PatchHunk]) -> Vec<u8> {
+    let lines: Vec<&str> = hunks
+        .iter()
+        .flat_map(|hunk| &hunk.new)
+        .map(String::as_str)
+        .collect();
+    let mut content = lines.join("\n").into_bytes();
+    if !lines.is_empty() && !hunks.iter().any(|hunk| hunk.no_newline) {
+        content.push(b'\n');
+    }
+    content
+}

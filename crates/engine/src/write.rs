@@ -1,0 +1,209 @@
+//! Turns what a look found into rows: changes, manifest, events, gaps.
+//!
+//! Everything here goes into the batch of the caller and is durable with its commit.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::{Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, Millis, Side};
+use retake_store::{Batch, JournalEvent, NewChange, StoreError, Stored};
+use serde_json::json;
+
+use crate::diff;
+use crate::memory;
+use crate::observe::Observation;
+use crate::rename::Step;
+
+/// The rows that calls got which had none when they were attributed.
+pub(crate) type NewRows = HashMap<i64, i64>;
+
+/// Records the steps and everything else that the look found; gives the changes.
+pub(crate) fn write(
+    batch: &Batch<'_>,
+    observation: &Observation,
+    steps: &[Step],
+    rows: &NewRows,
+    git_actions: &[String],
+    at: Millis,
+) -> Result<Vec<Change>, StoreError> {
+    let mut changes = Vec::with_capacity(steps.len());
+    for step in steps {
+        changes.push(write_step(batch, observation, step, rows, at)?);
+    }
+    write_git_event(batch, &changes, git_actions, at)?;
+    write_baseline(batch, observation, at)?;
+    for (path, oid, stat) in &observation.unchanged {
+        if let Some(stat) = observation.trusted(stat) {
+            batch.set_stat(path, Some((oid, &stat)))?;
+        }
+    }
+    write_gaps(batch, observation, at)?;
+    if let Some(rules) = &observation.new_rules {
+        memory::keep_rules(batch, rules)?;
+    }
+    if let Some(look) = &observation.git
+        && observation.old_git.as_ref() != Some(look)
+    {
+        memory::keep_git_look(batch, look)?;
+    }
+    Ok(changes)
+}
+
+fn write_step(
+    batch: &Batch<'_>,
+    observation: &Observation,
+    step: &Step,
+    rows: &NewRows,
+    at: Millis,
+) -> Result<Change, StoreError> {
+    let seen = &step.seen;
+    let calls: Vec<i64> =
+        step.by.calls.iter().map(|row| rows.get(row).copied().unwrap_or(*row)).collect();
+    let change = Change {
+        id: ChangeId(batch.next_seq()),
+        at,
+        actor: step.by.actor,
+        confidence: step.by.confidence,
+        dialog: step.by.dialog.clone(),
+        agent: step.by.agent.clone(),
+        call: None,
+        tool: None,
+        candidates: Vec::new(),
+        path: seen.path.clone(),
+        old_path: step.from.as_ref().map(|from| from.path.clone()),
+        change_type: step.change_type(),
+        operation: step.by.operation,
+        before: step.before(),
+        after: seen.after,
+        lines: lines(batch, &step.before(), &seen.after)?,
+        status: ChangeStatus::Pending,
+        joins: step.by.joins,
+    };
+    batch.put_change(&NewChange { change: &change, calls: &calls, turn: step.by.turn })?;
+    if let Some(from) = &step.from {
+        batch.remove_manifest(&from.path)?;
+        batch.set_stat(&from.path, None)?;
+    }
+    match (seen.after, seen.stat) {
+        (Side::Absent, _) => {
+            batch.remove_manifest(&seen.path)?;
+            batch.set_stat(&seen.path, None)?;
+        }
+        (Side::Unknown, _) => batch.set_manifest(&seen.path, &Stored::Unknown)?,
+        (Side::Known(state), stat) => {
+            batch.set_manifest(&seen.path, &Stored::Known(state))?;
+            let stat = stat.and_then(|stat| observation.trusted(&stat));
+            batch.set_stat(&seen.path, stat.as_ref().map(|stat| (&state.oid, stat)))?;
+        }
+    }
+    // Read back, so that what is handed out is what is on record.
+    let change = batch
+        .change(change.id)?
+        .ok_or_else(|| StoreError::Row(format!("change {} cannot be read back", change.id)))?;
+    if change.actor != Actor::Git {
+        put_change_event(batch, &change)?;
+    }
+    Ok(change)
+}
+
+/// One event for each change, exactly once (W-19): they share their `seq`.
+fn put_change_event(batch: &Batch<'_>, change: &Change) -> Result<(), StoreError> {
+    batch.put_event(&JournalEvent {
+        seq: change.id.0,
+        at: change.at,
+        kind: "file_changed".to_owned(),
+        dialog: change.dialog.clone(),
+        agent: change.agent.clone(),
+        call: change.call.clone(),
+        change: Some(change.id),
+        body: json!({}),
+    })
+}
+
+/// What git did in bulk is one event.
+fn write_git_event(
+    batch: &Batch<'_>,
+    changes: &[Change],
+    actions: &[String],
+    at: Millis,
+) -> Result<(), StoreError> {
+    let of_git = || changes.iter().filter(|change| change.actor == Actor::Git);
+    let (Some(first), Some(last)) = (of_git().next(), of_git().last()) else { return Ok(()) };
+    let body = json!({
+        "changes": of_git().count(), "first": first.id.to_string(), "last": last.id.to_string(),
+        "actions": actions,
+    });
+    put_event(batch, "git", at, body)
+}
+
+fn write_baseline(
+    batch: &Batch<'_>,
+    observation: &Observation,
+    at: Millis,
+) -> Result<(), StoreError> {
+    if observation.baseline.is_empty() {
+        return Ok(());
+    }
+    for (path, stored, stat) in &observation.baseline {
+        batch.set_manifest(path, stored)?;
+        let stat = stat.and_then(|stat| observation.trusted(&stat));
+        if let (Stored::Known(state), Some(stat)) = (stored, &stat) {
+            batch.set_stat(path, Some((&state.oid, stat)))?;
+        }
+    }
+    put_event(batch, "baseline", at, json!({ "files": observation.baseline.len() }))
+}
+
+/// An event of no dialog.
+fn put_event(
+    batch: &Batch<'_>,
+    kind: &str,
+    at: Millis,
+    body: serde_json::Value,
+) -> Result<(), StoreError> {
+    batch.put_event(&JournalEvent {
+        seq: batch.next_seq(),
+        at,
+        kind: kind.to_owned(),
+        dialog: None,
+        agent: None,
+        call: None,
+        change: None,
+        body,
+    })
+}
+
+/// Gaps that a look at everything did not meet again are closed.
+fn write_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
+    let lasting = |gap: &Gap| matches!(gap.reason, GapReason::NotShielded | GapReason::LostEvent);
+    if observation.whole {
+        let met: HashSet<_> =
+            observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
+        for (gap, _) in batch.gaps()? {
+            if !met.contains(&(&gap.path, gap.reason)) && !lasting(&gap) {
+                batch.remove_gap(&gap)?;
+            }
+        }
+    }
+    for gap in &observation.gaps {
+        batch.put_gap(gap, at)?;
+    }
+    Ok(())
+}
+
+fn lines(
+    batch: &Batch<'_>,
+    before: &Side,
+    after: &Side,
+) -> Result<Option<retake_model::LineChanges>, StoreError> {
+    let content = |side: &Side| match side {
+        Side::Absent => Ok(Some(Vec::new())),
+        Side::Known(state) if state.size <= diff::TOO_LARGE_TO_SHOW => {
+            batch.read(&state.oid).map(Some)
+        }
+        Side::Known(_) | Side::Unknown => Ok(None),
+    };
+    match (content(before)?, content(after)?) {
+        (Some(before), Some(after)) => Ok(diff::line_changes(&before, &after)),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,621 @@
+//! Who did it: a test for each rule of attribution, named after it.
+
+use retake_testkit::{check, expect};
+
+#[test]
+fn certain_when_the_content_is_what_write_says() {
+    check(
+        r"
+        file a.txt: one\n
+        init
+        write d1 w1 a.txt: two\n
+        write d1 w2 src/new.txt: fresh\n
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn certain_when_the_content_is_what_edit_replaces() {
+    check(
+        r"
+        file a.txt: one\ntwo\nthree\n
+        init
+        edit d1 e1 a.txt: two => 2
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn certain_when_a_patch_predicts_it() {
+    check(
+        r#"
+        file a.txt: one\ntwo\n
+        file gone.txt: x\n
+        init
+        begin d1 p1 apply_patch {"command":"*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** Add File: b.txt\n+new\n*** Delete File: gone.txt\n*** End Patch"}
+        file a.txt: one\n2\n
+        file b.txt: new\n
+        run rm gone.txt
+        end d1 p1
+        "#,
+        &expect![[]],
+    );
+}
+
+#[test]
+fn window_when_an_edit_tool_wrote_something_else_to_the_path_it_names() {
+    check(
+        r#"
+        file a.txt: one\n
+        init
+        begin d1 w1 Write {"file_path":"a.txt","content":"two\n"}
+        file a.txt: TWO\n
+        end d1 w1
+        "#,
+        &expect![[]],
+    );
+}
+
+#[test]
+fn edit_tools_own_only_the_paths_that_they_name() {
+    check(
+        r#"
+        file a.txt: one\n
+        file mine.txt: mine\n
+        init
+        begin d1 w1 Write {"file_path":"a.txt","content":"two\n"}
+        file a.txt: two\n
+        file mine.txt: my edit\n
+        end d1 w1
+        turn-end d1
+        "#,
+        &expect![[]],
+    );
+}
+
+#[test]
+fn window_when_one_shell_call_is_open() {
+    check(
+        r"
+        file a.txt: one\n
+        init
+        shell d1 s1: python3 -c 'open(\x22b.txt\x22,\x22w\x22).write(\x22hi\x22)' 2>/dev/null || printf hi > b.txt; sed -i s/one/two/ a.txt
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn what_was_there_before_the_begin_is_the_users() {
+    check(
+        r"
+        file a.txt: one\n
+        init
+        file a.txt: by hand\n
+        begin d1 s1 sh: make
+        file b.txt: by make\n
+        end d1 s1
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn a_command_that_only_reads_opens_no_window() {
+    check(
+        r"
+        file a.txt: one\n
+        init
+        begin d1 s1 sh: ls -l && git status && cat a.txt | grep one
+        file a.txt: by hand\n
+        end d1 s1
+        turn-end d1
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn shared_when_several_calls_are_open() {
+    check(
+        r"
+        init
+        begin d1/a s1 sh: make
+        begin d2/b s2 sh: make test
+        file out.txt: x\n
+        end d1/a s1
+        end d2/b s2
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn inferred_targets_raise_the_confidence() {
+    check(
+        r"
+        file a.txt: one\n
+        init
+        begin d1/a s1 sh: make
+        begin d1/b s2 sh: sed -i s/one/two/ a.txt
+        file a.txt: two\n
+        end d1/b s2
+        end d1/a s1
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn parallel_calls_are_told_apart_by_their_ids() {
+    check(
+        r#"
+        init
+        begin d1 w1 Write {"file_path":"a.txt","content":"a\n"}
+        begin d1 w2 Write {"file_path":"b.txt","content":"b\n"}
+        file b.txt: b\n
+        file a.txt: a\n
+        end d1 w2
+        end d1 w1
+        "#,
+        &expect![[]],
+    );
+}
+
+#[test]
+fn begin_without_end_closes_with_the_turn() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: make
+        turn-end d1
+        file a.txt: by hand\n
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn a_new_message_closes_what_the_last_turn_left_open() {
+    check(
+        r"
+        init
+        say d1: build it
+        begin d1 s1 sh: make
+        file made.txt: x\n
+        say d1: go on
+        file a.txt: by hand\n
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn late_begin_still_has_a_before_w_40() {
+    check(
+        r#"
+        file a.txt: one\n
+        init
+        file a.txt: two\n
+        begin d1 w1 Write {"file_path":"a.txt","content":"two\n"}
+        end d1 w1
+        "#,
+        &expect![[]],
+    );
+}
+
+#[test]
+fn missing_begin_with_a_tool_in_the_end() {
+    check(
+        r#"
+        file a.txt: one\n
+        init
+        file a.txt: two\n
+        file b.txt: by hand\n
+        end d1 w1 Write {"file_path":"a.txt","content":"two\n"}
+        look
+        "#,
+        &expect![[]],
+    );
+}
+
+#[test]
+fn missing_begin_of_a_shell_call_owns_only_its_targets() {
+    check(
+        r"
+        file a.txt: one\n
+        init
+        file a.txt: two\n
+        file b.txt: by hand\n
+        end d1 s1 sh: sed -i s/one/two/ a.txt && make
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn unknown_end_records_what_changed_as_the_users() {
+    check(
+        r"
+        file a.txt: one\n
+        init
+        file a.txt: two\n
+        end d1 never-begun
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn late_while_a_background_task_is_known_to_live() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: npm run watch
+        end-background d1 s1
+        file out.js: built\n
+        turn-end d1 s1
+        file out.js: built again\n
+        look
+        turn-end d1
+        file out.js: by hand\n
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn late_by_the_path_that_its_command_targeted() {
+    check(
+        r"
+        file log.txt: a\n
+        init
+        begin d1 s1 sh: (sleep 5; echo done > late.txt) &
+        end d1 s1
+        turn-end d1
+        file late.txt: done\n
+        file log.txt: by hand\n
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn a_foreground_command_that_ended_owns_nothing_after() {
+    check(
+        r"
+        file a.txt: one\n
+        init
+        shell d1 s1: sed -i s/nothing/else/ a.txt
+        file a.txt: by hand\n
+        turn-end d1
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn a_formatters_rewrite_joins_the_change() {
+    check(
+        r"
+        file a.rs: fn a() {}\n
+        init
+        edit d1 e1 a.rs: fn a() {}\n => fn a() {}\nfn b( ){ x() }\n
+        file a.rs: fn a() {}\nfn b() {\n    x();\n}\n
+        turn-end d1
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn a_correction_by_hand_is_not_a_formatters() {
+    check(
+        r"
+        file a.rs: fn a() {}\n
+        init
+        edit d1 e1 a.rs: fn a() {}\n => fn a() {}\nfn b() {}\n
+        file a.rs: fn a() {}\nfn c() {}\n
+        turn-end d1
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn formatting_after_the_turn_is_the_users() {
+    check(
+        r"
+        init
+        write d1 w1 a.rs: fn b( ){}\n
+        turn-end d1
+        file a.rs: fn b() {}\n
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn a_branch_switch_is_gits_and_one_event() {
+    check(
+        r"
+        file a.txt: main\n
+        run git init -q -b main . && git add . && git commit -qm one
+        run git checkout -qb other && echo other > a.txt && echo new > b.txt && git add . && git commit -qm two && git checkout -q main
+        init
+        run git checkout -q other
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn an_edit_that_is_committed_stays_the_users() {
+    check(
+        r"
+        file a.txt: main\n
+        run git init -q -b main . && git add . && git commit -qm one
+        init
+        run echo mine > a.txt && git add a.txt
+        look
+        run echo mine2 > a.txt && git commit -qam two
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn stash_and_restore_are_gits() {
+    check(
+        r"
+        file a.txt: main\n
+        run git init -q -b main . && git add . && git commit -qm one
+        init
+        file a.txt: mine\n
+        look
+        run git stash -q
+        look
+        file a.txt: again\n
+        look
+        run git checkout -q -- a.txt
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn inside_a_shell_call_that_runs_git_it_is_the_agents() {
+    check(
+        r"
+        file a.txt: main\n
+        run git init -q -b main . && git add . && git commit -qm one
+        run git checkout -qb other && echo other > a.txt && git commit -qam two && git checkout -q main
+        init
+        shell d1 s1: git checkout -q other
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn a_switch_by_hand_while_an_agent_builds_is_gits() {
+    check(
+        r"
+        file a.txt: main\n
+        run git init -q -b main . && git add . && git commit -qm one
+        run git checkout -qb other && echo other > a.txt && git commit -qam two && git checkout -q main
+        init
+        begin d1 s1 sh: make
+        run git checkout -q other
+        end d1 s1
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn rules_that_change_make_baseline_and_never_create() {
+    check(
+        r"
+        file .gitignore: *.log\nsecret/\n
+        file a.log: old\n
+        file secret/key: old\n
+        init
+        shell d1 s1: printf '' > .gitignore; printf x > new.txt; make 2>/dev/null || true
+        file a.log: now tracked\n
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn known_files_stay_tracked_when_rules_hide_them() {
+    check(
+        r"
+        file a.log: one\n
+        file b.txt: x\n
+        init
+        file .gitignore: *.txt\n
+        file b.txt: still seen\n
+        file c.txt: hidden\n
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn tool_named_files_are_tracked_though_ignored() {
+    check(
+        r"
+        file .gitignore: .env\nout/\n
+        file .env: A=1\n
+        init
+        write d1 w1 .env: A=2\n
+        write d1 w2 out/x.txt: new\n
+        run rm .env
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn the_shield_takes_ignored_targets_before_they_go() {
+    check(
+        r"
+        file .gitignore: .env\n*.local\nnode_modules/\n
+        file .env: SECRET=1\n
+        file db.local: data\n
+        file node_modules/x/index.js: lib\n
+        init
+        shell d1 s1: rm -rf .env node_modules
+        shell d1 s2: mv db.local other.local
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn the_shield_takes_what_git_clean_would() {
+    check(
+        r"
+        file .gitignore: *.local\n
+        file a.txt: x\n
+        run git init -q . && git add . && git commit -qm one
+        file db.local: data\n
+        file untracked.txt: mine\n
+        init
+        shell d1 s1: git clean -qfdx
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn renames_are_one_change() {
+    check(
+        r"
+        file a.txt: one\ntwo\nthree\nfour\n
+        file b.txt: same\n
+        init
+        shell d1 s1: mv a.txt moved.txt && sed -i s/two/2/ moved.txt
+        run mv b.txt c.txt
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn a_move_by_two_authors_is_two_changes() {
+    check(
+        r#"
+        file a.txt: one\n
+        init
+        run rm a.txt
+        begin d1 w1 Write {"file_path":"b.txt","content":"one\n"}
+        file b.txt: one\n
+        end d1 w1
+        "#,
+        &expect![[]],
+    );
+}
+
+#[test]
+fn kinds_and_modes() {
+    check(
+        r"
+        file a.txt: one\n
+        file run.sh: #!/bin/sh\n
+        init
+        shell d1 s1: chmod +x run.sh; rm a.txt; ln -s run.sh a.txt
+        run rm a.txt && mkdir a.txt && echo in > a.txt/inner
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn paths_outside_are_said_and_the_call_is_kept() {
+    check(
+        r#"
+        init
+        begin d1 w1 Write {"file_path":"/etc/motd","content":"x"}
+        end d1 w1
+        "#,
+        &expect![[]],
+    );
+}
+
+#[test]
+fn a_repeated_begin_counts_once() {
+    check(
+        r#"
+        init
+        begin d1 w1 Write {"file_path":"a","content":"x"}
+        begin d1 w1 Write {"file_path":"a","content":"x"}
+        file a: x
+        end d1 w1
+        end d1 w1
+        "#,
+        &expect![[]],
+    );
+}
+
+#[test]
+fn an_end_after_the_turn_still_closes_its_own_window() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: make
+        turn-end d1
+        file made.txt: x\n
+        end d1 s1
+        file a.txt: by hand\n
+        look
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn subagents_are_agents_of_their_own() {
+    check(
+        r"
+        init
+        write d1/sub1 w1 a.txt: a\n
+        begin d1/sub1 s1 sh: make
+        begin d1/sub2 s2 sh: make
+        turn-end d1/sub1
+        file b.txt: b\n
+        end d1/sub2 s2
+        ",
+        &expect![[]],
+    );
+}
+
+#[test]
+fn writing_through_a_link_is_seen_where_it_lands() {
+    check(
+        r"
+        file real.txt: one\n
+        run ln -s real.txt link.txt
+        init
+        write d1 w1 link.txt: two\n
+        ",
+        &expect![[]],
+    );
+}

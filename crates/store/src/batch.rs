@@ -1,0 +1,127 @@
+//! One transaction: content and record together.
+
+use std::cell::Cell;
+use std::ops::Deref;
+
+use rusqlite::{Params, Transaction, TransactionBehavior};
+
+use crate::objects::Encoded;
+use crate::{Store, StoreError};
+
+/// Objects are committed ahead of their record once they pass this size.
+const AHEAD: usize = 32 * 1024 * 1024;
+
+/// A transaction on a [`Store`]. Dropping it takes everything back.
+///
+/// It reads like the store, including what it has written itself.
+#[derive(Debug)]
+pub struct Batch<'s> {
+    store: &'s Store,
+    tx: Transaction<'s>,
+    seq: Cell<u64>,
+    bytes: Cell<usize>,
+}
+
+impl Deref for Batch<'_> {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        self.store
+    }
+}
+
+impl<'s> Batch<'s> {
+    pub(crate) fn begin(store: &'s Store) -> Result<Self, StoreError> {
+        let tx = Transaction::new_unchecked(&store.db, TransactionBehavior::Immediate)?;
+        let seq = Cell::new(store.last_seq()?);
+        Ok(Self { store, tx, seq, bytes: Cell::new(0) })
+    }
+
+    /// Makes everything durable. Only after this may anything be acknowledged.
+    pub fn commit(self) -> Result<(), StoreError> {
+        self.set_meta("seq", &self.seq.get().to_be_bytes())?;
+        retake_seam::step("commit")?;
+        self.tx.commit()?;
+        // A kill here, after the commit and before the reply, must lose nothing either.
+        retake_seam::step("after commit")?;
+        Ok(())
+    }
+
+    /// Commits objects ahead of their record if they have become many bytes.
+    ///
+    /// Called only while nothing but objects has been written.
+    pub fn commit_ahead(&mut self) -> Result<(), StoreError> {
+        if self.bytes.get() < AHEAD {
+            return Ok(());
+        }
+        retake_seam::step("commit ahead")?;
+        let store = self.store;
+        self.tx.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
+        self.seq.set(store.last_seq()?);
+        self.bytes.set(0);
+        Ok(())
+    }
+
+    /// Inserts an object unless the store has it.
+    pub fn put(&self, object: &Encoded) -> Result<(), StoreError> {
+        let added = self.execute(
+            "put object",
+            "INSERT OR IGNORE INTO object(oid, kind, encoding, size, data)
+             VALUES(?1, ?2, ?3, ?4, ?5)",
+            (
+                object.oid.as_bytes().as_slice(),
+                object.kind.code(),
+                object.encoding.code(),
+                object.size as i64,
+                &object.data,
+            ),
+        )?;
+        self.bytes.set(self.bytes.get() + added * object.data.len());
+        Ok(())
+    }
+
+    /// Keeps a small value under a name.
+    pub fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.execute(
+            "set meta",
+            "INSERT INTO meta(key, value) VALUES(?1, ?2)
+             ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+            (key, value),
+        )?;
+        Ok(())
+    }
+
+    /// The next place in the project's order.
+    pub fn next_seq(&self) -> u64 {
+        self.seq.set(self.seq.get() + 1);
+        self.seq.get()
+    }
+
+    /// Runs one writing statement, counted by the seam.
+    pub(crate) fn execute(
+        &self,
+        what: &'static str,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<usize, StoreError> {
+        retake_seam::step(what)?;
+        Ok(self.tx.prepare_cached(sql)?.execute(params)?)
+    }
+
+    pub(crate) fn last_row(&self) -> i64 {
+        self.tx.last_insert_rowid()
+    }
+}
+
+impl Store {
+    /// The newest place in the project's order.
+    pub fn last_seq(&self) -> Result<u64, StoreError> {
+        match self.meta("seq")? {
+            None => Ok(0),
+            Some(bytes) => {
+                let bytes = bytes.as_slice().try_into();
+                Ok(u64::from_be_bytes(bytes.map_err(|_| StoreError::Row("meta 'seq'".into()))?))
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What can go wrong with stored bytes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use retake_model::ObjectId;
+
+/// Why the store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite failed.
+    #[error("the database of this project failed: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// A file of the store could not be read or written.
+    #[error("cannot {act} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The seam was told to fail, or a write outside of SQLite failed.
+    #[error("a write of the store failed: {0}")]
+    Step(#[from] io::Error),
+    /// A newer Retake wrote this store.
+    #[error(
+        "the store {} was written by a newer retake (schema {found}, this one knows {supported}); \
+         nothing was touched; please update retake", path.display()
+    )]
+    NewerSchema {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+        /// The newest schema that this program knows.
+        supported: u32,
+    },
+    /// An object is named by a record but is not there.
+    #[error("object {0} is missing from the store; run `retake doctor`")]
+    Missing(ObjectId),
+    /// An object is there, but its bytes are not what its name says.
+    #[error("object {oid} is damaged ({why}); run `retake doctor --read-data`")]
+    Damaged {
+        /// The object.
+        oid: ObjectId,
+        /// What was seen.
+        why: String,
+    },
+    /// The content is an attack on SHA-1.
+    #[error("the content carries a SHA-1 collision attack and cannot be stored: {0}")]
+    Collision(String),
+    /// SQLite's WAL does not work on network file systems.
+    #[error(
+        "the store {} lies on a network file system ({kind}), where it cannot be safe; \
+         set RETAKE_HOME to a folder on a local disk", path.display()
+    )]
+    NetworkFileSystem {
+        /// The store's folder.
+        path: PathBuf,
+        /// The file system.
+        kind: &'static str,
+    },
+    /// The linked SQLite has a known corruption bug.
+    #[error("SQLite {0} is linked, but at least 3.51.3 is needed (WAL corruption before it)")]
+    OldSqlite(&'static str),
+    /// A row holds something that no version of Retake writes.
+    #[error("the store holds a row that cannot be understood: {0}; run `retake doctor`")]
+    Row(String),
+}
+
+impl StoreError {
+    /// An I/O error with its act and path.
+    pub(crate) fn io(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { act, path, source }
+    }
+}

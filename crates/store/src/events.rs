@@ -1,0 +1,110 @@
+//! What happened, in order: the stream that others follow. And what is not protected.
+
+use retake_model::{AgentId, CallId, ChangeId, DialogId, Gap, GapReason, Millis};
+use serde_json::Value;
+
+use crate::manifest::path_from;
+use crate::{Batch, Store, StoreError};
+
+/// One row of the event stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JournalEvent {
+    /// Its place; also the id in the event stream.
+    pub seq: u64,
+    /// When it was recorded.
+    pub at: Millis,
+    /// What it is: `tool_begin`, `file_changed`, `git`, `baseline`, …
+    pub kind: String,
+    /// The dialog it belongs to.
+    pub dialog: Option<DialogId>,
+    /// The agent it belongs to.
+    pub agent: Option<AgentId>,
+    /// The call it belongs to.
+    pub call: Option<CallId>,
+    /// The change it announces.
+    pub change: Option<ChangeId>,
+    /// Details.
+    pub body: Value,
+}
+
+impl Store {
+    /// The events after `seq`, oldest first.
+    pub fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<JournalEvent>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT seq, at, kind, dialog, agent, call, change, body FROM event
+             WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        )?;
+        let rows = query.query_map((seq as i64, limit as i64), |row| {
+            Ok(JournalEvent {
+                seq: row.get::<_, i64>(0)? as u64,
+                at: row.get(1)?,
+                kind: row.get(2)?,
+                dialog: row.get::<_, Option<String>>(3)?.map(DialogId),
+                agent: row.get::<_, Option<String>>(4)?.map(AgentId),
+                call: row.get::<_, Option<String>>(5)?.map(CallId),
+                change: row.get::<_, Option<i64>>(6)?.map(|seq| ChangeId(seq as u64)),
+                body: serde_json::from_str(&row.get::<_, String>(7)?).unwrap_or(Value::Null),
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Everything that is not protected right now, with the time since when.
+    pub fn gaps(&self) -> Result<Vec<(Gap, Millis)>, StoreError> {
+        let mut query =
+            self.db.prepare_cached("SELECT path, reason, detail, at FROM gap ORDER BY path")?;
+        let mut rows = query.query([])?;
+        let mut gaps = Vec::new();
+        while let Some(row) = rows.next()? {
+            let reason = Value::String(row.get(1)?);
+            let reason: GapReason = serde_json::from_value(reason)
+                .map_err(|error| StoreError::Row(format!("gap reason: {error}")))?;
+            let gap = Gap { path: path_from(row.get(0)?)?, reason, detail: row.get(2)? };
+            gaps.push((gap, row.get(3)?));
+        }
+        Ok(gaps)
+    }
+}
+
+impl Batch<'_> {
+    /// Appends an event.
+    pub fn put_event(&self, event: &JournalEvent) -> Result<(), StoreError> {
+        self.execute(
+            "put event",
+            "INSERT INTO event(seq, at, kind, dialog, agent, call, change, body)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            (
+                event.seq as i64,
+                event.at,
+                &event.kind,
+                event.dialog.as_ref().map(|id| &id.0),
+                event.agent.as_ref().map(|id| &id.0),
+                event.call.as_ref().map(|id| &id.0),
+                event.change.map(|id| id.0 as i64),
+                event.body.to_string(),
+            ),
+        )?;
+        Ok(())
+    }
+
+    /// Notes a gap; one that is already known keeps its time.
+    pub fn put_gap(&self, gap: &Gap, at: Millis) -> Result<(), StoreError> {
+        self.execute(
+            "put gap",
+            "INSERT INTO gap(path, reason, detail, at) VALUES(?1, ?2, ?3, ?4)
+             ON CONFLICT(path, reason) DO UPDATE SET detail = excluded.detail",
+            (gap.path.as_bytes(), gap.reason.as_str(), &gap.detail, at),
+        )?;
+        Ok(())
+    }
+
+    /// Closes a gap.
+    pub fn remove_gap(&self, gap: &Gap) -> Result<(), StoreError> {
+        self.execute(
+            "remove gap",
+            "DELETE FROM gap WHERE path = ?1 AND reason = ?2",
+            (gap.path.as_bytes(), gap.reason.as_str()),
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,239 @@
+//! Where projects are kept, and how a project is known again.
+//!
+//! ```text
+//! HOME/roots/<hash of a root's path>     the id of the project there
+//! HOME/projects/<id>/project.json        its root and the root's identity
+//! HOME/projects/<id>/retake.db           everything recorded
+//! HOME/projects/<id>/cache.db            stat cache, may be deleted
+//! HOME/projects/<id>/spool.jsonl, lock
+//! ```
+//!
+//! Nothing is written into the project itself. A root is known by its canonical
+//! path and by its identity on disk (device, inode, time of birth): a moved
+//! folder is found again by its identity, and another folder at the same path
+//! is not taken for the old one.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use retake_model::Millis;
+use serde::{Deserialize, Serialize};
+
+use crate::StoreError;
+use crate::objects::{ObjectKind, encode};
+
+/// What tells one folder from another one at the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RootIdentity {
+    /// The device.
+    pub device: u64,
+    /// The inode.
+    pub inode: u64,
+    /// When the folder was made, where the file system tells.
+    pub born_ns: Option<i64>,
+}
+
+impl RootIdentity {
+    /// Device numbers change with reboots, so inode and birth decide at the same path.
+    fn is_same_place(&self, other: &Self) -> bool {
+        self.inode == other.inode && self.born_ns == other.born_ns
+    }
+
+    /// Inodes are used again, so elsewhere a folder is only known if its birth is.
+    fn is_moved_from(&self, other: &Self) -> bool {
+        self == other && self.born_ns.is_some()
+    }
+}
+
+/// What `project.json` holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The project's id.
+    pub id: String,
+    /// The root, for people.
+    pub root: String,
+    /// The root's exact bytes in hexadecimal digits.
+    pub root_bytes: String,
+    /// The root's identity on disk.
+    #[serde(flatten)]
+    pub disk: RootIdentity,
+    /// When the project was initialised.
+    pub created_at: Millis,
+}
+
+impl Identity {
+    /// The root.
+    pub fn root_path(&self) -> PathBuf {
+        let digits = self.root_bytes.as_bytes();
+        let byte = |pair: &[u8]| {
+            std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok())
+        };
+        let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
+        bytes.map_or_else(|| self.root.clone().into(), |bytes| OsString::from_vec(bytes).into())
+    }
+}
+
+/// A project that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundProject {
+    /// Its folder in the home.
+    pub folder: PathBuf,
+    /// What is known of it; `root` is where it is now.
+    pub identity: Identity,
+    /// Where it was before, if it has moved since it was last seen.
+    pub moved_from: Option<PathBuf>,
+    /// The root is another folder at the same path: read only, until the person says.
+    pub replaced: bool,
+}
+
+/// Retake's own folder.
+#[derive(Clone, Debug)]
+pub struct Home {
+    folder: PathBuf,
+}
+
+impl Home {
+    /// The home in this folder, which need not exist yet.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The project whose root is just this canonical path.
+    pub fn find(
+        &self,
+        root: &Path,
+        disk: &RootIdentity,
+    ) -> Result<Option<FoundProject>, StoreError> {
+        if let Some(identity) = self.known_at(root)? {
+            let replaced = !identity.disk.is_same_place(disk);
+            return Ok(Some(FoundProject {
+                folder: self.project_folder(&identity.id),
+                identity,
+                moved_from: None,
+                replaced,
+            }));
+        }
+        self.find_moved(root, disk)
+    }
+
+    /// Makes a new project for a root, or gives the one that this very folder already has.
+    pub fn create(
+        &self,
+        root: &Path,
+        disk: RootIdentity,
+        at: Millis,
+    ) -> Result<FoundProject, StoreError> {
+        let bytes = root.as_os_str().as_bytes();
+        let seed = format!("{}\0{}\0{:?}", disk.device, disk.inode, disk.born_ns);
+        let id = short_hash(&[bytes, seed.as_bytes()].concat())?;
+        let identity = identity(id, root, disk, at);
+        let folder = self.project_folder(&identity.id);
+        retake_seam::fs::create_private_dir_all(&folder)
+            .map_err(StoreError::io("create", &folder))?;
+        self.link(&identity)?;
+        Ok(FoundProject { folder, identity, moved_from: None, replaced: false })
+    }
+
+    /// Says that the folder at `root` is this project from now on.
+    pub fn relink(
+        &self,
+        project: &FoundProject,
+        root: &Path,
+        disk: RootIdentity,
+    ) -> Result<FoundProject, StoreError> {
+        let old = &project.identity;
+        let identity = identity(old.id.clone(), root, disk, old.created_at);
+        self.link(&identity)?;
+        Ok(FoundProject { identity, replaced: false, ..project.clone() })
+    }
+
+    /// Every project, in no order.
+    pub fn projects(&self) -> Result<Vec<Identity>, StoreError> {
+        let folder = self.folder.join("projects");
+        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
+        let mut projects = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(StoreError::io("list", &folder))?.path();
+            projects.extend(read_identity(&path.join("project.json"))?);
+        }
+        Ok(projects)
+    }
+
+    fn known_at(&self, root: &Path) -> Result<Option<Identity>, StoreError> {
+        let Ok(id) = std::fs::read_to_string(self.pointer(root)?) else { return Ok(None) };
+        let identity = read_identity(&self.project_folder(id.trim()).join("project.json"))?;
+        // A pointer that a move left behind names a project that lives elsewhere now.
+        Ok(identity.filter(|identity| identity.root_path() == root))
+    }
+
+    fn find_moved(
+        &self,
+        root: &Path,
+        disk: &RootIdentity,
+    ) -> Result<Option<FoundProject>, StoreError> {
+        let moved = |project: &Identity| disk.is_moved_from(&project.disk);
+        let Some(old) = self.projects()?.into_iter().find(moved) else { return Ok(None) };
+        let from = old.root_path();
+        let found = FoundProject {
+            folder: self.project_folder(&old.id),
+            identity: old,
+            moved_from: Some(from),
+            replaced: false,
+        };
+        self.relink(&found, root, *disk).map(Some)
+    }
+
+    fn link(&self, identity: &Identity) -> Result<(), StoreError> {
+        let file = self.project_folder(&identity.id).join("project.json");
+        let json = serde_json::to_vec_pretty(identity)
+            .map_err(|error| StoreError::Row(format!("project.json: {error}")))?;
+        retake_seam::fs::replace_durably(&file, &json).map_err(StoreError::io("write", &file))?;
+        let roots = self.folder.join("roots");
+        retake_seam::fs::create_private_dir_all(&roots)
+            .map_err(StoreError::io("create", &roots))?;
+        let pointer = self.pointer(&identity.root_path())?;
+        retake_seam::fs::replace_durably(&pointer, identity.id.as_bytes())
+            .map_err(StoreError::io("write", &pointer))
+    }
+
+    fn pointer(&self, root: &Path) -> Result<PathBuf, StoreError> {
+        Ok(self.folder.join("roots").join(short_hash(root.as_os_str().as_bytes())?))
+    }
+
+    fn project_folder(&self, id: &str) -> PathBuf {
+        self.folder.join("projects").join(id)
+    }
+}
+
+fn identity(id: String, root: &Path, disk: RootIdentity, at: Millis) -> Identity {
+    use std::fmt::Write as _;
+    let mut root_bytes = String::new();
+    for byte in root.as_os_str().as_bytes() {
+        let _ = write!(root_bytes, "{byte:02x}");
+    }
+    Identity {
+        id,
+        root: root.to_string_lossy().into_owned(),
+        root_bytes,
+        disk,
+        created_at: at,
+    }
+}
+
+fn read_identity(file: &Path) -> Result<Option<Identity>, StoreError> {
+    let Ok(json) = std::fs::read(file) else { return Ok(None) };
+    let parsed = serde_json::from_slice(&json);
+    parsed.map(Some).map_err(|error| StoreError::Row(format!("{}: {error}", file.display())))
+}
+
+fn short_hash(bytes: &[u8]) -> Result<String, StoreError> {
+    let mut name = encode(ObjectKind::Blob, bytes)?.oid.to_string();
+    name.truncate(16);
+    Ok(name)
+}

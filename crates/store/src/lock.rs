@@ -1,0 +1,57 @@
+//! One writer at a time.
+//!
+//! The lock is held for one request, never for a process's life, so hooks,
+//! commands, embedders and the daemon never block each other for long.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::StoreError;
+
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The project's lock, released when dropped.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock of the project in `folder`, waiting at most `wait`.
+    ///
+    /// `None` means that another process kept it for the whole time.
+    pub fn acquire(folder: &Path, wait: Duration) -> Result<Option<Self>, StoreError> {
+        let path = folder.join("lock");
+        let file =
+            retake_seam::fs::open_private(&path).map_err(StoreError::io("open the lock", &path))?;
+        let until = Instant::now() + wait;
+        loop {
+            match file.try_lock() {
+                Ok(()) => {
+                    note_owner(&file);
+                    return Ok(Some(Self { _file: file }));
+                }
+                Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(None),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+                Err(TryLockError::Error(source)) => {
+                    return Err(StoreError::Io { act: "lock", path, source });
+                }
+            }
+        }
+    }
+
+    /// The process that last took the lock of the project in `folder`, for messages.
+    pub fn owner(folder: &Path) -> Option<u32> {
+        let mut text = String::new();
+        File::open(folder.join("lock")).ok()?.read_to_string(&mut text).ok()?;
+        text.trim().parse().ok()
+    }
+}
+
+/// The pid serves only messages, so a failure to write it is no failure to lock.
+fn note_owner(mut file: &File) {
+    let pid = format!("{:<10}\n", std::process::id());
+    let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(pid.as_bytes()));
+}

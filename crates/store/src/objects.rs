@@ -1,0 +1,272 @@
+//! Content under git's names, compressed, large files in chunks.
+//!
+//! Encoding is pure, so several threads can do it; a [`crate::Batch`] inserts.
+//! A chunk is itself a blob; a large file is a list of chunks, so a small edit
+//! of a large file costs a chunk and not a copy.
+
+use std::io::{self, Read, Write};
+
+use gix_object::Kind;
+use retake_model::ObjectId;
+use rusqlite::OptionalExtension as _;
+
+use crate::{Store, StoreError};
+
+/// Content above this size is split into chunks.
+pub const CHUNK_ABOVE: u64 = 256 * 1024;
+const CHUNK_MIN: usize = 16 * 1024;
+const CHUNK_AVERAGE: usize = 64 * 1024;
+const CHUNK_MAX: usize = 256 * 1024;
+const ZSTD_LEVEL: i32 = 3;
+const CHUNK_ROW: usize = 24;
+
+/// The kinds of git objects that are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// Content of a file or the target of a link.
+    Blob,
+    /// A folder.
+    Tree,
+    /// A checkpoint.
+    Commit,
+}
+
+impl ObjectKind {
+    fn git(self) -> Kind {
+        match self {
+            Self::Blob => Kind::Blob,
+            Self::Tree => Kind::Tree,
+            Self::Commit => Kind::Commit,
+        }
+    }
+
+    pub(crate) fn code(self) -> i64 {
+        match self {
+            Self::Blob => 1,
+            Self::Tree => 2,
+            Self::Commit => 3,
+        }
+    }
+
+    fn from_code(code: i64) -> Result<Self, StoreError> {
+        match code {
+            1 => Ok(Self::Blob),
+            2 => Ok(Self::Tree),
+            3 => Ok(Self::Commit),
+            _ => Err(StoreError::Row(format!("object kind {code}"))),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Raw,
+    Zstd,
+    Chunks,
+}
+
+impl Encoding {
+    pub(crate) fn code(self) -> i64 {
+        match self {
+            Self::Raw => 0,
+            Self::Zstd => 1,
+            Self::Chunks => 2,
+        }
+    }
+
+    fn from_code(code: i64) -> Result<Self, StoreError> {
+        match code {
+            0 => Ok(Self::Raw),
+            1 => Ok(Self::Zstd),
+            2 => Ok(Self::Chunks),
+            _ => Err(StoreError::Row(format!("object encoding {code}"))),
+        }
+    }
+}
+
+/// An object ready to be inserted.
+#[derive(Debug)]
+pub struct Encoded {
+    /// Its name.
+    pub oid: ObjectId,
+    pub(crate) kind: ObjectKind,
+    pub(crate) encoding: Encoding,
+    pub(crate) size: u64,
+    pub(crate) data: Vec<u8>,
+}
+
+impl Encoded {
+    /// The bytes that the object takes in the database.
+    pub fn stored_len(&self) -> usize {
+        self.data.len()
+    }
+}
+
+/// Names and compresses content that is in memory.
+pub fn encode(kind: ObjectKind, bytes: &[u8]) -> Result<Encoded, StoreError> {
+    let oid = hash_object(kind, bytes)?;
+    let (encoding, data) = compress(bytes)?;
+    Ok(Encoded { oid, kind, encoding, size: bytes.len() as u64, data })
+}
+
+fn compress(bytes: &[u8]) -> io::Result<(Encoding, Vec<u8>)> {
+    let packed = zstd::bulk::compress(bytes, ZSTD_LEVEL)?;
+    if packed.len() < bytes.len() {
+        Ok((Encoding::Zstd, packed))
+    } else {
+        Ok((Encoding::Raw, bytes.to_vec()))
+    }
+}
+
+/// Names a large blob of `size` bytes while handing its chunks, then itself, to `emit`.
+///
+/// Memory stays bounded by a chunk and the chunk list. Content of another
+/// length than `size` is an error of kind `UnexpectedEof`: the file changed.
+pub fn encode_stream(
+    reader: &mut dyn Read,
+    size: u64,
+    emit: &mut dyn FnMut(Encoded) -> io::Result<()>,
+) -> Result<ObjectId, StoreError> {
+    let mut whole = hasher(ObjectKind::Blob, size);
+    let mut list = Vec::new();
+    let mut seen = 0;
+    let mut last: Option<(Vec<u8>, ObjectId)> = None;
+    for chunk in fastcdc::v2020::StreamCDC::new(reader, CHUNK_MIN, CHUNK_AVERAGE, CHUNK_MAX) {
+        let data = chunk.map_err(io::Error::from)?.data;
+        whole.update(&data);
+        seen += data.len() as u64;
+        // Runs of equal chunks (sparse files) are hashed and compressed once.
+        let oid = match &last {
+            Some((bytes, oid)) if *bytes == data => *oid,
+            _ => {
+                let encoded = encode(ObjectKind::Blob, &data)?;
+                let oid = encoded.oid;
+                emit(encoded)?;
+                oid
+            }
+        };
+        list.extend_from_slice(oid.as_bytes());
+        list.extend_from_slice(&(data.len() as u32).to_be_bytes());
+        last = Some((data, oid));
+    }
+    if seen != size {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
+    let oid = finish(whole)?;
+    let data = zstd::bulk::compress(&list, ZSTD_LEVEL)?;
+    emit(Encoded { oid, kind: ObjectKind::Blob, encoding: Encoding::Chunks, size, data })?;
+    Ok(oid)
+}
+
+fn hasher(kind: ObjectKind, size: u64) -> gix_hash::Hasher {
+    let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+    hasher.update(&gix_object::encode::loose_header(kind.git(), size));
+    hasher
+}
+
+fn finish(hasher: gix_hash::Hasher) -> Result<ObjectId, StoreError> {
+    let oid = hasher.try_finalize().map_err(|error| StoreError::Collision(error.to_string()))?;
+    ObjectId::try_from(oid.as_bytes()).map_err(|error| StoreError::Row(error.to_string()))
+}
+
+/// The name that content has as a blob: what `git hash-object` prints.
+pub fn hash_blob(bytes: &[u8]) -> Result<ObjectId, StoreError> {
+    hash_object(ObjectKind::Blob, bytes)
+}
+
+fn hash_object(kind: ObjectKind, bytes: &[u8]) -> Result<ObjectId, StoreError> {
+    let mut hasher = hasher(kind, bytes.len() as u64);
+    hasher.update(bytes);
+    finish(hasher)
+}
+
+struct Row {
+    kind: ObjectKind,
+    encoding: Encoding,
+    size: u64,
+    data: Vec<u8>,
+}
+
+impl Store {
+    /// Whether the store has the object. Says nothing of its health.
+    pub fn has(&self, oid: &ObjectId) -> Result<bool, StoreError> {
+        let mut query = self.db.prepare_cached("SELECT 1 FROM object WHERE oid = ?1")?;
+        Ok(query.exists([oid.as_bytes().as_slice()])?)
+    }
+
+    /// The object's bytes, verified against its name.
+    pub fn read(&self, oid: &ObjectId) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = Vec::new();
+        self.read_into(oid, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Streams the object's bytes into `out`; an error means that `out` got garbage.
+    pub fn read_into(&self, oid: &ObjectId, out: &mut dyn Write) -> Result<u64, StoreError> {
+        let row = self.object_row(oid)?;
+        let damaged = |why: String| StoreError::Damaged { oid: *oid, why };
+        let mut hasher = hasher(row.kind, row.size);
+        match row.encoding {
+            Encoding::Chunks => {
+                for chunk in chunk_list(&row.data).map_err(|error| damaged(error.to_string()))? {
+                    let bytes = self.read(&chunk).map_err(|error| damaged(error.to_string()))?;
+                    hasher.update(&bytes);
+                    out.write_all(&bytes)?;
+                }
+            }
+            Encoding::Raw | Encoding::Zstd => {
+                let bytes = unpack(&row).map_err(|error| damaged(error.to_string()))?;
+                hasher.update(&bytes);
+                out.write_all(&bytes)?;
+            }
+        }
+        let found = finish(hasher)?;
+        if found == *oid { Ok(row.size) } else { Err(damaged(format!("its hash is {found}"))) }
+    }
+
+    /// The chunks of a chunked object; empty for any other.
+    pub(crate) fn chunks_of(&self, oid: &ObjectId) -> Result<Vec<ObjectId>, StoreError> {
+        let row = self.object_row(oid)?;
+        match row.encoding {
+            Encoding::Chunks => chunk_list(&row.data)
+                .map_err(|error| StoreError::Damaged { oid: *oid, why: error.to_string() }),
+            Encoding::Raw | Encoding::Zstd => Ok(Vec::new()),
+        }
+    }
+
+    fn object_row(&self, oid: &ObjectId) -> Result<Row, StoreError> {
+        let mut query = self
+            .db
+            .prepare_cached("SELECT kind, encoding, size, data FROM object WHERE oid = ?1")?;
+        let row = query
+            .query_row([oid.as_bytes().as_slice()], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, row.get(3)?))
+            })
+            .optional()?;
+        let (kind, encoding, size, data) = row.ok_or(StoreError::Missing(*oid))?;
+        Ok(Row {
+            kind: ObjectKind::from_code(kind)?,
+            encoding: Encoding::from_code(encoding)?,
+            size: size as u64,
+            data,
+        })
+    }
+}
+
+/// Never inflates past the declared size, whatever the bytes claim.
+fn unpack(row: &Row) -> io::Result<Vec<u8>> {
+    match row.encoding {
+        Encoding::Raw => Ok(row.data.clone()),
+        _ => zstd::bulk::decompress(&row.data, row.size as usize),
+    }
+}
+
+fn chunk_list(data: &[u8]) -> io::Result<Vec<ObjectId>> {
+    let mut list = Vec::new();
+    zstd::stream::Decoder::new(data)?.read_to_end(&mut list)?;
+    if list.len() % CHUNK_ROW != 0 {
+        return Err(io::Error::other("the chunk list is cut off"));
+    }
+    let id = |row: &[u8]| ObjectId::try_from(&row[..20]).map_err(io::Error::other);
+    list.chunks_exact(CHUNK_ROW).map(id).collect()
+}

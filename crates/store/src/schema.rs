@@ -1,0 +1,172 @@
+//! Tables, and how older stores become newer ones.
+//!
+//! Migrations are append-only: never edit one that was released, add another.
+//! The number of applied ones is SQLite's `user_version`.
+
+use rusqlite::Connection;
+
+use crate::StoreError;
+
+/// The newest schema that this program knows.
+pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
+
+const MIGRATIONS: &[&str] = &[V1];
+
+const V1: &str = "
+CREATE TABLE meta(
+    key   TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE object(
+    id       INTEGER PRIMARY KEY,
+    oid      BLOB    NOT NULL UNIQUE,
+    kind     INTEGER NOT NULL,
+    encoding INTEGER NOT NULL,
+    size     INTEGER NOT NULL,
+    data     BLOB    NOT NULL
+);
+
+CREATE TABLE manifest(
+    path BLOB PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    mode INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    oid  BLOB
+) WITHOUT ROWID;
+
+CREATE TABLE dialog(
+    id         TEXT PRIMARY KEY,
+    kind       TEXT,
+    title      TEXT,
+    started_at INTEGER NOT NULL,
+    last_at    INTEGER NOT NULL,
+    last_seq   INTEGER NOT NULL,
+    ended_at   INTEGER,
+    turns      INTEGER NOT NULL DEFAULT 0,
+    turn_open  INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE TABLE agent(
+    dialog TEXT NOT NULL,
+    id     TEXT NOT NULL,
+    kind   TEXT,
+    parent TEXT,
+    PRIMARY KEY(dialog, id)
+) WITHOUT ROWID;
+
+CREATE TABLE call(
+    id            INTEGER PRIMARY KEY,
+    dialog        TEXT    NOT NULL,
+    agent         TEXT    NOT NULL,
+    call          TEXT    NOT NULL,
+    tool          TEXT    NOT NULL,
+    cwd           TEXT,
+    input         BLOB,
+    command       TEXT,
+    message_index INTEGER,
+    turn          INTEGER NOT NULL,
+    begin_seq     INTEGER NOT NULL,
+    begin_at      INTEGER NOT NULL,
+    end_seq       INTEGER,
+    end_at        INTEGER,
+    ok            INTEGER,
+    state         INTEGER NOT NULL,
+    afterlife     INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX call_by_name ON call(dialog, call);
+CREATE INDEX call_alive ON call(dialog) WHERE state = 0 OR afterlife > 0;
+
+CREATE TABLE change(
+    seq         INTEGER PRIMARY KEY,
+    at          INTEGER NOT NULL,
+    actor       TEXT    NOT NULL,
+    confidence  TEXT    NOT NULL,
+    dialog      TEXT,
+    agent       TEXT,
+    call        INTEGER REFERENCES call(id),
+    turn        INTEGER,
+    path        BLOB    NOT NULL,
+    old_path    BLOB,
+    change_type TEXT    NOT NULL,
+    operation   TEXT    NOT NULL,
+    before_kind INTEGER NOT NULL,
+    before_mode INTEGER,
+    before_size INTEGER,
+    before_oid  BLOB,
+    after_kind  INTEGER NOT NULL,
+    after_mode  INTEGER,
+    after_size  INTEGER,
+    after_oid   BLOB,
+    added       INTEGER,
+    removed     INTEGER,
+    hunks       BLOB,
+    status      TEXT    NOT NULL,
+    joins       INTEGER REFERENCES change(seq)
+);
+CREATE INDEX change_by_path ON change(path, seq);
+CREATE INDEX change_by_old_path ON change(old_path, seq) WHERE old_path IS NOT NULL;
+CREATE INDEX change_by_dialog ON change(dialog, agent, seq) WHERE dialog IS NOT NULL;
+
+CREATE TABLE candidate(
+    change INTEGER NOT NULL REFERENCES change(seq),
+    call   INTEGER NOT NULL REFERENCES call(id),
+    PRIMARY KEY(change, call)
+) WITHOUT ROWID;
+
+CREATE TABLE event(
+    seq    INTEGER PRIMARY KEY,
+    at     INTEGER NOT NULL,
+    kind   TEXT    NOT NULL,
+    dialog TEXT,
+    agent  TEXT,
+    call   TEXT,
+    change INTEGER UNIQUE REFERENCES change(seq),
+    body   TEXT    NOT NULL
+);
+
+CREATE TABLE gap(
+    path   BLOB    NOT NULL,
+    reason TEXT    NOT NULL,
+    detail TEXT    NOT NULL,
+    at     INTEGER NOT NULL,
+    PRIMARY KEY(path, reason)
+) WITHOUT ROWID;
+
+CREATE TABLE spool_taken(
+    id TEXT PRIMARY KEY
+) WITHOUT ROWID;
+";
+
+/// The stat cache: derived, in a file of its own that may be lost or deleted.
+pub(crate) const CACHE_TABLE: &str = "
+CREATE TABLE IF NOT EXISTS cache.stat(
+    path  BLOB PRIMARY KEY,
+    oid   BLOB    NOT NULL,
+    kind  INTEGER NOT NULL,
+    mode  INTEGER NOT NULL,
+    size  INTEGER NOT NULL,
+    mtime INTEGER NOT NULL,
+    ctime INTEGER NOT NULL,
+    inode INTEGER NOT NULL
+) WITHOUT ROWID;
+";
+
+/// The schema of an open database.
+pub(crate) fn version(db: &Connection) -> Result<u32, StoreError> {
+    Ok(db.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+/// Brings the database to [`SCHEMA_VERSION`], each migration in one transaction.
+pub(crate) fn migrate(db: &mut Connection) -> Result<(), StoreError> {
+    let found = version(db)?;
+    for (step, sql) in MIGRATIONS.iter().enumerate().skip(found as usize) {
+        retake_seam::step("migrate")?;
+        let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        tx.execute_batch(sql)?;
+        tx.pragma_update(None, "user_version", step as u32 + 1)?;
+        retake_seam::step("commit migration")?;
+        tx.commit()?;
+    }
+    Ok(())
+}

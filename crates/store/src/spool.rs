@@ -1,0 +1,153 @@
+//! What could not be placed at once, kept durably and in order.
+//!
+//! One append-only file of JSON lines with a lock of its own, held only for the
+//! append, so that a hook can leave its event while another process holds the
+//! project. The next holder of the project's lock takes the entries in: each
+//! entry's id is committed with what it caused, so a kill between that commit
+//! and the cut of the file does not take it in twice.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use retake_model::{Event, Millis};
+use serde::{Deserialize, Serialize};
+
+use crate::{Batch, Store, StoreError};
+
+/// Events that this process has spooled: makes their ids differ within a millisecond.
+static PUSHED: AtomicU64 = AtomicU64::new(0);
+
+/// One kept event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpoolEntry {
+    /// Unique in the project.
+    pub id: String,
+    /// When the event came.
+    pub at: Millis,
+    /// The event.
+    pub event: Event,
+}
+
+/// The spool of a project.
+#[derive(Debug)]
+pub struct Spool {
+    path: PathBuf,
+}
+
+impl Spool {
+    /// The spool in a project's folder.
+    pub fn new(folder: &Path) -> Self {
+        Self { path: folder.join("spool.jsonl") }
+    }
+
+    /// Keeps an event. Once this returns it survives power loss.
+    pub fn push(&self, event: &Event, at: Millis) -> Result<(), StoreError> {
+        let existed = self.path.exists();
+        let mut file = self.locked()?;
+        let length = self.length(&file)?;
+        let number = PUSHED.fetch_add(1, Ordering::Relaxed);
+        let entry = SpoolEntry {
+            id: format!("{}-{at}-{number}", std::process::id()),
+            at,
+            event: event.clone(),
+        };
+        let json = serde_json::to_string(&entry)
+            .map_err(|error| StoreError::Row(format!("an event cannot be spooled: {error}")))?;
+        // A line that a kill cut off must not swallow this one.
+        let start = if ends_in_newline(&mut file, length) { "" } else { "\n" };
+        let failed = |act| StoreError::io(act, &self.path);
+        retake_seam::fs::append(&mut file, format!("{start}{json}\n").as_bytes())
+            .map_err(failed("append to"))?;
+        retake_seam::fs::sync_file(&file).map_err(failed("sync"))?;
+        if !existed && let Some(folder) = self.path.parent() {
+            retake_seam::fs::sync_dir(folder).map_err(failed("sync the folder of"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether anything is kept.
+    pub fn is_empty(&self) -> bool {
+        std::fs::metadata(&self.path).map_or(true, |data| data.len() == 0)
+    }
+
+    /// Everything that is kept, in order, and the lines that cannot be understood.
+    pub fn entries(&self) -> Result<(Vec<SpoolEntry>, Vec<String>), StoreError> {
+        if self.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let mut file = self.locked()?;
+        Self::parse(&mut file).map_err(StoreError::io("read", &self.path))
+    }
+
+    /// Empties the spool if it still holds just these many entries; what came since stays.
+    pub fn clear(&self, taken: usize, bad: usize) -> Result<(), StoreError> {
+        let mut file = self.locked()?;
+        let failed = |act| StoreError::io(act, &self.path);
+        let (entries, lines) = Self::parse(&mut file).map_err(failed("read"))?;
+        if entries.len() == taken && lines.len() == bad {
+            retake_seam::fs::truncate(&file, 0).map_err(failed("empty"))?;
+        }
+        Ok(())
+    }
+
+    fn parse(file: &mut File) -> std::io::Result<(Vec<SpoolEntry>, Vec<String>)> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0))?;
+        file.read_to_end(&mut bytes)?;
+        let (mut entries, mut bad) = (Vec::new(), Vec::new());
+        for line in bytes.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
+            match serde_json::from_slice(line) {
+                Ok(entry) => entries.push(entry),
+                Err(_) => bad.push(String::from_utf8_lossy(line).into_owned()),
+            }
+        }
+        Ok((entries, bad))
+    }
+
+    fn locked(&self) -> Result<File, StoreError> {
+        let file = retake_seam::fs::open_private(&self.path)
+            .map_err(StoreError::io("open", &self.path))?;
+        file.lock().map_err(StoreError::io("lock", &self.path))?;
+        Ok(file)
+    }
+
+    fn length(&self, file: &File) -> Result<u64, StoreError> {
+        Ok(file.metadata().map_err(StoreError::io("read", &self.path))?.len())
+    }
+}
+
+fn ends_in_newline(file: &mut File, length: u64) -> bool {
+    let mut last = [b'\n'];
+    length == 0
+        || (file.seek(SeekFrom::End(-1)).is_ok()
+            && file.read_exact(&mut last).is_ok()
+            && last[0] == b'\n')
+}
+
+impl Store {
+    /// Whether a spooled entry was taken in already.
+    pub fn spool_taken(&self, id: &str) -> Result<bool, StoreError> {
+        let mut query = self.db.prepare_cached("SELECT 1 FROM spool_taken WHERE id = ?1")?;
+        Ok(query.exists([id])?)
+    }
+}
+
+impl Batch<'_> {
+    /// Forgets the entries of earlier spools, which are cut off by now.
+    pub fn forget_spooled(&self) -> Result<(), StoreError> {
+        self.execute("forget spooled", "DELETE FROM spool_taken", [])?;
+        Ok(())
+    }
+
+    /// Notes, in the transaction of what it caused, that an entry was taken in.
+    pub fn take_spooled(&self, id: &str) -> Result<(), StoreError> {
+        self.execute(
+            "take spooled",
+            "INSERT OR IGNORE INTO spool_taken(id) VALUES(?1)",
+            [id],
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! Opening a project's database.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+
+use crate::schema::{self, CACHE_TABLE, SCHEMA_VERSION};
+use crate::{Batch, StoreError};
+
+/// Before this version SQLite could corrupt a WAL on reset.
+const OLDEST_SQLITE: i32 = 3_051_003;
+const APPLICATION_ID: i32 = 0x5265_7461; // "Reta"
+const BUSY: Duration = Duration::from_secs(10);
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading and, under the project's lock, writing. Creates and migrates.
+    Write,
+    /// Reading beside whoever writes.
+    Read,
+}
+
+/// A project's database.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) db: Connection,
+    folder: PathBuf,
+}
+
+impl Store {
+    /// Opens the database in a project's folder.
+    pub fn open(folder: &Path, access: Access) -> Result<Self, StoreError> {
+        if rusqlite::version_number() < OLDEST_SQLITE {
+            return Err(StoreError::OldSqlite(rusqlite::version()));
+        }
+        refuse_network(folder)?;
+        let path = folder.join("retake.db");
+        if path.exists() {
+            refuse_newer(&path)?;
+        }
+        let db = match access {
+            Access::Write => open_for_writing(&path)?,
+            Access::Read => Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+        };
+        db.busy_timeout(BUSY)?;
+        db.set_prepared_statement_cache_capacity(64);
+        attach_cache(&db, folder, access)?;
+        Ok(Self { db, folder: folder.to_owned() })
+    }
+
+    /// The project's folder in the home.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts a transaction. The caller holds the project's lock.
+    pub fn batch(&self) -> Result<Batch<'_>, StoreError> {
+        Batch::begin(self)
+    }
+
+    /// A number that differs whenever another connection has committed since.
+    pub fn generation(&self) -> Result<i64, StoreError> {
+        Ok(self.db.query_row("PRAGMA data_version", [], |row| row.get(0))?)
+    }
+
+    /// A small value kept under a name.
+    pub fn meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut query = self.db.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
+        Ok(query.query_row([key], |row| row.get(0)).optional()?)
+    }
+
+    /// The bytes that the project takes on disk.
+    pub fn disk_size(&self) -> u64 {
+        ["retake.db", "retake.db-wal", "cache.db", "cache.db-wal", "spool.jsonl"]
+            .iter()
+            .filter_map(|name| std::fs::metadata(self.folder.join(name)).ok())
+            .map(|data| data.len())
+            .sum()
+    }
+}
+
+impl Store {
+    /// The bytes that are free on the store's file system.
+    #[cfg(unix)]
+    pub fn free_bytes(&self) -> Option<u64> {
+        let found = rustix::fs::statvfs(&self.folder).ok()?;
+        Some(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+}
+
+/// An older binary touches nothing: the version is read through a read-only connection.
+fn refuse_newer(path: &Path) -> Result<(), StoreError> {
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    db.busy_timeout(BUSY)?;
+    let found = schema::version(&db)?;
+    if found > SCHEMA_VERSION {
+        return Err(StoreError::NewerSchema {
+            path: path.to_owned(),
+            found,
+            supported: SCHEMA_VERSION,
+        });
+    }
+    Ok(())
+}
+
+fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
+    retake_seam::step("open database")?;
+    let mut db = Connection::open(path)?;
+    db.busy_timeout(BUSY)?;
+    // Closing the last connection would checkpoint: 20 ms that a hook does not have.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    if schema::version(&db)? == 0 {
+        // Only an empty database takes these.
+        db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        db.pragma_update(None, "application_id", APPLICATION_ID)?;
+    }
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update(None, "foreign_keys", "ON")?;
+    schema::migrate(&mut db)?;
+    Ok(db)
+}
+
+/// The stat cache is derived: if it cannot be used it is made anew, and if even
+/// that fails it lives in memory for this connection.
+fn attach_cache(db: &Connection, folder: &Path, access: Access) -> Result<(), StoreError> {
+    let path = folder.join("cache.db");
+    let file = match access {
+        Access::Write => path.to_string_lossy().into_owned(),
+        Access::Read if path.exists() => path.to_string_lossy().into_owned(),
+        Access::Read => return Ok(()),
+    };
+    if access == Access::Read {
+        db.execute("ATTACH ?1 AS cache", [&file])?;
+        return Ok(());
+    }
+    if use_cache(db, &file).is_err() {
+        let _ = db.execute("DETACH cache", []);
+        for name in ["cache.db", "cache.db-wal", "cache.db-shm"] {
+            let stale = folder.join(name);
+            if stale.exists() {
+                retake_seam::fs::remove_file(&stale).map_err(StoreError::io("remove", &stale))?;
+            }
+        }
+        if use_cache(db, &file).is_err() {
+            let _ = db.execute("DETACH cache", []);
+            use_cache(db, ":memory:")?;
+        }
+    }
+    Ok(())
+}
+
+fn use_cache(db: &Connection, file: &str) -> Result<(), StoreError> {
+    retake_seam::step("open cache")?;
+    db.execute("ATTACH ?1 AS cache", [file])?;
+    // The file name's folder is not UTF-8 clean only if the home is not; see Home.
+    db.execute_batch("PRAGMA cache.journal_mode = WAL; PRAGMA cache.synchronous = OFF;")?;
+    db.execute_batch(CACHE_TABLE)?;
+    db.query_row("SELECT count(*) FROM (SELECT 1 FROM cache.stat LIMIT 1)", [], |_| Ok(()))?;
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn refuse_network(folder: &Path) -> Result<(), StoreError> {
+    const NETWORK: &[(u64, &str)] =
+        &[(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0xfe53_4d42, "SMB2"), (0x517b, "SMB")];
+    let Ok(found) = rustix::fs::statfs(folder) else { return Ok(()) };
+    let kind = found.f_type as u64 & 0xffff_ffff;
+    match NETWORK.iter().find(|(magic, _)| *magic == kind) {
+        Some((_, kind)) => Err(StoreError::NetworkFileSystem { path: folder.to_owned(), kind }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn refuse_network(_folder: &Path) -> Result<(), StoreError> {
+    Ok(())
+}

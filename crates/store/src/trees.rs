@@ -1,0 +1,64 @@
+//! Folders as git tree objects.
+
+use gix_object::tree::{Entry, EntryKind};
+use gix_object::{Tree, WriteTo as _};
+use retake_model::{FileKind, FileState, ObjectId, ProjectPath};
+
+use crate::objects::{Encoded, ObjectKind, encode};
+use crate::{Batch, StoreError};
+
+impl Batch<'_> {
+    /// Writes the tree of these files and gives its id: what `git write-tree` would print.
+    ///
+    /// `files` must be sorted by path.
+    pub fn put_tree(&self, files: &[(ProjectPath, FileState)]) -> Result<ObjectId, StoreError> {
+        let rows: Vec<_> = files.iter().map(|(path, state)| (path.as_bytes(), state)).collect();
+        build(&rows, &mut |tree| self.put(&tree))
+    }
+}
+
+/// Builds bottom-up: each run of rows with the same first component is a folder.
+fn build(
+    rows: &[(&[u8], &FileState)],
+    emit: &mut dyn FnMut(Encoded) -> Result<(), StoreError>,
+) -> Result<ObjectId, StoreError> {
+    let mut entries = Vec::new();
+    let mut at = 0;
+    while let Some((path, state)) = rows.get(at) {
+        let Some(slash) = path.iter().position(|&b| b == b'/') else {
+            entries.push(entry(path, kind_of(state), state.oid));
+            at += 1;
+            continue;
+        };
+        let folder = &path[..=slash];
+        let len = rows[at..].iter().take_while(|(path, _)| path.starts_with(folder)).count();
+        let inside: Vec<_> =
+            rows[at..at + len].iter().map(|(path, state)| (&path[folder.len()..], *state)).collect();
+        entries.push(entry(&path[..slash], EntryKind::Tree, build(&inside, emit)?));
+        at += len;
+    }
+    entries.sort();
+    let mut bytes = Vec::new();
+    Tree { entries }.write_to(&mut bytes)?;
+    let encoded = encode(ObjectKind::Tree, &bytes)?;
+    let oid = encoded.oid;
+    emit(encoded)?;
+    Ok(oid)
+}
+
+fn entry(name: &[u8], kind: EntryKind, oid: ObjectId) -> Entry {
+    Entry {
+        mode: kind.into(),
+        filename: name.into(),
+        oid: gix_hash::ObjectId::Sha1(*oid.as_bytes()),
+    }
+}
+
+/// git keeps only the owner's exec bit.
+fn kind_of(state: &FileState) -> EntryKind {
+    match state.kind {
+        FileKind::Link => EntryKind::Link,
+        FileKind::File if state.mode & 0o100 != 0 => EntryKind::BlobExecutable,
+        FileKind::File => EntryKind::Blob,
+    }
+}

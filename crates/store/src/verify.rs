@@ -1,0 +1,153 @@
+//! Is everything that was acknowledged still there?
+//!
+//! Verification only reads; what it finds it names, it never repairs or deletes.
+
+use retake_model::ObjectId;
+
+use crate::manifest::oid_from;
+use crate::{Spool, Store, StoreError};
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// SQLite found its own structure damaged.
+    Database(String),
+    /// A record names an object that is not there.
+    Dangling {
+        /// Which record.
+        record: String,
+        /// The object.
+        oid: ObjectId,
+    },
+    /// An object's bytes are not what its name says.
+    Damaged {
+        /// The object.
+        oid: ObjectId,
+        /// What was seen.
+        why: String,
+    },
+    /// A line of the spool cannot be understood.
+    SpoolLine(String),
+}
+
+/// What verification found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verification {
+    /// Objects in the store.
+    pub objects: u64,
+    /// Objects whose bytes were read and hashed.
+    pub objects_read: u64,
+    /// Changes on record.
+    pub changes: u64,
+    /// Events that wait in the spool.
+    pub spooled: u64,
+    /// Everything that is wrong.
+    pub problems: Vec<Problem>,
+}
+
+impl Store {
+    /// Checks structure and references; with `read_data` also every object's hash.
+    ///
+    /// `progress` is told how many of how many objects were read.
+    pub fn verify(
+        &self,
+        read_data: bool,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Verification, StoreError> {
+        let mut found = Verification {
+            objects: self.count("object")?,
+            changes: self.count("change")?,
+            ..Verification::default()
+        };
+        self.check_database(&mut found.problems)?;
+        self.check_references(&mut found.problems)?;
+        self.check_chunks(&mut found.problems)?;
+        if read_data {
+            self.check_objects(&mut found, progress)?;
+        }
+        let (entries, bad) = Spool::new(self.folder()).entries()?;
+        found.spooled = entries.len() as u64;
+        found.problems.extend(bad.into_iter().map(Problem::SpoolLine));
+        Ok(found)
+    }
+
+    fn count(&self, table: &str) -> Result<u64, StoreError> {
+        let sql = format!("SELECT count(*) FROM {table}");
+        Ok(self.db.query_row(&sql, [], |row| row.get::<_, i64>(0))? as u64)
+    }
+
+    fn check_database(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+        for pragma in ["PRAGMA main.integrity_check", "PRAGMA main.foreign_key_check"] {
+            let mut query = self.db.prepare(pragma)?;
+            let mut rows = query.query([])?;
+            while let Some(row) = rows.next()? {
+                let text: String = row.get(0)?;
+                if text != "ok" {
+                    problems.push(Problem::Database(text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_references(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+        const REFERENCES: &[(&str, &str, &str)] = &[
+            ("manifest", "manifest", "oid"),
+            ("before of a change", "change", "before_oid"),
+            ("after of a change", "change", "after_oid"),
+        ];
+        for (what, table, column) in REFERENCES {
+            let mut query = self.db.prepare(&format!(
+                "SELECT {column}, path FROM {table} WHERE {column} IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM object o WHERE o.oid = {table}.{column})"
+            ))?;
+            let mut rows = query.query([])?;
+            while let Some(row) = rows.next()? {
+                let path: Vec<u8> = row.get(1)?;
+                let record = format!("{what}, {}", String::from_utf8_lossy(&path));
+                let oid = oid_from(&row.get::<_, Vec<u8>>(0)?)?;
+                problems.push(Problem::Dangling { record, oid });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_chunks(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+        let mut query = self.db.prepare("SELECT oid FROM object WHERE encoding = 2")?;
+        let oids = query.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
+        for oid in oids {
+            let oid = oid_from(&oid?)?;
+            let chunks = match self.chunks_of(&oid) {
+                Ok(chunks) => chunks,
+                Err(error) => {
+                    problems.push(Problem::Damaged { oid, why: error.to_string() });
+                    continue;
+                }
+            };
+            for chunk in chunks {
+                if !self.has(&chunk)? {
+                    problems.push(Problem::Dangling { record: format!("object {oid}"), oid: chunk });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_objects(
+        &self,
+        found: &mut Verification,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), StoreError> {
+        let mut query = self.db.prepare("SELECT oid FROM object ORDER BY id")?;
+        let oids = query.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
+        for oid in oids {
+            let oid = oid_from(&oid?)?;
+            if let Err(error) = self.read_into(&oid, &mut std::io::sink()) {
+                found.problems.push(Problem::Damaged { oid, why: error.to_string() });
+            }
+            found.objects_read += 1;
+            progress(found.objects_read, found.objects);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! The fixture language: a story in plain lines, and what Retake saw of it.
+//!
+//! ```text
+//! file PATH: TEXT              a person writes a file (\n and \xHH are understood)
+//! run COMMAND                  a person runs a shell command in the project
+//! init                         retake init
+//! look                         retake looks at everything
+//! say D: TEXT                  the person sends a message in dialog D
+//! write D CALL PATH: TEXT      an agent's Write, whole: begin, the write, end
+//! edit D CALL PATH: A => B     an agent's Edit, whole
+//! shell D CALL: COMMAND        an agent's shell call, whole; it really runs
+//! begin D CALL TOOL {JSON}     only the begin of a call
+//! begin D CALL sh: COMMAND     only the begin of a shell call; it does not run
+//! end D CALL [TOOL {JSON}]     only the end; with a tool the begin need not have been seen
+//! end-background D CALL        the end of a call that goes on in the background
+//! turn-end D [CALL…]           the turn ends; these calls are known to live on
+//! dialog-end D                 the dialog ends
+//! gaps                         print what is not protected
+//! ```
+//!
+//! `D` is a dialog, or `dialog/agent`. Each step prints the changes that Retake
+//! recorded on its occasion, one a line.
+
+use std::fmt::Write as _;
+
+use retake_engine::Recorded;
+use retake_engine::model::{Change, Event, EventKind};
+use serde_json::{Value, json};
+
+use crate::TestProject;
+use crate::project::describe;
+
+/// Plays a story and compares what Retake saw.
+#[track_caller]
+pub fn check(story: &str, expected: &expect_test::Expect) {
+    expected.assert_eq(&play(&TestProject::new(), story));
+}
+
+/// Plays a story in a project and gives what Retake saw.
+pub fn play(project: &TestProject, story: &str) -> String {
+    let mut seen = String::new();
+    for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if line.starts_with('#') {
+            continue;
+        }
+        step(project, line, &mut seen);
+    }
+    seen
+}
+
+fn step(project: &TestProject, line: &str, seen: &mut String) {
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+    match verb {
+        "file" => {
+            let (path, text) = colon(rest);
+            project.write(path, unescape(text));
+        }
+        "run" => project.shell(rest),
+        "init" => {
+            project.init();
+        }
+        "look" => print_changes(&project.look().changes, seen),
+        "say" => {
+            let (who, text) = colon(rest);
+            print(&project.record(&event(who, EventKind::UserMessage { text: text.into() })), seen);
+        }
+        "write" => whole_write(project, rest, seen),
+        "edit" => whole_edit(project, rest, seen),
+        "shell" => whole_shell(project, rest, seen),
+        "begin" => begin(project, rest, seen),
+        "end" => end(project, rest, false, seen),
+        "end-background" => end(project, rest, true, seen),
+        "turn-end" => {
+            let mut words = rest.split(' ');
+            let who = words.next().unwrap_or_default();
+            let background = words.map(Into::into).collect();
+            print(&project.record(&event(who, EventKind::TurnEnd { background })), seen);
+        }
+        "dialog-end" => print(&project.record(&event(rest, EventKind::DialogEnd {})), seen),
+        "gaps" => {
+            for (gap, _) in project.open().status().unwrap().gaps {
+                let _ = writeln!(seen, "gap {:?} {}", gap.path, gap.reason.as_str());
+            }
+        }
+        _ => panic!("the fixture language has no '{verb}'"),
+    }
+}
+
+fn whole_write(project: &TestProject, rest: &str, seen: &mut String) {
+    let (head, text) = colon(rest);
+    let (who, call, path) = three(head);
+    let text = unescape(text);
+    let input = json!({ "file_path": path, "content": String::from_utf8_lossy(&text) });
+    print(&project.record(&begin_event(who, call, "Write", input)), seen);
+    project.write(path, text);
+    print(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
+}
+
+fn whole_edit(project: &TestProject, rest: &str, seen: &mut String) {
+    let (head, text) = colon(rest);
+    let (who, call, path) = three(head);
+    let (old, new) = text.split_once(" => ").expect("an edit is OLD => NEW");
+    let (old, new) = (unescape(old), unescape(new));
+    let (old, new) = (String::from_utf8(old).unwrap(), String::from_utf8(new).unwrap());
+    let input = json!({ "file_path": path, "old_string": old, "new_string": new });
+    print(&project.record(&begin_event(who, call, "Edit", input)), seen);
+    let content = String::from_utf8(project.read(path)).unwrap();
+    assert!(content.contains(&old), "{path} has no {old:?}");
+    project.write(path, content.replacen(&old, &new, 1));
+    print(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
+}
+
+fn whole_shell(project: &TestProject, rest: &str, seen: &mut String) {
+    let (head, command) = colon(rest);
+    let (who, call) = head.split_once(' ').expect("shell D CALL: COMMAND");
+    let input = json!({ "command": command });
+    print(&project.record(&begin_event(who, call, "Bash", input)), seen);
+    project.shell(command);
+    print(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
+}
+
+fn begin(project: &TestProject, rest: &str, seen: &mut String) {
+    let (who, call, rest) = three(rest);
+    let (tool, input) = tool_and_input(rest);
+    print(&project.record(&begin_event(who, call, &tool, input)), seen);
+}
+
+fn end(project: &TestProject, rest: &str, background: bool, seen: &mut String) {
+    let mut words = rest.splitn(3, ' ');
+    let (who, call) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let (tool, input) = match words.next() {
+        Some(rest) => {
+            let (tool, input) = tool_and_input(rest);
+            (Some(tool), input)
+        }
+        None => (None, Value::Null),
+    };
+    print(&project.record(&end_event(who, call, tool, input, background)), seen);
+}
+
+fn tool_and_input(text: &str) -> (String, Value) {
+    if let Some(command) = text.strip_prefix("sh: ") {
+        return ("Bash".to_owned(), json!({ "command": command }));
+    }
+    let (tool, json) = text.split_once(' ').unwrap_or((text, "{}"));
+    (tool.to_owned(), serde_json::from_str(json).expect("the input is JSON"))
+}
+
+fn event(who: &str, what: EventKind) -> Event {
+    let (dialog, agent) = who.split_once('/').map_or((who, None), |(d, a)| (d, Some(a)));
+    let mut event = Event::new(dialog, what);
+    event.agent = agent.map(Into::into);
+    event
+}
+
+fn begin_event(who: &str, call: &str, tool: &str, input: Value) -> Event {
+    event(who, EventKind::ToolBegin { call: call.into(), tool: tool.to_owned(), input })
+}
+
+fn end_event(
+    who: &str,
+    call: &str,
+    tool: Option<String>,
+    input: Value,
+    background: bool,
+) -> Event {
+    event(who, EventKind::ToolEnd { call: call.into(), ok: Some(true), tool, input, background })
+}
+
+fn print(recorded: &Recorded, seen: &mut String) {
+    print_changes(&recorded.changes, seen);
+    for notice in &recorded.notices {
+        let _ = writeln!(seen, "! {}", notice.code.as_str());
+    }
+}
+
+fn print_changes(changes: &[Change], seen: &mut String) {
+    for change in changes {
+        let _ = writeln!(seen, "{}", describe(change));
+    }
+}
+
+fn colon(text: &str) -> (&str, &str) {
+    let (head, tail) = text.split_once(':').unwrap_or_else(|| panic!("no ':' in '{text}'"));
+    (head, tail.trim_start())
+}
+
+fn three(text: &str) -> (&str, &str, &str) {
+    let mut words = text.splitn(3, ' ');
+    let mut next = || words.next().unwrap_or_else(|| panic!("three words are needed: '{text}'"));
+    (next(), next(), next())
+}
+
+fn unescape(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        match (first, tail) {
+            (b'\\', [b'n', after @ ..]) => {
+                bytes.push(b'\n');
+                rest = after;
+            }
+            (b'\\', [b'x', a, b, after @ ..]) => {
+                let digits = [*a, *b];
+                let digits = std::str::from_utf8(&digits).unwrap();
+                bytes.push(u8::from_str_radix(digits, 16).unwrap());
+                rest = after;
+            }
+            _ => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    bytes
+}

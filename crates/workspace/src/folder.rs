@@ -1,0 +1,133 @@
+//! One folder's names.
+//!
+//! All names are read before any is judged, because the folder's `.gitignore`
+//! may come last.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::fs::{Dir, FileType};
+use rustix::io::Errno;
+
+use crate::beneath::{Access, Beneath, FolderId, OpenFolder, look};
+use crate::stat::{Thing, special_name};
+
+/// A folder whose names were read.
+pub(crate) struct Folder {
+    dir: Dir,
+    pub(crate) id: FolderId,
+    pub(crate) names: Vec<Name>,
+    /// Why not all names could be read.
+    pub(crate) error: Option<Errno>,
+}
+
+/// A name in a folder.
+pub(crate) struct Name {
+    pub(crate) bytes: Box<[u8]>,
+    pub(crate) kind: Kind,
+}
+
+/// What a name stands for, as far as the listing told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// File or link: both are asked for their stat.
+    File {
+        link: bool,
+    },
+    Folder,
+    Special(&'static str),
+}
+
+impl Folder {
+    /// Opens and lists the folder at `path` (empty: the root).
+    pub(crate) fn read(beneath: &Beneath, path: &[u8]) -> Result<Self, Errno> {
+        let OpenFolder { fd, id } = beneath.open_folder(path, Access::List)?;
+        Self::list(fd, id)
+    }
+
+    fn list(fd: OwnedFd, id: FolderId) -> Result<Self, Errno> {
+        let mut dir = Dir::new(fd)?;
+        let mut entries = Vec::new();
+        let mut error = None;
+        while let Some(entry) = dir.read() {
+            match entry {
+                Ok(entry) => entries.push((entry.file_name().to_bytes().into(), entry.file_type())),
+                Err(errno) => {
+                    error = Some(errno);
+                    break;
+                }
+            }
+        }
+        let mut folder = Self {
+            dir,
+            id,
+            names: Vec::with_capacity(entries.len()),
+            error,
+        };
+        for (bytes, file_type) in entries {
+            folder.add(bytes, file_type);
+        }
+        Ok(folder)
+    }
+
+    fn add(&mut self, bytes: Box<[u8]>, file_type: FileType) {
+        if matches!(&*bytes, b"." | b"..") {
+            return;
+        }
+        let kind = match file_type {
+            FileType::RegularFile => Kind::File { link: false },
+            FileType::Symlink => Kind::File { link: true },
+            FileType::Directory => Kind::Folder,
+            // Some file systems do not tell in the listing.
+            FileType::Unknown => match self.look(&bytes) {
+                Ok(Thing::Link(_)) => Kind::File { link: true },
+                Ok(Thing::Folder) => Kind::Folder,
+                Ok(Thing::Special(name)) => Kind::Special(name),
+                Err(Errno::NOENT) => return,
+                // An error goes the way of a file, where it comes up again and is told.
+                Ok(Thing::File(_)) | Err(_) => Kind::File { link: false },
+            },
+            other => Kind::Special(special_name(other)),
+        };
+        self.names.push(Name { bytes, kind });
+    }
+
+    /// What `name` is right now.
+    pub(crate) fn look(&self, name: &[u8]) -> Result<Thing, Errno> {
+        look(self.fd()?, name)
+    }
+
+    /// The folder's descriptor.
+    pub(crate) fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
+        self.dir.fd()
+    }
+
+    /// Whether the folder holds a regular file of this name (links do not count).
+    pub(crate) fn has_file(&self, name: &[u8]) -> bool {
+        self.names
+            .iter()
+            .any(|n| n.kind == Kind::File { link: false } && &*n.bytes == name)
+    }
+
+    /// Whether the folder holds anything of this name.
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        self.names.iter().any(|n| &*n.bytes == name)
+    }
+}
+
+/// Whether this is the data of a version control system, which nobody may touch (promise 4).
+pub(crate) fn is_version_control(name: &[u8]) -> bool {
+    let is = |other: &[u8]| {
+        // On a case-insensitive file system `.GIT` is the repository, too.
+        if cfg!(target_os = "macos") {
+            name.eq_ignore_ascii_case(other)
+        } else {
+            name == other
+        }
+    };
+    name.first() == Some(&b'.') && (is(b".git") || is(b".hg") || is(b".svn"))
+}
+
+/// Whether some component of the path is a version control folder.
+pub(crate) fn in_version_control(path: &[u8]) -> bool {
+    path.split(|&b| b == b'/').any(is_version_control)
+}

@@ -1,0 +1,139 @@
+//! The repository's index: which files git tracks, and with which content.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use gix_index::entry::{Flags, Mode, Stage};
+use retake_model::{ObjectId, ProjectPath};
+
+use super::Repository;
+use crate::read::{open_path, read_whole_path};
+
+const INDEX_LIMIT: u64 = 2 << 30;
+const SHA1_LEN: usize = 20;
+
+/// What git's index says of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// The blob, after git's filters.
+    pub oid: ObjectId,
+    /// `0o100644`, `0o100755` or `0o120000`.
+    pub mode: u32,
+    /// The file's size when git last looked, modulo 2³².
+    pub size: u32,
+    /// The file's mtime when git last looked, in ns since the epoch.
+    pub mtime_ns: i64,
+}
+
+/// The files of the index without conflicts (stage 0); `None` if there is no
+/// repository or no index yet.
+///
+/// Left out: submodules, folders of a sparse index, and files that are only
+/// announced (`git add -N`). An index in a form that we do not read (SHA-256,
+/// split, damaged) is an error text.
+pub fn index_entries(root: &Path) -> Result<Option<HashMap<ProjectPath, IndexEntry>>, String> {
+    let Some(repository) = Repository::find(root) else {
+        return Ok(None);
+    };
+    let file = repository.own.join("index");
+    let bytes = match read_whole_path(&file, INDEX_LIMIT) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("cannot read '{}': {error}", file.display())),
+    };
+    if is_sha256(&repository) {
+        return Err("the repository uses SHA-256 object ids".to_owned());
+    }
+    verify(&bytes)?;
+    // The bytes are foreign and the parser is not ours: a panic in it must not
+    // end a hook.
+    std::panic::catch_unwind(|| parse(&bytes))
+        .unwrap_or_else(|_| Err("the index cannot be parsed (the parser gave up)".to_owned()))
+        .map(Some)
+}
+
+fn is_sha256(repository: &Repository) -> bool {
+    read_whole_path(&repository.common.join("config"), super::SMALL)
+        .ok()
+        .and_then(|text| super::config::value(&text, b"extensions", b"objectformat"))
+        .is_some_and(|format| !format.eq_ignore_ascii_case(b"sha1"))
+}
+
+/// Checks the index against its own checksum: a wrong blob id would become a wrong baseline.
+fn verify(bytes: &[u8]) -> Result<(), String> {
+    let Some(at) = bytes.len().checked_sub(SHA1_LEN) else {
+        return Err("the index is too short".to_owned());
+    };
+    let (content, trailer) = bytes.split_at(at);
+    // `index.skipHash` leaves zeros.
+    if trailer.iter().all(|&b| b == 0) {
+        return Ok(());
+    }
+    let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
+    hasher.update(content);
+    match hasher.try_finalize() {
+        Ok(sum) if sum.as_bytes() == trailer => Ok(()),
+        _ => Err("the index does not match its checksum".to_owned()),
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<HashMap<ProjectPath, IndexEntry>, String> {
+    let options = gix_index::decode::Options {
+        thread_limit: Some(1),
+        ..Default::default()
+    };
+    let (state, _) = gix_index::State::from_bytes(
+        bytes,
+        SystemTime::UNIX_EPOCH.into(),
+        gix_hash::Kind::Sha1,
+        options,
+    )
+    .map_err(|error| format!("the index cannot be parsed: {error}"))?;
+    if state.link().is_some() {
+        return Err("the index is split".to_owned());
+    }
+    let mut entries = HashMap::with_capacity(state.entries().len());
+    for entry in state.entries().iter().filter(|entry| is_file(entry)) {
+        let path = ProjectPath::new(entry.path(&state).to_vec())
+            .map_err(|error| format!("the index names an impossible path: {error}"))?;
+        entries.insert(path, entry_of(entry)?);
+    }
+    Ok(entries)
+}
+
+fn is_file(entry: &gix_index::Entry) -> bool {
+    entry.stage() == Stage::Unconflicted
+        && !entry.flags.contains(Flags::INTENT_TO_ADD)
+        && [Mode::FILE, Mode::FILE_EXECUTABLE, Mode::SYMLINK].contains(&entry.mode)
+}
+
+fn entry_of(entry: &gix_index::Entry) -> Result<IndexEntry, String> {
+    let mtime = entry.stat.mtime;
+    Ok(IndexEntry {
+        oid: ObjectId::try_from(entry.id.as_bytes()).map_err(|error| error.to_string())?,
+        mode: entry.mode.bits(),
+        size: entry.stat.size,
+        mtime_ns: i64::from(mtime.secs) * 1_000_000_000 + i64::from(mtime.nsecs),
+    })
+}
+
+/// What tells two states of the index apart, without reading it whole.
+pub(super) fn id(index: &Path) -> Option<String> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let mut file = open_path(index).ok()?;
+    let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let mut trailer = [0; SHA1_LEN];
+    file.seek(SeekFrom::End(-(SHA1_LEN as i64))).ok()?;
+    file.read_exact(&mut trailer).ok()?;
+    if trailer != [0; SHA1_LEN] {
+        return Some(ObjectId::from_bytes(trailer).to_string());
+    }
+    Some(format!(
+        "{}:{}.{}",
+        metadata.len(),
+        metadata.mtime(),
+        metadata.mtime_nsec()
+    ))
+}

@@ -1,0 +1,213 @@
+//! The user's git repository, only read (promise 4).
+//!
+//! No process is started and no configuration is executed. Everything here is
+//! a hint for the engine: whatever cannot be read or understood is left out or
+//! an error text, never a panic.
+
+mod config;
+mod index;
+
+use std::ffi::OsStr;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use retake_model::ObjectId;
+
+use crate::read::{open_path, read_whole_path};
+
+pub use config::{global_excludes, local_excludes};
+pub use index::{IndexEntry, index_entries};
+
+const SMALL: u64 = 1 << 20;
+const PACKED_REFS_LIMIT: u64 = 256 << 20;
+/// More than this between two looks is cut; a reflog line has some 200 bytes.
+const REFLOG_LIMIT: u64 = 16 << 20;
+
+/// What a repository looked like; two equal looks mean that no git command moved anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GitLook {
+    /// `ref: refs/heads/main 0123…` on a branch (without the id before the
+    /// first commit), `0123…` when detached.
+    pub head: Option<String>,
+    /// The length of HEAD's reflog, for [`new_reflog_actions`].
+    pub reflog_size: u64,
+    /// The index's own checksum (hexadecimal), or its size and mtime if git was told not to compute one.
+    pub index_id: Option<String>,
+}
+
+impl GitLook {
+    /// The commit that is checked out.
+    pub fn commit(&self) -> Option<ObjectId> {
+        self.head.as_deref()?.rsplit(' ').next()?.parse().ok()
+    }
+
+    /// The branch that is checked out: `refs/heads/main`.
+    pub fn branch(&self) -> Option<&str> {
+        self.head
+            .as_deref()?
+            .strip_prefix("ref: ")?
+            .split(' ')
+            .next()
+    }
+
+    /// A form to store; [`GitLook::from_bytes`] reads it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        format!(
+            "{}\0{}\0{}",
+            text(&self.head),
+            self.reflog_size,
+            text(&self.index_id)
+        )
+        .into_bytes()
+    }
+
+    /// The look that was stored; `None` if the bytes are none.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let text = |part: &str| (!part.is_empty()).then(|| part.to_owned());
+        let mut parts = std::str::from_utf8(bytes).ok()?.split('\0');
+        let (head, size, index) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Self {
+            head: text(head),
+            reflog_size: size.parse().ok()?,
+            index_id: text(index),
+        })
+    }
+}
+
+/// Looks at the repository whose working tree `root` is; `None` if it is none.
+pub fn look(root: &Path) -> Option<GitLook> {
+    let repository = Repository::find(root)?;
+    let reflog = std::fs::metadata(repository.own.join("logs/HEAD"));
+    Some(GitLook {
+        head: repository.head(),
+        reflog_size: reflog.map_or(0, |metadata| metadata.len()),
+        index_id: index::id(&repository.own.join("index")),
+    })
+}
+
+/// The messages that were added to HEAD's reflog since it had `since_size`
+/// bytes (`checkout: moving from a to b`, `commit: x`); all of them if it shrank.
+pub fn new_reflog_actions(root: &Path, since_size: u64) -> Vec<String> {
+    let Some(repository) = Repository::find(root) else {
+        return Vec::new();
+    };
+    let added = added_since(&repository.own.join("logs/HEAD"), since_size).unwrap_or_default();
+    added
+        .split(|&b| b == b'\n')
+        .filter_map(|line| {
+            let tab = line.iter().position(|&b| b == b'\t')?;
+            Some(String::from_utf8_lossy(&line[tab + 1..]).into_owned())
+        })
+        .collect()
+}
+
+fn added_since(log: &Path, since_size: u64) -> std::io::Result<Vec<u8>> {
+    let mut file = open_path(log)?;
+    let metadata = file.metadata()?;
+    let mut added = Vec::new();
+    if !metadata.is_file() {
+        return Ok(added);
+    }
+    let start = if metadata.len() < since_size {
+        0
+    } else {
+        since_size
+    };
+    file.seek(SeekFrom::Start(start))?;
+    file.take(REFLOG_LIMIT).read_to_end(&mut added)?;
+    Ok(added)
+}
+
+/// The nearest folder at or above `path` that holds a repository.
+pub fn toplevel(path: &Path) -> Option<PathBuf> {
+    path.ancestors()
+        .find(|folder| Repository::find(folder).is_some())
+        .map(Path::to_owned)
+}
+
+/// The repository's `info/exclude`, whether it exists or not.
+pub fn exclude_file(root: &Path) -> Option<PathBuf> {
+    Some(Repository::find(root)?.common.join("info/exclude"))
+}
+
+/// Where a working tree keeps its data.
+struct Repository {
+    /// HEAD, index and reflog of this working tree.
+    own: PathBuf,
+    /// What all working trees of the repository share.
+    common: PathBuf,
+}
+
+impl Repository {
+    /// The repository of the working tree at `root`, without asking the folders above.
+    fn find(root: &Path) -> Option<Self> {
+        let entry = root.join(".git");
+        let own = if entry.is_dir() {
+            entry
+        } else {
+            // A linked working tree or a submodule: `gitdir: <path>`.
+            let text = read_whole_path(&entry, SMALL).ok()?;
+            root.join(path_of(text.strip_prefix(b"gitdir:")?))
+        };
+        // Git takes a folder without HEAD for none of its own.
+        own.join("HEAD").symlink_metadata().ok()?;
+        let common = match read_whole_path(&own.join("commondir"), SMALL) {
+            Ok(text) => own.join(path_of(&text)),
+            Err(_) => own.clone(),
+        };
+        Some(Self { own, common })
+    }
+
+    fn head(&self) -> Option<String> {
+        // Reference tables replace the files below; the list of tables changes with each update.
+        if let Ok(tables) = read_whole_path(&self.common.join("reftable/tables.list"), SMALL) {
+            return Some(format!("reftable {}", tables.escape_ascii()));
+        }
+        let head = read_text(&self.own.join("HEAD"))?;
+        let Some(name) = head.strip_prefix("ref:") else {
+            return Some(head);
+        };
+        let name = name.trim();
+        let oid = self
+            .resolve(name)
+            .map(|oid| format!(" {oid}"))
+            .unwrap_or_default();
+        Some(format!("ref: {name}{oid}"))
+    }
+
+    fn resolve(&self, name: &str) -> Option<ObjectId> {
+        // Anything else could lead out of the repository.
+        if !name.starts_with("refs/") || name.split('/').any(|part| matches!(part, "" | "." | ".."))
+        {
+            return None;
+        }
+        let loose = |folder: &Path| read_text(&folder.join(name))?.parse().ok();
+        loose(&self.own)
+            .or_else(|| loose(&self.common))
+            .or_else(|| self.packed(name))
+    }
+
+    fn packed(&self, name: &str) -> Option<ObjectId> {
+        let packed = read_whole_path(&self.common.join("packed-refs"), PACKED_REFS_LIMIT).ok()?;
+        packed.split(|&b| b == b'\n').find_map(|line| {
+            let (oid, reference) = std::str::from_utf8(line).ok()?.split_once(' ')?;
+            if reference == name {
+                oid.parse().ok()
+            } else {
+                None
+            }
+        })
+    }
+}
+
+fn read_text(file: &Path) -> Option<String> {
+    let text = String::from_utf8(read_whole_path(file, SMALL).ok()?).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// A path in a file of git's: the line without the white space around it.
+fn path_of(text: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(text.trim_ascii()))
+}

@@ -1,0 +1,87 @@
+//! The user's include patterns: what must be tracked whatever other rules say.
+//!
+//! They are written as in a `.gitignore`, but a match means "track". A match
+//! of a folder covers all that is beneath it. A pattern with a slash also
+//! opens ignored folders on its way (`build/keep/*.txt` looks into `build`);
+//! one without a slash does not, else `*.env` would send every scan through
+//! all of `node_modules`.
+
+use gix_glob::pattern::Mode;
+
+use crate::rules::{PatternList, last_match, parse_lines};
+
+/// Parsed include patterns.
+#[derive(Debug)]
+pub(crate) struct Includes {
+    list: PatternList,
+    /// The components of each positive pattern that names a way from the root.
+    ways: Vec<Vec<Vec<u8>>>,
+}
+
+impl Includes {
+    pub(crate) fn new(lines: &[String]) -> Self {
+        let list = parse_lines(lines);
+        let is_way = |pattern: &&gix_glob::Pattern| {
+            !pattern.is_negative() && !pattern.mode.contains(Mode::NO_SUB_DIR)
+        };
+        let ways = list
+            .patterns
+            .iter()
+            .map(|mapping| &mapping.pattern)
+            .filter(is_way)
+            .map(|pattern| {
+                pattern
+                    .text
+                    .split(|&b| b == b'/')
+                    .map(<[u8]>::to_vec)
+                    .collect()
+            })
+            .collect();
+        Self { list, ways }
+    }
+
+    /// `Some(true)`: included, `Some(false)`: taken out again by a `!` pattern.
+    pub(crate) fn decide(&self, path: &[u8], is_dir: bool) -> Option<bool> {
+        last_match(&self.list, path, 0, is_dir).map(|found| !found.pattern.is_negative())
+    }
+
+    /// Whether something beneath `folder` may match, so that it must be looked into.
+    pub(crate) fn may_match_beneath(&self, folder: &[u8]) -> bool {
+        self.ways.iter().any(|way| leads_into(way, folder))
+    }
+}
+
+fn leads_into(way: &[Vec<u8>], folder: &[u8]) -> bool {
+    let mut parts = way.iter();
+    for name in folder.split(|&b| b == b'/') {
+        match parts.next() {
+            None => return false,
+            Some(part) if part == b"**" => return true,
+            Some(part) if !part_matches(part, name) => return false,
+            Some(_) => {}
+        }
+    }
+    parts.next().is_some()
+}
+
+fn part_matches(part: &[u8], name: &[u8]) -> bool {
+    let mode = gix_glob::wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
+    gix_glob::wildmatch(part.into(), name.into(), mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_with_a_slash_open_the_folders_on_their_way() {
+        let lines = ["build/keep/*.txt", "a*/**/z", "*.env", "/top"].map(str::to_owned);
+        let includes = Includes::new(&lines);
+        for open in ["build", "build/keep", "ab", "ab/c/d"] {
+            assert!(includes.may_match_beneath(open.as_bytes()), "{open}");
+        }
+        for closed in ["build/other", "build/keep/x", "node_modules", "top"] {
+            assert!(!includes.may_match_beneath(closed.as_bytes()), "{closed}");
+        }
+    }
+}

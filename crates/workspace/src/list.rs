@@ -1,0 +1,200 @@
+//! Listings for the shield: what a destructive command is about to take.
+//!
+//! Unlike a scan they include what the rules hide, and stop at a limit.
+//! Regenerable folders (the default profile) are left out.
+
+use std::os::fd::AsFd as _;
+
+use retake_model::{Gap, GapReason, ProjectPath};
+use rustix::io::Errno;
+
+use crate::beneath::{PATH_LIMIT, look};
+use crate::folder::{Folder, Kind, Name, is_version_control};
+use crate::known::join;
+use crate::rules::{Origin, Standing, Verdict};
+use crate::stat::Thing;
+use crate::workspace::{gap, gap_at};
+use crate::{Rules, Stat, Workspace};
+
+/// Files and links, as many as were asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// What was found, sorted by path.
+    pub files: Vec<(ProjectPath, Stat)>,
+    /// Whether there is more than the limit allowed.
+    pub truncated: bool,
+    /// What could not be looked at.
+    pub gaps: Vec<Gap>,
+}
+
+impl Workspace {
+    /// All files and links at `path` or beneath it, also ignored ones.
+    ///
+    /// Of `skip` only the default profile counts, and only for folders: it
+    /// leaves out regenerable ones. The folders above `path` are not asked,
+    /// since somebody named something in them.
+    pub fn list_beneath(&self, path: &ProjectPath, skip: &Rules, limit: usize) -> Listing {
+        let mut lister = Lister::new(self, skip, limit);
+        if !self.is_off_limits(path) {
+            lister.start_at(path);
+        }
+        lister.finish()
+    }
+
+    /// Every file that git's ignore rules hide: what `git clean -fdX` would take.
+    ///
+    /// Not what only the default profile or the scratch patterns hide, and
+    /// nothing in folders of the default profile.
+    pub fn list_ignored(&self, rules: &Rules, limit: usize) -> Listing {
+        let mut lister = Lister::new(self, rules, limit);
+        lister.hidden();
+        lister.finish()
+    }
+}
+
+struct Lister<'a> {
+    workspace: &'a Workspace,
+    rules: &'a Rules,
+    limit: usize,
+    listing: Listing,
+}
+
+impl<'a> Lister<'a> {
+    fn new(workspace: &'a Workspace, rules: &'a Rules, limit: usize) -> Self {
+        Self {
+            workspace,
+            rules,
+            limit,
+            listing: Listing::default(),
+        }
+    }
+
+    fn finish(mut self) -> Listing {
+        self.listing.files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        self.listing
+    }
+
+    fn start_at(&mut self, path: &ProjectPath) {
+        let thing = self
+            .workspace
+            .beneath
+            .open_parent(path.as_bytes())
+            .and_then(|folder| look(folder.fd.as_fd(), path.file_name()));
+        match thing {
+            Ok(Thing::Folder) => self.everything(path),
+            thing => self.take(path.clone(), thing),
+        }
+    }
+
+    /// Takes every file beneath a folder.
+    fn everything(&mut self, start: &ProjectPath) {
+        let mut waiting = vec![start.clone()];
+        while let Some(path) = waiting.pop().filter(|_| !self.listing.truncated) {
+            if self.is_regenerable(path.as_bytes()) {
+                continue;
+            }
+            let Some(folder) = self.open(path.as_bytes()) else {
+                continue;
+            };
+            for name in tracked_names(&folder) {
+                let child = join(path.as_bytes(), &name.bytes);
+                match name.kind {
+                    Kind::Folder => waiting.push(child),
+                    _ => self.take_name(&folder, child),
+                }
+            }
+        }
+    }
+
+    /// Takes the files that git's rules hide.
+    fn hidden(&mut self) {
+        let mut waiting = vec![(Vec::new(), Standing::Open)];
+        while let Some((path, standing)) = waiting.pop().filter(|_| !self.listing.truncated) {
+            let Some(folder) = self.open(&path) else {
+                continue;
+            };
+            for name in tracked_names(&folder) {
+                let child = join(&path, &name.bytes);
+                let is_dir = name.kind == Kind::Folder;
+                if is_dir && self.is_regenerable(child.as_bytes()) {
+                    continue;
+                }
+                match (self.judge(&path, &standing, &child, is_dir), is_dir) {
+                    (Some(below), true) => waiting.push((child.as_bytes().to_vec(), below)),
+                    (Some(Standing::Closed(_)), false) => self.take_name(&folder, child),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// How `path` stands for git: `Closed` is hidden by git's rules, `None` hidden otherwise.
+    fn judge(
+        &self,
+        folder: &[u8],
+        standing: &Standing,
+        path: &ProjectPath,
+        is_dir: bool,
+    ) -> Option<Standing> {
+        let (set, chain) = (self.rules.set(), self.rules.chain_for(folder));
+        match set.judge(chain, standing, path.as_bytes(), is_dir) {
+            Verdict::Keep(standing) => Some(standing),
+            Verdict::Ignored { reason, .. } => {
+                let by_git = reason.origin().is_git()
+                    || (reason.origin() == Origin::Scratch
+                        && set.git_hides(chain, path.as_bytes(), is_dir));
+                by_git.then(|| {
+                    Standing::Closed(std::sync::Arc::new((Origin::IgnoreFile, String::new())))
+                })
+            }
+        }
+    }
+
+    fn is_regenerable(&self, folder: &[u8]) -> bool {
+        let chain = self.rules.chain_for(crate::beneath::split(folder).0);
+        self.rules.set().is_regenerable(chain, folder)
+    }
+
+    fn open(&mut self, path: &[u8]) -> Option<Folder> {
+        let result = Folder::read(&self.workspace.beneath, path);
+        let error = match &result {
+            Ok(folder) => folder.error,
+            Err(errno) => Some(*errno),
+        };
+        let gap = error.and_then(|errno| gap_at(&ProjectPath::new(path).ok()?, errno));
+        self.listing.gaps.extend(gap);
+        result
+            .ok()
+            .filter(|folder| path.is_empty() || !self.workspace.is_own(folder.id))
+    }
+
+    fn take_name(&mut self, folder: &Folder, path: ProjectPath) {
+        let thing = if path.as_bytes().len() < PATH_LIMIT {
+            folder.look(path.file_name())
+        } else {
+            Err(Errno::NAMETOOLONG)
+        };
+        self.take(path, thing);
+    }
+
+    fn take(&mut self, path: ProjectPath, thing: Result<Thing, Errno>) {
+        match thing {
+            Ok(Thing::File(_) | Thing::Link(_)) if self.listing.files.len() >= self.limit => {
+                self.listing.truncated = true;
+            }
+            Ok(Thing::File(stat) | Thing::Link(stat)) => self.listing.files.push((path, stat)),
+            Ok(Thing::Special(what)) => {
+                self.listing.gaps.push(gap(&path, GapReason::Special, what));
+            }
+            Ok(Thing::Folder) => {}
+            Err(errno) => self.listing.gaps.extend(gap_at(&path, errno)),
+        }
+    }
+}
+
+fn tracked_names(folder: &Folder) -> impl Iterator<Item = &Name> {
+    folder
+        .names
+        .iter()
+        .filter(|name| !is_version_control(&name.bytes))
+}

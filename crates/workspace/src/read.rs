@@ -1,0 +1,270 @@
+//! Reading one file's content, whole and of one moment.
+//!
+//! Invariants: nothing is reached through a link; only regular files are
+//! opened; the content handed to the sink last belongs to the stat returned
+//! (row 27): a file that changes while it is read is read again, three times
+//! in all.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+use retake_model::{GapReason, ProjectPath};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::beneath::{OpenFolder, gap_reason, look};
+use crate::stat::Thing;
+use crate::{Stat, Workspace};
+
+const ATTEMPTS: usize = 3;
+
+/// Why a content could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// There is nothing at the path, or a link stands on the way.
+    #[error("there is no such file")]
+    Gone,
+    /// A folder, FIFO, socket or device.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// Larger than the limit; nothing that was read of it may be used.
+    #[error("it is larger than the limit ({size} bytes)")]
+    TooLarge {
+        /// The size, as far as it is known.
+        size: u64,
+    },
+    /// The system does not let us read it.
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[source] io::Error),
+    /// It changed each time it was read.
+    #[error("it changed each time it was read")]
+    Unstable,
+    /// The path is longer than the system can handle.
+    #[error("its path is too long")]
+    NameTooLong,
+    /// The reader's consumer failed.
+    #[error(transparent)]
+    Sink(io::Error),
+}
+
+impl ReadError {
+    /// The gap that this error leaves; `None` if nothing is left unprotected
+    /// (there is nothing) or the fault lies with the consumer.
+    pub fn gap_reason(&self) -> Option<GapReason> {
+        match self {
+            Self::Gone | Self::Sink(_) => None,
+            Self::NotAFile => Some(GapReason::Special),
+            Self::TooLarge { .. } => Some(GapReason::TooLarge),
+            Self::Unstable => Some(GapReason::Unstable),
+            Self::NameTooLong => Some(GapReason::NameTooLong),
+            Self::Unreadable(error) => match Errno::from_io_error(error) {
+                Some(Errno::XDEV) => Some(GapReason::OtherMount),
+                _ => Some(GapReason::Unreadable),
+            },
+        }
+    }
+}
+
+impl From<Errno> for ReadError {
+    fn from(errno: Errno) -> Self {
+        match gap_reason(errno) {
+            None => Self::Gone,
+            Some(GapReason::NameTooLong) => Self::NameTooLong,
+            Some(_) => Self::Unreadable(errno.into()),
+        }
+    }
+}
+
+/// Takes a content; called anew for each attempt.
+type Sink<'s> = &'s mut dyn FnMut(&mut dyn Read, &Stat) -> io::Result<()>;
+
+impl Workspace {
+    /// Hands the content at `path` (of a link: its target's text) to `sink`.
+    ///
+    /// `sink` gets the stat from before and is called again from the start if
+    /// the file changed meanwhile; only what it took last counts. A sink that
+    /// fails because the content does not fit the stat is called again, too.
+    pub fn read(&self, path: &ProjectPath, limit: u64, sink: Sink<'_>) -> Result<Stat, ReadError> {
+        for _ in 0..ATTEMPTS {
+            let folder = self.beneath.open_parent(path.as_bytes())?;
+            let name = path.file_name();
+            let source = match self.open_source(&folder, name) {
+                Err(ReadError::Unstable) => continue,
+                source => source?,
+            };
+            let before = source.stat;
+            if before.size > limit {
+                return Err(ReadError::TooLarge { size: before.size });
+            }
+            let taken = source.pour(limit, sink);
+            let unchanged = matches!(
+                look(folder.fd.as_fd(), name).map(Thing::stat),
+                Ok(Some(after)) if after.same_moment(&before)
+            );
+            match taken {
+                Ok(()) if unchanged => return Ok(before),
+                Err(error @ (ReadError::TooLarge { .. } | ReadError::Unreadable(_))) => {
+                    return Err(error);
+                }
+                Err(error) if unchanged => return Err(error),
+                _ => {}
+            }
+        }
+        Err(ReadError::Unstable)
+    }
+
+    fn open_source(&self, folder: &OpenFolder, name: &[u8]) -> Result<Source, ReadError> {
+        // Looked at before it is opened: opening a device can have effects.
+        match look(folder.fd.as_fd(), name)? {
+            Thing::Link(stat) => {
+                let target =
+                    retry_on_intr(|| rustix::fs::readlinkat(folder.fd.as_fd(), name, Vec::new()));
+                match target {
+                    Ok(target) => Ok(Source {
+                        stat,
+                        content: Content::Link(target.into_bytes()),
+                    }),
+                    // No link any more.
+                    Err(Errno::INVAL) => Err(ReadError::Unstable),
+                    Err(errno) => Err(errno.into()),
+                }
+            }
+            Thing::File(_) => {
+                let file = match self.beneath.open_file(folder.fd.as_fd(), name) {
+                    Ok(file) => file,
+                    // A link since we looked: not gone, so look again.
+                    Err(Errno::LOOP) => return Err(ReadError::Unstable),
+                    // A socket since we looked.
+                    Err(Errno::NXIO) => return Err(ReadError::NotAFile),
+                    Err(errno) => return Err(errno.into()),
+                };
+                match Thing::of(&rustix::fs::fstat(&file)?) {
+                    Thing::File(stat) => Ok(Source {
+                        stat,
+                        content: Content::File(file.into()),
+                    }),
+                    _ => Err(ReadError::NotAFile),
+                }
+            }
+            Thing::Folder | Thing::Special(_) => Err(ReadError::NotAFile),
+        }
+    }
+}
+
+struct Source {
+    stat: Stat,
+    content: Content,
+}
+
+enum Content {
+    File(File),
+    Link(Vec<u8>),
+}
+
+impl Source {
+    fn pour(self, limit: u64, sink: Sink<'_>) -> Result<(), ReadError> {
+        let mut link;
+        let mut file;
+        let inner: &mut dyn Read = match self.content {
+            Content::Link(target) => {
+                link = io::Cursor::new(target);
+                &mut link
+            }
+            Content::File(opened) => {
+                file = opened;
+                &mut file
+            }
+        };
+        let mut reader = Bounded {
+            inner,
+            left: limit,
+            fault: None,
+        };
+        let result = sink(&mut reader, &self.stat);
+        match (reader.fault, result) {
+            (Some(Fault::TooLarge), _) => Err(ReadError::TooLarge { size: limit + 1 }),
+            (Some(Fault::Read(error)), _) => Err(ReadError::Unreadable(error)),
+            (None, Err(error)) => Err(ReadError::Sink(error)),
+            (None, Ok(())) => Ok(()),
+        }
+    }
+}
+
+/// Stops a file that grows past the limit, and remembers whose fault an error is.
+struct Bounded<'r> {
+    inner: &'r mut dyn Read,
+    left: u64,
+    fault: Option<Fault>,
+}
+
+enum Fault {
+    TooLarge,
+    Read(io::Error),
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        // One byte more than allowed tells "at the limit" from "past it".
+        let room = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX);
+        let end = buffer.len().min(room);
+        let read = loop {
+            match self.inner.read(&mut buffer[..end]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let copy = error.raw_os_error().map_or_else(
+                        || io::Error::from(error.kind()),
+                        io::Error::from_raw_os_error,
+                    );
+                    self.fault = Some(Fault::Read(error));
+                    return Err(copy);
+                }
+                Ok(read) => break read,
+            }
+        };
+        let Some(left) = self.left.checked_sub(read as u64) else {
+            self.fault = Some(Fault::TooLarge);
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "the file grew past the limit",
+            ));
+        };
+        self.left = left;
+        Ok(read)
+    }
+}
+
+/// Reads a small file that is not content: rules, git's own files.
+pub(crate) fn read_whole(file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
+    }
+    let mut content = Vec::with_capacity(metadata.len().min(limit) as usize);
+    let read = file.take(limit + 1).read_to_end(&mut content)? as u64;
+    if read > limit {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "larger than expected",
+        ));
+    }
+    Ok(content)
+}
+
+/// The same by path, for files outside the project's tree; never waits for a FIFO.
+pub(crate) fn read_whole_path(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_whole(open_path(path)?, limit)
+}
+
+/// Opens a file by path without waiting for anything.
+pub(crate) fn open_path(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?.into())
+}

@@ -1,0 +1,408 @@
+//! Ignore rules as a value, with git's semantics.
+//!
+//! Order of precedence: include patterns, negations in the user's rules,
+//! scratch patterns, then `.gitignore` files from the deepest up,
+//! `.git/info/exclude`, `core.excludesFile`, and last the default profile.
+//! As in git, nothing beneath an ignored folder can be taken back in by a
+//! negation; only include patterns reach there.
+//!
+//! Invariant: [`Rules`] built from [`crate::Scan::sources`] answer as the scan
+//! did, because both ask [`Ruleset::judge`].
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use gix_glob::pattern::Case;
+use gix_glob::search::Pattern as _;
+use gix_ignore::search::{Ignore, Match};
+use retake_model::ProjectPath;
+
+use crate::beneath::split;
+use crate::include::Includes;
+
+pub(crate) type PatternList = gix_glob::search::pattern::List<Ignore>;
+
+/// The texts that ignore rules are made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuleSources {
+    /// `.gitignore` contents by folder (relative to the root; empty: the root).
+    pub ignore_files: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The content of `.git/info/exclude`.
+    pub exclude: Vec<u8>,
+    /// The content of the file that `core.excludesFile` names.
+    pub global: Vec<u8>,
+    /// Default excludes in gitignore syntax, lowest precedence.
+    pub profile: Vec<String>,
+    /// Scratch patterns (FILT-1), counted apart.
+    pub scratch: Vec<String>,
+    /// The user's include patterns: what they match is never ignored. A match
+    /// of a folder covers all that is beneath it.
+    pub include: Vec<String>,
+}
+
+/// Ignore rules that can be asked about any path.
+#[derive(Debug)]
+pub struct Rules {
+    sources: RuleSources,
+    set: Ruleset,
+    chains: BTreeMap<Vec<u8>, Arc<Chain>>,
+}
+
+impl Rules {
+    /// Parses the sources.
+    pub fn new(sources: RuleSources) -> Self {
+        let set = Ruleset::new(&sources);
+        let mut chains = BTreeMap::new();
+        // A folder sorts before what is beneath it, so its chain is there already.
+        for (folder, content) in &sources.ignore_files {
+            let above = nearest(&chains, folder).cloned();
+            chains.insert(folder.clone(), Chain::new(folder, content, above));
+        }
+        Self {
+            sources,
+            set,
+            chains,
+        }
+    }
+
+    /// What the rules were made of.
+    pub fn sources(&self) -> &RuleSources {
+        &self.sources
+    }
+
+    /// Whether the rules leave out `path`, or a folder above it.
+    pub fn is_ignored(&self, path: &ProjectPath, is_dir: bool) -> bool {
+        self.find(path, is_dir).is_some()
+    }
+
+    /// The rule that leaves out `path`, for people: `.gitignore:3 *.log`.
+    pub fn why_ignored(&self, path: &ProjectPath, is_dir: bool) -> Option<String> {
+        self.find(path, is_dir).map(|reason| reason.describe())
+    }
+
+    /// Asks the folders from the top down, as git does.
+    fn find(&self, path: &ProjectPath, is_dir: bool) -> Option<Reason<'_>> {
+        let bytes = path.as_bytes();
+        let slashes = bytes
+            .iter()
+            .enumerate()
+            .filter(|&(_, &b)| b == b'/')
+            .map(|(at, _)| at);
+        let mut standing = Standing::Open;
+        for end in slashes.chain([bytes.len()]) {
+            let part = &bytes[..end];
+            let last = end == bytes.len();
+            let chain = self.chain_for(split(part).0);
+            match self.set.judge(chain, &standing, part, is_dir || !last) {
+                Verdict::Keep(next) => standing = next,
+                Verdict::Ignored { reason, closed } => match closed {
+                    Some(next) if !last => standing = next,
+                    _ => return Some(reason),
+                },
+            }
+        }
+        None
+    }
+
+    pub(crate) fn set(&self) -> &Ruleset {
+        &self.set
+    }
+
+    /// The ignore files that apply to names in `folder`.
+    pub(crate) fn chain_for(&self, folder: &[u8]) -> Option<&Arc<Chain>> {
+        nearest(&self.chains, folder)
+    }
+}
+
+fn nearest<'a>(chains: &'a BTreeMap<Vec<u8>, Arc<Chain>>, folder: &[u8]) -> Option<&'a Arc<Chain>> {
+    let mut folder = folder;
+    loop {
+        if let Some(chain) = chains.get(folder) {
+            return Some(chain);
+        }
+        if folder.is_empty() {
+            return None;
+        }
+        folder = split(folder).0;
+    }
+}
+
+/// The `.gitignore` of one folder, linked to the one that applies above it.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    folder: Vec<u8>,
+    list: PatternList,
+    above: Option<Arc<Self>>,
+}
+
+impl Chain {
+    pub(crate) fn new(folder: &[u8], content: &[u8], above: Option<Arc<Self>>) -> Arc<Self> {
+        Arc::new(Self {
+            folder: folder.to_vec(),
+            list: parse(content),
+            above,
+        })
+    }
+
+    /// How many bytes of a path lie before the part that the patterns see.
+    fn base_len(&self) -> usize {
+        if self.folder.is_empty() {
+            0
+        } else {
+            self.folder.len() + 1
+        }
+    }
+}
+
+/// How the names in a folder stand because of the folders above.
+#[derive(Clone, Debug)]
+pub(crate) enum Standing {
+    /// The rules decide name by name.
+    Open,
+    /// An include pattern took in the folder with all that is beneath it.
+    Included,
+    /// The folder is ignored; only include patterns can take something in.
+    Closed(Arc<(Origin, String)>),
+}
+
+/// What the rules say of one name.
+pub(crate) enum Verdict<'a> {
+    Keep(Standing),
+    Ignored {
+        reason: Reason<'a>,
+        /// For a folder that an include pattern may match beneath.
+        closed: Option<Standing>,
+    },
+}
+
+/// Which list a rule stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    IgnoreFile,
+    Exclude,
+    Global,
+    Profile,
+    Scratch,
+}
+
+impl Origin {
+    /// Whether git itself would hide the name (so that `git clean -x` takes it).
+    pub(crate) fn is_git(self) -> bool {
+        matches!(self, Self::IgnoreFile | Self::Exclude | Self::Global)
+    }
+}
+
+/// Why a name is ignored.
+pub(crate) enum Reason<'a> {
+    Rule {
+        origin: Origin,
+        folder: &'a [u8],
+        found: Match<'a>,
+    },
+    Above(Arc<(Origin, String)>),
+}
+
+impl Reason<'_> {
+    pub(crate) fn origin(&self) -> Origin {
+        match self {
+            Self::Rule { origin, .. } => *origin,
+            Self::Above(above) => above.0,
+        }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let (origin, folder, found) = match self {
+            Self::Rule {
+                origin,
+                folder,
+                found,
+            } => (*origin, *folder, found),
+            Self::Above(above) => return above.1.clone(),
+        };
+        let (line, pattern) = (found.sequence_number, found.pattern);
+        match origin {
+            Origin::IgnoreFile if folder.is_empty() => format!(".gitignore:{line} {pattern}"),
+            Origin::IgnoreFile => {
+                format!(
+                    "{}/.gitignore:{line} {pattern}",
+                    String::from_utf8_lossy(folder)
+                )
+            }
+            Origin::Exclude => format!(".git/info/exclude:{line} {pattern}"),
+            Origin::Global => format!("core.excludesFile:{line} {pattern}"),
+            Origin::Profile => format!("default-excludes {pattern}"),
+            Origin::Scratch => format!("scratch {pattern}"),
+        }
+    }
+
+    pub(crate) fn close(&self) -> Standing {
+        match self {
+            Self::Rule { .. } => Standing::Closed(Arc::new((self.origin(), self.describe()))),
+            Self::Above(above) => Standing::Closed(Arc::clone(above)),
+        }
+    }
+}
+
+/// The rules that hold everywhere, parsed.
+#[derive(Debug)]
+pub(crate) struct Ruleset {
+    include: Includes,
+    scratch: PatternList,
+    exclude: PatternList,
+    global: PatternList,
+    profile: PatternList,
+}
+
+impl Ruleset {
+    pub(crate) fn new(sources: &RuleSources) -> Self {
+        Self {
+            include: Includes::new(&sources.include),
+            scratch: parse_lines(&sources.scratch),
+            exclude: parse(&sources.exclude),
+            global: parse(&sources.global),
+            profile: parse_lines(&sources.profile),
+        }
+    }
+
+    /// Decides on one name; the folders above it were judged before and gave `standing`.
+    pub(crate) fn judge<'a>(
+        &'a self,
+        chain: Option<&'a Arc<Chain>>,
+        standing: &Standing,
+        path: &[u8],
+        is_dir: bool,
+    ) -> Verdict<'a> {
+        let reason = match (self.include.decide(path, is_dir), standing) {
+            (Some(true), _) | (None, Standing::Included) => {
+                return Verdict::Keep(Standing::Included);
+            }
+            (_, Standing::Closed(above)) => Some(Reason::Above(Arc::clone(above))),
+            (_, Standing::Open | Standing::Included) => self.hidden_by(chain, path, is_dir),
+        };
+        let Some(reason) = reason else {
+            return Verdict::Keep(Standing::Open);
+        };
+        let reopen = is_dir && self.include.may_match_beneath(path);
+        let closed = reopen.then(|| reason.close());
+        Verdict::Ignored { reason, closed }
+    }
+
+    fn hidden_by<'a>(
+        &'a self,
+        chain: Option<&'a Arc<Chain>>,
+        path: &[u8],
+        is_dir: bool,
+    ) -> Option<Reason<'a>> {
+        let git = self.git_rule(chain, path, is_dir);
+        if matches!(&git, Some(Reason::Rule { found, .. }) if found.pattern.is_negative()) {
+            return None;
+        }
+        let positive = |list: &'a PatternList, origin| {
+            let found = last_match(list, path, 0, is_dir)?;
+            (!found.pattern.is_negative()).then_some(Reason::Rule {
+                origin,
+                folder: &[],
+                found,
+            })
+        };
+        positive(&self.scratch, Origin::Scratch)
+            .or(git)
+            .or_else(|| positive(&self.profile, Origin::Profile))
+    }
+
+    /// The last rule of git's own lists that matches; it may be a negation.
+    fn git_rule<'a>(
+        &'a self,
+        chain: Option<&'a Arc<Chain>>,
+        path: &[u8],
+        is_dir: bool,
+    ) -> Option<Reason<'a>> {
+        let mut next = chain;
+        while let Some(chain) = next {
+            if let Some(found) = last_match(&chain.list, path, chain.base_len(), is_dir) {
+                let folder = &chain.folder;
+                return Some(Reason::Rule {
+                    origin: Origin::IgnoreFile,
+                    folder,
+                    found,
+                });
+            }
+            next = chain.above.as_ref();
+        }
+        [
+            (&self.exclude, Origin::Exclude),
+            (&self.global, Origin::Global),
+        ]
+        .into_iter()
+        .find_map(|(list, origin)| {
+            let found = last_match(list, path, 0, is_dir)?;
+            Some(Reason::Rule {
+                origin,
+                folder: &[],
+                found,
+            })
+        })
+    }
+
+    /// Whether git's own rules hide `path`, whatever the scratch patterns say.
+    pub(crate) fn git_hides(&self, chain: Option<&Arc<Chain>>, path: &[u8], is_dir: bool) -> bool {
+        let rule = self.git_rule(chain, path, is_dir);
+        matches!(&rule, Some(Reason::Rule { found, .. }) if !found.pattern.is_negative())
+    }
+
+    /// Whether a folder is regenerable: in the default profile, and neither
+    /// included nor taken back by a negation of the user's.
+    pub(crate) fn is_regenerable(&self, chain: Option<&Arc<Chain>>, folder: &[u8]) -> bool {
+        let in_profile = last_match(&self.profile, folder, 0, true)
+            .is_some_and(|found| !found.pattern.is_negative());
+        let taken_back = || {
+            let rule = self.git_rule(chain, folder, true);
+            matches!(&rule, Some(Reason::Rule { found, .. }) if found.pattern.is_negative())
+        };
+        in_profile && self.include.decide(folder, true) != Some(true) && !taken_back()
+    }
+}
+
+/// The last pattern that matches `path`, of which the first `base_len` bytes
+/// name the folder that the patterns are relative to.
+pub(crate) fn last_match<'a>(
+    list: &'a PatternList,
+    path: &[u8],
+    base_len: usize,
+    is_dir: bool,
+) -> Option<Match<'a>> {
+    if list.patterns.is_empty() {
+        return None;
+    }
+    let path = path.get(base_len..)?;
+    let name_at = path.iter().rposition(|&b| b == b'/').map(|slash| slash + 1);
+    // Git asks `core.ignoreCase`, which it sets by the file system it finds.
+    let case = if cfg!(target_os = "macos") {
+        Case::Fold
+    } else {
+        Case::Sensitive
+    };
+    gix_ignore::search::pattern_matching_relative_path(
+        list,
+        path.into(),
+        name_at,
+        Some(is_dir),
+        case,
+    )
+}
+
+fn parse(content: &[u8]) -> PatternList {
+    // Git ends the last line itself, so that a lone `\r` there is no part of the pattern.
+    let content = [content, b"\n"].concat();
+    let patterns = Ignore::default().bytes_to_patterns(&content, Path::new(""));
+    PatternList {
+        patterns,
+        source: None,
+        base: None,
+    }
+}
+
+pub(crate) fn parse_lines(lines: &[String]) -> PatternList {
+    parse(lines.join("\n").as_bytes())
+}

@@ -1,0 +1,86 @@
+//! What a scan found.
+
+use retake_model::{Gap, ProjectPath};
+
+use crate::{RuleSources, Stat};
+
+/// How many ignored names are listed; beyond that they are only counted.
+pub(crate) const IGNORED_LISTED: usize = 4096;
+
+/// What moved, and what could not be looked at.
+///
+/// All lists are sorted by path.
+#[derive(Debug, Clone, Default)]
+pub struct Scan {
+    /// New paths, and known ones whose content may have changed.
+    pub suspects: Vec<Suspect>,
+    /// Known paths that are surely gone (or are now a folder or special file).
+    pub missing: Vec<ProjectPath>,
+    /// What could not be looked at; known paths beneath are neither suspect nor missing.
+    pub gaps: Vec<Gap>,
+    /// How many names the scratch patterns left out (a folder counts once);
+    /// they are among `ignored`, too.
+    pub scratch: u64,
+    /// The top-most ignored names, at most some thousand of them.
+    pub ignored: Vec<Ignored>,
+    /// How many top-most ignored names there are.
+    pub ignored_count: u64,
+    /// Folders other than the root that hold a `.git`.
+    pub nested_repositories: Vec<ProjectPath>,
+    /// The rules that were asked: the given ones with all `.gitignore` files found.
+    pub sources: RuleSources,
+    /// Why the root itself could not be listed (a [`Gap`] cannot name it).
+    /// Then nothing new was found; known paths were looked at one by one.
+    pub root_error: Option<String>,
+}
+
+/// A path whose content must be read to know whether it changed.
+#[derive(Debug, Clone)]
+pub struct Suspect {
+    /// The path.
+    pub path: ProjectPath,
+    /// What the system says of it now.
+    pub stat: Stat,
+    /// Whether the manifest has it.
+    pub known: bool,
+}
+
+/// A name that the rules left out.
+#[derive(Debug, Clone)]
+pub struct Ignored {
+    /// The file, or the folder that was not entered.
+    pub path: ProjectPath,
+    /// Whether it is a folder.
+    pub is_dir: bool,
+    /// The rule, for people: `.gitignore:3 *.log`, `default-excludes node_modules/`.
+    pub by: String,
+}
+
+impl Scan {
+    /// Takes in what another worker found.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.suspects.extend(other.suspects);
+        self.missing.extend(other.missing);
+        self.gaps.extend(other.gaps);
+        self.scratch += other.scratch;
+        self.ignored.extend(other.ignored);
+        self.ignored_count += other.ignored_count;
+        self.nested_repositories.extend(other.nested_repositories);
+        self.sources.ignore_files.extend(other.sources.ignore_files);
+        self.root_error = self.root_error.take().or(other.root_error);
+    }
+
+    pub(crate) fn sort(&mut self) {
+        self.suspects.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        self.suspects.dedup_by(|a, b| a.path == b.path);
+        self.missing.sort_unstable();
+        self.missing.dedup();
+        self.gaps
+            .sort_by(|a, b| (&a.path, a.reason).cmp(&(&b.path, b.reason)));
+        self.gaps
+            .dedup_by(|a, b| (&a.path, a.reason) == (&b.path, b.reason));
+        self.ignored.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        self.ignored.truncate(IGNORED_LISTED);
+        self.nested_repositories.sort_unstable();
+    }
+}

@@ -1,0 +1,372 @@
+//! The walk through the whole project.
+//!
+//! Two workers share a stack of folders (last in, first out, so that it stays
+//! short); each folder is opened by its path beneath the root, so no more than
+//! one descriptor per worker is open, however deep or wide the tree is.
+//!
+//! Invariant: a known path that was not met as a file or link with its own
+//! eyes is put on the list of doubtful ones, never called missing here.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use retake_model::{GapReason, ProjectPath};
+use rustix::io::Errno;
+
+use crate::beneath::PATH_LIMIT;
+use crate::folder::{Folder, Kind, Name, is_version_control};
+use crate::known::{Names, join};
+use crate::read::read_whole;
+use crate::rules::{Chain, Origin, Reason, Ruleset, Standing, Verdict};
+use crate::scan::{IGNORED_LISTED, Ignored, Scan, Suspect};
+use crate::workspace::{gap, gap_at};
+use crate::{Known, Stat, Workspace};
+
+/// A longer `.gitignore` is not one.
+pub(crate) const IGNORE_FILE_LIMIT: u64 = 16 << 20;
+
+const IGNORE_FILE: &[u8] = b".gitignore";
+
+/// What the walk found, and what it leaves to be looked at one by one.
+#[derive(Default)]
+pub(crate) struct Walked<'a> {
+    pub(crate) scan: Scan,
+    /// Known folders that were listed completely.
+    pub(crate) visited: HashSet<&'a [u8]>,
+    /// Paths of which the walk cannot say what they are.
+    pub(crate) doubtful: Vec<ProjectPath>,
+}
+
+/// Walks from the root down.
+pub(crate) fn walk<'a>(workspace: &'a Workspace, known: &'a Known, set: &'a Ruleset) -> Walked<'a> {
+    let root = Task {
+        path: Vec::new(),
+        chain: None,
+        standing: Standing::Open,
+    };
+    let pool = Pool {
+        state: Mutex::new(PoolState {
+            waiting: vec![root],
+            busy: 0,
+        }),
+        wake: Condvar::new(),
+    };
+    let work = || {
+        let mut worker = Worker {
+            workspace,
+            known,
+            set,
+            walked: Walked::default(),
+        };
+        while let Some(mut busy) = pool.take() {
+            worker.enter(&mut busy);
+        }
+        worker.walked
+    };
+    std::thread::scope(|scope| {
+        // Without a second thread (a process limit) the walk only takes longer.
+        let second = std::thread::Builder::new().spawn_scoped(scope, work);
+        let mut walked = work();
+        if let Ok(second) = second {
+            let other = second
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            walked.scan.merge(other.scan);
+            walked.visited.extend(other.visited);
+            walked.doubtful.extend(other.doubtful);
+        }
+        walked
+    })
+}
+
+/// A folder to be entered.
+struct Task {
+    path: Vec<u8>,
+    chain: Option<Arc<Chain>>,
+    standing: Standing,
+}
+
+struct Pool {
+    state: Mutex<PoolState>,
+    wake: Condvar,
+}
+
+struct PoolState {
+    waiting: Vec<Task>,
+    busy: usize,
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next folder; `None` when all is done.
+    fn take(&self) -> Option<Busy<'_>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(task) = state.waiting.pop() {
+                state.busy += 1;
+                return Some(Busy {
+                    pool: self,
+                    task,
+                    found: Vec::new(),
+                });
+            }
+            if state.busy == 0 {
+                return None;
+            }
+            state = self
+                .wake
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A folder at work; hands in the folders found in it when dropped, so that
+/// the other worker does not wait for ever if this one panics.
+struct Busy<'p> {
+    pool: &'p Pool,
+    task: Task,
+    found: Vec<Task>,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let mut state = self.pool.lock();
+        state.waiting.append(&mut self.found);
+        state.busy -= 1;
+        drop(state);
+        self.pool.wake.notify_all();
+    }
+}
+
+struct Worker<'a> {
+    workspace: &'a Workspace,
+    known: &'a Known,
+    set: &'a Ruleset,
+    walked: Walked<'a>,
+}
+
+/// The folder that is being looked at.
+struct Here<'f> {
+    path: &'f [u8],
+    folder: &'f Folder,
+    names: Option<&'f Names>,
+    chain: Option<Arc<Chain>>,
+    standing: Standing,
+}
+
+impl<'a> Worker<'a> {
+    fn enter(&mut self, busy: &mut Busy<'_>) {
+        let path = std::mem::take(&mut busy.task.path);
+        let folder = match Folder::read(&self.workspace.beneath, &path) {
+            Ok(folder) => folder,
+            Err(errno) => return self.cannot_enter(&path, errno),
+        };
+        if self.workspace.is_own(folder.id) && !path.is_empty() {
+            return;
+        }
+        if let Some(errno) = folder.error {
+            self.cannot_enter(&path, errno);
+        }
+        if !path.is_empty() && folder.has(b".git") {
+            self.walked.scan.nested_repositories.push(whole(&path));
+        }
+        let known = self.known;
+        let names = known.names(&path);
+        let here = Here {
+            path: &path,
+            chain: self.chain_here(&path, &folder, busy),
+            folder: &folder,
+            names: names.map(|(_, names)| names),
+            standing: busy.task.standing.clone(),
+        };
+        for name in folder
+            .names
+            .iter()
+            .filter(|name| !is_version_control(&name.bytes))
+        {
+            self.meet(&here, name, &mut busy.found);
+        }
+        if let (Some((key, names)), None) = (names, folder.error) {
+            self.visited(key, names, &folder);
+        }
+    }
+
+    fn cannot_enter(&mut self, path: &[u8], errno: Errno) {
+        if path.is_empty() {
+            self.walked.scan.root_error = Some(io::Error::from(errno).to_string());
+            return;
+        }
+        match gap_at(&whole(path), errno) {
+            Some(gap) => self.walked.scan.gaps.push(gap),
+            // It was a folder a moment ago. It may be a file or link now.
+            None => self.walked.doubtful.push(whole(path)),
+        }
+    }
+
+    /// The ignore files that apply to names in this folder, with its own.
+    fn chain_here(
+        &mut self,
+        path: &[u8],
+        folder: &Folder,
+        busy: &mut Busy<'_>,
+    ) -> Option<Arc<Chain>> {
+        let above = busy.task.chain.take();
+        // Git does not follow a `.gitignore` that is a link, and in an included
+        // or ignored folder no ignore file has a say.
+        if !matches!(busy.task.standing, Standing::Open) || !folder.has_file(IGNORE_FILE) {
+            return above;
+        }
+        match self.read_ignore_file(folder) {
+            Ok(content) => {
+                let chain = Chain::new(path, &content, above);
+                self.walked
+                    .scan
+                    .sources
+                    .ignore_files
+                    .insert(path.to_vec(), content);
+                Some(chain)
+            }
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    let file = join(path, IGNORE_FILE);
+                    let detail = format!("its rules are not applied: {error}");
+                    self.walked
+                        .scan
+                        .gaps
+                        .push(gap(&file, GapReason::Unreadable, detail));
+                }
+                above
+            }
+        }
+    }
+
+    fn read_ignore_file(&self, folder: &Folder) -> io::Result<Vec<u8>> {
+        let file = self
+            .workspace
+            .beneath
+            .open_file(folder.fd()?, IGNORE_FILE)?;
+        read_whole(file.into(), IGNORE_FILE_LIMIT)
+    }
+
+    fn meet(&mut self, here: &Here<'_>, name: &Name, found: &mut Vec<Task>) {
+        let path = joined(here.path, &name.bytes);
+        let known = here.names.and_then(|names| names.get(&name.bytes));
+        if known.is_some() && !matches!(name.kind, Kind::File { .. }) {
+            self.walked.doubtful.push(whole(&path));
+        }
+        let is_dir = name.kind == Kind::Folder;
+        let standing = if known.is_some() && !is_dir {
+            Standing::Open
+        } else {
+            match self
+                .set
+                .judge(here.chain.as_ref(), &here.standing, &path, is_dir)
+            {
+                Verdict::Keep(standing) => standing,
+                Verdict::Ignored { reason, closed } => {
+                    let Some(closed) = closed else {
+                        return self.ignore(&path, is_dir, &reason);
+                    };
+                    closed
+                }
+            }
+        };
+        match name.kind {
+            Kind::Folder => found.push(Task {
+                path,
+                chain: here.chain.clone(),
+                standing,
+            }),
+            Kind::File { .. } => self.file(here, &name.bytes, path, known),
+            Kind::Special(what) if known.is_none() => {
+                let special = gap(&whole(&path), GapReason::Special, what);
+                self.walked.scan.gaps.push(special);
+            }
+            Kind::Special(_) => {}
+        }
+    }
+
+    fn file(&mut self, here: &Here<'_>, name: &[u8], path: Vec<u8>, known: Option<&Option<Stat>>) {
+        let looked = if path.len() < PATH_LIMIT {
+            here.folder.look(name)
+        } else {
+            Err(Errno::NAMETOOLONG)
+        };
+        match looked.map(crate::stat::Thing::stat) {
+            Ok(Some(stat)) if known == Some(&Some(stat)) => {}
+            Ok(Some(stat)) => {
+                let path = taken(path);
+                self.walked.scan.suspects.push(Suspect {
+                    path,
+                    stat,
+                    known: known.is_some(),
+                });
+            }
+            // Swapped or removed while we looked.
+            Ok(None) => self.walked.doubtful.push(taken(path)),
+            Err(errno) => {
+                let path = taken(path);
+                match gap_at(&path, errno) {
+                    Some(gap) => self.walked.scan.gaps.push(gap),
+                    None => self.walked.doubtful.push(path),
+                }
+            }
+        }
+    }
+
+    fn ignore(&mut self, path: &[u8], is_dir: bool, reason: &Reason<'_>) {
+        let scan = &mut self.walked.scan;
+        scan.ignored_count += 1;
+        if reason.origin() == Origin::Scratch {
+            scan.scratch += 1;
+        }
+        if scan.ignored.len() < IGNORED_LISTED {
+            scan.ignored.push(Ignored {
+                path: whole(path),
+                is_dir,
+                by: reason.describe(),
+            });
+        }
+    }
+
+    /// Notes the known names that the folder does not list.
+    fn visited(&mut self, key: &'a [u8], names: &Names, folder: &Folder) {
+        self.walked.visited.insert(key);
+        let met = folder
+            .names
+            .iter()
+            .filter(|name| names.contains_key(&name.bytes))
+            .count();
+        if met == names.len() {
+            return;
+        }
+        let listed: HashSet<&[u8]> = folder.names.iter().map(|name| &*name.bytes).collect();
+        let unmet = names.keys().filter(|name| !listed.contains(&***name));
+        self.walked
+            .doubtful
+            .extend(unmet.map(|name| join(key, name)));
+    }
+}
+
+fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(folder.len() + 1 + name.len());
+    if !folder.is_empty() {
+        path.extend_from_slice(folder);
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
+}
+
+fn whole(path: &[u8]) -> ProjectPath {
+    taken(path.to_vec())
+}
+
+fn taken(path: Vec<u8>) -> ProjectPath {
+    ProjectPath::new(path).expect("names that a folder lists are clean")
+}

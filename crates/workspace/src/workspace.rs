@@ -1,0 +1,197 @@
+//! An opened project root and what can be asked of it.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use retake_model::{Gap, GapReason, ProjectPath};
+use rustix::io::Errno;
+
+use crate::beneath::{Beneath, FolderId, gap_reason};
+use crate::examine::examine;
+use crate::folder::in_version_control;
+use crate::rules::Ruleset;
+use crate::walk::walk;
+use crate::{Known, RootId, RuleSources, Scan, git, root_id};
+
+/// An opened project root.
+///
+/// The descriptor is held, so a root that is moved or replaced at its path
+/// while a scan runs stays the folder that was opened.
+#[derive(Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    pub(crate) beneath: Beneath,
+    own: Vec<OwnFolder>,
+}
+
+/// A folder of Retake's own state inside the root.
+#[derive(Debug)]
+struct OwnFolder {
+    id: FolderId,
+    /// Its path in the project, for looks at single paths that pass no folder on the way.
+    path: Option<ProjectPath>,
+}
+
+/// Why a root cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no folder, or it cannot be read.
+    #[error("cannot open the project folder '{}': {source}", .root.display())]
+    Unreadable {
+        /// The path that was asked for.
+        root: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl Workspace {
+    /// Opens the folder at `root`.
+    pub fn open(root: &Path) -> Result<Self, OpenError> {
+        let error = |source| OpenError::Unreadable {
+            root: root.to_owned(),
+            source,
+        };
+        let canonical = root.canonicalize().map_err(error)?;
+        let beneath = Beneath::open(&canonical).map_err(|errno| error(errno.into()))?;
+        Ok(Self {
+            root: canonical,
+            beneath,
+            own: Vec::new(),
+        })
+    }
+
+    /// The canonical path of the root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Keeps every scan and listing out of `folder`, Retake's own state.
+    ///
+    /// The folder is recognised by device and inode, so it does not matter
+    /// by which path the walk comes to it. A folder that does not exist is
+    /// nothing to keep out of.
+    pub fn never_enter(&mut self, folder: &Path) {
+        let Ok(RootId { device, inode, .. }) = root_id(folder) else {
+            return;
+        };
+        let inside = folder.canonicalize().ok().and_then(|folder| {
+            let relative = folder.strip_prefix(&self.root).ok()?;
+            ProjectPath::new(relative.as_os_str().as_bytes()).ok()
+        });
+        self.own.push(OwnFolder {
+            id: FolderId { device, inode },
+            path: inside,
+        });
+    }
+
+    /// Walks the whole project and compares it with what is known.
+    ///
+    /// `base` gives all rules except the `.gitignore` files, which the walk
+    /// finds itself; [`Scan::sources`] has them all. Rules are asked for
+    /// folders and for files that are not known: a known file stays tracked
+    /// whatever the rules say, even in an ignored folder.
+    pub fn scan(&self, known: &Known, base: &RuleSources) -> Scan {
+        let set = Ruleset::new(base);
+        let mut walked = walk(self, known, &set);
+        let unvisited = known
+            .folders()
+            .filter(|(folder, _)| !walked.visited.contains(folder));
+        for (folder, names) in unvisited {
+            walked
+                .doubtful
+                .extend(names.keys().map(|name| crate::known::join(folder, name)));
+        }
+        let mut scan = walked.scan;
+        examine(self, known, walked.doubtful, &mut scan);
+        scan.sources = RuleSources {
+            ignore_files: scan.sources.ignore_files,
+            ..without_files(base)
+        };
+        scan.sort();
+        scan
+    }
+
+    /// Like [`Workspace::scan`] for these very paths: no rules are asked, and
+    /// a path that is a folder contributes nothing.
+    pub fn look_at(&self, known: &Known, paths: &[ProjectPath]) -> Scan {
+        let mut scan = Scan::default();
+        examine(self, known, paths.to_vec(), &mut scan);
+        scan.sort();
+        scan
+    }
+
+    /// Reads the rules that do not lie in the tree: `info/exclude` and the
+    /// global file. [`Workspace::scan`] adds the `.gitignore` files.
+    ///
+    /// A file that cannot be read counts as empty: then more is tracked, never less.
+    pub fn rule_sources(
+        &self,
+        profile: &[String],
+        scratch: &[String],
+        include: &[String],
+        global_excludes: Option<&Path>,
+    ) -> RuleSources {
+        let exclude = git::exclude_file(&self.root);
+        let text = |file: Option<&Path>| file.and_then(read_rules).unwrap_or_default();
+        RuleSources {
+            exclude: text(exclude.as_deref()),
+            global: text(global_excludes),
+            profile: profile.to_vec(),
+            scratch: scratch.to_vec(),
+            include: include.to_vec(),
+            ..RuleSources::default()
+        }
+    }
+
+    /// Whether this folder is Retake's own state.
+    pub(crate) fn is_own(&self, id: FolderId) -> bool {
+        self.own.iter().any(|own| own.id == id)
+    }
+
+    /// Whether a path is none of our business: version control data or own state.
+    pub(crate) fn is_off_limits(&self, path: &ProjectPath) -> bool {
+        in_version_control(path.as_bytes())
+            || self
+                .own
+                .iter()
+                .filter_map(|own| own.path.as_ref())
+                .any(|own| path.is_beneath(own))
+    }
+}
+
+fn without_files(base: &RuleSources) -> RuleSources {
+    RuleSources {
+        ignore_files: std::collections::BTreeMap::new(),
+        exclude: base.exclude.clone(),
+        global: base.global.clone(),
+        profile: base.profile.clone(),
+        scratch: base.scratch.clone(),
+        include: base.include.clone(),
+    }
+}
+
+fn read_rules(file: &Path) -> Option<Vec<u8>> {
+    match crate::read::read_whole_path(file, crate::walk::IGNORE_FILE_LIMIT) {
+        Ok(content) => Some(content),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            tracing::warn!(file = %file.display(), %error, "ignore rules cannot be read");
+            None
+        }
+    }
+}
+
+/// The gap that an error leaves at `path`; `None` if the path is just not there.
+pub(crate) fn gap_at(path: &ProjectPath, errno: Errno) -> Option<Gap> {
+    gap_reason(errno).map(|reason| gap(path, reason, io::Error::from(errno).to_string()))
+}
+
+pub(crate) fn gap(path: &ProjectPath, reason: GapReason, detail: impl Into<String>) -> Gap {
+    Gap {
+        path: path.clone(),
+        reason,
+        detail: detail.into(),
+    }
+}

@@ -1,0 +1,110 @@
+//! Other mounts inside the project (row 41), in a mount namespace of its own.
+
+#![expect(clippy::disallowed_methods, reason = "tests write their own files")]
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::process::Command;
+
+use retake_model::GapReason;
+use retake_workspace::{Known, RuleSources, Rules};
+use support::{Project, gaps, path, suspects};
+
+const INSIDE: &str = "RETAKE_TEST_IN_NAMESPACE";
+const TEST: &str = "other_mounts_are_gaps_and_never_missing";
+
+#[test]
+fn other_mounts_are_gaps_and_never_missing() {
+    if std::env::var_os(INSIDE).is_some() {
+        return in_namespace();
+    }
+    let unshare = ["-rm", "-m"].into_iter().find(|flag| {
+        let mut probe = Command::new("unshare");
+        let tmpfs = "mount -t tmpfs none /mnt";
+        probe
+            .args([flag, "sh", "-c", tmpfs])
+            .output()
+            .is_ok_and(|out| out.status.success())
+    });
+    let Some(flag) = unshare else {
+        eprintln!("NOT TESTED: {TEST} needs the right to make a mount namespace");
+        return;
+    };
+    let output = Command::new("unshare")
+        .arg(flag)
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", TEST, "--nocapture"])
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}
+
+fn mount(arguments: &[&str]) {
+    let status = Command::new("mount").args(arguments).status().unwrap();
+    assert!(status.success(), "mount {arguments:?}");
+}
+
+fn in_namespace() {
+    let project = Project::with(&[
+        "a",
+        "real/x",
+        "disk/covered",
+        "bind/covered",
+        "file",
+        "deep/in/z",
+    ]);
+    let known = project.all_known();
+    assert_eq!(known.len(), 6);
+    let at = |name: &str| project.at(name).to_str().unwrap().to_owned();
+    mount(&["-t", "tmpfs", "none", &at("disk")]);
+    mount(&["--bind", &at("real"), &at("bind")]);
+    mount(&["--bind", &at("a"), &at("file")]);
+    mount(&["-t", "tmpfs", "none", &at("deep")]);
+    project.write("disk/covered", "of the other disk");
+    project.write("disk/new", "");
+
+    let other = |name: &str| (name.to_owned(), GapReason::OtherMount);
+    let scan = project.scan(&known, &RuleSources::default());
+    assert_eq!(gaps(&scan.gaps), ["bind", "deep", "disk"].map(other));
+    assert_eq!(scan.missing, []);
+    // A mounted file shows itself by its stat, and cannot be read.
+    assert_eq!(suspects(&scan), ["file*"]);
+    let error = project
+        .workspace()
+        .read(&path("file"), 99, &mut |_, _| Ok(()))
+        .unwrap_err();
+    assert_eq!(error.gap_reason(), Some(GapReason::OtherMount), "{error:?}");
+
+    // The same if the walk does not come there.
+    let ignore = RuleSources {
+        exclude: b"disk/\nbind/\ndeep/\n".to_vec(),
+        ..Default::default()
+    };
+    let scan = project.scan(&known, &ignore);
+    assert_eq!(
+        (scan.missing.len(), suspects(&scan)),
+        (0, vec!["file*".to_owned()])
+    );
+    assert_eq!(gaps(&scan.gaps), ["bind", "deep/in", "disk"].map(other));
+
+    let rules = Rules::new(RuleSources::default());
+    let listing = project.workspace().list_beneath(&path("disk"), &rules, 9);
+    assert_eq!(
+        (listing.files.len(), gaps(&listing.gaps)),
+        (0, vec![other("disk")])
+    );
+    let looked = project
+        .workspace()
+        .look_at(&Known::default(), &[path("bind/x")]);
+    assert_eq!(
+        (suspects(&looked).len(), gaps(&looked.gaps)),
+        (0, vec![other("bind")])
+    );
+}

@@ -1,0 +1,121 @@
+//! A throw-away project for the tests of this crate.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use retake_model::{Gap, GapReason, ProjectPath};
+use retake_workspace::{Known, RuleSources, Scan, Workspace};
+
+/// A folder that is removed at the end.
+pub(crate) struct Project {
+    temp: tempfile::TempDir,
+}
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        Self {
+            temp: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn with(files: &[&str]) -> Self {
+        let project = Self::new();
+        for file in files {
+            project.write(file, "content");
+        }
+        project
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.temp.path()
+    }
+
+    pub(crate) fn at(&self, path: impl AsRef<[u8]>) -> PathBuf {
+        self.root().join(OsStr::from_bytes(path.as_ref()))
+    }
+
+    pub(crate) fn write(&self, path: impl AsRef<[u8]>, content: impl AsRef<[u8]>) {
+        let path = self.at(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn workspace(&self) -> Workspace {
+        Workspace::open(self.root()).unwrap()
+    }
+
+    pub(crate) fn scan(&self, known: &Known, base: &RuleSources) -> Scan {
+        self.workspace().scan(known, base)
+    }
+
+    /// What is known after everything was taken in.
+    pub(crate) fn all_known(&self) -> Known {
+        let scan = self.scan(&Known::default(), &RuleSources::default());
+        Known::new(scan.suspects.into_iter().map(|s| (s.path, Some(s.stat))))
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> Vec<u8> {
+        git(self.root(), arguments)
+    }
+}
+
+/// Runs git without the settings of this machine.
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> Vec<u8> {
+    let mut command = Command::new("git");
+    for (name, _) in std::env::vars_os() {
+        if name.as_bytes().starts_with(b"GIT_") {
+            command.env_remove(name);
+        }
+    }
+    let output = command
+        .current_dir(folder)
+        .args(arguments)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap())
+        .env("HOME", folder)
+        .env("XDG_CONFIG_HOME", folder.join("none"))
+        .env("GIT_AUTHOR_NAME", "a")
+        .env("GIT_AUTHOR_EMAIL", "a@example.org")
+        .env("GIT_COMMITTER_NAME", "a")
+        .env("GIT_COMMITTER_EMAIL", "a@example.org")
+        .output()
+        .expect("git is installed");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {errors}");
+    output.stdout
+}
+
+pub(crate) fn path(text: impl AsRef<[u8]>) -> ProjectPath {
+    ProjectPath::new(text.as_ref()).unwrap()
+}
+
+pub(crate) fn strings<T: ToString>(items: impl IntoIterator<Item = T>) -> Vec<String> {
+    items.into_iter().map(|item| item.to_string()).collect()
+}
+
+/// The suspects' paths; a known one with `*`.
+pub(crate) fn suspects(scan: &Scan) -> Vec<String> {
+    let show = |s: &retake_workspace::Suspect| {
+        format!(
+            "{}{}",
+            s.path.as_bytes().escape_ascii(),
+            if s.known { "*" } else { "" }
+        )
+    };
+    scan.suspects.iter().map(show).collect()
+}
+
+pub(crate) fn missing(scan: &Scan) -> Vec<String> {
+    strings(&scan.missing)
+}
+
+pub(crate) fn gaps(gaps: &[Gap]) -> Vec<(String, GapReason)> {
+    gaps.iter()
+        .map(|gap| (gap.path.to_string(), gap.reason))
+        .collect()
+}
