@@ -194,3 +194,16 @@ struct Net {
     before: Side,
     after: Side,
 }
+
+impl Project {
+    /// The id of the tree of everything that is tracked: what `git write-tree` would print.
+    pub fn tree_id(&self) -> Result<retake_model::ObjectId, StoreError> {
+        let batch = self.store().batch()?;
+        let files: Vec<_> = batch
+            .manifest()?
+            .into_iter()
+            .filter_map(|entry| Side::from(entry.stored).known().map(|state| (entry.path, *state)))
+            .collect();
+        batch.put_tree(&files)
+    }
+}

@@ -11,7 +11,10 @@ fn certain_when_the_content_is_what_write_says() {
         write d1 w1 a.txt: two\n
         write d1 w2 src/new.txt: fresh\n
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:w1 certain +1 -1
+            "src/new.txt" create by agent d1/main:w2 certain +1 -0
+        "#]],
     );
 }
 
@@ -23,7 +26,9 @@ fn certain_when_the_content_is_what_edit_replaces() {
         init
         edit d1 e1 a.txt: two => 2
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:e1 certain +1 -1
+        "#]],
     );
 }
 
@@ -40,7 +45,11 @@ fn certain_when_a_patch_predicts_it() {
         run rm gone.txt
         end d1 p1
         "#,
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:p1 certain +1 -1
+            "b.txt" create by agent d1/main:p1 certain +1 -0
+            "gone.txt" delete by agent d1/main:p1 certain +0 -1
+        "#]],
     );
 }
 
@@ -54,7 +63,9 @@ fn window_when_an_edit_tool_wrote_something_else_to_the_path_it_names() {
         file a.txt: TWO\n
         end d1 w1
         "#,
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:w1 window +1 -1
+        "#]],
     );
 }
 
@@ -71,7 +82,10 @@ fn edit_tools_own_only_the_paths_that_they_name() {
         end d1 w1
         turn-end d1
         "#,
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:w1 certain +1 -1
+            "mine.txt" modify by user +1 -1
+        "#]],
     );
 }
 
@@ -83,7 +97,10 @@ fn window_when_one_shell_call_is_open() {
         init
         shell d1 s1: python3 -c 'open(\x22b.txt\x22,\x22w\x22).write(\x22hi\x22)' 2>/dev/null || printf hi > b.txt; sed -i s/one/two/ a.txt
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:s1 window +1 -1
+            "b.txt" create by agent d1/main:s1 window +1 -0
+        "#]],
     );
 }
 
@@ -98,7 +115,10 @@ fn what_was_there_before_the_begin_is_the_users() {
         file b.txt: by make\n
         end d1 s1
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            "b.txt" create by agent d1/main:s1 window +1 -0
+        "#]],
     );
 }
 
@@ -113,7 +133,9 @@ fn a_command_that_only_reads_opens_no_window() {
         end d1 s1
         turn-end d1
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+        "#]],
     );
 }
 
@@ -128,7 +150,9 @@ fn shared_when_several_calls_are_open() {
         end d1/a s1
         end d2/b s2
         ",
-        &expect![[]],
+        &expect![[r#"
+            "out.txt" create by agent d1/a:s1|d2/b:s2 shared +1 -0
+        "#]],
     );
 }
 
@@ -144,7 +168,9 @@ fn inferred_targets_raise_the_confidence() {
         end d1/b s2
         end d1/a s1
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/b:s2 window +1 -1
+        "#]],
     );
 }
 
@@ -160,7 +186,10 @@ fn parallel_calls_are_told_apart_by_their_ids() {
         end d1 w2
         end d1 w1
         "#,
-        &expect![[]],
+        &expect![[r#"
+            "b.txt" create by agent d1/main:w2 certain +1 -0
+            "a.txt" create by agent d1/main:w1 certain +1 -0
+        "#]],
     );
 }
 
@@ -174,7 +203,9 @@ fn begin_without_end_closes_with_the_turn() {
         file a.txt: by hand\n
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" create by user +1 -0
+        "#]],
     );
 }
 
@@ -190,7 +221,10 @@ fn a_new_message_closes_what_the_last_turn_left_open() {
         file a.txt: by hand\n
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "made.txt" create by agent d1/main:s1 window +1 -0
+            "a.txt" create by user +1 -0
+        "#]],
     );
 }
 
@@ -204,7 +238,9 @@ fn late_begin_still_has_a_before_w_40() {
         begin d1 w1 Write {"file_path":"a.txt","content":"two\n"}
         end d1 w1
         "#,
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:w1 certain +1 -1
+        "#]],
     );
 }
 
@@ -219,7 +255,10 @@ fn missing_begin_with_a_tool_in_the_end() {
         end d1 w1 Write {"file_path":"a.txt","content":"two\n"}
         look
         "#,
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:w1 certain +1 -1
+            "b.txt" create by user +1 -0
+        "#]],
     );
 }
 
@@ -233,7 +272,10 @@ fn missing_begin_of_a_shell_call_owns_only_its_targets() {
         file b.txt: by hand\n
         end d1 s1 sh: sed -i s/one/two/ a.txt && make
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:s1 window +1 -1
+            "b.txt" create by user +1 -0
+        "#]],
     );
 }
 
@@ -246,7 +288,10 @@ fn unknown_end_records_what_changed_as_the_users() {
         file a.txt: two\n
         end d1 never-begun
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            ! unknown_call
+        "#]],
     );
 }
 
@@ -265,7 +310,11 @@ fn late_while_a_background_task_is_known_to_live() {
         file out.js: by hand\n
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "out.js" create by agent d1/main:s1 late +1 -0
+            "out.js" modify by agent d1/main:s1 late +1 -1
+            "out.js" modify by user +1 -1
+        "#]],
     );
 }
 
@@ -282,7 +331,10 @@ fn late_by_the_path_that_its_command_targeted() {
         file log.txt: by hand\n
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "late.txt" create by agent d1/main:s1 late +1 -0
+            "log.txt" modify by user +1 -1
+        "#]],
     );
 }
 
@@ -296,7 +348,9 @@ fn a_foreground_command_that_ended_owns_nothing_after() {
         file a.txt: by hand\n
         turn-end d1
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+        "#]],
     );
 }
 
@@ -310,7 +364,10 @@ fn a_formatters_rewrite_joins_the_change() {
         file a.rs: fn a() {}\nfn b() {\n    x();\n}\n
         turn-end d1
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.rs" modify by agent d1/main:e1 certain +1 -0
+            "a.rs" modify by agent d1/main:e1 late +3 -1 joins
+        "#]],
     );
 }
 
@@ -324,7 +381,10 @@ fn a_correction_by_hand_is_not_a_formatters() {
         file a.rs: fn a() {}\nfn c() {}\n
         turn-end d1
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.rs" modify by agent d1/main:e1 certain +1 -0
+            "a.rs" modify by user +1 -1
+        "#]],
     );
 }
 
@@ -338,7 +398,10 @@ fn formatting_after_the_turn_is_the_users() {
         file a.rs: fn b() {}\n
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.rs" create by agent d1/main:w1 certain +1 -0
+            "a.rs" modify by user +1 -1
+        "#]],
     );
 }
 
@@ -353,7 +416,10 @@ fn a_branch_switch_is_gits_and_one_event() {
         run git checkout -q other
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by git +1 -1
+            "b.txt" create by git +1 -0
+        "#]],
     );
 }
 
@@ -369,7 +435,10 @@ fn an_edit_that_is_committed_stays_the_users() {
         run echo mine2 > a.txt && git commit -qam two
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            "a.txt" modify by user +1 -1
+        "#]],
     );
 }
 
@@ -389,7 +458,12 @@ fn stash_and_restore_are_gits() {
         run git checkout -q -- a.txt
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            "a.txt" modify by git +1 -1
+            "a.txt" modify by user +1 -1
+            "a.txt" modify by git +1 -1
+        "#]],
     );
 }
 
@@ -403,7 +477,9 @@ fn inside_a_shell_call_that_runs_git_it_is_the_agents() {
         init
         shell d1 s1: git checkout -q other
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:s1 window +1 -1
+        "#]],
     );
 }
 
@@ -419,7 +495,9 @@ fn a_switch_by_hand_while_an_agent_builds_is_gits() {
         run git checkout -q other
         end d1 s1
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by git +1 -1
+        "#]],
     );
 }
 
@@ -427,15 +505,19 @@ fn a_switch_by_hand_while_an_agent_builds_is_gits() {
 fn rules_that_change_make_baseline_and_never_create() {
     check(
         r"
-        file .gitignore: *.log\nsecret/\n
-        file a.log: old\n
+        file .gitignore: *.dat\nsecret/\n
+        file a.dat: old\n
         file secret/key: old\n
         init
         shell d1 s1: printf '' > .gitignore; printf x > new.txt; make 2>/dev/null || true
-        file a.log: now tracked\n
+        file a.dat: now tracked\n
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            ".gitignore" modify by agent d1/main:s1 window +0 -2
+            "new.txt" create by agent d1/main:s1 window +1 -0
+            "a.dat" modify by user +1 -1
+        "#]],
     );
 }
 
@@ -451,7 +533,10 @@ fn known_files_stay_tracked_when_rules_hide_them() {
         file c.txt: hidden\n
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            ".gitignore" create by user +1 -0
+            "b.txt" modify by user +1 -1
+        "#]],
     );
 }
 
@@ -467,7 +552,11 @@ fn tool_named_files_are_tracked_though_ignored() {
         run rm .env
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            ".env" modify by agent d1/main:w1 certain +1 -1
+            "out/x.txt" create by agent d1/main:w2 certain +1 -0
+            ".env" delete by user +0 -1
+        "#]],
     );
 }
 
@@ -483,7 +572,10 @@ fn the_shield_takes_ignored_targets_before_they_go() {
         shell d1 s1: rm -rf .env node_modules
         shell d1 s2: mv db.local other.local
         ",
-        &expect![[]],
+        &expect![[r#"
+            ".env" delete by agent d1/main:s1 window +0 -1
+            "db.local" delete by agent d1/main:s2 window +0 -1
+        "#]],
     );
 }
 
@@ -499,7 +591,10 @@ fn the_shield_takes_what_git_clean_would() {
         init
         shell d1 s1: git clean -qfdx
         ",
-        &expect![[]],
+        &expect![[r#"
+            "db.local" delete by agent d1/main:s1 window +0 -1
+            "untracked.txt" delete by agent d1/main:s1 window +0 -1
+        "#]],
     );
 }
 
@@ -514,7 +609,10 @@ fn renames_are_one_change() {
         run mv b.txt c.txt
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" -> "moved.txt" rename by agent d1/main:s1 window +1 -1
+            "b.txt" -> "c.txt" rename by user +0 -0
+        "#]],
     );
 }
 
@@ -528,8 +626,12 @@ fn a_move_by_two_authors_is_two_changes() {
         begin d1 w1 Write {"file_path":"b.txt","content":"one\n"}
         file b.txt: one\n
         end d1 w1
+        look
         "#,
-        &expect![[]],
+        &expect![[r#"
+            "b.txt" create by agent d1/main:w1 certain +1 -0
+            "a.txt" delete by user +0 -1
+        "#]],
     );
 }
 
@@ -544,7 +646,12 @@ fn kinds_and_modes() {
         run rm a.txt && mkdir a.txt && echo in > a.txt/inner
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:s1 window +1 -1
+            "run.sh" mode by agent d1/main:s1 window +0 -0
+            "a.txt" delete by user +0 -1
+            "a.txt/inner" create by user +1 -0
+        "#]],
     );
 }
 
@@ -556,7 +663,9 @@ fn paths_outside_are_said_and_the_call_is_kept() {
         begin d1 w1 Write {"file_path":"/etc/motd","content":"x"}
         end d1 w1
         "#,
-        &expect![[]],
+        &expect![[r#"
+            ! outside_project
+        "#]],
     );
 }
 
@@ -571,7 +680,11 @@ fn a_repeated_begin_counts_once() {
         end d1 w1
         end d1 w1
         "#,
-        &expect![[]],
+        &expect![[r#"
+            ! duplicate_begin
+            "a" create by agent d1/main:w1 certain +1 -0
+            ! unknown_call
+        "#]],
     );
 }
 
@@ -587,7 +700,10 @@ fn an_end_after_the_turn_still_closes_its_own_window() {
         file a.txt: by hand\n
         look
         ",
-        &expect![[]],
+        &expect![[r#"
+            "made.txt" create by agent d1/main:s1 window +1 -0
+            "a.txt" create by user +1 -0
+        "#]],
     );
 }
 
@@ -603,7 +719,10 @@ fn subagents_are_agents_of_their_own() {
         file b.txt: b\n
         end d1/sub2 s2
         ",
-        &expect![[]],
+        &expect![[r#"
+            "a.txt" create by agent d1/sub1:w1 certain +1 -0
+            "b.txt" create by agent d1/sub2:s2 window +1 -0
+        "#]],
     );
 }
 
@@ -616,6 +735,8 @@ fn writing_through_a_link_is_seen_where_it_lands() {
         init
         write d1 w1 link.txt: two\n
         ",
-        &expect![[]],
+        &expect![[r#"
+            "real.txt" modify by agent d1/main:w1 certain +1 -1
+        "#]],
     );
 }

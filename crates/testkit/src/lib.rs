@@ -2,12 +2,14 @@
 //!
 //! - [`TestProject`]: a throw-away project with a home and a clock of its own,
 //! - [`check`]: the fixture language, in which most engine tests are written,
+//! - [`child`]: a second process,
 //! - [`git`]: real git without the machine's configuration, as oracle,
 //! - linking this crate switches the fault injection of `retake-seam` on.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 
+pub mod child;
 pub mod git;
 mod play;
 mod project;

@@ -11,8 +11,9 @@ use serde_json::Value;
 /// A project in a temporary folder, with a home and a clock of its own.
 #[derive(Debug)]
 pub struct TestProject {
-    temp: tempfile::TempDir,
+    outer: PathBuf,
     now: Cell<Millis>,
+    _temp: Option<tempfile::TempDir>,
 }
 
 impl Default for TestProject {
@@ -25,24 +26,30 @@ impl TestProject {
     /// An empty folder that is not initialised.
     pub fn new() -> Self {
         let temp = tempfile::Builder::new().prefix("retake-test-").tempdir().unwrap();
-        let project = Self { temp, now: Cell::new(1_700_000_000_000) };
+        let project = Self::at(temp.path());
         std::fs::create_dir(project.root()).unwrap();
-        project
+        Self { _temp: Some(temp), ..project }
+    }
+
+    /// The project that another process made in `outer`.
+    pub fn at(outer: &Path) -> Self {
+        let outer = outer.canonicalize().unwrap();
+        Self { outer, now: Cell::new(1_700_000_000_000), _temp: None }
     }
 
     /// The project's root.
     pub fn root(&self) -> PathBuf {
-        self.temp.path().canonicalize().unwrap().join("project")
+        self.outer.join("project")
     }
 
     /// Retake's home.
     pub fn home(&self) -> PathBuf {
-        self.temp.path().join("home")
+        self.outer.join("home")
     }
 
     /// The folder that holds root and home.
     pub fn outer(&self) -> &Path {
-        self.temp.path()
+        &self.outer
     }
 
     /// The clock: each reading is one second later.
@@ -54,8 +61,8 @@ impl TestProject {
     /// Retake with this project's home.
     pub fn retake(&self) -> Retake {
         Retake::new(self.home())
-            .user_home(Some(self.temp.path().join("person")))
-            .config_home(Some(self.temp.path().join("config")))
+            .user_home(Some(self.outer.join("person")))
+            .config_home(Some(self.outer.join("config")))
     }
 
     /// Initialises the project, or catches up.

@@ -1,6 +1,10 @@
 //! Reading the user's repository, with git as the oracle.
 
-#![expect(clippy::disallowed_methods, reason = "tests write their own files")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests write their own files and may panic"
+)]
 
 mod support;
 
@@ -200,10 +204,7 @@ fn conflicts_and_submodules_are_left_out() {
     project.git(&["checkout", "-q", "main"]);
     project.write("a.txt", "main");
     let head = commit(&project, "three");
-    let merge = std::process::Command::new("git")
-        .current_dir(project.root())
-        .args(["merge", "-q", "other"])
-        .output();
+    let merge = support::git_command(project.root(), &["merge", "-q", "other"]).output();
     assert!(!merge.unwrap().status.success());
     project.git(&[
         "update-index",

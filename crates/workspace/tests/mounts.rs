@@ -1,6 +1,10 @@
 //! Other mounts inside the project (row 41), in a mount namespace of its own.
 
-#![expect(clippy::disallowed_methods, reason = "tests write their own files")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests write their own files and may panic"
+)]
 #![cfg(target_os = "linux")]
 
 mod support;

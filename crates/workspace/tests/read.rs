@@ -1,6 +1,10 @@
 //! Reading contents: of one moment, beneath the root, within the limit.
 
-#![expect(clippy::disallowed_methods, reason = "tests write their own files")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests write their own files and may panic"
+)]
 
 mod support;
 

@@ -1,6 +1,10 @@
 //! Rules beyond git's own: profile, scratch, include; and the shield's listings.
 
-#![expect(clippy::disallowed_methods, reason = "tests write their own files")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests write their own files and may panic"
+)]
 
 mod support;
 

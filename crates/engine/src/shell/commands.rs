@@ -101,9 +101,6 @@ const POWERFUL: &[&str] = &[
 
 /// Walks one simple command of the tree.
 pub(super) fn simple(walker: &mut Walker, command: &SimpleCommand) {
-    if !walker.step() {
-        return;
-    }
     let mut stdin = None;
     let mut words = Vec::new();
     let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
@@ -132,6 +129,10 @@ pub(super) fn run(walker: &mut Walker, mut words: Vec<Word>, stdin: Option<Strin
         return;
     }
     let args = words.split_off(1);
+    if words[0].text == "[" {
+        // Unquoted it opens a pattern, and alone it is a command.
+        return;
+    }
     let Some(name) = words[0].exact() else {
         return walker.incomplete();
     };

@@ -207,6 +207,10 @@ impl Walker {
     }
 
     fn command(&mut self, command: &Command) {
+        // Counted for compound commands too: loops in loops end as soon as the budget does.
+        if !self.step() {
+            return;
+        }
         match command {
             Command::Simple(simple) => commands::simple(self, simple),
             Command::Compound(compound, redirects) => {

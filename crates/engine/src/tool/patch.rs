@@ -175,12 +175,21 @@ fn unified(text: &str) -> Vec<FileEdit> {
     let mut header = Header::default();
     let mut hunks: Vec<PatchHunk> = Vec::new();
     let mut left = (0_usize, 0_usize);
+    let mut previous = "";
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
+        let before = std::mem::replace(&mut previous, line);
         if left != (0, 0) || line.starts_with('\\') {
-            left = hunks
-                .last_mut()
-                .map_or((0, 0), |hunk| unified_line(hunk, line, left));
+            left = match hunks.last_mut() {
+                Some(hunk) if line.starts_with('\\') => {
+                    hunk.at_end = true;
+                    // After a removed line the marker is about the old file.
+                    hunk.no_newline |= !before.starts_with('-');
+                    left
+                }
+                Some(hunk) => unified_line(hunk, line, left),
+                None => (0, 0),
+            };
             continue;
         }
         let next_is_new = lines.peek().is_some_and(|next| next.starts_with("+++ "));
@@ -245,12 +254,6 @@ fn unified_line(hunk: &mut PatchHunk, line: &str, left: (usize, usize)) -> (usiz
         Some(b'-') => {
             hunk.old.push(line[1..].to_owned());
             (old.saturating_sub(1), new)
-        }
-        Some(b'\\') => {
-            hunk.at_end = true;
-            // After an old line with new ones to come, the marker is about the old side.
-            hunk.no_newline |= new == 0;
-            left
         }
         Some(b' ') | None => {
             hunk.both(line.get(1..).unwrap_or_default());

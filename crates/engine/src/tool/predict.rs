@@ -229,7 +229,7 @@ fn locate(hunk: &PatchHunk, framed: &str, starts: &[usize], from: usize) -> Opti
         .len()
         .checked_sub(needle.len())
         .filter(|at| *at >= from);
-    if let Some(at) = at_end.filter(|at| hunk.at_end && framed[*at..] == needle) {
+    if let Some(at) = at_end.filter(|_| hunk.at_end && framed.ends_with(&needle)) {
         return Some(at);
     }
     let hinted = hunk

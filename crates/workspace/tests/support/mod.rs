@@ -22,6 +22,15 @@ impl Project {
         }
     }
 
+    /// For thousands of files: in memory where the system offers that, since
+    /// making and removing them on a busy disk took a minute.
+    pub(crate) fn large() -> Self {
+        let temp = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self {
+            temp: temp.unwrap(),
+        }
+    }
+
     pub(crate) fn with(files: &[&str]) -> Self {
         let project = Self::new();
         for file in files {
@@ -65,13 +74,22 @@ impl Project {
 
 /// Runs git without the settings of this machine.
 pub(crate) fn git(folder: &Path, arguments: &[&str]) -> Vec<u8> {
+    let output = git_command(folder, arguments)
+        .output()
+        .expect("git is installed");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {errors}");
+    output.stdout
+}
+
+pub(crate) fn git_command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os() {
         if name.as_bytes().starts_with(b"GIT_") {
             command.env_remove(name);
         }
     }
-    let output = command
+    command
         .current_dir(folder)
         .args(arguments)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -82,12 +100,8 @@ pub(crate) fn git(folder: &Path, arguments: &[&str]) -> Vec<u8> {
         .env("GIT_AUTHOR_NAME", "a")
         .env("GIT_AUTHOR_EMAIL", "a@example.org")
         .env("GIT_COMMITTER_NAME", "a")
-        .env("GIT_COMMITTER_EMAIL", "a@example.org")
-        .output()
-        .expect("git is installed");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {errors}");
-    output.stdout
+        .env("GIT_COMMITTER_EMAIL", "a@example.org");
+    command
 }
 
 pub(crate) fn path(text: impl AsRef<[u8]>) -> ProjectPath {

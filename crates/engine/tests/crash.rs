@@ -1,0 +1,183 @@
+//! A kill between any two writes loses nothing that was acknowledged.
+//!
+//! The child records a short story and says `ack` after each event that was
+//! acknowledged. It is killed before its 1st, 2nd, 3rd … write, until it
+//! survives; after each kill the parent opens the same store.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use retake_engine::model::{Event, EventKind, ProjectPath};
+use retake_engine::{ChangeFilter, Project};
+use retake_testkit::{TestProject, child};
+use serde_json::json;
+
+const FILES: usize = 3;
+
+#[test]
+fn kill_between_any_two_writes_of_a_record() {
+    if child::role().is_some() {
+        return tell_story();
+    }
+    let steps = sweep("kill_between_any_two_writes_of_a_record", "record", |project, acks| {
+        verify_story(project, acks);
+    });
+    assert!(steps > 60, "only {steps} steps: does the seam still see the writes?");
+}
+
+#[test]
+fn kill_between_any_two_writes_of_init() {
+    if child::role().is_some() {
+        return init_only();
+    }
+    let steps = sweep("kill_between_any_two_writes_of_init", "init", |project, acks| {
+        let opened = project.init(); // what a person would do: run it again
+        assert!(acks.len() <= 1);
+        assert_clean(&opened);
+        assert_eq!(opened.status().unwrap().files, FILES as u64);
+        assert!(project.changes().is_empty(), "the first look is baseline, killed or not");
+    });
+    assert!(steps > 15, "only {steps} steps");
+}
+
+#[test]
+fn kill_while_spooling_and_taking_in() {
+    if child::role().is_some() {
+        return spool_story();
+    }
+    sweep("kill_while_spooling_and_taking_in", "spool", |project, acks| {
+        let opened = project.init();
+        opened.look(project.tick()).unwrap();
+        let events = opened.store().events_after(0, 1000).unwrap();
+        let messages: Vec<_> = events
+            .iter()
+            .filter(|event| event.kind == "user_message")
+            .filter_map(|event| event.body["text"].as_str())
+            .collect();
+        for ack in acks {
+            let times = messages.iter().filter(|text| *text == ack).count();
+            assert_eq!(times, 1, "{ack} was acknowledged, and is there {times} times");
+        }
+        let mut sorted = messages.clone();
+        sorted.sort_unstable();
+        assert_eq!(messages, sorted, "in order");
+        assert_clean(&opened);
+    });
+}
+
+/// Runs the child with a kill before its n-th step for each n; gives the number of steps.
+fn sweep(test: &str, role: &str, verify: impl Fn(&TestProject, &[String])) -> u64 {
+    for kill_at in 1.. {
+        let project = TestProject::new();
+        for n in 0..FILES {
+            project.write(&format!("f{n}.txt"), format!("original {n}\n"));
+        }
+        if role != "init" {
+            project.init();
+        }
+        let output = child::command(test, role)
+            .env("RETAKE_TEST_OUTER", project.outer())
+            .env("RETAKE_KILL_AT", kill_at.to_string())
+            .output()
+            .unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let acks: Vec<String> = stdout
+            .lines()
+            .filter_map(|line| line.split_once("ack ").map(|(_, ack)| ack.to_owned()))
+            .collect();
+        verify(&project, &acks);
+        if output.status.success() {
+            return kill_at - 1;
+        }
+        use std::os::unix::process::ExitStatusExt as _;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.signal(), Some(9), "step {kill_at}: {stdout}{stderr}");
+    }
+    unreachable!("the loop ends when the child survives")
+}
+
+fn child_project() -> TestProject {
+    TestProject::at(Path::new(&std::env::var("RETAKE_TEST_OUTER").unwrap()))
+}
+
+fn acknowledge(what: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "ack {what}").unwrap();
+    out.flush().unwrap();
+}
+
+fn init_only() {
+    child_project().init();
+    acknowledge("init");
+}
+
+/// Each file is written by a tool; the end of each call is acknowledged with its name.
+fn tell_story() {
+    let project = child_project();
+    for n in 0..FILES {
+        let (path, call) = (format!("f{n}.txt"), format!("w{n}"));
+        let text = format!("agent {n}\n");
+        let input = json!({ "file_path": path, "content": text });
+        project.record(&TestProject::begin("d1", &call, "Write", input));
+        project.write(&path, text);
+        project.record(&TestProject::end("d1", &call));
+        acknowledge(&path);
+    }
+    project.record(&Event::new("d1", EventKind::TurnEnd { background: Vec::new() }));
+}
+
+fn verify_story(project: &TestProject, acks: &[String]) {
+    let opened = project.open();
+    assert_clean(&opened);
+    for path in acks {
+        let changes = changes_of(&opened, path);
+        let [change] = changes.as_slice() else { panic!("{path}: {changes:?}") };
+        let n = path.trim_start_matches('f').trim_end_matches(".txt");
+        let text = |side| String::from_utf8(opened.content(side).unwrap().unwrap()).unwrap();
+        assert_eq!(text(&change.before), format!("original {n}\n"));
+        assert_eq!(text(&change.after), format!("agent {n}\n"));
+        assert_eq!(change.call.as_ref().unwrap().0, format!("w{n}"));
+    }
+    // What was not acknowledged is found by the next look; nothing is counted twice.
+    opened.look(project.tick()).unwrap();
+    assert_clean(&opened);
+    for n in 0..FILES {
+        let path = format!("f{n}.txt");
+        let on_disk = project.read(&path);
+        let changed = usize::from(on_disk.starts_with(b"agent"));
+        let changes = changes_of(&opened, &path);
+        assert_eq!(changes.len(), changed, "{path}: {changes:?}");
+        if let Some(change) = changes.last() {
+            assert_eq!(opened.content(&change.after).unwrap(), Some(on_disk));
+        }
+    }
+}
+
+/// Messages are spooled while the project is locked, then taken in by the next record.
+fn spool_story() {
+    let project = child_project();
+    let opened = project.open();
+    let say = |text: &str| Event::new("d1", EventKind::UserMessage { text: text.into() });
+    let lock = std::fs::File::open(opened.store().folder().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let spool = retake_store::Spool::new(opened.store().folder());
+    for text in ["1", "2"] {
+        spool.push(&say(text), project.tick()).unwrap();
+        acknowledge(text);
+    }
+    drop(lock);
+    for text in ["3", "4"] {
+        opened.record(&say(text), project.tick()).unwrap();
+        acknowledge(text);
+    }
+}
+
+fn changes_of(project: &Project, path: &str) -> Vec<retake_engine::model::Change> {
+    let path: ProjectPath = path.parse().unwrap();
+    project.changes(&ChangeFilter { path: Some(path), ..ChangeFilter::default() }).unwrap()
+}
+
+fn assert_clean(project: &Project) {
+    let found = project.check_up(true, &mut |_, _| {}).unwrap().verification;
+    assert_eq!(found.problems, []);
+}

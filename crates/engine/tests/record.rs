@@ -1,0 +1,273 @@
+//! What a record holds, and what a look can and cannot see.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use retake_engine::model::{Actor, Event, EventKind, FileKind, Side};
+use retake_engine::{NoticeCode, StoreError};
+use retake_testkit::{TestProject, check, expect, git, play};
+use serde_json::json;
+
+#[test]
+fn one_event_for_each_change_exactly_once_w_19() {
+    let project = TestProject::new();
+    play(
+        &project,
+        r"
+        file a.txt: main\n
+        run git init -q -b main . && git add . && git commit -qm one
+        run git checkout -qb other && echo x > b.txt && echo y > a.txt && git add . && git commit -qm two && git checkout -q main
+        init
+        write d1 w1 c.txt: new\n
+        shell d1 s1: make 2>/dev/null; echo 1 > d.txt; echo 2 > e.txt
+        turn-end d1
+        run git checkout -q other
+        look
+        ",
+    );
+    let opened = project.open();
+    let events = opened.store().events_after(0, 1000).unwrap();
+    let changes = project.changes();
+    let by_git: Vec<_> = changes.iter().filter(|change| change.actor == Actor::Git).collect();
+    assert_eq!(by_git.len(), 2);
+    assert_eq!(events.iter().filter(|event| event.kind == "git").count(), 1, "bulk is one event");
+    for change in changes.iter().filter(|change| change.actor != Actor::Git) {
+        let of_it = events.iter().filter(|event| event.change == Some(change.id)).count();
+        assert_eq!(of_it, 1, "{change:?}");
+    }
+    let seqs: Vec<_> = events.iter().map(|event| event.seq).collect();
+    assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "{seqs:?}");
+}
+
+#[test]
+fn ids_are_gits_ids() {
+    let project = TestProject::new();
+    project.write("a.txt", "one\n");
+    project.write("dir/b", "two");
+    project.write("dir.x/c", "three");
+    project.write("dir0", "four");
+    project.write("empty", "");
+    project.write("run.sh", "#!/bin/sh\n");
+    let large: Vec<u8> = (0..600_000u32).flat_map(u32::to_le_bytes).collect();
+    project.write("large.bin", &large);
+    std::os::unix::fs::symlink("a.txt", project.root().join("link")).unwrap();
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(project.root().join("run.sh"), mode).unwrap();
+    let opened = project.init();
+    git::run(&project.root(), &["init", "-q", "."]);
+    git::run(&project.root(), &["add", "-A"]);
+    let tree = git::run(&project.root(), &["write-tree"]);
+    assert_eq!(opened.tree_id().unwrap().to_string(), tree);
+    for entry in opened.store().manifest().unwrap() {
+        let Side::Known(state) = Side::from(entry.stored) else { panic!("{entry:?}") };
+        if state.kind == FileKind::File {
+            let path = entry.path.as_str().unwrap();
+            let oid = git::run(&project.root(), &["hash-object", path]);
+            assert_eq!(state.oid.to_string(), oid, "{path}");
+            assert_eq!(opened.store().read(&state.oid).unwrap(), project.read(path));
+        }
+    }
+}
+
+#[test]
+fn gaps_are_said_and_closed_again() {
+    let project = TestProject::new();
+    project.write("a.txt", "one\n");
+    project.shell("mkfifo pipe");
+    project.init();
+    let gaps = |project: &TestProject| play(project, "look\ngaps");
+    assert_eq!(gaps(&project), "gap \"pipe\" special\n");
+    project.shell("rm pipe");
+    assert_eq!(gaps(&project), "");
+}
+
+#[test]
+fn files_over_the_limit_are_unknown_and_never_absent() {
+    let project = TestProject::new();
+    std::fs::create_dir_all(project.home()).unwrap();
+    let config = "[limits]\nmax_file_bytes = 10\n";
+    std::fs::write(project.home().join("config.toml"), config).unwrap();
+    let seen = play(
+        &project,
+        r"
+        file small: x
+        file grows: x
+        init
+        file big: 0123456789ABC
+        file grows: 0123456789ABC
+        look
+        gaps
+        run rm big
+        file grows: back
+        look
+        gaps
+        ",
+    );
+    expect![[r#"
+        "big" create by user no-lines after-unknown
+        "grows" modify by user no-lines after-unknown
+        gap "big" too_large
+        gap "grows" too_large
+        "big" delete by user no-lines before-unknown
+        "grows" modify by user no-lines before-unknown
+    "#]].assert_eq(&seen);
+    let created = project.changes().into_iter().next().unwrap();
+    assert_eq!((created.before, created.after), (Side::Absent, Side::Unknown));
+    assert!(matches!(project.open().content(&created.after), Err(StoreError::Row(_))));
+}
+
+#[test]
+fn odd_names_round_trip_byte_for_byte() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let project = TestProject::new();
+    project.init();
+    let names: [&[u8]; 5] = [b"new\nline", b"\xff\xfe", b"esc\x1b[31m", b"-rf", b"sp ace\t\"q\""];
+    for name in names {
+        let folder = project.root().join(OsStr::from_bytes(name));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join(OsStr::from_bytes(name)), name).unwrap();
+    }
+    let changes = project.look().changes;
+    assert_eq!(changes.len(), names.len());
+    for name in names {
+        let path = [name, b"/", name].concat();
+        let change = changes.iter().find(|change| change.path.as_bytes() == path).unwrap();
+        assert_eq!(project.open().content(&change.after).unwrap().as_deref(), Some(name));
+    }
+}
+
+#[test]
+fn links_are_links_and_nested_repositories_are_tracked() {
+    check(
+        r"
+        file a.txt: one\n
+        file inner/b.txt: two\n
+        run cd inner && git init -q . && ln -s /etc/passwd escape && ln -s loop loop
+        init
+        file inner/b.txt: three\n
+        run cd inner && git add b.txt && rm escape && ln -s a.txt escape
+        look
+        ",
+        &expect![[r#"
+            "inner/b.txt" modify by user +1 -1
+            "inner/escape" modify by user +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn rm_rf_git_does_not_reach_the_record() {
+    let project = TestProject::new();
+    play(
+        &project,
+        r"
+        file a.txt: one\n
+        run git init -q . && git add . && git commit -qm one
+        init
+        write d1 w1 a.txt: two\n
+        run rm -rf .git
+        ",
+    );
+    assert_eq!(project.look().changes, []);
+    let change = &project.changes()[0];
+    assert_eq!(project.open().content(&change.before).unwrap(), Some(b"one\n".to_vec()));
+}
+
+#[test]
+fn an_event_that_finds_the_project_locked_is_spooled_and_taken_in_in_order() {
+    let project = TestProject::new();
+    std::fs::create_dir_all(project.home()).unwrap();
+    std::fs::write(project.home().join("config.toml"), "[wait]\nevent_ms = 1\n").unwrap();
+    project.write("a.txt", "one\n");
+    let opened = project.init();
+    let lock = std::fs::File::open(opened.store().folder().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let input = json!({ "file_path": "a.txt", "content": "two\n" });
+    let begun = project.record(&TestProject::begin("d1", "w1", "Write", input));
+    assert_eq!(begun.notices[0].code, NoticeCode::Spooled);
+    assert_eq!(begun.seq, None);
+    project.write("a.txt", "two\n");
+    project.write("mine.txt", "mine\n");
+    project.record(&TestProject::end("d1", "w1"));
+    assert_eq!(opened.status().unwrap().spooled, 2);
+    drop(lock);
+    project.record(&Event::new("d1", EventKind::TurnEnd { background: Vec::new() }));
+    assert_eq!(opened.status().unwrap().spooled, 0);
+    let events = opened.store().events_after(0, 100).unwrap();
+    let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    let after: Vec<_> = kinds.into_iter().filter(|kind| kind.contains("_") && *kind != "file_changed").collect();
+    assert_eq!(after, ["tool_begin", "tool_end", "turn_end"]);
+    let seen: Vec<_> = project
+        .changes()
+        .iter()
+        .map(|change| format!("{} {} {}", change.path, change.actor, change.confidence))
+        .collect();
+    assert_eq!(seen, ["a.txt agent certain", "mine.txt user assumed"]);
+}
+
+#[test]
+fn a_file_changed_within_the_clocks_grain_is_seen() {
+    // Same size, mtime put back: only the racy rule and ctime can tell.
+    let project = TestProject::new();
+    project.write("a.txt", "aaaa");
+    project.init();
+    for round in 0..20 {
+        let text = format!("{:04}", round);
+        project.write("a.txt", &text);
+        project.shell("touch -d 2020-01-01 a.txt");
+        let changes = project.look().changes;
+        assert_eq!(changes.len(), 1, "round {round}");
+        let content = project.open().content(&changes[0].after).unwrap();
+        assert_eq!(content, Some(text.into_bytes()));
+    }
+}
+
+#[test]
+fn damage_is_found_and_never_read_as_absence() {
+    let project = TestProject::new();
+    project.write("a.txt", "precious\n");
+    let opened = project.init();
+    project.write("a.txt", "changed\n");
+    let change = opened.look(project.tick()).unwrap().changes.remove(0);
+    let path = opened.store().folder().join("retake.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let oid = change.before.known().unwrap().oid;
+    let flip = "UPDATE object SET data = x'00112233' WHERE oid = ?1";
+    assert_eq!(db.execute(flip, [oid.as_bytes().as_slice()]).unwrap(), 1);
+    assert!(matches!(opened.content(&change.before), Err(StoreError::Damaged { .. })));
+    let found = opened.check_up(true, &mut |_, _| {}).unwrap().verification;
+    assert_eq!(found.problems.len(), 1, "{:?}", found.problems);
+    db.execute("DELETE FROM object WHERE oid = ?1", [oid.as_bytes().as_slice()]).unwrap();
+    assert!(matches!(opened.content(&change.before), Err(StoreError::Missing(_))));
+    let found = opened.check_up(false, &mut |_, _| {}).unwrap().verification;
+    assert!(!found.problems.is_empty());
+}
+
+#[test]
+fn a_lost_or_damaged_stat_cache_costs_nothing_but_time() {
+    let project = TestProject::new();
+    project.write("a.txt", "one\n");
+    let folder = project.init().store().folder().to_owned();
+    for damage in [&b"garbage, not a database at all"[..], b""] {
+        for name in ["cache.db", "cache.db-wal", "cache.db-shm"] {
+            std::fs::write(folder.join(name), damage).unwrap();
+        }
+        assert_eq!(project.look().changes, []);
+    }
+}
+
+#[test]
+fn scratch_files_are_left_out_and_counted_w_30() {
+    let project = TestProject::new();
+    project.write("a.txt", "one\n");
+    project.init();
+    project.write("a.txt.orig", "x");
+    project.write(".tmp-x/y", "x");
+    project.write(".grep_1.txt", "x");
+    let looked = project.look();
+    assert_eq!(looked.changes, []);
+    assert!(looked.scratch >= 3, "{}", looked.scratch);
+    std::fs::write(project.home().join("config.toml"), "[ignore]\nscratch = []\n").unwrap();
+    let looked = project.look();
+    assert_eq!((looked.changes.len(), looked.scratch, looked.baseline), (0, 0, 3));
+}
