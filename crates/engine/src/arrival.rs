@@ -116,7 +116,9 @@ impl Calls {
         dialog: &DialogId,
         call: &CallId,
     ) -> Result<Option<i64>, StoreError> {
-        let Some(mut call) = batch.call(dialog, call)? else { return Ok(None) };
+        let Some(mut call) = batch.call(dialog, call)? else {
+            return Ok(None);
+        };
         if call.state != CallState::Abandoned {
             return Ok(None);
         }
@@ -182,8 +184,12 @@ pub(crate) fn introduce(
     batch.touch_dialog(&event.dialog, event.kind.as_deref(), title, arrived.at)?;
     let (kind, parent) = (event.kind.as_deref(), event.parent.as_ref());
     batch.touch_agent(&event.dialog, &event.agent(), kind, parent)?;
-    let (Meaning::Begins(row) | Meaning::EndsUnbegun(row)) = meaning else { return Ok(()) };
-    let Some(live) = calls.get(row) else { return Ok(()) };
+    let (Meaning::Begins(row) | Meaning::EndsUnbegun(row)) = meaning else {
+        return Ok(());
+    };
+    let Some(live) = calls.get(row) else {
+        return Ok(());
+    };
     let command = live.intent.command.as_deref().map(|text| cut(text, COMMAND_BYTES));
     let call = NewCall {
         dialog: &live.call.dialog,
@@ -257,9 +263,8 @@ fn end_turn(
     at: Millis,
 ) -> Result<(), StoreError> {
     let only: Option<&AgentId> = event.agent.as_ref().filter(|agent| agent.0 != MAIN_AGENT);
-    let is_ours = |call: &Call| {
-        call.dialog == event.dialog && only.is_none_or(|agent| call.agent == *agent)
-    };
+    let is_ours =
+        |call: &Call| call.dialog == event.dialog && only.is_none_or(|agent| call.agent == *agent);
     for call in batch.live_calls()?.iter().filter(|call| is_ours(call)) {
         if call.state == CallState::Open {
             batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;

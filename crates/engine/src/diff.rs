@@ -74,12 +74,10 @@ fn group_len(hunks: &[imara_diff::Hunk]) -> usize {
     hunks.windows(2).position(far).map_or(hunks.len(), |at| at + 1)
 }
 
-fn write_group(
-    input: &InternedInput<&[u8]>,
-    hunks: &[imara_diff::Hunk],
-    out: &mut Vec<DiffLine>,
-) {
-    let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { return };
+fn write_group(input: &InternedInput<&[u8]>, hunks: &[imara_diff::Hunk], out: &mut Vec<DiffLine>) {
+    let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else {
+        return;
+    };
     let lead = first.before.start.min(CONTEXT);
     let tail = (input.before.len() as u32 - last.before.end).min(CONTEXT);
     let old = first.before.start - lead..last.before.end + tail;
@@ -170,7 +168,7 @@ mod tests {
 
     #[test]
     fn two_small_edits_are_two_hunks_and_not_all_between_w_12() {
-        let before: String = (1..=20).map(|n| format!("{n}\n")).collect();
+        let before: String = (1..=20).flat_map(|n| [n.to_string(), "\n".to_owned()]).collect();
         let after = before.replace("2\n", "two\n").replacen("19\n", "nineteen\n", 1);
         let changes = line_changes(before.as_bytes(), after.as_bytes()).unwrap();
         assert!(changes.hunks.len() >= 2, "{changes:?}");

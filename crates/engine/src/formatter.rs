@@ -17,15 +17,20 @@ pub(crate) fn joined(
     batch: &Batch<'_>,
     seen: &Observed,
 ) -> Result<Option<Attribution>, StoreError> {
-    let Some(last) = batch.last_change_of(&seen.path)? else { return Ok(None) };
+    let Some(last) = batch.last_change_of(&seen.path)? else {
+        return Ok(None);
+    };
     if last.actor != Actor::Agent || last.after != seen.before {
         return Ok(None);
     }
-    let (Some(dialog), Some(call)) = (&last.dialog, &last.call) else { return Ok(None) };
-    let Some(call) = batch.call(dialog, call)? else { return Ok(None) };
-    let turn_goes_on = batch
-        .dialog(dialog)?
-        .is_some_and(|dialog| dialog.turn_open && dialog.turns == call.turn);
+    let (Some(dialog), Some(call)) = (&last.dialog, &last.call) else {
+        return Ok(None);
+    };
+    let Some(call) = batch.call(dialog, call)? else {
+        return Ok(None);
+    };
+    let turn_goes_on =
+        batch.dialog(dialog)?.is_some_and(|dialog| dialog.turn_open && dialog.turns == call.turn);
     if !turn_goes_on || !is_layout_of(batch, &last, &seen.after)? {
         return Ok(None);
     }
@@ -75,7 +80,8 @@ fn leaves_alone(original: &[u8], written: &[u8], formatted: &[u8]) -> bool {
     let own = added_lines(original, written);
     let (removed, insertions) = touched_lines(written, formatted);
     // A new line may stand before or after a line of the agent's.
-    let beside = |at: &u32| own.contains(at) || at.checked_sub(1).is_some_and(|at| own.contains(&at));
+    let beside =
+        |at: &u32| own.contains(at) || at.checked_sub(1).is_some_and(|at| own.contains(&at));
     removed.iter().all(|line| own.contains(line)) && insertions.iter().all(beside)
 }
 

@@ -26,7 +26,9 @@ pub(crate) struct GitEvidence {
 impl GitEvidence {
     /// Compares the last look with this one.
     pub(crate) fn gather(root: &Path, old: Option<&GitLook>, new: Option<&GitLook>) -> Self {
-        let (Some(old), Some(new)) = (old, new) else { return Self::default() };
+        let (Some(old), Some(new)) = (old, new) else {
+            return Self::default();
+        };
         if old == new {
             return Self::default();
         }
@@ -66,7 +68,9 @@ impl GitEvidence {
 
 /// The content is the entry's, or git's own stat of the file says so (filters, line endings).
 fn is_entry(seen: &Observed, entry: &IndexEntry) -> bool {
-    let Some(state) = seen.after.known() else { return false };
+    let Some(state) = seen.after.known() else {
+        return false;
+    };
     let by_stat = seen.stat.is_some_and(|stat| {
         state.kind == FileKind::File
             && stat.mtime_ns == entry.mtime_ns

@@ -59,8 +59,8 @@ mod query;
 mod record;
 mod rename;
 pub mod settings;
-mod shield;
 pub mod shell;
+mod shield;
 pub mod tool;
 mod write;
 

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use retake_model::{ObjectId, ProjectPath, Side};
+use retake_model::{ProjectPath, Side};
 use retake_store::{Afterlife, Batch, Call, CallState, StoreError, hash_blob};
 
 use crate::place::{Place, link_target, place};
@@ -75,7 +75,8 @@ impl LiveCall {
         let edits = placed_edits(root, cwd.as_deref(), &intent);
         let effects = intent.command.as_deref().map(shell::effects);
         let reach = |target: &Target| reach(root, cwd.as_deref(), target);
-        let targets = effects.iter().flat_map(|effects| &effects.targets).filter_map(reach).collect();
+        let targets =
+            effects.iter().flat_map(|effects| &effects.targets).filter_map(reach).collect();
         Self { call, intent, named, outside, edits, effects, targets }
     }
 
@@ -148,12 +149,12 @@ impl LiveCall {
         match self.kind() {
             ToolKind::Read => Some(Vec::new()),
             ToolKind::Write | ToolKind::Edit => Some(self.named.clone()),
-            ToolKind::Delete => None,
             ToolKind::Shell if self.is_understood() => {
                 let exact = |reach: &Reach| reach.path.clone().filter(|_| !reach.beneath);
                 self.targets.iter().map(exact).collect()
             }
-            ToolKind::Shell | ToolKind::Other => None,
+            // A deleted folder takes along what nobody named.
+            ToolKind::Delete | ToolKind::Shell | ToolKind::Other => None,
         }
     }
 
@@ -172,57 +173,68 @@ impl LiveCall {
         after: &Side,
         state_before: &dyn Fn(&ProjectPath) -> Side,
     ) -> Result<bool, StoreError> {
-        let mut content = match content(batch, &state_before(path))? {
-            Some(content) => content,
-            None => return Ok(false),
-        };
-        let mut concerned = false;
-        for edit in &self.edits {
-            let predicted = if edit.to.as_ref() == Some(path) {
-                let source = self.content_of(batch, &edit.path, state_before)?;
-                source.and_then(|source| tool::predict_moved(&edit.edit, &source)).map(Some)
-            } else if edit.path == *path {
-                tool::predict(&edit.edit, content.as_deref()).map(|predicted| match predicted {
-                    Predicted::Content(bytes) => Some(bytes),
-                    Predicted::Absent => None,
-                })
+        let concerns = |edit: &&PlacedEdit| edit.path == *path || edit.to.as_ref() == Some(path);
+        let edits: Vec<_> = self.edits.iter().filter(concerns).collect();
+        if edits.is_empty() {
+            return Ok(false);
+        }
+        let mut content = Content::of(batch, &state_before(path))?;
+        for edit in edits {
+            content = if edit.to.as_ref() == Some(path) {
+                match Content::of(batch, &state_before(&edit.path))? {
+                    Content::Bytes(source) => tool::predict_moved(&edit.edit, &source)
+                        .map_or(Content::Untold, Content::Bytes),
+                    Content::Absent | Content::Untold => Content::Untold,
+                }
             } else {
-                continue;
+                content.after(&edit.edit)
             };
-            let Some(predicted) = predicted else { return Ok(false) };
-            concerned = true;
-            content = predicted;
         }
-        Ok(concerned && is_content(after, content.as_deref())?)
-    }
-
-    fn content_of(
-        &self,
-        batch: &Batch<'_>,
-        path: &ProjectPath,
-        state_before: &dyn Fn(&ProjectPath) -> Side,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(content(batch, &state_before(path))?.flatten())
+        content.is(after)
     }
 }
 
-/// `Some(None)` is "did not exist", `None` is "cannot be told".
-fn content(batch: &Batch<'_>, side: &Side) -> Result<Option<Option<Vec<u8>>>, StoreError> {
-    match side {
-        Side::Absent => Ok(Some(None)),
-        Side::Known(state) if state.size <= PREDICTABLE => Ok(Some(Some(batch.read(&state.oid)?))),
-        Side::Known(_) | Side::Unknown => Ok(None),
-    }
+/// What a path holds, as far as it can be told.
+enum Content {
+    Absent,
+    Bytes(Vec<u8>),
+    Untold,
 }
 
-fn is_content(side: &Side, content: Option<&[u8]>) -> Result<bool, StoreError> {
-    match (side, content) {
-        (Side::Absent, None) => Ok(true),
-        (Side::Known(state), Some(bytes)) => {
-            let oid: ObjectId = hash_blob(bytes)?;
-            Ok(state.oid == oid)
+impl Content {
+    fn of(batch: &Batch<'_>, side: &Side) -> Result<Self, StoreError> {
+        match side {
+            Side::Absent => Ok(Self::Absent),
+            Side::Known(state) if state.size <= PREDICTABLE => {
+                Ok(Self::Bytes(batch.read(&state.oid)?))
+            }
+            Side::Known(_) | Side::Unknown => Ok(Self::Untold),
         }
-        _ => Ok(false),
+    }
+
+    fn after(self, edit: &Edit) -> Self {
+        let predicted = match &self {
+            Self::Absent => tool::predict(edit, None),
+            Self::Bytes(bytes) => tool::predict(edit, Some(bytes)),
+            // Whatever was there, a whole new content or none does not depend on it.
+            Self::Untold if matches!(edit, Edit::Content(_) | Edit::Delete) => {
+                tool::predict(edit, None)
+            }
+            Self::Untold => None,
+        };
+        match predicted {
+            Some(Predicted::Content(bytes)) => Self::Bytes(bytes),
+            Some(Predicted::Absent) => Self::Absent,
+            None => Self::Untold,
+        }
+    }
+
+    fn is(&self, side: &Side) -> Result<bool, StoreError> {
+        match (self, side) {
+            (Self::Absent, Side::Absent) => Ok(true),
+            (Self::Bytes(bytes), Side::Known(state)) => Ok(hash_blob(bytes)? == state.oid),
+            _ => Ok(false),
+        }
     }
 }
 

@@ -22,7 +22,9 @@ struct StoredRules {
 
 /// The rules of the last look at the whole project.
 pub(crate) fn rules(store: &Store) -> Result<Option<RuleSources>, StoreError> {
-    let Some(json) = store.meta(RULES)? else { return Ok(None) };
+    let Some(json) = store.meta(RULES)? else {
+        return Ok(None);
+    };
     let stored: StoredRules = serde_json::from_slice(&json)
         .map_err(|error| StoreError::Row(format!("meta '{RULES}': {error}")))?;
     Ok(Some(RuleSources {

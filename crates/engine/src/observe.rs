@@ -116,8 +116,7 @@ pub(crate) fn observe(
     let entries = load_manifest(batch, request)?;
     let old_rules = memory::rules(batch)?;
     let scan = scan(batch, request, &entries, &mut observation)?;
-    let manifest: Manifest =
-        entries.into_iter().map(|entry| (entry.path, entry.stored)).collect();
+    let manifest: Manifest = entries.into_iter().map(|entry| (entry.path, entry.stored)).collect();
     let rules = observation.new_rules.clone().or_else(|| old_rules.clone()).map(Rules::new);
     let comes_into_sight = Sight {
         first: request.first,
@@ -129,8 +128,9 @@ pub(crate) fn observe(
     let paths: Vec<_> = scan.suspects.iter().map(|suspect| suspect.path.clone()).collect();
     let total = paths.len();
     let limit = request.settings.limits.max_file_bytes;
-    let captured =
-        capture(request.workspace, batch, &paths, limit, &mut |done| progress(done, total))?;
+    let captured = capture(request.workspace, batch, &paths, limit, &mut |done| {
+        progress(done, total);
+    })?;
     for (path, captured) in paths.into_iter().zip(captured) {
         observation.compare(path, captured, &manifest, &comes_into_sight);
     }
@@ -177,8 +177,7 @@ fn scan(
         ctime_ns: row.ctime_ns,
         inode: row.inode,
     };
-    let known =
-        Known::new(manifest.iter().map(|entry| (entry.path.clone(), entry.stat.map(stat))));
+    let known = Known::new(manifest.iter().map(|entry| (entry.path.clone(), entry.stat.map(stat))));
     let workspace = request.workspace;
     if let Scope::Paths(paths) = &request.scope {
         let paths: Vec<_> = paths.iter().chain(&request.named).cloned().collect();

@@ -47,7 +47,9 @@ pub(crate) fn link_target(root: &Path, path: &ProjectPath) -> Option<ProjectPath
 }
 
 fn beneath(root: &Path, path: &Path) -> Place {
-    let Ok(rest) = path.strip_prefix(root) else { return Place::Outside };
+    let Ok(rest) = path.strip_prefix(root) else {
+        return Place::Outside;
+    };
     if rest.as_os_str().is_empty() {
         return Place::Root;
     }

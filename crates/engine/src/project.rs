@@ -132,7 +132,7 @@ impl Retake {
         at: Millis,
         progress: Progress<'_>,
     ) -> Result<Initialised, ProjectError> {
-        let (root, disk) = self.examine(root)?;
+        let (root, disk) = examine(root)?;
         if !options.anywhere {
             self.refuse_too_broad(&root)?;
         }
@@ -160,9 +160,11 @@ impl Retake {
 
     /// Opens the nearest project at or above a path.
     pub fn open(&self, path: &Path) -> Result<Project, ProjectError> {
-        let (start, _) = self.examine(path)?;
+        let (start, _) = examine(path)?;
         for folder in start.ancestors() {
-            let Ok(disk) = disk_identity(folder) else { continue };
+            let Ok(disk) = disk_identity(folder) else {
+                continue;
+            };
             if let Some(found) = self.home.find(folder, &disk)? {
                 return self.open_found(found);
             }
@@ -197,14 +199,6 @@ impl Retake {
         Ok(Project { found, workspace, store, settings, global_excludes, same_device })
     }
 
-    fn examine(&self, path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
-        let error = |source| ProjectError::Folder { path: path.to_owned(), source };
-        let path = path.canonicalize().map_err(error)?;
-        let folder = if path.is_dir() { &path } else { path.parent().unwrap_or(&path) };
-        let disk = disk_identity(folder).map_err(error)?;
-        Ok((folder.to_owned(), disk))
-    }
-
     fn refuse_too_broad(&self, root: &Path) -> Result<(), ProjectError> {
         let is = |folder: Option<&Path>| {
             folder.and_then(|folder| folder.canonicalize().ok()).is_some_and(|path| path == root)
@@ -220,6 +214,15 @@ impl Retake {
         };
         Err(ProjectError::TooBroad { path: root.to_owned(), what })
     }
+}
+
+/// The canonical folder at or around a path, and its identity.
+fn examine(path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
+    let error = |source| ProjectError::Folder { path: path.to_owned(), source };
+    let path = path.canonicalize().map_err(error)?;
+    let folder = if path.is_dir() { &path } else { path.parent().unwrap_or(&path) };
+    let disk = disk_identity(folder).map_err(error)?;
+    Ok((folder.to_owned(), disk))
 }
 
 const INITIALISED: &str = "initialised_at";

@@ -1,7 +1,7 @@
 //! Reading the record: who changed what, and what it looked like.
 
-use retake_model::{AgentId, Change, ChangeId, DialogId, Gap, Millis, ProjectPath, Side};
-use retake_store::{ChangeFilter, Dialog, DialogAgent, Spool, StatusRow, StoreError};
+use retake_model::{AgentId, Change, ChangeId, DialogId, Gap, Millis, ObjectId, ProjectPath, Side};
+use retake_store::{ChangeFilter, Dialog, DialogAgent, Spool, StatusRow, StoreError, build_tree};
 
 use crate::diff::{DiffLine, TOO_LARGE_TO_SHOW, is_binary, unified};
 use crate::project::Project;
@@ -73,7 +73,9 @@ impl Project {
                 let dialog = row.dialog.as_ref().map(|id| store.dialog(id)).transpose()?.flatten();
                 dialogs.push(DialogStatus { dialog, agents: Vec::new() });
             }
-            let Some(status) = dialogs.last_mut() else { continue };
+            let Some(status) = dialogs.last_mut() else {
+                continue;
+            };
             match status.agents.last_mut() {
                 Some((agent, rows)) if *agent == row.agent => rows.push(row),
                 _ => status.agents.push((row.agent.clone(), vec![row])),
@@ -120,7 +122,7 @@ impl Project {
         match side {
             Side::Absent => Ok(None),
             Side::Known(state) => self.store().read(&state.oid).map(Some),
-            Side::Unknown => Err(StoreError::Row("this content was not captured".into())),
+            Side::Unknown => Err(StoreError::NotCaptured),
         }
     }
 
@@ -138,14 +140,11 @@ impl Project {
         let mut at = std::collections::HashMap::new();
         for change in changes {
             let from = change.old_path.as_ref().unwrap_or(&change.path);
-            let place = match at.remove(from) {
-                Some(place) => place,
-                None => {
-                    nets.push(Net { old_path: from.clone(), path: from.clone(), before: change.before, after: change.before });
-                    nets.len() - 1
-                }
-            };
-            let net: &mut Net = &mut nets[place];
+            let place = at.remove(from).unwrap_or_else(|| {
+                nets.push(Net::starting(from, change.before));
+                nets.len() - 1
+            });
+            let net = &mut nets[place];
             net.path = change.path.clone();
             net.after = change.after;
             at.insert(change.path.clone(), place);
@@ -157,6 +156,17 @@ impl Project {
         }
         diffs.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(diffs)
+    }
+
+    /// The id of the tree of everything that is tracked: what `git write-tree` would print.
+    pub fn tree_id(&self) -> Result<ObjectId, StoreError> {
+        let files: Vec<_> = self
+            .store()
+            .manifest()?
+            .into_iter()
+            .filter_map(|entry| Side::from(entry.stored).known().map(|state| (entry.path, *state)))
+            .collect();
+        build_tree(&files, &mut |_| Ok(()))
     }
 
     fn diff_sides(
@@ -195,15 +205,8 @@ struct Net {
     after: Side,
 }
 
-impl Project {
-    /// The id of the tree of everything that is tracked: what `git write-tree` would print.
-    pub fn tree_id(&self) -> Result<retake_model::ObjectId, StoreError> {
-        let batch = self.store().batch()?;
-        let files: Vec<_> = batch
-            .manifest()?
-            .into_iter()
-            .filter_map(|entry| Side::from(entry.stored).known().map(|state| (entry.path, *state)))
-            .collect();
-        batch.put_tree(&files)
+impl Net {
+    fn starting(path: &ProjectPath, before: Side) -> Self {
+        Self { old_path: path.clone(), path: path.clone(), before, after: before }
     }
 }

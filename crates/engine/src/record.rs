@@ -140,8 +140,7 @@ impl Project {
         let observation = observe(&mut batch, &request, progress)?;
         let scene = LookScene { calls: &calls, beginning: None, begin_missed: None };
         let (steps, git) = self.attribute(&batch, &observation, &scene)?;
-        let changes =
-            write(&batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
+        let changes = write(&batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
         batch.commit()?;
         Ok(Looked {
             changes,
@@ -186,11 +185,7 @@ impl Project {
         batch.commit()
     }
 
-    fn record_arrived(
-        &self,
-        arrived: &[Arrived],
-        at: Millis,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    fn record_arrived(&self, arrived: &[Arrived], at: Millis) -> Result<Vec<Recorded>, StoreError> {
         if arrived.is_empty() {
             return Ok(Vec::new());
         }
@@ -348,6 +343,7 @@ fn scope_without_call(arrived: &[Arrived]) -> Scope {
 }
 
 fn gap_notice(gap: &Gap) -> Notice {
-    let message = format!("{} is not protected ({}): {}", gap.path, gap.reason.as_str(), gap.detail);
+    let message =
+        format!("{} is not protected ({}): {}", gap.path, gap.reason.as_str(), gap.detail);
     Notice::new(NoticeCode::Gap, message)
 }

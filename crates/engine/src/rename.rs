@@ -52,9 +52,8 @@ pub(crate) fn pair(
     batch: &Batch<'_>,
     seen: Vec<(Observed, Attribution)>,
 ) -> Result<Vec<Step>, StoreError> {
-    let (gone, rest): (Vec<_>, Vec<_>) = seen
-        .into_iter()
-        .partition(|(seen, _)| seen.after.is_absent() && is_content(&seen.before));
+    let (gone, rest): (Vec<_>, Vec<_>) =
+        seen.into_iter().partition(|(seen, _)| seen.after.is_absent() && is_content(&seen.before));
     let mut gone: Vec<Option<(Observed, Attribution)>> = gone.into_iter().map(Some).collect();
     let mut steps: Vec<Step> =
         rest.into_iter().map(|(seen, by)| Step { seen, from: None, by }).collect();
@@ -83,8 +82,12 @@ fn pair_equal(steps: &mut [Step], gone: &mut [Option<(Observed, Attribution)>]) 
         }
     }
     for step in steps.iter_mut().filter(|step| is_new(step)) {
-        let Some(state) = step.seen.after.known() else { continue };
-        let Some(places) = by_content.get_mut(&(state.oid, state.kind)) else { continue };
+        let Some(state) = step.seen.after.known() else {
+            continue;
+        };
+        let Some(places) = by_content.get_mut(&(state.oid, state.kind)) else {
+            continue;
+        };
         let same_author =
             |&at: &usize| gone[at].as_ref().is_some_and(|(_, by)| is_same_author(by, &step.by));
         if let Some(place) = places.iter().rposition(same_author) {
@@ -104,14 +107,18 @@ fn pair_alike(
         return Ok(());
     }
     for step in steps.iter_mut().filter(|step| is_new(step)) {
-        let Some(text) = text(batch, &step.seen.after)? else { continue };
+        let Some(text) = text(batch, &step.seen.after)? else {
+            continue;
+        };
         let mut best: Option<(u32, usize)> = None;
         for (at, entry) in gone.iter().enumerate() {
             let Some((seen, by)) = entry else { continue };
             if !is_same_author(by, &step.by) {
                 continue;
             }
-            let Some(old) = self::text(batch, &seen.before)? else { continue };
+            let Some(old) = self::text(batch, &seen.before)? else {
+                continue;
+            };
             let alike = similarity(&old, &text);
             if alike >= ALIKE_PERCENT && best.is_none_or(|(most, _)| alike > most) {
                 best = Some((alike, at));

@@ -57,7 +57,6 @@ pub(crate) fn shield(
     shielded
 }
 
-
 fn list(
     workspace: &Workspace,
     rules: &Rules,

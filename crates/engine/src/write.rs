@@ -126,10 +126,10 @@ fn write_git_event(
     actions: &[String],
     at: Millis,
 ) -> Result<(), StoreError> {
-    let of_git = || changes.iter().filter(|change| change.actor == Actor::Git);
-    let (Some(first), Some(last)) = (of_git().next(), of_git().last()) else { return Ok(()) };
+    let of_git: Vec<_> = changes.iter().filter(|change| change.actor == Actor::Git).collect();
+    let (Some(first), Some(last)) = (of_git.first(), of_git.last()) else { return Ok(()) };
     let body = json!({
-        "changes": of_git().count(), "first": first.id.to_string(), "last": last.id.to_string(),
+        "changes": of_git.len(), "first": first.id.to_string(), "last": last.id.to_string(),
         "actions": actions,
     });
     put_event(batch, "git", at, body)
@@ -176,8 +176,7 @@ fn put_event(
 fn write_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
     let lasting = |gap: &Gap| matches!(gap.reason, GapReason::NotShielded | GapReason::LostEvent);
     if observation.whole {
-        let met: HashSet<_> =
-            observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
+        let met: HashSet<_> = observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
         for (gap, _) in batch.gaps()? {
             if !met.contains(&(&gap.path, gap.reason)) && !lasting(&gap) {
                 batch.remove_gap(&gap)?;

@@ -663,9 +663,9 @@ fn paths_outside_are_said_and_the_call_is_kept() {
         begin d1 w1 Write {"file_path":"/etc/motd","content":"x"}
         end d1 w1
         "#,
-        &expect![[r#"
+        &expect![[r"
             ! outside_project
-        "#]],
+        "]],
     );
 }
 

@@ -4,7 +4,10 @@
 //! acknowledged. It is killed before its 1st, 2nd, 3rd … write, until it
 //! survives; after each kill the parent opens the same store.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
+
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use retake_engine::model::{Event, EventKind, ProjectPath};
@@ -89,7 +92,6 @@ fn sweep(test: &str, role: &str, verify: impl Fn(&TestProject, &[String])) -> u6
         if output.status.success() {
             return kill_at - 1;
         }
-        use std::os::unix::process::ExitStatusExt as _;
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.signal(), Some(9), "step {kill_at}: {stdout}{stderr}");
     }
@@ -144,9 +146,9 @@ fn verify_story(project: &TestProject, acks: &[String]) {
     for n in 0..FILES {
         let path = format!("f{n}.txt");
         let on_disk = project.read(&path);
-        let changed = usize::from(on_disk.starts_with(b"agent"));
+        let expected = usize::from(on_disk.starts_with(b"agent"));
         let changes = changes_of(&opened, &path);
-        assert_eq!(changes.len(), changed, "{path}: {changes:?}");
+        assert_eq!(changes.len(), expected, "{path}: {changes:?}");
         if let Some(change) = changes.last() {
             assert_eq!(opened.content(&change.after).unwrap(), Some(on_disk));
         }

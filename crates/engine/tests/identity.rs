@@ -1,6 +1,8 @@
 //! How a project is known again, and what is refused.
 
-use retake_engine::{InitOptions, ProjectError, RecordError, ReplacedBy};
+#![expect(clippy::disallowed_methods, reason = "a test plays the user")]
+
+use retake_engine::{ChangeFilter, InitOptions, ProjectError, RecordError, ReplacedBy};
 use retake_testkit::TestProject;
 
 #[test]
@@ -15,7 +17,7 @@ fn a_moved_project_is_found_again_g_4() {
     let moved = project.retake().open(&elsewhere).unwrap();
     assert_eq!(moved.id(), id);
     assert_eq!(moved.look(project.tick()).unwrap().changes, []);
-    assert_eq!(moved.changes(&Default::default()).unwrap().len(), 1);
+    assert_eq!(moved.changes(&ChangeFilter::default()).unwrap().len(), 1);
     // From a folder inside it, too.
     std::fs::DirBuilder::new().create(elsewhere.join("deep")).unwrap();
     assert_eq!(project.retake().open(&elsewhere.join("deep")).unwrap().id(), id);
@@ -37,13 +39,13 @@ fn another_folder_at_the_same_path_is_read_only_until_the_person_says() {
         let error = replaced.look(project.tick()).unwrap_err();
         assert!(matches!(error, RecordError::Replaced(_)), "{error}");
         assert!(error.to_string().contains("init --same"), "{error}");
-        assert_eq!(replaced.changes(&Default::default()).unwrap().len(), 1, "still readable");
+        assert_eq!(replaced.changes(&ChangeFilter::default()).unwrap().len(), 1, "still readable");
         let options = InitOptions { replaced: Some(choice), ..InitOptions::default() };
         let done = project
             .retake()
             .init(&project.root(), options, project.tick(), &mut |_, _| {})
             .unwrap();
-        let changes = done.project.changes(&Default::default()).unwrap();
+        let changes = done.project.changes(&ChangeFilter::default()).unwrap();
         assert_eq!(changes.len(), if keeps_history { 2 } else { 0 });
     }
 }
@@ -122,5 +124,5 @@ fn a_home_inside_the_project_is_never_tracked() {
     let init = || retake.init(&project.root(), InitOptions::default(), 1, &mut |_, _| {}).unwrap();
     assert_eq!(init().files, 1);
     assert_eq!(init().files, 1);
-    assert_eq!(init().project.changes(&Default::default()).unwrap(), []);
+    assert_eq!(init().project.changes(&ChangeFilter::default()).unwrap(), []);
 }

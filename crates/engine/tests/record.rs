@@ -1,5 +1,7 @@
 //! What a record holds, and what a look can and cannot see.
 
+#![expect(clippy::disallowed_methods, reason = "a test plays the user")]
+
 use std::os::unix::fs::PermissionsExt as _;
 
 use retake_engine::model::{Actor, Event, EventKind, FileKind, Side};
@@ -109,10 +111,11 @@ fn files_over_the_limit_are_unknown_and_never_absent() {
         gap "grows" too_large
         "big" delete by user no-lines before-unknown
         "grows" modify by user no-lines before-unknown
-    "#]].assert_eq(&seen);
+    "#]]
+    .assert_eq(&seen);
     let created = project.changes().into_iter().next().unwrap();
     assert_eq!((created.before, created.after), (Side::Absent, Side::Unknown));
-    assert!(matches!(project.open().content(&created.after), Err(StoreError::Row(_))));
+    assert!(matches!(project.open().content(&created.after), Err(StoreError::NotCaptured)));
 }
 
 #[test]
@@ -195,7 +198,8 @@ fn an_event_that_finds_the_project_locked_is_spooled_and_taken_in_in_order() {
     assert_eq!(opened.status().unwrap().spooled, 0);
     let events = opened.store().events_after(0, 100).unwrap();
     let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
-    let after: Vec<_> = kinds.into_iter().filter(|kind| kind.contains("_") && *kind != "file_changed").collect();
+    let after: Vec<_> =
+        kinds.into_iter().filter(|kind| kind.contains('_') && *kind != "file_changed").collect();
     assert_eq!(after, ["tool_begin", "tool_end", "turn_end"]);
     let seen: Vec<_> = project
         .changes()
@@ -212,7 +216,7 @@ fn a_file_changed_within_the_clocks_grain_is_seen() {
     project.write("a.txt", "aaaa");
     project.init();
     for round in 0..20 {
-        let text = format!("{:04}", round);
+        let text = format!("{round:04}");
         project.write("a.txt", &text);
         project.shell("touch -d 2020-01-01 a.txt");
         let changes = project.look().changes;

@@ -22,10 +22,9 @@ impl FromStr for ChangeId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = text.strip_prefix('c').unwrap_or(text);
-        digits
-            .parse()
-            .map(Self)
-            .map_err(|_| format!("'{text}' is not a change id; they look like c12 (see `retake log`)"))
+        digits.parse().map(Self).map_err(|_| {
+            format!("'{text}' is not a change id; they look like c12 (see `retake log`)")
+        })
     }
 }
 

@@ -13,12 +13,10 @@
 
 pub mod fs;
 
-use std::io;
-
 /// Counts one mutating act and lets tests stop the program before it.
 #[cfg(not(feature = "inject"))]
 #[inline]
-pub fn step(_what: &'static str) -> io::Result<()> {
+pub fn step(_what: &'static str) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -318,7 +318,11 @@ impl Batch<'_> {
 
     /// Says at which place in the order a call began: after what was found before it.
     pub fn place_call(&self, row: i64, seq: u64) -> Result<(), StoreError> {
-        self.execute("place call", "UPDATE call SET begin_seq = ?2 WHERE id = ?1", (row, seq as i64))?;
+        self.execute(
+            "place call",
+            "UPDATE call SET begin_seq = ?2 WHERE id = ?1",
+            (row, seq as i64),
+        )?;
         Ok(())
     }
 
@@ -351,11 +355,7 @@ impl Batch<'_> {
             Afterlife::Living => 1,
             Afterlife::TargetsOnly => 2,
         };
-        self.execute(
-            "set afterlife",
-            "UPDATE call SET afterlife = ?2 WHERE id = ?1",
-            (row, code),
-        )?;
+        self.execute("set afterlife", "UPDATE call SET afterlife = ?2 WHERE id = ?1", (row, code))?;
         Ok(())
     }
 

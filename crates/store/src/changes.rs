@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::str::FromStr;
 
 use retake_model::{
-    Actor, AgentId, CallId, Candidate, Change, ChangeId, ChangeStatus, ChangeType,
-    DialogId, FileState, Hunk, LineChanges, Millis, Operation, ProjectPath, Side,
+    Actor, AgentId, CallId, Candidate, Change, ChangeId, ChangeStatus, ChangeType, DialogId,
+    FileState, Hunk, LineChanges, Millis, Operation, ProjectPath, Side,
 };
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
@@ -107,8 +107,7 @@ impl Store {
 
     /// The newest change of exactly this path.
     pub fn last_change_of(&self, path: &ProjectPath) -> Result<Option<Change>, StoreError> {
-        let mut query =
-            self.db.prepare_cached("SELECT max(seq) FROM change WHERE path = ?1")?;
+        let mut query = self.db.prepare_cached("SELECT max(seq) FROM change WHERE path = ?1")?;
         let seq: Option<i64> = query.query_row([path.as_bytes()], |row| row.get(0))?;
         seq.map_or(Ok(None), |seq| self.change(ChangeId(seq as u64)))
     }
@@ -284,7 +283,7 @@ fn side(row: &Row<'_>, at: usize) -> Result<Side, StoreError> {
 /// Four big-endian numbers a hunk.
 fn hunks_from(bytes: Option<Vec<u8>>) -> Result<Vec<Hunk>, StoreError> {
     let bytes = bytes.unwrap_or_default();
-    if bytes.len() % 16 != 0 {
+    if !bytes.len().is_multiple_of(16) {
         return Err(StoreError::Row("hunks are cut off".into()));
     }
     let number = |row: &[u8], at: usize| {

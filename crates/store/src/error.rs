@@ -48,6 +48,9 @@ pub enum StoreError {
         /// What was seen.
         why: String,
     },
+    /// The content was never captured.
+    #[error("this content was not captured, so it cannot be shown; `retake status` lists why")]
+    NotCaptured,
     /// The content is an attack on SHA-1.
     #[error("the content carries a SHA-1 collision attack and cannot be stored: {0}")]
     Collision(String),

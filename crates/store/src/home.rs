@@ -156,7 +156,9 @@ impl Home {
     /// Every project, in no order.
     pub fn projects(&self) -> Result<Vec<Identity>, StoreError> {
         let folder = self.folder.join("projects");
-        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            return Ok(Vec::new());
+        };
         let mut projects = Vec::new();
         for entry in entries {
             let path = entry.map_err(StoreError::io("list", &folder))?.path();
@@ -166,7 +168,9 @@ impl Home {
     }
 
     fn known_at(&self, root: &Path) -> Result<Option<Identity>, StoreError> {
-        let Ok(id) = std::fs::read_to_string(self.pointer(root)?) else { return Ok(None) };
+        let Ok(id) = std::fs::read_to_string(self.pointer(root)?) else {
+            return Ok(None);
+        };
         let identity = read_identity(&self.project_folder(id.trim()).join("project.json"))?;
         // A pointer that a move left behind names a project that lives elsewhere now.
         Ok(identity.filter(|identity| identity.root_path() == root))
@@ -178,7 +182,9 @@ impl Home {
         disk: &RootIdentity,
     ) -> Result<Option<FoundProject>, StoreError> {
         let moved = |project: &Identity| disk.is_moved_from(&project.disk);
-        let Some(old) = self.projects()?.into_iter().find(moved) else { return Ok(None) };
+        let Some(old) = self.projects()?.into_iter().find(moved) else {
+            return Ok(None);
+        };
         let from = old.root_path();
         let found = FoundProject {
             folder: self.project_folder(&old.id),
@@ -217,17 +223,13 @@ fn identity(id: String, root: &Path, disk: RootIdentity, at: Millis) -> Identity
     for byte in root.as_os_str().as_bytes() {
         let _ = write!(root_bytes, "{byte:02x}");
     }
-    Identity {
-        id,
-        root: root.to_string_lossy().into_owned(),
-        root_bytes,
-        disk,
-        created_at: at,
-    }
+    Identity { id, root: root.to_string_lossy().into_owned(), root_bytes, disk, created_at: at }
 }
 
 fn read_identity(file: &Path) -> Result<Option<Identity>, StoreError> {
-    let Ok(json) = std::fs::read(file) else { return Ok(None) };
+    let Ok(json) = std::fs::read(file) else {
+        return Ok(None);
+    };
     let parsed = serde_json::from_slice(&json);
     parsed.map(Some).map_err(|error| StoreError::Row(format!("{}: {error}", file.display())))
 }

@@ -38,4 +38,5 @@ pub use objects::{CHUNK_ABOVE, Encoded, ObjectKind, encode, encode_stream, hash_
 pub use schema::SCHEMA_VERSION;
 pub use spool::{Spool, SpoolEntry};
 pub use store::{Access, Store};
+pub use trees::build_tree;
 pub use verify::{Problem, Verification};

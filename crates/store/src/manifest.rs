@@ -174,11 +174,7 @@ impl Batch<'_> {
 
     /// Takes a path out of the manifest: it is gone.
     pub fn remove_manifest(&self, path: &ProjectPath) -> Result<(), StoreError> {
-        self.execute(
-            "remove manifest",
-            "DELETE FROM manifest WHERE path = ?1",
-            [path.as_bytes()],
-        )?;
+        self.execute("remove manifest", "DELETE FROM manifest WHERE path = ?1", [path.as_bytes()])?;
         Ok(())
     }
 
@@ -189,7 +185,11 @@ impl Batch<'_> {
         stat: Option<(&ObjectId, &StatRow)>,
     ) -> Result<(), StoreError> {
         let Some((oid, stat)) = stat else {
-            self.execute("forget stat", "DELETE FROM cache.stat WHERE path = ?1", [path.as_bytes()])?;
+            self.execute(
+                "forget stat",
+                "DELETE FROM cache.stat WHERE path = ?1",
+                [path.as_bytes()],
+            )?;
             return Ok(());
         };
         self.execute(

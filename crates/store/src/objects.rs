@@ -130,13 +130,13 @@ pub fn encode_stream(
     let mut whole = hasher(ObjectKind::Blob, size);
     let mut list = Vec::new();
     let mut seen = 0;
-    let mut last: Option<(Vec<u8>, ObjectId)> = None;
+    let mut previous: Option<(Vec<u8>, ObjectId)> = None;
     for chunk in fastcdc::v2020::StreamCDC::new(reader, CHUNK_MIN, CHUNK_AVERAGE, CHUNK_MAX) {
         let data = chunk.map_err(io::Error::from)?.data;
         whole.update(&data);
         seen += data.len() as u64;
         // Runs of equal chunks (sparse files) are hashed and compressed once.
-        let oid = match &last {
+        let oid = match &previous {
             Some((bytes, oid)) if *bytes == data => *oid,
             _ => {
                 let encoded = encode(ObjectKind::Blob, &data)?;
@@ -147,7 +147,7 @@ pub fn encode_stream(
         };
         list.extend_from_slice(oid.as_bytes());
         list.extend_from_slice(&(data.len() as u32).to_be_bytes());
-        last = Some((data, oid));
+        previous = Some((data, oid));
     }
     if seen != size {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());

@@ -143,11 +143,7 @@ impl Batch<'_> {
 
     /// Notes, in the transaction of what it caused, that an entry was taken in.
     pub fn take_spooled(&self, id: &str) -> Result<(), StoreError> {
-        self.execute(
-            "take spooled",
-            "INSERT OR IGNORE INTO spool_taken(id) VALUES(?1)",
-            [id],
-        )?;
+        self.execute("take spooled", "INSERT OR IGNORE INTO spool_taken(id) VALUES(?1)", [id])?;
         Ok(())
     }
 }

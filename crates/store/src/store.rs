@@ -167,7 +167,9 @@ fn use_cache(db: &Connection, file: &str) -> Result<(), StoreError> {
 fn refuse_network(folder: &Path) -> Result<(), StoreError> {
     const NETWORK: &[(u64, &str)] =
         &[(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0xfe53_4d42, "SMB2"), (0x517b, "SMB")];
-    let Ok(found) = rustix::fs::statfs(folder) else { return Ok(()) };
+    let Ok(found) = rustix::fs::statfs(folder) else {
+        return Ok(());
+    };
     let kind = found.f_type as u64 & 0xffff_ffff;
     match NETWORK.iter().find(|(magic, _)| *magic == kind) {
         Some((_, kind)) => Err(StoreError::NetworkFileSystem { path: folder.to_owned(), kind }),

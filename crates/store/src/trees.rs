@@ -4,17 +4,18 @@ use gix_object::tree::{Entry, EntryKind};
 use gix_object::{Tree, WriteTo as _};
 use retake_model::{FileKind, FileState, ObjectId, ProjectPath};
 
+use crate::StoreError;
 use crate::objects::{Encoded, ObjectKind, encode};
-use crate::{Batch, StoreError};
 
-impl Batch<'_> {
-    /// Writes the tree of these files and gives its id: what `git write-tree` would print.
-    ///
-    /// `files` must be sorted by path.
-    pub fn put_tree(&self, files: &[(ProjectPath, FileState)]) -> Result<ObjectId, StoreError> {
-        let rows: Vec<_> = files.iter().map(|(path, state)| (path.as_bytes(), state)).collect();
-        build(&rows, &mut |tree| self.put(&tree))
-    }
+/// Builds the tree of these files and gives its id: what `git write-tree` would print.
+///
+/// `files` must be sorted by path; `emit` gets each tree object, inner ones first.
+pub fn build_tree(
+    files: &[(ProjectPath, FileState)],
+    emit: &mut dyn FnMut(Encoded) -> Result<(), StoreError>,
+) -> Result<ObjectId, StoreError> {
+    let rows: Vec<_> = files.iter().map(|(path, state)| (path.as_bytes(), state)).collect();
+    build(&rows, emit)
 }
 
 /// Builds bottom-up: each run of rows with the same first component is a folder.
@@ -32,8 +33,10 @@ fn build(
         };
         let folder = &path[..=slash];
         let len = rows[at..].iter().take_while(|(path, _)| path.starts_with(folder)).count();
-        let inside: Vec<_> =
-            rows[at..at + len].iter().map(|(path, state)| (&path[folder.len()..], *state)).collect();
+        let inside: Vec<_> = rows[at..at + len]
+            .iter()
+            .map(|(path, state)| (&path[folder.len()..], *state))
+            .collect();
         entries.push(entry(&path[..slash], EntryKind::Tree, build(&inside, emit)?));
         at += len;
     }

@@ -126,7 +126,8 @@ impl Store {
             };
             for chunk in chunks {
                 if !self.has(&chunk)? {
-                    problems.push(Problem::Dangling { record: format!("object {oid}"), oid: chunk });
+                    problems
+                        .push(Problem::Dangling { record: format!("object {oid}"), oid: chunk });
                 }
             }
         }

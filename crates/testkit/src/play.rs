@@ -157,13 +157,7 @@ fn begin_event(who: &str, call: &str, tool: &str, input: Value) -> Event {
     event(who, EventKind::ToolBegin { call: call.into(), tool: tool.to_owned(), input })
 }
 
-fn end_event(
-    who: &str,
-    call: &str,
-    tool: Option<String>,
-    input: Value,
-    background: bool,
-) -> Event {
+fn end_event(who: &str, call: &str, tool: Option<String>, input: Value, background: bool) -> Event {
     event(who, EventKind::ToolEnd { call: call.into(), ok: Some(true), tool, input, background })
 }
 

@@ -127,10 +127,7 @@ impl TestProject {
 
     /// The begin of a call of the main agent.
     pub fn begin(dialog: &str, call: &str, tool: &str, input: Value) -> Event {
-        Event::new(
-            dialog,
-            EventKind::ToolBegin { call: call.into(), tool: tool.to_owned(), input },
-        )
+        Event::new(dialog, EventKind::ToolBegin { call: call.into(), tool: tool.to_owned(), input })
     }
 
     /// The end of a call.
@@ -138,7 +135,13 @@ impl TestProject {
         let (tool, input) = (None, Value::Null);
         Event::new(
             dialog,
-            EventKind::ToolEnd { call: call.into(), ok: Some(true), tool, input, background: false },
+            EventKind::ToolEnd {
+                call: call.into(),
+                ok: Some(true),
+                tool,
+                input,
+                background: false,
+            },
         )
     }
 }
@@ -154,7 +157,9 @@ pub(crate) fn describe(change: &Change) -> String {
     match change.candidates.as_slice() {
         [] => {}
         calls => {
-            let name = |c: &retake_engine::model::Candidate| format!("{}/{}:{}", c.dialog, c.agent, c.call);
+            let name = |c: &retake_engine::model::Candidate| {
+                format!("{}/{}:{}", c.dialog, c.agent, c.call)
+            };
             let names: Vec<_> = calls.iter().map(name).collect();
             let _ = write!(text, " {} {}", names.join("|"), change.confidence);
         }

@@ -60,10 +60,7 @@ pub(crate) struct FolderId {
 impl FolderId {
     #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // the C types differ between systems
     fn of(stat: &rustix::fs::Stat) -> Self {
-        Self {
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-        }
+        Self { device: stat.st_dev as u64, inode: stat.st_ino as u64 }
     }
 }
 
@@ -92,11 +89,7 @@ impl Beneath {
             self.open_at(self.root.as_fd(), path, flags)?
         };
         let id = FolderId::of(&fstat(&fd)?);
-        if id.device == self.device {
-            Ok(OpenFolder { fd, id })
-        } else {
-            Err(Errno::XDEV)
-        }
+        if id.device == self.device { Ok(OpenFolder { fd, id }) } else { Err(Errno::XDEV) }
     }
 
     /// Opens the folder that holds `path`, to reach `path` in it.
@@ -168,10 +161,7 @@ fn open_by_component(
 ) -> Result<OwnedFd, Errno> {
     let (parents, name) = split(path);
     let mut reached: Option<OwnedFd> = None;
-    for part in parents
-        .split(|&b| b == b'/')
-        .filter(|part| !part.is_empty())
-    {
+    for part in parents.split(|&b| b == b'/').filter(|part| !part.is_empty()) {
         let from = reached.as_ref().map_or(folder, AsFd::as_fd);
         let flags = folder_flags(Access::Pass);
         let next = retry_on_intr(|| openat(from, part, flags, Mode::empty()))?;
@@ -232,13 +222,7 @@ mod tests {
         }
         assert_eq!(gap_reason(Errno::NAMETOOLONG), Some(GapReason::NameTooLong));
         assert_eq!(gap_reason(Errno::XDEV), Some(GapReason::OtherMount));
-        for kept in [
-            Errno::ACCESS,
-            Errno::PERM,
-            Errno::IO,
-            Errno::MFILE,
-            Errno::STALE,
-        ] {
+        for kept in [Errno::ACCESS, Errno::PERM, Errno::IO, Errno::MFILE, Errno::STALE] {
             assert_eq!(gap_reason(kept), Some(GapReason::Unreadable), "{kept:?}");
         }
     }
@@ -260,21 +244,12 @@ mod tests {
                 for good in ["", "a", "a/b"] {
                     assert!(opens(good, access), "{good}");
                 }
-                for bad in [
-                    "inside",
-                    "inside/b",
-                    "outside",
-                    "outside/tmp",
-                    "a/link",
-                    "a/none",
-                ] {
+                for bad in ["inside", "inside/b", "outside", "outside/tmp", "a/link", "a/none"] {
                     assert!(!opens(bad, access), "{bad}");
                 }
             }
             let too_long = "a/".repeat(PATH_LIMIT / 2);
-            let error = beneath
-                .open_folder(too_long.as_bytes(), Access::List)
-                .unwrap_err();
+            let error = beneath.open_folder(too_long.as_bytes(), Access::List).unwrap_err();
             assert_eq!(error, Errno::NAMETOOLONG);
         }
     }

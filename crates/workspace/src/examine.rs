@@ -28,12 +28,7 @@ pub(crate) fn examine(
     paths.dedup();
     paths.retain(|path| !workspace.is_off_limits(path));
     let covered = scan.gaps.iter().map(|gap| gap.path.clone()).collect();
-    let mut examiner = Examiner {
-        workspace,
-        known,
-        covered,
-        scan,
-    };
+    let mut examiner = Examiner { workspace, known, covered, scan };
     for group in paths.chunk_by(|a, b| split(a.as_bytes()).0 == split(b.as_bytes()).0) {
         examiner.folder(group);
     }
@@ -51,11 +46,7 @@ impl Examiner<'_> {
     /// Looks at paths that lie in one folder.
     fn folder(&mut self, paths: &[ProjectPath]) {
         let Some(first) = paths.first() else { return };
-        match self
-            .workspace
-            .beneath
-            .open_folder(split(first.as_bytes()).0, Access::Pass)
-        {
+        match self.workspace.beneath.open_folder(split(first.as_bytes()).0, Access::Pass) {
             // Own state that is reached by a path we did not foresee.
             Ok(folder) if self.workspace.is_own(folder.id) && first.parent().is_some() => {}
             Ok(folder) => paths.iter().for_each(|path| self.path(&folder, path)),
@@ -74,11 +65,7 @@ impl Examiner<'_> {
             Ok(Thing::File(stat) | Thing::Link(stat)) => {
                 if entry != Some(&Some(stat)) {
                     let known = entry.is_some();
-                    self.scan.suspects.push(Suspect {
-                        path: path.clone(),
-                        stat,
-                        known,
-                    });
+                    self.scan.suspects.push(Suspect { path: path.clone(), stat, known });
                 }
             }
             Ok(Thing::Folder) => self.gone(path),

@@ -57,12 +57,7 @@ impl Folder {
                 }
             }
         }
-        let mut folder = Self {
-            dir,
-            id,
-            names: Vec::with_capacity(entries.len()),
-            error,
-        };
+        let mut folder = Self { dir, id, names: Vec::with_capacity(entries.len()), error };
         for (bytes, file_type) in entries {
             folder.add(bytes, file_type);
         }
@@ -103,9 +98,7 @@ impl Folder {
 
     /// Whether the folder holds a regular file of this name (links do not count).
     pub(crate) fn has_file(&self, name: &[u8]) -> bool {
-        self.names
-            .iter()
-            .any(|n| n.kind == Kind::File { link: false } && &*n.bytes == name)
+        self.names.iter().any(|n| n.kind == Kind::File { link: false } && &*n.bytes == name)
     }
 
     /// Whether the folder holds anything of this name.
@@ -118,11 +111,7 @@ impl Folder {
 pub(crate) fn is_version_control(name: &[u8]) -> bool {
     let is = |other: &[u8]| {
         // On a case-insensitive file system `.GIT` is the repository, too.
-        if cfg!(target_os = "macos") {
-            name.eq_ignore_ascii_case(other)
-        } else {
-            name == other
-        }
+        if cfg!(target_os = "macos") { name.eq_ignore_ascii_case(other) } else { name == other }
     };
     name.first() == Some(&b'.') && (is(b".git") || is(b".hg") || is(b".svn"))
 }

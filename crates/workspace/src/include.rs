@@ -29,13 +29,7 @@ impl Includes {
             .iter()
             .map(|mapping| &mapping.pattern)
             .filter(is_way)
-            .map(|pattern| {
-                pattern
-                    .text
-                    .split(|&b| b == b'/')
-                    .map(<[u8]>::to_vec)
-                    .collect()
-            })
+            .map(|pattern| pattern.text.split(|&b| b == b'/').map(<[u8]>::to_vec).collect())
             .collect();
         Self { list, ways }
     }

@@ -90,25 +90,18 @@ impl Known {
 
     /// The known names of `folder` (empty: the root).
     pub(crate) fn names(&self, folder: &[u8]) -> Option<(&[u8], &Names)> {
-        self.folders
-            .get_key_value(folder)
-            .map(|(folder, names)| (&**folder, names))
+        self.folders.get_key_value(folder).map(|(folder, names)| (&**folder, names))
     }
 
     pub(crate) fn folders(&self) -> impl Iterator<Item = (&[u8], &Names)> {
-        self.folders
-            .iter()
-            .map(|(folder, names)| (&**folder, names))
+        self.folders.iter().map(|(folder, names)| (&**folder, names))
     }
 }
 
 /// The path of `name` in `folder` (empty: the root).
 pub(crate) fn join(folder: &[u8], name: &[u8]) -> ProjectPath {
-    let bytes = if folder.is_empty() {
-        name.to_vec()
-    } else {
-        [folder, b"/".as_slice(), name].concat()
-    };
+    let bytes =
+        if folder.is_empty() { name.to_vec() } else { [folder, b"/".as_slice(), name].concat() };
     ProjectPath::new(bytes).expect("names come from folders or from other paths")
 }
 

@@ -61,12 +61,7 @@ struct Lister<'a> {
 
 impl<'a> Lister<'a> {
     fn new(workspace: &'a Workspace, rules: &'a Rules, limit: usize) -> Self {
-        Self {
-            workspace,
-            rules,
-            limit,
-            listing: Listing::default(),
-        }
+        Self { workspace, rules, limit, listing: Listing::default() }
     }
 
     fn finish(mut self) -> Listing {
@@ -163,9 +158,7 @@ impl<'a> Lister<'a> {
         };
         let gap = error.and_then(|errno| gap_at(&ProjectPath::new(path).ok()?, errno));
         self.listing.gaps.extend(gap);
-        result
-            .ok()
-            .filter(|folder| path.is_empty() || !self.workspace.is_own(folder.id))
+        result.ok().filter(|folder| path.is_empty() || !self.workspace.is_own(folder.id))
     }
 
     fn take_name(&mut self, folder: &Folder, path: ProjectPath) {
@@ -193,8 +186,5 @@ impl<'a> Lister<'a> {
 }
 
 fn tracked_names(folder: &Folder) -> impl Iterator<Item = &Name> {
-    folder
-        .names
-        .iter()
-        .filter(|name| !is_version_control(&name.bytes))
+    folder.names.iter().filter(|name| !is_version_control(&name.bytes))
 }

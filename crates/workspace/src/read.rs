@@ -121,10 +121,7 @@ impl Workspace {
                 let target =
                     retry_on_intr(|| rustix::fs::readlinkat(folder.fd.as_fd(), name, Vec::new()));
                 match target {
-                    Ok(target) => Ok(Source {
-                        stat,
-                        content: Content::Link(target.into_bytes()),
-                    }),
+                    Ok(target) => Ok(Source { stat, content: Content::Link(target.into_bytes()) }),
                     // No link any more.
                     Err(Errno::INVAL) => Err(ReadError::Unstable),
                     Err(errno) => Err(errno.into()),
@@ -140,10 +137,7 @@ impl Workspace {
                     Err(errno) => return Err(errno.into()),
                 };
                 match Thing::of(&rustix::fs::fstat(&file)?) {
-                    Thing::File(stat) => Ok(Source {
-                        stat,
-                        content: Content::File(file.into()),
-                    }),
+                    Thing::File(stat) => Ok(Source { stat, content: Content::File(file.into()) }),
                     _ => Err(ReadError::NotAFile),
                 }
             }
@@ -176,11 +170,7 @@ impl Source {
                 &mut file
             }
         };
-        let mut reader = Bounded {
-            inner,
-            left: limit,
-            fault: None,
-        };
+        let mut reader = Bounded { inner, left: limit, fault: None };
         let result = sink(&mut reader, &self.stat);
         match (reader.fault, result) {
             (Some(Fault::TooLarge), _) => Err(ReadError::TooLarge { size: limit + 1 }),
@@ -241,18 +231,12 @@ impl Read for Bounded<'_> {
 pub(crate) fn read_whole(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
     let mut content = Vec::with_capacity(metadata.len().min(limit) as usize);
     let read = file.take(limit + 1).read_to_end(&mut content)? as u64;
     if read > limit {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            "larger than expected",
-        ));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than expected"));
     }
     Ok(content)
 }

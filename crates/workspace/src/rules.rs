@@ -59,11 +59,7 @@ impl Rules {
             let above = nearest(&chains, folder).cloned();
             chains.insert(folder.clone(), Chain::new(folder, content, above));
         }
-        Self {
-            sources,
-            set,
-            chains,
-        }
+        Self { sources, set, chains }
     }
 
     /// What the rules were made of.
@@ -84,11 +80,7 @@ impl Rules {
     /// Asks the folders from the top down, as git does.
     fn find(&self, path: &ProjectPath, is_dir: bool) -> Option<Reason<'_>> {
         let bytes = path.as_bytes();
-        let slashes = bytes
-            .iter()
-            .enumerate()
-            .filter(|&(_, &b)| b == b'/')
-            .map(|(at, _)| at);
+        let slashes = bytes.iter().enumerate().filter(|&(_, &b)| b == b'/').map(|(at, _)| at);
         let mut standing = Standing::Open;
         for end in slashes.chain([bytes.len()]) {
             let part = &bytes[..end];
@@ -138,20 +130,12 @@ pub(crate) struct Chain {
 
 impl Chain {
     pub(crate) fn new(folder: &[u8], content: &[u8], above: Option<Arc<Self>>) -> Arc<Self> {
-        Arc::new(Self {
-            folder: folder.to_vec(),
-            list: parse(content),
-            above,
-        })
+        Arc::new(Self { folder: folder.to_vec(), list: parse(content), above })
     }
 
     /// How many bytes of a path lie before the part that the patterns see.
     fn base_len(&self) -> usize {
-        if self.folder.is_empty() {
-            0
-        } else {
-            self.folder.len() + 1
-        }
+        if self.folder.is_empty() { 0 } else { self.folder.len() + 1 }
     }
 }
 
@@ -195,11 +179,7 @@ impl Origin {
 
 /// Why a name is ignored.
 pub(crate) enum Reason<'a> {
-    Rule {
-        origin: Origin,
-        folder: &'a [u8],
-        found: Match<'a>,
-    },
+    Rule { origin: Origin, folder: &'a [u8], found: Match<'a> },
     Above(Arc<(Origin, String)>),
 }
 
@@ -213,21 +193,14 @@ impl Reason<'_> {
 
     pub(crate) fn describe(&self) -> String {
         let (origin, folder, found) = match self {
-            Self::Rule {
-                origin,
-                folder,
-                found,
-            } => (*origin, *folder, found),
+            Self::Rule { origin, folder, found } => (*origin, *folder, found),
             Self::Above(above) => return above.1.clone(),
         };
         let (line, pattern) = (found.sequence_number, found.pattern);
         match origin {
             Origin::IgnoreFile if folder.is_empty() => format!(".gitignore:{line} {pattern}"),
             Origin::IgnoreFile => {
-                format!(
-                    "{}/.gitignore:{line} {pattern}",
-                    String::from_utf8_lossy(folder)
-                )
+                format!("{}/.gitignore:{line} {pattern}", String::from_utf8_lossy(folder))
             }
             Origin::Exclude => format!(".git/info/exclude:{line} {pattern}"),
             Origin::Global => format!("core.excludesFile:{line} {pattern}"),
@@ -300,11 +273,7 @@ impl Ruleset {
         }
         let positive = |list: &'a PatternList, origin| {
             let found = last_match(list, path, 0, is_dir)?;
-            (!found.pattern.is_negative()).then_some(Reason::Rule {
-                origin,
-                folder: &[],
-                found,
-            })
+            (!found.pattern.is_negative()).then_some(Reason::Rule { origin, folder: &[], found })
         };
         positive(&self.scratch, Origin::Scratch)
             .or(git)
@@ -322,27 +291,16 @@ impl Ruleset {
         while let Some(chain) = next {
             if let Some(found) = last_match(&chain.list, path, chain.base_len(), is_dir) {
                 let folder = &chain.folder;
-                return Some(Reason::Rule {
-                    origin: Origin::IgnoreFile,
-                    folder,
-                    found,
-                });
+                return Some(Reason::Rule { origin: Origin::IgnoreFile, folder, found });
             }
             next = chain.above.as_ref();
         }
-        [
-            (&self.exclude, Origin::Exclude),
-            (&self.global, Origin::Global),
-        ]
-        .into_iter()
-        .find_map(|(list, origin)| {
-            let found = last_match(list, path, 0, is_dir)?;
-            Some(Reason::Rule {
-                origin,
-                folder: &[],
-                found,
-            })
-        })
+        [(&self.exclude, Origin::Exclude), (&self.global, Origin::Global)].into_iter().find_map(
+            |(list, origin)| {
+                let found = last_match(list, path, 0, is_dir)?;
+                Some(Reason::Rule { origin, folder: &[], found })
+            },
+        )
     }
 
     /// Whether git's own rules hide `path`, whatever the scratch patterns say.
@@ -378,11 +336,7 @@ pub(crate) fn last_match<'a>(
     let path = path.get(base_len..)?;
     let name_at = path.iter().rposition(|&b| b == b'/').map(|slash| slash + 1);
     // Git asks `core.ignoreCase`, which it sets by the file system it finds.
-    let case = if cfg!(target_os = "macos") {
-        Case::Fold
-    } else {
-        Case::Sensitive
-    };
+    let case = if cfg!(target_os = "macos") { Case::Fold } else { Case::Sensitive };
     gix_ignore::search::pattern_matching_relative_path(
         list,
         path.into(),
@@ -396,11 +350,7 @@ fn parse(content: &[u8]) -> PatternList {
     // Git ends the last line itself, so that a lone `\r` there is no part of the pattern.
     let content = [content, b"\n"].concat();
     let patterns = Ignore::default().bytes_to_patterns(&content, Path::new(""));
-    PatternList {
-        patterns,
-        source: None,
-        base: None,
-    }
+    PatternList { patterns, source: None, base: None }
 }
 
 pub(crate) fn parse_lines(lines: &[String]) -> PatternList {

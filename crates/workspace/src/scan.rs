@@ -75,10 +75,8 @@ impl Scan {
         self.suspects.dedup_by(|a, b| a.path == b.path);
         self.missing.sort_unstable();
         self.missing.dedup();
-        self.gaps
-            .sort_by(|a, b| (&a.path, a.reason).cmp(&(&b.path, b.reason)));
-        self.gaps
-            .dedup_by(|a, b| (&a.path, a.reason) == (&b.path, b.reason));
+        self.gaps.sort_by(|a, b| (&a.path, a.reason).cmp(&(&b.path, b.reason)));
+        self.gaps.dedup_by(|a, b| (&a.path, a.reason) == (&b.path, b.reason));
         self.ignored.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         self.ignored.truncate(IGNORED_LISTED);
         self.nested_repositories.sort_unstable();

@@ -49,19 +49,8 @@ impl Stat {
 
     /// Whether content read between the two looks belongs to both (row 27).
     pub(crate) fn same_moment(&self, other: &Self) -> bool {
-        (
-            self.kind,
-            self.size,
-            self.mtime_ns,
-            self.ctime_ns,
-            self.inode,
-        ) == (
-            other.kind,
-            other.size,
-            other.mtime_ns,
-            other.ctime_ns,
-            other.inode,
-        )
+        (self.kind, self.size, self.mtime_ns, self.ctime_ns, self.inode)
+            == (other.kind, other.size, other.mtime_ns, other.ctime_ns, other.inode)
     }
 }
 
@@ -152,10 +141,7 @@ pub struct RootId {
 /// The identity of the folder at `path`.
 pub fn root_id(path: &Path) -> io::Result<RootId> {
     let metadata = std::fs::metadata(path)?;
-    let born = metadata
-        .created()
-        .ok()
-        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let born = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Ok(RootId {
         device: metadata.dev(),
         inode: metadata.ino(),
@@ -173,10 +159,7 @@ mod tests {
         let stamp = stamp(&temp.path().join("stamp")).unwrap();
         let later = super::stamp(&temp.path().join("later")).unwrap();
         assert!(later >= stamp);
-        assert_eq!(
-            std::fs::read(temp.path().join("stamp")).unwrap(),
-            b"stamp\n"
-        );
+        assert_eq!(std::fs::read(temp.path().join("stamp")).unwrap(), b"stamp\n");
     }
 
     #[test]

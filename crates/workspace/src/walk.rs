@@ -40,25 +40,13 @@ pub(crate) struct Walked<'a> {
 
 /// Walks from the root down.
 pub(crate) fn walk<'a>(workspace: &'a Workspace, known: &'a Known, set: &'a Ruleset) -> Walked<'a> {
-    let root = Task {
-        path: Vec::new(),
-        chain: None,
-        standing: Standing::Open,
-    };
+    let root = Task { path: Vec::new(), chain: None, standing: Standing::Open };
     let pool = Pool {
-        state: Mutex::new(PoolState {
-            waiting: vec![root],
-            busy: 0,
-        }),
+        state: Mutex::new(PoolState { waiting: vec![root], busy: 0 }),
         wake: Condvar::new(),
     };
     let work = || {
-        let mut worker = Worker {
-            workspace,
-            known,
-            set,
-            walked: Walked::default(),
-        };
+        let mut worker = Worker { workspace, known, set, walked: Walked::default() };
         while let Some(mut busy) = pool.take() {
             worker.enter(&mut busy);
         }
@@ -69,9 +57,7 @@ pub(crate) fn walk<'a>(workspace: &'a Workspace, known: &'a Known, set: &'a Rule
         let second = std::thread::Builder::new().spawn_scoped(scope, work);
         let mut walked = work();
         if let Ok(second) = second {
-            let other = second
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let other = second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             walked.scan.merge(other.scan);
             walked.visited.extend(other.visited);
             walked.doubtful.extend(other.doubtful);
@@ -108,19 +94,12 @@ impl Pool {
         loop {
             if let Some(task) = state.waiting.pop() {
                 state.busy += 1;
-                return Some(Busy {
-                    pool: self,
-                    task,
-                    found: Vec::new(),
-                });
+                return Some(Busy { pool: self, task, found: Vec::new() });
             }
             if state.busy == 0 {
                 return None;
             }
-            state = self
-                .wake
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -184,11 +163,7 @@ impl<'a> Worker<'a> {
             names: names.map(|(_, names)| names),
             standing: busy.task.standing.clone(),
         };
-        for name in folder
-            .names
-            .iter()
-            .filter(|name| !is_version_control(&name.bytes))
-        {
+        for name in folder.names.iter().filter(|name| !is_version_control(&name.bytes)) {
             self.meet(&here, name, &mut busy.found);
         }
         if let (Some((key, names)), None) = (names, folder.error) {
@@ -224,21 +199,14 @@ impl<'a> Worker<'a> {
         match self.read_ignore_file(folder) {
             Ok(content) => {
                 let chain = Chain::new(path, &content, above);
-                self.walked
-                    .scan
-                    .sources
-                    .ignore_files
-                    .insert(path.to_vec(), content);
+                self.walked.scan.sources.ignore_files.insert(path.to_vec(), content);
                 Some(chain)
             }
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
                     let file = join(path, IGNORE_FILE);
                     let detail = format!("its rules are not applied: {error}");
-                    self.walked
-                        .scan
-                        .gaps
-                        .push(gap(&file, GapReason::Unreadable, detail));
+                    self.walked.scan.gaps.push(gap(&file, GapReason::Unreadable, detail));
                 }
                 above
             }
@@ -246,10 +214,7 @@ impl<'a> Worker<'a> {
     }
 
     fn read_ignore_file(&self, folder: &Folder) -> io::Result<Vec<u8>> {
-        let file = self
-            .workspace
-            .beneath
-            .open_file(folder.fd()?, IGNORE_FILE)?;
+        let file = self.workspace.beneath.open_file(folder.fd()?, IGNORE_FILE)?;
         read_whole(file.into(), IGNORE_FILE_LIMIT)
     }
 
@@ -263,10 +228,7 @@ impl<'a> Worker<'a> {
         let standing = if known.is_some() && !is_dir {
             Standing::Open
         } else {
-            match self
-                .set
-                .judge(here.chain.as_ref(), &here.standing, &path, is_dir)
-            {
+            match self.set.judge(here.chain.as_ref(), &here.standing, &path, is_dir) {
                 Verdict::Keep(standing) => standing,
                 Verdict::Ignored { reason, closed } => {
                     let Some(closed) = closed else {
@@ -277,11 +239,7 @@ impl<'a> Worker<'a> {
             }
         };
         match name.kind {
-            Kind::Folder => found.push(Task {
-                path,
-                chain: here.chain.clone(),
-                standing,
-            }),
+            Kind::Folder => found.push(Task { path, chain: here.chain.clone(), standing }),
             Kind::File { .. } => self.file(here, &name.bytes, path, known),
             Kind::Special(what) if known.is_none() => {
                 let special = gap(&whole(&path), GapReason::Special, what);
@@ -292,20 +250,13 @@ impl<'a> Worker<'a> {
     }
 
     fn file(&mut self, here: &Here<'_>, name: &[u8], path: Vec<u8>, known: Option<&Option<Stat>>) {
-        let looked = if path.len() < PATH_LIMIT {
-            here.folder.look(name)
-        } else {
-            Err(Errno::NAMETOOLONG)
-        };
+        let looked =
+            if path.len() < PATH_LIMIT { here.folder.look(name) } else { Err(Errno::NAMETOOLONG) };
         match looked.map(crate::stat::Thing::stat) {
             Ok(Some(stat)) if known == Some(&Some(stat)) => {}
             Ok(Some(stat)) => {
                 let path = taken(path);
-                self.walked.scan.suspects.push(Suspect {
-                    path,
-                    stat,
-                    known: known.is_some(),
-                });
+                self.walked.scan.suspects.push(Suspect { path, stat, known: known.is_some() });
             }
             // Swapped or removed while we looked.
             Ok(None) => self.walked.doubtful.push(taken(path)),
@@ -326,30 +277,20 @@ impl<'a> Worker<'a> {
             scan.scratch += 1;
         }
         if scan.ignored.len() < IGNORED_LISTED {
-            scan.ignored.push(Ignored {
-                path: whole(path),
-                is_dir,
-                by: reason.describe(),
-            });
+            scan.ignored.push(Ignored { path: whole(path), is_dir, by: reason.describe() });
         }
     }
 
     /// Notes the known names that the folder does not list.
     fn visited(&mut self, key: &'a [u8], names: &Names, folder: &Folder) {
         self.walked.visited.insert(key);
-        let met = folder
-            .names
-            .iter()
-            .filter(|name| names.contains_key(&name.bytes))
-            .count();
+        let met = folder.names.iter().filter(|name| names.contains_key(&name.bytes)).count();
         if met == names.len() {
             return;
         }
         let listed: HashSet<&[u8]> = folder.names.iter().map(|name| &*name.bytes).collect();
         let unmet = names.keys().filter(|name| !listed.contains(&***name));
-        self.walked
-            .doubtful
-            .extend(unmet.map(|name| join(key, name)));
+        self.walked.doubtful.extend(unmet.map(|name| join(key, name)));
     }
 }
 

@@ -49,17 +49,10 @@ pub enum OpenError {
 impl Workspace {
     /// Opens the folder at `root`.
     pub fn open(root: &Path) -> Result<Self, OpenError> {
-        let error = |source| OpenError::Unreadable {
-            root: root.to_owned(),
-            source,
-        };
+        let error = |source| OpenError::Unreadable { root: root.to_owned(), source };
         let canonical = root.canonicalize().map_err(error)?;
         let beneath = Beneath::open(&canonical).map_err(|errno| error(errno.into()))?;
-        Ok(Self {
-            root: canonical,
-            beneath,
-            own: Vec::new(),
-        })
+        Ok(Self { root: canonical, beneath, own: Vec::new() })
     }
 
     /// The canonical path of the root.
@@ -80,10 +73,7 @@ impl Workspace {
             let relative = folder.strip_prefix(&self.root).ok()?;
             ProjectPath::new(relative.as_os_str().as_bytes()).ok()
         });
-        self.own.push(OwnFolder {
-            id: FolderId { device, inode },
-            path: inside,
-        });
+        self.own.push(OwnFolder { id: FolderId { device, inode }, path: inside });
     }
 
     /// Walks the whole project and compares it with what is known.
@@ -95,20 +85,14 @@ impl Workspace {
     pub fn scan(&self, known: &Known, base: &RuleSources) -> Scan {
         let set = Ruleset::new(base);
         let mut walked = walk(self, known, &set);
-        let unvisited = known
-            .folders()
-            .filter(|(folder, _)| !walked.visited.contains(folder));
+        let unvisited = known.folders().filter(|(folder, _)| !walked.visited.contains(folder));
         for (folder, names) in unvisited {
-            walked
-                .doubtful
-                .extend(names.keys().map(|name| crate::known::join(folder, name)));
+            walked.doubtful.extend(names.keys().map(|name| crate::known::join(folder, name)));
         }
         let mut scan = walked.scan;
         examine(self, known, walked.doubtful, &mut scan);
-        scan.sources = RuleSources {
-            ignore_files: scan.sources.ignore_files,
-            ..without_files(base)
-        };
+        scan.sources =
+            RuleSources { ignore_files: scan.sources.ignore_files, ..without_files(base) };
         scan.sort();
         scan
     }
@@ -153,11 +137,7 @@ impl Workspace {
     /// Whether a path is none of our business: version control data or own state.
     pub(crate) fn is_off_limits(&self, path: &ProjectPath) -> bool {
         in_version_control(path.as_bytes())
-            || self
-                .own
-                .iter()
-                .filter_map(|own| own.path.as_ref())
-                .any(|own| path.is_beneath(own))
+            || self.own.iter().filter_map(|own| own.path.as_ref()).any(|own| path.is_beneath(own))
     }
 }
 
@@ -189,9 +169,5 @@ pub(crate) fn gap_at(path: &ProjectPath, errno: Errno) -> Option<Gap> {
 }
 
 pub(crate) fn gap(path: &ProjectPath, reason: GapReason, detail: impl Into<String>) -> Gap {
-    Gap {
-        path: path.clone(),
-        reason,
-        detail: detail.into(),
-    }
+    Gap { path: path.clone(), reason, detail: detail.into() }
 }

@@ -27,10 +27,7 @@ fn commit(project: &Project, message: &str) -> String {
 }
 
 fn rev(root: &Path) -> String {
-    String::from_utf8(support::git(root, &["rev-parse", "HEAD"]))
-        .unwrap()
-        .trim()
-        .to_owned()
+    String::from_utf8(support::git(root, &["rev-parse", "HEAD"])).unwrap().trim().to_owned()
 }
 
 #[test]
@@ -38,10 +35,7 @@ fn a_look_follows_head_through_every_form() {
     let project = repository();
     let unborn = git::look(project.root()).unwrap();
     assert_eq!(unborn.head.as_deref(), Some("ref: refs/heads/main"));
-    assert_eq!(
-        (unborn.commit(), unborn.reflog_size, unborn.index_id),
-        (None, 0, None)
-    );
+    assert_eq!((unborn.commit(), unborn.reflog_size, unborn.index_id), (None, 0, None));
 
     let first = commit(&project, "one");
     let loose = git::look(project.root()).unwrap();
@@ -51,18 +45,11 @@ fn a_look_follows_head_through_every_form() {
 
     project.git(&["pack-refs", "--all"]);
     assert!(!project.at(".git/refs/heads/main").exists());
-    assert_eq!(
-        git::look(project.root()).unwrap(),
-        loose,
-        "packing moves nothing"
-    );
+    assert_eq!(git::look(project.root()).unwrap(), loose, "packing moves nothing");
 
     project.git(&["checkout", "-q", "--detach"]);
     let detached = git::look(project.root()).unwrap();
-    assert_eq!(
-        (detached.head.as_deref(), detached.branch()),
-        (Some(first.as_str()), None)
-    );
+    assert_eq!((detached.head.as_deref(), detached.branch()), (Some(first.as_str()), None));
     assert_eq!(detached.commit(), loose.commit());
 
     for look in [loose, detached, GitLook::default()] {
@@ -83,10 +70,7 @@ fn the_index_id_changes_with_the_index() {
     project.git(&["-c", "index.skipHash=true", "rm", "-q", "--cached", "c.txt"]);
     let unhashed = git::look(project.root()).unwrap().index_id.unwrap();
     assert!(unhashed.contains(':'), "{unhashed}");
-    assert_eq!(
-        git::index_entries(project.root()).unwrap().unwrap().len(),
-        2
-    );
+    assert_eq!(git::index_entries(project.root()).unwrap().unwrap().len(), 2);
 }
 
 #[test]
@@ -98,11 +82,7 @@ fn new_reflog_lines_tell_what_git_did() {
     project.git(&["checkout", "-q", "-b", "other"]);
     commit(&project, "two");
     project.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    let actions = [
-        "checkout: moving from main to other",
-        "commit: two",
-        "reset: moving to HEAD~1",
-    ];
+    let actions = ["checkout: moving from main to other", "commit: two", "reset: moving to HEAD~1"];
     assert_eq!(git::new_reflog_actions(project.root(), since), actions);
     // The log was cut: all that is left.
     assert_eq!(git::new_reflog_actions(project.root(), 1 << 40).len(), 4);
@@ -119,34 +99,15 @@ fn linked_worktrees_have_their_own_head_and_a_common_exclude_file() {
     assert_eq!(look.head, Some(format!("ref: refs/heads/side {first}")));
     assert!(git::new_reflog_actions(&tree, 0).len() <= 1);
     support::git(&tree, &["commit", "-q", "--allow-empty", "-m", "side"]);
-    assert_eq!(
-        git::look(&tree).unwrap().commit().unwrap().to_string(),
-        rev(&tree)
-    );
-    assert_eq!(
-        git::look(project.root())
-            .unwrap()
-            .commit()
-            .unwrap()
-            .to_string(),
-        first
-    );
-    assert_eq!(
-        git::new_reflog_actions(&tree, 0).last().unwrap(),
-        "commit: side"
-    );
+    assert_eq!(git::look(&tree).unwrap().commit().unwrap().to_string(), rev(&tree));
+    assert_eq!(git::look(project.root()).unwrap().commit().unwrap().to_string(), first);
+    assert_eq!(git::new_reflog_actions(&tree, 0).last().unwrap(), "commit: side");
 
     let exclude = git::exclude_file(&tree).unwrap().canonicalize().unwrap();
-    assert_eq!(
-        exclude,
-        project.at(".git/info/exclude").canonicalize().unwrap()
-    );
+    assert_eq!(exclude, project.at(".git/info/exclude").canonicalize().unwrap());
     assert_eq!(git::index_entries(&tree).unwrap().unwrap().len(), 2);
     assert_eq!(git::toplevel(&tree.join("d")), Some(tree));
-    assert_eq!(
-        git::toplevel(&project.at("d/none")),
-        Some(project.root().to_owned())
-    );
+    assert_eq!(git::toplevel(&project.at("d/none")), Some(project.root().to_owned()));
 }
 
 #[test]
@@ -188,10 +149,7 @@ fn the_index_is_what_git_lists() {
     let metadata = project.at("a.txt").metadata().unwrap();
     let entry = ours[&path("a.txt")];
     assert_eq!(u64::from(entry.size), metadata.len());
-    assert_eq!(
-        entry.mtime_ns,
-        metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec()
-    );
+    assert_eq!(entry.mtime_ns, metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec());
 }
 
 #[test]
@@ -206,12 +164,7 @@ fn conflicts_and_submodules_are_left_out() {
     let head = commit(&project, "three");
     let merge = support::git_command(project.root(), &["merge", "-q", "other"]).output();
     assert!(!merge.unwrap().status.success());
-    project.git(&[
-        "update-index",
-        "--add",
-        "--cacheinfo",
-        &format!("160000,{head},module"),
-    ]);
+    project.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},module")]);
     let entries = git::index_entries(project.root()).unwrap().unwrap();
     assert_eq!(entries.into_keys().collect::<Vec<_>>(), [path("d/b.txt")]);
 }
@@ -245,20 +198,12 @@ fn a_foreign_or_damaged_index_is_an_error_text() {
     assert!(error.contains("checksum"), "{error}");
     std::fs::write(&file, &good).unwrap();
     project.git(&["update-index", "--split-index"]);
-    assert!(
-        git::index_entries(project.root())
-            .unwrap_err()
-            .contains("split")
-    );
+    assert!(git::index_entries(project.root()).unwrap_err().contains("split"));
 
     let sha256 = Project::with(&["a"]);
     sha256.git(&["init", "-q", "--object-format=sha256", "."]);
     sha256.git(&["add", "-A"]);
-    assert!(
-        git::index_entries(sha256.root())
-            .unwrap_err()
-            .contains("SHA-256")
-    );
+    assert!(git::index_entries(sha256.root()).unwrap_err().contains("SHA-256"));
 }
 
 #[test]
@@ -269,10 +214,7 @@ fn the_repositorys_own_excludes_setting_is_found() {
     let found = git::local_excludes(project.root(), Some(Path::new("/home/me")));
     assert_eq!(found.as_deref(), Some(Path::new("/home/me/x \"y\"")));
     project.git(&["config", "core.excludesFile", "rules;#"]);
-    assert_eq!(
-        git::local_excludes(project.root(), None),
-        Some(project.at("rules;#"))
-    );
+    assert_eq!(git::local_excludes(project.root(), None), Some(project.at("rules;#")));
 }
 
 #[test]

@@ -86,16 +86,8 @@ fn scan_sees_what_git_sees() {
             }
         }
         let base = RuleSources {
-            exclude: if rng.bool() {
-                ignore_file(&mut rng)
-            } else {
-                Vec::new()
-            },
-            global: if rng.u8(..3) == 0 {
-                ignore_file(&mut rng)
-            } else {
-                Vec::new()
-            },
+            exclude: if rng.bool() { ignore_file(&mut rng) } else { Vec::new() },
+            global: if rng.u8(..3) == 0 { ignore_file(&mut rng) } else { Vec::new() },
             ..RuleSources::default()
         };
         std::fs::write(git_dir.join("info/exclude"), &base.exclude).unwrap();
@@ -114,17 +106,10 @@ fn scan_sees_what_git_sees() {
                 "--exclude-standard",
             ],
         );
-        let theirs: BTreeSet<_> = listed
-            .split(|&b| b == 0)
-            .filter(|p| !p.is_empty())
-            .map(path)
-            .collect();
+        let theirs: BTreeSet<_> =
+            listed.split(|&b| b == 0).filter(|p| !p.is_empty()).map(path).collect();
         let scan = project.scan(&Known::default(), &base);
-        let ours: BTreeSet<_> = scan
-            .suspects
-            .into_iter()
-            .map(|suspect| suspect.path)
-            .collect();
+        let ours: BTreeSet<_> = scan.suspects.into_iter().map(|suspect| suspect.path).collect();
         assert_eq!(scan.gaps, []);
         let only_git: Vec<_> = theirs.difference(&ours).collect();
         let only_us: Vec<_> = ours.difference(&theirs).collect();
@@ -133,10 +118,7 @@ fn scan_sees_what_git_sees() {
             .ignore_files
             .iter()
             .map(|(folder, text)| {
-                (
-                    folder.escape_ascii().to_string(),
-                    text.escape_ascii().to_string(),
-                )
+                (folder.escape_ascii().to_string(), text.escape_ascii().to_string())
             })
             .collect();
         assert!(
@@ -156,12 +138,7 @@ fn scan_sees_what_git_sees() {
         }
         for ignored in &scan.ignored {
             let why = rules.why_ignored(&ignored.path, ignored.is_dir);
-            assert_eq!(
-                why.as_ref(),
-                Some(&ignored.by),
-                "seed {seed}: {:?}",
-                ignored.path
-            );
+            assert_eq!(why.as_ref(), Some(&ignored.by), "seed {seed}: {:?}", ignored.path);
         }
     }
     assert!(
@@ -176,11 +153,7 @@ fn files_of(project: &Project, folder: &str) -> Vec<ProjectPath> {
     for entry in std::fs::read_dir(project.at(folder)).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        let child = if folder.is_empty() {
-            name
-        } else {
-            format!("{folder}/{name}")
-        };
+        let child = if folder.is_empty() { name } else { format!("{folder}/{name}") };
         if entry.file_type().unwrap().is_dir() {
             files.extend(files_of(project, &child));
         } else {
@@ -194,11 +167,7 @@ fn files_of(project: &Project, folder: &str) -> Vec<ProjectPath> {
 fn fill(rng: &mut Rng, project: &Project, folder: &str, depth: usize) {
     for _ in 0..rng.usize(1..6) {
         let name = *rng.choice(NAMES).unwrap();
-        let child = if folder.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{folder}/{name}")
-        };
+        let child = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         if project.at(&child).symlink_metadata().is_ok() {
             continue;
         }
@@ -213,19 +182,13 @@ fn fill(rng: &mut Rng, project: &Project, folder: &str, depth: usize) {
     }
     if rng.u8(..3) > 0 || depth == 0 {
         let content = ignore_file(rng);
-        project.write(
-            [folder, ".gitignore"].join(if folder.is_empty() { "" } else { "/" }),
-            content,
-        );
+        project
+            .write([folder, ".gitignore"].join(if folder.is_empty() { "" } else { "/" }), content);
     }
 }
 
 fn ignore_file(rng: &mut Rng) -> Vec<u8> {
-    let mut text = if rng.u8(..20) == 0 {
-        "\u{feff}".to_owned()
-    } else {
-        String::new()
-    };
+    let mut text = if rng.u8(..20) == 0 { "\u{feff}".to_owned() } else { String::new() };
     for _ in 0..rng.usize(0..5) {
         text.push_str(&line(rng));
         text.push_str(if rng.u8(..10) == 0 { "\r\n" } else { "\n" });
@@ -240,10 +203,7 @@ fn line(rng: &mut Rng) -> String {
     match rng.u8(..20) {
         0 => return "# a".to_owned(),
         1 => {
-            return rng
-                .choice(["", " ", "!", "/", "//", "!/", "\\"])
-                .unwrap()
-                .to_owned();
+            return rng.choice(["", " ", "!", "/", "//", "!/", "\\"]).unwrap().to_owned();
         }
         _ => {}
     }
@@ -252,11 +212,7 @@ fn line(rng: &mut Rng) -> String {
         let atoms = if rng.bool() { ATOMS } else { NAMES };
         parts.push(*rng.choice(atoms).unwrap());
     }
-    let prefix = rng
-        .choice(["", "", "", "/", "!", "!", "!/", "**/"])
-        .unwrap();
-    let suffix = rng
-        .choice(["", "", "", "/", "/*", "/**", " ", "  ", "\t", "//"])
-        .unwrap();
+    let prefix = rng.choice(["", "", "", "/", "!", "!", "!/", "**/"]).unwrap();
+    let suffix = rng.choice(["", "", "", "/", "/*", "/**", " ", "  ", "\t", "//"]).unwrap();
     format!("{prefix}{}{suffix}", parts.join("/"))
 }

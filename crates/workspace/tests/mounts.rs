@@ -26,14 +26,10 @@ fn other_mounts_are_gaps_and_never_missing() {
     let unshare = ["-rm", "-m"].into_iter().find(|flag| {
         let mut probe = Command::new("unshare");
         let tmpfs = "mount -t tmpfs none /mnt";
-        probe
-            .args([flag, "sh", "-c", tmpfs])
-            .output()
-            .is_ok_and(|out| out.status.success())
+        probe.args([flag, "sh", "-c", tmpfs]).output().is_ok_and(|out| out.status.success())
     });
     let Some(flag) = unshare else {
-        eprintln!("NOT TESTED: {TEST} needs the right to make a mount namespace");
-        return;
+        return support::not_tested(TEST, "the right to make a mount namespace");
     };
     let output = Command::new("unshare")
         .arg(flag)
@@ -44,10 +40,7 @@ fn other_mounts_are_gaps_and_never_missing() {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}"
-    );
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
 fn mount(arguments: &[&str]) {
@@ -56,14 +49,8 @@ fn mount(arguments: &[&str]) {
 }
 
 fn in_namespace() {
-    let project = Project::with(&[
-        "a",
-        "real/x",
-        "disk/covered",
-        "bind/covered",
-        "file",
-        "deep/in/z",
-    ]);
+    let project =
+        Project::with(&["a", "real/x", "disk/covered", "bind/covered", "file", "deep/in/z"]);
     let known = project.all_known();
     assert_eq!(known.len(), 6);
     let at = |name: &str| project.at(name).to_str().unwrap().to_owned();
@@ -80,35 +67,18 @@ fn in_namespace() {
     assert_eq!(scan.missing, []);
     // A mounted file shows itself by its stat, and cannot be read.
     assert_eq!(suspects(&scan), ["file*"]);
-    let error = project
-        .workspace()
-        .read(&path("file"), 99, &mut |_, _| Ok(()))
-        .unwrap_err();
+    let error = project.workspace().read(&path("file"), 99, &mut |_, _| Ok(())).unwrap_err();
     assert_eq!(error.gap_reason(), Some(GapReason::OtherMount), "{error:?}");
 
     // The same if the walk does not come there.
-    let ignore = RuleSources {
-        exclude: b"disk/\nbind/\ndeep/\n".to_vec(),
-        ..Default::default()
-    };
+    let ignore = RuleSources { exclude: b"disk/\nbind/\ndeep/\n".to_vec(), ..Default::default() };
     let scan = project.scan(&known, &ignore);
-    assert_eq!(
-        (scan.missing.len(), suspects(&scan)),
-        (0, vec!["file*".to_owned()])
-    );
+    assert_eq!((scan.missing.len(), suspects(&scan)), (0, vec!["file*".to_owned()]));
     assert_eq!(gaps(&scan.gaps), ["bind", "deep/in", "disk"].map(other));
 
     let rules = Rules::new(RuleSources::default());
     let listing = project.workspace().list_beneath(&path("disk"), &rules, 9);
-    assert_eq!(
-        (listing.files.len(), gaps(&listing.gaps)),
-        (0, vec![other("disk")])
-    );
-    let looked = project
-        .workspace()
-        .look_at(&Known::default(), &[path("bind/x")]);
-    assert_eq!(
-        (suspects(&looked).len(), gaps(&looked.gaps)),
-        (0, vec![other("bind")])
-    );
+    assert_eq!((listing.files.len(), gaps(&listing.gaps)), (0, vec![other("disk")]));
+    let looked = project.workspace().look_at(&Known::default(), &[path("bind/x")]);
+    assert_eq!((suspects(&looked).len(), gaps(&looked.gaps)), (0, vec![other("bind")]));
 }

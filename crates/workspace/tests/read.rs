@@ -35,15 +35,9 @@ fn files_and_links_are_read() {
     symlink("../etc/\u{e9}", project.at("d/link")).unwrap();
     let workspace = project.workspace();
     let (bytes, stat) = content(&workspace, "d/file").unwrap();
-    assert_eq!(
-        (bytes.as_slice(), stat.kind, stat.size),
-        (b"hello".as_slice(), StatKind::File, 5)
-    );
+    assert_eq!((bytes.as_slice(), stat.kind, stat.size), (b"hello".as_slice(), StatKind::File, 5));
     let (bytes, stat) = content(&workspace, "d/link").unwrap();
-    assert_eq!(
-        (bytes.as_slice(), stat.kind),
-        ("../etc/\u{e9}".as_bytes(), StatKind::Link)
-    );
+    assert_eq!((bytes.as_slice(), stat.kind), ("../etc/\u{e9}".as_bytes(), StatKind::Link));
     assert_eq!(stat.size, bytes.len() as u64);
 }
 
@@ -56,14 +50,7 @@ fn a_link_on_the_way_is_never_followed() {
     std::fs::create_dir(project.at("d")).unwrap();
     symlink(outside.root(), project.at("d/outer")).unwrap();
     let workspace = project.workspace();
-    for name in [
-        "inner/file",
-        "outer/secret",
-        "d/outer/secret",
-        "real/file/x",
-        "none",
-        "d/none",
-    ] {
+    for name in ["inner/file", "outer/secret", "d/outer/secret", "real/file/x", "none", "d/none"] {
         let error = content(&workspace, name).unwrap_err();
         assert!(matches!(error, ReadError::Gone), "{name}: {error:?}");
         assert_eq!(error.gap_reason(), None);
@@ -79,10 +66,7 @@ fn only_regular_files_are_opened() {
     let _socket = UnixListener::bind(project.at("socket")).unwrap();
     let workspace = project.workspace();
     for name in ["folder", "fifo", "socket"] {
-        assert!(
-            matches!(content(&workspace, name), Err(ReadError::NotAFile)),
-            "{name}"
-        );
+        assert!(matches!(content(&workspace, name), Err(ReadError::NotAFile)), "{name}");
     }
 }
 
@@ -91,21 +75,16 @@ fn a_file_that_changes_once_is_read_again() {
     let project = Project::with(&["f"]);
     let mut calls = 0;
     let mut seen = Vec::new();
-    let stat = project
-        .workspace()
-        .read(&path("f"), LIMIT, &mut |reader, _| {
-            calls += 1;
-            seen.clear();
-            reader.read_to_end(&mut seen)?;
-            if calls == 1 {
-                project.write("f", "changed meanwhile");
-            }
-            Ok(())
-        });
-    assert_eq!(
-        (calls, seen.as_slice()),
-        (2, b"changed meanwhile".as_slice())
-    );
+    let stat = project.workspace().read(&path("f"), LIMIT, &mut |reader, _| {
+        calls += 1;
+        seen.clear();
+        reader.read_to_end(&mut seen)?;
+        if calls == 1 {
+            project.write("f", "changed meanwhile");
+        }
+        Ok(())
+    });
+    assert_eq!((calls, seen.as_slice()), (2, b"changed meanwhile".as_slice()));
     assert_eq!(stat.unwrap().size, 17);
 }
 
@@ -134,15 +113,9 @@ fn a_file_that_changes_each_time_is_unstable() {
     let mut grow = |reader: &mut dyn Read, _: &Stat| -> io::Result<()> {
         calls += 1;
         io::copy(reader, &mut io::sink())?;
-        OpenOptions::new()
-            .append(true)
-            .open(project.at("f"))?
-            .write_all(b"more")
+        OpenOptions::new().append(true).open(project.at("f"))?.write_all(b"more")
     };
-    let error = project
-        .workspace()
-        .read(&path("f"), LIMIT, &mut grow)
-        .unwrap_err();
+    let error = project.workspace().read(&path("f"), LIMIT, &mut grow).unwrap_err();
     assert!(matches!(error, ReadError::Unstable), "{error:?}");
     assert_eq!((calls, error.gap_reason()), (3, Some(GapReason::Unstable)));
 }
@@ -151,10 +124,7 @@ fn a_file_that_changes_each_time_is_unstable() {
 fn a_file_that_vanishes_while_read_is_gone() {
     let project = Project::with(&["f"]);
     let mut remove = |_: &mut dyn Read, _: &Stat| std::fs::remove_file(project.at("f"));
-    let error = project
-        .workspace()
-        .read(&path("f"), LIMIT, &mut remove)
-        .unwrap_err();
+    let error = project.workspace().read(&path("f"), LIMIT, &mut remove).unwrap_err();
     assert!(matches!(error, ReadError::Gone), "{error:?}");
 }
 
@@ -175,13 +145,7 @@ fn a_file_swapped_for_something_else_while_read() {
                 _ => {
                     let fifo = rustix::fs::FileType::Fifo;
                     let mode = rustix::fs::Mode::RUSR;
-                    Ok(rustix::fs::mknodat(
-                        rustix::fs::CWD,
-                        project.at("f"),
-                        fifo,
-                        mode,
-                        0,
-                    )?)
+                    Ok(rustix::fs::mknodat(rustix::fs::CWD, project.at("f"), fifo, mode, 0)?)
                 }
             }
         });
@@ -207,10 +171,7 @@ fn the_limit_holds_before_and_while_reading() {
         called = true;
         Ok(())
     });
-    assert!(
-        matches!(over, Err(ReadError::TooLarge { size: 101 })) && !called,
-        "{over:?}"
-    );
+    assert!(matches!(over, Err(ReadError::TooLarge { size: 101 })) && !called, "{over:?}");
     let mut read = 0;
     let mut drain = |reader: &mut dyn Read, _: &Stat| {
         read = io::copy(reader, &mut io::sink())?;
@@ -223,10 +184,7 @@ fn the_limit_holds_before_and_while_reading() {
     let mut chunks = 0;
     let mut grow = |reader: &mut dyn Read, _: &Stat| loop {
         chunks += 1;
-        OpenOptions::new()
-            .append(true)
-            .open(project.at("exact"))?
-            .write_all(&[7; 64])?;
+        OpenOptions::new().append(true).open(project.at("exact"))?.write_all(&[7; 64])?;
         if reader.read(&mut [0; 64])? == 0 {
             return Ok(());
         }
@@ -265,20 +223,14 @@ fn a_sink_that_fails_is_told_apart_from_a_file_that_does() {
 fn sparse_and_empty_files_are_read_to_their_end() {
     let project = Project::with(&["sparse"]);
     project.write("empty", "");
-    let file = OpenOptions::new()
-        .write(true)
-        .open(project.at("sparse"))
-        .unwrap();
+    let file = OpenOptions::new().write(true).open(project.at("sparse")).unwrap();
     file.set_len(8 << 20).unwrap();
     let mut length = 0;
     let mut measure = |reader: &mut dyn Read, _: &Stat| {
         length = io::copy(reader, &mut io::sink())?;
         Ok(())
     };
-    project
-        .workspace()
-        .read(&path("sparse"), 8 << 20, &mut measure)
-        .unwrap();
+    project.workspace().read(&path("sparse"), 8 << 20, &mut measure).unwrap();
     assert_eq!(length, 8 << 20);
     assert_eq!(content(&project.workspace(), "empty").unwrap().0, b"");
 }
@@ -287,11 +239,7 @@ fn sparse_and_empty_files_are_read_to_their_end() {
 fn a_path_over_the_limit_is_an_error_of_its_own() {
     let project = Project::new();
     let error = content(&project.workspace(), &"n/".repeat(3000)[..5999]).unwrap_err();
-    assert_eq!(
-        error.gap_reason(),
-        Some(GapReason::NameTooLong),
-        "{error:?}"
-    );
+    assert_eq!(error.gap_reason(), Some(GapReason::NameTooLong), "{error:?}");
     let error = content(&project.workspace(), &"n".repeat(300)).unwrap_err();
     assert!(matches!(error, ReadError::NameTooLong), "{error:?}");
 }

@@ -31,11 +31,7 @@ fn names(listing: &Listing) -> Vec<String> {
 #[track_caller]
 fn check(rules: &Rules, path: &str, is_dir: bool, expected: Option<&str>) {
     let path = path.parse().unwrap();
-    assert_eq!(
-        rules.why_ignored(&path, is_dir).as_deref(),
-        expected,
-        "{path}"
-    );
+    assert_eq!(rules.why_ignored(&path, is_dir).as_deref(), expected, "{path}");
     assert_eq!(rules.is_ignored(&path, is_dir), expected.is_some());
 }
 
@@ -61,12 +57,7 @@ fn the_reason_names_the_rule() {
     check(&rules, "a/x", false, None);
     check(&rules, "secret", false, Some(".git/info/exclude:1 secret"));
     check(&rules, "d/a~", false, Some("core.excludesFile:2 *~"));
-    check(
-        &rules,
-        "w/node_modules/m/i.js",
-        false,
-        Some("default-excludes node_modules/"),
-    );
+    check(&rules, "w/node_modules/m/i.js", false, Some("default-excludes node_modules/"));
     check(&rules, "node_modules", false, None);
     check(&rules, "a.orig", false, Some("scratch *.orig"));
     check(&rules, "w/.tmp-1/a", false, Some("scratch .tmp*"));
@@ -74,11 +65,7 @@ fn the_reason_names_the_rule() {
 
 #[test]
 fn the_users_negation_wins_over_profile_and_scratch() {
-    let rules = Rules::new(sources(
-        &["build/", "*.log"],
-        &[],
-        &[("", "!build/\n!*.orig\n")],
-    ));
+    let rules = Rules::new(sources(&["build/", "*.log"], &[], &[("", "!build/\n!*.orig\n")]));
     check(&rules, "build/a", false, None);
     check(&rules, "build/a.log", false, Some("default-excludes *.log"));
     check(&rules, "a.orig", false, None);
@@ -92,22 +79,12 @@ fn include_patterns_win_over_everything() {
     let rules = Rules::new(sources(&["vendor/", "*.log"], &include, &ignore));
     check(&rules, "data/keep/a.csv", false, None);
     check(&rules, "data/keep/a.txt", false, Some(".gitignore:1 data/"));
-    check(
-        &rules,
-        "data/other/a.csv",
-        false,
-        Some(".gitignore:1 data/"),
-    );
+    check(&rules, "data/other/a.csv", false, Some(".gitignore:1 data/"));
     check(&rules, "a.key", false, None);
     check(&rules, "vendor/lib/a.c", false, None);
     check(&rules, "vendor/lib/a.log", false, None);
     check(&rules, "vendor/lib/a.orig", false, None);
-    check(
-        &rules,
-        "vendor/cache/a.log",
-        false,
-        Some("default-excludes *.log"),
-    );
+    check(&rules, "vendor/cache/a.log", false, Some("default-excludes *.log"));
     // A pattern without a slash does not open ignored folders.
     check(&rules, "data/x/a.key", false, Some(".gitignore:1 data/"));
 }
@@ -126,27 +103,15 @@ fn a_scan_and_its_rules_agree_on_includes() {
     let include = ["data/keep/*.csv", "*.key", "vendor/"];
     let base = sources(&["vendor/"], &include, &[]);
     let scan = project.scan(&Known::default(), &base);
-    let expected = [
-        ".gitignore",
-        "a.key",
-        "b",
-        "data/keep/a.csv",
-        "vendor/lib/a.log",
-    ];
+    let expected = [".gitignore", "a.key", "b", "data/keep/a.csv", "vendor/lib/a.log"];
     assert_eq!(suspects(&scan), expected);
     let rules = Rules::new(scan.sources.clone());
     assert_eq!(rules.sources(), &scan.sources);
     assert_eq!(scan.sources.ignore_files.len(), 1);
     for ignored in &scan.ignored {
-        assert_eq!(
-            rules.why_ignored(&ignored.path, ignored.is_dir),
-            Some(ignored.by.clone())
-        );
+        assert_eq!(rules.why_ignored(&ignored.path, ignored.is_dir), Some(ignored.by.clone()));
     }
-    assert_eq!(
-        strings(scan.ignored.iter().map(|i| &i.path)),
-        ["data/keep/a.txt", "data/x"]
-    );
+    assert_eq!(strings(scan.ignored.iter().map(|i| &i.path)), ["data/keep/a.txt", "data/x"]);
 }
 
 #[test]
@@ -161,10 +126,7 @@ fn the_shield_lists_ignored_files_but_no_regenerable_folders() {
         "build/y",
         "notes.orig",
     ]);
-    project.write(
-        ".gitignore",
-        ".env\nsecrets/\nnode_modules/\n*.orig\n!/build/\n",
-    );
+    project.write(".gitignore", ".env\nsecrets/\nnode_modules/\n*.orig\n!/build/\n");
     let base = sources(DEFAULT_EXCLUDES, &[], &[]);
     let scan = project.scan(&Known::default(), &base);
     let rules = Rules::new(scan.sources);
@@ -175,18 +137,11 @@ fn the_shield_lists_ignored_files_but_no_regenerable_folders() {
     assert_eq!(beneath("src"), ["src/a"]);
     assert_eq!(beneath("build"), ["build/y"], "the user took it back");
     assert_eq!(beneath("node_modules"), [""; 0]);
-    assert_eq!(
-        beneath("node_modules/m"),
-        ["node_modules/m/i.js"],
-        "somebody named it"
-    );
+    assert_eq!(beneath("node_modules/m"), ["node_modules/m/i.js"], "somebody named it");
     assert_eq!(beneath("none"), [""; 0]);
     assert_eq!(beneath("src/.git"), [""; 0]);
 
-    assert_eq!(
-        names(&workspace.list_ignored(&rules, 100)),
-        [".env", "notes.orig", "secrets/key"]
-    );
+    assert_eq!(names(&workspace.list_ignored(&rules, 100)), [".env", "notes.orig", "secrets/key"]);
     let one = workspace.list_ignored(&rules, 1);
     assert!(one.truncated && one.files.len() == 1);
     let all = workspace.list_ignored(&rules, 3);
@@ -210,13 +165,7 @@ fn the_list_of_ignored_files_is_what_git_clean_takes() {
     project.git(&["init", "-q", "."]);
     project.write(".gitignore", "*.log\nout/\ntarget/\n");
     project.write("keep/.gitignore", "!*.log\n");
-    let listed = project.git(&[
-        "ls-files",
-        "-z",
-        "--others",
-        "--ignored",
-        "--exclude-standard",
-    ]);
+    let listed = project.git(&["ls-files", "-z", "--others", "--ignored", "--exclude-standard"]);
     let mut theirs: Vec<_> = listed
         .split(|&b| b == 0)
         .filter(|name| !name.is_empty() && !name.starts_with(b"target/"))
@@ -224,32 +173,19 @@ fn the_list_of_ignored_files_is_what_git_clean_takes() {
         .collect();
     theirs.sort();
     let scan = project.scan(&Known::default(), &sources(DEFAULT_EXCLUDES, &[], &[]));
-    let listing = project
-        .workspace()
-        .list_ignored(&Rules::new(scan.sources), 100);
+    let listing = project.workspace().list_ignored(&Rules::new(scan.sources), 100);
     // `out/` is in the default profile as well.
     theirs.retain(|name| !name.contains("out/"));
     assert_eq!(names(&listing), theirs);
     let scan = project.scan(&Known::default(), &sources(&["target/"], &[], &[]));
-    let listing = project
-        .workspace()
-        .list_ignored(&Rules::new(scan.sources), 100);
-    assert_eq!(
-        names(&listing),
-        ["b.log", "d/c.log", "d/out/z", "out/sub/y", "out/x"]
-    );
+    let listing = project.workspace().list_ignored(&Rules::new(scan.sources), 100);
+    assert_eq!(names(&listing), ["b.log", "d/c.log", "d/out/z", "out/sub/y", "out/x"]);
 }
 
 #[test]
 fn the_default_profile_keeps_lock_files() {
     let rules = Rules::new(sources(DEFAULT_EXCLUDES, &[], &[]));
-    for kept in [
-        "Cargo.lock",
-        ".env",
-        "src/main.rs",
-        "package-lock.json",
-        ".gitignore",
-    ] {
+    for kept in ["Cargo.lock", ".env", "src/main.rs", "package-lock.json", ".gitignore"] {
         check(&rules, kept, false, None);
     }
     for (dropped, by) in [
@@ -258,12 +194,7 @@ fn the_default_profile_keeps_lock_files() {
         ("npm-debug.log.1", "npm-debug.log*"),
         ("x.egg-info/PKG", "*.egg-info/"),
     ] {
-        check(
-            &rules,
-            dropped,
-            false,
-            Some(&format!("default-excludes {by}")),
-        );
+        check(&rules, dropped, false, Some(&format!("default-excludes {by}")));
     }
 }
 
@@ -271,23 +202,14 @@ fn the_default_profile_keeps_lock_files() {
 fn the_rules_outside_the_tree_are_read() {
     let project = Project::new();
     let workspace = project.workspace();
-    assert_eq!(
-        workspace.rule_sources(&[], &[], &[], None),
-        RuleSources::default()
-    );
+    assert_eq!(workspace.rule_sources(&[], &[], &[], None), RuleSources::default());
     project.git(&["init", "-q", "."]);
     project.write(".git/info/exclude", "local\n");
     project.write("global", "*~\n");
     let global = project.at("global");
     let read = workspace.rule_sources(&strings(["p"]), &[], &strings(["i"]), Some(&global));
-    assert_eq!(
-        (read.exclude.as_slice(), read.global.as_slice()),
-        (&b"local\n"[..], &b"*~\n"[..])
-    );
-    assert_eq!(
-        (read.profile, read.include),
-        (strings(["p"]), strings(["i"]))
-    );
+    assert_eq!((read.exclude.as_slice(), read.global.as_slice()), (&b"local\n"[..], &b"*~\n"[..]));
+    assert_eq!((read.profile, read.include), (strings(["p"]), strings(["i"])));
     let none = workspace.rule_sources(&[], &[], &[], Some(&project.at("none")));
     assert!(none.global.is_empty());
 }

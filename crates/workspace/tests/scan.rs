@@ -21,26 +21,18 @@ fn base() -> RuleSources {
 }
 
 fn profile(lines: &[&str]) -> RuleSources {
-    RuleSources {
-        profile: strings(lines),
-        ..base()
-    }
+    RuleSources { profile: strings(lines), ..base() }
 }
 
 /// Nothing moved.
 #[track_caller]
 fn assert_quiet(scan: &Scan) {
-    assert_eq!(
-        (suspects(scan), missing(scan), gaps(&scan.gaps)),
-        Default::default()
-    );
+    assert_eq!((suspects(scan), missing(scan), gaps(&scan.gaps)), Default::default());
 }
 
 #[test]
 fn a_scan_tells_new_changed_and_missing_files() {
-    let project = Project::with(&[
-        "same", "changed", "gone", "sub/same", "sub/gone", "old/gone",
-    ]);
+    let project = Project::with(&["same", "changed", "gone", "sub/same", "sub/gone", "old/gone"]);
     let known = project.all_known();
     assert_eq!(known.len(), 6);
     assert_quiet(&project.scan(&known, &base()));
@@ -58,16 +50,7 @@ fn a_scan_tells_new_changed_and_missing_files() {
     assert_eq!(missing(&scan), ["gone", "old/gone", "sub/gone"]);
     assert_eq!(scan.gaps, []);
 
-    let looked = [
-        "changed",
-        "new",
-        "gone",
-        "same",
-        "sub",
-        "none",
-        "sub/deeper",
-        "old/gone",
-    ];
+    let looked = ["changed", "new", "gone", "same", "sub", "none", "sub/deeper", "old/gone"];
     let scan = project.workspace().look_at(&known, &looked.map(path));
     assert_eq!(suspects(&scan), ["changed*", "new"]);
     assert_eq!(missing(&scan), ["gone", "old/gone"]);
@@ -96,24 +79,13 @@ fn the_mode_counts() {
 #[test]
 fn links_are_recorded_as_links() {
     let project = Project::with(&["dir/file"]);
-    for (target, link) in [
-        ("loop", "loop"),
-        ("/etc", "out"),
-        ("none", "dangling"),
-        ("dir", "in"),
-    ] {
+    for (target, link) in [("loop", "loop"), ("/etc", "out"), ("none", "dangling"), ("dir", "in")] {
         symlink(target, project.at(link)).unwrap();
     }
     let scan = project.scan(&Known::default(), &base());
-    assert_eq!(
-        suspects(&scan),
-        ["dangling", "dir/file", "in", "loop", "out"]
-    );
+    assert_eq!(suspects(&scan), ["dangling", "dir/file", "in", "loop", "out"]);
     for suspect in scan.suspects.iter().filter(|s| s.path != path("dir/file")) {
-        assert_eq!(
-            (suspect.stat.kind, suspect.stat.mode),
-            (StatKind::Link, 0o777)
-        );
+        assert_eq!((suspect.stat.kind, suspect.stat.mode), (StatKind::Link, 0o777));
     }
     assert_quiet(&project.scan(&project.all_known(), &base()));
 }
@@ -121,29 +93,15 @@ fn links_are_recorded_as_links() {
 #[test]
 fn names_are_bytes() {
     let project = Project::new();
-    let names: &[&[u8]] = &[
-        b"\xff\xfe",
-        b"new\nline",
-        b"-rf",
-        b" ",
-        b"tab\t",
-        b"\x01",
-        b"a\\b",
-    ];
+    let names: &[&[u8]] = &[b"\xff\xfe", b"new\nline", b"-rf", b" ", b"tab\t", b"\x01", b"a\\b"];
     for name in names {
         project.write(name, "");
         project.write([b"d\xc3/".as_slice(), name].concat(), "");
     }
     let scan = project.scan(&Known::default(), &base());
-    let found: HashSet<Vec<u8>> = scan
-        .suspects
-        .iter()
-        .map(|s| s.path.as_bytes().to_vec())
-        .collect();
-    let expected = names
-        .iter()
-        .flat_map(|n| [n.to_vec(), [b"d\xc3/", *n].concat()])
-        .collect();
+    let found: HashSet<Vec<u8>> =
+        scan.suspects.iter().map(|s| s.path.as_bytes().to_vec()).collect();
+    let expected = names.iter().flat_map(|n| [n.to_vec(), [b"d\xc3/", *n].concat()]).collect();
     assert_eq!(found, expected);
     assert_quiet(&project.scan(&project.all_known(), &base()));
 }
@@ -156,57 +114,33 @@ fn special_files_are_listed_and_never_opened() {
     // Opening a FIFO for reading would wait for a writer that never comes.
     for fifo in ["fifo", "was-file", "ignored.fifo"] {
         let mode = rustix::fs::Mode::RUSR;
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            project.at(fifo),
-            rustix::fs::FileType::Fifo,
-            mode,
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, project.at(fifo), rustix::fs::FileType::Fifo, mode, 0)
+            .unwrap();
     }
     let _socket = UnixListener::bind(project.at("socket")).unwrap();
     let scan = project.scan(&known, &profile(&["ignored.*"]));
     let special = |name: &str| (name.to_owned(), GapReason::Special);
-    assert_eq!(
-        gaps(&scan.gaps),
-        ["fifo", "socket", "was-file"].map(special)
-    );
+    assert_eq!(gaps(&scan.gaps), ["fifo", "socket", "was-file"].map(special));
     assert_eq!(scan.gaps[0].detail, "fifo");
     assert_eq!(scan.gaps[1].detail, "socket");
-    assert_eq!(
-        (suspects(&scan), missing(&scan)),
-        (vec![], vec!["was-file".to_owned()])
-    );
+    assert_eq!((suspects(&scan), missing(&scan)), (vec![], vec!["was-file".to_owned()]));
 
-    let scan = project
-        .workspace()
-        .look_at(&known, &["fifo", "was-file"].map(path));
+    let scan = project.workspace().look_at(&known, &["fifo", "was-file"].map(path));
     assert_eq!(gaps(&scan.gaps), ["fifo", "was-file"].map(special));
     assert_eq!(missing(&scan), ["was-file"]);
-    let listing = project
-        .workspace()
-        .list_beneath(&path("fifo"), &Rules::new(base()), 9);
+    let listing = project.workspace().list_beneath(&path("fifo"), &Rules::new(base()), 9);
     assert_eq!(gaps(&listing.gaps), [special("fifo")]);
 }
 
 #[test]
 fn nested_repositories_are_walked_but_not_their_git() {
-    let project = Project::with(&[
-        ".git/HEAD",
-        "lib/.git/HEAD",
-        "lib/src/a",
-        ".hg/x",
-        "b/.svn/x",
-    ]);
+    let project = Project::with(&[".git/HEAD", "lib/.git/HEAD", "lib/src/a", ".hg/x", "b/.svn/x"]);
     project.write("tree/.git", "gitdir: /elsewhere");
     project.write("tree/c", "");
     let scan = project.scan(&Known::default(), &base());
     assert_eq!(suspects(&scan), ["lib/src/a", "tree/c"]);
     assert_eq!(strings(&scan.nested_repositories), ["lib", "tree"]);
-    let scan = project
-        .workspace()
-        .look_at(&Known::default(), &[path("lib/.git/HEAD")]);
+    let scan = project.workspace().look_at(&Known::default(), &[path("lib/.git/HEAD")]);
     assert_quiet(&scan);
 }
 
@@ -225,19 +159,9 @@ fn kinds_are_swapped_under_a_known_path() {
     symlink("moved/a", project.at("link-to-be")).unwrap();
 
     let scan = project.scan(&known, &base());
-    let expected = [
-        "file/inner",
-        "folder",
-        "link-to-be*",
-        "moved/a",
-        "moved/sub/b",
-        "other",
-    ];
+    let expected = ["file/inner", "folder", "link-to-be*", "moved/a", "moved/sub/b", "other"];
     assert_eq!(suspects(&scan), expected);
-    assert_eq!(
-        missing(&scan),
-        ["file", "folder/a", "folder/sub/b", "other/c"]
-    );
+    assert_eq!(missing(&scan), ["file", "folder/a", "folder/sub/b", "other/c"]);
     assert_eq!(scan.gaps, []);
 
     let all = ["file", "folder/a", "folder/sub/b", "other/c"].map(path);
@@ -262,20 +186,13 @@ fn an_unreadable_folder_is_one_gap_and_nothing_in_it_is_missing() {
     mode("shut", 0);
     mode("blind", 0o300);
     let scan = project.scan(&known, &base());
-    let shut = project
-        .workspace()
-        .list_beneath(&path("shut"), &Rules::new(base()), 9);
-    let looked = project
-        .workspace()
-        .look_at(&known, &["shut/b", "shut/sub/c"].map(path));
+    let shut = project.workspace().list_beneath(&path("shut"), &Rules::new(base()), 9);
+    let looked = project.workspace().look_at(&known, &["shut/b", "shut/sub/c"].map(path));
     mode("shut", 0o700);
     mode("blind", 0o700);
 
     let unreadable = |name: &str| (name.to_owned(), GapReason::Unreadable);
-    assert_eq!(
-        gaps(&scan.gaps),
-        ["blind", "ignored/.gitignore", "shut"].map(unreadable)
-    );
+    assert_eq!(gaps(&scan.gaps), ["blind", "ignored/.gitignore", "shut"].map(unreadable));
     // Names in a folder that can be passed but not listed are looked at one by one.
     assert_eq!(missing(&scan), ["blind/gone"]);
     assert_eq!(suspects(&scan), ["ignored/.gitignore"]);
@@ -299,15 +216,11 @@ fn run_as_nobody(test: &str) {
         .current_dir(temp.path())
         .output();
     let Ok(output) = output else {
-        eprintln!("NOT TESTED: {test} needs `setpriv`, or a user that is not root");
-        return;
+        return support::not_tested(test, "`setpriv`, or a user that is not root");
     };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}"
-    );
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
 #[test]
@@ -325,9 +238,7 @@ fn thirty_thousand_files_in_one_folder() {
     }
     let scan = project.scan(&known, &base());
     assert_eq!((scan.suspects.len(), scan.missing.len()), (0, 15_000));
-    let listing = project
-        .workspace()
-        .list_beneath(&path("d"), &Rules::new(base()), 100);
+    let listing = project.workspace().list_beneath(&path("d"), &Rules::new(base()), 100);
     assert!(listing.truncated && listing.files.len() == 100);
 }
 
@@ -337,9 +248,7 @@ fn a_path_over_the_limit_is_a_gap() {
     let depth = make_deep(&project);
     assert!(depth > 4096);
     let scan = project.scan(&Known::default(), &base());
-    let listing = project
-        .workspace()
-        .list_beneath(&path("deep"), &Rules::new(base()), 99);
+    let listing = project.workspace().list_beneath(&path("deep"), &Rules::new(base()), 99);
     remove_deep(&project);
 
     // Everything that a path can name is found, the rest is one gap.
@@ -369,10 +278,7 @@ fn make_deep(project: &Project) -> usize {
 
 /// `tempfile` removes by descriptors, but let us not depend on it.
 fn remove_deep(project: &Project) {
-    let status = std::process::Command::new("rm")
-        .arg("-rf")
-        .arg(project.at("deep"))
-        .status();
+    let status = std::process::Command::new("rm").arg("-rf").arg(project.at("deep")).status();
     assert!(status.unwrap().success());
 }
 
@@ -387,11 +293,7 @@ fn a_very_deep_tree_needs_no_deep_stack_of_descriptors() {
     }
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let scan = project.scan(&Known::default(), &base());
-    assert_eq!(
-        (scan.suspects.len(), scan.gaps.len()),
-        (1500, 0),
-        "{limit:?}"
-    );
+    assert_eq!((scan.suspects.len(), scan.gaps.len()), (1500, 0), "{limit:?}");
 }
 
 #[test]
@@ -413,19 +315,9 @@ fn own_state_is_never_entered() {
 
 #[test]
 fn scratch_files_are_counted_apart() {
-    let project = Project::with(&[
-        "a.orig",
-        "b.rej",
-        ".tmp1/x",
-        "d/.grep_1.txt",
-        "keep.orig",
-        "c",
-    ]);
+    let project = Project::with(&["a.orig", "b.rej", ".tmp1/x", "d/.grep_1.txt", "keep.orig", "c"]);
     project.write(".gitignore", "!keep.orig\n");
-    let sources = RuleSources {
-        scratch: strings(SCRATCH_PATTERNS),
-        ..base()
-    };
+    let sources = RuleSources { scratch: strings(SCRATCH_PATTERNS), ..base() };
     let scan = project.scan(&Known::default(), &sources);
     assert_eq!(suspects(&scan), [".gitignore", "c", "keep.orig"]);
     assert_eq!((scan.scratch, scan.ignored_count), (4, 4));
@@ -438,12 +330,7 @@ fn scratch_files_are_counted_apart() {
 
 #[test]
 fn a_known_file_stays_known_whatever_the_rules_say() {
-    let project = Project::with(&[
-        "a.log",
-        "vendor/lib.c",
-        "vendor/sub/gone.c",
-        "vendor/sub/x.c",
-    ]);
+    let project = Project::with(&["a.log", "vendor/lib.c", "vendor/sub/gone.c", "vendor/sub/x.c"]);
     let known = project.all_known();
     project.write(".gitignore", "*.log\nvendor/\n");
     project.write("a.log", "changed since");
@@ -453,11 +340,7 @@ fn a_known_file_stays_known_whatever_the_rules_say() {
     let scan = project.scan(&known, &base());
     assert_eq!(suspects(&scan), [".gitignore", "a.log*", "vendor/lib.c*"]);
     assert_eq!(missing(&scan), ["vendor/sub/gone.c"]);
-    let by: Vec<_> = scan
-        .ignored
-        .iter()
-        .map(|i| (i.path.to_string(), i.by.as_str()))
-        .collect();
+    let by: Vec<_> = scan.ignored.iter().map(|i| (i.path.to_string(), i.by.as_str())).collect();
     assert_eq!(by, [("vendor".to_owned(), ".gitignore:2 vendor/")]);
 }
 

@@ -46,10 +46,7 @@ fn expand_groups(text: &str, max: usize) -> Option<Vec<String>> {
     }
     let head = &text[..start];
     let join = |middle: &String| -> Vec<String> {
-        tails
-            .iter()
-            .map(|tail| [head, middle, tail].concat())
-            .collect()
+        tails.iter().map(|tail| [head, middle, tail].concat()).collect()
     };
     Some(middles.iter().flat_map(join).collect())
 }
@@ -73,9 +70,8 @@ impl Members {
             }
             Self::Letters(from, to) => {
                 let (low, high) = (from.min(to), from.max(to));
-                let mut words: Vec<String> = (low..=high)
-                    .map(|byte| char::from(byte).to_string())
-                    .collect();
+                let mut words: Vec<String> =
+                    (low..=high).map(|byte| char::from(byte).to_string()).collect();
                 if from > to {
                     words.reverse();
                 }
@@ -142,21 +138,13 @@ fn sequence(text: &str) -> Option<Members> {
             digits.len() > 1 && digits.starts_with('0')
         };
         let numbers = Members::Numbers(low.into(), high.into());
-        return Some(if padded(from) || padded(to) {
-            Members::Involved
-        } else {
-            numbers
-        });
+        return Some(if padded(from) || padded(to) { Members::Involved } else { numbers });
     }
     match (from.as_bytes(), to.as_bytes()) {
         ([from], [to]) if from.is_ascii_alphabetic() && to.is_ascii_alphabetic() => {
             // `{Z..a}` passes through punctuation that would need quoting.
             let same_case = from.is_ascii_lowercase() == to.is_ascii_lowercase();
-            Some(if same_case {
-                Members::Letters(*from, *to)
-            } else {
-                Members::Involved
-            })
+            Some(if same_case { Members::Letters(*from, *to) } else { Members::Involved })
         }
         _ if to.contains("..") => Some(Members::Involved),
         _ => None,

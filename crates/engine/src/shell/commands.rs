@@ -51,14 +51,8 @@ const HANDLERS: &[(&str, Handler)] = &[
     ("env", wrappers::env),
     ("sudo doas", wrappers::sudo),
     ("command builtin", wrappers::command),
-    (
-        "exec time nice ionice stdbuf timeout chrt caffeinate",
-        wrappers::plain,
-    ),
-    (
-        "nohup setsid disown at batch systemd-run daemonize",
-        wrappers::background,
-    ),
+    ("exec time nice ionice stdbuf timeout chrt caffeinate", wrappers::plain),
+    ("nohup setsid disown at batch systemd-run daemonize", wrappers::background),
     ("xargs", wrappers::xargs),
     ("find", find::find),
     ("fd fdfind", find::fd),
@@ -87,17 +81,8 @@ const HANDLERS: &[(&str, Handler)] = &[
 ];
 
 /// Setting these changes what other commands mean or run.
-const POWERFUL: &[&str] = &[
-    "PATH",
-    "IFS",
-    "ENV",
-    "BASH_ENV",
-    "PAGER",
-    "EDITOR",
-    "VISUAL",
-    "CDPATH",
-    "SHELLOPTS",
-];
+const POWERFUL: &[&str] =
+    &["PATH", "IFS", "ENV", "BASH_ENV", "PAGER", "EDITOR", "VISUAL", "CDPATH", "SHELLOPTS"];
 
 /// Walks one simple command of the tree.
 pub(super) fn simple(walker: &mut Walker, command: &SimpleCommand) {
@@ -151,14 +136,7 @@ pub(super) fn run(walker: &mut Walker, mut words: Vec<Word>, stdin: Option<Strin
     }
     let handler = HANDLERS.iter().find(|(names, _)| among(names));
     match handler {
-        Some((_, handler)) => handler(
-            walker,
-            &Call {
-                name: name.to_owned(),
-                args,
-                stdin,
-            },
-        ),
+        Some((_, handler)) => handler(walker, &Call { name: name.to_owned(), args, stdin }),
         None => walker.incomplete(),
     }
 }
@@ -200,15 +178,7 @@ pub(super) fn redirect(walker: &mut Walker, redirect: &IoRedirect) -> Option<Str
     match redirect {
         IoRedirect::File(_, kind, target) => file_redirect(walker, kind, target),
         IoRedirect::OutputAndError(word, append) => {
-            output(
-                walker,
-                &word.value,
-                if *append {
-                    Effect::Append
-                } else {
-                    Effect::Write
-                },
-            );
+            output(walker, &word.value, if *append { Effect::Append } else { Effect::Write });
         }
         IoRedirect::HereString(_, word) => {
             let word = walker.whole_word(&word.value);
@@ -279,16 +249,12 @@ fn assign(walker: &mut Walker, assignment: &Assignment, lasting: bool) {
     let scalar = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
     guard_name(walker, name);
     if lasting {
-        walker
-            .state
-            .set(name, value.filter(|_| scalar).and_then(as_value));
+        walker.state.set(name, value.filter(|_| scalar).and_then(as_value));
     }
 }
 
 fn guard_name(walker: &mut Walker, name: &str) {
-    let loader = ["LD_", "DYLD_", "GIT_"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix));
+    let loader = ["LD_", "DYLD_", "GIT_"].iter().any(|prefix| name.starts_with(prefix));
     if loader || POWERFUL.contains(&name) {
         walker.incomplete();
     }
@@ -297,11 +263,7 @@ fn guard_name(walker: &mut Walker, name: &str) {
 /// A pattern in an assignment is only text until it is used unquoted.
 fn as_value(word: Word) -> Option<Value> {
     word.literal.then(|| {
-        let text = if word.glob {
-            unescape(&word.text)
-        } else {
-            word.text
-        };
+        let text = if word.glob { unescape(&word.text) } else { word.text };
         Value { text, glob: false }
     })
 }
@@ -310,11 +272,7 @@ fn unescape(text: &str) -> String {
     let mut plain = String::new();
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
-        plain.push(if c == '\\' {
-            chars.next().unwrap_or(c)
-        } else {
-            c
-        });
+        plain.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
     }
     plain
 }
@@ -322,10 +280,7 @@ fn unescape(text: &str) -> String {
 fn set_positional(walker: &mut Walker, args: &[Word]) {
     for at in 1..10 {
         let value = args.get(at - 1).filter(|word| word.literal);
-        let value = value.map(|word| Value {
-            text: word.text.clone(),
-            glob: word.glob,
-        });
+        let value = value.map(|word| Value { text: word.text.clone(), glob: word.glob });
         walker.state.set(&at.to_string(), value);
     }
 }
@@ -340,10 +295,7 @@ fn declare(walker: &mut Walker, call: &Call) {
         };
         guard_name(walker, name);
         if let Some(value) = value {
-            let value = Word {
-                text: value.to_owned(),
-                ..word.clone()
-            };
+            let value = Word { text: value.to_owned(), ..word.clone() };
             walker.state.set(name, as_value(value));
         }
     }

@@ -12,19 +12,12 @@ use super::word::Word;
 /// `rm`, `rmdir`, `unlink`, `shred`.
 pub(super) fn remove(walker: &mut Walker, call: &Call) {
     let spec = match call.name.as_str() {
-        "shred" => Spec {
-            short: "ns",
-            long: &["iterations", "size", "random-source"],
-        },
+        "shred" => Spec { short: "ns", long: &["iterations", "size", "random-source"] },
         _ => Spec::default(),
     };
     let options = Options::parse(&call.args, spec);
     let shreds = call.name == "shred" && !options.has(&["u", "remove"]);
-    let effect = if shreds {
-        Effect::Write
-    } else {
-        Effect::Delete
-    };
+    let effect = if shreds { Effect::Write } else { Effect::Delete };
     let recursive = call.name == "rm" && options.has(&["r", "R", "recursive"]);
     for word in &options.operands {
         walker.destroy(word, effect, recursive);
@@ -35,18 +28,9 @@ pub(super) fn remove(walker: &mut Walker, call: &Call) {
 pub(super) fn make(walker: &mut Walker, call: &Call) {
     let truncates = call.name == "truncate";
     let spec = match call.name.as_str() {
-        "touch" => Spec {
-            short: "dtr",
-            long: &["date", "time", "reference"],
-        },
-        "truncate" => Spec {
-            short: "sr",
-            long: &["size", "reference"],
-        },
-        _ => Spec {
-            short: "m",
-            long: &["mode"],
-        },
+        "touch" => Spec { short: "dtr", long: &["date", "time", "reference"] },
+        "truncate" => Spec { short: "sr", long: &["size", "reference"] },
+        _ => Spec { short: "m", long: &["mode"] },
     };
     for word in &Options::parse(&call.args, spec).operands {
         if truncates {
@@ -66,19 +50,8 @@ pub(super) fn attributes(walker: &mut Walker, call: &Call) {
         }
     };
     let dashed = call.args.iter().any(|word| is_mode(&word));
-    let args: Vec<Word> = call
-        .args
-        .iter()
-        .filter(|word| !is_mode(word))
-        .cloned()
-        .collect();
-    let options = Options::parse(
-        &args,
-        Spec {
-            short: "",
-            long: &["reference", "from"],
-        },
-    );
+    let args: Vec<Word> = call.args.iter().filter(|word| !is_mode(word)).cloned().collect();
+    let options = Options::parse(&args, Spec { short: "", long: &["reference", "from"] });
     let recursive = options.has(&["R", "recursive"]);
     let own = usize::from(!dashed && !options.has(&["reference"]));
     for word in options.operands.iter().skip(own) {
@@ -89,22 +62,16 @@ pub(super) fn attributes(walker: &mut Walker, call: &Call) {
 /// `cp`, `mv`, `ln`, `install`: sources and one destination.
 pub(super) fn copy(walker: &mut Walker, call: &Call) {
     let spec = match call.name.as_str() {
-        "install" => Spec {
-            short: "tmogS",
-            long: &["target-directory", "mode", "owner", "group", "suffix"],
-        },
-        _ => Spec {
-            short: "tS",
-            long: &["target-directory", "suffix"],
-        },
+        "install" => {
+            Spec { short: "tmogS", long: &["target-directory", "mode", "owner", "group", "suffix"] }
+        }
+        _ => Spec { short: "tS", long: &["target-directory", "suffix"] },
     };
     let options = Options::parse(&call.args, spec);
     let directory = options.value(&["t", "target-directory"]).cloned();
     let mut sources = options.operands.as_slice();
     if call.name == "install" && options.has(&["d", "directory"]) {
-        return sources
-            .iter()
-            .for_each(|word| walker.change(word, Effect::Write, false));
+        return sources.iter().for_each(|word| walker.change(word, Effect::Write, false));
     }
     let moves = call.name == "mv";
     let links = call.name == "ln";
@@ -145,29 +112,16 @@ pub(super) fn copy(walker: &mut Walker, call: &Call) {
 
 /// Where `source` lands in the folder `destination`.
 fn inside(destination: &Word, source: &Word) -> Word {
-    let name = source
-        .text
-        .trim_end_matches('/')
-        .rsplit('/')
-        .next()
-        .unwrap_or_default();
+    let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     if source.below || matches!(name, "" | "." | "..") {
-        return Word {
-            below: destination.literal,
-            ..destination.clone()
-        };
+        return Word { below: destination.literal, ..destination.clone() };
     }
     let text = match destination.text.trim_end_matches('/') {
         "." => name.to_owned(),
         folder => format!("{folder}/{name}"),
     };
     let literal = destination.literal && source.literal;
-    Word {
-        text,
-        literal,
-        glob: destination.glob || source.glob,
-        below: false,
-    }
+    Word { text, literal, glob: destination.glob || source.glob, below: false }
 }
 
 /// `rsync`, `scp`: the last operand, unless it is on another machine.
@@ -184,10 +138,7 @@ pub(super) fn sync(walker: &mut Walker, call: &Call) {
             "files-from",
         ],
     };
-    const SCP: Spec = Spec {
-        short: "cFiJloPSDX",
-        long: &[],
-    };
+    const SCP: Spec = Spec { short: "cFiJloPSDX", long: &[] };
     let options = Options::parse(&call.args, if call.name == "scp" { SCP } else { RSYNC });
     if options.has(&["n", "dry-run", "list-only"]) && call.name == "rsync" {
         return;
@@ -198,10 +149,7 @@ pub(super) fn sync(walker: &mut Walker, call: &Call) {
     let [sources @ .., destination] = options.operands.as_slice() else {
         return;
     };
-    let deletes = call
-        .args
-        .iter()
-        .any(|word| word.text.starts_with("--delete"));
+    let deletes = call.args.iter().any(|word| word.text.starts_with("--delete"));
     if options.has(&["remove-source-files"]) {
         for word in sources {
             walker.destroy(word, Effect::Delete, true);
@@ -209,11 +157,7 @@ pub(super) fn sync(walker: &mut Walker, call: &Call) {
     }
     let remote = destination.text.contains(':');
     if !sources.is_empty() && !remote {
-        let effect = if deletes {
-            Effect::Delete
-        } else {
-            Effect::Write
-        };
+        let effect = if deletes { Effect::Delete } else { Effect::Write };
         walker.destroy(destination, effect, true);
     }
 }
@@ -222,10 +166,7 @@ pub(super) fn sync(walker: &mut Walker, call: &Call) {
 pub(super) fn dd(walker: &mut Walker, call: &Call) {
     for word in &call.args {
         if let Some(path) = word.text.strip_prefix("of=") {
-            let file = Word {
-                text: path.to_owned(),
-                ..word.clone()
-            };
+            let file = Word { text: path.to_owned(), ..word.clone() };
             walker.destroy(&file, Effect::Write, false);
         } else if !word.literal {
             walker.incomplete();
@@ -237,11 +178,7 @@ pub(super) fn dd(walker: &mut Walker, call: &Call) {
 pub(super) fn tee(walker: &mut Walker, call: &Call) {
     let options = Options::parse(&call.args, Spec::default());
     let appends = options.has(&["a", "append"]);
-    for word in options
-        .operands
-        .iter()
-        .filter(|word| word.text != "-" || !word.literal)
-    {
+    for word in options.operands.iter().filter(|word| word.text != "-" || !word.literal) {
         if appends {
             walker.change(word, Effect::Append, false);
         } else {
@@ -253,28 +190,14 @@ pub(super) fn tee(walker: &mut Walker, call: &Call) {
 /// Readers that can be told to write their output: `sort -o`, `uniq IN OUT`.
 pub(super) fn output(walker: &mut Walker, call: &Call) {
     let spec = match call.name.as_str() {
-        "sort" => Spec {
-            short: "oktST",
-            long: &["output", "key", "field-separator"],
-        },
-        "tree" => Spec {
-            short: "oLPIH",
-            long: &[],
-        },
-        "uniq" => Spec {
-            short: "fsw",
-            long: &["skip-fields", "skip-chars", "check-chars"],
-        },
-        _ => Spec {
-            short: "cglons",
-            long: &[],
-        },
+        "sort" => Spec { short: "oktST", long: &["output", "key", "field-separator"] },
+        "tree" => Spec { short: "oLPIH", long: &[] },
+        "uniq" => Spec { short: "fsw", long: &["skip-fields", "skip-chars", "check-chars"] },
+        _ => Spec { short: "cglons", long: &[] },
     };
     let options = Options::parse(&call.args, spec);
     if matches!(call.name.as_str(), "sort" | "tree") {
-        options
-            .values(&["o", "output"])
-            .for_each(|w| walker.destroy(w, Effect::Write, false));
+        options.values(&["o", "output"]).for_each(|w| walker.destroy(w, Effect::Write, false));
         if options.has(&["compress-program"]) || call.args.iter().any(|word| !word.literal) {
             walker.incomplete();
         }
@@ -288,11 +211,7 @@ pub(super) fn tar(walker: &mut Walker, call: &Call) {
     let Some(first) = call.args.first() else {
         return;
     };
-    let letters = if first.text.starts_with("--") {
-        ""
-    } else {
-        first.text.as_str()
-    };
+    let letters = if first.text.starts_with("--") { "" } else { first.text.as_str() };
     let has = |letter: char, long: &str| {
         letters.contains(letter) || call.args.iter().any(|word| word.text == long)
     };
@@ -302,16 +221,8 @@ pub(super) fn tar(walker: &mut Walker, call: &Call) {
     if !has('c', "--create") || has('C', "--directory") || call.args.iter().any(|w| !w.literal) {
         walker.incomplete();
     }
-    let named = call
-        .args
-        .iter()
-        .find_map(|word| word.text.strip_prefix("--file="));
-    let next = || {
-        call.args
-            .get(1)
-            .filter(|_| letters.ends_with('f'))
-            .map(|w| w.text.as_str())
-    };
+    let named = call.args.iter().find_map(|word| word.text.strip_prefix("--file="));
+    let next = || call.args.get(1).filter(|_| letters.ends_with('f')).map(|w| w.text.as_str());
     match named.or_else(next) {
         Some(path) if has('c', "--create") => {
             walker.destroy(&Word::plain(path), Effect::Write, false);
@@ -322,13 +233,7 @@ pub(super) fn tar(walker: &mut Walker, call: &Call) {
 
 /// `gzip FILE` replaces the file by `FILE.gz`.
 pub(super) fn compress(walker: &mut Walker, call: &Call) {
-    let options = Options::parse(
-        &call.args,
-        Spec {
-            short: "S",
-            long: &["suffix"],
-        },
-    );
+    let options = Options::parse(&call.args, Spec { short: "S", long: &["suffix"] });
     if options.has(&["c", "stdout", "t", "test", "l", "list"]) {
         return;
     }
@@ -344,26 +249,13 @@ pub(super) fn compress(walker: &mut Walker, call: &Call) {
             None => format!("{}{suffix}", word.text),
         };
         walker.destroy(word, Effect::Delete, recursive);
-        walker.destroy(
-            &Word {
-                text: other,
-                ..word.clone()
-            },
-            Effect::Write,
-            recursive,
-        );
+        walker.destroy(&Word { text: other, ..word.clone() }, Effect::Write, recursive);
     }
 }
 
 /// `zip ARCHIVE FILES`, `unzip`.
 pub(super) fn zip(walker: &mut Walker, call: &Call) {
-    let options = Options::parse(
-        &call.args,
-        Spec {
-            short: "bnixd",
-            long: &[],
-        },
-    );
+    let options = Options::parse(&call.args, Spec { short: "bnixd", long: &[] });
     match options.operands.first() {
         Some(archive) if call.name == "zip" => walker.destroy(archive, Effect::Write, false),
         _ if options.has(&["l", "t", "p", "Z"]) => {}
@@ -385,58 +277,28 @@ const WGET_WRITES: &str = "P o a r m i e mirror recursive execute output-file ap
 pub(super) fn download(walker: &mut Walker, call: &Call) {
     const CURL: Spec = Spec {
         short: "oHdXAbcDEeFKmTtuUwxyYzrQPC",
-        long: &[
-            "output",
-            "header",
-            "data",
-            "request",
-            "user-agent",
-            "output-dir",
-            "url",
-            "user",
-        ],
+        long: &["output", "header", "data", "request", "user-agent", "output-dir", "url", "user"],
     };
-    const WGET: Spec = Spec {
-        short: "OoPaeitTUw",
-        long: &["output-document", "header"],
-    };
+    const WGET: Spec = Spec { short: "OoPaeitTUw", long: &["output-document", "header"] };
     let curl = call.name == "curl";
     let options = Options::parse(&call.args, if curl { CURL } else { WGET });
-    let names: &[&str] = if curl {
-        &["o", "output"]
-    } else {
-        &["O", "output-document"]
-    };
+    let names: &[&str] = if curl { &["o", "output"] } else { &["O", "output-document"] };
     for word in options.values(names).filter(|word| word.text != "-") {
         walker.destroy(word, Effect::Write, false);
     }
     let others = if curl { CURL_WRITES } else { WGET_WRITES };
     let unnamed = !curl && !options.has(&["O", "output-document", "spider"]);
-    if others
-        .split_ascii_whitespace()
-        .any(|name| options.has(&[name]))
-        || unnamed
-    {
+    if others.split_ascii_whitespace().any(|name| options.has(&[name])) || unnamed {
         walker.incomplete();
     }
-    if call
-        .args
-        .iter()
-        .any(|word| !word.literal && word.text.starts_with('-'))
-    {
+    if call.args.iter().any(|word| !word.literal && word.text.starts_with('-')) {
         walker.incomplete();
     }
 }
 
 /// `mktemp` makes a file in the folder for temporary files, unless it is told where.
 pub(super) fn mktemp(walker: &mut Walker, call: &Call) {
-    let options = Options::parse(
-        &call.args,
-        Spec {
-            short: "p",
-            long: &["tmpdir", "suffix"],
-        },
-    );
+    let options = Options::parse(&call.args, Spec { short: "p", long: &["tmpdir", "suffix"] });
     if !options.operands.is_empty() && !options.has(&["t"]) {
         walker.incomplete();
     }

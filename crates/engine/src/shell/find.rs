@@ -15,27 +15,15 @@ pub(super) fn find(walker: &mut Walker, call: &Call) {
         // Any unknown word could be `-delete`.
         walker.incomplete();
     }
-    let leading = args
-        .iter()
-        .take_while(|word| matches!(word.text.as_str(), "-H" | "-L" | "-P"));
+    let leading = args.iter().take_while(|word| matches!(word.text.as_str(), "-H" | "-L" | "-P"));
     let skipped = leading.count();
     let is_start = |word: &&Word| !word.text.starts_with(['-', '(', '!', ')']);
-    let starts: Vec<Word> = args[skipped..]
-        .iter()
-        .take_while(is_start)
-        .cloned()
-        .collect();
+    let starts: Vec<Word> = args[skipped..].iter().take_while(is_start).cloned().collect();
     let tests = &args[skipped + starts.len()..];
-    let starts = if starts.is_empty() {
-        vec![Word::plain(".")]
-    } else {
-        starts
-    };
+    let starts = if starts.is_empty() { vec![Word::plain(".")] } else { starts };
     for (at, word) in tests.iter().enumerate() {
         match word.text.as_str() {
-            "-delete" => starts
-                .iter()
-                .for_each(|dir| walker.destroy(dir, Effect::Delete, true)),
+            "-delete" => starts.iter().for_each(|dir| walker.destroy(dir, Effect::Delete, true)),
             "-exec" | "-execdir" | "-ok" | "-okdir" => run(walker, &starts, &tests[at + 1..]),
             "-fprint" | "-fprintf" | "-fprint0" | "-fls" => {
                 if let Some(file) = tests.get(at + 1) {
@@ -49,18 +37,13 @@ pub(super) fn find(walker: &mut Walker, call: &Call) {
 
 /// Runs the words up to `;` or `+` with `{}` as "any file below the start".
 fn run(walker: &mut Walker, starts: &[Word], words: &[Word]) {
-    let end = words
-        .iter()
-        .position(|word| matches!(word.text.as_str(), ";" | "+"));
+    let end = words.iter().position(|word| matches!(word.text.as_str(), ";" | "+"));
     let words = &words[..end.unwrap_or(words.len())];
     if starts.len() > MAX_STARTS {
         return walker.incomplete();
     }
     for start in starts {
-        let found = Word {
-            below: true,
-            ..start.clone()
-        };
+        let found = Word { below: true, ..start.clone() };
         let place = |word: &Word| match word.text.as_str() {
             "{}" => found.clone(),
             text if text.contains("{}") => Word::unknown(),

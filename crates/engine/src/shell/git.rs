@@ -21,15 +21,7 @@ const TREE: &str = "am bisect cherry-pick merge pull rebase revert sparse-checko
 
 const SPEC: Spec = Spec {
     short: "bBmFsCcoe",
-    long: &[
-        "message",
-        "file",
-        "source",
-        "orphan",
-        "conflict",
-        "exclude",
-        "pathspec-from-file",
-    ],
+    long: &["message", "file", "source", "orphan", "conflict", "exclude", "pathspec-from-file"],
 };
 
 type Handler = fn(&mut Walker, &Options, &[Word]);
@@ -130,13 +122,7 @@ fn subcommand(walker: &mut Walker, name: &str, args: &[Word], stdin: Option<&str
 
 /// Readers with options that write or run.
 fn reader(walker: &mut Walker, name: &str, args: &[Word]) {
-    let options = Options::parse(
-        args,
-        Spec {
-            short: "",
-            long: &["output"],
-        },
-    );
+    let options = Options::parse(args, Spec { short: "", long: &["output"] });
     for file in options.values(&["output"]) {
         walker.destroy(file, Effect::Write, false);
     }
@@ -153,16 +139,7 @@ fn lists_only(name: &str, args: &[Word]) -> bool {
     literal
         && match name {
             "branch" => args.iter().all(|word| {
-                let listing = [
-                    "-a",
-                    "-r",
-                    "-v",
-                    "-vv",
-                    "-l",
-                    "--list",
-                    "--show-current",
-                    "--all",
-                ];
+                let listing = ["-a", "-r", "-v", "-vv", "-l", "--list", "--show-current", "--all"];
                 listing.contains(&word.text.as_str())
             }),
             "tag" => args.is_empty() || matches!(first, "-l" | "--list" | "-n"),
@@ -172,15 +149,10 @@ fn lists_only(name: &str, args: &[Word]) -> bool {
             "submodule" => args.is_empty() || matches!(first, "status" | "summary"),
             "remote" => args.is_empty() || matches!(first, "-v" | "show" | "get-url"),
             "config" => args.iter().any(|word| {
-                matches!(
-                    word.text.as_str(),
-                    "--get" | "--get-all" | "--list" | "-l" | "get"
-                )
+                matches!(word.text.as_str(), "--get" | "--get-all" | "--list" | "-l" | "get")
             }),
             "reflog" => args.is_empty() || first == "show",
-            "apply" => args
-                .iter()
-                .any(|w| matches!(w.text.as_str(), "--stat" | "--check")),
+            "apply" => args.iter().any(|w| matches!(w.text.as_str(), "--stat" | "--check")),
             _ => false,
         }
 }
@@ -244,11 +216,7 @@ fn clean(walker: &mut Walker, options: &Options, paths: &[Word]) {
     // `-i` and `-e` delete less than said here: the targets stay a superset.
     let here = [Word::plain(".")];
     let all: Vec<&Word> = options.operands.iter().chain(paths).collect();
-    let all = if all.is_empty() {
-        here.iter().collect()
-    } else {
-        all
-    };
+    let all = if all.is_empty() { here.iter().collect() } else { all };
     for path in all {
         if !options.has(&["X"]) {
             walker.destroy(path, Effect::CleanUntracked, true);
@@ -260,10 +228,7 @@ fn clean(walker: &mut Walker, options: &Options, paths: &[Word]) {
 }
 
 fn stash(walker: &mut Walker, options: &Options, _: &[Word]) {
-    let verb = options
-        .operands
-        .first()
-        .map_or("push", |word| word.text.as_str());
+    let verb = options.operands.first().map_or("push", |word| word.text.as_str());
     match verb {
         "drop" | "clear" | "store" | "create" => return,
         "push" | "save" => {}
@@ -291,11 +256,7 @@ fn remove(walker: &mut Walker, options: &Options, paths: &[Word]) {
 
 fn rename(walker: &mut Walker, options: &Options, paths: &[Word]) {
     let args = options.operands.iter().chain(paths).cloned().collect();
-    let call = Call {
-        name: "mv".to_owned(),
-        args,
-        stdin: None,
-    };
+    let call = Call { name: "mv".to_owned(), args, stdin: None };
     super::files::copy(walker, &call);
 }
 

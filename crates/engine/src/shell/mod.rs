@@ -21,6 +21,8 @@ mod word;
 mod wrappers;
 
 #[cfg(test)]
+mod limit_tests;
+#[cfg(test)]
 mod tests;
 
 /// What a command line may change.

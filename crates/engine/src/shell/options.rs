@@ -47,13 +47,7 @@ impl Options {
         words: &mut impl Iterator<Item = &'a Word>,
     ) {
         let entry = match text.split_once('=') {
-            Some((name, value)) => (
-                name,
-                Some(Word {
-                    text: value.to_owned(),
-                    ..word.clone()
-                }),
-            ),
+            Some((name, value)) => (name, Some(Word { text: value.to_owned(), ..word.clone() })),
             None if spec.long.contains(&text) => (text, words.next().cloned()),
             None => (text, None),
         };
@@ -76,10 +70,7 @@ impl Options {
             let value = if rest.is_empty() {
                 words.next().cloned()
             } else {
-                Some(Word {
-                    text: rest.to_owned(),
-                    ..word.clone()
-                })
+                Some(Word { text: rest.to_owned(), ..word.clone() })
             };
             self.given.push((letter.to_string(), value));
             return;
@@ -88,17 +79,12 @@ impl Options {
 
     /// Whether one of `names` was given.
     pub(super) fn has(&self, names: &[&str]) -> bool {
-        self.given
-            .iter()
-            .any(|(name, _)| names.contains(&name.as_str()))
+        self.given.iter().any(|(name, _)| names.contains(&name.as_str()))
     }
 
     /// The values of every one of `names`.
     pub(super) fn values<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Word> {
-        let given = self
-            .given
-            .iter()
-            .filter(|(name, _)| names.contains(&name.as_str()));
+        let given = self.given.iter().filter(|(name, _)| names.contains(&name.as_str()));
         given.filter_map(|(_, value)| value.as_ref())
     }
 

@@ -20,9 +20,7 @@ const MAX_DEPTH: usize = 60;
 const MAX_PARENTHESES: usize = 12;
 
 /// Words that open a level of the grammar, and those that close one.
-const OPENERS: &[&str] = &[
-    "{", "if", "case", "for", "while", "until", "select", "[[", "!",
-];
+const OPENERS: &[&str] = &["{", "if", "case", "for", "while", "until", "select", "[[", "!"];
 const CLOSERS: &[&str] = &["}", "fi", "esac", "done", "]]"];
 
 /// Runs `work` on `text` where it can neither overflow the stack nor let a panic out.

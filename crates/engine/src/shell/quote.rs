@@ -118,10 +118,7 @@ pub(super) fn ansi_c(text: &str) -> (String, usize) {
             _ => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
-    (
-        String::from_utf8_lossy(&bytes).into_owned(),
-        text.len() - rest.len(),
-    )
+    (String::from_utf8_lossy(&bytes).into_owned(), text.len() - rest.len())
 }
 
 const SIMPLE: &[(char, u8)] = &[
@@ -161,11 +158,7 @@ fn escape<'a>(text: &'a str, bytes: &mut Vec<u8>) -> &'a str {
             return rest;
         }
     };
-    let used = digits
-        .bytes()
-        .take(length)
-        .take_while(|b| char::from(*b).is_digit(radix))
-        .count();
+    let used = digits.bytes().take(length).take_while(|b| char::from(*b).is_digit(radix)).count();
     let code = u32::from_str_radix(&digits[..used], radix).unwrap_or(0);
     if matches!(c, 'u' | 'U') {
         let decoded = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);

@@ -16,21 +16,13 @@ pub(super) fn sed(walker: &mut Walker, call: &Call) {
     // BSD writes `-i ''`; an empty word is no file anywhere else.
     words.retain(|word| !(word.literal && word.text.is_empty()));
     let in_place = words.iter().find_map(in_place_suffix);
-    let plain: Vec<Word> = words
-        .iter()
-        .filter(|word| in_place_suffix(word).is_none())
-        .cloned()
-        .collect();
-    let spec = Spec {
-        short: "efl",
-        long: &["expression", "file", "line-length"],
-    };
+    let plain: Vec<Word> =
+        words.iter().filter(|word| in_place_suffix(word).is_none()).cloned().collect();
+    let spec = Spec { short: "efl", long: &["expression", "file", "line-length"] };
     let options = Options::parse(&plain, spec);
     let given = options.has(&["e", "expression", "f", "file"]);
     let clustered = options.has(&["i"]);
-    let (own, files) = options
-        .operands
-        .split_at(usize::from(!given).min(options.operands.len()));
+    let (own, files) = options.operands.split_at(usize::from(!given).min(options.operands.len()));
     let scripts = options.values(&["e", "expression"]).chain(own);
     let harmless = |word: &Word| word.exact().is_some_and(is_plain_sed) || is_plain_glob(word);
     if options.has(&["f", "file"]) || !scripts.into_iter().all(harmless) {
@@ -61,10 +53,7 @@ fn in_place_suffix(word: &Word) -> Option<String> {
         return Some(rest.trim_start_matches('=').to_owned());
     }
     let (before, suffix) = word.text.strip_prefix('-')?.split_once('i')?;
-    before
-        .bytes()
-        .all(|b| b"nrEszu".contains(&b))
-        .then(|| suffix.to_owned())
+    before.bytes().all(|b| b"nrEszu".contains(&b)).then(|| suffix.to_owned())
 }
 
 fn backup(walker: &mut Walker, file: &Word, suffix: &str) {
@@ -72,14 +61,7 @@ fn backup(walker: &mut Walker, file: &Word, suffix: &str) {
         return walker.incomplete();
     }
     let text = format!("{}{suffix}", file.text);
-    walker.destroy(
-        &Word {
-            text,
-            ..file.clone()
-        },
-        Effect::Write,
-        false,
-    );
+    walker.destroy(&Word { text, ..file.clone() }, Effect::Write, false);
 }
 
 /// Whether a script neither writes a file nor runs a command: no `w`, `W`, `e`, no such flags.
@@ -94,10 +76,7 @@ fn is_plain_sed(script: &str) -> bool {
         rest = &rest[command.len_utf8()..];
         let tail = match command {
             '/' => skip_part(rest, '/'),
-            '\\' => rest
-                .chars()
-                .next()
-                .and_then(|mark| skip_part(&rest[mark.len_utf8()..], mark)),
+            '\\' => rest.chars().next().and_then(|mark| skip_part(&rest[mark.len_utf8()..], mark)),
             's' | 'y' => substitution(rest),
             'a' | 'i' | 'c' | 'r' | 'R' | ':' | 'b' | 't' | 'T' | '#' => {
                 Some(rest.split_once('\n').map_or("", |(_, tail)| tail))
@@ -143,11 +122,7 @@ pub(super) fn perl(walker: &mut Walker, call: &Call) {
     let mut in_place = None;
     let mut words = call.args.iter();
     while let Some(word) = words.next() {
-        match word
-            .text
-            .strip_prefix('-')
-            .filter(|_| word.is_option() && files.is_empty())
-        {
+        match word.text.strip_prefix('-').filter(|_| word.is_option() && files.is_empty()) {
             Some(letters) => {
                 if let Some((before, suffix)) = letters.split_once('i')
                     && before.bytes().all(|b| b"0pnlaws".contains(&b))
@@ -180,23 +155,15 @@ fn is_plain_perl(program: &str) -> bool {
     let program = program.trim_start();
     program.starts_with(['s', 'y'])
         && is_plain_sed(program)
-        && !["`", "@{", "${", "(?{", "(??{"]
-            .iter()
-            .any(|run| program.contains(run))
+        && !["`", "@{", "${", "(?{", "(??{"].iter().any(|run| program.contains(run))
 }
 
 /// `awk 'PROGRAM' FILES`: a reader, unless the program prints to files or runs commands.
 pub(super) fn awk(walker: &mut Walker, call: &Call) {
-    let spec = Spec {
-        short: "Fvfilo",
-        long: &["file", "assign", "field-separator", "include"],
-    };
+    let spec = Spec { short: "Fvfilo", long: &["file", "assign", "field-separator", "include"] };
     let options = Options::parse(&call.args, spec);
     let writes = |text: &str| text.contains(['>', '|']) || text.contains("system");
-    let program = options
-        .operands
-        .first()
-        .and_then(|word| word.literal.then_some(&word.text));
+    let program = options.operands.first().and_then(|word| word.literal.then_some(&word.text));
     let harmless = program.is_some_and(|text| !writes(text));
     if !harmless || options.has(&["f", "i", "l", "o", "file", "include", "inplace"]) {
         walker.incomplete();
@@ -205,24 +172,14 @@ pub(super) fn awk(walker: &mut Walker, call: &Call) {
 
 /// `rg`: a reader without `--pre`.
 pub(super) fn search(walker: &mut Walker, call: &Call) {
-    if call
-        .args
-        .iter()
-        .any(|word| word.text.starts_with("--pre") || word.text == "--pager")
-    {
+    if call.args.iter().any(|word| word.text.starts_with("--pre") || word.text == "--pager") {
         walker.incomplete();
     }
 }
 
 /// `yq`: a reader without `-i`.
 pub(super) fn yq(walker: &mut Walker, call: &Call) {
-    let options = Options::parse(
-        &call.args,
-        Spec {
-            short: "pIo",
-            long: &[],
-        },
-    );
+    let options = Options::parse(&call.args, Spec { short: "pIo", long: &[] });
     if options.has(&["i", "inplace"]) {
         let files = options.operands.iter().skip(1);
         files.for_each(|file| walker.destroy(file, Effect::Write, false));
@@ -234,15 +191,7 @@ pub(super) fn yq(walker: &mut Walker, call: &Call) {
 
 /// `ed FILE`: it edits the file, and could do anything.
 pub(super) fn ed(walker: &mut Walker, call: &Call) {
-    for file in Options::parse(
-        &call.args,
-        Spec {
-            short: "pc",
-            long: &[],
-        },
-    )
-    .operands
-    {
+    for file in Options::parse(&call.args, Spec { short: "pc", long: &[] }).operands {
         walker.destroy(&file, Effect::Write, false);
     }
     walker.incomplete();
@@ -252,14 +201,7 @@ pub(super) fn ed(walker: &mut Walker, call: &Call) {
 pub(super) fn patch(walker: &mut Walker, call: &Call) {
     let spec = Spec {
         short: "pidoBDFgrVYz",
-        long: &[
-            "strip",
-            "input",
-            "directory",
-            "output",
-            "fuzz",
-            "reject-file",
-        ],
+        long: &["strip", "input", "directory", "output", "fuzz", "reject-file"],
     };
     let options = Options::parse(&call.args, spec);
     if options.has(&["dry-run", "C"]) {
@@ -268,13 +210,8 @@ pub(super) fn patch(walker: &mut Walker, call: &Call) {
     if options.has(&["d", "directory"]) {
         return walker.incomplete();
     }
-    let strip = options
-        .value(&["p", "strip"])
-        .and_then(|word| word.text.parse().ok());
-    let output = options
-        .value(&["o", "output"])
-        .or(options.operands.first())
-        .cloned();
+    let strip = options.value(&["p", "strip"]).and_then(|word| word.text.parse().ok());
+    let output = options.value(&["o", "output"]).or(options.operands.first()).cloned();
     match (output, &call.stdin) {
         (Some(file), _) => patch_file(walker, &file),
         (None, Some(text)) => patched(walker, text, strip.unwrap_or(0)),
@@ -285,10 +222,7 @@ pub(super) fn patch(walker: &mut Walker, call: &Call) {
 fn patch_file(walker: &mut Walker, file: &Word) {
     walker.destroy(file, Effect::Write, false);
     for suffix in [".orig", ".rej"] {
-        let beside = Word {
-            text: format!("{}{suffix}", file.text),
-            ..file.clone()
-        };
+        let beside = Word { text: format!("{}{suffix}", file.text), ..file.clone() };
         walker.change(&beside, Effect::Write, false);
     }
 }
@@ -310,13 +244,8 @@ pub(super) fn patched(walker: &mut Walker, text: &str, strip: usize) {
     }
     // The parser has already taken `a/` and `b/` off.
     let levels = strip.saturating_sub(1);
-    let bare = |path: &str| {
-        Word::plain(
-            path.splitn(levels.saturating_add(1), '/')
-                .last()
-                .unwrap_or(path),
-        )
-    };
+    let bare =
+        |path: &str| Word::plain(path.splitn(levels.saturating_add(1), '/').last().unwrap_or(path));
     for edit in &edits {
         match &edit.edit {
             Edit::Delete => walker.destroy(&bare(&edit.path), Effect::Delete, false),

@@ -42,23 +42,14 @@ pub(super) struct State {
 impl Default for State {
     fn default() -> Self {
         let functions = BTreeMap::new();
-        Self {
-            folder: Folder::Start,
-            variables: BTreeMap::new(),
-            functions,
-        }
+        Self { folder: Folder::Start, variables: BTreeMap::new(), functions }
     }
 }
 
 impl State {
     /// The value of a variable that the text set, or that always means the same place.
     pub(super) fn value(&self, name: &str) -> Option<Value> {
-        let fixed = |text: &str| {
-            Some(Value {
-                text: text.to_owned(),
-                glob: false,
-            })
-        };
+        let fixed = |text: &str| Some(Value { text: text.to_owned(), glob: false });
         match self.variables.get(name) {
             Some(value) => value.clone(),
             // Targets are resolved against the folder, and the engine knows `~`.
@@ -103,10 +94,7 @@ impl State {
         }
         // A function that only one way defines may or may not be the command of that name.
         self.functions.retain(|name, body| {
-            other
-                .functions
-                .get(name)
-                .is_some_and(|known| Rc::ptr_eq(known, body))
+            other.functions.get(name).is_some_and(|known| Rc::ptr_eq(known, body))
         });
     }
 }

@@ -24,16 +24,8 @@ const MAX_TARGETS: usize = 1_000;
 
 /// Reads a script from a fresh state.
 pub(super) fn analyse(text: &str) -> Effects {
-    let effects = Effects {
-        complete: true,
-        ..Effects::default()
-    };
-    let mut walker = Walker {
-        effects,
-        state: State::default(),
-        steps: 0,
-        scripts: 0,
-    };
+    let effects = Effects { complete: true, ..Effects::default() };
+    let mut walker = Walker { effects, state: State::default(), steps: 0, scripts: 0 };
     walker.script(text);
     walker.effects
 }
@@ -50,10 +42,7 @@ impl Walker {
     /// Reads shell text in the present state (`eval`, a sourced heredoc).
     pub(super) fn script(&mut self, text: &str) {
         self.nested(|walker| match parse::program(text) {
-            Some(program) => program
-                .complete_commands
-                .iter()
-                .for_each(|list| walker.list(list)),
+            Some(program) => program.complete_commands.iter().for_each(|list| walker.list(list)),
             None => walker.incomplete(),
         });
     }
@@ -109,13 +98,7 @@ impl Walker {
             self.incomplete();
             return None;
         }
-        let device = [
-            "/dev/null",
-            "/dev/stdout",
-            "/dev/stderr",
-            "/dev/tty",
-            "/dev/zero",
-        ];
+        let device = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"];
         let path = word.text.as_str();
         if path.is_empty() || device.contains(&path) || path.starts_with("/dev/fd/") {
             return None;
@@ -125,13 +108,7 @@ impl Walker {
             _ => None,
         };
         let recursive = recursive || word.below;
-        Some(Target {
-            path: path.to_owned(),
-            cwd,
-            glob: word.glob,
-            recursive,
-            what,
-        })
+        Some(Target { path: path.to_owned(), cwd, glob: word.glob, recursive, what })
     }
 
     /// Expands one written word into words, following its substitutions.
@@ -153,10 +130,7 @@ impl Walker {
         if expansion.obscure {
             self.incomplete();
         }
-        expansion
-            .commands
-            .iter()
-            .for_each(|text| self.subscript(text));
+        expansion.commands.iter().for_each(|text| self.subscript(text));
     }
 
     /// Runs `walk` like a subshell: what it changes in the state is gone afterwards.
@@ -200,9 +174,7 @@ impl Walker {
     fn pipeline(&mut self, pipeline: &Pipeline) {
         match pipeline.seq.as_slice() {
             [only] => self.command(only),
-            several => several
-                .iter()
-                .for_each(|one| self.apart(|walker| walker.command(one))),
+            several => several.iter().for_each(|one| self.apart(|walker| walker.command(one))),
         }
     }
 
@@ -220,9 +192,7 @@ impl Walker {
             }
             Command::Function(function) => {
                 let body = Rc::new(function.body.clone());
-                self.state
-                    .functions
-                    .insert(function.fname.value.clone(), body);
+                self.state.functions.insert(function.fname.value.clone(), body);
             }
             Command::ExtendedTest(test, redirects) => {
                 let redirects = redirects.iter().flat_map(|list| &list.0);
@@ -286,10 +256,7 @@ impl Walker {
 
     fn arithmetic_for(&mut self, clause: &ArithmeticForClauseCommand) {
         let parts = [&clause.initializer, &clause.condition, &clause.updater];
-        parts
-            .into_iter()
-            .flatten()
-            .for_each(|expression| self.arithmetic(&expression.value));
+        parts.into_iter().flatten().for_each(|expression| self.arithmetic(&expression.value));
         self.repeat(|walker| walker.list(&clause.body.list));
     }
 
@@ -299,9 +266,7 @@ impl Walker {
             self.incomplete();
         }
         let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        names
-            .filter(|name| !name.is_empty())
-            .for_each(|name| self.state.set(name, None));
+        names.filter(|name| !name.is_empty()).for_each(|name| self.state.set(name, None));
     }
 
     fn case_clause(&mut self, clause: &CaseClauseCommand) {

@@ -27,11 +27,7 @@ pub(super) struct Word {
 impl Word {
     /// A word that means itself.
     pub(super) fn plain(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            literal: true,
-            ..Self::default()
-        }
+        Self { text: text.to_owned(), literal: true, ..Self::default() }
     }
 
     /// A word of which nothing is known.
@@ -64,9 +60,7 @@ pub(super) struct Expansion {
 pub(super) fn expand(text: &str, state: &State) -> Expansion {
     let mut all = Expansion::default();
     match braces::expand(text, MAX_WORDS) {
-        Some(words) => words
-            .iter()
-            .for_each(|word| all.add(scan(word, state, Mode::Split))),
+        Some(words) => words.iter().for_each(|word| all.add(scan(word, state, Mode::Split))),
         None => all.add(scan(text, state, Mode::Whole).unknown()),
     }
     all
@@ -235,9 +229,7 @@ impl Scanner<'_> {
             Some('{') => self.nested(Inside::Braces),
             Some('[') => self.opaque(),
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
-                let end = self
-                    .rest
-                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
                 let name = &self.rest[..end.unwrap_or(self.rest.len())];
                 self.skip(name.len());
                 self.variable(name);

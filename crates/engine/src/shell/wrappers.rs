@@ -8,11 +8,7 @@ use super::word::Word;
 
 /// Options with a value, per wrapper that takes its command as the remaining words.
 const VALUED: &[(&str, &str, &[&str])] = &[
-    (
-        "sudo",
-        "ugpCDhrtTU",
-        &["user", "group", "prompt", "chdir", "host", "role", "type"],
-    ),
+    ("sudo", "ugpCDhrtTU", &["user", "group", "prompt", "chdir", "host", "role", "type"]),
     ("doas", "uC", &[]),
     ("nice", "n", &["adjustment"]),
     ("ionice", "cn", &["class", "classdata"]),
@@ -21,11 +17,7 @@ const VALUED: &[(&str, &str, &[&str])] = &[
     ("exec", "a", &[]),
     ("time", "fo", &["format", "output"]),
     ("env", "uCS", &["unset", "chdir", "split-string"]),
-    (
-        "xargs",
-        "adEeIiLlnPsx",
-        &["arg-file", "delimiter", "max-args", "max-procs", "replace"],
-    ),
+    ("xargs", "adEeIiLlnPsx", &["arg-file", "delimiter", "max-args", "max-procs", "replace"]),
 ];
 
 /// `cd DIR`, `pushd DIR`.
@@ -63,12 +55,7 @@ pub(super) fn eval(walker: &mut Walker, call: &Call) {
 
 /// `trap 'text' SIGNAL`.
 pub(super) fn trap(walker: &mut Walker, call: &Call) {
-    match call
-        .args
-        .iter()
-        .find(|word| !word.is_option())
-        .map(Word::exact)
-    {
+    match call.args.iter().find(|word| !word.is_option()).map(Word::exact) {
         Some(Some("-")) | None => {}
         Some(Some(text)) => walker.subscript(text),
         Some(None) => walker.incomplete(),
@@ -77,13 +64,7 @@ pub(super) fn trap(walker: &mut Walker, call: &Call) {
 
 /// `bash -lc 'text'`, `bash <<EOF`.
 pub(super) fn shell(walker: &mut Walker, call: &Call) {
-    let options = Options::parse(
-        &call.args,
-        Spec {
-            short: "oO",
-            long: &["rcfile", "init-file"],
-        },
-    );
+    let options = Options::parse(&call.args, Spec { short: "oO", long: &["rcfile", "init-file"] });
     if options.has(&["c"]) {
         // `-c` takes the first operand, wherever it stands among the letters.
         match options.operands.first().map(Word::exact) {
@@ -105,49 +86,28 @@ pub(super) fn shell(walker: &mut Walker, call: &Call) {
 /// `env A=b CMD`, and alone it prints.
 pub(super) fn env(walker: &mut Walker, call: &Call) {
     let rest = after_options(call);
-    if call
-        .args
-        .iter()
-        .any(|word| word.text.starts_with("-S") || word.text.starts_with("-C"))
-    {
+    if call.args.iter().any(|word| word.text.starts_with("-S") || word.text.starts_with("-C")) {
         return walker.incomplete();
     }
-    let rest: Vec<Word> = rest
-        .iter()
-        .skip_while(|word| is_assignment(word))
-        .cloned()
-        .collect();
+    let rest: Vec<Word> = rest.iter().skip_while(|word| is_assignment(word)).cloned().collect();
     commands::run(walker, rest, call.stdin.clone());
 }
 
 /// `sudo CMD`: the command is the same, with more rights.
 pub(super) fn sudo(walker: &mut Walker, call: &Call) {
     let rest = after_options(call);
-    let shell = [
-        "-i", "-s", "-e", "-D", "--login", "--shell", "--edit", "--chdir",
-    ];
+    let shell = ["-i", "-s", "-e", "-D", "--login", "--shell", "--edit", "--chdir"];
     let own = call.args.len() - rest.len();
-    if call.args[..own]
-        .iter()
-        .any(|word| shell.contains(&word.text.as_str()))
-    {
+    if call.args[..own].iter().any(|word| shell.contains(&word.text.as_str())) {
         return walker.incomplete();
     }
-    let rest: Vec<Word> = rest
-        .iter()
-        .skip_while(|word| is_assignment(word))
-        .cloned()
-        .collect();
+    let rest: Vec<Word> = rest.iter().skip_while(|word| is_assignment(word)).cloned().collect();
     commands::run(walker, rest, call.stdin.clone());
 }
 
 /// `command CMD`; with `-v` it only asks.
 pub(super) fn command(walker: &mut Walker, call: &Call) {
-    if !call
-        .args
-        .first()
-        .is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"))
-    {
+    if !call.args.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V")) {
         plain(walker, call);
     }
 }

@@ -30,27 +30,13 @@ pub(super) const DESTINATION: &[&str] = &["destination", "destinationpath", "new
 /// Several files.
 pub(super) const FILES: &[&str] = &["files", "paths", "filepaths", "changes"];
 /// The whole new content.
-pub(super) const CONTENT: &[&str] = &[
-    "content",
-    "contents",
-    "filetext",
-    "newcontent",
-    "text",
-    "newtext",
-    "filecontent",
-    "data",
-];
+pub(super) const CONTENT: &[&str] =
+    &["content", "contents", "filetext", "newcontent", "text", "newtext", "filecontent", "data"];
 /// The text before.
 pub(super) const OLD: &[&str] = &["oldstring", "oldstr", "oldtext", "search", "find", "old"];
 /// The text after.
-pub(super) const NEW: &[&str] = &[
-    "newstring",
-    "newstr",
-    "newtext",
-    "replace",
-    "replacement",
-    "new",
-];
+pub(super) const NEW: &[&str] =
+    &["newstring", "newstr", "newtext", "replace", "replacement", "new"];
 /// Every occurrence.
 pub(super) const ALL: &[&str] = &["replaceall", "allowmultiple", "all"];
 /// How many occurrences.
@@ -58,43 +44,17 @@ pub(super) const COUNT: &[&str] = &["expectedreplacements", "expectedoccurrences
 /// The line after which text goes in.
 pub(super) const INSERT_LINE: &[&str] = &["insertline", "insertafterline"];
 /// A patch or a diff.
-pub(super) const PATCH: &[&str] = &[
-    "patchtext",
-    "patch",
-    "diff",
-    "input",
-    "command",
-    "changes",
-    "content",
-    "text",
-];
+pub(super) const PATCH: &[&str] =
+    &["patchtext", "patch", "diff", "input", "command", "changes", "content", "text"];
 /// The list of a multi-edit.
 pub(super) const EDITS: &[&str] = &["edits", "replacements", "operations"];
 /// Runs on after the call.
-pub(super) const BACKGROUND: &[&str] = &[
-    "runinbackground",
-    "isbackground",
-    "background",
-    "isbackgroundprocess",
-    "detach",
-];
+pub(super) const BACKGROUND: &[&str] =
+    &["runinbackground", "isbackground", "background", "isbackgroundprocess", "detach"];
 /// Where a command runs.
-pub(super) const CWD: &[&str] = &[
-    "cwd",
-    "workdir",
-    "workingdirectory",
-    "dirpath",
-    "directory",
-    "workingdir",
-];
-const COMMAND: &[&str] = &[
-    "command",
-    "cmd",
-    "commandline",
-    "argv",
-    "script",
-    "fullcommandtext",
-];
+pub(super) const CWD: &[&str] =
+    &["cwd", "workdir", "workingdirectory", "dirpath", "directory", "workingdir"];
+const COMMAND: &[&str] = &["command", "cmd", "commandline", "argv", "script", "fullcommandtext"];
 
 /// The arguments of one call.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,32 +110,21 @@ impl Arguments {
 
     fn pick<'a, T>(&'a self, names: &[&str], read: impl Fn(&'a Value) -> Option<T>) -> Option<T> {
         let object = self.0.as_object()?;
-        names
-            .iter()
-            .find_map(|name| member(object, name).and_then(&read))
+        names.iter().find_map(|name| member(object, name).and_then(&read))
     }
 }
 
 /// Lower case without separators: how names are compared.
 pub(super) fn squash(name: &str) -> String {
-    name.chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 fn member<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
-    object
-        .iter()
-        .find(|(key, _)| squash_eq(key, name))
-        .map(|(_, value)| value)
+    object.iter().find(|(key, _)| squash_eq(key, name)).map(|(_, value)| value)
 }
 
 fn squash_eq(key: &str, name: &str) -> bool {
-    let letters = key
-        .bytes()
-        .filter(u8::is_ascii_alphanumeric)
-        .map(|b| b.to_ascii_lowercase());
+    let letters = key.bytes().filter(u8::is_ascii_alphanumeric).map(|b| b.to_ascii_lowercase());
     letters.eq(name.bytes())
 }
 
@@ -184,9 +133,7 @@ fn decode(text: &str) -> Option<Value> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
-    serde_json::from_str(text)
-        .ok()
-        .or_else(|| python::parse(text))
+    serde_json::from_str(text).ok().or_else(|| python::parse(text))
 }
 
 fn truth(value: &Value) -> Option<bool> {
@@ -227,15 +174,10 @@ fn command_line(value: &Value) -> Option<String> {
         Value::Array(words) => {
             let words: Option<Vec<String>> =
                 words.iter().map(|word| word.as_str().map(quote)).collect();
-            words
-                .filter(|words| !words.is_empty())
-                .map(|words| words.join(" "))
+            words.filter(|words| !words.is_empty()).map(|words| words.join(" "))
         }
         Value::Object(object) => {
-            let command = COMMAND
-                .iter()
-                .find_map(|name| member(object, name))?
-                .as_str()?;
+            let command = COMMAND.iter().find_map(|name| member(object, name))?.as_str()?;
             match member(object, "args").and_then(Value::as_array) {
                 Some(args) => {
                     let rest = args.iter().filter_map(Value::as_str).map(quote);

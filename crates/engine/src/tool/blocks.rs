@@ -73,15 +73,9 @@ fn is_divider(line: &str, mark: char) -> bool {
 }
 
 fn is_header(line: &str) -> bool {
-    [":start_line:", ":end_line:"]
-        .iter()
-        .any(|name| line.trim().starts_with(name))
+    [":start_line:", ":end_line:"].iter().any(|name| line.trim().starts_with(name))
 }
 
 fn start_line(line: &str) -> Option<usize> {
-    line.trim()
-        .strip_prefix(":start_line:")?
-        .trim()
-        .parse()
-        .ok()
+    line.trim().strip_prefix(":start_line:")?.trim().parse().ok()
 }

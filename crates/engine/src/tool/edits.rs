@@ -17,22 +17,14 @@ pub(super) fn collect(arguments: &Arguments) -> Vec<FileEdit> {
         return edits;
     }
     if let (Some(path), Some(to)) = (path, arguments.text(DESTINATION)) {
-        let edit = Edit::MoveTo {
-            to: to.to_owned(),
-            hunks: Vec::new(),
-        };
-        return vec![FileEdit {
-            path: path.to_owned(),
-            edit,
-        }];
+        let edit = Edit::MoveTo { to: to.to_owned(), hunks: Vec::new() };
+        return vec![FileEdit { path: path.to_owned(), edit }];
     }
     let listed = listed(arguments, path);
     if !listed.is_empty() {
         return listed;
     }
-    path.and_then(|path| single(arguments, path))
-        .into_iter()
-        .collect()
+    path.and_then(|path| single(arguments, path)).into_iter().collect()
 }
 
 /// Every file that the arguments name outside of edits.
@@ -71,13 +63,7 @@ pub(super) fn paths_of(edits: &[FileEdit], named: &[String]) -> Vec<String> {
 
 /// One deletion per path.
 pub(super) fn deletions(paths: &[String]) -> Vec<FileEdit> {
-    paths
-        .iter()
-        .map(|path| FileEdit {
-            path: path.clone(),
-            edit: Edit::Delete,
-        })
-        .collect()
+    paths.iter().map(|path| FileEdit { path: path.clone(), edit: Edit::Delete }).collect()
 }
 
 fn push_new(paths: &mut Vec<String>, path: Option<&str>) {
@@ -90,26 +76,18 @@ fn push_new(paths: &mut Vec<String>, path: Option<&str>) {
 
 /// A patch, a diff or SEARCH/REPLACE blocks in any argument that may carry one.
 fn patched(arguments: &Arguments, path: Option<&str>) -> Option<Vec<FileEdit>> {
-    let texts = PATCH
-        .iter()
-        .filter_map(|name| arguments.text(&[name]))
-        .chain(arguments.raw());
+    let texts = PATCH.iter().filter_map(|name| arguments.text(&[name])).chain(arguments.raw());
     for text in texts {
         // A file's own content may look like a diff (a fixture, this very module): with a path
         // beside it, only the argument names that mean a patch count.
         let content = path.is_some()
-            && CONTENT
-                .iter()
-                .any(|name| arguments.text(&[name]).is_some_and(|t| t == text));
+            && CONTENT.iter().any(|name| arguments.text(&[name]).is_some_and(|t| t == text));
         if content {
             continue;
         }
         if let (Some(path), Some(replacements)) = (path, blocks::parse(text)) {
             let edit = Edit::Replace(replacements);
-            return Some(vec![FileEdit {
-                path: path.to_owned(),
-                edit,
-            }]);
+            return Some(vec![FileEdit { path: path.to_owned(), edit }]);
         }
         let mut edits = patch::parse_patch(text);
         if let (Some(path), [only]) = (path, edits.as_mut_slice()) {
@@ -124,10 +102,7 @@ fn patched(arguments: &Arguments, path: Option<&str>) -> Option<Vec<FileEdit>> {
 
 /// `edits: [{old, new, path?}]` and `files: [{path, content | edits | …}]`.
 fn listed(arguments: &Arguments, path: Option<&str>) -> Vec<FileEdit> {
-    let items = arguments
-        .list(EDITS)
-        .or_else(|| arguments.list(FILES))
-        .unwrap_or_default();
+    let items = arguments.list(EDITS).or_else(|| arguments.list(FILES)).unwrap_or_default();
     let mut edits: Vec<FileEdit> = Vec::new();
     for item in &items {
         let inner = Arguments::parse(item);
@@ -147,15 +122,8 @@ fn listed(arguments: &Arguments, path: Option<&str>) -> Vec<FileEdit> {
 
 /// Only `edits` of a file's entry, so that nesting ends after one level.
 fn without_files(arguments: &Arguments) -> Arguments {
-    let edits = arguments
-        .list(EDITS)
-        .unwrap_or_default()
-        .into_iter()
-        .map(flat)
-        .collect();
-    let object = [("edits".to_owned(), Value::Array(edits))]
-        .into_iter()
-        .collect();
+    let edits = arguments.list(EDITS).unwrap_or_default().into_iter().map(flat).collect();
+    let object = [("edits".to_owned(), Value::Array(edits))].into_iter().collect();
     Arguments::parse(&Value::Object(object))
 }
 
@@ -192,24 +160,16 @@ fn single(arguments: &Arguments, path: &str) -> Option<FileEdit> {
         (None, new) => {
             let text = arguments.text(CONTENT).or(new)?;
             match arguments.number(INSERT_LINE) {
-                Some(line) => Edit::Insert {
-                    line,
-                    text: text.to_owned(),
-                },
+                Some(line) => Edit::Insert { line, text: text.to_owned() },
                 None if appends(arguments) => Edit::Append(text.to_owned()),
                 None => Edit::Content(text.as_bytes().to_vec()),
             }
         }
     };
-    Some(FileEdit {
-        path: path.to_owned(),
-        edit,
-    })
+    Some(FileEdit { path: path.to_owned(), edit })
 }
 
 fn appends(arguments: &Arguments) -> bool {
-    arguments
-        .text(&["command", "mode"])
-        .is_some_and(|mode| mode == "append")
+    arguments.text(&["command", "mode"]).is_some_and(|mode| mode == "append")
         || arguments.flag(&["append"])
 }

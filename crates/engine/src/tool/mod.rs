@@ -13,6 +13,8 @@ mod predict;
 mod python;
 
 #[cfg(test)]
+mod predict_tests;
+#[cfg(test)]
 mod tests;
 
 pub use arguments::Arguments;

@@ -131,8 +131,5 @@ fn gives_whole_file(arguments: &Arguments) -> bool {
 
 fn lookup(squashed: &str) -> Option<ToolKind> {
     let row = |names: &str| names.split_ascii_whitespace().any(|name| name == squashed);
-    NAMES
-        .iter()
-        .find(|(_, names)| row(names))
-        .map(|(kind, _)| *kind)
+    NAMES.iter().find(|(_, names)| row(names)).map(|(kind, _)| *kind)
 }

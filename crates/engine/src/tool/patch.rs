@@ -58,11 +58,7 @@ impl PatchHunk {
 
 /// The edits of a patch in either format; empty if `text` holds none.
 pub fn parse_patch(text: &str) -> Vec<FileEdit> {
-    if text.contains("*** Begin Patch") {
-        codex(text)
-    } else {
-        unified(text)
-    }
+    if text.contains("*** Begin Patch") { codex(text) } else { unified(text) }
 }
 
 // ---- Codex ---------------------------------------------------------------------------------
@@ -97,19 +93,13 @@ fn codex_header(line: &str) -> Option<FileEdit> {
         "Delete" => Edit::Delete,
         _ => return None,
     };
-    Some(FileEdit {
-        path: path.trim().to_owned(),
-        edit,
-    })
+    Some(FileEdit { path: path.trim().to_owned(), edit })
 }
 
 fn codex_line(edit: &mut Edit, line: &str) {
     if let (Edit::Hunks(hunks), Some(to)) = (&mut *edit, line.strip_prefix("*** Move to: ")) {
         let hunks = std::mem::take(hunks);
-        *edit = Edit::MoveTo {
-            to: to.trim().to_owned(),
-            hunks,
-        };
+        *edit = Edit::MoveTo { to: to.trim().to_owned(), hunks };
         return;
     }
     match edit {
@@ -269,56 +259,28 @@ fn file_name(text: &str, prefix: &str) -> String {
     let name = name.trim_matches('"');
     let bare = name.strip_prefix(prefix).unwrap_or(name);
     // Copilot prefixes even the null device.
-    if name == "/dev/null" || bare == "dev/null" {
-        String::new()
-    } else {
-        bare.to_owned()
-    }
+    if name == "/dev/null" || bare == "dev/null" { String::new() } else { bare.to_owned() }
 }
 
 fn finish(edits: &mut Vec<FileEdit>, header: &mut Header, hunks: &mut Vec<PatchHunk>) {
     let hunks = std::mem::take(hunks);
-    let Header {
-        old,
-        new,
-        renames,
-        deletes,
-    } = std::mem::take(header);
+    let Header { old, new, renames, deletes } = std::mem::take(header);
     let (Some(old), Some(new)) = (old, new) else {
         return;
     };
     let edit = match (old.is_empty(), new.is_empty()) {
         (true, true) => return,
-        (true, false) => FileEdit {
-            edit: Edit::Content(created(&hunks)),
-            path: new,
-        },
-        (false, true) => FileEdit {
-            edit: Edit::Delete,
-            path: old,
-        },
-        _ if deletes => FileEdit {
-            edit: Edit::Delete,
-            path: old,
-        },
-        _ if renames && old != new => FileEdit {
-            edit: Edit::MoveTo { to: new, hunks },
-            path: old,
-        },
-        _ => FileEdit {
-            edit: Edit::Hunks(hunks),
-            path: new,
-        },
+        (true, false) => FileEdit { edit: Edit::Content(created(&hunks)), path: new },
+        (false, true) => FileEdit { edit: Edit::Delete, path: old },
+        _ if deletes => FileEdit { edit: Edit::Delete, path: old },
+        _ if renames && old != new => FileEdit { edit: Edit::MoveTo { to: new, hunks }, path: old },
+        _ => FileEdit { edit: Edit::Hunks(hunks), path: new },
     };
     edits.push(edit);
 }
 
 fn created(hunks: &[PatchHunk]) -> Vec<u8> {
-    let lines: Vec<&str> = hunks
-        .iter()
-        .flat_map(|hunk| &hunk.new)
-        .map(String::as_str)
-        .collect();
+    let lines: Vec<&str> = hunks.iter().flat_map(|hunk| &hunk.new).map(String::as_str).collect();
     let mut content = lines.join("\n").into_bytes();
     if !lines.is_empty() && !hunks.iter().any(|hunk| hunk.no_newline) {
         content.push(b'\n');

@@ -70,39 +70,20 @@ fn replace_any_ending(replacement: &Replacement, text: &str) -> Option<String> {
     }
     let old = replacement.old.replace('\n', "\r\n");
     let new = replacement.new.replace('\n', "\r\n");
-    replace_one(
-        &Replacement {
-            old,
-            new,
-            ..replacement.clone()
-        },
-        text,
-    )
+    replace_one(&Replacement { old, new, ..replacement.clone() }, text)
 }
 
 /// A block of whole lines at the end of a file that lacks the last newline.
 fn without_last_newline(replacement: &Replacement, text: &str) -> Option<String> {
-    let old = replacement
-        .old
-        .strip_suffix('\n')
-        .filter(|old| !old.is_empty())?;
+    let old = replacement.old.strip_suffix('\n').filter(|old| !old.is_empty())?;
     let rest = text.strip_suffix(old)?;
     let whole_lines = rest.is_empty() || rest.ends_with('\n');
-    let new = replacement
-        .new
-        .strip_suffix('\n')
-        .unwrap_or(&replacement.new);
+    let new = replacement.new.strip_suffix('\n').unwrap_or(&replacement.new);
     whole_lines.then(|| [rest, new].concat())
 }
 
 fn replace_one(replacement: &Replacement, text: &str) -> Option<String> {
-    let Replacement {
-        old,
-        new,
-        all,
-        count,
-        line,
-    } = replacement;
+    let Replacement { old, new, all, count, line } = replacement;
     if old.is_empty() {
         // Nothing to find: only an empty file can become `new`.
         return text.is_empty().then(|| new.clone());
@@ -136,11 +117,7 @@ fn insert(line: usize, text: &str, before: &[u8]) -> Option<Vec<u8>> {
     let at = line_start(before, line.saturating_add(1))
         .or_else(|| (before.lines().count() == line).then_some(before.len()))?;
     let (head, tail) = before.split_at(at);
-    let open = if head.is_empty() || head.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
+    let open = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
     let close = if text.ends_with('\n') { "" } else { "\n" };
     Some([head, open, text, close, tail].concat().into_bytes())
 }
@@ -169,11 +146,7 @@ fn apply(hunks: &[PatchHunk], text: &str) -> Option<String> {
         return None;
     }
     let body = text.strip_suffix('\n').unwrap_or(text);
-    let framed = if text.is_empty() {
-        "\n".to_owned()
-    } else {
-        format!("\n{body}\n")
-    };
+    let framed = if text.is_empty() { "\n".to_owned() } else { format!("\n{body}\n") };
     let starts: Vec<usize> = framed.match_indices('\n').map(|(at, _)| at).collect();
     let mut result = String::with_capacity(framed.len());
     let mut done = 0;
@@ -225,17 +198,11 @@ fn locate(hunk: &PatchHunk, framed: &str, starts: &[usize], from: usize) -> Opti
         };
     }
     let needle = block(&hunk.old) + "\n";
-    let at_end = framed
-        .len()
-        .checked_sub(needle.len())
-        .filter(|at| *at >= from);
+    let at_end = framed.len().checked_sub(needle.len()).filter(|at| *at >= from);
     if let Some(at) = at_end.filter(|_| hunk.at_end && framed.ends_with(&needle)) {
         return Some(at);
     }
-    let hinted = hunk
-        .line
-        .and_then(|line| starts.get(line.checked_sub(1)?))
-        .copied();
+    let hinted = hunk.line.and_then(|line| starts.get(line.checked_sub(1)?)).copied();
     match hinted.filter(|at| *at >= from && framed[*at..].starts_with(&needle)) {
         Some(at) => Some(at),
         None => find_block(&hunk.old, framed, from),

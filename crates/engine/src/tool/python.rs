@@ -91,11 +91,7 @@ impl Reader<'_> {
     fn string(&mut self, raw: bool) -> Option<String> {
         let quote = self.rest.chars().next()?;
         let triple: String = std::iter::repeat_n(quote, 3).collect();
-        let close = if self.rest.starts_with(&triple) {
-            triple
-        } else {
-            quote.to_string()
-        };
+        let close = if self.rest.starts_with(&triple) { triple } else { quote.to_string() };
         self.skip(close.len());
         let mut text = String::new();
         loop {
@@ -154,9 +150,7 @@ impl Reader<'_> {
     }
 
     fn atom(&mut self) -> Option<Value> {
-        let end = self
-            .rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || "+-._".contains(c)));
+        let end = self.rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-._".contains(c)));
         let word = &self.rest[..end.unwrap_or(self.rest.len())];
         let value = match word {
             "True" | "true" => Value::Bool(true),

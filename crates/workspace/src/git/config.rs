@@ -19,10 +19,8 @@ pub fn global_excludes(home: Option<&Path>, xdg_config_home: Option<&Path>) -> O
         None => home.map(|home| home.join(".config/git")),
     };
     // The later file wins.
-    let files = [
-        home.map(|home| home.join(".gitconfig")),
-        xdg.as_ref().map(|xdg| xdg.join("config")),
-    ];
+    let files =
+        [home.map(|home| home.join(".gitconfig")), xdg.as_ref().map(|xdg| xdg.join("config"))];
     files
         .into_iter()
         .flatten()
@@ -136,10 +134,7 @@ two	; comment
         assert_eq!(value(text, b"core", b"excludesfile").unwrap(), b"one two");
         let first = &text[..text.iter().position(|&b| b == b'"').unwrap() + 20];
         assert_eq!(value(first, b"core", b"excludesfile").unwrap(), b"~/a b");
-        assert_eq!(
-            value(b"[core] a = \"x # y\" z", b"core", b"a").unwrap(),
-            b"x # y z"
-        );
+        assert_eq!(value(b"[core] a = \"x # y\" z", b"core", b"a").unwrap(), b"x # y z");
         assert_eq!(value(b"[core\na = b", b"core", b"a"), None);
     }
 

@@ -80,10 +80,7 @@ fn verify(bytes: &[u8]) -> Result<(), String> {
 }
 
 fn parse(bytes: &[u8]) -> Result<HashMap<ProjectPath, IndexEntry>, String> {
-    let options = gix_index::decode::Options {
-        thread_limit: Some(1),
-        ..Default::default()
-    };
+    let options = gix_index::decode::Options { thread_limit: Some(1), ..Default::default() };
     let (state, _) = gix_index::State::from_bytes(
         bytes,
         SystemTime::UNIX_EPOCH.into(),
@@ -130,10 +127,5 @@ pub(super) fn id(index: &Path) -> Option<String> {
     if trailer != [0; SHA1_LEN] {
         return Some(ObjectId::from_bytes(trailer).to_string());
     }
-    Some(format!(
-        "{}:{}.{}",
-        metadata.len(),
-        metadata.mtime(),
-        metadata.mtime_nsec()
-    ))
+    Some(format!("{}:{}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }

@@ -44,23 +44,13 @@ impl GitLook {
 
     /// The branch that is checked out: `refs/heads/main`.
     pub fn branch(&self) -> Option<&str> {
-        self.head
-            .as_deref()?
-            .strip_prefix("ref: ")?
-            .split(' ')
-            .next()
+        self.head.as_deref()?.strip_prefix("ref: ")?.split(' ').next()
     }
 
     /// A form to store; [`GitLook::from_bytes`] reads it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        format!(
-            "{}\0{}\0{}",
-            text(&self.head),
-            self.reflog_size,
-            text(&self.index_id)
-        )
-        .into_bytes()
+        format!("{}\0{}\0{}", text(&self.head), self.reflog_size, text(&self.index_id)).into_bytes()
     }
 
     /// The look that was stored; `None` if the bytes are none.
@@ -68,11 +58,7 @@ impl GitLook {
         let text = |part: &str| (!part.is_empty()).then(|| part.to_owned());
         let mut parts = std::str::from_utf8(bytes).ok()?.split('\0');
         let (head, size, index) = (parts.next()?, parts.next()?, parts.next()?);
-        Some(Self {
-            head: text(head),
-            reflog_size: size.parse().ok()?,
-            index_id: text(index),
-        })
+        Some(Self { head: text(head), reflog_size: size.parse().ok()?, index_id: text(index) })
     }
 }
 
@@ -110,11 +96,7 @@ fn added_since(log: &Path, since_size: u64) -> std::io::Result<Vec<u8>> {
     if !metadata.is_file() {
         return Ok(added);
     }
-    let start = if metadata.len() < since_size {
-        0
-    } else {
-        since_size
-    };
+    let start = if metadata.len() < since_size { 0 } else { since_size };
     file.seek(SeekFrom::Start(start))?;
     file.take(REFLOG_LIMIT).read_to_end(&mut added)?;
     Ok(added)
@@ -122,9 +104,7 @@ fn added_since(log: &Path, since_size: u64) -> std::io::Result<Vec<u8>> {
 
 /// The nearest folder at or above `path` that holds a repository.
 pub fn toplevel(path: &Path) -> Option<PathBuf> {
-    path.ancestors()
-        .find(|folder| Repository::find(folder).is_some())
-        .map(Path::to_owned)
+    path.ancestors().find(|folder| Repository::find(folder).is_some()).map(Path::to_owned)
 }
 
 /// The repository's `info/exclude`, whether it exists or not.
@@ -170,10 +150,7 @@ impl Repository {
             return Some(head);
         };
         let name = name.trim();
-        let oid = self
-            .resolve(name)
-            .map(|oid| format!(" {oid}"))
-            .unwrap_or_default();
+        let oid = self.resolve(name).map(|oid| format!(" {oid}")).unwrap_or_default();
         Some(format!("ref: {name}{oid}"))
     }
 
@@ -184,20 +161,14 @@ impl Repository {
             return None;
         }
         let loose = |folder: &Path| read_text(&folder.join(name))?.parse().ok();
-        loose(&self.own)
-            .or_else(|| loose(&self.common))
-            .or_else(|| self.packed(name))
+        loose(&self.own).or_else(|| loose(&self.common)).or_else(|| self.packed(name))
     }
 
     fn packed(&self, name: &str) -> Option<ObjectId> {
         let packed = read_whole_path(&self.common.join("packed-refs"), PACKED_REFS_LIMIT).ok()?;
         packed.split(|&b| b == b'\n').find_map(|line| {
             let (oid, reference) = std::str::from_utf8(line).ok()?.split_once(' ')?;
-            if reference == name {
-                oid.parse().ok()
-            } else {
-                None
-            }
+            if reference == name { oid.parse().ok() } else { None }
         })
     }
 }

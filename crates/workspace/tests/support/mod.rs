@@ -17,18 +17,14 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new() -> Self {
-        Self {
-            temp: tempfile::tempdir().unwrap(),
-        }
+        Self { temp: tempfile::tempdir().unwrap() }
     }
 
     /// For thousands of files: in memory where the system offers that, since
     /// making and removing them on a busy disk took a minute.
     pub(crate) fn large() -> Self {
         let temp = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-        Self {
-            temp: temp.unwrap(),
-        }
+        Self { temp: temp.unwrap() }
     }
 
     pub(crate) fn with(files: &[&str]) -> Self {
@@ -74,9 +70,7 @@ impl Project {
 
 /// Runs git without the settings of this machine.
 pub(crate) fn git(folder: &Path, arguments: &[&str]) -> Vec<u8> {
-    let output = git_command(folder, arguments)
-        .output()
-        .expect("git is installed");
+    let output = git_command(folder, arguments).output().expect("git is installed");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "git {arguments:?}: {errors}");
     output.stdout
@@ -115,11 +109,7 @@ pub(crate) fn strings<T: ToString>(items: impl IntoIterator<Item = T>) -> Vec<St
 /// The suspects' paths; a known one with `*`.
 pub(crate) fn suspects(scan: &Scan) -> Vec<String> {
     let show = |s: &retake_workspace::Suspect| {
-        format!(
-            "{}{}",
-            s.path.as_bytes().escape_ascii(),
-            if s.known { "*" } else { "" }
-        )
+        format!("{}{}", s.path.as_bytes().escape_ascii(), if s.known { "*" } else { "" })
     };
     scan.suspects.iter().map(show).collect()
 }
@@ -129,7 +119,12 @@ pub(crate) fn missing(scan: &Scan) -> Vec<String> {
 }
 
 pub(crate) fn gaps(gaps: &[Gap]) -> Vec<(String, GapReason)> {
-    gaps.iter()
-        .map(|gap| (gap.path.to_string(), gap.reason))
-        .collect()
+    gaps.iter().map(|gap| (gap.path.to_string(), gap.reason)).collect()
+}
+
+/// Says loudly that a test could not run; the test harness swallows `eprintln!`.
+pub(crate) fn not_tested(test: &str, needs: &str) {
+    use std::io::Write as _;
+    let mut stderr = std::io::stderr().lock();
+    writeln!(stderr, "NOT TESTED: {test} needs {needs}").unwrap();
 }
