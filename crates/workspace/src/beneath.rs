@@ -31,6 +31,7 @@ pub(crate) struct Beneath {
     device: u64,
     /// Do as if the system had no openat2, so that tests reach the other way.
     #[cfg(test)]
+    #[allow(dead_code, reason = "where there is no openat2 there is no choice")]
     by_component: bool,
 }
 

@@ -224,9 +224,7 @@ fn a_hostile_repository_neither_blocks_nor_leads_astray() {
     assert_eq!(git::look(project.root()).unwrap().commit(), None);
     std::fs::remove_file(project.at(".git/HEAD")).unwrap();
     for fifo in [".git/HEAD", ".git/index", ".git/commondir"] {
-        let mode = rustix::fs::Mode::RUSR;
-        let kind = rustix::fs::FileType::Fifo;
-        rustix::fs::mknodat(rustix::fs::CWD, project.at(fifo), kind, mode, 0).unwrap();
+        project.fifo(fifo);
     }
     assert_eq!(git::look(project.root()), Some(GitLook::default()));
     assert!(git::index_entries(project.root()).is_err());

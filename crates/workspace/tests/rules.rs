@@ -65,11 +65,13 @@ fn the_reason_names_the_rule() {
 
 #[test]
 fn the_users_negation_wins_over_profile_and_scratch() {
-    let rules = Rules::new(sources(&["build/", "*.log"], &[], &[("", "!build/\n!*.orig\n")]));
+    let rules =
+        Rules::new(sources(&["build/", "*.log"], &[], &[("", "!build/\n!*.orig\n.tmp1\n")]));
     check(&rules, "build/a", false, None);
     check(&rules, "build/a.log", false, Some("default-excludes *.log"));
     check(&rules, "a.orig", false, None);
     check(&rules, "a.rej", false, Some("scratch *.rej"));
+    check(&rules, ".tmp1", false, Some("scratch .tmp*"));
 }
 
 #[test]

@@ -113,9 +113,7 @@ fn special_files_are_listed_and_never_opened() {
     std::fs::remove_file(project.at("was-file")).unwrap();
     // Opening a FIFO for reading would wait for a writer that never comes.
     for fifo in ["fifo", "was-file", "ignored.fifo"] {
-        let mode = rustix::fs::Mode::RUSR;
-        rustix::fs::mknodat(rustix::fs::CWD, project.at(fifo), rustix::fs::FileType::Fifo, mode, 0)
-            .unwrap();
+        project.fifo(fifo);
     }
     let _socket = UnixListener::bind(project.at("socket")).unwrap();
     let scan = project.scan(&known, &profile(&["ignored.*"]));
@@ -291,9 +289,8 @@ fn a_very_deep_tree_needs_no_deep_stack_of_descriptors() {
         project.write(format!("{at}f"), "");
         std::fs::create_dir(project.at(format!("{at}e"))).unwrap();
     }
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let scan = project.scan(&Known::default(), &base());
-    assert_eq!((scan.suspects.len(), scan.gaps.len()), (1500, 0), "{limit:?}");
+    assert_eq!((scan.suspects.len(), scan.gaps.len()), (1500, 0));
 }
 
 #[test]
@@ -351,7 +348,7 @@ fn an_ignore_file_that_is_a_link_is_not_followed() {
     symlink("rules", project.at(".gitignore")).unwrap();
     let scan = project.scan(&Known::default(), &base());
     assert_eq!(suspects(&scan), [".gitignore", "a", "rules"]);
-    assert!(scan.sources.ignore_files.is_empty());
+    assert!(scan.sources.ignore_files.is_empty() && scan.gaps.is_empty());
 }
 
 #[test]

@@ -49,6 +49,12 @@ impl Project {
         std::fs::write(path, content).unwrap();
     }
 
+    /// Makes a FIFO: who opens it for reading waits for a writer that never comes.
+    pub(crate) fn fifo(&self, path: &str) {
+        let status = Command::new("mkfifo").arg(self.at(path)).status();
+        assert!(status.unwrap().success());
+    }
+
     pub(crate) fn workspace(&self) -> Workspace {
         Workspace::open(self.root()).unwrap()
     }
