@@ -1,0 +1,147 @@
+//! The one door to standard output and standard error.
+//!
+//! Everything for people is escaped before it comes here (see [`crate::escape`]);
+//! colour is added only where a terminal shows it (`NO_COLOR` and `CLICOLOR` are
+//! respected). A reader that went away ends the command quietly.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::{Command, Stdio};
+
+use anstream::{AutoStream, ColorChoice};
+use serde::Serialize;
+
+use crate::escape::{escape_json, escape_text};
+
+/// How a word looks on a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// As it is.
+    Plain,
+    /// Heads of sections.
+    Bold,
+    /// What matters less.
+    Dim,
+    /// Added, healthy.
+    Good,
+    /// Removed, wrong.
+    Bad,
+    /// Not protected, uncertain.
+    Warn,
+    /// Ids and places.
+    Mark,
+}
+
+impl Style {
+    /// The text in this style, if there is colour.
+    pub(crate) fn paint(self, text: &str, colour: bool) -> String {
+        use anstyle::{AnsiColor, Style as Ansi};
+        let ansi = match self {
+            Self::Plain => return text.to_owned(),
+            Self::Bold => Ansi::new().bold(),
+            Self::Dim => Ansi::new().dimmed(),
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Bad => AnsiColor::Red.on_default(),
+            Self::Warn => AnsiColor::Yellow.on_default(),
+            Self::Mark => AnsiColor::Cyan.on_default(),
+        };
+        if colour && !text.is_empty() { format!("{ansi}{text}{ansi:#}") } else { text.to_owned() }
+    }
+}
+
+/// Where output goes, and how it may look there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    /// Whether standard output is a terminal.
+    pub(crate) terminal: bool,
+    /// Whether it shows colour.
+    pub(crate) colour: bool,
+}
+
+impl Output {
+    /// What the environment says.
+    pub(crate) fn detect() -> Self {
+        let stdout = io::stdout();
+        let colour = AutoStream::choice(&stdout) != ColorChoice::Never;
+        Self { terminal: stdout.is_terminal(), colour }
+    }
+
+    /// The text in a style, if there is colour.
+    pub(crate) fn paint(self, text: &str, style: Style) -> String {
+        style.paint(text, self.colour)
+    }
+
+    /// Writes text for people.
+    pub(crate) fn text(self, text: &str) -> io::Result<()> {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Writes exact bytes.
+    #[expect(clippy::unused_self, reason = "nothing is written without having an Output")]
+    pub(crate) fn bytes(self, bytes: &[u8]) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()
+    }
+
+    /// Writes a document as indented JSON.
+    pub(crate) fn json(self, document: &impl Serialize) -> io::Result<()> {
+        let json = serde_json::to_string_pretty(document).map_err(io::Error::other)?;
+        self.text(&(escape_json(&json) + "\n"))
+    }
+
+    /// Writes a document as one line of JSON.
+    pub(crate) fn json_line(self, document: &impl Serialize) -> io::Result<()> {
+        let json = serde_json::to_string(document).map_err(io::Error::other)?;
+        self.text(&(escape_json(&json) + "\n"))
+    }
+
+    /// Writes text that may be long: through a pager if it is longer than the screen.
+    pub(crate) fn paged(self, bytes: &[u8]) -> io::Result<()> {
+        let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
+        let height = terminal_size::terminal_size().map(|(_, height)| usize::from(height.0));
+        if self.terminal && height.is_some_and(|height| lines >= height) && page(bytes).is_some() {
+            return Ok(());
+        }
+        self.bytes(bytes)
+    }
+}
+
+/// Shows bytes in the person's pager; `None` if there is none.
+fn page(bytes: &[u8]) -> Option<()> {
+    let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
+    let pager = pager.unwrap_or_else(|| "less -FRX".to_owned());
+    if pager == "cat" {
+        return None;
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", &pager]).stdin(Stdio::piped()).env("LESSCHARSET", "utf-8");
+    if std::env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX");
+    }
+    let mut child = command.spawn().ok()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A person who leaves the pager early closes the pipe: that is no error.
+        let _ = stdin.write_all(bytes);
+    }
+    let status = child.wait().ok()?;
+    // 127 is the shell's word for a program that is not there.
+    (status.code() != Some(127)).then_some(())
+}
+
+/// Whether standard error is a terminal, for progress and hints.
+pub(crate) fn stderr_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Tells something on standard error; `text` is escaped here. No place to tell it is no error.
+pub(crate) fn tell(label: &str, style: Style, text: &str) {
+    let mut stderr = io::stderr().lock();
+    let colour = AutoStream::choice(&stderr) != ColorChoice::Never;
+    let label = style.paint(label, colour);
+    let _ = writeln!(stderr, "{label}: {}", escape_text(text));
+}
+
+/// Tells a warning on standard error.
+pub(crate) fn warn(text: &str) {
+    tell("warning", Style::Warn, text);
+}

@@ -1,0 +1,45 @@
+//! A progress bar on standard error, for work that takes a person's patience.
+//!
+//! It appears only on a terminal and only after a while, so quick commands stay quiet.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::stderr_is_terminal;
+
+const QUIET_FOR: Duration = Duration::from_millis(300);
+
+/// A bar that shows itself when it is worth it.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    started: Instant,
+    shown: bool,
+}
+
+impl Bar {
+    /// A bar for this work; `what` is a word of our own.
+    pub(crate) fn new(what: &'static str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(what);
+        Self { bar, started: Instant::now(), shown: false }
+    }
+
+    /// Tells how far the work has come.
+    pub(crate) fn set(&mut self, done: u64, all: u64) {
+        if !self.shown && stderr_is_terminal() && self.started.elapsed() > QUIET_FOR {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.shown = true;
+        }
+        self.bar.set_length(all);
+        self.bar.set_position(done);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

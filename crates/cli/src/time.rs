@@ -1,0 +1,143 @@
+//! Times as people write and read them.
+//!
+//! The record knows milliseconds since the epoch; people see their local time,
+//! JSON has ISO 8601 in UTC.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use retake_engine::model::Millis;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// The time now, from the system's clock.
+pub(crate) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis().try_into().unwrap_or(Millis::MAX)
+}
+
+/// For JSON: `2026-02-16T10:00:00.000Z`.
+pub(crate) fn iso(at: Millis) -> String {
+    Timestamp::from_millisecond(at).map_or_else(
+        |_| at.to_string(),
+        |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
+    )
+}
+
+/// For people: `2026-02-16 10:00:00` in the local time zone.
+pub(crate) fn local(at: Millis) -> String {
+    Timestamp::from_millisecond(at).map_or_else(
+        |_| at.to_string(),
+        |time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}
+
+/// Which end of a day a bare date means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its first millisecond, for `--since`.
+    Start,
+    /// Its last millisecond, for `--until`.
+    Last,
+}
+
+/// Reads a time: `10m`, `2h`, `3d`, `1w`, `today`, `yesterday`, `2026-02-16`,
+/// `2026-02-16T10:00[:00]` (local) or with a zone (`Z`, `+02:00`).
+pub(crate) fn parse(text: &str, now: Millis, end: End) -> Result<Millis, String> {
+    parse_in(text, now, end, &TimeZone::system())
+}
+
+/// Whether `text` is a time; for the command line, before the clock is read.
+pub(crate) fn check(text: &str) -> Result<String, String> {
+    parse_in(text, 0, End::Start, &TimeZone::UTC).map(|_| text.to_owned())
+}
+
+fn parse_in(text: &str, now: Millis, end: End, zone: &TimeZone) -> Result<Millis, String> {
+    let text = text.trim();
+    let error = || {
+        format!("'{text}' is not a time; write 10m, 2h, 3d, 2026-02-16 or 2026-02-16T10:00:00Z")
+    };
+    if let Some(ago) = relative(text) {
+        return Ok(now.saturating_sub(ago));
+    }
+    let today = Timestamp::from_millisecond(now)
+        .map(|time| time.to_zoned(zone.clone()).date())
+        .map_err(|_| error())?;
+    let day = match text {
+        "today" => Some(today),
+        "yesterday" => today.yesterday().ok(),
+        _ if text.len() == 10 => text.parse::<Date>().ok(),
+        _ => None,
+    };
+    if let Some(day) = day {
+        let start = zone.to_timestamp(day.at(0, 0, 0, 0)).map_err(|_| error())?;
+        let last = SignedDuration::from_millis(DAY_MS - 1);
+        let at = if end == End::Start { start } else { start + last };
+        return Ok(at.as_millisecond());
+    }
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at.as_millisecond());
+    }
+    let at = text.parse::<DateTime>().map_err(|_| error())?;
+    zone.to_timestamp(at).map(Timestamp::as_millisecond).map_err(|_| error())
+}
+
+fn relative(text: &str) -> Option<i64> {
+    let text = text.strip_suffix(" ago").unwrap_or(text);
+    let split = text.find(|char: char| !char.is_ascii_digit())?;
+    let (number, unit) = text.split_at(split);
+    let unit_ms = match unit {
+        "s" | "sec" => 1000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => DAY_MS,
+        "w" => 7 * DAY_MS,
+        _ => return None,
+    };
+    number.parse::<i64>().ok()?.checked_mul(unit_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Millis = 1_771_236_000_000; // 2026-02-16T10:00:00Z
+
+    fn shown(text: &str, end: End) -> String {
+        let zone = TimeZone::fixed(jiff::tz::offset(2));
+        parse_in(text, NOW, end, &zone).map_or_else(|error| error, iso)
+    }
+
+    #[test]
+    fn every_way_to_write_a_time() {
+        for (text, at) in [
+            ("10m", "2026-02-16T09:50:00.000Z"),
+            ("90s", "2026-02-16T09:58:30.000Z"),
+            ("2h", "2026-02-16T08:00:00.000Z"),
+            ("3d", "2026-02-13T10:00:00.000Z"),
+            ("1w ago", "2026-02-09T10:00:00.000Z"),
+            ("2026-02-16T10:00:00Z", "2026-02-16T10:00:00.000Z"),
+            ("2026-02-16T10:00:00.250+01:00", "2026-02-16T09:00:00.250Z"),
+            // Without a zone it is the local one.
+            ("2026-02-16T10:00:00", "2026-02-16T08:00:00.000Z"),
+            ("2026-02-16 10:00", "2026-02-16T08:00:00.000Z"),
+            ("2026-02-16", "2026-02-15T22:00:00.000Z"),
+            ("today", "2026-02-15T22:00:00.000Z"),
+            ("yesterday", "2026-02-14T22:00:00.000Z"),
+        ] {
+            assert_eq!(shown(text, End::Start), at, "{text}");
+        }
+        assert_eq!(shown("2026-02-16", End::Last), "2026-02-16T21:59:59.999Z");
+        assert_eq!(shown("10m", End::Last), "2026-02-16T09:50:00.000Z");
+    }
+
+    #[test]
+    fn what_is_no_time_says_what_would_be() {
+        for text in ["", "soon", "10", "10x", "2026-13-01", "2026-02-16T25:00:00Z", "99999999999999999999d"] {
+            assert!(check(text).is_err(), "{text}");
+        }
+        assert!(shown("soon", End::Start).contains("10m"));
+    }
+}
