@@ -1,2 +1,67 @@
-//! Placeholder.
-fn main() {}
+//! The command `retake`: reads the command line, calls the engine, shows what it says.
+//!
+//! No rule about changes lives here. Everything that is shown goes through
+//! [`output`], and every foreign word in it through [`escape`].
+
+mod args;
+mod commands;
+mod context;
+mod describe;
+mod escape;
+mod failure;
+mod json;
+mod output;
+mod patch;
+mod progress;
+mod quote;
+mod table;
+mod time;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::Cli;
+use crate::context::{Context, Exit};
+use crate::failure::Failure;
+use crate::output::{Output, Style, tell};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log_to_stderr();
+    let json = cli.global.json;
+    let done = Context::new(&cli.global).and_then(|context| commands::run(&context, cli.command));
+    match done {
+        Ok(exit) => ExitCode::from(exit as u8),
+        // Whoever read our output has seen enough.
+        Err(error) if is_closed_pipe(&error) => ExitCode::from(Exit::Done as u8),
+        Err(error) => {
+            fail(&error, json);
+            ExitCode::from(Exit::Problem as u8)
+        }
+    }
+}
+
+fn fail(error: &anyhow::Error, json: bool) {
+    let failure = Failure::of(error);
+    if json {
+        // If even this cannot be written, the exit code remains.
+        let _ = Output::detect().json(&serde_json::json!({ "error": failure }));
+        return;
+    }
+    tell("error", Style::Bad, &failure.message);
+    if let Some(hint) = &failure.hint {
+        tell("hint", Style::Mark, hint);
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let closed = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(closed))
+}
+
+fn log_to_stderr() {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_env("RETAKE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}

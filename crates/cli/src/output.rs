@@ -83,6 +83,12 @@ impl Output {
         stdout.flush()
     }
 
+    /// Standard output itself, for exact bytes that come in parts.
+    #[expect(clippy::unused_self, reason = "nothing is written without having an Output")]
+    pub(crate) fn raw(self) -> impl io::Write {
+        io::stdout().lock()
+    }
+
     /// Writes a document as indented JSON.
     pub(crate) fn json(self, document: &impl Serialize) -> io::Result<()> {
         let json = serde_json::to_string_pretty(document).map_err(io::Error::other)?;

@@ -192,6 +192,11 @@ fn scan(
         request.global_excludes,
     );
     let mut scan = workspace.scan(&known, &base);
+    if let Some(why) = scan.root_error {
+        // Nothing was seen, which is not the same as "nothing is there".
+        let (path, source) = (workspace.root().to_owned(), std::io::Error::other(why));
+        return Err(StoreError::Io { act: "list", path, source });
+    }
     observation.old_git = memory::git_look(batch)?;
     observation.git = git::look(workspace.root());
     let hidden = hidden_paths(request, observation, &known);

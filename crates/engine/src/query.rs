@@ -26,7 +26,9 @@ pub struct Status {
 /// What the agents of one dialog did.
 #[derive(Clone, Debug)]
 pub struct DialogStatus {
-    /// The dialog; none for changes that several dialogs share.
+    /// The dialog's id; none for changes that several dialogs share.
+    pub id: Option<DialogId>,
+    /// What else is known of it.
     pub dialog: Option<Dialog>,
     /// Its agents, each with the paths that it changed.
     pub agents: Vec<(Option<AgentId>, Vec<StatusRow>)>,
@@ -66,12 +68,10 @@ impl Project {
         let store = self.store();
         let mut dialogs: Vec<DialogStatus> = Vec::new();
         for row in store.pending()? {
-            let same = |status: &DialogStatus| {
-                status.dialog.as_ref().map(|dialog| &dialog.id) == row.dialog.as_ref()
-            };
-            if !dialogs.last().is_some_and(same) {
-                let dialog = row.dialog.as_ref().map(|id| store.dialog(id)).transpose()?.flatten();
-                dialogs.push(DialogStatus { dialog, agents: Vec::new() });
+            if dialogs.last().is_none_or(|status| status.id != row.dialog) {
+                let id = row.dialog.clone();
+                let dialog = id.as_ref().map(|id| store.dialog(id)).transpose()?.flatten();
+                dialogs.push(DialogStatus { id, dialog, agents: Vec::new() });
             }
             let Some(status) = dialogs.last_mut() else {
                 continue;

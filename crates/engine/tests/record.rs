@@ -4,8 +4,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use retake_engine::model::{Actor, Event, EventKind, FileKind, Side};
-use retake_engine::{NoticeCode, StoreError};
+use retake_engine::model::{Actor, ChangeStatus, Event, EventKind, FileKind, Side};
+use retake_engine::{ChangeFilter, NoticeCode, StoreError};
 use retake_testkit::{TestProject, check, expect, git, play};
 use serde_json::json;
 
@@ -274,4 +274,55 @@ fn scratch_files_are_left_out_and_counted_w_30() {
     std::fs::write(project.home().join("config.toml"), "[ignore]\nscratch = []\n").unwrap();
     let looked = project.look();
     assert_eq!((looked.changes.len(), looked.scratch, looked.baseline), (0, 0, 3));
+}
+
+#[test]
+fn changes_are_found_by_every_filter() {
+    let project = TestProject::new();
+    play(
+        &project,
+        r"
+        file src/a.txt: one\n
+        file src2/b.txt: one\n
+        init
+        write d1 w1 src/a.txt: two\n
+        write d2/sub w2 src2/b.txt: two\n
+        run mv src/a.txt moved.txt
+        look
+        begin d1 s1 sh: make
+        begin d2/sub s2 sh: make
+        file src/deep/c.txt: shared\n
+        end d1 s1
+        ",
+    );
+    let opened = project.open();
+    let found = |filter: ChangeFilter| -> Vec<String> {
+        let filter = ChangeFilter { oldest_first: true, ..filter };
+        opened.changes(&filter).unwrap().iter().map(|c| c.path.to_string()).collect()
+    };
+    let all = ["src/a.txt", "src2/b.txt", "moved.txt", "src/deep/c.txt"];
+    assert_eq!(found(ChangeFilter::default()), all);
+    let path = |text: &str| ChangeFilter { path: text.parse().ok(), ..ChangeFilter::default() };
+    assert_eq!(found(path("src")), ["src/a.txt", "moved.txt", "src/deep/c.txt"]);
+    assert_eq!(found(path("src/a.txt")), ["src/a.txt", "moved.txt"]);
+    assert_eq!(found(path("src/deep")), ["src/deep/c.txt"]);
+    assert_eq!(found(path("sr")), [""; 0]);
+    let dialog = |id: &str| ChangeFilter { dialog: Some(id.into()), ..ChangeFilter::default() };
+    assert_eq!(found(dialog("d1")), ["src/a.txt", "src/deep/c.txt"]);
+    let agent = ChangeFilter { agent: Some("sub".into()), ..ChangeFilter::default() };
+    assert_eq!(found(agent), ["src2/b.txt", "src/deep/c.txt"]);
+    let user = ChangeFilter { actor: Some(Actor::User), ..ChangeFilter::default() };
+    assert_eq!(found(user), ["moved.txt"]);
+    let changes = project.changes();
+    let times = ChangeFilter {
+        since: Some(changes[1].at),
+        until: Some(changes[2].at),
+        ..ChangeFilter::default()
+    };
+    assert_eq!(found(times), ["src2/b.txt", "moved.txt"]);
+    let paged = ChangeFilter { before: Some(changes[2].id), ..ChangeFilter::default() };
+    assert_eq!(found(paged), ["src/a.txt", "src2/b.txt"]);
+    let accepted = ChangeStatus::Accepted;
+    let decided = ChangeFilter { status: Some(accepted), ..ChangeFilter::default() };
+    assert_eq!(found(decided), [""; 0]);
 }

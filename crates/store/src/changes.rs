@@ -185,6 +185,23 @@ impl Condition {
         let parameter = format!("?{}", self.values.len());
         let _ = write!(self.sql, " AND {}", text.replace('?', &parameter));
     }
+
+    /// Adds "at this path or beneath it": that sorts between `path/` and `path0`.
+    fn and_beneath(&mut self, path: &ProjectPath) {
+        let bytes = path.as_bytes();
+        let bounds = [bytes.to_vec(), [bytes, b"/"].concat(), [bytes, b"0"].concat()];
+        self.values.extend(bounds.map(SqlValue::from));
+        let last = self.values.len();
+        let (at, from, to) = (last - 2, last - 1, last);
+        let _ = write!(
+            self.sql,
+            " AND c.seq IN (
+                SELECT seq FROM change WHERE path = ?{at}
+                UNION ALL SELECT seq FROM change WHERE old_path = ?{at}
+                UNION ALL SELECT seq FROM change WHERE path > ?{from} AND path < ?{to}
+                UNION ALL SELECT seq FROM change WHERE old_path > ?{from} AND old_path < ?{to})"
+        );
+    }
 }
 
 fn condition(filter: &ChangeFilter) -> (String, Vec<SqlValue>) {
@@ -205,16 +222,7 @@ fn condition(filter: &ChangeFilter) -> (String, Vec<SqlValue>) {
         );
     }
     if let Some(path) = &filter.path {
-        // Everything below a folder sorts between `folder/` and `folder0`.
-        all.and(
-            "c.seq IN (
-                SELECT seq FROM change WHERE path = ?
-                UNION ALL SELECT seq FROM change WHERE old_path = ?
-                UNION ALL SELECT seq FROM change WHERE path > ? || x'2f' AND path < ? || x'30'
-                UNION ALL SELECT seq FROM change
-                    WHERE old_path > ? || x'2f' AND old_path < ? || x'30')",
-            path.as_bytes().to_vec(),
-        );
+        all.and_beneath(path);
     }
     if let Some(actor) = filter.actor {
         all.and("c.actor = ?", actor.as_str().to_owned());

@@ -1,0 +1,14 @@
+//! `retake completions`: a script that makes a shell know the commands.
+
+use anyhow::Result;
+use clap::CommandFactory as _;
+
+use crate::args::{Cli, Completions};
+use crate::context::{Context, Exit};
+
+pub(super) fn run(context: &Context, options: &Completions) -> Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(options.shell, &mut Cli::command(), "retake", &mut script);
+    context.out.bytes(&script)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,110 @@
+//! `retake diff`: differences in git's format.
+
+use anyhow::Result;
+use retake_engine::model::{Actor, Change, ChangeStatus};
+use retake_engine::{ChangeFilter, DiffBody, FileDiff, Project};
+use serde_json::json;
+
+use crate::args::Diff;
+use crate::commands::show::find;
+use crate::context::{Context, Exit};
+use crate::describe::{name, plural};
+use crate::json;
+use crate::output::Style;
+use crate::patch::{self, Look};
+use crate::table::{Cell, Table};
+
+const WIDEST_BAR: u64 = 40;
+
+pub(super) fn run(context: &Context, options: &Diff) -> Result<Exit> {
+    let diffs;
+    let project;
+    if let Some(id) = options.change {
+        project = context.open()?;
+        diffs = vec![project.diff(&find(&project, id)?)?];
+    } else {
+        project = context.open_and_look()?.0;
+        diffs = patch::net(&project, &selected(context, &project, options)?)?;
+    }
+    if context.json {
+        let mut files = Vec::new();
+        for diff in &diffs {
+            files.push(json::file_diff(diff, &patch::file(&project, diff, Look::PLAIN)?));
+        }
+        context.out.json(&json!({ "files": files }))?;
+    } else if options.stat {
+        context.out.paged(stat(&diffs, context.out.colour).as_bytes())?;
+    } else {
+        let look = Look {
+            readable: context.out.terminal && !options.raw,
+            colour: context.out.colour,
+        };
+        let mut text = Vec::new();
+        for diff in &diffs {
+            text.extend(patch::file(&project, diff, look)?);
+        }
+        if text.is_empty() && context.out.terminal {
+            text.extend(b"No difference.\n");
+        }
+        context.out.paged(&text)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Without a choice: what agents did and nobody has decided on.
+fn selected(context: &Context, project: &Project, options: &Diff) -> Result<Vec<Change>> {
+    let filter = &options.filter;
+    let chosen = filter.dialog.is_some()
+        || filter.agent.is_some()
+        || filter.file.is_some()
+        || filter.since.is_some();
+    let mut filter = ChangeFilter { oldest_first: true, ..context.filter(project, filter)? };
+    if !chosen {
+        filter.actor = Some(Actor::Agent);
+        filter.status = Some(ChangeStatus::Pending);
+    }
+    Ok(project.changes(&filter)?)
+}
+
+fn stat(diffs: &[FileDiff], colour: bool) -> String {
+    let counts = |diff: &FileDiff| match &diff.body {
+        DiffBody::Lines(lines) => Some(json::count(lines)),
+        DiffBody::Binary | DiffBody::TooLarge | DiffBody::NotCaptured => None,
+    };
+    let most = diffs.iter().filter_map(counts).map(|(added, removed)| added + removed).max();
+    let most = most.unwrap_or(0).max(WIDEST_BAR);
+    let bar = |sign: &str, count: u64| {
+        let width = (count * WIDEST_BAR).div_ceil(most);
+        sign.repeat(width as usize)
+    };
+    let mut table = Table::default();
+    let (mut all_added, mut all_removed) = (0, 0);
+    for diff in diffs {
+        let path = if diff.old_path == diff.path {
+            name(&diff.path)
+        } else {
+            format!("{} → {}", name(&diff.old_path), name(&diff.path))
+        };
+        let path = Cell::new(path, Style::Plain);
+        let Some((added, removed)) = counts(diff) else {
+            let what = match diff.body {
+                DiffBody::TooLarge => "too large to show",
+                DiffBody::NotCaptured => "not captured",
+                DiffBody::Binary | DiffBody::Lines(_) => "binary",
+            };
+            table.row([path, Cell::new(what, Style::Dim)]);
+            continue;
+        };
+        all_added += added;
+        all_removed += removed;
+        table.row([
+            path,
+            Cell::right(format!("+{added}"), Style::Good),
+            Cell::right(format!("-{removed}"), Style::Bad),
+            Cell::new(bar("+", added), Style::Good),
+            Cell::new(bar("-", removed), Style::Bad),
+        ]);
+    }
+    let files = plural(diffs.len() as u64, "file", "files");
+    table.render(" ", colour) + &format!(" {files} changed, +{all_added} -{all_removed}\n")
+}

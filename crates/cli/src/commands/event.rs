@@ -1,0 +1,265 @@
+//! `retake event`: JSON Lines of events in, one JSON reply a line out.
+//!
+//! A line that is wrong is answered and the rest goes on. What was recorded is
+//! recorded even if nobody reads the replies.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, IsTerminal as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use retake_engine::model::Event;
+use retake_engine::{Notice, NoticeCode, Project, Recorded};
+use serde::Serialize;
+
+use crate::context::{Context, Exit};
+use crate::failure::{Failure, of_project, of_record};
+use crate::json::{self, ChangeJson};
+use crate::output::{Style, tell};
+
+/// Longer lines are not read: an event carries what a tool was told, not what it printed.
+const LONGEST_LINE: usize = 16 * 1024 * 1024;
+const FORMAT: &str = "see docs/event.schema.json or `retake event --help`";
+
+pub(super) fn run(context: &Context) -> Result<Exit> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        tell("reading", Style::Mark, "events from the terminal, one JSON object a line; end with Ctrl-D");
+    }
+    let mut stdin = stdin.lock();
+    let mut projects = Projects::new(context);
+    let mut heard = true;
+    let (mut line, mut good, mut bad, mut unopened) = (0, 0_u64, 0_u64, 0_u64);
+    loop {
+        let text = match read_line(&mut stdin, LONGEST_LINE).context("standard input")? {
+            Line::End => break,
+            Line::Text(text) => Ok(text),
+            Line::TooLong => Err(too_long()),
+        };
+        line += 1;
+        if text.as_ref().is_ok_and(|text| text.trim_ascii().is_empty()) {
+            continue;
+        }
+        let done = text.map_err(Trouble::Line).and_then(|text| projects.record(&text));
+        match &done {
+            Err(Trouble::Project(_)) => unopened += 1,
+            Ok(recorded) if error_in(&recorded.notices).is_none() => good += 1,
+            Ok(_) | Err(Trouble::Line(_)) => bad += 1,
+        }
+        heard = heard && reply(context, done, line)?;
+    }
+    Ok(match (good + bad, bad, unopened) {
+        (0, _, 1..) => Exit::Problem,
+        (_, 0, 0) => Exit::Done,
+        _ => Exit::Partly,
+    })
+}
+
+/// Answers a line; `false` if nobody reads the answers.
+fn reply(context: &Context, done: Result<Recorded, Trouble>, line: u64) -> Result<bool> {
+    let written = match &done {
+        Ok(recorded) => context.out.json_line(&Reply::new(recorded, line)),
+        Err(Trouble::Line(failure) | Trouble::Project(failure)) => {
+            context.out.json_line(&Refused { ok: false, error: failure, line })
+        }
+    };
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        other => other.map(|()| true).map_err(Into::into),
+    }
+}
+
+/// Why a line was not recorded.
+enum Trouble {
+    /// The line, or recording it.
+    Line(Failure),
+    /// Its project cannot be opened.
+    Project(Failure),
+}
+
+#[derive(Serialize)]
+struct Refused<'a> {
+    ok: bool,
+    error: &'a Failure,
+    line: u64,
+}
+
+#[derive(Serialize)]
+struct Reply<'a> {
+    ok: bool,
+    seq: Option<u64>,
+    changes: Vec<ChangeJson<'a>>,
+    warnings: Vec<Warning<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Warning<'a> {
+    code: &'static str,
+    message: &'a str,
+}
+
+impl<'a> Reply<'a> {
+    fn new(recorded: &'a Recorded, line: u64) -> Self {
+        let error = error_in(&recorded.notices);
+        let warnings = recorded
+            .notices
+            .iter()
+            .filter(|notice| error.is_none_or(|error| !std::ptr::eq(error, *notice)))
+            .map(|notice| Warning { code: notice.code.as_str(), message: &notice.message })
+            .collect();
+        Self {
+            ok: error.is_none(),
+            seq: recorded.seq,
+            changes: json::changes(&recorded.changes),
+            warnings,
+            line: error.map(|_| line),
+            error: error.map(|notice| {
+                Failure::new(notice.code.as_str(), notice.message.clone(), hint(notice.code))
+            }),
+        }
+    }
+}
+
+/// The notice that makes a recorded event an error all the same.
+fn error_in(notices: &[Notice]) -> Option<&Notice> {
+    let is_error =
+        |notice: &&Notice| matches!(notice.code, NoticeCode::UnknownCall | NoticeCode::OutsideProject);
+    notices.iter().find(is_error)
+}
+
+fn hint(code: NoticeCode) -> &'static str {
+    match code {
+        NoticeCode::UnknownCall => {
+            "send tool_begin first, or give `tool` and `input` in tool_end; what changed is recorded"
+        }
+        _ => "Retake protects files of the project only; what changed inside is recorded",
+    }
+}
+
+/// Projects that are open, so that thousands of lines do not open them again.
+struct Projects<'a> {
+    context: &'a Context,
+    roots: HashMap<PathBuf, PathBuf>,
+    open: HashMap<PathBuf, Project>,
+}
+
+impl<'a> Projects<'a> {
+    fn new(context: &'a Context) -> Self {
+        Self { context, roots: HashMap::new(), open: HashMap::new() }
+    }
+
+    fn record(&mut self, line: &[u8]) -> Result<Recorded, Trouble> {
+        let event = parse(line).map_err(Trouble::Line)?;
+        let now = self.context.now();
+        let project = self.project(&event).map_err(Trouble::Project)?;
+        project.record(&event, now).map_err(|error| Trouble::Line(of_record(&error)))
+    }
+
+    fn project(&mut self, event: &Event) -> Result<&Project, Failure> {
+        let start = self.start(event);
+        let root = match self.roots.get(&start) {
+            Some(root) => root.clone(),
+            None => {
+                let retake = &self.context.retake;
+                let project = retake
+                    .open_or_init(&start, self.context.now())
+                    .map_err(|error| of_project(&error))?;
+                let root = project.root().to_owned();
+                self.open.entry(root.clone()).or_insert(project);
+                self.roots.insert(start, root.clone());
+                root
+            }
+        };
+        let gone = || Failure::new("folder", "the project went away", "try again");
+        self.open.get(&root).ok_or_else(gone)
+    }
+
+    /// `--project`, else the event's folder, else the current one.
+    fn start(&self, event: &Event) -> PathBuf {
+        if let Some(project) = &self.context.project {
+            return project.clone();
+        }
+        let cwd = event.cwd.as_deref().map(Path::new);
+        let usable = cwd.filter(|cwd| cwd.is_absolute() && cwd.is_dir());
+        usable.unwrap_or(&self.context.cwd).to_owned()
+    }
+}
+
+fn parse(line: &[u8]) -> Result<Event, Failure> {
+    use serde_json::error::Category;
+    serde_json::from_slice(line).map_err(|error| match error.classify() {
+        Category::Data => Failure::new("bad_event", format!("not an event: {error}"), FORMAT),
+        Category::Syntax | Category::Eof | Category::Io => {
+            Failure::new("bad_json", format!("not JSON: {error}"), "send one JSON object a line")
+        }
+    })
+}
+
+fn too_long() -> Failure {
+    let message = format!("the line is longer than {} MiB", LONGEST_LINE / 1024 / 1024);
+    Failure::new("too_long", message, "leave out large contents, or end the call without `input`")
+}
+
+enum Line {
+    Text(Vec<u8>),
+    TooLong,
+    End,
+}
+
+/// Reads a line of at most `limit` bytes; a longer one is skipped up to its end.
+fn read_line(input: &mut impl BufRead, limit: usize) -> io::Result<Line> {
+    let mut line = Vec::new();
+    let (mut any, mut too_long) = (false, false);
+    loop {
+        let buffer = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        if buffer.is_empty() {
+            break;
+        }
+        any = true;
+        let newline = buffer.iter().position(|&byte| byte == b'\n');
+        let part = &buffer[..newline.unwrap_or(buffer.len())];
+        too_long = too_long || line.len() + part.len() > limit;
+        if too_long {
+            line = Vec::new();
+        } else {
+            line.extend_from_slice(part);
+        }
+        let used = newline.map_or(buffer.len(), |at| at + 1);
+        input.consume(used);
+        if newline.is_some() {
+            break;
+        }
+    }
+    Ok(match (any, too_long) {
+        (false, _) => Line::End,
+        (true, true) => Line::TooLong,
+        (true, false) => Line::Text(line),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped_and_the_next_one_is_read() {
+        let input = b"short\nmuch too long a line\n\nend";
+        let mut input = io::BufReader::with_capacity(4, input.as_slice());
+        let mut seen = Vec::new();
+        loop {
+            match read_line(&mut input, 8).unwrap() {
+                Line::Text(text) => seen.push(String::from_utf8(text).unwrap()),
+                Line::TooLong => seen.push("(too long)".to_owned()),
+                Line::End => break,
+            }
+        }
+        assert_eq!(seen, ["short", "(too long)", "", "end"]);
+    }
+}

@@ -1,0 +1,91 @@
+//! `retake init`: start to track a folder, or catch up with one.
+
+use anyhow::Result;
+use retake_engine::{ChangeFilter, InitOptions, Initialised, Looked, ReplacedBy, Status};
+use serde_json::json;
+
+use crate::args::Init;
+use crate::context::{Context, Exit};
+use crate::describe::{plural, size};
+use crate::escape::escape;
+use crate::output::Style;
+use crate::progress::Bar;
+use crate::table::{Cell, Table};
+
+pub(super) fn run(context: &Context, options: &Init) -> Result<Exit> {
+    let folder = options.folder.as_deref().unwrap_or(context.start());
+    let replaced = match (options.same, options.new) {
+        (true, _) => Some(ReplacedBy::Same),
+        (_, true) => Some(ReplacedBy::New),
+        _ => None,
+    };
+    let choices = InitOptions { anywhere: options.anywhere, replaced };
+    let now = context.now();
+    let mut bar = Bar::new("Reading");
+    let done = context
+        .retake
+        .init(folder, choices, now, &mut |done, all| bar.set(done as u64, all as u64))?;
+    drop(bar);
+    // The first look keeps no word of what it left out, so the second, quick one tells.
+    let looked = done.project.look(context.now())?;
+    let status = done.project.status()?;
+    let since = ChangeFilter { since: Some(now), ..ChangeFilter::default() };
+    let caught_up = if done.is_new { 0 } else { done.project.changes(&since)?.len() };
+    if context.json {
+        context.out.json(&json!({
+            "root": done.project.root().to_string_lossy(),
+            "id": done.project.id(),
+            "store": done.project.store().folder().to_string_lossy(),
+            "new": done.is_new,
+            "moved_from": done.moved_from.as_ref().map(|path| path.to_string_lossy()),
+            "files": status.files,
+            "changes_found": caught_up,
+            "gaps": status.gaps.len(),
+            "ignored": looked.ignored_count,
+            "scratch": looked.scratch,
+        }))?;
+    } else {
+        context.out.text(&report(context, &done, &looked, &status, caught_up))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn report(
+    context: &Context,
+    done: &Initialised,
+    looked: &Looked,
+    status: &Status,
+    caught_up: usize,
+) -> String {
+    let root = escape(done.project.root().as_os_str().as_encoded_bytes());
+    let head = if done.is_new { "Now tracking" } else { "Already tracking" };
+    let mut text = format!("{} {}\n", context.out.paint(head, Style::Bold), root);
+    let mut table = Table::default();
+    let mut fact = |name: &str, value: String| {
+        table.row([Cell::new(name, Style::Dim), Cell::new(value, Style::Plain)]);
+    };
+    if let Some(from) = &done.moved_from {
+        fact("moved from", escape(from.as_os_str().as_encoded_bytes()));
+    }
+    fact("tracked", plural(status.files, "file", "files"));
+    if caught_up > 0 {
+        let changes = plural(caught_up as u64, "change", "changes");
+        fact("caught up", format!("{changes} since the last look (see `retake log`)"));
+    }
+    if looked.ignored_count > 0 {
+        let names = plural(looked.ignored_count, "file or folder", "files and folders");
+        fact("ignored", format!("{names} (see `retake status --ignored`)"));
+    }
+    if looked.scratch > 0 {
+        fact("scratch", format!("{} left out", plural(looked.scratch, "file", "files")));
+    }
+    let gaps = match status.gaps.len() {
+        0 => "none: everything tracked is protected".to_owned(),
+        count => format!("{count} (see `retake status`)"),
+    };
+    fact("gaps", gaps);
+    let store = escape(done.project.store().folder().as_os_str().as_encoded_bytes());
+    fact("record", format!("{store} ({})", size(status.store_bytes)));
+    text.push_str(&table.render("  ", context.out.colour));
+    text
+}

@@ -1,0 +1,139 @@
+//! `retake show`: everything about one change, or the exact content of one side.
+
+use std::io::Write as _;
+
+use anyhow::Result;
+use retake_engine::Project;
+use retake_engine::model::{Change, Side};
+use serde_json::json;
+
+use crate::args::Show;
+use crate::context::{Context, Exit};
+use crate::describe::{self, plural};
+use crate::escape::{escape, escape_text};
+use crate::failure::Failure;
+use crate::json::{self, ChangeJson};
+use crate::output::Style;
+use crate::patch::{self, Look};
+use crate::table::{Cell, Table};
+use crate::time::{iso, local};
+
+const PROBE: usize = 8000;
+
+pub(super) fn run(context: &Context, options: &Show) -> Result<Exit> {
+    let project = context.open()?;
+    let change = find(&project, options.change)?;
+    if options.before || options.after {
+        let side = if options.before { &change.before } else { &change.after };
+        let when = if options.before { "before" } else { "after" };
+        return content(context, &project, &change, side, when, options.raw);
+    }
+    let diff = project.diff(&change)?;
+    if context.json {
+        let text = patch::file(&project, &diff, Look::PLAIN)?;
+        let mut document = json!({ "change": ChangeJson::from(&change) });
+        document["diff"] = json::file_diff(&diff, &text);
+        context.out.json(&document)?;
+        return Ok(Exit::Done);
+    }
+    let look = Look { readable: !options.raw, colour: context.out.colour };
+    let mut text = facts(&change).render("", context.out.colour).into_bytes();
+    text.push(b'\n');
+    text.extend(patch::file(&project, &diff, look)?);
+    context.out.paged(&text)?;
+    Ok(Exit::Done)
+}
+
+/// The change with this id.
+pub(super) fn find(project: &Project, id: retake_engine::model::ChangeId) -> Result<Change> {
+    let unknown = || {
+        Failure::new("unknown_change", format!("there is no change {id} in this project"), "see `retake log`")
+    };
+    Ok(project.change(id)?.ok_or_else(unknown)?)
+}
+
+fn facts(change: &Change) -> Table {
+    let mut table = Table::default();
+    let mut fact = |name: &str, value: String| {
+        table.row([Cell::new(name, Style::Dim), Cell::new(value, Style::Plain)]);
+    };
+    fact("change", change.id.to_string());
+    fact("path", describe::path(change));
+    fact("what", format!("{} by {}", change.change_type, change.operation));
+    fact("when", format!("{} ({})", local(change.at), iso(change.at)));
+    fact("actor", format!("{} ({})", describe::actor(change), change.confidence));
+    if let Some(dialog) = &change.dialog {
+        fact("dialog", escape(&dialog.0));
+    }
+    if let Some(agent) = &change.agent {
+        fact("agent", escape(&agent.0));
+    }
+    if let Some(call) = &change.call {
+        let tool = change.tool.as_deref().map_or_else(String::new, |tool| format!(" ({})", escape(tool)));
+        fact("call", escape(&call.0) + &tool);
+    }
+    if change.candidates.len() > 1 {
+        for call in &change.candidates {
+            let words = [&call.dialog.0, &call.agent.0, &call.call.0, &call.tool].map(escape);
+            fact("candidate", format!("{}/{} {} ({})", words[0], words[1], words[2], words[3]));
+        }
+    }
+    fact("before", side(&change.before));
+    fact("after", side(&change.after));
+    if let Some(lines) = &change.lines {
+        let places = plural(lines.hunks.len() as u64, "place", "places");
+        fact("lines", format!("+{} -{} in {places}", lines.added, lines.removed));
+    }
+    if let Some(joins) = change.joins {
+        fact("belongs to", joins.to_string());
+    }
+    fact("status", change.status.to_string());
+    table
+}
+
+fn side(side: &Side) -> String {
+    match side {
+        Side::Absent => "did not exist".to_owned(),
+        Side::Unknown => "was not captured".to_owned(),
+        Side::Known(state) => {
+            let mode = json::octal(state.mode);
+            let kind = if state.kind == retake_engine::model::FileKind::Link { "link" } else { "file" };
+            format!("{} {kind} {mode} {}", state.oid, plural(state.size, "byte", "bytes"))
+        }
+    }
+}
+
+fn content(
+    context: &Context,
+    project: &Project,
+    change: &Change,
+    side: &Side,
+    when: &str,
+    raw: bool,
+) -> Result<Exit> {
+    let Side::Known(state) = side else {
+        let (code, what) = match side {
+            Side::Absent => ("did_not_exist", "did not exist"),
+            _ => ("not_captured", "was not captured"),
+        };
+        let message = format!("{} {what} {when} {}", change.path, change.id);
+        return Err(Failure::new(code, message, "see `retake show` without --before and --after").into());
+    };
+    if context.json {
+        let bytes = project.store().read(&state.oid)?;
+        context.out.json(&json!({ "change": change.id.to_string(), "side": when, "content": json::content(state, &bytes) }))?;
+    } else if context.out.terminal && !raw {
+        let bytes = project.store().read(&state.oid)?;
+        if bytes[..bytes.len().min(PROBE)].contains(&0) {
+            let message = format!("{} is binary and would disturb the terminal", change.path);
+            return Err(Failure::new("binary", message, "send it to a file, or pass --raw").into());
+        }
+        context.out.paged(escape_text(&bytes).as_bytes())?;
+    } else {
+        // Streamed: a stored file may be larger than the memory.
+        let mut stdout = context.out.raw();
+        project.store().read_into(&state.oid, &mut stdout)?;
+        stdout.flush()?;
+    }
+    Ok(Exit::Done)
+}

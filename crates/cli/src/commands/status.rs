@@ -1,0 +1,239 @@
+//! `retake status`: what agents changed that nobody has decided on, and what is not protected.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use retake_engine::model::{AgentId, Gap, GapReason, Side};
+use retake_engine::{DialogStatus, Looked, Project, Status, StatusRow};
+use serde_json::{Value, json};
+
+use crate::args;
+use crate::context::{Context, Exit};
+use crate::describe::{name, plural, size};
+use crate::escape::escape;
+use crate::json;
+use crate::output::Style;
+use crate::table::{Cell, Table};
+use crate::time::{iso, local};
+
+/// Paths shown of each agent, and of each reason why something is not protected.
+const MOST_PATHS: usize = 100;
+const MOST_GAPS: usize = 10;
+
+pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
+    let (project, looked) = context.open_and_look()?;
+    let status = project.status()?;
+    if context.json {
+        context.out.json(&document(&project, &status, looked.as_ref(), options.ignored))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    if options.ignored {
+        ignored(context, looked.as_ref(), &mut text);
+    } else {
+        agents(context, &project, &status, &mut text)?;
+        gaps(context, &status, &mut text);
+        text.push_str(&facts(&status, looked.as_ref()));
+    }
+    context.out.paged(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn agents(context: &Context, project: &Project, status: &Status, text: &mut String) -> Result<()> {
+    if status.dialogs.is_empty() {
+        let agent = "No agent has changed anything that waits for a decision.";
+        let _ = writeln!(text, "{agent}\n");
+        return Ok(());
+    }
+    let paths: std::collections::BTreeSet<_> = rows(status).map(|row| &row.path).collect();
+    let files = plural(paths.len() as u64, "file", "files");
+    let head = format!("Agents changed {files}; nobody has decided on them yet:");
+    let _ = writeln!(text, "{}\n", context.out.paint(&head, Style::Bold));
+    for dialog in &status.dialogs {
+        let _ = writeln!(text, "{}", dialog_line(context, dialog));
+        for (agent, rows) in &dialog.agents {
+            let name = agent.as_ref().map_or("several agents".to_owned(), |id| escape(&id.0));
+            let _ = writeln!(text, "  {}", context.out.paint(&name, Style::Warn));
+            text.push_str(&paths_table(project, rows)?.render("    ", context.out.colour));
+            if rows.len() > MOST_PATHS {
+                let more = rows.len() - MOST_PATHS;
+                let _ = writeln!(text, "    … and {more} more (see `retake diff --stat`)");
+            }
+        }
+        text.push('\n');
+    }
+    Ok(())
+}
+
+fn rows(status: &Status) -> impl Iterator<Item = &StatusRow> {
+    status.dialogs.iter().flat_map(|dialog| &dialog.agents).flat_map(|(_, rows)| rows)
+}
+
+fn dialog_line(context: &Context, status: &DialogStatus) -> String {
+    let Some(dialog) = &status.dialog else {
+        let why = "several dialogs were at work, any of them can have done it";
+        return format!("{} ({why})", context.out.paint("shared", Style::Mark));
+    };
+    let mut words = vec![context.out.paint(&escape(&dialog.id.0), Style::Mark)];
+    words.extend(dialog.kind.as_deref().map(escape));
+    words.extend(dialog.title.as_deref().map(|title| format!("“{}”", escape(title))));
+    words.push(context.out.paint(&format!("last active {}", local(dialog.last_at)), Style::Dim));
+    words.join("  ")
+}
+
+fn paths_table(project: &Project, rows: &[StatusRow]) -> Result<Table> {
+    let mut table = Table::default();
+    for row in rows.iter().take(MOST_PATHS) {
+        let (letter, style) = letter(project, row)?;
+        table.row([
+            Cell::new(letter, style),
+            Cell::new(name(&row.path), Style::Plain),
+            Cell::right(format!("+{}", row.added), Style::Good),
+            Cell::right(format!("-{}", row.removed), Style::Bad),
+            Cell::new(plural(row.changes, "change", "changes"), Style::Dim),
+            Cell::new(ids(row), Style::Dim),
+        ]);
+    }
+    Ok(table)
+}
+
+fn ids(row: &StatusRow) -> String {
+    if row.first == row.last { row.first.to_string() } else { format!("{}…{}", row.first, row.last) }
+}
+
+/// As git has it: added, modified, deleted, renamed.
+fn letter(project: &Project, row: &StatusRow) -> Result<(&'static str, Style)> {
+    let (first, last) = (project.change(row.first)?, project.change(row.last)?);
+    let (Some(first), Some(last)) = (first, last) else { return Ok(("?", Style::Warn)) };
+    Ok(match (first.before, last.after) {
+        (Side::Absent, Side::Absent) => ("·", Style::Dim),
+        (_, Side::Absent) => ("D", Style::Bad),
+        _ if first.old_path.is_some() => ("R", Style::Mark),
+        (Side::Absent, _) => ("A", Style::Good),
+        _ => ("M", Style::Warn),
+    })
+}
+
+fn gaps(context: &Context, status: &Status, text: &mut String) {
+    if status.gaps.is_empty() {
+        return;
+    }
+    let head = format!("Not protected ({}):", status.gaps.len());
+    let _ = writeln!(text, "{}\n", context.out.paint(&head, Style::Warn));
+    let mut by_reason: BTreeMap<GapReason, Vec<&Gap>> = BTreeMap::new();
+    for (gap, _) in &status.gaps {
+        by_reason.entry(gap.reason).or_default().push(gap);
+    }
+    for (reason, gaps) in by_reason {
+        let _ = writeln!(text, "  {} ({})", reason_text(reason), gaps.len());
+        let mut table = Table::default();
+        for gap in gaps.iter().take(MOST_GAPS) {
+            let detail = Cell::new(escape(&gap.detail), Style::Dim);
+            table.row([Cell::new(name(&gap.path), Style::Plain), detail]);
+        }
+        text.push_str(&table.render("    ", context.out.colour));
+        if gaps.len() > MOST_GAPS {
+            let _ = writeln!(text, "    … and {} more (all in --json)", gaps.len() - MOST_GAPS);
+        }
+    }
+    text.push('\n');
+}
+
+fn reason_text(reason: GapReason) -> &'static str {
+    match reason {
+        GapReason::TooLarge => "larger than the limit in the settings",
+        GapReason::Unreadable => "cannot be read",
+        GapReason::Special => "pipes, sockets and devices are never opened",
+        GapReason::OtherMount => "another file system, not crossed",
+        GapReason::Unstable => "changed each time it was read",
+        GapReason::NameTooLong => "the name is too long",
+        GapReason::NotShielded => "not captured before a command that could destroy it",
+        GapReason::LostEvent => "events that could not be understood",
+    }
+}
+
+fn facts(status: &Status, looked: Option<&Looked>) -> String {
+    let mut facts = vec![
+        format!("{} tracked", plural(status.files, "file", "files")),
+        format!("{} on record", plural(status.changes, "change", "changes")),
+        format!("record {}", size(status.store_bytes)),
+    ];
+    let mut add = |count: u64, one: &str, many: &str| {
+        if count > 0 {
+            facts.push(plural(count, one, many));
+        }
+    };
+    if let Some(looked) = looked {
+        add(looked.ignored_count, "name ignored", "names ignored");
+        add(looked.scratch, "scratch file left out", "scratch files left out");
+        let nested = looked.nested_repositories.len() as u64;
+        add(nested, "nested repository", "nested repositories");
+    }
+    add(status.spooled as u64, "event waits", "events wait");
+    facts.join(" · ") + "\n"
+}
+
+fn ignored(context: &Context, looked: Option<&Looked>, text: &mut String) {
+    let Some(looked) = looked else { return };
+    if looked.ignored.is_empty() {
+        text.push_str("Nothing is ignored.\n");
+        return;
+    }
+    let mut table = Table::default();
+    for ignored in &looked.ignored {
+        let slash = if ignored.is_dir { "/" } else { "" };
+        let by = Cell::new(escape(&ignored.by), Style::Dim);
+        table.row([Cell::new(name(&ignored.path) + slash, Style::Plain), by]);
+    }
+    text.push_str(&table.render("", context.out.colour));
+    let more = looked.ignored_count.saturating_sub(looked.ignored.len() as u64);
+    if more > 0 {
+        let _ = writeln!(text, "… and {more} more");
+    }
+}
+
+fn document(project: &Project, status: &Status, looked: Option<&Looked>, ignored: bool) -> Value {
+    let mut document = json!({
+        "root": project.root().to_string_lossy(),
+        "store": project.store().folder().to_string_lossy(),
+        "looked": looked.is_some(),
+        "dialogs": status.dialogs.iter().map(dialog_document).collect::<Vec<_>>(),
+        "gaps": status.gaps.iter().map(|(gap, at)| json::gap(gap, *at)).collect::<Vec<_>>(),
+        "files": status.files,
+        "changes": status.changes,
+        "spooled": status.spooled,
+        "store_bytes": status.store_bytes,
+        "ignored_count": looked.map(|looked| looked.ignored_count),
+        "scratch": looked.map(|looked| looked.scratch),
+        "nested_repositories": looked.map(|looked| {
+            looked.nested_repositories.iter().map(json::path).collect::<Vec<_>>()
+        }),
+    });
+    if ignored && let Some(looked) = looked {
+        let one = |ignored: &retake_engine::Ignored| {
+            let mut one = json::path(&ignored.path);
+            one["folder"] = ignored.is_dir.into();
+            one["by"] = ignored.by.as_str().into();
+            one
+        };
+        document["ignored"] = looked.ignored.iter().map(one).collect();
+    }
+    document
+}
+
+fn dialog_document(status: &DialogStatus) -> Value {
+    let agent = |(agent, rows): &(Option<AgentId>, Vec<StatusRow>)| {
+        json!({
+            "agent": agent.as_ref().map(|id| id.0.as_str()),
+            "files": rows.iter().map(json::status_row).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "dialog": status.dialog.as_ref().map(|dialog| dialog.id.0.as_str()),
+        "kind": status.dialog.as_ref().and_then(|dialog| dialog.kind.as_deref()),
+        "title": status.dialog.as_ref().and_then(|dialog| dialog.title.as_deref()),
+        "last_activity": status.dialog.as_ref().map(|dialog| iso(dialog.last_at)),
+        "agents": status.agents.iter().map(agent).collect::<Vec<_>>(),
+    })
+}

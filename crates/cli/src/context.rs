@@ -1,0 +1,183 @@
+//! What every command works with: the home, the folder, the clock and the output.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use retake_engine::model::{DialogId, Millis, ProjectPath};
+use retake_engine::{ChangeFilter, Looked, Project, Retake};
+
+use crate::args::{Filter, Global};
+use crate::failure::Failure;
+use crate::output::{Output, warn};
+use crate::progress::Bar;
+use crate::time::{self, End};
+
+/// What a command came to; failures are errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// Done, and there is a problem.
+    Problem = 1,
+    /// Done in part.
+    Partly = 3,
+}
+
+/// The surroundings of a command.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// Retake on this machine.
+    pub(crate) retake: Retake,
+    /// The folder that `--project` names.
+    pub(crate) project: Option<PathBuf>,
+    /// The current folder.
+    pub(crate) cwd: PathBuf,
+    /// Whether JSON is wanted.
+    pub(crate) json: bool,
+    /// Whether the files are not to be looked at.
+    pub(crate) no_look: bool,
+    /// Where output goes.
+    pub(crate) out: Output,
+}
+
+impl Context {
+    /// Reads the environment, once.
+    pub(crate) fn new(global: &Global) -> Result<Self> {
+        let folder = |name: &str| {
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        };
+        let user_home = folder("HOME");
+        let home = match &global.home {
+            Some(home) => std::path::absolute(home)?,
+            None => default_home(folder("XDG_DATA_HOME"), user_home.as_deref())?,
+        };
+        let retake = Retake::new(home)
+            .user_home(user_home)
+            .config_home(folder("XDG_CONFIG_HOME"))
+            .temp(Some(std::env::temp_dir()));
+        Ok(Self {
+            retake,
+            project: global.project.clone(),
+            cwd: std::env::current_dir().context("the current folder cannot be found")?,
+            json: global.json,
+            no_look: global.no_look,
+            out: Output::detect(),
+        })
+    }
+
+    /// The time now.
+    #[expect(clippy::unused_self, reason = "the clock is part of the surroundings")]
+    pub(crate) fn now(&self) -> Millis {
+        time::now()
+    }
+
+    /// The folder that a project is looked for at and above.
+    pub(crate) fn start(&self) -> &Path {
+        self.project.as_deref().unwrap_or(&self.cwd)
+    }
+
+    /// Opens the project.
+    pub(crate) fn open(&self) -> Result<Project> {
+        Ok(self.retake.open(self.start())?)
+    }
+
+    /// Opens the project and looks at its files, unless that is not wanted or not possible.
+    pub(crate) fn open_and_look(&self) -> Result<(Project, Option<Looked>)> {
+        let project = self.open()?;
+        if self.no_look {
+            return Ok((project, None));
+        }
+        let mut bar = Bar::new("Reading");
+        let looked = project.look_with(self.now(), &mut |done, all| bar.set(done as u64, all as u64));
+        drop(bar);
+        match looked {
+            Ok(looked) => Ok((project, Some(looked))),
+            // What is on record is worth showing even if nothing can be added to it.
+            Err(error) => {
+                warn(&format!("the files could not be looked at, this is what is on record: {error}"));
+                Ok((project, None))
+            }
+        }
+    }
+
+    /// What the filter's words mean in this project.
+    pub(crate) fn filter(&self, project: &Project, filter: &Filter) -> Result<ChangeFilter> {
+        let since = filter.since.as_deref().map(|text| self.time(text, End::Start)).transpose()?;
+        Ok(ChangeFilter {
+            dialog: filter.dialog.as_deref().map(|text| dialog(project, text)).transpose()?,
+            agent: filter.agent.as_deref().map(Into::into),
+            path: match &filter.file {
+                Some(path) => self.path(project, path)?,
+                None => None,
+            },
+            since,
+            ..ChangeFilter::default()
+        })
+    }
+
+    /// What a time means now.
+    pub(crate) fn time(&self, text: &str, end: End) -> Result<Millis> {
+        time::parse(text, self.now(), end).map_err(anyhow::Error::msg)
+    }
+
+    /// The place in the project of a path that a person wrote; `None` is all of it.
+    fn path(&self, project: &Project, path: &Path) -> Result<Option<ProjectPath>> {
+        let placed = match path.to_str() {
+            Some(text) => project.place(&self.cwd, text),
+            None => place_bytes(project.root(), &self.cwd.join(path)),
+        };
+        if placed.is_some() {
+            return Ok(placed);
+        }
+        let is_root = self.cwd.join(path).canonicalize().is_ok_and(|path| path == project.root());
+        if is_root {
+            return Ok(None);
+        }
+        let message = format!("{} is outside of the project {}", path.display(), project.root().display());
+        Err(Failure::new("outside_project", message, "name a file of the project, or pass --project DIR").into())
+    }
+}
+
+/// Names that are no text are taken as they are, without following links.
+fn place_bytes(root: &Path, path: &Path) -> Option<ProjectPath> {
+    let rest: &OsStr = path.strip_prefix(root).ok()?.as_os_str();
+    ProjectPath::new(rest.as_bytes()).ok()
+}
+
+/// The dialog whose id is, or alone begins with, what a person wrote.
+fn dialog(project: &Project, text: &str) -> Result<DialogId> {
+    let text = text.trim_end_matches('…'); // as ids are shortened in the log
+    let ids: Vec<DialogId> = project.dialogs()?.into_iter().map(|(dialog, _)| dialog.id).collect();
+    if let Some(id) = ids.iter().find(|id| id.0 == text) {
+        return Ok(id.clone());
+    }
+    let beginning: Vec<_> = ids.iter().filter(|id| id.0.starts_with(text)).collect();
+    match beginning.as_slice() {
+        [id] => Ok((*id).clone()),
+        [] => Err(Failure::new(
+            "unknown_dialog",
+            format!("there is no dialog '{text}' in this project"),
+            "see `retake dialogs`",
+        )
+        .into()),
+        [first, second, ..] => Err(Failure::new(
+            "unknown_dialog",
+            format!("several dialogs begin with '{text}': {first}, {second}…"),
+            "write more of the id",
+        )
+        .into()),
+    }
+}
+
+fn default_home(data: Option<PathBuf>, user_home: Option<&Path>) -> Result<PathBuf> {
+    if let Some(data) = data.filter(|data| data.is_absolute()) {
+        return Ok(data.join("retake"));
+    }
+    let user_home = user_home.ok_or_else(|| {
+        Failure::new("no_home", "neither RETAKE_HOME nor HOME is set", "pass --home DIR")
+    })?;
+    let data = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+    Ok(user_home.join(data).join("retake"))
+}

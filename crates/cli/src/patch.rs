@@ -1,0 +1,239 @@
+//! Differences in git's format.
+//!
+//! Plain, every byte is as `git apply` needs it; readable, names and contents
+//! are escaped and coloured for a terminal. What git's format cannot say is a
+//! line that `git apply` either skips (permissions that git does not know) or
+//! stumbles over (content that is not there), never one that it applies wrongly.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use retake_engine::model::{Change, FileKind, FileState, Side};
+use retake_engine::{DiffBody, DiffLine, FileDiff, Project, TOO_LARGE_TO_SHOW};
+
+use crate::escape::escape_line;
+use crate::json::octal;
+use crate::output::Style;
+use crate::quote::git_name;
+
+/// How a diff is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// Names and contents are escaped for people.
+    pub(crate) readable: bool,
+    /// There is colour.
+    pub(crate) colour: bool,
+}
+
+impl Look {
+    /// For `git apply` and other programs.
+    pub(crate) const PLAIN: Self = Self { readable: false, colour: false };
+}
+
+/// What these changes made of each file, oldest first.
+///
+/// Where something else changed a file in between, its changes before and after
+/// that are shown apart, so that nobody's lines appear as another's.
+pub(crate) fn net(project: &Project, changes: &[Change]) -> Result<Vec<FileDiff>> {
+    let mut chains: Vec<Vec<Change>> = Vec::new();
+    let mut newest = HashMap::new();
+    for change in changes {
+        let from = change.old_path.as_ref().unwrap_or(&change.path);
+        let continues = |&at: &usize| {
+            chains[at].last().is_some_and(|last: &Change| last.after == change.before)
+        };
+        let at = newest.remove(from).filter(continues).unwrap_or_else(|| {
+            chains.push(Vec::new());
+            chains.len() - 1
+        });
+        chains[at].push(change.clone());
+        newest.insert(change.path.clone(), at);
+    }
+    let mut diffs = Vec::new();
+    for chain in &chains {
+        diffs.extend(project.net_diff(chain)?);
+    }
+    diffs.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(diffs)
+}
+
+/// The difference of one file, as bytes.
+pub(crate) fn file(project: &Project, diff: &FileDiff, look: Look) -> Result<Vec<u8>> {
+    let mut out = Writer { bytes: Vec::new(), look };
+    match (diff.before.known(), diff.after.known()) {
+        // To git, a file that becomes a link is one file deleted and another one made.
+        (Some(before), Some(after)) if before.kind != after.kind => {
+            let gone = half(project, diff, diff.before, Side::Absent)?;
+            let made = half(project, diff, Side::Absent, diff.after)?;
+            out.file(&gone);
+            out.file(&made);
+        }
+        _ => out.file(diff),
+    }
+    Ok(out.bytes)
+}
+
+/// One half of a change of kind.
+fn half(project: &Project, diff: &FileDiff, before: Side, after: Side) -> Result<FileDiff> {
+    let (side, kind): (Side, fn(Vec<u8>) -> DiffLine) =
+        if after.is_absent() { (before, DiffLine::Removed) } else { (after, DiffLine::Added) };
+    let path = if after.is_absent() { &diff.old_path } else { &diff.path };
+    let body = match side.known() {
+        Some(state) if state.size > TOO_LARGE_TO_SHOW => DiffBody::TooLarge,
+        _ => {
+            let content = project.content(&side)?.unwrap_or_default();
+            if content.contains(&0) {
+                DiffBody::Binary
+            } else {
+                DiffBody::Lines(whole(&content, kind, after.is_absent()))
+            }
+        }
+    };
+    Ok(FileDiff { old_path: path.clone(), path: path.clone(), before, after, body })
+}
+
+fn whole(content: &[u8], kind: fn(Vec<u8>) -> DiffLine, removed: bool) -> Vec<DiffLine> {
+    let mut lines = Vec::new();
+    for line in content.split_inclusive(|&byte| byte == b'\n') {
+        let text = line.strip_suffix(b"\n");
+        lines.push(kind(text.unwrap_or(line).to_vec()));
+        if text.is_none() {
+            lines.push(DiffLine::NoNewline);
+        }
+    }
+    let count = content.split_inclusive(|&byte| byte == b'\n').count();
+    let header = match (count, removed) {
+        (0, _) => return lines,
+        (1, true) => "@@ -1 +0,0 @@".to_owned(),
+        (1, false) => "@@ -0,0 +1 @@".to_owned(),
+        (_, true) => format!("@@ -1,{count} +0,0 @@"),
+        (_, false) => format!("@@ -0,0 +1,{count} @@"),
+    };
+    lines.insert(0, DiffLine::Header(header));
+    lines
+}
+
+struct Writer {
+    bytes: Vec<u8>,
+    look: Look,
+}
+
+impl Writer {
+    fn line(&mut self, text: &str, style: Style) {
+        self.bytes.extend(style.paint(text, self.look.colour).bytes());
+        self.bytes.push(b'\n');
+    }
+
+    fn name(&self, prefix: &str, name: &[u8]) -> String {
+        git_name(prefix, name, self.look.readable)
+    }
+
+    fn file(&mut self, diff: &FileDiff) {
+        let old = self.name("a/", diff.old_path.as_bytes());
+        let new = self.name("b/", diff.path.as_bytes());
+        let renamed = diff.old_path != diff.path;
+        let (before, after) = (diff.before.known(), diff.after.known());
+        if let (Some(before), Some(after), false) = (before, after, renamed)
+            && before.oid == after.oid
+            && git_mode(before) == git_mode(after)
+        {
+            let name = self.name("", diff.path.as_bytes());
+            let (before, after) = (octal(before.mode), octal(after.mode));
+            return self.line(&format!("# {name}: permissions {before} → {after}"), Style::Bold);
+        }
+        self.line(&format!("diff --git {old} {new}"), Style::Bold);
+        match (before, after) {
+            (None, Some(after)) if diff.before.is_absent() => {
+                self.line(&format!("new file mode {}", git_mode(after)), Style::Bold);
+            }
+            (Some(before), None) if diff.after.is_absent() => {
+                self.line(&format!("deleted file mode {}", git_mode(before)), Style::Bold);
+            }
+            (Some(before), Some(after)) if git_mode(before) != git_mode(after) => {
+                self.line(&format!("old mode {}", git_mode(before)), Style::Bold);
+                self.line(&format!("new mode {}", git_mode(after)), Style::Bold);
+            }
+            _ => {}
+        }
+        if renamed {
+            let (from, to) = (self.name("", diff.old_path.as_bytes()), self.name("", diff.path.as_bytes()));
+            self.line(&format!("rename from {from}"), Style::Bold);
+            self.line(&format!("rename to {to}"), Style::Bold);
+        }
+        self.index(diff);
+        let old = if diff.before.is_absent() { "/dev/null".to_owned() } else { old };
+        let new = if diff.after.is_absent() { "/dev/null".to_owned() } else { new };
+        self.body(&diff.body, &old, &new);
+    }
+
+    /// The ids of both contents, which programs use and people do not.
+    fn index(&mut self, diff: &FileDiff) {
+        let oid = |side: &Side| match side {
+            Side::Known(state) => Some(state.oid.to_string()),
+            Side::Absent => Some("0".repeat(40)),
+            Side::Unknown => None,
+        };
+        if let (Some(before), Some(after)) = (oid(&diff.before), oid(&diff.after))
+            && before != after
+            && !self.look.readable
+        {
+            self.line(&format!("index {before}..{after}"), Style::Plain);
+        }
+    }
+
+    fn body(&mut self, body: &DiffBody, old: &str, new: &str) {
+        let why = match body {
+            DiffBody::Lines(lines) => return self.lines(lines, old, new),
+            DiffBody::Binary => None,
+            DiffBody::TooLarge => Some("too large to show"),
+            DiffBody::NotCaptured => Some("one side was not captured"),
+        };
+        // In just these words, or `git apply` would take the head for all there is.
+        self.line(&format!("Binary files {old} and {new} differ"), Style::Plain);
+        if let Some(why) = why {
+            self.line(&format!("# {new}: {why}"), Style::Warn);
+        }
+    }
+
+    fn lines(&mut self, lines: &[DiffLine], old: &str, new: &str) {
+        if lines.is_empty() {
+            return;
+        }
+        self.line(&format!("--- {}", with_tab(old)), Style::Bold);
+        self.line(&format!("+++ {}", with_tab(new)), Style::Bold);
+        for line in lines {
+            match line {
+                DiffLine::Header(text) => self.line(text, Style::Mark),
+                DiffLine::Context(text) => self.content(b' ', text, Style::Plain),
+                DiffLine::Removed(text) => self.content(b'-', text, Style::Bad),
+                DiffLine::Added(text) => self.content(b'+', text, Style::Good),
+                DiffLine::NoNewline => self.line("\\ No newline at end of file", Style::Plain),
+            }
+        }
+    }
+
+    fn content(&mut self, sign: u8, text: &[u8], style: Style) {
+        if self.look.readable {
+            let line = format!("{}{}", char::from(sign), escape_line(text));
+            self.line(&line, style);
+        } else {
+            self.bytes.push(sign);
+            self.bytes.extend(text);
+            self.bytes.push(b'\n');
+        }
+    }
+}
+
+/// git ends a name that holds a space with a tab, so that `patch` knows where it ends.
+fn with_tab(name: &str) -> String {
+    if name.contains(' ') && !name.starts_with('"') { format!("{name}\t") } else { name.to_owned() }
+}
+
+/// The modes that git knows.
+fn git_mode(state: &FileState) -> &'static str {
+    match state.kind {
+        FileKind::Link => "120000",
+        FileKind::File if state.mode & 0o100 != 0 => "100755",
+        FileKind::File => "100644",
+    }
+}
