@@ -27,6 +27,15 @@ impl Failure {
         Self { code, message: message.into(), hint: Some(hint.into()) }
     }
 
+    /// The engine's messages end in advice where they have any; with a hint, that is said once.
+    fn short(code: &'static str, mut message: String, hint: Option<&str>) -> Self {
+        let advised = ["not_a_project", "too_broad", "replaced", "locked", "newer_schema", "network_file_system", "damaged"];
+        if advised.contains(&code) && let Some(end) = message.rfind("; ") {
+            message.truncate(end);
+        }
+        Self { code, message, hint: hint.map(ToOwned::to_owned) }
+    }
+
     /// What an error of any kind comes down to.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         if let Some(failure) = error.downcast_ref::<Self>() {
@@ -41,7 +50,7 @@ impl Failure {
         } else {
             ("error", None)
         };
-        Self { code, message: format!("{error:#}"), hint: hint.map(ToOwned::to_owned) }
+        Self::short(code, format!("{error:#}"), hint)
     }
 }
 
@@ -99,11 +108,11 @@ fn store(error: &StoreError) -> CodeAndHint {
 /// The failure of a project's error, for replies to single events.
 pub(crate) fn of_project(error: &ProjectError) -> Failure {
     let (code, hint) = project(error);
-    Failure { code, message: error.to_string(), hint: hint.map(ToOwned::to_owned) }
+    Failure::short(code, error.to_string(), hint)
 }
 
 /// The failure of a record's error, for replies to single events.
 pub(crate) fn of_record(error: &RecordError) -> Failure {
     let (code, hint) = record(error);
-    Failure { code, message: error.to_string(), hint: hint.map(ToOwned::to_owned) }
+    Failure::short(code, error.to_string(), hint)
 }

@@ -74,6 +74,25 @@ impl<'a> From<&'a Change> for ChangeJson<'a> {
     }
 }
 
+/// A document that holds changes and nothing else.
+#[derive(Debug, Serialize)]
+pub(crate) struct Changes<'a> {
+    changes: Vec<ChangeJson<'a>>,
+}
+
+impl<'a> From<&'a [Change]> for Changes<'a> {
+    fn from(list: &'a [Change]) -> Self {
+        Self { changes: changes(list) }
+    }
+}
+
+/// A document about one change and its difference.
+#[derive(Debug, Serialize)]
+pub(crate) struct Shown<'a> {
+    pub(crate) change: ChangeJson<'a>,
+    pub(crate) diff: Value,
+}
+
 /// Several changes.
 pub(crate) fn changes(changes: &[Change]) -> Vec<ChangeJson<'_>> {
     changes.iter().map(ChangeJson::from).collect()

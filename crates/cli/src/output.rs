@@ -103,9 +103,9 @@ impl Output {
 
     /// Writes text that may be long: through a pager if it is longer than the screen.
     pub(crate) fn paged(self, bytes: &[u8]) -> io::Result<()> {
-        let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
+        let lines = bytes.split(|&byte| byte == b'\n').count();
         let height = terminal_size::terminal_size().map(|(_, height)| usize::from(height.0));
-        if self.terminal && height.is_some_and(|height| lines >= height) && page(bytes).is_some() {
+        if self.terminal && height.is_some_and(|height| lines > height) && page(bytes).is_some() {
             return Ok(());
         }
         self.bytes(bytes)

@@ -51,10 +51,22 @@ pub(crate) fn net(project: &Project, changes: &[Change]) -> Result<Vec<FileDiff>
     }
     let mut diffs = Vec::new();
     for chain in &chains {
-        diffs.extend(project.net_diff(chain)?);
+        diffs.extend(project.net_diff(chain)?.into_iter().filter_map(without_detours));
     }
     diffs.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(diffs)
+}
+
+/// What was made and then renamed was made there; what was renamed and then deleted is
+/// gone from where it was; what came and went is nothing.
+fn without_detours(mut diff: FileDiff) -> Option<FileDiff> {
+    match (diff.before.is_absent(), diff.after.is_absent()) {
+        (true, true) => return None,
+        (true, false) => diff.old_path = diff.path.clone(),
+        (false, true) => diff.path = diff.old_path.clone(),
+        (false, false) => {}
+    }
+    Some(diff)
 }
 
 /// The difference of one file, as bytes.

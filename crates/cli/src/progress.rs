@@ -12,7 +12,7 @@ const QUIET_FOR: Duration = Duration::from_millis(300);
 
 /// A bar that shows itself when it is worth it.
 pub(crate) struct Bar {
-    bar: ProgressBar,
+    drawn: ProgressBar,
     started: Instant,
     shown: bool,
 }
@@ -24,22 +24,22 @@ impl Bar {
         let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(what);
-        Self { bar, started: Instant::now(), shown: false }
+        Self { drawn: bar, started: Instant::now(), shown: false }
     }
 
     /// Tells how far the work has come.
     pub(crate) fn set(&mut self, done: u64, all: u64) {
         if !self.shown && stderr_is_terminal() && self.started.elapsed() > QUIET_FOR {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.drawn.set_draw_target(ProgressDrawTarget::stderr());
             self.shown = true;
         }
-        self.bar.set_length(all);
-        self.bar.set_position(done);
+        self.drawn.set_length(all);
+        self.drawn.set_position(done);
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.drawn.finish_and_clear();
     }
 }

@@ -9,7 +9,8 @@ use retake_model::{Actor, Change, Confidence, Operation, Side};
 use retake_store::{Batch, StoreError};
 
 use crate::attribute::Attribution;
-use crate::diff::{TOO_LARGE_TO_SHOW, added_lines, touched_lines};
+use crate::content::comparable;
+use crate::diff::{added_lines, touched_lines};
 use crate::observe::Observed;
 
 /// The attribution to the change that this one formats, if it does.
@@ -47,22 +48,17 @@ pub(crate) fn joined(
 }
 
 fn is_layout_of(batch: &Batch<'_>, last: &Change, after: &Side) -> Result<bool, StoreError> {
-    let original = match &last.before {
-        Side::Absent => Vec::new(),
-        Side::Unknown => return Ok(false),
-        Side::Known(state) if state.size > TOO_LARGE_TO_SHOW => return Ok(false),
-        Side::Known(state) => batch.read(&state.oid)?,
+    let same_kind = match (last.after.known(), after.known()) {
+        (Some(written), Some(formatted)) => written.kind == formatted.kind,
+        _ => false,
     };
-    let (Some(written), Some(formatted)) = (last.after.known(), after.known()) else {
-        return Ok(false);
-    };
-    if written.kind != formatted.kind
-        || written.size > TOO_LARGE_TO_SHOW
-        || formatted.size > TOO_LARGE_TO_SHOW
-    {
+    if !same_kind {
         return Ok(false);
     }
-    let (written, formatted) = (batch.read(&written.oid)?, batch.read(&formatted.oid)?);
+    let [original, written, formatted] = [&last.before, &last.after, after];
+    let content = |side| comparable(batch, side);
+    let contents = [content(original)?, content(written)?, content(formatted)?];
+    let [Some(original), Some(written), Some(formatted)] = contents else { return Ok(false) };
     Ok(same_words(&written, &formatted) && leaves_alone(&original, &written, &formatted))
 }
 

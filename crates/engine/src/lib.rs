@@ -46,6 +46,7 @@
 mod arrival;
 mod attribute;
 mod capture;
+mod content;
 mod diff;
 mod doctor;
 mod formatter;

@@ -206,7 +206,8 @@ impl Content {
         match side {
             Side::Absent => Ok(Self::Absent),
             Side::Known(state) if state.size <= PREDICTABLE => {
-                Ok(Self::Bytes(batch.read(&state.oid)?))
+                let bytes = batch.read_if_sound(&state.oid)?;
+                Ok(bytes.map_or(Self::Untold, Self::Bytes))
             }
             Side::Known(_) | Side::Unknown => Ok(Self::Untold),
         }

@@ -136,7 +136,10 @@ impl Retake {
         if !options.anywhere {
             self.refuse_too_broad(&root)?;
         }
-        let found = self.home.find(&root, &disk)?;
+        let found = match self.home.find(&root, &disk)? {
+            None => self.home.find_moved(&root, &disk)?,
+            found => found,
+        };
         let (found, is_new) = match (found, options.replaced) {
             (None, _) => (self.home.create(&root, disk, at)?, true),
             (Some(found), Some(ReplacedBy::New)) if found.replaced => {
@@ -161,12 +164,13 @@ impl Retake {
     /// Opens the nearest project at or above a path.
     pub fn open(&self, path: &Path) -> Result<Project, ProjectError> {
         let (start, _) = examine(path)?;
-        for folder in start.ancestors() {
-            let Ok(disk) = disk_identity(folder) else {
-                continue;
-            };
-            if let Some(found) = self.home.find(folder, &disk)? {
-                return self.open_found(found);
+        // The cheap question for every folder first, then the one that reads every project.
+        for find in [Home::find, Home::find_moved] {
+            for folder in start.ancestors() {
+                let Ok(disk) = disk_identity(folder) else { continue };
+                if let Some(found) = find(&self.home, folder, &disk)? {
+                    return self.open_found(found);
+                }
             }
         }
         Err(ProjectError::NotAProject(start))
@@ -189,14 +193,15 @@ impl Retake {
         let root = found.identity.root_path();
         let mut workspace = Workspace::open(&root)?;
         workspace.never_enter(self.home.folder());
-        let store = Store::open(&found.folder, Access::Write)?;
+        let (store, read_only) = open_store(&found.folder)?;
         let settings = Settings::load(self.home.folder(), &found.folder)?;
         let home = self.user_home.as_deref();
         let global_excludes = git::local_excludes(&root, home)
             .or_else(|| git::global_excludes(home, self.config_home.as_deref()));
         let same_device = disk_identity(&found.folder)
             .is_ok_and(|folder| folder.device == found.identity.disk.device);
-        Ok(Project { found, workspace, store, settings, global_excludes, same_device })
+        let read_only = read_only || found.replaced;
+        Ok(Project { found, workspace, store, settings, global_excludes, same_device, read_only })
     }
 
     fn refuse_too_broad(&self, root: &Path) -> Result<(), ProjectError> {
@@ -225,6 +230,15 @@ fn examine(path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
     Ok((folder.to_owned(), disk))
 }
 
+/// A store that cannot be written can still be read; what it then cannot do, it says.
+fn open_store(folder: &Path) -> Result<(Store, bool), StoreError> {
+    match Store::open(folder, Access::Write) {
+        Ok(store) => Ok((store, false)),
+        Err(error) if error.is_read_only() => Ok((Store::open(folder, Access::Read)?, true)),
+        Err(error) => Err(error),
+    }
+}
+
 const INITIALISED: &str = "initialised_at";
 
 fn disk_identity(folder: &Path) -> std::io::Result<RootIdentity> {
@@ -244,6 +258,7 @@ pub struct Project {
     settings: Settings,
     global_excludes: Option<PathBuf>,
     same_device: bool,
+    read_only: bool,
 }
 
 impl Project {
@@ -270,6 +285,17 @@ impl Project {
     /// Whether another folder stands at the project's path; then it is read only.
     pub fn is_replaced(&self) -> bool {
         self.found.replaced
+    }
+
+    /// Fails with the reason if nothing may be recorded.
+    pub(crate) fn writable(&self) -> Result<(), RecordError> {
+        if self.found.replaced {
+            return Err(RecordError::Replaced(self.root().display().to_string()));
+        }
+        if self.read_only {
+            return Err(RecordError::ReadOnly(self.store.folder().display().to_string()));
+        }
+        Ok(())
     }
 
     /// The place in the project of a path that a person or an agent wrote down.

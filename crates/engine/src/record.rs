@@ -54,7 +54,7 @@ pub enum NoticeCode {
     UnknownCall,
     /// A begin of a call that is open.
     DuplicateBegin,
-    /// The project was locked; the event is kept and will be taken in.
+    /// The event could not be recorded now; it is kept durably and will be taken in.
     Spooled,
     /// Something is not protected.
     Gap,
@@ -82,6 +82,9 @@ pub enum RecordError {
          say which it is with `retake init --same` or `retake init --new`"
     )]
     Replaced(String),
+    /// The store cannot be written.
+    #[error("the store {0} cannot be written, so nothing is recorded; check its permissions")]
+    ReadOnly(String),
     /// Another process holds the project.
     #[error("the project is in use by process {0} and did not become free in time; try again")]
     Locked(String),
@@ -99,23 +102,34 @@ impl Project {
     /// Once this returns, all of it survives a kill and power loss. If the project
     /// is locked for too long, the event is kept durably and taken in later.
     pub fn record(&self, event: &Event, at: Millis) -> Result<Recorded, RecordError> {
-        if self.is_replaced() {
+        if let Err(error) = self.writable() {
             self.spool().push(event, at)?;
-            return Err(self.replaced_error());
+            return Err(error);
         }
         let wait = self.settings().wait.event();
         let Some(_lock) = Lock::acquire(self.store().folder(), wait)? else {
-            self.spool().push(event, at)?;
-            let notice = "the project is in use; the event is kept and will be taken in";
-            return Ok(Recorded {
-                notices: vec![Notice::new(NoticeCode::Spooled, notice)],
-                ..Recorded::default()
-            });
+            return self.keep_for_later(event, at, "the project is in use");
         };
-        self.take_in_spool(at)?;
         let arrived = Arrived { event: event.clone(), at, spool_id: None };
-        let mut results = self.record_arrived(&[arrived], at)?;
-        Ok(results.pop().unwrap_or_default())
+        let recorded = self.take_in_spool(at).and_then(|()| self.record_arrived(&[arrived], at));
+        match recorded {
+            Ok(mut results) => Ok(results.pop().unwrap_or_default()),
+            Err(error) => self.keep_for_later(event, at, &error.to_string()),
+        }
+    }
+
+    /// Spools an event that cannot be recorded now.
+    fn keep_for_later(
+        &self,
+        event: &Event,
+        at: Millis,
+        why: &str,
+    ) -> Result<Recorded, RecordError> {
+        self.spool().push(event, at)?;
+        tracing::warn!(event = event.name(), why, "an event is kept for later");
+        let message = format!("the event is kept and will be taken in later: {why}");
+        let notices = vec![Notice::new(NoticeCode::Spooled, message)];
+        Ok(Recorded { notices, ..Recorded::default() })
     }
 
     /// Looks at the whole project and records what has changed, outside of any event.
@@ -125,9 +139,7 @@ impl Project {
 
     /// Like [`Project::look`], telling how far it has come.
     pub fn look_with(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, RecordError> {
-        if self.is_replaced() {
-            return Err(self.replaced_error());
-        }
+        self.writable()?;
         let folder = self.store().folder();
         let Some(_lock) = Lock::acquire(folder, self.settings().wait.command())? else {
             let owner = Lock::owner(folder).map_or("unknown".to_owned(), |pid| pid.to_string());
@@ -155,7 +167,7 @@ impl Project {
     /// Takes in what waits in the spool, in order, with one look for all of it.
     ///
     /// The calls in it may all have overlapped, so each is a candidate for what is found.
-    fn take_in_spool(&self, at: Millis) -> Result<(), RecordError> {
+    fn take_in_spool(&self, at: Millis) -> Result<(), StoreError> {
         let spool = self.spool();
         if spool.is_empty() {
             return Ok(());
@@ -218,6 +230,10 @@ impl Project {
             last.notices.extend(observation.gaps.iter().map(gap_notice));
         }
         batch.commit()?;
+        for (arrived, result) in arrived.iter().zip(&results) {
+            let (event, dialog) = (arrived.event.name(), arrived.event.dialog.0.as_str());
+            tracing::debug!(event, dialog, seq = result.seq, changes = result.changes.len());
+        }
         Ok(results)
     }
 
@@ -300,10 +316,6 @@ impl Project {
 
     fn spool(&self) -> Spool {
         Spool::new(self.store().folder())
-    }
-
-    fn replaced_error(&self) -> RecordError {
-        RecordError::Replaced(self.root().display().to_string())
     }
 }
 

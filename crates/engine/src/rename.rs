@@ -9,7 +9,8 @@ use retake_model::{ChangeType, Side};
 use retake_store::{Batch, StoreError};
 
 use crate::attribute::Attribution;
-use crate::diff::{TOO_LARGE_TO_SHOW, is_binary, similarity};
+use crate::content::comparable;
+use crate::diff::{is_binary, similarity};
 use crate::observe::Observed;
 
 /// More files on a side than this are not compared for likeness: it is quadratic.
@@ -136,11 +137,5 @@ fn is_same_author(a: &Attribution, b: &Attribution) -> bool {
 }
 
 fn text(batch: &Batch<'_>, side: &Side) -> Result<Option<Vec<u8>>, StoreError> {
-    match side.known() {
-        Some(state) if state.size <= TOO_LARGE_TO_SHOW => {
-            let bytes = batch.read(&state.oid)?;
-            Ok((!is_binary(&bytes)).then_some(bytes))
-        }
-        _ => Ok(None),
-    }
+    Ok(comparable(batch, side)?.filter(|bytes| !is_binary(bytes)))
 }

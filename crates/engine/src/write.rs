@@ -8,6 +8,7 @@ use retake_model::{Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, Millis
 use retake_store::{Batch, JournalEvent, NewChange, StoreError, Stored};
 use serde_json::json;
 
+use crate::content::comparable;
 use crate::diff;
 use crate::memory;
 use crate::observe::Observation;
@@ -194,14 +195,7 @@ fn lines(
     before: &Side,
     after: &Side,
 ) -> Result<Option<retake_model::LineChanges>, StoreError> {
-    let content = |side: &Side| match side {
-        Side::Absent => Ok(Some(Vec::new())),
-        Side::Known(state) if state.size <= diff::TOO_LARGE_TO_SHOW => {
-            batch.read(&state.oid).map(Some)
-        }
-        Side::Known(_) | Side::Unknown => Ok(None),
-    };
-    match (content(before)?, content(after)?) {
+    match (comparable(batch, before)?, comparable(batch, after)?) {
         (Some(before), Some(after)) => Ok(diff::line_changes(&before, &after)),
         _ => Ok(None),
     }

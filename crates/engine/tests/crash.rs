@@ -11,21 +11,41 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use retake_engine::model::{Event, EventKind, ProjectPath};
-use retake_engine::{ChangeFilter, Project};
+use retake_engine::{ChangeFilter, JournalEvent, Project};
 use retake_testkit::{TestProject, child};
 use serde_json::json;
 
 const FILES: usize = 3;
+const ENOSPC: i32 = 28;
 
 #[test]
 fn kill_between_any_two_writes_of_a_record() {
     if child::role().is_some() {
         return tell_story();
     }
-    let steps = sweep("kill_between_any_two_writes_of_a_record", "record", |project, acks| {
-        verify_story(project, acks);
-    });
+    let name = "kill_between_any_two_writes_of_a_record";
+    let steps = sweep(name, "record", Fault::Kill, verify_story);
     assert!(steps > 60, "only {steps} steps: does the seam still see the writes?");
+}
+
+/// A full disk at any write: the event is spooled or refused, nothing acknowledged is lost.
+#[test]
+fn no_space_at_any_write_of_a_record() {
+    if child::role().is_some() {
+        return tell_story_to_the_end();
+    }
+    sweep("no_space_at_any_write_of_a_record", "full", Fault::NoSpace, |project, acks| {
+        let opened = project.open();
+        opened.look(project.tick()).unwrap();
+        assert_clean(&opened);
+        assert_eq!(opened.status().unwrap().spooled, 0);
+        let events = opened.store().events_after(0, 1000).unwrap();
+        for ack in acks {
+            let is_it = |event: &&JournalEvent| event.body["text"].as_str() == Some(ack);
+            let times = events.iter().filter(is_it).count();
+            assert_eq!(times, 1, "{ack} was acknowledged, and is there {times} times");
+        }
+    });
 }
 
 #[test]
@@ -33,13 +53,14 @@ fn kill_between_any_two_writes_of_init() {
     if child::role().is_some() {
         return init_only();
     }
-    let steps = sweep("kill_between_any_two_writes_of_init", "init", |project, acks| {
-        let opened = project.init(); // what a person would do: run it again
-        assert!(acks.len() <= 1);
-        assert_clean(&opened);
-        assert_eq!(opened.status().unwrap().files, FILES as u64);
-        assert!(project.changes().is_empty(), "the first look is baseline, killed or not");
-    });
+    let steps =
+        sweep("kill_between_any_two_writes_of_init", "init", Fault::Kill, |project, acks| {
+            let opened = project.init(); // what a person would do: run it again
+            assert!(acks.len() <= 1);
+            assert_clean(&opened);
+            assert_eq!(opened.status().unwrap().files, FILES as u64);
+            assert!(project.changes().is_empty(), "the first look is baseline, killed or not");
+        });
     assert!(steps > 15, "only {steps} steps");
 }
 
@@ -48,7 +69,7 @@ fn kill_while_spooling_and_taking_in() {
     if child::role().is_some() {
         return spool_story();
     }
-    sweep("kill_while_spooling_and_taking_in", "spool", |project, acks| {
+    sweep("kill_while_spooling_and_taking_in", "spool", Fault::Kill, |project, acks| {
         let opened = project.init();
         opened.look(project.tick()).unwrap();
         let events = opened.store().events_after(0, 1000).unwrap();
@@ -68,9 +89,15 @@ fn kill_while_spooling_and_taking_in() {
     });
 }
 
-/// Runs the child with a kill before its n-th step for each n; gives the number of steps.
-fn sweep(test: &str, role: &str, verify: impl Fn(&TestProject, &[String])) -> u64 {
-    for kill_at in 1.. {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Kill,
+    NoSpace,
+}
+
+/// Runs the child with a fault before its n-th step for each n; gives the number of steps.
+fn sweep(test: &str, role: &str, fault: Fault, verify: impl Fn(&TestProject, &[String])) -> u64 {
+    for step in 1.. {
         let project = TestProject::new();
         for n in 0..FILES {
             project.write(&format!("f{n}.txt"), format!("original {n}\n"));
@@ -80,7 +107,11 @@ fn sweep(test: &str, role: &str, verify: impl Fn(&TestProject, &[String])) -> u6
         }
         let output = child::command(test, role)
             .env("RETAKE_TEST_OUTER", project.outer())
-            .env("RETAKE_KILL_AT", kill_at.to_string())
+            .env("RETAKE_COUNT_STEPS", project.outer().join("steps"))
+            .envs(match fault {
+                Fault::Kill => [("RETAKE_KILL_AT", step.to_string())],
+                Fault::NoSpace => [("RETAKE_FAIL_AT", format!("{step}:{ENOSPC}"))],
+            })
             .output()
             .unwrap();
         let stdout = String::from_utf8_lossy(&output.stdout);
@@ -89,11 +120,15 @@ fn sweep(test: &str, role: &str, verify: impl Fn(&TestProject, &[String])) -> u6
             .filter_map(|line| line.split_once("ack ").map(|(_, ack)| ack.to_owned()))
             .collect();
         verify(&project, &acks);
-        if output.status.success() {
-            return kill_at - 1;
+        let steps = std::fs::read_to_string(project.outer().join("steps")).unwrap();
+        let taken = steps.lines().count() as u64;
+        if taken < step {
+            assert!(output.status.success());
+            return taken;
         }
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.signal(), Some(9), "step {kill_at}: {stdout}{stderr}");
+        let expected = (fault == Fault::Kill).then_some(9);
+        assert_eq!(output.status.signal(), expected, "step {step}: {stdout}{stderr}");
     }
     unreachable!("the loop ends when the child survives")
 }
@@ -126,6 +161,19 @@ fn tell_story() {
         acknowledge(&path);
     }
     project.record(&Event::new("d1", EventKind::TurnEnd { background: Vec::new() }));
+}
+
+/// Goes on whatever fails, and acknowledges the messages that were taken.
+fn tell_story_to_the_end() {
+    let project = child_project();
+    for text in ["1", "2", "3"] {
+        let Ok(opened) = project.retake().open(&project.root()) else { continue };
+        project.write("f0.txt", text);
+        let event = Event::new("d1", EventKind::UserMessage { text: text.into() });
+        if opened.record(&event, project.tick()).is_ok() {
+            acknowledge(text);
+        }
+    }
 }
 
 fn verify_story(project: &TestProject, acks: &[String]) {

@@ -241,6 +241,12 @@ fn damage_is_found_and_never_read_as_absence() {
     assert!(matches!(opened.content(&change.before), Err(StoreError::Damaged { .. })));
     let found = opened.check_up(true, &mut |_, _| {}).unwrap().verification;
     assert_eq!(found.problems.len(), 1, "{:?}", found.problems);
+    // What is new is recorded all the same, and content that comes by again is mended.
+    project.write("a.txt", "new\n");
+    assert_eq!(opened.look(project.tick()).unwrap().changes.len(), 1);
+    project.write("a.txt", "precious\n");
+    assert_eq!(opened.look(project.tick()).unwrap().changes.len(), 1);
+    assert_eq!(opened.content(&change.before).unwrap(), Some(b"precious\n".to_vec()));
     db.execute("DELETE FROM object WHERE oid = ?1", [oid.as_bytes().as_slice()]).unwrap();
     assert!(matches!(opened.content(&change.before), Err(StoreError::Missing(_))));
     let found = opened.check_up(false, &mut |_, _| {}).unwrap().verification;

@@ -42,8 +42,9 @@ impl<'s> Batch<'s> {
         self.set_meta("seq", &self.seq.get().to_be_bytes())?;
         retake_seam::step("commit")?;
         self.tx.commit()?;
-        // A kill here, after the commit and before the reply, must lose nothing either.
-        retake_seam::step("after commit")?;
+        // A kill here, after the commit and before the reply, must lose nothing either. An
+        // error cannot happen any more: what is committed is committed.
+        let _ = retake_seam::step("after commit");
         Ok(())
     }
 
@@ -63,11 +64,15 @@ impl<'s> Batch<'s> {
     }
 
     /// Inserts an object unless the store has it.
+    ///
+    /// "Has it" means these very bytes: a row that was damaged is mended.
     pub fn put(&self, object: &Encoded) -> Result<(), StoreError> {
-        let added = self.execute(
+        let written = self.execute(
             "put object",
-            "INSERT OR IGNORE INTO object(oid, kind, encoding, size, data)
-             VALUES(?1, ?2, ?3, ?4, ?5)",
+            "INSERT INTO object(oid, kind, encoding, size, data) VALUES(?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT(oid) DO UPDATE SET kind = excluded.kind, encoding = excluded.encoding,
+                 size = excluded.size, data = excluded.data
+             WHERE data IS NOT excluded.data",
             (
                 object.oid.as_bytes().as_slice(),
                 object.kind.code(),
@@ -76,7 +81,7 @@ impl<'s> Batch<'s> {
                 &object.data,
             ),
         )?;
-        self.bytes.set(self.bytes.get() + added * object.data.len());
+        self.bytes.set(self.bytes.get() + written * object.data.len());
         Ok(())
     }
 

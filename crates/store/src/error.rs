@@ -74,6 +74,18 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the store is there but cannot be written.
+    pub fn is_read_only(&self) -> bool {
+        use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+        match self {
+            Self::Sqlite(error) => {
+                let code = error.sqlite_error_code();
+                matches!(code, Some(CannotOpen | PermissionDenied | ReadOnly))
+            }
+            _ => false,
+        }
+    }
+
     /// An I/O error with its act and path.
     pub(crate) fn io(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

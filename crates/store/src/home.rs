@@ -104,22 +104,36 @@ impl Home {
         &self.folder
     }
 
-    /// The project whose root is just this canonical path.
+    /// The project that is recorded for just this canonical path.
     pub fn find(
         &self,
         root: &Path,
         disk: &RootIdentity,
     ) -> Result<Option<FoundProject>, StoreError> {
-        if let Some(identity) = self.known_at(root)? {
-            let replaced = !identity.disk.is_same_place(disk);
-            return Ok(Some(FoundProject {
-                folder: self.project_folder(&identity.id),
-                identity,
-                moved_from: None,
-                replaced,
-            }));
-        }
-        self.find_moved(root, disk)
+        let Some(identity) = self.known_at(root)? else { return Ok(None) };
+        let replaced = !identity.disk.is_same_place(disk);
+        let folder = self.project_folder(&identity.id);
+        Ok(Some(FoundProject { folder, identity, moved_from: None, replaced }))
+    }
+
+    /// The project that this very folder was when it had another path; it is linked here now.
+    ///
+    /// Reads what is known of every project, so ask [`Home::find`] first.
+    pub fn find_moved(
+        &self,
+        root: &Path,
+        disk: &RootIdentity,
+    ) -> Result<Option<FoundProject>, StoreError> {
+        let moved = |project: &Identity| disk.is_moved_from(&project.disk);
+        let Some(old) = self.projects()?.into_iter().find(moved) else { return Ok(None) };
+        let from = old.root_path();
+        let found = FoundProject {
+            folder: self.project_folder(&old.id),
+            identity: old,
+            moved_from: Some(from),
+            replaced: false,
+        };
+        self.relink(&found, root, *disk).map(Some)
     }
 
     /// Makes a new project for a root, or gives the one that this very folder already has.
@@ -174,25 +188,6 @@ impl Home {
         let identity = read_identity(&self.project_folder(id.trim()).join("project.json"))?;
         // A pointer that a move left behind names a project that lives elsewhere now.
         Ok(identity.filter(|identity| identity.root_path() == root))
-    }
-
-    fn find_moved(
-        &self,
-        root: &Path,
-        disk: &RootIdentity,
-    ) -> Result<Option<FoundProject>, StoreError> {
-        let moved = |project: &Identity| disk.is_moved_from(&project.disk);
-        let Some(old) = self.projects()?.into_iter().find(moved) else {
-            return Ok(None);
-        };
-        let from = old.root_path();
-        let found = FoundProject {
-            folder: self.project_folder(&old.id),
-            identity: old,
-            moved_from: Some(from),
-            replaced: false,
-        };
-        self.relink(&found, root, *disk).map(Some)
     }
 
     fn link(&self, identity: &Identity) -> Result<(), StoreError> {

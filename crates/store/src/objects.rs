@@ -201,6 +201,18 @@ impl Store {
         Ok(bytes)
     }
 
+    /// Like [`Store::read`], but `None` if the object is missing or damaged.
+    ///
+    /// For what only adds detail to a record: damage of one old version must not
+    /// keep anything new from being recorded.
+    pub fn read_if_sound(&self, oid: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.read(oid) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(StoreError::Missing(_) | StoreError::Damaged { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Streams the object's bytes into `out`; an error means that `out` got garbage.
     pub fn read_into(&self, oid: &ObjectId, out: &mut dyn Write) -> Result<u64, StoreError> {
         let row = self.object_row(oid)?;

@@ -125,18 +125,12 @@ fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// The stat cache is derived: if it cannot be used it is made anew, and if even
-/// that fails it lives in memory for this connection.
+/// that fails it lives in memory for this connection. A reader needs none.
 fn attach_cache(db: &Connection, folder: &Path, access: Access) -> Result<(), StoreError> {
-    let path = folder.join("cache.db");
-    let file = match access {
-        Access::Write => path.to_string_lossy().into_owned(),
-        Access::Read if path.exists() => path.to_string_lossy().into_owned(),
-        Access::Read => return Ok(()),
-    };
     if access == Access::Read {
-        db.execute("ATTACH ?1 AS cache", [&file])?;
-        return Ok(());
+        return use_cache(db, ":memory:");
     }
+    let file = folder.join("cache.db").to_string_lossy().into_owned();
     if use_cache(db, &file).is_err() {
         let _ = db.execute("DETACH cache", []);
         for name in ["cache.db", "cache.db-wal", "cache.db-shm"] {
@@ -156,7 +150,6 @@ fn attach_cache(db: &Connection, folder: &Path, access: Access) -> Result<(), St
 fn use_cache(db: &Connection, file: &str) -> Result<(), StoreError> {
     retake_seam::step("open cache")?;
     db.execute("ATTACH ?1 AS cache", [file])?;
-    // The file name's folder is not UTF-8 clean only if the home is not; see Home.
     db.execute_batch("PRAGMA cache.journal_mode = WAL; PRAGMA cache.synchronous = OFF;")?;
     db.execute_batch(CACHE_TABLE)?;
     db.query_row("SELECT count(*) FROM (SELECT 1 FROM cache.stat LIMIT 1)", [], |_| Ok(()))?;

@@ -46,7 +46,7 @@ pub(super) fn run(context: &Context) -> Result<Exit> {
             Ok(recorded) if error_in(&recorded.notices).is_none() => good += 1,
             Ok(_) | Err(Trouble::Line(_)) => bad += 1,
         }
-        heard = heard && reply(context, done, line)?;
+        heard = heard && reply(context, &done, line)?;
     }
     Ok(match (good + bad, bad, unopened) {
         (0, _, 1..) => Exit::Problem,
@@ -56,8 +56,8 @@ pub(super) fn run(context: &Context) -> Result<Exit> {
 }
 
 /// Answers a line; `false` if nobody reads the answers.
-fn reply(context: &Context, done: Result<Recorded, Trouble>, line: u64) -> Result<bool> {
-    let written = match &done {
+fn reply(context: &Context, done: &Result<Recorded, Trouble>, line: u64) -> Result<bool> {
+    let written = match done {
         Ok(recorded) => context.out.json_line(&Reply::new(recorded, line)),
         Err(Trouble::Line(failure) | Trouble::Project(failure)) => {
             context.out.json_line(&Refused { ok: false, error: failure, line })
@@ -161,21 +161,17 @@ impl<'a> Projects<'a> {
 
     fn project(&mut self, event: &Event) -> Result<&Project, Failure> {
         let start = self.start(event);
-        let root = match self.roots.get(&start) {
-            Some(root) => root.clone(),
-            None => {
-                let retake = &self.context.retake;
-                let project = retake
-                    .open_or_init(&start, self.context.now())
-                    .map_err(|error| of_project(&error))?;
-                let root = project.root().to_owned();
-                self.open.entry(root.clone()).or_insert(project);
-                self.roots.insert(start, root.clone());
-                root
-            }
-        };
+        if !self.roots.contains_key(&start) {
+            let retake = &self.context.retake;
+            let project = retake
+                .open_or_init(&start, self.context.now())
+                .map_err(|error| of_project(&error))?;
+            let root = project.root().to_owned();
+            self.open.entry(root.clone()).or_insert(project);
+            self.roots.insert(start.clone(), root);
+        }
         let gone = || Failure::new("folder", "the project went away", "try again");
-        self.open.get(&root).ok_or_else(gone)
+        self.roots.get(&start).and_then(|root| self.open.get(root)).ok_or_else(gone)
     }
 
     /// `--project`, else the event's folder, else the current one.

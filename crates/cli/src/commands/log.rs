@@ -3,12 +3,11 @@
 use anyhow::Result;
 use retake_engine::ChangeFilter;
 use retake_engine::model::{Actor, Change, ChangeType, Confidence};
-use serde_json::json;
 
 use crate::args::Log;
 use crate::context::{Context, Exit};
 use crate::describe::{actor, counts, path, remarks};
-use crate::json;
+use crate::json::Changes;
 use crate::output::Style;
 use crate::table::{Cell, Table};
 use crate::time::{End, local};
@@ -26,7 +25,7 @@ pub(super) fn run(context: &Context, options: &Log) -> Result<Exit> {
     };
     let changes = project.changes(&filter)?;
     if context.json {
-        context.out.json(&json!({ "changes": json::changes(&changes) }))?;
+        context.out.json(&Changes::from(changes.as_slice()))?;
     } else if changes.is_empty() {
         let nothing = match project.store().change_count()? {
             0 => "Nothing has changed since this project was initialised.\n",

@@ -12,7 +12,7 @@ use crate::context::{Context, Exit};
 use crate::describe::{self, plural};
 use crate::escape::{escape, escape_text};
 use crate::failure::Failure;
-use crate::json::{self, ChangeJson};
+use crate::json::{self, ChangeJson, Shown};
 use crate::output::Style;
 use crate::patch::{self, Look};
 use crate::table::{Cell, Table};
@@ -31,9 +31,8 @@ pub(super) fn run(context: &Context, options: &Show) -> Result<Exit> {
     let diff = project.diff(&change)?;
     if context.json {
         let text = patch::file(&project, &diff, Look::PLAIN)?;
-        let mut document = json!({ "change": ChangeJson::from(&change) });
-        document["diff"] = json::file_diff(&diff, &text);
-        context.out.json(&document)?;
+        let diff = json::file_diff(&diff, &text);
+        context.out.json(&Shown { change: ChangeJson::from(&change), diff })?;
         return Ok(Exit::Done);
     }
     let look = Look { readable: !options.raw, colour: context.out.colour };

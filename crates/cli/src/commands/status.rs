@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{AgentId, Gap, GapReason, Side};
-use retake_engine::{DialogStatus, Looked, Project, Status, StatusRow};
+use retake_engine::model::{Actor, AgentId, Gap, GapReason, Side};
+use retake_engine::{ChangeFilter, DialogStatus, Looked, Project, Status, StatusRow};
 use serde_json::{Value, json};
 
 use crate::args;
@@ -32,6 +32,8 @@ pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
     if options.ignored {
         ignored(context, looked.as_ref(), &mut text);
     } else {
+        let root = escape(project.root().as_os_str().as_encoded_bytes());
+        let _ = writeln!(text, "{}", context.out.paint(&format!("Project {root}"), Style::Dim));
         agents(context, &project, &status, &mut text)?;
         gaps(context, &status, &mut text);
         text.push_str(&facts(&status, looked.as_ref()));
@@ -42,8 +44,13 @@ pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
 
 fn agents(context: &Context, project: &Project, status: &Status, text: &mut String) -> Result<()> {
     if status.dialogs.is_empty() {
-        let agent = "No agent has changed anything that waits for a decision.";
-        let _ = writeln!(text, "{agent}\n");
+        let by_agents = ChangeFilter { actor: Some(Actor::Agent), limit: Some(1), ..ChangeFilter::default() };
+        let none = project.changes(&by_agents)?.is_empty();
+        text.push_str(if none {
+            "No agent has changed anything.\n\n"
+        } else {
+            "Nothing that agents changed waits for a decision.\n\n"
+        });
         return Ok(());
     }
     let paths: std::collections::BTreeSet<_> = rows(status).map(|row| &row.path).collect();

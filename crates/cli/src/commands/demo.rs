@@ -1,0 +1,155 @@
+//! `retake demo`: a short story through the real engine, and what Retake saw of it.
+
+use anyhow::{Context as _, Result};
+use retake_engine::ChangeFilter;
+use retake_engine::model::{Change, ChangeType, Confidence, DialogId};
+use serde_json::json;
+
+use crate::args::Demo;
+use crate::commands::log;
+use crate::commands::story::{DIALOG, Story};
+use crate::context::{Context, Exit};
+use crate::describe::{actor, counts, path};
+use crate::escape::{escape, escape_text};
+use crate::json;
+use crate::output::Style;
+use crate::patch::{self, Look};
+use crate::table::{Cell, Table};
+
+const FILES: &[(&str, &str)] = &[
+    ("shop.sh", "#!/bin/sh\ngreeting=\"Welcome\"\necho \"$greeting\"\ncat prices.txt\n"),
+    ("prices.txt", "bread 3\nmilk 2\n"),
+    ("notes.txt", "Ask Anna about the new oven.\nThe key is under the flowerpot.\n"),
+    (".env", "TOKEN=only-copy-of-this\n"),
+    (".gitignore", ".env\n"),
+];
+
+pub(super) fn run(context: &Context, options: &Demo) -> Result<Exit> {
+    let mut story = Story::begin(FILES)?;
+    if context.json {
+        play(&mut story, &mut |_, _, _| Ok(()))?;
+        let changes = story.project().changes(&everything())?;
+        let root = story.project().root().to_string_lossy().into_owned();
+        let home = story.home();
+        let kept = options.keep.then(|| story.keep());
+        context.out.json(&json!({
+            "project": root,
+            "home": home.to_string_lossy(),
+            "kept": kept.is_some(),
+            "changes": json::changes(&changes),
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let root = escape(story.project().root().as_os_str().as_encoded_bytes());
+    context.out.text(&format!(
+        "A throw-away project, a person, and an agent at work in it.\n{}\n\n",
+        context.out.paint(&root, Style::Dim)
+    ))?;
+    play(&mut story, &mut |step, what, changes| tell(context, step, what, changes))?;
+    show_record(context, &story)?;
+    if options.keep {
+        let (root, home) = (root.clone(), escape(story.home().as_os_str().as_encoded_bytes()));
+        let folder = escape(story.keep().as_os_str().as_encoded_bytes());
+        context.out.text(&format!(
+            "Kept in {folder}; look around with\n  retake --home {home} --project {root} log\n"
+        ))?;
+    } else {
+        context.out.text("Everything above was real; the project is gone again. Now yours:\n  cd your-project && retake init\n")?;
+    }
+    Ok(Exit::Done)
+}
+
+type Teller<'a> = &'a mut dyn FnMut(u32, &str, &[Change]) -> Result<()>;
+
+fn play(story: &mut Story, tell: Teller<'_>) -> Result<()> {
+    let changes = story.ask("Greet people more warmly, sell tea, and clean up.")?;
+    tell(1, "You ask the agent: greet people more warmly, sell tea, and clean up.", &changes)?;
+    let changes = story.agent_edits("shop.sh", "\"Welcome\"", "\"A warm welcome\"")?;
+    tell(2, "The agent changes the greeting with its Edit tool.", &changes)?;
+    let changes = story.agent_runs("echo 'tea 4' >> prices.txt")?;
+    tell(3, "The agent runs a command:  echo 'tea 4' >> prices.txt", &changes)?;
+    let changes = story.person_adds("prices.txt", "cake 5\n")?;
+    tell(4, "You add cake to the same file, in your editor.", &changes)?;
+    let changes = story.agent_runs("rm notes.txt .env")?;
+    tell(5, "The agent “cleans up”:  rm notes.txt .env", &changes)?;
+    story.agent_is_done()?;
+    Ok(())
+}
+
+fn tell(context: &Context, step: u32, what: &str, changes: &[Change]) -> Result<()> {
+    let mut text = context.out.paint(&format!("{step}. {what}"), Style::Bold) + "\n";
+    let mut table = Table::default();
+    for change in changes {
+        let (added, removed) = counts(change);
+        table.row([
+            Cell::new("Retake saw", Style::Dim),
+            Cell::new(format!("{} {}", change.change_type, path(change)), Style::Plain),
+            Cell::right(added, Style::Good),
+            Cell::right(removed, Style::Bad),
+            Cell::new(format!("by {}", actor(change)), Style::Plain),
+            Cell::new(why(change.confidence), Style::Dim),
+        ]);
+    }
+    text.push_str(&table.render("   ", context.out.colour));
+    Ok(context.out.text(&(text + "\n"))?)
+}
+
+fn why(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Certain => "(certain: it is what the tool announced)",
+        Confidence::Window => "(window: only this command was running)",
+        Confidence::Shared => "(shared: several commands were running)",
+        Confidence::Late => "(late: after its command had ended)",
+        Confidence::Assumed => "(assumed: no agent can have done it)",
+    }
+}
+
+fn show_record(context: &Context, story: &Story) -> Result<()> {
+    let project = story.project();
+    let heading = |text: &str, command: &str| {
+        let command = context.out.paint(&format!("({command})"), Style::Dim);
+        format!("{} {command}\n", context.out.paint(text, Style::Bold))
+    };
+    let changes = project.changes(&everything())?;
+    let mut text = heading("Who changed what", "retake log");
+    text.push_str(&log::table(&changes).render("   ", context.out.colour));
+
+    text.push('\n');
+    text.push_str(&heading("What the agent did, without your cake", "retake diff --dialog demo"));
+    let filter = ChangeFilter {
+        dialog: Some(DialogId::from(DIALOG)),
+        oldest_first: true,
+        ..ChangeFilter::default()
+    };
+    let edits: Vec<Change> =
+        project.changes(&filter)?.into_iter().filter(|c| c.change_type == ChangeType::Modify).collect();
+    let look = Look { readable: true, colour: context.out.colour };
+    for diff in patch::net(project, &edits)? {
+        text.push_str(&indented(&String::from_utf8_lossy(&patch::file(project, &diff, look)?)));
+    }
+
+    for (name, why) in [
+        ("notes.txt", "it is gone from the disk, not from the record"),
+        (".env", "ignored, so not tracked, but captured just before `rm` could run"),
+    ] {
+        let deleted = |change: &&Change| {
+            change.path.as_str() == Some(name) && change.change_type == ChangeType::Delete
+        };
+        let change = changes.iter().find(deleted).context("the demo's deletion was not seen")?;
+        let bytes = project.content(&change.before)?.unwrap_or_default();
+        text.push('\n');
+        let command = format!("retake show {} --before", change.id);
+        text.push_str(&heading(&format!("{name}: {why}"), &command));
+        text.push_str(&indented(&escape_text(&bytes)));
+    }
+    text.push('\n');
+    Ok(context.out.text(&text)?)
+}
+
+fn indented(text: &str) -> String {
+    text.lines().flat_map(|line| ["   ", line, "\n"]).collect()
+}
+
+fn everything() -> ChangeFilter {
+    ChangeFilter { oldest_first: true, ..ChangeFilter::default() }
+}

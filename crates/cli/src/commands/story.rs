@@ -1,0 +1,123 @@
+//! A throw-away project in which a person and an agent really work.
+//!
+//! Files are written, shell commands run and events are recorded just as they
+//! would be by a real agent; nothing about the outcome is made up.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use retake_engine::model::{Change, Event, EventKind};
+use retake_engine::{InitOptions, Project, Retake};
+use serde_json::{Value, json};
+
+use crate::time::now;
+
+/// The dialog that the story's agent is in.
+pub(super) const DIALOG: &str = "demo";
+
+/// A project with a person and an agent.
+pub(super) struct Story {
+    folder: tempfile::TempDir,
+    project: Project,
+    calls: u32,
+}
+
+impl Story {
+    /// A project that holds these files.
+    pub(super) fn begin(files: &[(&str, &str)]) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("retake-demo-").tempdir()?;
+        let root = folder.path().join("shop");
+        std::fs::DirBuilder::new().create(&root)?;
+        for (name, text) in files {
+            write(&root.join(name), text)?;
+        }
+        let retake = Retake::new(folder.path().join("retake-home"));
+        let done = retake.init(&root, InitOptions::default(), now(), &mut |_, _| {})?;
+        Ok(Self { folder, project: done.project, calls: 0 })
+    }
+
+    /// The project.
+    pub(super) fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// Where its record is.
+    pub(super) fn home(&self) -> PathBuf {
+        self.folder.path().join("retake-home")
+    }
+
+    /// The person asks the agent for something.
+    pub(super) fn ask(&self, text: &str) -> Result<Vec<Change>> {
+        self.record(EventKind::UserMessage { text: text.to_owned() })
+    }
+
+    /// The agent replaces a text with its tool Edit.
+    pub(super) fn agent_edits(&mut self, name: &str, old: &str, new: &str) -> Result<Vec<Change>> {
+        let input = json!({ "file_path": name, "old_string": old, "new_string": new });
+        self.call("Edit", input, |root| {
+            let text = std::fs::read_to_string(root.join(name))?;
+            write(&root.join(name), &text.replacen(old, new, 1))
+        })
+    }
+
+    /// The agent runs a shell command with its tool Bash.
+    pub(super) fn agent_runs(&mut self, command: &str) -> Result<Vec<Change>> {
+        self.call("Bash", json!({ "command": command }), |root| {
+            let status = Command::new("sh").args(["-c", command]).current_dir(root).status();
+            let status = status.context("the demo needs the shell `sh`")?;
+            ensure!(status.success(), "`{command}` failed");
+            Ok(())
+        })
+    }
+
+    /// The person adds a line to a file, with an editor of theirs.
+    pub(super) fn person_adds(&self, name: &str, line: &str) -> Result<Vec<Change>> {
+        let path = self.project.root().join(name);
+        let text = std::fs::read_to_string(&path)?;
+        write(&path, &(text + line))?;
+        Ok(self.project.look(now())?.changes)
+    }
+
+    /// The end of the turn.
+    pub(super) fn agent_is_done(&self) -> Result<Vec<Change>> {
+        self.record(EventKind::TurnEnd { background: Vec::new() })
+    }
+
+    /// Keeps the folder and gives its path.
+    pub(super) fn keep(self) -> PathBuf {
+        self.folder.keep()
+    }
+
+    fn call(
+        &mut self,
+        tool: &str,
+        input: Value,
+        work: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<Vec<Change>> {
+        self.calls += 1;
+        let call = format!("call-{}", self.calls);
+        self.record(EventKind::ToolBegin { call: call.as_str().into(), tool: tool.to_owned(), input })?;
+        work(self.project.root())?;
+        self.record(EventKind::ToolEnd {
+            call: call.as_str().into(),
+            ok: Some(true),
+            tool: None,
+            input: Value::Null,
+            background: false,
+        })
+    }
+
+    fn record(&self, what: EventKind) -> Result<Vec<Change>> {
+        let mut event = Event::new(DIALOG, what);
+        event.kind = Some("demo-agent".to_owned());
+        Ok(self.project.record(&event, now())?.changes)
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let mut file = File::create(path)?;
+    Ok(file.write_all(text.as_bytes())?)
+}
