@@ -153,6 +153,13 @@ pub fn encode_stream(
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
     let oid = finish(whole)?;
+    // A single chunk is the content itself, under the same name: it needs no list.
+    if list.len() <= CHUNK_ROW {
+        if list.is_empty() {
+            emit(encode(ObjectKind::Blob, b"")?)?;
+        }
+        return Ok(oid);
+    }
     let data = zstd::bulk::compress(&list, ZSTD_LEVEL)?;
     emit(Encoded { oid, kind: ObjectKind::Blob, encoding: Encoding::Chunks, size, data })?;
     Ok(oid)
@@ -221,7 +228,8 @@ impl Store {
         match row.encoding {
             Encoding::Chunks => {
                 for chunk in chunk_list(&row.data).map_err(|error| damaged(error.to_string()))? {
-                    let bytes = self.read(&chunk).map_err(|error| damaged(error.to_string()))?;
+                    let bytes =
+                        self.read_chunk(&chunk).map_err(|error| damaged(error.to_string()))?;
                     hasher.update(&bytes);
                     out.write_all(&bytes)?;
                 }
@@ -234,6 +242,18 @@ impl Store {
         }
         let found = finish(hasher)?;
         if found == *oid { Ok(row.size) } else { Err(damaged(format!("its hash is {found}"))) }
+    }
+
+    /// A chunk is never chunked itself, whatever a damaged row claims.
+    fn read_chunk(&self, oid: &ObjectId) -> Result<Vec<u8>, StoreError> {
+        let row = self.object_row(oid)?;
+        let damaged = |why: String| StoreError::Damaged { oid: *oid, why };
+        if row.encoding == Encoding::Chunks {
+            return Err(damaged("a chunk in chunks".to_owned()));
+        }
+        let bytes = unpack(&row).map_err(|error| damaged(error.to_string()))?;
+        let found = hash_object(row.kind, &bytes)?;
+        if found == *oid { Ok(bytes) } else { Err(damaged(format!("its hash is {found}"))) }
     }
 
     /// The chunks of a chunked object; empty for any other.

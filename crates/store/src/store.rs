@@ -43,11 +43,13 @@ impl Store {
         }
         let db = match access {
             Access::Write => open_for_writing(&path)?,
-            Access::Read => Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+            // Not SQLite's own read-only mode: that would bind what is attached, too.
+            Access::Read => Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?,
         };
         db.busy_timeout(BUSY)?;
         db.set_prepared_statement_cache_capacity(64);
         attach_cache(&db, folder, access)?;
+        db.pragma_update(None, "query_only", access == Access::Read)?;
         Ok(Self { db, folder: folder.to_owned() })
     }
 

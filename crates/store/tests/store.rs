@@ -1,0 +1,120 @@
+//! The store on its own: content in, content out, whatever happens in between.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
+
+use std::io::Write as _;
+
+use retake_model::{Event, EventKind};
+use retake_store::{
+    Access, CHUNK_ABOVE, ObjectKind, Spool, Store, StoreError, encode, encode_stream, hash_blob,
+};
+
+fn message(text: &str) -> Event {
+    Event::new("d1", EventKind::UserMessage { text: text.into() })
+}
+
+fn texts(spool: &Spool) -> Vec<String> {
+    let text = |event: &Event| match &event.what {
+        EventKind::UserMessage { text } => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    spool.entries().unwrap().0.iter().map(|entry| text(&entry.event)).collect()
+}
+
+#[test]
+fn content_of_every_size_comes_back_and_is_named_as_git_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), Access::Write).unwrap();
+    let mut rng = fastrand::Rng::with_seed(7);
+    let edge = CHUNK_ABOVE as usize;
+    for size in [0, 1, 4095, edge - 1, edge, edge + 1, 3 * edge, 5_000_000] {
+        let mut bytes = vec![0; size];
+        rng.fill(&mut bytes[size / 2..]); // half compressible, half not
+        let batch = store.batch().unwrap();
+        let small = encode(ObjectKind::Blob, &bytes).unwrap();
+        let streamed = encode_stream(&mut bytes.as_slice(), size as u64, &mut |object| {
+            batch.put(&object).map_err(std::io::Error::other)
+        });
+        assert_eq!(streamed.unwrap(), small.oid, "chunked or not, the name is the same");
+        assert_eq!(hash_blob(&bytes).unwrap(), small.oid);
+        batch.commit().unwrap();
+        assert_eq!(store.read(&small.oid).unwrap(), bytes, "{size} bytes");
+    }
+    // git hash-object of nothing, and of "hello\n".
+    let empty = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+    assert_eq!(hash_blob(b"").unwrap().to_string(), empty);
+    let hello = "ce013625030ba8dba906f756967f9e9ca394464a";
+    assert_eq!(hash_blob(b"hello\n").unwrap().to_string(), hello);
+}
+
+#[test]
+fn a_stream_of_another_length_is_refused() {
+    let bytes = vec![1; 400_000];
+    for claimed in [399_999, 400_001] {
+        let result = encode_stream(&mut bytes.as_slice(), claimed, &mut |_| Ok(()));
+        assert!(matches!(result, Err(StoreError::Step(_))), "{result:?}");
+    }
+}
+
+#[test]
+fn a_batch_that_is_dropped_never_happened() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), Access::Write).unwrap();
+    let object = encode(ObjectKind::Blob, b"content").unwrap();
+    let batch = store.batch().unwrap();
+    batch.put(&object).unwrap();
+    assert_eq!(batch.next_seq(), 1);
+    assert!(batch.has(&object.oid).unwrap(), "a batch sees its own writes");
+    drop(batch);
+    assert!(matches!(store.read(&object.oid), Err(StoreError::Missing(_))));
+    assert_eq!(store.last_seq().unwrap(), 0);
+}
+
+#[test]
+fn a_reader_sees_what_is_committed_and_cannot_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = Store::open(folder.path(), Access::Write).unwrap();
+    let reader = Store::open(folder.path(), Access::Read).unwrap();
+    let object = encode(ObjectKind::Blob, b"content").unwrap();
+    let batch = writer.batch().unwrap();
+    batch.put(&object).unwrap();
+    assert!(!reader.has(&object.oid).unwrap());
+    batch.commit().unwrap();
+    assert_eq!(reader.read(&object.oid).unwrap(), b"content");
+    let other = encode(ObjectKind::Blob, b"other").unwrap();
+    let refused = reader.batch().and_then(|batch| batch.put(&other)).unwrap_err();
+    assert!(refused.is_read_only(), "{refused}");
+    assert_eq!(reader.manifest().unwrap(), []);
+}
+
+#[test]
+fn a_line_that_a_kill_cut_off_does_not_swallow_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::new(folder.path());
+    spool.push(&message("one"), 1).unwrap();
+    let mut file =
+        std::fs::OpenOptions::new().append(true).open(folder.path().join("spool.jsonl")).unwrap();
+    file.write_all(br#"{"id":"x","at":2,"event":{"event":"user_mes"#).unwrap();
+    spool.push(&message("three"), 3).unwrap();
+    assert_eq!(texts(&spool), ["one", "three"]);
+    assert_eq!(spool.entries().unwrap().1.len(), 1, "and it is reported");
+}
+
+#[test]
+fn what_is_spooled_while_the_spool_is_taken_in_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::new(folder.path());
+    spool.push(&message("one"), 1).unwrap();
+    let taken = spool.entries().unwrap().0.len();
+    spool.push(&message("two"), 1).unwrap();
+    spool.clear(taken, 0).unwrap();
+    assert_eq!(texts(&spool), ["one", "two"]);
+    spool.clear(2, 0).unwrap();
+    assert!(spool.is_empty());
+    let ids = |spool: &Spool| spool.entries().unwrap().0[0].id.clone();
+    spool.push(&message("three"), 1).unwrap();
+    let first = ids(&spool);
+    spool.clear(1, 0).unwrap();
+    spool.push(&message("four"), 1).unwrap();
+    assert_ne!(first, ids(&spool), "ids are never used twice");
+}
