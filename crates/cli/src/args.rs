@@ -65,7 +65,9 @@ pub(crate) enum Command {
     /// Show differences in git's format
     Diff(Diff),
     /// List the conversations with agents
-    #[command(after_help = "Examples:\n  retake dialogs\n  retake log --dialog \"$(retake dialogs --json | jq -r '.dialogs[0].id')\"")]
+    #[command(
+        after_help = "Examples:\n  retake dialogs\n  retake log --dialog \"$(retake dialogs --json | jq -r '.dialogs[0].id')\""
+    )]
     Dialogs,
     /// Record events from standard input, one JSON object a line
     #[command(after_help = EVENT_HELP)]
@@ -100,7 +102,9 @@ Example:
 
 /// Options of `init`.
 #[derive(Debug, Args)]
-#[command(after_help = "Nothing is written into the folder itself.\n\nExamples:\n  retake init\n  retake init ~/src/shop")]
+#[command(
+    after_help = "Nothing is written into the folder itself.\n\nExamples:\n  retake init\n  retake init ~/src/shop"
+)]
 pub(crate) struct Init {
     /// The folder [default: --project, else the current folder]
     #[arg(value_name = "DIR")]
@@ -143,7 +147,9 @@ pub(crate) struct Filter {
 
 /// Options of `log`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  retake log -n 20\n  retake log --since 2h --actor user\n  retake log --file src/main.rs --oldest-first\n  retake log --json | jq -r '.changes[].path'")]
+#[command(
+    after_help = "Examples:\n  retake log -n 20\n  retake log --since 2h --actor user\n  retake log --file src/main.rs --oldest-first\n  retake log --json | jq -r '.changes[].path'"
+)]
 pub(crate) struct Log {
     #[command(flatten)]
     pub(crate) filter: Filter,
@@ -183,7 +189,9 @@ pub(crate) struct Show {
 
 /// Options of `diff`.
 #[derive(Debug, Args)]
-#[command(after_help = "Without a choice: everything that agents changed and nobody has decided on.\nPiped, the output is for `git apply`; on a terminal, control characters are spelled out.\n\nExamples:\n  retake diff\n  retake diff c12\n  retake diff --dialog d1 --stat\n  retake diff --file notes.txt --since 1h | git apply -R")]
+#[command(
+    after_help = "Without a choice: everything that agents changed and nobody has decided on.\nPiped, the output is for `git apply`; on a terminal, control characters are spelled out.\n\nExamples:\n  retake diff\n  retake diff c12\n  retake diff --dialog d1 --stat\n  retake diff --file notes.txt --since 1h | git apply -R"
+)]
 pub(crate) struct Diff {
     /// The change, for example c12
     #[arg(conflicts_with_all = ["dialog", "agent", "file", "since"])]
@@ -200,7 +208,9 @@ pub(crate) struct Diff {
 
 /// Options of `doctor`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exits with 1 if there is a problem. What is wrong is named, never repaired or deleted.")]
+#[command(
+    after_help = "Exits with 1 if there is a problem. What is wrong is named, never repaired or deleted."
+)]
 pub(crate) struct Doctor {
     /// Also read every stored content and check its hash
     #[arg(long)]
@@ -217,7 +227,9 @@ pub(crate) struct Demo {
 
 /// Options of `completions`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  retake completions bash > ~/.local/share/bash-completion/completions/retake\n  retake completions fish > ~/.config/fish/completions/retake.fish")]
+#[command(
+    after_help = "Examples:\n  retake completions bash > ~/.local/share/bash-completion/completions/retake\n  retake completions fish > ~/.config/fish/completions/retake.fish"
+)]
 pub(crate) struct Completions {
     /// The shell
     pub(crate) shell: clap_complete::Shell,

@@ -90,13 +90,16 @@ impl Context {
             return Ok((project, None));
         }
         let mut bar = Bar::new("Reading");
-        let looked = project.look_with(self.now(), &mut |done, all| bar.set(done as u64, all as u64));
+        let looked =
+            project.look_with(self.now(), &mut |done, all| bar.set(done as u64, all as u64));
         drop(bar);
         match looked {
             Ok(looked) => Ok((project, Some(looked))),
             // What is on record is worth showing even if nothing can be added to it.
             Err(error) => {
-                warn(&format!("the files could not be looked at, this is what is on record: {error}"));
+                warn(&format!(
+                    "the files could not be looked at, this is what is on record: {error}"
+                ));
                 Ok((project, None))
             }
         }
@@ -135,8 +138,14 @@ impl Context {
         if is_root {
             return Ok(None);
         }
-        let message = format!("{} is outside of the project {}", path.display(), project.root().display());
-        Err(Failure::new("outside_project", message, "name a file of the project, or pass --project DIR").into())
+        let message =
+            format!("{} is outside of the project {}", path.display(), project.root().display());
+        Err(Failure::new(
+            "outside_project",
+            message,
+            "name a file of the project, or pass --project DIR",
+        )
+        .into())
     }
 }
 
@@ -178,6 +187,7 @@ fn default_home(data: Option<PathBuf>, user_home: Option<&Path>) -> Result<PathB
     let user_home = user_home.ok_or_else(|| {
         Failure::new("no_home", "neither RETAKE_HOME nor HOME is set", "pass --home DIR")
     })?;
-    let data = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+    let data =
+        if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
     Ok(user_home.join(data).join("retake"))
 }

@@ -97,7 +97,10 @@ mod tests {
     fn controls_directions_and_invalid_bytes_are_spelled_out() {
         assert_eq!(escape("plain ü 漢字 🦀"), "plain ü 漢字 🦀");
         assert_eq!(escape("a\x1b[31mb\x07\x7f"), "a\\x1b[31mb\\x07\\x7f");
-        assert_eq!(escape("x\u{9b}31m\u{202e}y\u{2066}z\u{61c}"), "x\\u{9b}31m\\u{202e}y\\u{2066}z\\u{61c}");
+        assert_eq!(
+            escape("x\u{9b}31m\u{202e}y\u{2066}z\u{61c}"),
+            "x\\u{9b}31m\\u{202e}y\\u{2066}z\\u{61c}"
+        );
         assert_eq!(escape(b"\xff\xfeok"), "\\xff\\xfeok");
         assert_eq!(escape("a\nb\tc\r"), "a\\nb\\tc\\r");
         assert_eq!(escape_line(b"a\tb\r"), "a\tb\\r");

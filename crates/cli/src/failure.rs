@@ -29,8 +29,19 @@ impl Failure {
 
     /// The engine's messages end in advice where they have any; with a hint, that is said once.
     fn short(code: &'static str, mut message: String, hint: Option<&str>) -> Self {
-        let advised = ["not_a_project", "too_broad", "replaced", "locked", "newer_schema", "network_file_system", "damaged"];
-        if advised.contains(&code) && let Some(end) = message.rfind("; ") {
+        let advised = [
+            "not_a_project",
+            "too_broad",
+            "replaced",
+            "read_only",
+            "locked",
+            "newer_schema",
+            "network_file_system",
+            "damaged",
+        ];
+        if advised.contains(&code)
+            && let Some(end) = message.rfind("; ")
+        {
             message.truncate(end);
         }
         Self { code, message, hint: hint.map(ToOwned::to_owned) }
@@ -48,9 +59,10 @@ impl Failure {
         } else if let Some(error) = error.downcast_ref::<StoreError>() {
             store(error)
         } else {
-            ("error", None)
+            // Errors of others do not name their causes themselves.
+            return Self { code: "error", message: format!("{error:#}"), hint: None };
         };
-        Self::short(code, format!("{error:#}"), hint)
+        Self::short(code, error.to_string(), hint)
     }
 }
 
@@ -66,12 +78,14 @@ type CodeAndHint = (&'static str, Option<&'static str>);
 
 fn project(error: &ProjectError) -> CodeAndHint {
     match error {
-        ProjectError::NotAProject(_) => {
-            ("not_a_project", Some("run `retake init` in the project's top folder, or pass --project DIR"))
-        }
-        ProjectError::TooBroad { .. } => {
-            ("too_broad", Some("go to the project's own folder, or pass --anywhere to `retake init`"))
-        }
+        ProjectError::NotAProject(_) => (
+            "not_a_project",
+            Some("run `retake init` in the project's top folder, or pass --project DIR"),
+        ),
+        ProjectError::TooBroad { .. } => (
+            "too_broad",
+            Some("go to the project's own folder, or pass --anywhere to `retake init`"),
+        ),
         ProjectError::Folder { .. } | ProjectError::Open(_) => {
             ("folder", Some("check that the folder exists and that you may read it"))
         }
@@ -85,8 +99,11 @@ fn record(error: &RecordError) -> CodeAndHint {
     match error {
         RecordError::Replaced(_) => (
             "replaced",
-            Some("`retake init --same` if it is the same project, `retake init --new` if it is another one"),
+            Some(
+                "`retake init --same` if it is the same project, `retake init --new` if it is another one",
+            ),
         ),
+        RecordError::ReadOnly(_) => ("read_only", Some("check the permissions of that folder")),
         RecordError::Locked(_) => ("locked", Some("try again when the other process is done")),
         RecordError::Store(error) => store(error),
     }
@@ -101,7 +118,9 @@ fn store(error: &StoreError) -> CodeAndHint {
         StoreError::NetworkFileSystem { .. } => {
             ("network_file_system", Some("set RETAKE_HOME to a folder on a local disk"))
         }
-        _ => ("store", Some("check the disk's free space and permissions, then run `retake doctor`")),
+        _ => {
+            ("store", Some("check the disk's free space and permissions, then run `retake doctor`"))
+        }
     }
 }
 

@@ -168,7 +168,8 @@ impl Writer {
             _ => {}
         }
         if renamed {
-            let (from, to) = (self.name("", diff.old_path.as_bytes()), self.name("", diff.path.as_bytes()));
+            let (from, to) =
+                (self.name("", diff.old_path.as_bytes()), self.name("", diff.path.as_bytes()));
             self.line(&format!("rename from {from}"), Style::Bold);
             self.line(&format!("rename to {to}"), Style::Bold);
         }

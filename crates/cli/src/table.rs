@@ -49,7 +49,12 @@ impl Table {
     }
 
     fn width(&self, column: usize) -> usize {
-        self.rows.iter().filter_map(|row| row.get(column)).map(|c| c.text.width()).max().unwrap_or(0)
+        self.rows
+            .iter()
+            .filter_map(|row| row.get(column))
+            .map(|c| c.text.width())
+            .max()
+            .unwrap_or(0)
     }
 }
 

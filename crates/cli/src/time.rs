@@ -20,10 +20,8 @@ pub(crate) fn now() -> Millis {
 
 /// For JSON: `2026-02-16T10:00:00.000Z`.
 pub(crate) fn iso(at: Millis) -> String {
-    Timestamp::from_millisecond(at).map_or_else(
-        |_| at.to_string(),
-        |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
-    )
+    Timestamp::from_millisecond(at)
+        .map_or_else(|_| at.to_string(), |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
 
 /// For people: `2026-02-16 10:00:00` in the local time zone.
@@ -56,9 +54,8 @@ pub(crate) fn check(text: &str) -> Result<String, String> {
 
 fn parse_in(text: &str, now: Millis, end: End, zone: &TimeZone) -> Result<Millis, String> {
     let text = text.trim();
-    let error = || {
-        format!("'{text}' is not a time; write 10m, 2h, 3d, 2026-02-16 or 2026-02-16T10:00:00Z")
-    };
+    let error =
+        || format!("'{text}' is not a time; write 10m, 2h, 3d, 2026-02-16 or 2026-02-16T10:00:00Z");
     if let Some(ago) = relative(text) {
         return Ok(now.saturating_sub(ago));
     }
@@ -135,7 +132,9 @@ mod tests {
 
     #[test]
     fn what_is_no_time_says_what_would_be() {
-        for text in ["", "soon", "10", "10x", "2026-13-01", "2026-02-16T25:00:00Z", "99999999999999999999d"] {
+        for text in
+            ["", "soon", "10", "10x", "2026-13-01", "2026-02-16T25:00:00Z", "99999999999999999999d"]
+        {
             assert!(check(text).is_err(), "{text}");
         }
         assert!(shown("soon", End::Start).contains("10m"));

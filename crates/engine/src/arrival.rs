@@ -182,8 +182,10 @@ pub(crate) fn introduce(
         _ => None,
     };
     batch.touch_dialog(&event.dialog, event.kind.as_deref(), title, arrived.at)?;
-    let (kind, parent) = (event.kind.as_deref(), event.parent.as_ref());
-    batch.touch_agent(&event.dialog, &event.agent(), kind, parent)?;
+    if let Some(agent) = acting(event, meaning, calls) {
+        let (kind, parent) = (event.kind.as_deref(), event.parent.as_ref());
+        batch.touch_agent(&event.dialog, &agent, kind, parent)?;
+    }
     let (Meaning::Begins(row) | Meaning::EndsUnbegun(row)) = meaning else {
         return Ok(());
     };
@@ -206,6 +208,16 @@ pub(crate) fn introduce(
     batch.open_turn(&event.dialog)
 }
 
+/// Who acts; `None` if the event speaks for the dialog as a whole.
+fn acting(event: &Event, meaning: Meaning, calls: &Calls) -> Option<AgentId> {
+    match meaning {
+        Meaning::Begins(row) | Meaning::Ends(row) | Meaning::EndsUnbegun(row) => {
+            calls.get(row).map(|live| live.call.agent.clone())
+        }
+        Meaning::Other => event.agent.clone(),
+    }
+}
+
 /// Writes the event itself and what it changes about dialogs, turns and calls; gives its `seq`.
 pub(crate) fn conclude(
     batch: &Batch<'_>,
@@ -216,7 +228,7 @@ pub(crate) fn conclude(
 ) -> Result<u64, StoreError> {
     let (event, at) = (&arrived.event, arrived.at);
     let seq = batch.next_seq();
-    batch.put_event(&journal_event(event, seq, at))?;
+    batch.put_event(&journal_event(event, acting(event, meaning, calls), seq, at))?;
     batch.mark_dialog(&event.dialog, seq)?;
     let real = |row: i64| rows.get(&row).copied().unwrap_or(row);
     match (&event.what, meaning) {
@@ -280,7 +292,7 @@ fn end_turn(
     batch.end_turn(&event.dialog)
 }
 
-fn journal_event(event: &Event, seq: u64, at: Millis) -> JournalEvent {
+fn journal_event(event: &Event, agent: Option<AgentId>, seq: u64, at: Millis) -> JournalEvent {
     let (call, body) = match &event.what {
         EventKind::DialogStart { title } => (None, json!({ "title": title })),
         EventKind::UserMessage { text } => {
@@ -298,7 +310,7 @@ fn journal_event(event: &Event, seq: u64, at: Millis) -> JournalEvent {
         at,
         kind: event.name().to_owned(),
         dialog: Some(event.dialog.clone()),
-        agent: Some(event.agent()),
+        agent,
         call: call.cloned(),
         change: None,
         body,

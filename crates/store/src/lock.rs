@@ -4,7 +4,7 @@
 //! commands, embedders and the daemon never block each other for long.
 
 use std::fs::{File, TryLockError};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -26,20 +26,11 @@ impl Lock {
         let path = folder.join("lock");
         let file =
             retake_seam::fs::open_private(&path).map_err(StoreError::io("open the lock", &path))?;
-        let until = Instant::now() + wait;
-        loop {
-            match file.try_lock() {
-                Ok(()) => {
-                    note_owner(&file);
-                    return Ok(Some(Self { _file: file }));
-                }
-                Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(None),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
-                Err(TryLockError::Error(source)) => {
-                    return Err(StoreError::Io { act: "lock", path, source });
-                }
-            }
+        let locked = lock_within(&file, wait).map_err(StoreError::io("lock", &path))?;
+        if locked {
+            note_owner(&file);
         }
+        Ok(locked.then_some(Self { _file: file }))
     }
 
     /// The process that last took the lock of the project in `folder`, for messages.
@@ -47,6 +38,19 @@ impl Lock {
         let mut text = String::new();
         File::open(folder.join("lock")).ok()?.read_to_string(&mut text).ok()?;
         text.trim().parse().ok()
+    }
+}
+
+/// Locks a file, waiting at most `wait`; `false` means that somebody else kept it.
+pub(crate) fn lock_within(file: &File, wait: Duration) -> io::Result<bool> {
+    let until = Instant::now() + wait;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(false),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
     }
 }
 

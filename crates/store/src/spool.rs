@@ -10,11 +10,15 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use retake_model::{Event, Millis};
 use serde::{Deserialize, Serialize};
 
+use crate::lock::lock_within;
 use crate::{Batch, Store, StoreError};
+
+const WAIT: Duration = Duration::from_secs(1);
 
 /// Events that this process has spooled: makes their ids differ within a millisecond.
 static PUSHED: AtomicU64 = AtomicU64::new(0);
@@ -46,7 +50,6 @@ impl Spool {
     pub fn push(&self, event: &Event, at: Millis) -> Result<(), StoreError> {
         let existed = self.path.exists();
         let mut file = self.locked()?;
-        let length = self.length(&file)?;
         let number = PUSHED.fetch_add(1, Ordering::Relaxed);
         let entry = SpoolEntry {
             id: format!("{}-{at}-{number}", std::process::id()),
@@ -55,10 +58,9 @@ impl Spool {
         };
         let json = serde_json::to_string(&entry)
             .map_err(|error| StoreError::Row(format!("an event cannot be spooled: {error}")))?;
-        // A line that a kill cut off must not swallow this one.
-        let start = if ends_in_newline(&mut file, length) { "" } else { "\n" };
+        // The newline before it: a line that a kill cut off must not swallow this one.
         let failed = |act| StoreError::io(act, &self.path);
-        retake_seam::fs::append(&mut file, format!("{start}{json}\n").as_bytes())
+        retake_seam::fs::append(&mut file, format!("\n{json}\n").as_bytes())
             .map_err(failed("append to"))?;
         retake_seam::fs::sync_file(&file).map_err(failed("sync"))?;
         if !existed && let Some(folder) = self.path.parent() {
@@ -109,21 +111,13 @@ impl Spool {
     fn locked(&self) -> Result<File, StoreError> {
         let file = retake_seam::fs::open_private(&self.path)
             .map_err(StoreError::io("open", &self.path))?;
-        file.lock().map_err(StoreError::io("lock", &self.path))?;
+        // Held for a few writes at most, unless its holder was stopped in the middle of them.
+        if !lock_within(&file, WAIT).map_err(StoreError::io("lock", &self.path))? {
+            let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
+            return Err(StoreError::Io { act: "lock", path: self.path.clone(), source });
+        }
         Ok(file)
     }
-
-    fn length(&self, file: &File) -> Result<u64, StoreError> {
-        Ok(file.metadata().map_err(StoreError::io("read", &self.path))?.len())
-    }
-}
-
-fn ends_in_newline(file: &mut File, length: u64) -> bool {
-    let mut last = [b'\n'];
-    length == 0
-        || (file.seek(SeekFrom::End(-1)).is_ok()
-            && file.read_exact(&mut last).is_ok()
-            && last[0] == b'\n')
 }
 
 impl Store {

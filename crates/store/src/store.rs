@@ -12,7 +12,10 @@ use crate::{Batch, StoreError};
 /// Before this version SQLite could corrupt a WAL on reset.
 const OLDEST_SQLITE: i32 = 3_051_003;
 const APPLICATION_ID: i32 = 0x5265_7461; // "Reta"
-const BUSY: Duration = Duration::from_secs(10);
+/// Writers wait for the project's lock, so only a foreign program can keep the database busy.
+const BUSY: Duration = Duration::from_secs(2);
+/// A first look leaves a long WAL behind; it is cut to this when it starts over.
+const WAL_BYTES: i64 = 16 * 1024 * 1024;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +124,7 @@ fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     }
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update(None, "journal_size_limit", WAL_BYTES)?;
     db.pragma_update(None, "foreign_keys", "ON")?;
     schema::migrate(&mut db)?;
     Ok(db)

@@ -115,14 +115,20 @@ fn show_record(context: &Context, story: &Story) -> Result<()> {
     text.push_str(&log::table(&changes).render("   ", context.out.colour));
 
     text.push('\n');
-    text.push_str(&heading("What the agent did, without your cake", "retake diff --dialog demo"));
+    text.push_str(&heading(
+        "What the agent did, without your cake",
+        "from retake diff --dialog demo",
+    ));
     let filter = ChangeFilter {
         dialog: Some(DialogId::from(DIALOG)),
         oldest_first: true,
         ..ChangeFilter::default()
     };
-    let edits: Vec<Change> =
-        project.changes(&filter)?.into_iter().filter(|c| c.change_type == ChangeType::Modify).collect();
+    let edits: Vec<Change> = project
+        .changes(&filter)?
+        .into_iter()
+        .filter(|c| c.change_type == ChangeType::Modify)
+        .collect();
     let look = Look { readable: true, colour: context.out.colour };
     for diff in patch::net(project, &edits)? {
         text.push_str(&indented(&String::from_utf8_lossy(&patch::file(project, &diff, look)?)));

@@ -23,7 +23,9 @@ pub(super) fn run(context: &Context) -> Result<Exit> {
         let dialogs: Vec<_> = dialogs.iter().map(document).collect();
         context.out.json(&json!({ "dialogs": dialogs }))?;
     } else if dialogs.is_empty() {
-        context.out.text("No agent has told Retake of a dialog yet (see `retake event --help`).\n")?;
+        context
+            .out
+            .text("No agent has told Retake of a dialog yet (see `retake event --help`).\n")?;
     } else {
         context.out.paged(table(&dialogs).render("", context.out.colour).as_bytes())?;
     }

@@ -35,10 +35,8 @@ pub(super) fn run(context: &Context, options: &Diff) -> Result<Exit> {
     } else if options.stat {
         context.out.paged(stat(&diffs, context.out.colour).as_bytes())?;
     } else {
-        let look = Look {
-            readable: context.out.terminal && !options.raw,
-            colour: context.out.colour,
-        };
+        let look =
+            Look { readable: context.out.terminal && !options.raw, colour: context.out.colour };
         let mut text = Vec::new();
         for diff in &diffs {
             text.extend(patch::file(&project, diff, look)?);
@@ -101,10 +99,9 @@ fn stat(diffs: &[FileDiff], colour: bool) -> String {
             path,
             Cell::right(format!("+{added}"), Style::Good),
             Cell::right(format!("-{removed}"), Style::Bad),
-            Cell::new(bar("+", added), Style::Good),
-            Cell::new(bar("-", removed), Style::Bad),
+            Cell::new(bar("+", added) + &bar("-", removed), Style::Dim),
         ]);
     }
     let files = plural(diffs.len() as u64, "file", "files");
-    table.render(" ", colour) + &format!(" {files} changed, +{all_added} -{all_removed}\n")
+    table.render("", colour) + &format!("{files} changed, +{all_added} -{all_removed}\n")
 }

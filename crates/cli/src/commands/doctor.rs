@@ -63,10 +63,17 @@ fn checks(found: &CheckUp, read_data: bool) -> Vec<Check> {
     };
     let spooled = match verification.spooled {
         0 => "no event waits".to_owned(),
-        count => format!("{} to be taken in by the next command", plural(count, "event waits", "events wait")),
+        count => format!(
+            "{} to be taken in by the next command",
+            plural(count, "event waits", "events wait")
+        ),
     };
     vec![
-        check("database", "its structure is sound".to_owned(), problems(|p| matches!(p, Problem::Database(_)))),
+        check(
+            "database",
+            "its structure is sound".to_owned(),
+            problems(|p| matches!(p, Problem::Database(_))),
+        ),
         check(
             "references",
             format!("every content that {changes} name is there ({objects})"),
@@ -94,9 +101,10 @@ fn folder_check(found: &CheckUp) -> Check {
 fn space_check(found: &CheckUp) -> Check {
     let store = size(found.store_bytes);
     let (text, problems) = match found.free_bytes {
-        Some(free) if free < LOW_SPACE => {
-            (String::new(), vec![format!("only {} are free where the record ({store}) lies", size(free))])
-        }
+        Some(free) if free < LOW_SPACE => (
+            String::new(),
+            vec![format!("only {} are free where the record ({store}) lies", size(free))],
+        ),
         Some(free) => (format!("{} free, the record takes {store}", size(free)), Vec::new()),
         None => (format!("the record takes {store}; how much is free is not known"), Vec::new()),
     };

@@ -24,7 +24,11 @@ const FORMAT: &str = "see docs/event.schema.json or `retake event --help`";
 pub(super) fn run(context: &Context) -> Result<Exit> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        tell("reading", Style::Mark, "events from the terminal, one JSON object a line; end with Ctrl-D");
+        tell(
+            "reading",
+            Style::Mark,
+            "events from the terminal, one JSON object a line; end with Ctrl-D",
+        );
     }
     let mut stdin = stdin.lock();
     let mut projects = Projects::new(context);
@@ -126,8 +130,9 @@ impl<'a> Reply<'a> {
 
 /// The notice that makes a recorded event an error all the same.
 fn error_in(notices: &[Notice]) -> Option<&Notice> {
-    let is_error =
-        |notice: &&Notice| matches!(notice.code, NoticeCode::UnknownCall | NoticeCode::OutsideProject);
+    let is_error = |notice: &&Notice| {
+        matches!(notice.code, NoticeCode::UnknownCall | NoticeCode::OutsideProject)
+    };
     notices.iter().find(is_error)
 }
 

@@ -21,11 +21,14 @@ fn markdown() -> String {
     let mut cli = Cli::command().term_width(0);
     cli.build();
     let mut text = String::from("# The command `retake`\n\n");
-    text.push_str("<!-- Made by `retake help-markdown`; change crates/cli/src/args.rs instead. -->\n\n");
+    text.push_str(
+        "<!-- Made by `retake help-markdown`; change crates/cli/src/args.rs instead. -->\n\n",
+    );
     let _ = writeln!(text, "{}\n", styled(cli.get_about()));
     for command in visible(&cli) {
         let name = command.get_name();
-        let _ = writeln!(text, "- [`retake {name}`](#retake-{name}): {}", styled(command.get_about()));
+        let _ =
+            writeln!(text, "- [`retake {name}`](#retake-{name}): {}", styled(command.get_about()));
     }
     text.push_str("\n## Global options\n\n");
     options(cli.get_arguments().filter(|arg| arg.get_help_heading() == Some(GLOBAL)), &mut text);
@@ -41,7 +44,12 @@ fn visible(cli: &Command) -> impl Iterator<Item = &Command> {
 }
 
 fn section(command: &Command, text: &mut String) {
-    let _ = writeln!(text, "\n## `retake {}`\n\n{}.\n", command.get_name(), styled(command.get_about()));
+    let _ = writeln!(
+        text,
+        "\n## `retake {}`\n\n{}.\n",
+        command.get_name(),
+        styled(command.get_about())
+    );
     let usage = command.clone().render_usage().to_string();
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).to_owned();
     let _ = writeln!(text, "```text\n{usage}\n```");

@@ -46,7 +46,11 @@ pub(super) fn run(context: &Context, options: &Show) -> Result<Exit> {
 /// The change with this id.
 pub(super) fn find(project: &Project, id: retake_engine::model::ChangeId) -> Result<Change> {
     let unknown = || {
-        Failure::new("unknown_change", format!("there is no change {id} in this project"), "see `retake log`")
+        Failure::new(
+            "unknown_change",
+            format!("there is no change {id} in this project"),
+            "see `retake log`",
+        )
     };
     Ok(project.change(id)?.ok_or_else(unknown)?)
 }
@@ -68,7 +72,8 @@ fn facts(change: &Change) -> Table {
         fact("agent", escape(&agent.0));
     }
     if let Some(call) = &change.call {
-        let tool = change.tool.as_deref().map_or_else(String::new, |tool| format!(" ({})", escape(tool)));
+        let tool =
+            change.tool.as_deref().map_or_else(String::new, |tool| format!(" ({})", escape(tool)));
         fact("call", escape(&call.0) + &tool);
     }
     if change.candidates.len() > 1 {
@@ -96,7 +101,8 @@ fn side(side: &Side) -> String {
         Side::Unknown => "was not captured".to_owned(),
         Side::Known(state) => {
             let mode = json::octal(state.mode);
-            let kind = if state.kind == retake_engine::model::FileKind::Link { "link" } else { "file" };
+            let kind =
+                if state.kind == retake_engine::model::FileKind::Link { "link" } else { "file" };
             format!("{} {kind} {mode} {}", state.oid, plural(state.size, "byte", "bytes"))
         }
     }
@@ -116,7 +122,9 @@ fn content(
             _ => ("not_captured", "was not captured"),
         };
         let message = format!("{} {what} {when} {}", change.path, change.id);
-        return Err(Failure::new(code, message, "see `retake show` without --before and --after").into());
+        return Err(
+            Failure::new(code, message, "see `retake show` without --before and --after").into()
+        );
     };
     if context.json {
         let bytes = project.store().read(&state.oid)?;

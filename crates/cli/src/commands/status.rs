@@ -44,7 +44,8 @@ pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
 
 fn agents(context: &Context, project: &Project, status: &Status, text: &mut String) -> Result<()> {
     if status.dialogs.is_empty() {
-        let by_agents = ChangeFilter { actor: Some(Actor::Agent), limit: Some(1), ..ChangeFilter::default() };
+        let by_agents =
+            ChangeFilter { actor: Some(Actor::Agent), limit: Some(1), ..ChangeFilter::default() };
         let none = project.changes(&by_agents)?.is_empty();
         text.push_str(if none {
             "No agent has changed anything.\n\n"
@@ -106,7 +107,11 @@ fn paths_table(project: &Project, rows: &[StatusRow]) -> Result<Table> {
 }
 
 fn ids(row: &StatusRow) -> String {
-    if row.first == row.last { row.first.to_string() } else { format!("{}…{}", row.first, row.last) }
+    if row.first == row.last {
+        row.first.to_string()
+    } else {
+        format!("{}…{}", row.first, row.last)
+    }
 }
 
 /// As git has it: added, modified, deleted, renamed.

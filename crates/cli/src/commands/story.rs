@@ -99,7 +99,11 @@ impl Story {
     ) -> Result<Vec<Change>> {
         self.calls += 1;
         let call = format!("call-{}", self.calls);
-        self.record(EventKind::ToolBegin { call: call.as_str().into(), tool: tool.to_owned(), input })?;
+        self.record(EventKind::ToolBegin {
+            call: call.as_str().into(),
+            tool: tool.to_owned(),
+            input,
+        })?;
         work(self.project.root())?;
         self.record(EventKind::ToolEnd {
             call: call.as_str().into(),

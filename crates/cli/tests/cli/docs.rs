@@ -1,0 +1,127 @@
+//! The documents agree with the program.
+
+use std::path::PathBuf;
+
+use retake_engine::model::Event;
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+fn document(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+fn schema() -> Value {
+    serde_json::from_slice(&std::fs::read(document("event.schema.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn the_reference_is_what_the_program_says() {
+    let made = World::new().ok(&["help-markdown"]);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(document("cli.md"), &made).unwrap();
+    }
+    let written = std::fs::read_to_string(document("cli.md")).unwrap();
+    assert!(written == made, "docs/cli.md is out of date; run the tests with UPDATE_EXPECT=1");
+}
+
+#[test]
+fn the_schema_s_examples_are_events_and_replies() {
+    let schema = schema();
+    for (name, parse) in [("event", true), ("reply", false)] {
+        let definition = &schema["$defs"][name];
+        for example in definition["examples"].as_array().unwrap() {
+            if parse {
+                let event: Event = serde_json::from_value(example.clone()).unwrap();
+                assert_eq!(example["event"], event.name());
+            }
+            // Aliases are told in words only.
+            if example.get("session_id").is_none() {
+                check(&schema, definition, example).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn real_replies_fit_the_schema() {
+    let world = World::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
+    let begin = json!({ "event": "tool_begin", "dialog": "d1", "call": "k", "tool": "Bash",
+        "input": { "command": "./work.sh" } });
+    let mut replies = world.feed(begin.to_string()).lines();
+    world.write("a.txt", "two\n");
+    std::fs::remove_file(world.root().join("b.txt")).unwrap();
+    let outside = json!({ "event": "tool_end", "dialog": "d1", "call": "z", "tool": "Write",
+        "input": { "file_path": "/etc/x", "content": "" } });
+    let rest = format!(
+        "{begin}\n{{\"event\":\"tool_end\",\"dialog\":\"d1\",\"call\":\"k\"}}\nnonsense\n{outside}\n"
+    );
+    replies.extend(world.feed(rest).lines());
+    assert_eq!(replies.len(), 5);
+    assert!(
+        replies.iter().any(|reply| reply["changes"].as_array().is_some_and(|all| all.len() == 2))
+    );
+    let schema = schema();
+    for reply in &replies {
+        check(&schema, &schema["$defs"]["reply"], reply)
+            .unwrap_or_else(|why| panic!("{why}: {reply}"));
+    }
+}
+
+/// As much of JSON Schema as ours uses.
+fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        let pointer = name.strip_prefix('#').unwrap();
+        return check(root, root.pointer(pointer).unwrap(), value);
+    }
+    if let Some(constant) = schema.get("const").filter(|constant| *constant != value) {
+        return Err(format!("{value} is not {constant}"));
+    }
+    if schema["enum"].as_array().is_some_and(|values| !values.contains(value)) {
+        return Err(format!("{value} is none of {}", schema["enum"]));
+    }
+    let types = match &schema["type"] {
+        Value::String(one) => vec![one.as_str()],
+        Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    if !types.is_empty() && !types.iter().any(|name| is(value, name)) {
+        return Err(format!("{value} is not {types:?}"));
+    }
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        value.get(name).ok_or_else(|| format!("{name} is missing"))?;
+    }
+    for (name, part) in value.as_object().into_iter().flatten() {
+        match schema["properties"].get(name) {
+            Some(schema) => check(root, schema, part).map_err(|why| format!("{name}: {why}"))?,
+            None if schema["additionalProperties"] == false => {
+                return Err(format!("{name} is unknown"));
+            }
+            None => {}
+        }
+    }
+    if let Some(items) = schema.get("items") {
+        for item in value.as_array().into_iter().flatten() {
+            check(root, items, item)?;
+        }
+    }
+    if let Some(choices) = schema["oneOf"].as_array() {
+        let results: Vec<_> = choices.iter().map(|choice| check(root, choice, value)).collect();
+        if results.iter().filter(|result| result.is_ok()).count() != 1 {
+            return Err(format!("not exactly one fits: {results:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn is(value: &Value, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => panic!("no type {name}"),
+    }
+}

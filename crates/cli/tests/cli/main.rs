@@ -1,0 +1,14 @@
+//! The program `retake` from the outside, in a hermetic environment.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
+#![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
+mod docs;
+mod event;
+mod hostile;
+mod json;
+mod people;
+mod processes;
+mod roundtrip;
+mod support;

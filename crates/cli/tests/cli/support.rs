@@ -1,0 +1,174 @@
+//! The real program in a world of its own: cleared environment, own home, own folders.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+/// A folder with a project, a person's home and Retake's home.
+pub(crate) struct World {
+    temp: tempfile::TempDir,
+}
+
+/// What a run came to.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).expect("output is UTF-8")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {} {}", self.text(), self.stderr))
+    }
+
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let temp = tempfile::Builder::new().prefix("retake-cli-").tempdir().unwrap();
+        for name in ["project", "person", "tmp"] {
+            std::fs::create_dir(temp.path().join(name)).unwrap();
+        }
+        Self { temp }
+    }
+
+    /// A world whose project holds these files and is initialised.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let world = Self::new();
+        for (name, text) in files {
+            world.write(name, text);
+        }
+        assert_eq!(world.run(&["init"]).code, 0);
+        world
+    }
+
+    pub(crate) fn outer(&self) -> PathBuf {
+        self.temp.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.outer().join("project")
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.outer().join("retake-home")
+    }
+
+    /// The project's folder in Retake's home.
+    pub(crate) fn store(&self) -> PathBuf {
+        let mut entries = std::fs::read_dir(self.home().join("projects")).unwrap();
+        entries.next().unwrap().unwrap().path()
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.root().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        self.command_in(&self.root(), arguments)
+    }
+
+    pub(crate) fn command_in(&self, folder: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_retake"));
+        command
+            .args(arguments)
+            .current_dir(folder)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("RETAKE_HOME", self.home())
+            .env("HOME", self.outer().join("person"))
+            .env("TMPDIR", self.outer().join("tmp"))
+            .env("TZ", "UTC");
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        ran(self.command(arguments).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// Runs and expects success.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}: {} {}", ran.text(), ran.stderr);
+        ran.text()
+    }
+
+    /// Runs `retake event` with this input.
+    pub(crate) fn feed(&self, input: impl AsRef<[u8]>) -> Ran {
+        let mut child = self.spawn_event();
+        child.stdin.take().unwrap().write_all(input.as_ref()).unwrap();
+        ran(child.wait_with_output().unwrap())
+    }
+
+    pub(crate) fn spawn_event(&self) -> Child {
+        let mut command = self.command(&["event"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    /// The agent's shell call, whole; the command really runs.
+    pub(crate) fn shell(&self, call: &str, script: &str) {
+        let begin = json!({ "event": "tool_begin", "dialog": "d1", "call": call, "tool": "Bash", "input": { "command": script } });
+        assert_eq!(self.feed(begin.to_string()).code, 0);
+        let status = Command::new("sh").args(["-c", script]).current_dir(self.root()).status();
+        assert!(status.unwrap().success(), "{script}");
+        let end = json!({ "event": "tool_end", "dialog": "d1", "call": call, "ok": true });
+        assert_eq!(self.feed(end.to_string()).code, 0);
+    }
+
+    /// Output with what differs from run to run replaced.
+    pub(crate) fn normal(&self, text: &str) -> String {
+        let text = text.replace(self.store().to_str().unwrap(), "[STORE]");
+        let text = text.replace(self.outer().to_str().unwrap(), "[WORLD]");
+        let words = text.split_inclusive([' ', '\n']).map(|word| {
+            let bare = word.trim_end();
+            let space = &word[bare.len()..];
+            let shape: String =
+                bare.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+            match shape.as_str() {
+                "0000-00-00" => format!("DATE{space}"),
+                "00:00:00" => format!("TIME{space}"),
+                "(0000-00-00T00:00:00.000Z)" => format!("(ISO){space}"),
+                _ => word.to_owned(),
+            }
+        });
+        sizes(&words.collect::<String>())
+    }
+}
+
+/// `136.81 KiB` depends on the file system.
+fn sizes(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        let mut line = line.to_owned();
+        for unit in [" KiB", " MiB", " GiB", " TiB"] {
+            while let Some(at) = line.find(unit) {
+                let number = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
+                let start = line[..at].rfind(|c| !number(c)).map_or(0, |before| before + 1);
+                line.replace_range(start..at + unit.len(), "SIZE");
+            }
+        }
+        out.push_str(&line);
+    }
+    out
+}
+
+pub(crate) fn ran(output: Output) -> Ran {
+    Ran {
+        code: output.status.code().expect("it was not killed"),
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
