@@ -167,9 +167,21 @@ pub(crate) fn gap(gap: &Gap, since: Millis) -> Value {
     document
 }
 
+/// What an agent's changes made of a path in all; none if it came and went.
+pub(crate) fn net_status(row: &StatusRow) -> Option<&'static str> {
+    match (row.existed, row.exists) {
+        (false, false) => None,
+        (true, false) => Some("deleted"),
+        (true, true) if row.old_path.is_some() => Some("renamed"),
+        (true, true) => Some("modified"),
+        (false, true) => Some("added"),
+    }
+}
+
 /// A path that an agent changed and nobody has decided on.
 pub(crate) fn status_row(row: &StatusRow) -> Value {
     let mut document = path(&row.path);
+    document["status"] = net_status(row).into();
     document["changes"] = row.changes.into();
     document["first"] = row.first.to_string().into();
     document["last"] = row.last.to_string().into();

@@ -5,11 +5,9 @@
 //! line that `git apply` either skips (permissions that git does not know) or
 //! stumbles over (content that is not there), never one that it applies wrongly.
 
-use std::collections::HashMap;
-
 use anyhow::Result;
-use retake_engine::model::{Change, FileKind, FileState, Side};
-use retake_engine::{DiffBody, DiffLine, FileDiff, Project, TOO_LARGE_TO_SHOW};
+use retake_engine::model::{FileKind, FileState, Side};
+use retake_engine::{DiffBody, DiffLine, FileDiff, Project};
 
 use crate::escape::escape_line;
 use crate::json::octal;
@@ -30,99 +28,21 @@ impl Look {
     pub(crate) const PLAIN: Self = Self { readable: false, colour: false };
 }
 
-/// What these changes made of each file, oldest first.
-///
-/// Where something else changed a file in between, its changes before and after
-/// that are shown apart, so that nobody's lines appear as another's.
-pub(crate) fn net(project: &Project, changes: &[Change]) -> Result<Vec<FileDiff>> {
-    let mut chains: Vec<Vec<Change>> = Vec::new();
-    let mut newest = HashMap::new();
-    for change in changes {
-        let from = change.old_path.as_ref().unwrap_or(&change.path);
-        let continues = |&at: &usize| {
-            chains[at].last().is_some_and(|last: &Change| last.after == change.before)
-        };
-        let at = newest.remove(from).filter(continues).unwrap_or_else(|| {
-            chains.push(Vec::new());
-            chains.len() - 1
-        });
-        chains[at].push(change.clone());
-        newest.insert(change.path.clone(), at);
-    }
-    let mut diffs = Vec::new();
-    for chain in &chains {
-        diffs.extend(project.net_diff(chain)?.into_iter().filter_map(without_detours));
-    }
-    diffs.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(diffs)
-}
-
-/// What was made and then renamed was made there; what was renamed and then deleted is
-/// gone from where it was; what came and went is nothing.
-fn without_detours(mut diff: FileDiff) -> Option<FileDiff> {
-    match (diff.before.is_absent(), diff.after.is_absent()) {
-        (true, true) => return None,
-        (true, false) => diff.old_path = diff.path.clone(),
-        (false, true) => diff.path = diff.old_path.clone(),
-        (false, false) => {}
-    }
-    Some(diff)
-}
-
 /// The difference of one file, as bytes.
 pub(crate) fn file(project: &Project, diff: &FileDiff, look: Look) -> Result<Vec<u8>> {
     let mut out = Writer { bytes: Vec::new(), look };
     match (diff.before.known(), diff.after.known()) {
         // To git, a file that becomes a link is one file deleted and another one made.
         (Some(before), Some(after)) if before.kind != after.kind => {
-            let gone = half(project, diff, diff.before, Side::Absent)?;
-            let made = half(project, diff, Side::Absent, diff.after)?;
+            let (old, new) = (diff.old_path.clone(), diff.path.clone());
+            let gone = project.diff_sides(old.clone(), old, diff.before, Side::Absent)?;
+            let made = project.diff_sides(new.clone(), new, Side::Absent, diff.after)?;
             out.file(&gone);
             out.file(&made);
         }
         _ => out.file(diff),
     }
     Ok(out.bytes)
-}
-
-/// One half of a change of kind.
-fn half(project: &Project, diff: &FileDiff, before: Side, after: Side) -> Result<FileDiff> {
-    let (side, kind): (Side, fn(Vec<u8>) -> DiffLine) =
-        if after.is_absent() { (before, DiffLine::Removed) } else { (after, DiffLine::Added) };
-    let path = if after.is_absent() { &diff.old_path } else { &diff.path };
-    let body = match side.known() {
-        Some(state) if state.size > TOO_LARGE_TO_SHOW => DiffBody::TooLarge,
-        _ => {
-            let content = project.content(&side)?.unwrap_or_default();
-            if content.contains(&0) {
-                DiffBody::Binary
-            } else {
-                DiffBody::Lines(whole(&content, kind, after.is_absent()))
-            }
-        }
-    };
-    Ok(FileDiff { old_path: path.clone(), path: path.clone(), before, after, body })
-}
-
-fn whole(content: &[u8], kind: fn(Vec<u8>) -> DiffLine, removed: bool) -> Vec<DiffLine> {
-    let mut lines = Vec::new();
-    for line in content.split_inclusive(|&byte| byte == b'\n') {
-        let text = line.strip_suffix(b"\n");
-        lines.push(kind(text.unwrap_or(line).to_vec()));
-        if text.is_none() {
-            lines.push(DiffLine::NoNewline);
-        }
-    }
-    let count = content.split_inclusive(|&byte| byte == b'\n').count();
-    let header = match (count, removed) {
-        (0, _) => return lines,
-        (1, true) => "@@ -1 +0,0 @@".to_owned(),
-        (1, false) => "@@ -0,0 +1 @@".to_owned(),
-        (_, true) => format!("@@ -1,{count} +0,0 @@"),
-        (_, false) => format!("@@ -0,0 +1,{count} @@"),
-    };
-    lines.insert(0, DiffLine::Header(header));
-    lines
 }
 
 struct Writer {

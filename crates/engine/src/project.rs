@@ -7,14 +7,13 @@
 use std::path::{Path, PathBuf};
 
 use retake_model::{Millis, ProjectPath};
-use retake_store::{Access, Batch, FoundProject, Home, Lock, RootIdentity, Store, StoreError};
+use retake_store::{Access, Batch, FoundProject, Home, RootIdentity, Store, StoreError};
 use retake_workspace::{OpenError, Workspace, git, root_id};
 
-use crate::observe::{HiddenIs, Request, Scope, observe};
+use crate::observe::{HiddenIs, Request, Scope};
 use crate::place::{Place, place};
-use crate::record::{Progress, RecordError};
+use crate::record::{Looked, Progress, RecordError};
 use crate::settings::{Settings, SettingsError};
-use crate::write::{NewRows, write};
 
 /// Retake on this machine.
 #[derive(Clone, Debug)]
@@ -50,8 +49,8 @@ pub struct Initialised {
     pub project: Project,
     /// Whether it is new; otherwise what has changed since the last look was recorded.
     pub is_new: bool,
-    /// Files that are tracked.
-    pub files: u64,
+    /// What was found: of a new project the baseline, else what changed since the last look.
+    pub looked: Looked,
     /// Where the project was before, if it has moved.
     pub moved_from: Option<PathBuf>,
 }
@@ -152,13 +151,8 @@ impl Retake {
         };
         let moved_from = found.moved_from.clone();
         let project = self.open_found(found)?;
-        if project.store().meta(INITIALISED)?.is_none() {
-            project.first_look(at, progress)?;
-        } else {
-            project.look_with(at, progress)?;
-        }
-        let files = project.store().manifest_len()?;
-        Ok(Initialised { project, is_new, files, moved_from })
+        let looked = project.look_with(at, progress)?;
+        Ok(Initialised { project, is_new, looked, moved_from })
     }
 
     /// Opens the nearest project at or above a path.
@@ -239,7 +233,8 @@ fn open_store(folder: &Path) -> Result<(Store, bool), StoreError> {
     }
 }
 
-const INITIALISED: &str = "initialised_at";
+/// When everything became the baseline; without it nothing is a change yet.
+pub(crate) const INITIALISED: &str = "initialised_at";
 
 fn disk_identity(folder: &Path) -> std::io::Result<RootIdentity> {
     let id = root_id(folder)?;
@@ -317,33 +312,16 @@ impl Project {
         named: Vec<ProjectPath>,
         hidden: HiddenIs,
     ) -> Result<Request<'_>, StoreError> {
-        let first = batch.meta(INITIALISED)?.is_none();
         Ok(Request {
             scope,
             named,
             hidden,
-            first,
+            first: batch.meta(INITIALISED)?.is_none(),
             workspace: &self.workspace,
             settings: &self.settings,
             global_excludes: self.global_excludes.as_deref(),
             stamp: self.store.folder().join("stamp"),
             same_device: self.same_device,
         })
-    }
-
-    /// Everything that is there becomes the baseline.
-    fn first_look(&self, at: Millis, progress: Progress<'_>) -> Result<(), RecordError> {
-        let folder = self.store.folder();
-        let Some(_lock) = Lock::acquire(folder, self.settings.wait.command())? else {
-            let owner = Lock::owner(folder).map_or("unknown".to_owned(), |pid| pid.to_string());
-            return Err(RecordError::Locked(owner));
-        };
-        let mut batch = self.store.batch()?;
-        let request = self.request(&batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
-        let observation = observe(&mut batch, &request, progress)?;
-        write(&batch, &observation, &[], &NewRows::new(), &[], at)?;
-        batch.set_meta(INITIALISED, &at.to_be_bytes())?;
-        batch.commit()?;
-        Ok(())
     }
 }

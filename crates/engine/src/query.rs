@@ -1,5 +1,7 @@
 //! Reading the record: who changed what, and what it looked like.
 
+use std::collections::HashMap;
+
 use retake_model::{AgentId, Change, ChangeId, DialogId, Gap, Millis, ObjectId, ProjectPath, Side};
 use retake_store::{ChangeFilter, Dialog, DialogAgent, Spool, StatusRow, StoreError, build_tree};
 
@@ -132,26 +134,27 @@ impl Project {
         self.diff_sides(old_path, change.path.clone(), change.before, change.after)
     }
 
-    /// The difference that several changes made, file by file: first `before` to last `after`.
+    /// The difference that several changes made, file by file.
     ///
-    /// `changes` are oldest first. A file that ends as it began is left out.
+    /// `changes` are oldest first. Where something else changed a file in between, its changes
+    /// before and after that are shown apart, so that nobody's lines appear as another's. What
+    /// ends as it began is left out; what was made and then renamed was made there.
     pub fn net_diff(&self, changes: &[Change]) -> Result<Vec<FileDiff>, StoreError> {
         let mut nets: Vec<Net> = Vec::new();
-        let mut at = std::collections::HashMap::new();
+        let mut newest = HashMap::new();
         for change in changes {
             let from = change.old_path.as_ref().unwrap_or(&change.path);
-            let place = at.remove(from).unwrap_or_else(|| {
+            let continues = |&at: &usize| nets[at].after == change.before;
+            let at = newest.remove(from).filter(continues).unwrap_or_else(|| {
                 nets.push(Net::starting(from, change.before));
                 nets.len() - 1
             });
-            let net = &mut nets[place];
-            net.path = change.path.clone();
-            net.after = change.after;
-            at.insert(change.path.clone(), place);
+            nets[at].path = change.path.clone();
+            nets[at].after = change.after;
+            newest.insert(change.path.clone(), at);
         }
-        let moved = |net: &Net| net.before != net.after || net.old_path != net.path;
         let mut diffs = Vec::new();
-        for net in nets.into_iter().filter(moved) {
+        for net in nets.into_iter().filter_map(Net::without_detours) {
             diffs.push(self.diff_sides(net.old_path, net.path, net.before, net.after)?);
         }
         diffs.sort_by(|a, b| a.path.cmp(&b.path));
@@ -169,7 +172,8 @@ impl Project {
         build_tree(&files, &mut |_| Ok(()))
     }
 
-    fn diff_sides(
+    /// The difference between two states of a file.
+    pub fn diff_sides(
         &self,
         old_path: ProjectPath,
         path: ProjectPath,
@@ -208,5 +212,15 @@ struct Net {
 impl Net {
     fn starting(path: &ProjectPath, before: Side) -> Self {
         Self { old_path: path.clone(), path: path.clone(), before, after: before }
+    }
+
+    fn without_detours(mut self) -> Option<Self> {
+        match (self.before.is_absent(), self.after.is_absent()) {
+            (true, true) => return None,
+            (true, false) => self.old_path = self.path.clone(),
+            (false, true) => self.path = self.old_path.clone(),
+            (false, false) => {}
+        }
+        (self.before != self.after || self.old_path != self.path).then_some(self)
     }
 }

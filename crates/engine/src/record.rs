@@ -14,7 +14,7 @@ use crate::attribute::Scene;
 use crate::git_evidence::GitEvidence;
 use crate::memory;
 use crate::observe::{HiddenIs, Observation, Request, Scope, observe};
-use crate::project::Project;
+use crate::project::{INITIALISED, Project};
 use crate::rename::pair;
 use crate::shield::shield;
 use crate::write::{NewRows, write};
@@ -111,7 +111,7 @@ impl Project {
             return self.keep_for_later(event, at, "the project is in use");
         };
         let arrived = Arrived { event: event.clone(), at, spool_id: None };
-        let recorded = self.take_in_spool(at).and_then(|()| self.record_arrived(&[arrived], at));
+        let recorded = self.catch_up(at).and_then(|()| self.record_arrived(&[arrived], at));
         match recorded {
             Ok(mut results) => Ok(results.pop().unwrap_or_default()),
             Err(error) => self.keep_for_later(event, at, &error.to_string()),
@@ -145,7 +145,13 @@ impl Project {
             let owner = Lock::owner(folder).map_or("unknown".to_owned(), |pid| pid.to_string());
             return Err(RecordError::Locked(owner));
         };
-        self.take_in_spool(at)?;
+        if self.store().meta(INITIALISED)?.is_some() {
+            self.take_in_spool(at)?;
+        }
+        Ok(self.look_locked(at, progress)?)
+    }
+
+    fn look_locked(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, StoreError> {
         let mut batch = self.store().batch()?;
         let calls = Calls::load(&batch, self.root())?;
         let request = self.request(&batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
@@ -153,6 +159,9 @@ impl Project {
         let scene = LookScene { calls: &calls, beginning: None, begin_missed: None };
         let (steps, git) = self.attribute(&batch, &observation, &scene)?;
         let changes = write(&batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
+        if request.first {
+            batch.set_meta(INITIALISED, &at.to_be_bytes())?;
+        }
         batch.commit()?;
         Ok(Looked {
             changes,
@@ -162,6 +171,14 @@ impl Project {
             nested_repositories: observation.nested_repositories,
             baseline: observation.baseline.len(),
         })
+    }
+
+    /// What must be so before an event counts: there is a baseline, and nothing waits.
+    fn catch_up(&self, at: Millis) -> Result<(), StoreError> {
+        if self.store().meta(INITIALISED)?.is_none() {
+            self.look_locked(at, &mut |_, _| {})?;
+        }
+        self.take_in_spool(at)
     }
 
     /// Takes in what waits in the spool, in order, with one look for all of it.

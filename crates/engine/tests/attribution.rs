@@ -77,14 +77,15 @@ fn edit_tools_own_only_the_paths_that_they_name() {
         file mine.txt: mine\n
         init
         begin d1 w1 Write {"file_path":"a.txt","content":"two\n"}
-        file a.txt: two\n
         file mine.txt: my edit\n
+        look
+        file a.txt: two\n
         end d1 w1
         turn-end d1
         "#,
         &expect![[r#"
-            "a.txt" modify by agent d1/main:w1 certain +1 -1
             "mine.txt" modify by user +1 -1
+            "a.txt" modify by agent d1/main:w1 certain +1 -1
         "#]],
     );
 }

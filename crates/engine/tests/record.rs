@@ -227,6 +227,29 @@ fn a_file_changed_within_the_clocks_grain_is_seen() {
 }
 
 #[test]
+fn a_stat_that_a_later_edit_could_repeat_is_not_trusted() {
+    let project = TestProject::new();
+    project.write("settled", "x");
+    project.write("future", "x");
+    project.shell("touch -d 2100-01-01 future");
+    let trusted = |path: &str| {
+        let entry = project.open().store().manifest_entry(&path.parse().unwrap()).unwrap();
+        entry.unwrap().stat.is_some()
+    };
+    // Until the file system's clock has moved on, even a settled file could be edited unseen.
+    project.init();
+    while !trusted("settled") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(project.look().changes, []);
+    }
+    assert!(!trusted("future"));
+    // The edit leaves size and mtime alone; a trusted stat would hide it on a coarse clock.
+    project.write("future", "y");
+    project.shell("touch -d 2100-01-01 future");
+    assert_eq!(project.look().changes.len(), 1);
+}
+
+#[test]
 fn damage_is_found_and_never_read_as_absence() {
     let project = TestProject::new();
     project.write("a.txt", "precious\n");

@@ -29,7 +29,7 @@ fn random_walks_against_a_model() {
     if let Some(seed) = number("RETAKE_WALK_SEED") {
         return Walk::new(seed).run();
     }
-    let walks = if number("RETAKE_LONG").is_some() { 2000 } else { 30 };
+    let walks = if number("RETAKE_LONG").is_some() { 2000 } else { 60 };
     for seed in 0..walks {
         let walk = std::panic::catch_unwind(|| Walk::new(seed).run());
         assert!(walk.is_ok(), "replay with RETAKE_WALK_SEED={seed}");
@@ -231,7 +231,11 @@ impl Walk {
         let input = json!({ "file_path": "tool.txt", "content": call });
         let begun = self.record(&TestProject::begin("d1", &call, "Write", input));
         self.check_partial(&begun);
-        self.put(&mine, May::User);
+        let may = if mine == "tool.txt" { May::Either } else { May::User };
+        self.put(&mine, may);
+        if self.rng.bool() {
+            self.look(); // while the call is open
+        }
         self.write("tool.txt", &call);
         self.touched.insert("tool.txt".to_owned(), May::Agent);
         let ended = self.record(&TestProject::end("d1", &call));

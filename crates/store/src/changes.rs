@@ -58,16 +58,22 @@ pub struct StatusRow {
     pub agent: Option<AgentId>,
     /// The path.
     pub path: ProjectPath,
+    /// The path before, if the first of the changes moved it here.
+    pub old_path: Option<ProjectPath>,
+    /// Whether it existed before the first of the changes.
+    pub existed: bool,
+    /// Whether it exists after the last of them.
+    pub exists: bool,
     /// How many pending changes it has.
     pub changes: u64,
     /// The first of them.
     pub first: ChangeId,
     /// The last of them.
     pub last: ChangeId,
-    /// Lines added by them.
-    pub added: u64,
-    /// Lines removed by them.
-    pub removed: u64,
+    /// Lines added by them; none if no change of them has lines.
+    pub added: Option<u64>,
+    /// Lines removed by them; none if no change of them has lines.
+    pub removed: Option<u64>,
 }
 
 const COLUMNS: &str = "c.seq, c.at, c.actor, c.confidence, c.dialog, c.agent, k.call, k.tool,
@@ -123,23 +129,31 @@ impl Store {
     /// What agents changed and nobody has decided on, by dialog, agent and path.
     pub fn pending(&self) -> Result<Vec<StatusRow>, StoreError> {
         let mut query = self.db.prepare_cached(
-            "SELECT dialog, agent, path, count(*), min(seq), max(seq),
-                    sum(coalesce(added, 0)), sum(coalesce(removed, 0))
-             FROM change WHERE status = 'pending' AND actor = 'agent'
-             GROUP BY dialog, agent, path ORDER BY dialog, agent, path",
+            "SELECT g.dialog, g.agent, g.path, f.old_path, f.before_kind, l.after_kind,
+                    g.changes, g.first, g.last, g.added, g.removed
+             FROM (SELECT dialog, agent, path, count(*) AS changes, min(seq) AS first,
+                          max(seq) AS last, sum(added) AS added, sum(removed) AS removed
+                   FROM change WHERE status = 'pending' AND actor = 'agent'
+                   GROUP BY dialog, agent, path) g
+             JOIN change f ON f.seq = g.first JOIN change l ON l.seq = g.last
+             ORDER BY g.dialog, g.agent, g.path",
         )?;
         let mut rows = query.query([])?;
         let mut status = Vec::new();
         while let Some(row) = rows.next()? {
+            let count = |at| Ok::<_, StoreError>(row.get::<_, Option<i64>>(at)?.map(|n| n as u64));
             status.push(StatusRow {
                 dialog: row.get::<_, Option<String>>(0)?.map(DialogId),
                 agent: row.get::<_, Option<String>>(1)?.map(AgentId),
                 path: path_from(row.get(2)?)?,
-                changes: row.get::<_, i64>(3)? as u64,
-                first: ChangeId(row.get::<_, i64>(4)? as u64),
-                last: ChangeId(row.get::<_, i64>(5)? as u64),
-                added: row.get::<_, i64>(6)? as u64,
-                removed: row.get::<_, i64>(7)? as u64,
+                old_path: row.get::<_, Option<Vec<u8>>>(3)?.map(path_from).transpose()?,
+                existed: row.get::<_, i64>(4)? != ABSENT,
+                exists: row.get::<_, i64>(5)? != ABSENT,
+                changes: row.get::<_, i64>(6)? as u64,
+                first: ChangeId(row.get::<_, i64>(7)? as u64),
+                last: ChangeId(row.get::<_, i64>(8)? as u64),
+                added: count(9)?,
+                removed: count(10)?,
             });
         }
         Ok(status)

@@ -130,7 +130,7 @@ fn show_record(context: &Context, story: &Story) -> Result<()> {
         .filter(|c| c.change_type == ChangeType::Modify)
         .collect();
     let look = Look { readable: true, colour: context.out.colour };
-    for diff in patch::net(project, &edits)? {
+    for diff in project.net_diff(&edits)? {
         text.push_str(&indented(&String::from_utf8_lossy(&patch::file(project, &diff, look)?)));
     }
 

@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, options: &Diff) -> Result<Exit> {
         diffs = vec![project.diff(&find(&project, id)?)?];
     } else {
         project = context.open_and_look()?.0;
-        diffs = patch::net(&project, &selected(context, &project, options)?)?;
+        diffs = project.net_diff(&selected(context, &project, options)?)?;
     }
     if context.json {
         let mut files = Vec::new();

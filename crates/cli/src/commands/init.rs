@@ -1,7 +1,7 @@
 //! `retake init`: start to track a folder, or catch up with one.
 
 use anyhow::Result;
-use retake_engine::{ChangeFilter, InitOptions, Initialised, Looked, ReplacedBy, Status};
+use retake_engine::{InitOptions, Initialised, ReplacedBy, Status};
 use serde_json::json;
 
 use crate::args::Init;
@@ -20,17 +20,12 @@ pub(super) fn run(context: &Context, options: &Init) -> Result<Exit> {
         _ => None,
     };
     let choices = InitOptions { anywhere: options.anywhere, replaced };
-    let now = context.now();
     let mut bar = Bar::new("Reading");
     let done = context
         .retake
-        .init(folder, choices, now, &mut |done, all| bar.set(done as u64, all as u64))?;
+        .init(folder, choices, context.now(), &mut |done, all| bar.set(done as u64, all as u64))?;
     drop(bar);
-    // The first look keeps no word of what it left out, so the second, quick one tells.
-    let looked = done.project.look(context.now())?;
-    let status = done.project.status()?;
-    let since = ChangeFilter { since: Some(now), ..ChangeFilter::default() };
-    let caught_up = if done.is_new { 0 } else { done.project.changes(&since)?.len() };
+    let (looked, status) = (&done.looked, done.project.status()?);
     if context.json {
         context.out.json(&json!({
             "root": done.project.root().to_string_lossy(),
@@ -39,24 +34,19 @@ pub(super) fn run(context: &Context, options: &Init) -> Result<Exit> {
             "new": done.is_new,
             "moved_from": done.moved_from.as_ref().map(|path| path.to_string_lossy()),
             "files": status.files,
-            "changes_found": caught_up,
+            "changes_found": looked.changes.len(),
             "gaps": status.gaps.len(),
             "ignored": looked.ignored_count,
             "scratch": looked.scratch,
         }))?;
     } else {
-        context.out.text(&report(context, &done, &looked, &status, caught_up))?;
+        context.out.text(&report(context, &done, &status))?;
     }
     Ok(Exit::Done)
 }
 
-fn report(
-    context: &Context,
-    done: &Initialised,
-    looked: &Looked,
-    status: &Status,
-    caught_up: usize,
-) -> String {
+fn report(context: &Context, done: &Initialised, status: &Status) -> String {
+    let looked = &done.looked;
     let root = escape(done.project.root().as_os_str().as_encoded_bytes());
     let head = if done.is_new { "Now tracking" } else { "Already tracking" };
     let mut text = format!("{} {}\n", context.out.paint(head, Style::Bold), root);
@@ -68,8 +58,8 @@ fn report(
         fact("moved from", escape(from.as_os_str().as_encoded_bytes()));
     }
     fact("tracked", plural(status.files, "file", "files"));
-    if caught_up > 0 {
-        let changes = plural(caught_up as u64, "change", "changes");
+    if !looked.changes.is_empty() {
+        let changes = plural(looked.changes.len() as u64, "change", "changes");
         fact("caught up", format!("{changes} since the last look (see `retake log`)"));
     }
     if looked.ignored_count > 0 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{Actor, AgentId, Gap, GapReason, Side};
+use retake_engine::model::{Actor, AgentId, Gap, GapReason};
 use retake_engine::{ChangeFilter, DialogStatus, Looked, Project, Status, StatusRow};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn agents(context: &Context, project: &Project, status: &Status, text: &mut Stri
         for (agent, rows) in &dialog.agents {
             let name = agent.as_ref().map_or("several agents".to_owned(), |id| escape(&id.0));
             let _ = writeln!(text, "  {}", context.out.paint(&name, Style::Warn));
-            text.push_str(&paths_table(project, rows)?.render("    ", context.out.colour));
+            text.push_str(&paths_table(rows).render("    ", context.out.colour));
             if rows.len() > MOST_PATHS {
                 let more = rows.len() - MOST_PATHS;
                 let _ = writeln!(text, "    … and {more} more (see `retake diff --stat`)");
@@ -90,20 +90,20 @@ fn dialog_line(context: &Context, status: &DialogStatus) -> String {
     words.join("  ")
 }
 
-fn paths_table(project: &Project, rows: &[StatusRow]) -> Result<Table> {
+fn paths_table(rows: &[StatusRow]) -> Table {
     let mut table = Table::default();
     for row in rows.iter().take(MOST_PATHS) {
-        let (letter, style) = letter(project, row)?;
+        let (letter, style) = letter(row);
         table.row([
             Cell::new(letter, style),
             Cell::new(name(&row.path), Style::Plain),
-            Cell::right(format!("+{}", row.added), Style::Good),
-            Cell::right(format!("-{}", row.removed), Style::Bad),
+            Cell::right(lines('+', row.added), Style::Good),
+            Cell::right(lines('-', row.removed), Style::Bad),
             Cell::new(plural(row.changes, "change", "changes"), Style::Dim),
             Cell::new(ids(row), Style::Dim),
         ]);
     }
-    Ok(table)
+    table
 }
 
 fn ids(row: &StatusRow) -> String {
@@ -115,16 +115,19 @@ fn ids(row: &StatusRow) -> String {
 }
 
 /// As git has it: added, modified, deleted, renamed.
-fn letter(project: &Project, row: &StatusRow) -> Result<(&'static str, Style)> {
-    let (first, last) = (project.change(row.first)?, project.change(row.last)?);
-    let (Some(first), Some(last)) = (first, last) else { return Ok(("?", Style::Warn)) };
-    Ok(match (first.before, last.after) {
-        (Side::Absent, Side::Absent) => ("·", Style::Dim),
-        (_, Side::Absent) => ("D", Style::Bad),
-        _ if first.old_path.is_some() => ("R", Style::Mark),
-        (Side::Absent, _) => ("A", Style::Good),
-        _ => ("M", Style::Warn),
-    })
+fn letter(row: &StatusRow) -> (&'static str, Style) {
+    match json::net_status(row) {
+        None => ("·", Style::Dim),
+        Some("deleted") => ("D", Style::Bad),
+        Some("renamed") => ("R", Style::Mark),
+        Some("added") => ("A", Style::Good),
+        Some(_) => ("M", Style::Warn),
+    }
+}
+
+/// A count of lines, where there are lines.
+fn lines(sign: char, count: Option<u64>) -> String {
+    count.map_or_else(|| "-".to_owned(), |count| format!("{sign}{count}"))
 }
 
 fn gaps(context: &Context, status: &Status, text: &mut String) {
