@@ -228,6 +228,7 @@ impl Walk {
     /// Edit tools own only what they name, whatever else happens meanwhile.
     fn user_edits_while_a_tool_writes(&mut self) {
         let (call, mine) = (self.call(), self.name());
+        self.clear_way("tool.txt", May::User);
         let input = json!({ "file_path": "tool.txt", "content": call });
         let begun = self.record(&TestProject::begin("d1", &call, "Write", input));
         self.check_partial(&begun);
@@ -265,6 +266,7 @@ impl Walk {
     /// Only layout changes, in the turn in which the agent wrote the file.
     fn formatter_runs(&mut self) {
         let call = self.call();
+        self.clear_way("fmt.txt", May::User);
         let text = format!("let x={call};\n");
         let input = json!({ "file_path": "fmt.txt", "content": text });
         let begun = self.record(&TestProject::begin("d1", &call, "Write", input));
