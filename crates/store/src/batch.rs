@@ -45,6 +45,7 @@ impl<'s> Batch<'s> {
         // A kill here, after the commit and before the reply, must lose nothing either. An
         // error cannot happen any more: what is committed is committed.
         let _ = retake_seam::step("after commit");
+        self.store.shorten_wal();
         Ok(())
     }
 

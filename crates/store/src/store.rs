@@ -14,8 +14,8 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 const APPLICATION_ID: i32 = 0x5265_7461; // "Reta"
 /// Writers wait for the project's lock, so only a foreign program can keep the database busy.
 const BUSY: Duration = Duration::from_secs(2);
-/// A first look leaves a long WAL behind; it is cut to this when it starts over.
-const WAL_BYTES: i64 = 16 * 1024 * 1024;
+/// A WAL longer than this is brought into the database and cut off.
+const WAL_BYTES: u64 = 4 * 1024 * 1024;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,23 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Brings a long WAL into the database. That it did not work now is no failure: the commit
+    /// stands, and the next one tries again.
+    pub(crate) fn shorten_wal(&self) {
+        for (name, checkpoint) in [
+            ("retake.db-wal", "PRAGMA main.wal_checkpoint(TRUNCATE)"),
+            ("cache.db-wal", "PRAGMA cache.wal_checkpoint(TRUNCATE)"),
+        ] {
+            let length = std::fs::metadata(self.folder.join(name)).map_or(0, |data| data.len());
+            if length > WAL_BYTES && retake_seam::step("shorten WAL").is_ok() {
+                let done = self.db.query_row(checkpoint, [], |_| Ok(()));
+                tracing::debug!(name, length, ?done, "WAL shortened");
+            }
+        }
+    }
+}
+
 /// An older binary touches nothing: the version is read through a read-only connection.
 fn refuse_newer(path: &Path) -> Result<(), StoreError> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
@@ -124,7 +141,9 @@ fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     }
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "synchronous", "FULL")?;
-    db.pragma_update(None, "journal_size_limit", WAL_BYTES)?;
+    // SQLite's own checkpoints never cut off the WAL of processes that come and go: the next one
+    // reads all of it again and appends. See `shorten_wal`.
+    db.pragma_update(None, "wal_autocheckpoint", 0)?;
     db.pragma_update(None, "foreign_keys", "ON")?;
     schema::migrate(&mut db)?;
     Ok(db)
