@@ -43,6 +43,7 @@
 //! takes the project's lock for itself, so any number of processes can have the
 //! same project open.
 
+mod advice;
 mod arrival;
 mod attribute;
 mod capture;
@@ -65,6 +66,7 @@ mod shield;
 pub mod tool;
 mod write;
 
+pub use advice::Advice;
 pub use diff::{DiffLine, TOO_LARGE_TO_SHOW};
 pub use doctor::CheckUp;
 pub use project::{InitOptions, Initialised, Project, ProjectError, ReplacedBy, Retake};

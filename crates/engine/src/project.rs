@@ -59,10 +59,10 @@ pub struct Initialised {
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
     /// No folder at or above has been initialised.
-    #[error("{} is in no project yet; run `retake init` in its top folder", .0.display())]
+    #[error("{} is in no project yet", .0.display())]
     NotAProject(PathBuf),
     /// A folder that is almost never meant.
-    #[error("{} is {what}; tracking all of it is almost never meant; if it is, use --anywhere", path.display())]
+    #[error("{} is {what}, and tracking all of it is almost never meant", path.display())]
     TooBroad {
         /// The folder.
         path: PathBuf,

@@ -77,16 +77,13 @@ impl NoticeCode {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Another folder stands at the project's path.
-    #[error(
-        "{0} is another folder than the one that was recorded here; \
-         say which it is with `retake init --same` or `retake init --new`"
-    )]
+    #[error("{0} is another folder than the one that was recorded here")]
     Replaced(String),
     /// The store cannot be written.
-    #[error("the store {0} cannot be written, so nothing is recorded; check its permissions")]
+    #[error("the store {0} cannot be written, so nothing is recorded")]
     ReadOnly(String),
     /// Another process holds the project.
-    #[error("the project is in use by process {0} and did not become free in time; try again")]
+    #[error("the project is in use by process {0} and did not become free in time")]
     Locked(String),
     /// The store failed.
     #[error(transparent)]

@@ -2,7 +2,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test plays the user")]
 
-use retake_engine::{ChangeFilter, InitOptions, ProjectError, RecordError, ReplacedBy};
+use retake_engine::{
+    Advice as _, ChangeFilter, InitOptions, ProjectError, RecordError, ReplacedBy,
+};
 use retake_testkit::TestProject;
 
 #[test]
@@ -38,7 +40,7 @@ fn another_folder_at_the_same_path_is_read_only_until_the_person_says() {
         assert!(replaced.is_replaced());
         let error = replaced.look(project.tick()).unwrap_err();
         assert!(matches!(error, RecordError::Replaced(_)), "{error}");
-        assert!(error.to_string().contains("init --same"), "{error}");
+        assert!(error.hint().contains("init --same"), "{error}");
         assert_eq!(replaced.changes(&ChangeFilter::default()).unwrap().len(), 1, "still readable");
         let options = InitOptions { replaced: Some(choice), ..InitOptions::default() };
         let done = project

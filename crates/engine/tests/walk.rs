@@ -144,7 +144,8 @@ impl Walk {
             3 => self.remove(&name, may),
             4 => {
                 let to = format!("moved-{}", self.rng.u8(0..9));
-                if root.join(&name).symlink_metadata().is_ok() {
+                let free = !name.starts_with(&to);
+                if free && root.join(&name).symlink_metadata().is_ok() {
                     self.remove(&to, may);
                     std::fs::rename(root.join(&name), root.join(&to)).unwrap();
                     self.touch_tree(&name, may);

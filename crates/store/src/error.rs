@@ -26,8 +26,8 @@ pub enum StoreError {
     Step(#[from] io::Error),
     /// A newer Retake wrote this store.
     #[error(
-        "the store {} was written by a newer retake (schema {found}, this one knows {supported}); \
-         nothing was touched; please update retake", path.display()
+        "the store {} was written by a newer retake (schema {found}, this one knows {supported}), \
+         and nothing was touched", path.display()
     )]
     NewerSchema {
         /// The database.
@@ -38,10 +38,10 @@ pub enum StoreError {
         supported: u32,
     },
     /// An object is named by a record but is not there.
-    #[error("object {0} is missing from the store; run `retake doctor`")]
+    #[error("object {0} is missing from the store")]
     Missing(ObjectId),
     /// An object is there, but its bytes are not what its name says.
-    #[error("object {oid} is damaged ({why}); run `retake doctor --read-data`")]
+    #[error("object {oid} is damaged ({why})")]
     Damaged {
         /// The object.
         oid: ObjectId,
@@ -49,15 +49,14 @@ pub enum StoreError {
         why: String,
     },
     /// The content was never captured.
-    #[error("this content was not captured, so it cannot be shown; `retake status` lists why")]
+    #[error("this content was not captured, so it cannot be shown")]
     NotCaptured,
     /// The content is an attack on SHA-1.
     #[error("the content carries a SHA-1 collision attack and cannot be stored: {0}")]
     Collision(String),
     /// SQLite's WAL does not work on network file systems.
     #[error(
-        "the store {} lies on a network file system ({kind}), where it cannot be safe; \
-         set RETAKE_HOME to a folder on a local disk", path.display()
+        "the store {} lies on a network file system ({kind}), where it cannot be safe", path.display()
     )]
     NetworkFileSystem {
         /// The store's folder.
@@ -69,7 +68,7 @@ pub enum StoreError {
     #[error("SQLite {0} is linked, but at least 3.51.3 is needed (WAL corruption before it)")]
     OldSqlite(&'static str),
     /// A row holds something that no version of Retake writes.
-    #[error("the store holds a row that cannot be understood: {0}; run `retake doctor`")]
+    #[error("the store holds a row that cannot be understood: {0}")]
     Row(String),
 }
 

@@ -13,7 +13,7 @@ use retake_engine::{Notice, NoticeCode, Project, Recorded};
 use serde::Serialize;
 
 use crate::context::{Context, Exit};
-use crate::failure::{Failure, of_project, of_record};
+use crate::failure::Failure;
 use crate::json::{self, ChangeJson};
 use crate::output::{Style, tell};
 
@@ -161,7 +161,7 @@ impl<'a> Projects<'a> {
         let event = parse(line).map_err(Trouble::Line)?;
         let now = self.context.now();
         let project = self.project(&event).map_err(Trouble::Project)?;
-        project.record(&event, now).map_err(|error| Trouble::Line(of_record(&error)))
+        project.record(&event, now).map_err(|error| Trouble::Line(Failure::advised(&error)))
     }
 
     fn project(&mut self, event: &Event) -> Result<&Project, Failure> {
@@ -170,7 +170,7 @@ impl<'a> Projects<'a> {
             let retake = &self.context.retake;
             let project = retake
                 .open_or_init(&start, self.context.now())
-                .map_err(|error| of_project(&error))?;
+                .map_err(|error| Failure::advised(&error))?;
             let root = project.root().to_owned();
             self.open.entry(root.clone()).or_insert(project);
             self.roots.insert(start.clone(), root);

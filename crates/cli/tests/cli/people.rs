@@ -203,7 +203,7 @@ fn errors_name_the_thing_and_what_to_do() {
     "]]
     .assert_eq(&error(&["status"]));
     expect![[r"
-        1 error: [WORLD]/person is your home folder; tracking all of it is almost never meant
+        1 error: [WORLD]/person is your home folder, and tracking all of it is almost never meant
         hint: go to the project's own folder, or pass --anywhere to `retake init`
     "]]
     .assert_eq(&error(&["init", "../person"]));
