@@ -80,7 +80,11 @@ impl Context {
 
     /// Opens the project.
     pub(crate) fn open(&self) -> Result<Project> {
-        Ok(self.retake.open(self.start())?)
+        let project = self.retake.open(self.start())?;
+        if let Some(problem) = project.settings_problem() {
+            warn(&format!("the defaults are in force: {problem}"));
+        }
+        Ok(project)
     }
 
     /// Opens the project and looks at its files, unless that is not wanted or not possible.

@@ -23,7 +23,6 @@ impl Advice for ProjectError {
             Self::NotAProject(_) => "not_a_project",
             Self::TooBroad { .. } => "too_broad",
             Self::Folder { .. } | Self::Open(_) => "folder",
-            Self::Settings(_) => "settings",
             Self::Record(error) => error.code(),
             Self::Store(error) => error.code(),
         }
@@ -40,7 +39,6 @@ impl Advice for ProjectError {
             Self::Folder { .. } | Self::Open(_) => {
                 "check that the folder exists and that you may read it"
             }
-            Self::Settings(_) => "correct or remove that config.toml",
             Self::Record(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
@@ -51,6 +49,7 @@ impl Advice for RecordError {
     fn code(&self) -> &'static str {
         match self {
             Self::Replaced(_) => "replaced",
+            Self::Gone(_) => "gone",
             Self::ReadOnly(_) => "read_only",
             Self::Locked(_) => "locked",
             Self::Store(error) => error.code(),
@@ -62,6 +61,9 @@ impl Advice for RecordError {
             Self::Replaced(_) => {
                 "`retake init --same` if it is the same project, `retake init --new` if it is \
                  another one"
+            }
+            Self::Gone(_) => {
+                "what was recorded is kept; put the folder back, or open it where it is"
             }
             Self::ReadOnly(_) => "check the permissions of that folder",
             Self::Locked(_) => "try again when the other process is done",

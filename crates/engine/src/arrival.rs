@@ -15,6 +15,7 @@ use crate::write::NewRows;
 
 const TITLE_CHARS: usize = 80;
 const COMMAND_BYTES: usize = 4096;
+const LONGEST_CALL: Millis = 6 * 60 * 60 * 1000;
 
 /// An event and when it came.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub(crate) enum Meaning {
     Begins(i64),
     /// A call ends; its (perhaps temporary) row.
     Ends(i64),
+    /// A call ends that the end of its turn had closed already; its row.
+    EndsAgain(i64),
     /// A call ends whose begin was missed; its temporary row.
     EndsUnbegun(i64),
     /// Anything else.
@@ -45,8 +48,11 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    pub(crate) fn load(batch: &Batch<'_>, root: &Path) -> Result<Self, StoreError> {
-        let live = batch.live_calls()?.into_iter().map(|call| LiveCall::new(root, call)).collect();
+    pub(crate) fn load(batch: &Batch<'_>, root: &Path, at: Millis) -> Result<Self, StoreError> {
+        // The window of an agent that was killed would otherwise stay open for ever.
+        let fresh = |call: &Call| at.saturating_sub(call.begin_at) < LONGEST_CALL;
+        let calls = batch.live_calls()?.into_iter().filter(fresh);
+        let live = calls.map(|call| LiveCall::new(root, call)).collect();
         Ok(Self { live, next_temporary: -1 })
     }
 
@@ -55,9 +61,10 @@ impl Calls {
         &mut self,
         batch: &Batch<'_>,
         root: &Path,
-        event: &Event,
+        arrived: &Arrived,
         notices: &mut Vec<Notice>,
     ) -> Result<Meaning, StoreError> {
+        let event = &arrived.event;
         match &event.what {
             EventKind::ToolBegin { call, tool, input } => {
                 if self.open(&event.dialog, call).is_some() {
@@ -67,7 +74,7 @@ impl Calls {
                     ));
                     return Ok(Meaning::Other);
                 }
-                let row = self.add(batch, root, event, call, tool, input)?;
+                let row = self.add(batch, root, arrived, (call, tool, input))?;
                 self.note_outside(row, notices);
                 Ok(Meaning::Begins(row))
             }
@@ -75,11 +82,23 @@ impl Calls {
                 if let Some(row) = self.open(&event.dialog, call) {
                     return Ok(Meaning::Ends(row));
                 }
-                if let Some(row) = self.reopen(batch, root, &event.dialog, call)? {
-                    return Ok(Meaning::Ends(row));
+                match batch.call(&event.dialog, call)? {
+                    Some(closed) if closed.state == CallState::Abandoned => {
+                        return Ok(Meaning::EndsAgain(self.reopen(root, closed)));
+                    }
+                    Some(closed) if closed.state == CallState::Ended => {
+                        notices.push(Notice::new(
+                            NoticeCode::DuplicateEnd,
+                            format!(
+                                "call {call} has ended already; this end was noted, not counted"
+                            ),
+                        ));
+                        return Ok(Meaning::Other);
+                    }
+                    _ => {}
                 }
                 if let Some(tool) = tool {
-                    let row = self.add(batch, root, event, call, tool, input)?;
+                    let row = self.add(batch, root, arrived, (call, tool, input))?;
                     self.note_outside(row, notices);
                     return Ok(Meaning::EndsUnbegun(row));
                 }
@@ -109,35 +128,21 @@ impl Calls {
     }
 
     /// An end that comes after its turn was closed: the call lived until now.
-    fn reopen(
-        &mut self,
-        batch: &Batch<'_>,
-        root: &Path,
-        dialog: &DialogId,
-        call: &CallId,
-    ) -> Result<Option<i64>, StoreError> {
-        let Some(mut call) = batch.call(dialog, call)? else {
-            return Ok(None);
-        };
-        if call.state != CallState::Abandoned {
-            return Ok(None);
-        }
-        call.state = CallState::Open;
+    fn reopen(&mut self, root: &Path, call: Call) -> i64 {
         let row = call.row;
         self.live.retain(|live| live.call.row != row);
-        self.live.push(LiveCall::new(root, call));
-        Ok(Some(row))
+        self.live.push(LiveCall::new(root, Call { state: CallState::Open, ..call }));
+        row
     }
 
     fn add(
         &mut self,
         batch: &Batch<'_>,
         root: &Path,
-        event: &Event,
-        call: &CallId,
-        tool: &str,
-        input: &Value,
+        arrived: &Arrived,
+        (call, tool, input): (&CallId, &str, &Value),
     ) -> Result<i64, StoreError> {
+        let event = &arrived.event;
         let row = self.next_temporary;
         self.next_temporary -= 1;
         let turn = batch.dialog(&event.dialog)?.map_or(0, |dialog| dialog.turns);
@@ -152,6 +157,7 @@ impl Calls {
             turn,
             state: CallState::Open,
             afterlife: Afterlife::None,
+            begin_at: arrived.at,
         };
         self.live.push(LiveCall::new(root, call));
         Ok(row)
@@ -211,9 +217,10 @@ pub(crate) fn introduce(
 /// Who acts; `None` if the event speaks for the dialog as a whole.
 fn acting(event: &Event, meaning: Meaning, calls: &Calls) -> Option<AgentId> {
     match meaning {
-        Meaning::Begins(row) | Meaning::Ends(row) | Meaning::EndsUnbegun(row) => {
-            calls.get(row).map(|live| live.call.agent.clone())
-        }
+        Meaning::Begins(row)
+        | Meaning::Ends(row)
+        | Meaning::EndsAgain(row)
+        | Meaning::EndsUnbegun(row) => calls.get(row).map(|live| live.call.agent.clone()),
         Meaning::Other => event.agent.clone(),
     }
 }
@@ -235,7 +242,7 @@ pub(crate) fn conclude(
         (EventKind::ToolBegin { .. }, Meaning::Begins(row)) => batch.place_call(real(row), seq)?,
         (
             EventKind::ToolEnd { ok, background, .. },
-            Meaning::Ends(row) | Meaning::EndsUnbegun(row),
+            Meaning::Ends(row) | Meaning::EndsAgain(row) | Meaning::EndsUnbegun(row),
         ) => {
             if matches!(meaning, Meaning::EndsUnbegun(_)) {
                 batch.place_call(real(row), seq)?;
@@ -247,6 +254,8 @@ pub(crate) fn conclude(
             }
             batch.drop_inputs(&event.dialog)?;
         }
+        // Whatever was open when the dialog was last heard of, its agent is not in it any more.
+        (EventKind::DialogStart { .. }, _) => end_turn(batch, event, &[], seq, at)?,
         (EventKind::UserMessage { text }, _) => {
             end_turn(batch, event, &[], seq, at)?;
             batch.begin_turn(&event.dialog, cut_chars(text, TITLE_CHARS))?;
@@ -259,6 +268,7 @@ pub(crate) fn conclude(
                     batch.set_afterlife(call.row, Afterlife::None)?;
                 }
             }
+            batch.drop_all_inputs(&event.dialog)?;
             batch.end_dialog(&event.dialog, at)?;
         }
         _ => {}
@@ -289,7 +299,14 @@ fn end_turn(
         batch.set_afterlife(call.row, afterlife)?;
     }
     batch.drop_inputs(&event.dialog)?;
-    batch.end_turn(&event.dialog)
+    let is_subagent = match only {
+        None => false,
+        Some(agent) => batch
+            .agents(&event.dialog)?
+            .iter()
+            .any(|known| known.id == *agent && known.parent.is_some()),
+    };
+    if is_subagent { Ok(()) } else { batch.end_turn(&event.dialog) }
 }
 
 fn journal_event(event: &Event, agent: Option<AgentId>, seq: u64, at: Millis) -> JournalEvent {

@@ -8,7 +8,11 @@
 //! 6. `late`: an ended call could have, and there is evidence that it lives on.
 //! 7. Otherwise it is the user's: leaving an edit is recoverable, taking one is betrayal.
 
-use retake_model::{Actor, AgentId, ChangeId, Confidence, DialogId, Operation, ProjectPath, Side};
+use std::collections::HashMap;
+
+use retake_model::{
+    Actor, AgentId, ChangeId, Confidence, DialogId, Millis, Operation, ProjectPath, Side,
+};
 use retake_store::{Batch, StoreError};
 
 use crate::formatter;
@@ -31,14 +35,28 @@ pub(crate) struct Attribution {
     pub(crate) joins: Option<ChangeId>,
 }
 
+/// File systems stamp with a clock that lags a tick behind the one that events are stamped with.
+const CLOCK_GRAIN: Millis = 10;
+
+/// How far a call that counts as open can be held responsible.
+///
+/// When unsure between agent and user, it is the user's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Its begin was missed, or it was closed before: it owns what it aims at, no more.
+    AimOnly,
+    /// It began and ended before this look: also what was written between these times.
+    Between(Millis, Millis),
+}
+
 /// What is known at the moment of a look.
 pub(crate) struct Scene<'a> {
     pub(crate) calls: &'a [LiveCall],
     /// The call that begins with this look: what is found happened before it,
     /// unless its arguments predict it (a begin that came late, W-40).
     pub(crate) beginning: Option<i64>,
-    /// The call whose begin was missed: it owns what it aims at, no more.
-    pub(crate) begin_missed: Option<i64>,
+    /// Calls of which it is not sure that they were open just until now.
+    pub(crate) limits: &'a HashMap<i64, Limit>,
     pub(crate) git: &'a GitEvidence,
     pub(crate) state_before: &'a dyn Fn(&ProjectPath) -> Side,
 }
@@ -53,8 +71,7 @@ impl Scene<'_> {
         if let Some(call) = self.predicting_call(batch, seen)? {
             return Ok(by_agents(&[call], Confidence::Certain));
         }
-        let open: Vec<_> =
-            self.calls.iter().filter(|call| self.could_have(call, &seen.path)).collect();
+        let open: Vec<_> = self.calls.iter().filter(|call| self.could_have(call, seen)).collect();
         let git_could_be_theirs = open.iter().any(|call| call.may_run_git());
         if !git_could_be_theirs && self.git.claims(batch, seen)? {
             return Ok(by_nobody(Actor::Git, Confidence::Certain));
@@ -86,14 +103,20 @@ impl Scene<'_> {
         Ok(None)
     }
 
-    fn could_have(&self, call: &LiveCall, path: &ProjectPath) -> bool {
+    fn could_have(&self, call: &LiveCall, seen: &Observed) -> bool {
         if !call.is_open() || self.beginning == Some(call.call.row) {
             return false;
         }
-        if self.begin_missed == Some(call.call.row) {
-            return call.aims_at(path);
+        match self.limits.get(&call.call.row) {
+            None => call.could_change(&seen.path),
+            Some(_) if call.aims_at(&seen.path) => true,
+            Some(Limit::AimOnly) => false,
+            Some(Limit::Between(begin, end)) => {
+                let written = seen.stat.map(|stat| stat.mtime_ns / 1_000_000);
+                call.could_change(&seen.path)
+                    && written.is_some_and(|at| (begin - CLOCK_GRAIN..=*end).contains(&at))
+            }
         }
-        call.could_change(path)
     }
 }
 

@@ -117,10 +117,14 @@ fn capture_one(
         }
         Ok(())
     });
-    if let Some(error) = failure {
-        return Err(error);
-    }
     let gap = |reason, detail: String| Gap { path: path.clone(), reason, detail };
+    match failure {
+        None => {}
+        Some(error @ StoreError::Collision(_)) => {
+            return Ok(Captured::Unread(gap(GapReason::Unreadable, error.to_string())));
+        }
+        Some(error) => return Err(error),
+    }
     match (read, oid) {
         (Ok(stat), Some(oid)) => Ok(Captured::Kept { state: state_of(&stat, oid), stat }),
         (Ok(_), None) | (Err(ReadError::Unstable), _) => {

@@ -18,16 +18,16 @@ pub(crate) fn joined(
     batch: &Batch<'_>,
     seen: &Observed,
 ) -> Result<Option<Attribution>, StoreError> {
-    let Some(last) = batch.last_change_of(&seen.path)? else {
-        return Ok(None);
+    let last = match batch.last_change_of(&seen.path) {
+        Ok(Some(last)) => last,
+        // A damaged row is no reason to record nothing.
+        Ok(None) | Err(StoreError::Row(_)) => return Ok(None),
+        Err(error) => return Err(error),
     };
     if last.actor != Actor::Agent || last.after != seen.before {
         return Ok(None);
     }
-    let (Some(dialog), Some(call)) = (&last.dialog, &last.call) else {
-        return Ok(None);
-    };
-    let Some(call) = batch.call(dialog, call)? else {
+    let (Some(dialog), Some(call)) = (&last.dialog, batch.call_of(last.id)?) else {
         return Ok(None);
     };
     let turn_goes_on =
@@ -64,11 +64,16 @@ fn is_layout_of(batch: &Batch<'_>, last: &Change, after: &Side) -> Result<bool, 
 
 /// Whether both say the same, but for layout.
 fn same_words(written: &[u8], formatted: &[u8]) -> bool {
-    let words = |bytes: &[u8]| -> Vec<u8> {
-        let layout = |b: u8| b.is_ascii_whitespace() || b"'\"`,;(){}[]".contains(&b);
-        bytes.iter().copied().filter(|&b| !layout(b)).collect()
-    };
-    words(written) == words(formatted)
+    words(written).eq(words(formatted))
+}
+
+/// Names and numbers whole, every other sign by itself, layout left out.
+fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || !b.is_ascii();
+    let layout = |b: u8| b.is_ascii_whitespace() || b"'\"`,;(){}[]".contains(&b);
+    bytes
+        .chunk_by(move |&a, &b| is_name(a) && is_name(b))
+        .filter(move |word| !word.first().is_some_and(|&b| layout(b)))
 }
 
 /// Whether the rewrite touches only lines that the agent wrote.
@@ -92,6 +97,8 @@ mod tests {
         assert!(leaves_alone(original, written, b"fn a() {}\nfn c() {\n    x\n}\nfn b() {}\n"));
         assert!(!leaves_alone(original, written, b"fn a() { }\nfn c( ){ x }\nfn b() {}\n"));
         assert!(same_words(b"x = 'a'", b"x = \"a\";\n"));
+        assert!(same_words(b"x=1", b"x = 1"));
         assert!(!same_words(b"x = 1", b"x = 2"));
+        assert!(!same_words(b"[1, 2]", b"[12]"));
     }
 }

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use retake_model::{FileKind, ProjectPath, Side};
 use retake_store::{Batch, StoreError};
-use retake_workspace::git::{self, GitLook, IndexEntry};
+use retake_workspace::git::{GitLook, IndexEntry};
 
 use crate::observe::Observed;
+use crate::repository::Repository;
 
 /// What git did since the last look.
 #[derive(Debug, Default)]
@@ -26,18 +27,16 @@ pub(crate) struct GitEvidence {
 impl GitEvidence {
     /// Compares the last look with this one.
     pub(crate) fn gather(root: &Path, old: Option<&GitLook>, new: Option<&GitLook>) -> Self {
-        let (Some(old), Some(new)) = (old, new) else {
+        let (Some(old), Some(new)) = (old, new) else { return Self::default() };
+        let Some(repository) = Repository::around(root).filter(|_| old != new) else {
             return Self::default();
         };
-        if old == new {
-            return Self::default();
-        }
-        let actions = git::new_reflog_actions(root, old.reflog_size);
+        let actions = repository.actions_since(old.reflog_size);
         let moves = |action: &String| !action.starts_with("commit");
         Self {
             head_moved: old.head != new.head && actions.iter().any(moves),
             index_rewritten: old.index_id != new.index_id,
-            index: git::index_entries(root).ok().flatten().unwrap_or_default(),
+            index: repository.index().unwrap_or_default(),
             actions,
         }
     }

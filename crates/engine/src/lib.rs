@@ -60,6 +60,7 @@ mod project;
 mod query;
 mod record;
 mod rename;
+mod repository;
 pub mod settings;
 pub mod shell;
 mod shield;

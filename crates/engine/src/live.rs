@@ -10,7 +10,7 @@ use retake_model::{ProjectPath, Side};
 use retake_store::{Afterlife, Batch, Call, CallState, StoreError, hash_blob};
 
 use crate::place::{Place, link_target, place};
-use crate::shell::{self, Effects, Target};
+use crate::shell::{self, Effect, Effects, Target};
 use crate::tool::{self, Edit, Intent, Predicted, ToolKind};
 
 /// Content above this is not predicted: tools do not carry it in their arguments.
@@ -62,6 +62,7 @@ impl LiveCall {
         let (mut named, mut outside) = (Vec::new(), Vec::new());
         for text in &intent.paths {
             match place(root, cwd.as_deref(), text) {
+                Place::Inside(path) if is_version_control(&path) => outside.push(text.clone()),
                 Place::Inside(path) => {
                     named.extend(link_target(root, &path));
                     named.push(path);
@@ -74,9 +75,13 @@ impl LiveCall {
         named.dedup();
         let edits = placed_edits(root, cwd.as_deref(), &intent);
         let effects = intent.command.as_deref().map(shell::effects);
-        let reach = |target: &Target| reach(root, cwd.as_deref(), target);
-        let targets =
-            effects.iter().flat_map(|effects| &effects.targets).filter_map(reach).collect();
+        let mut targets = Vec::new();
+        for target in effects.iter().flat_map(|effects| &effects.targets) {
+            let Some(reach) = reach(root, cwd.as_deref(), target) else { continue };
+            let through = reach.path.as_ref().and_then(|path| link_target(root, path));
+            targets.extend(through.map(|path| Reach { path: Some(path), ..reach.clone() }));
+            targets.push(reach);
+        }
         Self { call, intent, named, outside, edits, effects, targets }
     }
 
@@ -108,17 +113,18 @@ impl LiveCall {
 
     /// Whether the call names this path, or its command targets it.
     pub(crate) fn aims_at(&self, path: &ProjectPath) -> bool {
-        // Deleting a folder deletes what is in it.
-        let by_name = |named: &ProjectPath| match self.intent.kind {
-            ToolKind::Delete => path.is_beneath(named),
-            _ => path == named,
-        };
-        self.named.iter().any(by_name) || self.targets.iter().any(|reach| reach.covers(path))
+        // A folder that is deleted, or replaced by a file, takes along what is in it.
+        self.named.iter().any(|named| path.is_beneath(named))
+            || self.targets.iter().any(|reach| reach.covers(path))
     }
 
     /// Whether nothing outside of its targets can be changed by its command.
     pub(crate) fn is_understood(&self) -> bool {
-        self.effects.as_ref().is_some_and(|effects| effects.complete)
+        // Where `~` leads is not known here.
+        let at_home = |target: &Target| target.path.starts_with('~');
+        self.effects
+            .as_ref()
+            .is_some_and(|effects| effects.complete && !effects.targets.iter().any(at_home))
     }
 
     /// Whether it may run git commands that change the working tree.
@@ -158,9 +164,24 @@ impl LiveCall {
         }
     }
 
-    /// What its command is about to destroy, in the project.
+    /// What its command is about to destroy, as it wrote it.
     pub(crate) fn destroys(&self) -> &[Target] {
         self.effects.as_ref().map_or(&[], |effects| &effects.destroys)
+    }
+
+    /// Whether something may be gone after it that is hidden now.
+    pub(crate) fn may_destroy(&self) -> bool {
+        !self.destroys().is_empty() || !self.removes().is_empty()
+    }
+
+    /// The named paths that go away with everything in them, if they are folders.
+    pub(crate) fn removes(&self) -> &[ProjectPath] {
+        let moves = self.edits.iter().any(|edit| edit.to.is_some());
+        match self.kind() {
+            ToolKind::Delete | ToolKind::Other => &self.named,
+            _ if moves => &self.named,
+            _ => &[],
+        }
     }
 
     /// Whether the arguments predict just this step of the path.
@@ -239,6 +260,11 @@ impl Content {
     }
 }
 
+/// Version control's own data is not recorded.
+fn is_version_control(path: &ProjectPath) -> bool {
+    path.components().any(|name| matches!(name, b".git" | b".hg" | b".svn"))
+}
+
 /// The folder that relative paths of the call start at.
 fn cwd(root: &Path, event: Option<&str>, argument: Option<&str>) -> Option<String> {
     match (event, argument) {
@@ -273,6 +299,10 @@ pub(crate) fn reach(root: &Path, cwd: Option<&str>, target: &Target) -> Option<R
     }
     let cwd = self::cwd(root, cwd, target.cwd.as_deref());
     let text = if target.glob { literal_folder(&target.path) } else { &target.path };
+    // git's commands on a whole tree do not stop at the folder that they run in.
+    if target.what == Effect::CheckoutTree {
+        return Some(Reach { path: None, beneath: true });
+    }
     let beneath = target.glob || target.recursive;
     match place(root, cwd.as_deref(), text) {
         Place::Inside(path) => Some(Reach { path: Some(path), beneath }),

@@ -1,7 +1,9 @@
-//! What one look leaves for the next: the ignore rules and git's position.
+//! What one look leaves for the next: the ignore rules, git's position, and what git tracks
+//! although rules hide it.
 
 use std::collections::BTreeMap;
 
+use retake_model::ProjectPath;
 use retake_store::{Batch, Store, StoreError};
 use retake_workspace::RuleSources;
 use retake_workspace::git::GitLook;
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 const RULES: &str = "rules";
 const GIT: &str = "git";
+const TRACKED_HIDDEN: &str = "tracked_hidden";
 
 #[derive(Serialize, Deserialize)]
 struct StoredRules {
@@ -25,8 +28,8 @@ pub(crate) fn rules(store: &Store) -> Result<Option<RuleSources>, StoreError> {
     let Some(json) = store.meta(RULES)? else {
         return Ok(None);
     };
-    let stored: StoredRules = serde_json::from_slice(&json)
-        .map_err(|error| StoreError::Row(format!("meta '{RULES}': {error}")))?;
+    // Rules that cannot be read any more are found anew by the next look at everything.
+    let Ok(stored) = serde_json::from_slice::<StoredRules>(&json) else { return Ok(None) };
     Ok(Some(RuleSources {
         ignore_files: stored.ignore_files.into_iter().collect::<BTreeMap<_, _>>(),
         exclude: stored.exclude,
@@ -51,6 +54,21 @@ pub(crate) fn keep_rules(batch: &Batch<'_>, rules: &RuleSources) -> Result<(), S
     let json = serde_json::to_vec(&stored)
         .map_err(|error| StoreError::Row(format!("meta '{RULES}': {error}")))?;
     batch.set_meta(RULES, &json)
+}
+
+/// The paths that git tracks although rules hide them: they are always included.
+pub(crate) fn tracked_hidden(store: &Store) -> Result<Vec<ProjectPath>, StoreError> {
+    let bytes = store.meta(TRACKED_HIDDEN)?.unwrap_or_default();
+    Ok(bytes.split(|&b| b == 0).filter_map(|path| ProjectPath::new(path).ok()).collect())
+}
+
+/// Keeps the paths that git tracks although rules hide them.
+pub(crate) fn keep_tracked_hidden(
+    batch: &Batch<'_>,
+    paths: &[ProjectPath],
+) -> Result<(), StoreError> {
+    let bytes: Vec<&[u8]> = paths.iter().map(ProjectPath::as_bytes).collect();
+    batch.set_meta(TRACKED_HIDDEN, &bytes.join(&0))
 }
 
 /// Where git stood at the last look.

@@ -7,13 +7,14 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use retake_model::{Gap, ObjectId, ProjectPath, Side};
+use retake_model::{Gap, GapReason, ObjectId, ProjectPath, Side};
 use retake_store::{Batch, ManifestEntry, StatRow, StoreError, Stored};
-use retake_workspace::git::{self, GitLook};
+use retake_workspace::git::GitLook;
 use retake_workspace::{Ignored, Known, RuleSources, Rules, Scan, Stat, StatKind, Workspace};
 
 use crate::capture::{Captured, capture};
 use crate::memory;
+use crate::repository::Repository;
 use crate::settings::Settings;
 
 /// One path that is not as the manifest says.
@@ -78,6 +79,8 @@ pub(crate) struct Observation {
     pub(crate) whole: bool,
     /// The rules, if they are not the ones of the last look.
     pub(crate) new_rules: Option<RuleSources>,
+    /// What git tracks although rules hide it, if that was asked.
+    pub(crate) tracked_hidden: Option<Vec<ProjectPath>>,
     pub(crate) old_git: Option<GitLook>,
     pub(crate) git: Option<GitLook>,
     pub(crate) scratch: u64,
@@ -120,6 +123,8 @@ pub(crate) fn observe(
     let rules = observation.new_rules.clone().or_else(|| old_rules.clone()).map(Rules::new);
     let comes_into_sight = Sight {
         first: request.first,
+        gaps: out_of_sight(batch)?,
+        watched: memory::tracked_hidden(batch)?.into_iter().collect(),
         hidden: request.hidden,
         named: request.named.iter().collect(),
         now: rules.as_ref(),
@@ -197,9 +202,10 @@ fn scan(
         let (path, source) = (workspace.root().to_owned(), std::io::Error::other(why));
         return Err(StoreError::Io { act: "list", path, source });
     }
-    observation.old_git = memory::git_look(batch)?;
-    observation.git = git::look(workspace.root());
-    let hidden = hidden_paths(request, observation, &known);
+    if memory::rules(batch)?.as_ref() != Some(&scan.sources) {
+        observation.new_rules = Some(scan.sources.clone());
+    }
+    let hidden = hidden_paths(batch, request, observation, &known, &scan.sources)?;
     let extra = workspace.look_at(&known, &hidden);
     let met: HashSet<_> = scan.suspects.iter().map(|suspect| suspect.path.clone()).collect();
     scan.suspects.extend(extra.suspects.into_iter().filter(|suspect| !met.contains(&suspect.path)));
@@ -208,28 +214,55 @@ fn scan(
     observation.ignored = std::mem::take(&mut scan.ignored);
     observation.ignored_count = scan.ignored_count;
     observation.nested_repositories = std::mem::take(&mut scan.nested_repositories);
-    if memory::rules(batch)?.as_ref() != Some(&scan.sources) {
-        observation.new_rules = Some(scan.sources.clone());
-    }
     Ok(scan)
 }
 
 /// Paths that rules hide but that are tracked: named ones, and what git tracks.
+///
+/// git's index is asked when it or the rules are not those of the last look; in between, what it
+/// said is remembered, so that such a file is seen again when it comes back.
 fn hidden_paths(
+    batch: &Batch<'_>,
     request: &Request<'_>,
-    observation: &Observation,
+    observation: &mut Observation,
     known: &Known,
-) -> Vec<ProjectPath> {
-    let mut paths = request.named.clone();
+    sources: &RuleSources,
+) -> Result<Vec<ProjectPath>, StoreError> {
+    let repository = Repository::around(request.workspace.root());
+    observation.old_git = memory::git_look(batch)?;
+    observation.git = repository.as_ref().and_then(Repository::look);
     let index_of = |look: &Option<GitLook>| look.as_ref().and_then(|look| look.index_id.clone());
-    if request.first || index_of(&observation.old_git) != index_of(&observation.git) {
-        match git::index_entries(request.workspace.root()) {
-            Ok(entries) => paths.extend(entries.into_iter().flatten().map(|(path, _)| path)),
-            Err(why) => tracing::warn!(why, "git's index cannot be read"),
+    let asked_before = index_of(&observation.old_git) == index_of(&observation.git);
+    let mut paths = request.named.clone();
+    match repository {
+        Some(repository) if request.first || observation.new_rules.is_some() || !asked_before => {
+            match repository.index() {
+                Ok(entries) => {
+                    let rules = Rules::new(sources.clone());
+                    let hidden = |path: &ProjectPath| rules.is_ignored(path, false);
+                    let tracked: Vec<_> = entries.into_keys().filter(hidden).collect();
+                    paths.extend(tracked.iter().cloned());
+                    observation.tracked_hidden = Some(tracked);
+                }
+                Err(why) => observation.gaps.extend(index_gap(why)),
+            }
         }
+        Some(_) => {
+            paths.extend(memory::tracked_hidden(batch)?);
+            // It could not be read then either; the gap must not close by not asking again.
+            let is_it = |gap: &Gap| index_gap(String::new()).is_some_and(|it| it.path == gap.path);
+            observation.gaps.extend(batch.gaps()?.into_iter().map(|(gap, _)| gap).filter(is_it));
+        }
+        None => {}
     }
     paths.retain(|path| !known.contains(path));
-    dedup(paths)
+    Ok(dedup(paths))
+}
+
+/// Files that git tracks although rules hide them may be missed.
+fn index_gap(why: String) -> Option<Gap> {
+    let path = ProjectPath::new(".git/index").ok()?;
+    Some(Gap { path, reason: GapReason::Unreadable, detail: why })
 }
 
 fn dedup(paths: Vec<ProjectPath>) -> Vec<ProjectPath> {
@@ -239,9 +272,21 @@ fn dedup(paths: Vec<ProjectPath>) -> Vec<ProjectPath> {
     paths
 }
 
+/// Paths at and beneath which files may have been all along, without being seen.
+fn out_of_sight(batch: &Batch<'_>) -> Result<HashSet<ProjectPath>, StoreError> {
+    use GapReason::{NameTooLong, OtherMount, Unreadable, Unstable};
+    let unseen = |gap: &Gap| matches!(gap.reason, Unreadable | Unstable | OtherMount | NameTooLong);
+    let gaps = batch.gaps()?.into_iter().map(|(gap, _)| gap);
+    Ok(gaps.filter(unseen).map(|gap| gap.path).collect())
+}
+
 /// Tells new files from files that only came into sight.
 struct Sight<'a> {
     first: bool,
+    /// What could not be looked at before: it may have been there all along.
+    gaps: HashSet<ProjectPath>,
+    /// Hidden, but looked at each time because git tracks it: it was not there.
+    watched: HashSet<ProjectPath>,
     hidden: HiddenIs,
     named: HashSet<&'a ProjectPath>,
     now: Option<&'a Rules>,
@@ -255,6 +300,12 @@ impl Sight<'_> {
         if self.first {
             return None;
         }
+        if self.was_out_of_sight(path) {
+            return self.named.contains(path).then_some(Side::Unknown);
+        }
+        if self.watched.contains(path) {
+            return Some(Side::Absent);
+        }
         let hides = |rules: &Rules| rules.is_ignored(path, false);
         let hidden_now = self.now.is_some_and(hides);
         if hidden_now && self.named.contains(path) {
@@ -264,9 +315,20 @@ impl Sight<'_> {
                 HiddenIs::UnknownBefore => Some(Side::Unknown),
             };
         }
-        // Hidden and not named: git tracks it since the last look.
+        // Hidden and not named: git has come to track it, or a command targeted it.
         let was_hidden = hidden_now || self.before.as_ref().is_some_and(hides);
         (!was_hidden).then_some(Side::Absent)
+    }
+
+    fn was_out_of_sight(&self, path: &ProjectPath) -> bool {
+        let mut at = Some(path.clone());
+        while let Some(place) = at {
+            if self.gaps.contains(&place) {
+                return true;
+            }
+            at = place.parent();
+        }
+        false
     }
 }
 

@@ -5,6 +5,7 @@
 //! passes the time into each call.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use retake_model::{Millis, ProjectPath};
 use retake_store::{Access, Batch, FoundProject, Home, RootIdentity, Store, StoreError};
@@ -80,9 +81,6 @@ pub enum ProjectError {
     /// The folder cannot be opened as a project.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The settings are wrong.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
     /// The first look failed.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -135,6 +133,7 @@ impl Retake {
         if !options.anywhere {
             self.refuse_too_broad(&root)?;
         }
+        let lock = self.home.lock(HOME_WAIT)?;
         let found = match self.home.find(&root, &disk)? {
             None => self.home.find_moved(&root, &disk)?,
             found => found,
@@ -151,6 +150,7 @@ impl Retake {
         };
         let moved_from = found.moved_from.clone();
         let project = self.open_found(found)?;
+        drop(lock);
         let looked = project.look_with(at, progress)?;
         Ok(Initialised { project, is_new, looked, moved_from })
     }
@@ -188,14 +188,29 @@ impl Retake {
         let mut workspace = Workspace::open(&root)?;
         workspace.never_enter(self.home.folder());
         let (store, read_only) = open_store(&found.folder)?;
-        let settings = Settings::load(self.home.folder(), &found.folder)?;
+        // Settings that cannot be used must not keep anything from being recorded.
+        let (settings, settings_problem) = match Settings::load(self.home.folder(), &found.folder) {
+            Ok(settings) => (settings, None),
+            Err(error) => (Settings::default(), Some(error)),
+        };
         let home = self.user_home.as_deref();
         let global_excludes = git::local_excludes(&root, home)
             .or_else(|| git::global_excludes(home, self.config_home.as_deref()));
-        let same_device = disk_identity(&found.folder)
-            .is_ok_and(|folder| folder.device == found.identity.disk.device);
-        let read_only = read_only || found.replaced;
-        Ok(Project { found, workspace, store, settings, global_excludes, same_device, read_only })
+        let error = |source| ProjectError::Folder { path: root.clone(), source };
+        let disk = disk_identity(&root).map_err(error)?;
+        let same_device =
+            disk_identity(&found.folder).is_ok_and(|folder| folder.device == disk.device);
+        Ok(Project {
+            found,
+            disk,
+            workspace,
+            store,
+            settings,
+            settings_problem,
+            global_excludes,
+            same_device,
+            read_only,
+        })
     }
 
     fn refuse_too_broad(&self, root: &Path) -> Result<(), ProjectError> {
@@ -233,6 +248,9 @@ fn open_store(folder: &Path) -> Result<(Store, bool), StoreError> {
     }
 }
 
+/// Finding and creating a project takes a moment; nobody waits longer for somebody who hangs.
+const HOME_WAIT: Duration = Duration::from_secs(2);
+
 /// When everything became the baseline; without it nothing is a change yet.
 pub(crate) const INITIALISED: &str = "initialised_at";
 
@@ -248,9 +266,12 @@ fn disk_identity(folder: &Path) -> std::io::Result<RootIdentity> {
 #[derive(Debug)]
 pub struct Project {
     found: FoundProject,
+    /// The root as it was when the project was opened.
+    disk: RootIdentity,
     workspace: Workspace,
     store: Store,
     settings: Settings,
+    settings_problem: Option<SettingsError>,
     global_excludes: Option<PathBuf>,
     same_device: bool,
     read_only: bool,
@@ -272,6 +293,11 @@ impl Project {
         &self.settings
     }
 
+    /// Why the settings cannot be used, if so; then the defaults are in force.
+    pub fn settings_problem(&self) -> Option<&SettingsError> {
+        self.settings_problem.as_ref()
+    }
+
     /// The record, for reading.
     pub fn store(&self) -> &Store {
         &self.store
@@ -284,8 +310,13 @@ impl Project {
 
     /// Fails with the reason if nothing may be recorded.
     pub(crate) fn writable(&self) -> Result<(), RecordError> {
-        if self.found.replaced {
-            return Err(RecordError::Replaced(self.root().display().to_string()));
+        let root = || self.root().display().to_string();
+        match disk_identity(self.root()) {
+            Err(_) => return Err(RecordError::Gone(root())),
+            Ok(disk) if self.found.replaced || disk != self.disk => {
+                return Err(RecordError::Replaced(root()));
+            }
+            Ok(_) => {}
         }
         if self.read_only {
             return Err(RecordError::ReadOnly(self.store.folder().display().to_string()));

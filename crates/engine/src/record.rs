@@ -5,18 +5,20 @@
 //! happen and the next look finds the same again. An event that finds the
 //! project locked is spooled and taken in, in order, by the next holder.
 
-use retake_model::{Change, Event, Gap, GapReason, Millis, ProjectPath, Side};
+use std::collections::HashMap;
+
+use retake_model::{Change, Event, EventKind, Gap, GapReason, Millis, ProjectPath, Side};
 use retake_store::{Batch, Lock, Spool, StoreError};
 use retake_workspace::Rules;
 
 use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
-use crate::attribute::Scene;
+use crate::attribute::{Limit, Scene};
 use crate::git_evidence::GitEvidence;
 use crate::memory;
 use crate::observe::{HiddenIs, Observation, Request, Scope, observe};
 use crate::project::{INITIALISED, Project};
 use crate::rename::pair;
-use crate::shield::shield;
+use crate::shield::{shield, too_late};
 use crate::write::{NewRows, write};
 
 /// What came of an event.
@@ -54,6 +56,10 @@ pub enum NoticeCode {
     UnknownCall,
     /// A begin of a call that is open.
     DuplicateBegin,
+    /// An end of a call that has ended.
+    DuplicateEnd,
+    /// The settings cannot be used; the defaults are in force.
+    Settings,
     /// The event could not be recorded now; it is kept durably and will be taken in.
     Spooled,
     /// Something is not protected.
@@ -67,6 +73,8 @@ impl NoticeCode {
             Self::OutsideProject => "outside_project",
             Self::UnknownCall => "unknown_call",
             Self::DuplicateBegin => "duplicate_begin",
+            Self::DuplicateEnd => "duplicate_end",
+            Self::Settings => "settings",
             Self::Spooled => "spooled",
             Self::Gap => "gap",
         }
@@ -79,6 +87,9 @@ pub enum RecordError {
     /// Another folder stands at the project's path.
     #[error("{0} is another folder than the one that was recorded here")]
     Replaced(String),
+    /// The project's folder is gone.
+    #[error("the folder {0} is not there any more")]
+    Gone(String),
     /// The store cannot be written.
     #[error("the store {0} cannot be written, so nothing is recorded")]
     ReadOnly(String),
@@ -150,10 +161,10 @@ impl Project {
 
     fn look_locked(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, StoreError> {
         let mut batch = self.store().batch()?;
-        let calls = Calls::load(&batch, self.root())?;
+        let calls = Calls::load(&batch, self.root(), at)?;
         let request = self.request(&batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
         let observation = observe(&mut batch, &request, progress)?;
-        let scene = LookScene { calls: &calls, beginning: None, begin_missed: None };
+        let scene = LookScene { calls: &calls, beginning: None, limits: HashMap::new() };
         let (steps, git) = self.attribute(&batch, &observation, &scene)?;
         let changes = write(&batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
         if request.first {
@@ -198,7 +209,11 @@ impl Project {
         if !bad.is_empty() {
             self.note_lost(&bad, at)?;
         }
-        spool.clear(entries.len(), bad.len())?;
+        if spool.clear(entries.len(), bad.len())? {
+            let batch = self.store().batch()?;
+            batch.forget_spooled()?;
+            batch.commit()?;
+        }
         Ok(())
     }
 
@@ -216,15 +231,16 @@ impl Project {
             return Ok(Vec::new());
         }
         let mut batch = self.store().batch()?;
-        let mut calls = Calls::load(&batch, self.root())?;
+        let mut calls = Calls::load(&batch, self.root(), at)?;
         let mut meanings = Vec::new();
         let mut results = Vec::new();
         for arrived in arrived {
             let mut notices = Vec::new();
-            meanings.push(calls.meaning(&batch, self.root(), &arrived.event, &mut notices)?);
+            meanings.push(calls.meaning(&batch, self.root(), arrived, &mut notices)?);
             results.push(Recorded { notices, ..Recorded::default() });
         }
-        let plan = self.plan(&batch, arrived, &meanings, &calls)?;
+        let events: Vec<_> = arrived.iter().zip(meanings.iter().copied()).collect();
+        let plan = self.plan(&batch, &events, &calls)?;
         let mut observation = observe(&mut batch, &plan.request, &mut |_, _| {})?;
         observation.gaps.extend(plan.gaps);
         let (steps, git) = self.attribute(&batch, &observation, &plan.scene)?;
@@ -242,6 +258,8 @@ impl Project {
         if let Some(last) = results.last_mut() {
             last.changes = changes;
             last.notices.extend(observation.gaps.iter().map(gap_notice));
+            let problem = self.settings_problem().map(ToString::to_string);
+            last.notices.extend(problem.map(|why| Notice::new(NoticeCode::Settings, why)));
         }
         batch.commit()?;
         for (arrived, result) in arrived.iter().zip(&results) {
@@ -255,22 +273,32 @@ impl Project {
     fn plan<'a>(
         &'a self,
         batch: &Batch<'_>,
-        arrived: &[Arrived],
-        meanings: &[Meaning],
+        events: &[(&Arrived, Meaning)],
         calls: &'a Calls,
     ) -> Result<Plan<'a>, StoreError> {
-        let scene = LookScene { calls, beginning: None, begin_missed: None };
-        let [meaning] = meanings else {
-            let named = calls.live.iter().flat_map(|live| live.named.clone()).collect();
-            let request = self.request(batch, Scope::Everything, named, HiddenIs::UnknownBefore)?;
-            return Ok(Plan { request, scene, gaps: Vec::new() });
+        let mut scene = LookScene { calls, beginning: None, limits: HashMap::new() };
+        let [(arrived, meaning)] = events else {
+            return self.plan_for_spooled(batch, events, scene);
         };
+        if arrived.spool_id.is_some() {
+            return self.plan_for_spooled(batch, events, scene);
+        }
         let (row, hidden) = match meaning {
-            Meaning::Begins(row) => (*row, HiddenIs::Baseline),
+            Meaning::Begins(row) => {
+                scene.beginning = Some(*row);
+                (*row, HiddenIs::Baseline)
+            }
             Meaning::Ends(row) => (*row, HiddenIs::New),
-            Meaning::EndsUnbegun(row) => (*row, HiddenIs::UnknownBefore),
+            Meaning::EndsAgain(row) => {
+                scene.limits.insert(*row, Limit::AimOnly);
+                (*row, HiddenIs::New)
+            }
+            Meaning::EndsUnbegun(row) => {
+                scene.limits.insert(*row, Limit::AimOnly);
+                (*row, HiddenIs::UnknownBefore)
+            }
             Meaning::Other => {
-                let scope = scope_without_call(arrived);
+                let scope = scope_without_call(&arrived.event);
                 let request = self.request(batch, scope, Vec::new(), HiddenIs::Baseline)?;
                 return Ok(Plan { request, scene, gaps: Vec::new() });
             }
@@ -281,18 +309,43 @@ impl Project {
         let scope = live.scope().map_or(Scope::Everything, Scope::Paths);
         let mut named = live.named.clone();
         let mut gaps = Vec::new();
-        if matches!(meaning, Meaning::Begins(_)) && !live.destroys().is_empty() {
+        if matches!(meaning, Meaning::Begins(_)) && live.may_destroy() {
             let rules = Rules::new(memory::rules(batch)?.unwrap_or_default());
-            let taken = shield(self.workspace(), &rules, live, &self.settings().shield);
+            let settings = &self.settings().shield;
+            let taken = shield(batch, self.workspace(), &rules, live, settings)?;
             named.extend(taken.paths);
             gaps = taken.gaps;
         }
-        let scene = LookScene {
-            beginning: matches!(meaning, Meaning::Begins(_)).then_some(row),
-            begin_missed: matches!(meaning, Meaning::EndsUnbegun(_)).then_some(row),
-            ..scene
-        };
         Ok(Plan { request: self.request(batch, scope, named, hidden)?, scene, gaps })
+    }
+
+    /// Spooled events are late: what they tell of happened at some time since the last look.
+    fn plan_for_spooled<'a>(
+        &'a self,
+        batch: &Batch<'_>,
+        events: &[(&Arrived, Meaning)],
+        mut scene: LookScene<'a>,
+    ) -> Result<Plan<'a>, StoreError> {
+        let mut gaps = Vec::new();
+        for (arrived, meaning) in events {
+            match meaning {
+                Meaning::Begins(row) => {
+                    let late = scene.calls.get(*row).filter(|live| live.may_destroy());
+                    gaps.extend(late.into_iter().flat_map(|live| too_late(self.root(), live)));
+                }
+                Meaning::Ends(row) => {
+                    let begin = scene.calls.get(*row).map_or(arrived.at, |live| live.call.begin_at);
+                    scene.limits.insert(*row, Limit::Between(begin, arrived.at));
+                }
+                Meaning::EndsAgain(row) | Meaning::EndsUnbegun(row) => {
+                    scene.limits.insert(*row, Limit::AimOnly);
+                }
+                Meaning::Other => {}
+            }
+        }
+        let named = scene.calls.live.iter().flat_map(|live| live.named.clone()).collect();
+        let request = self.request(batch, Scope::Everything, named, HiddenIs::UnknownBefore)?;
+        Ok(Plan { request, scene, gaps })
     }
 
     fn attribute(
@@ -303,7 +356,7 @@ impl Project {
     ) -> Result<(Vec<crate::rename::Step>, GitEvidence), StoreError> {
         let (old, new) = (observation.old_git.as_ref(), observation.git.as_ref());
         let git = GitEvidence::gather(self.root(), old, new);
-        let before: std::collections::HashMap<_, _> =
+        let before: HashMap<_, _> =
             observation.changes.iter().map(|seen| (&seen.path, seen.before)).collect();
         let state_before = |path: &ProjectPath| match before.get(path) {
             Some(side) => *side,
@@ -317,7 +370,7 @@ impl Project {
         let scene = Scene {
             calls: &look.calls.live,
             beginning: look.beginning,
-            begin_missed: look.begin_missed,
+            limits: &look.limits,
             git: &git,
             state_before: &state_before,
         };
@@ -359,13 +412,15 @@ struct Plan<'a> {
 struct LookScene<'a> {
     calls: &'a Calls,
     beginning: Option<i64>,
-    begin_missed: Option<i64>,
+    limits: HashMap<i64, Limit>,
 }
 
 /// A repeated begin says nothing new; everything else is an occasion to look at everything.
-fn scope_without_call(arrived: &[Arrived]) -> Scope {
-    let is_begin = |arrived: &Arrived| arrived.event.name() == "tool_begin";
-    if arrived.iter().all(is_begin) { Scope::Paths(Vec::new()) } else { Scope::Everything }
+fn scope_without_call(event: &Event) -> Scope {
+    match event.what {
+        EventKind::ToolBegin { .. } => Scope::Paths(Vec::new()),
+        _ => Scope::Everything,
+    }
 }
 
 fn gap_notice(gap: &Gap) -> Notice {

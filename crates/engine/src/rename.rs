@@ -15,6 +15,8 @@ use crate::observe::Observed;
 
 /// More files on a side than this are not compared for likeness: it is quadratic.
 const COMPARED: usize = 32;
+/// Nor are more bytes than this in all.
+const COMPARED_BYTES: u64 = 2 * 1024 * 1024;
 const ALIKE_PERCENT: u32 = 50;
 
 /// A step of one file, or a move of one.
@@ -102,34 +104,36 @@ fn pair_alike(
     steps: &mut [Step],
     gone: &mut [Option<(Observed, Attribution)>],
 ) -> Result<(), StoreError> {
-    let left = gone.iter().flatten().count();
-    let new = steps.iter().filter(|step| is_new(step)).count();
-    if left == 0 || new == 0 || left > COMPARED || new > COMPARED {
+    let new: Vec<usize> = (0..steps.len()).filter(|&at| is_new(&steps[at])).collect();
+    let old: Vec<usize> = (0..gone.len()).filter(|&at| gone[at].is_some()).collect();
+    let sizes = new.iter().map(|&at| size(&steps[at].seen.after));
+    let sizes = sizes.chain(old.iter().filter_map(|&at| Some(size(&gone[at].as_ref()?.0.before))));
+    if new.len() > COMPARED || old.len() > COMPARED || sizes.sum::<u64>() > COMPARED_BYTES {
         return Ok(());
     }
-    for step in steps.iter_mut().filter(|step| is_new(step)) {
-        let Some(text) = text(batch, &step.seen.after)? else {
-            continue;
+    let mut old_texts = Vec::new();
+    for &at in &old {
+        let Some((seen, _)) = &gone[at] else { continue };
+        old_texts.extend(text(batch, &seen.before)?.map(|text| (at, text)));
+    }
+    for at in new {
+        let Some(text) = text(batch, &steps[at].seen.after)? else { continue };
+        let candidate = |(place, old): &(usize, Vec<u8>)| {
+            let (_, by) = gone[*place].as_ref()?;
+            let near = old.len().min(text.len()) * 2 >= old.len().max(text.len());
+            let alike = (near && is_same_author(by, &steps[at].by)).then(|| similarity(old, &text));
+            alike.filter(|&alike| alike >= ALIKE_PERCENT).map(|alike| (alike, *place))
         };
-        let mut best: Option<(u32, usize)> = None;
-        for (at, entry) in gone.iter().enumerate() {
-            let Some((seen, by)) = entry else { continue };
-            if !is_same_author(by, &step.by) {
-                continue;
-            }
-            let Some(old) = self::text(batch, &seen.before)? else {
-                continue;
-            };
-            let alike = similarity(&old, &text);
-            if alike >= ALIKE_PERCENT && best.is_none_or(|(most, _)| alike > most) {
-                best = Some((alike, at));
-            }
-        }
-        if let Some((_, at)) = best {
-            step.from = gone[at].take().map(|(seen, _)| seen);
+        let best = old_texts.iter().filter_map(candidate).max_by_key(|&(alike, _)| alike);
+        if let Some((_, place)) = best {
+            steps[at].from = gone[place].take().map(|(seen, _)| seen);
         }
     }
     Ok(())
+}
+
+fn size(side: &Side) -> u64 {
+    side.known().map_or(0, |state| state.size)
 }
 
 fn is_same_author(a: &Attribution, b: &Attribution) -> bool {

@@ -1,18 +1,21 @@
 //! Before a command that may destroy, its targets are captured, ignored files included.
 //!
-//! Tracked files are captured by the look that every such command begins with.
-//! The shield adds what rules hide: a `.env`, local databases, notes. Folders of
-//! the default-exclude profile can be made again and are left out; what the
-//! budget did not allow becomes a gap.
+//! What rules do not hide is captured by the look that every such command begins with. The
+//! shield adds what they hide: a `.env`, local databases, notes. Folders of the default-exclude
+//! profile can be made again and are left out; what the budget did not allow becomes a gap.
 
 use std::path::Path;
 
 use retake_model::{Gap, GapReason, ProjectPath};
-use retake_workspace::{Listing, Rules, Workspace, glob_matches};
+use retake_store::{Batch, StoreError};
+use retake_workspace::{Rules, Workspace, glob_matches};
 
 use crate::live::{LiveCall, reach};
 use crate::settings::Shield;
-use crate::shell::{Effect, Target};
+use crate::shell::Target;
+
+/// More files that were left out than this are not named one by one.
+const NAMED_GAPS: usize = 100;
 
 /// What the shield takes, and what it could not take.
 #[derive(Debug, Default)]
@@ -21,63 +24,55 @@ pub(crate) struct Shielded {
     pub(crate) gaps: Vec<Gap>,
 }
 
-/// Chooses the files that a call is about to destroy.
+/// Chooses the hidden files that a call is about to destroy.
 pub(crate) fn shield(
+    batch: &Batch<'_>,
     workspace: &Workspace,
     rules: &Rules,
     call: &LiveCall,
     settings: &Shield,
-) -> Shielded {
+) -> Result<Shielded, StoreError> {
     let mut shielded = Shielded::default();
-    if !settings.enabled {
-        return shielded;
-    }
-    let mut bytes = 0;
-    for target in call.destroys() {
-        let listing = list(workspace, rules, call, target, settings.max_files);
+    let mut left_out = Vec::new();
+    let (mut bytes, mut truncated) = (0, false);
+    for (place, target) in places(workspace.root(), call) {
+        let limit = settings.max_files + NAMED_GAPS;
+        let listing = workspace.list_hidden(place.as_ref(), rules, limit);
+        truncated |= listing.truncated;
         shielded.gaps.extend(listing.gaps);
-        let mut left_out = u64::from(listing.truncated);
         for (path, stat) in listing.files {
-            if !is_meant(workspace.root(), call, target, &path) {
+            let meant = target.is_none_or(|target| is_meant(workspace.root(), call, target, &path));
+            if !meant || batch.manifest_entry(&path)?.is_some() {
                 continue;
             }
-            let fits = shielded.paths.len() < settings.max_files
+            let fits = settings.enabled
+                && shielded.paths.len() < settings.max_files
                 && bytes + stat.size <= settings.max_bytes;
             if fits {
                 bytes += stat.size;
                 shielded.paths.push(path);
             } else {
-                left_out += 1;
+                left_out.push(path);
             }
         }
-        if left_out > 0 {
-            shielded.gaps.extend(not_shielded(workspace.root(), call, target));
-        }
     }
-    shielded
+    let command = call.intent.command.as_deref().unwrap_or(&call.call.tool);
+    let more =
+        if truncated || left_out.len() > NAMED_GAPS { ", and more than this one" } else { "" };
+    let detail = format!("ignored, and over the shield's budget before `{command}` ran{more}");
+    let gap = |path| Gap { path, reason: GapReason::NotShielded, detail: detail.clone() };
+    shielded.gaps.extend(left_out.into_iter().take(NAMED_GAPS).map(gap));
+    Ok(shielded)
 }
 
-fn list(
-    workspace: &Workspace,
-    rules: &Rules,
-    call: &LiveCall,
-    target: &Target,
-    limit: usize,
-) -> Listing {
-    match target.what {
-        Effect::CleanIgnored => workspace.list_ignored(rules, limit),
-        // What git checks out, and untracked files that no rule hides, are captured already.
-        Effect::CheckoutTree | Effect::CleanUntracked => Listing::default(),
-        Effect::Write | Effect::Append | Effect::Delete | Effect::Move => {
-            match reach(workspace.root(), call.call.cwd.as_deref(), target) {
-                Some(reach) => match reach.path {
-                    Some(path) => workspace.list_beneath(&path, rules, limit),
-                    None => workspace.list_ignored(rules, limit),
-                },
-                None => Listing::default(),
-            }
-        }
-    }
+/// The places that the call may destroy; `None` is the whole project.
+fn places<'a>(root: &Path, call: &'a LiveCall) -> Vec<(Option<ProjectPath>, Option<&'a Target>)> {
+    let by_command = call.destroys().iter().filter_map(|target| {
+        let reach = reach(root, call.call.cwd.as_deref(), target)?;
+        Some((reach.path, Some(target)))
+    });
+    let by_name = call.removes().iter().map(|path| (Some(path.clone()), None));
+    by_command.chain(by_name).collect()
 }
 
 /// A glob's reach is wider than its matches.
@@ -99,11 +94,12 @@ fn is_meant(root: &Path, call: &LiveCall, target: &Target, path: &ProjectPath) -
     false
 }
 
-fn not_shielded(root: &Path, call: &LiveCall, target: &Target) -> Option<Gap> {
-    let path = reach(root, call.call.cwd.as_deref(), target).and_then(|reach| reach.path)?;
-    let detail = format!(
-        "ignored files here were over the shield's budget before `{}` ran",
-        call.intent.command.as_deref().unwrap_or_default()
-    );
-    Some(Gap { path, reason: GapReason::NotShielded, detail })
+/// What a destructive call would have needed, if its begin came too late to be shielded.
+pub(crate) fn too_late(root: &Path, call: &LiveCall) -> Vec<Gap> {
+    let detail = "this command began while the project was in use; ignored files were not captured";
+    places(root, call)
+        .into_iter()
+        .filter_map(|(path, _)| path)
+        .map(|path| Gap { path, reason: GapReason::NotShielded, detail: detail.to_owned() })
+        .collect()
 }

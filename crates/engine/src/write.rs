@@ -14,6 +14,8 @@ use crate::memory;
 use crate::observe::Observation;
 use crate::rename::Step;
 
+const A_DAY: Millis = 24 * 60 * 60 * 1000;
+
 /// The rows that calls got which had none when they were attributed.
 pub(crate) type NewRows = HashMap<i64, i64>;
 
@@ -40,6 +42,9 @@ pub(crate) fn write(
     write_gaps(batch, observation, at)?;
     if let Some(rules) = &observation.new_rules {
         memory::keep_rules(batch, rules)?;
+    }
+    if let Some(paths) = &observation.tracked_hidden {
+        memory::keep_tracked_hidden(batch, paths)?;
     }
     if let Some(look) = &observation.git
         && observation.old_git.as_ref() != Some(look)
@@ -175,11 +180,15 @@ fn put_event(
 
 /// Gaps that a look at everything did not meet again are closed.
 fn write_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
-    let lasting = |gap: &Gap| matches!(gap.reason, GapReason::NotShielded | GapReason::LostEvent);
+    // These tell of something that happened; they are shown for a day.
+    let lasting = |gap: &Gap, since: Millis| {
+        matches!(gap.reason, GapReason::NotShielded | GapReason::LostEvent)
+            && at.saturating_sub(since) < A_DAY
+    };
     if observation.whole {
         let met: HashSet<_> = observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
-        for (gap, _) in batch.gaps()? {
-            if !met.contains(&(&gap.path, gap.reason)) && !lasting(&gap) {
+        for (gap, since) in batch.gaps()? {
+            if !met.contains(&(&gap.path, gap.reason)) && !lasting(&gap, since) {
                 batch.remove_gap(&gap)?;
             }
         }

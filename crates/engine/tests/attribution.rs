@@ -1,6 +1,8 @@
 //! Who did it: a test for each rule of attribution, named after it.
 
-use retake_testkit::{check, expect};
+use std::io::Write as _;
+
+use retake_testkit::{TestProject, check, expect, play};
 
 #[test]
 fn certain_when_the_content_is_what_write_says() {
@@ -684,13 +686,13 @@ fn a_repeated_begin_counts_once() {
         &expect![[r#"
             ! duplicate_begin
             "a" create by agent d1/main:w1 certain +1 -0
-            ! unknown_call
+            ! duplicate_end
         "#]],
     );
 }
 
 #[test]
-fn an_end_after_the_turn_still_closes_its_own_window() {
+fn an_end_after_the_turn_opens_no_window() {
     check(
         r"
         init
@@ -702,7 +704,7 @@ fn an_end_after_the_turn_still_closes_its_own_window() {
         look
         ",
         &expect![[r#"
-            "made.txt" create by agent d1/main:s1 window +1 -0
+            "made.txt" create by user +1 -0
             "a.txt" create by user +1 -0
         "#]],
     );
@@ -739,5 +741,280 @@ fn writing_through_a_link_is_seen_where_it_lands() {
         &expect![[r#"
             "real.txt" modify by agent d1/main:w1 certain +1 -1
         "#]],
+    );
+}
+
+#[test]
+fn waiting_for_the_background_ends_it() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: (sleep 1; make) & wait
+        end d1 s1
+        file a.txt: by hand\n
+        turn-end d1
+        ",
+        &expect![[r#"
+            "a.txt" create by user +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn a_repeated_end_takes_nothing() {
+    check(
+        r#"
+        init
+        write d1 w1 a.txt: one\n
+        file a.txt: one\nmine\n
+        end d1 w1 Write {"file_path":"a.txt","content":"one\n"}
+        "#,
+        &expect![[r#"
+            "a.txt" create by agent d1/main:w1 certain +1 -0
+            "a.txt" modify by user +1 -0
+            ! duplicate_end
+        "#]],
+    );
+}
+
+#[test]
+fn an_end_after_the_turn_owns_only_what_it_aims_at() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: make && echo x > out.txt
+        turn-end d1
+        file mine.txt: by hand\n
+        file out.txt: x\n
+        end d1 s1
+        ",
+        &expect![[r#"
+            "mine.txt" create by user +1 -0
+            "out.txt" create by agent d1/main:s1 window +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn a_dialog_that_starts_again_has_nothing_open() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: make
+        dialog-start d1
+        file a.txt: by hand\n
+        look
+        ",
+        &expect![[r#"
+            "a.txt" create by user +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn a_subagents_end_does_not_end_the_turn() {
+    check(
+        r"
+        init
+        subagent d1/sub of main
+        write d1 w1 a.rs: fn b( ){}\n
+        turn-end d1/sub
+        file a.rs: fn b() {}\n
+        turn-end d1
+        ",
+        &expect![[r#"
+            "a.rs" create by agent d1/main:w1 certain +1 -0
+            "a.rs" modify by agent d1/main:w1 late +1 -1 joins
+        "#]],
+    );
+}
+
+#[test]
+fn commands_on_the_whole_tree_reach_it_from_a_subfolder() {
+    check(
+        r"
+        file a.txt: main\n
+        file sub/b.txt: main\n
+        run git init -q -b main . && git add . && git commit -qm one
+        init
+        file a.txt: mine\n
+        look
+        shell d1 s1: cd sub && git reset -q --hard
+        ",
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            "a.txt" modify by agent d1/main:s1 window +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn a_command_writes_through_a_link() {
+    check(
+        r"
+        file real.txt: one\n
+        run ln -s real.txt link.txt
+        init
+        shell d1 s1: echo two > link.txt
+        ",
+        &expect![[r#"
+            "real.txt" modify by agent d1/main:s1 window +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn a_new_branch_and_a_commit_of_an_edit_are_no_switch() {
+    check(
+        r"
+        file a.txt: main\n
+        run git init -q -b main . && git add . && git commit -qm one
+        init
+        run echo mine > a.txt && git checkout -qb f && git commit -qam two
+        look
+        ",
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn git_is_seen_from_a_subfolder_of_its_repository() {
+    let project = TestProject::new();
+    play(
+        &project,
+        r"
+        file a.txt: main\n
+        run cd .. && git init -q -b main . && git add project && git commit -qm one
+        run git checkout -qb other && echo other > a.txt && git commit -qam two && git checkout -q main
+        init
+        run git checkout -q other
+        ",
+    );
+    assert_eq!(play(&project, "look"), "\"a.txt\" modify by git +1 -1\n");
+}
+
+#[test]
+fn what_could_not_be_read_before_is_no_creation() {
+    let project = TestProject::new();
+    play(&project, "file locked.txt: mine\nfile a.txt: x\ninit");
+    // As if the file had been there, unreadable, at the last look.
+    let db = rusqlite::Connection::open(project.open().store().folder().join("retake.db")).unwrap();
+    db.execute("DELETE FROM manifest WHERE path = CAST('locked.txt' AS BLOB)", []).unwrap();
+    let gap = "INSERT INTO gap VALUES(CAST('locked.txt' AS BLOB), 'unreadable', '', 1)";
+    db.execute(gap, []).unwrap();
+    assert_eq!(play(&project, "shell d1 s1: make 2>/dev/null || true\ngaps"), "");
+    assert_eq!(project.open().status().unwrap().files, 2, "it is baseline now");
+}
+
+#[test]
+fn tracked_files_in_ignored_folders_are_seen_when_they_come_back() {
+    check(
+        r"
+        file .gitignore: dist/\n
+        file dist/app.js: one\n
+        run git init -q . && git add -f . && git commit -qm one
+        init
+        shell d1 s1: rm -rf dist
+        begin d1 s2 sh: npm run build
+        file dist/app.js: two\n
+        end d1 s2
+        ",
+        &expect![[r#"
+            "dist/app.js" delete by agent d1/main:s1 window +0 -1
+            "dist/app.js" create by agent d1/main:s2 window +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn the_shield_takes_what_a_checkout_would_overwrite() {
+    check(
+        r"
+        file a.txt: x\n
+        run git init -q -b main . && git add . && git commit -qm one
+        run git checkout -qb other && echo theirs > .env && git add .env && git commit -qm two && git checkout -q main
+        file .gitignore: .env\n
+        file .env: MY SECRET\n
+        init
+        shell d1 s1: git checkout -q other
+        ",
+        &expect![[r#"
+            ".env" modify by agent d1/main:s1 window +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn the_shield_takes_what_only_the_profile_hides() {
+    check(
+        r"
+        file server.log: log\n
+        file fix.orig: orig\n
+        init
+        shell d1 s1: rm -f *.log *.orig
+        ",
+        &expect![[r#"
+            "fix.orig" delete by agent d1/main:s1 window +0 -1
+            "server.log" delete by agent d1/main:s1 window +0 -1
+        "#]],
+    );
+}
+
+#[test]
+fn the_shield_takes_ignored_folders_that_a_tool_deletes() {
+    check(
+        r#"
+        file .gitignore: data/\n
+        file data/db.sqlite: rows\n
+        init
+        begin d1 x1 delete_directory {"path":"data"}
+        run rm -rf data
+        end d1 x1
+        "#,
+        &expect![[r#"
+            "data/db.sqlite" delete by agent d1/main:x1 window +0 -1
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_over_the_shields_budget_is_a_gap() {
+    let project = TestProject::new();
+    project.init();
+    let settings = "[shield]\nmax_files = 1\n";
+    let file = project.home().join("config.toml");
+    std::fs::File::create(file).unwrap().write_all(settings.as_bytes()).unwrap();
+    let seen = play(
+        &project,
+        r"
+        file .gitignore: *.sec\n
+        file a.sec: a\n
+        file b.sec: b\n
+        look
+        shell d1 s1: rm -f *.sec
+        gaps
+        ",
+    );
+    expect![[r#"
+        ".gitignore" create by user +1 -0
+        ! gap
+        "a.sec" delete by agent d1/main:s1 window +0 -1
+        gap "b.sec" not_shielded
+    "#]]
+    .assert_eq(&seen);
+}
+
+#[test]
+fn version_controls_own_files_are_outside() {
+    check(
+        r#"
+        init
+        begin d1 w1 Write {"file_path":".git/hooks/pre-commit","content":"x"}
+        "#,
+        &expect![[r"
+            ! outside_project
+        "]],
     );
 }

@@ -5,7 +5,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use retake_engine::model::{Actor, ChangeStatus, Event, EventKind, FileKind, Side};
-use retake_engine::{ChangeFilter, NoticeCode, StoreError};
+use retake_engine::{ChangeFilter, NoticeCode, RecordError, StoreError};
 use retake_testkit::{TestProject, check, expect, git, play};
 use serde_json::json;
 
@@ -354,4 +354,124 @@ fn changes_are_found_by_every_filter() {
     let accepted = ChangeStatus::Accepted;
     let decided = ChangeFilter { status: Some(accepted), ..ChangeFilter::default() };
     assert_eq!(found(decided), [""; 0]);
+}
+
+#[test]
+fn settings_that_cannot_be_used_block_nothing() {
+    let project = TestProject::new();
+    project.write("a.txt", "one\n");
+    project.init();
+    std::fs::write(project.home().join("config.toml"), "[ignroe]\n").unwrap();
+    let what = EventKind::UserMessage { text: "hi".into() };
+    let recorded = project.record(&Event::new("d1", what));
+    assert!(recorded.seq.is_some());
+    assert_eq!(recorded.notices[0].code, NoticeCode::Settings);
+    assert!(recorded.notices[0].message.contains("ignroe"));
+}
+
+#[test]
+fn damaged_rows_block_nothing_and_doctor_names_them() {
+    let project = TestProject::new();
+    play(
+        &project,
+        r"
+        file a.txt: one\n
+        file b.txt: one\n
+        init
+        write d1 w0 b.txt: two\n
+        begin d1 s1 sh: make
+        ",
+    );
+    let opened = project.open();
+    let db = rusqlite::Connection::open(opened.store().folder().join("retake.db")).unwrap();
+    for damage in [
+        "UPDATE call SET input = x'00'",
+        "UPDATE manifest SET oid = x'0102' WHERE path = CAST('a.txt' AS BLOB)",
+        "UPDATE meta SET value = x'00' WHERE key = 'rules'",
+        "INSERT INTO gap VALUES(CAST('x' AS BLOB), 'nonsense', '', 1)",
+        "UPDATE change SET confidence = 'perhaps'",
+    ] {
+        db.execute(damage, []).unwrap();
+    }
+    let found = opened.check_up(false, &mut |_, _| {}).unwrap().verification.problems;
+    assert!(found.len() >= 2, "{found:?}");
+    project.write("a.txt", "two\n");
+    project.write("b.txt", "three\n");
+    let recorded = project.record(&TestProject::end("d1", "s1"));
+    assert!(recorded.seq.is_some(), "{:?}", recorded.notices);
+    assert_eq!(recorded.changes.len(), 2);
+}
+
+#[test]
+fn a_damaged_page_of_the_stat_cache_costs_nothing_but_time() {
+    use std::os::unix::fs::FileExt as _;
+    let project = TestProject::new();
+    for n in 0..500 {
+        project.write(&format!("file-with-a-long-name-to-fill-pages-{n}"), "x");
+    }
+    let folder = project.init().store().folder().to_owned();
+    while project.open().store().manifest().unwrap().iter().any(|entry| entry.stat.is_none()) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        project.look();
+    }
+    let path = folder.join("cache.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(db);
+    let cache = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let pages = cache.metadata().unwrap().len() / 4096;
+    for page in 2..pages {
+        cache.write_all_at(&[0xff; 4096], page * 4096).unwrap();
+    }
+    project.write("new", "x");
+    assert_eq!(project.look().changes.len(), 1);
+    assert_eq!(project.look().changes, []);
+    assert!(project.open().store().manifest().unwrap().iter().any(|entry| entry.stat.is_some()));
+}
+
+#[test]
+fn a_root_that_goes_away_or_is_replaced_while_open_stops_the_record() {
+    let project = TestProject::new();
+    project.write("a.txt", "one\n");
+    let opened = project.init();
+    std::fs::remove_dir_all(project.root()).unwrap();
+    let say = Event::new("d1", EventKind::UserMessage { text: "hi".into() });
+    let gone = opened.record(&say, project.tick()).unwrap_err();
+    assert!(matches!(gone, RecordError::Gone(_)), "{gone}");
+    project.write("b.txt", "another folder\n");
+    let replaced = opened.look(project.tick()).unwrap_err();
+    assert!(matches!(replaced, RecordError::Replaced(_)), "{replaced}");
+    assert_eq!(opened.changes(&ChangeFilter::default()).unwrap(), []);
+}
+
+#[test]
+fn what_is_spooled_owns_what_it_aims_at_and_what_was_written_meanwhile() {
+    let project = TestProject::new();
+    std::fs::create_dir_all(project.home()).unwrap();
+    std::fs::write(project.home().join("config.toml"), "[wait]\nevent_ms = 1\n").unwrap();
+    project.write(".gitignore", ".env\n");
+    project.write(".env", "SECRET\n");
+    let opened = project.init();
+    let now = || {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        since.as_millis() as i64
+    };
+    let lock = std::fs::File::open(opened.store().folder().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let shell =
+        |call, command: &str| TestProject::begin("d1", call, "Bash", json!({ "command": command }));
+    opened.record(&shell("s1", "make; rm .env"), now()).unwrap();
+    project.write("made.txt", "by make\n");
+    project.shell("rm .env");
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    opened.record(&TestProject::end("d1", "s1"), now()).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    project.write("mine.txt", "by hand, after the end\n");
+    drop(lock);
+    opened.look(now()).unwrap();
+    let seen: Vec<_> =
+        project.changes().iter().map(|c| format!("{} {}", c.path, c.actor)).collect();
+    assert_eq!(seen, ["made.txt agent", "mine.txt user"]);
+    let gaps = opened.status().unwrap().gaps;
+    assert!(gaps.iter().any(|(gap, _)| gap.path.as_bytes() == b".env"), "{gaps:?}");
 }

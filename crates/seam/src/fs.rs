@@ -38,7 +38,7 @@ pub fn open_private(path: &Path) -> io::Result<File> {
 /// Writes a whole file so that a reader sees the old bytes or the new ones, durably.
 pub fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().ok_or_else(|| io::Error::other("a file has a folder"))?;
-    let temp = path.with_extension("tmp");
+    let temp = path.with_extension(format!("{}.tmp", std::process::id()));
     step("write temp")?;
     let mut file =
         private(OpenOptions::new().write(true).create(true).truncate(true)).open(&temp)?;

@@ -1,6 +1,6 @@
 //! Dialogs, their agents, and the tool calls that are or were open.
 
-use retake_model::{AgentId, CallId, DialogId, Millis};
+use retake_model::{AgentId, CallId, ChangeId, DialogId, Millis};
 use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
 
@@ -83,6 +83,8 @@ pub struct Call {
     pub state: CallState,
     /// What it may still do.
     pub afterlife: Afterlife,
+    /// When it began.
+    pub begin_at: Millis,
 }
 
 /// What is known when a call begins.
@@ -108,7 +110,7 @@ pub struct NewCall<'a> {
     pub turn: u64,
 }
 
-const CALL: &str = "id, dialog, agent, call, tool, cwd, input, turn, state, afterlife";
+const CALL: &str = "id, dialog, agent, call, tool, cwd, input, turn, state, afterlife, begin_at";
 
 fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
     let call = Call {
@@ -130,17 +132,19 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
             2 => Afterlife::TargetsOnly,
             _ => Afterlife::None,
         },
+        begin_at: row.get(10)?,
     };
     Ok((call, row.get(6)?))
 }
 
-fn with_input((mut call, input): (Call, Option<Vec<u8>>)) -> Result<Call, StoreError> {
-    if let Some(packed) = input {
-        let bytes = zstd::decode_all(packed.as_slice())?;
-        call.input = serde_json::from_slice(&bytes)
-            .map_err(|error| StoreError::Row(format!("input of call {}: {error}", call.row)))?;
-    }
-    Ok(call)
+/// Arguments that cannot be read any more are none: the call stays, and its window with it.
+fn with_input((mut call, input): (Call, Option<Vec<u8>>)) -> Call {
+    let unpack = |packed: Vec<u8>| {
+        let bytes = zstd::decode_all(packed.as_slice()).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    };
+    call.input = input.and_then(unpack).unwrap_or(Value::Null);
+    call
 }
 
 impl Store {
@@ -148,8 +152,8 @@ impl Store {
     pub fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
         let sql = format!("SELECT {CALL} FROM call WHERE state = 0 OR afterlife > 0 ORDER BY id");
         let mut query = self.db.prepare_cached(&sql)?;
-        let rows = query.query_map([], call_from)?.collect::<Result<Vec<_>, _>>()?;
-        rows.into_iter().map(with_input).collect()
+        let rows = query.query_map([], |row| call_from(row).map(with_input))?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// The newest call of a dialog with this id.
@@ -159,7 +163,16 @@ impl Store {
         );
         let mut query = self.db.prepare_cached(&sql)?;
         let row = query.query_row([&dialog.0, &call.0], call_from).optional()?;
-        row.map(with_input).transpose()
+        Ok(row.map(with_input))
+    }
+
+    /// The one call that made a change, if there is just one.
+    pub fn call_of(&self, change: ChangeId) -> Result<Option<Call>, StoreError> {
+        let sql =
+            format!("SELECT {CALL} FROM call WHERE id = (SELECT call FROM change WHERE seq = ?1)");
+        let mut query = self.db.prepare_cached(&sql)?;
+        let row = query.query_row([change.0 as i64], call_from).optional()?;
+        Ok(row.map(with_input))
     }
 
     /// One dialog.
@@ -365,6 +378,16 @@ impl Batch<'_> {
             "drop inputs",
             "UPDATE call SET input = NULL
              WHERE dialog = ?1 AND input IS NOT NULL AND state = 1 AND afterlife = 0",
+            [&dialog.0],
+        )?;
+        Ok(())
+    }
+
+    /// Lets go of all arguments of a dialog that is over.
+    pub fn drop_all_inputs(&self, dialog: &DialogId) -> Result<(), StoreError> {
+        self.execute(
+            "drop all inputs",
+            "UPDATE call SET input = NULL WHERE dialog = ?1 AND input IS NOT NULL",
             [&dialog.0],
         )?;
         Ok(())

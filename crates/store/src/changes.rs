@@ -11,7 +11,7 @@ use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
 use crate::manifest::{ABSENT, UNKNOWN, kind_code, kind_from, oid_from, path_from};
-use crate::{Batch, Store, StoreError};
+use crate::{Batch, Problem, Store, StoreError};
 
 /// A change about to be recorded; `calls` are the rows of its candidates.
 #[derive(Clone, Debug)]
@@ -163,6 +163,20 @@ impl Store {
     pub fn change_count(&self) -> Result<u64, StoreError> {
         let count: i64 = self.db.query_row("SELECT count(*) FROM change", [], |row| row.get(0))?;
         Ok(count as u64)
+    }
+
+    /// Every change must be readable.
+    pub(crate) fn check_changes(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM change c LEFT JOIN call k ON k.id = c.call");
+        let mut query = self.db.prepare(&sql)?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            if let Err(error) = change_from(row) {
+                let seq: i64 = row.get(0)?;
+                problems.push(Problem::Row(format!("change c{seq}: {error}")));
+            }
+        }
+        Ok(())
     }
 
     fn with_candidates(&self, mut change: Change) -> Result<Change, StoreError> {

@@ -1,6 +1,6 @@
 //! What happened, in order: the stream that others follow. And what is not protected.
 
-use retake_model::{AgentId, CallId, ChangeId, DialogId, Gap, GapReason, Millis};
+use retake_model::{AgentId, CallId, ChangeId, DialogId, Gap, Millis};
 use serde_json::Value;
 
 use crate::manifest::path_from;
@@ -56,11 +56,10 @@ impl Store {
         let mut rows = query.query([])?;
         let mut gaps = Vec::new();
         while let Some(row) = rows.next()? {
-            let reason = Value::String(row.get(1)?);
-            let reason: GapReason = serde_json::from_value(reason)
-                .map_err(|error| StoreError::Row(format!("gap reason: {error}")))?;
-            let gap = Gap { path: path_from(row.get(0)?)?, reason, detail: row.get(2)? };
-            gaps.push((gap, row.get(3)?));
+            // A reason that a newer version knew is not worth failing for.
+            let reason = serde_json::from_value(Value::String(row.get(1)?));
+            let (Ok(reason), Ok(path)) = (reason, path_from(row.get(0)?)) else { continue };
+            gaps.push((Gap { path, reason, detail: row.get(2)? }, row.get(3)?));
         }
         Ok(gaps)
     }

@@ -16,12 +16,13 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use retake_model::Millis;
 use serde::{Deserialize, Serialize};
 
-use crate::StoreError;
 use crate::objects::{ObjectKind, encode};
+use crate::{Lock, StoreError};
 
 /// What tells one folder from another one at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +105,13 @@ impl Home {
         &self.folder
     }
 
+    /// Makes one process at a time find and create projects.
+    pub fn lock(&self, wait: Duration) -> Result<Option<Lock>, StoreError> {
+        retake_seam::fs::create_private_dir_all(&self.folder)
+            .map_err(StoreError::io("create", &self.folder))?;
+        Lock::acquire(&self.folder, wait)
+    }
+
     /// The project that is recorded for just this canonical path.
     pub fn find(
         &self,
@@ -176,7 +184,11 @@ impl Home {
         let mut projects = Vec::new();
         for entry in entries {
             let path = entry.map_err(StoreError::io("list", &folder))?.path();
-            projects.extend(read_identity(&path.join("project.json"))?);
+            // Damage of one project must not keep the others from being found.
+            match read_identity(&path.join("project.json")) {
+                Ok(identity) => projects.extend(identity),
+                Err(error) => tracing::warn!(%error, "a project is left out"),
+            }
         }
         Ok(projects)
     }

@@ -4,7 +4,7 @@
 //! same object as the manifest, so a lost or stale cache costs a read, never an error.
 
 use retake_model::{FileKind, FileState, ObjectId, ProjectPath, Side};
-use rusqlite::Row;
+use rusqlite::{OptionalExtension as _, Row};
 
 use crate::{Batch, Store, StoreError};
 
@@ -82,27 +82,35 @@ pub(crate) fn oid_from(bytes: &[u8]) -> Result<ObjectId, StoreError> {
     ObjectId::try_from(bytes).map_err(|error| StoreError::Row(error.to_string()))
 }
 
-const SELECT: &str = "SELECT m.path, m.kind, m.mode, m.size, m.oid,
-        s.kind, s.mode, s.size, s.mtime, s.ctime, s.inode
-    FROM manifest m LEFT JOIN cache.stat s ON s.path = m.path AND s.oid = m.oid";
+const MANIFEST: &str = "SELECT path, kind, mode, size, oid FROM manifest";
+const STAT: &str = "SELECT path, oid, kind, mode, size, mtime, ctime, inode FROM cache.stat";
 
 impl Store {
     /// The whole manifest, sorted by path.
     pub fn manifest(&self) -> Result<Vec<ManifestEntry>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{SELECT} ORDER BY m.path"))?;
-        let mut rows = query.query([])?;
-        let mut entries = Vec::new();
-        while let Some(row) = rows.next()? {
-            entries.push(entry_from(row)?);
+        let mut query = self.db.prepare_cached(&format!("{MANIFEST} ORDER BY path"))?;
+        let rows = query.query_map([], entry_from)?;
+        let mut entries: Vec<_> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let mut stats = self.stats()?.into_iter().peekable();
+        for entry in &mut entries {
+            while stats.next_if(|(path, ..)| path.as_slice() < entry.path.as_bytes()).is_some() {}
+            let same = |(path, ..): &CachedStat| path.as_slice() == entry.path.as_bytes();
+            entry.stat = stats.next_if(same).and_then(|stat| stat_of(&entry.stored, stat));
         }
         Ok(entries)
     }
 
     /// What the manifest says of one path.
     pub fn manifest_entry(&self, path: &ProjectPath) -> Result<Option<ManifestEntry>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{SELECT} WHERE m.path = ?1"))?;
-        let mut rows = query.query([path.as_bytes()])?;
-        rows.next()?.map(entry_from).transpose()
+        let mut query = self.db.prepare_cached(&format!("{MANIFEST} WHERE path = ?1"))?;
+        let found = query.query_row([path.as_bytes()], entry_from).optional()?.flatten();
+        let Some(mut entry) = found else { return Ok(None) };
+        let stat = self.cached(|db| {
+            let mut query = db.prepare_cached(&format!("{STAT} WHERE path = ?1"))?;
+            query.query_row([path.as_bytes()], cached_from).optional()
+        });
+        entry.stat = stat?.flatten().and_then(|stat| stat_of(&entry.stored, stat));
+        Ok(Some(entry))
     }
 
     /// The number of paths in the manifest.
@@ -111,42 +119,52 @@ impl Store {
             self.db.query_row("SELECT count(*) FROM manifest", [], |row| row.get(0))?;
         Ok(count as u64)
     }
-}
 
-fn entry_from(row: &Row<'_>) -> Result<ManifestEntry, StoreError> {
-    let stat = match row.get::<_, Option<i64>>(5)? {
-        None => None,
-        Some(kind) => Some(StatRow {
-            kind: kind_from(kind)?,
-            mode: row.get(6)?,
-            size: row.get::<_, i64>(7)? as u64,
-            mtime_ns: row.get(8)?,
-            ctime_ns: row.get(9)?,
-            inode: row.get::<_, i64>(10)? as u64,
-        }),
-    };
-    Ok(ManifestEntry {
-        path: path_from(row.get(0)?)?,
-        stored: stored_from(row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)?,
-        stat,
-    })
-}
-
-fn stored_from(
-    kind: i64,
-    mode: u32,
-    size: i64,
-    oid: Option<Vec<u8>>,
-) -> Result<Stored, StoreError> {
-    match oid {
-        None => Ok(Stored::Unknown),
-        Some(oid) => Ok(Stored::Known(FileState {
-            kind: kind_from(kind)?,
-            mode,
-            oid: oid_from(&oid)?,
-            size: size as u64,
-        })),
+    fn stats(&self) -> Result<Vec<CachedStat>, StoreError> {
+        let stats = self.cached(|db| {
+            let mut query = db.prepare_cached(&format!("{STAT} ORDER BY path"))?;
+            query.query_map([], cached_from)?.collect::<Result<_, _>>()
+        })?;
+        Ok(stats.unwrap_or_default())
     }
+}
+
+/// A row of the stat cache: path, the object that it vouches for, kind and stat.
+type CachedStat = (Vec<u8>, Vec<u8>, i64, StatRow);
+
+fn cached_from(row: &Row<'_>) -> rusqlite::Result<CachedStat> {
+    let stat = StatRow {
+        kind: FileKind::File,
+        mode: row.get(3)?,
+        size: row.get::<_, i64>(4)? as u64,
+        mtime_ns: row.get(5)?,
+        ctime_ns: row.get(6)?,
+        inode: row.get::<_, i64>(7)? as u64,
+    };
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, stat))
+}
+
+/// The cached stat, if it vouches for just this state.
+fn stat_of(stored: &Stored, (_, oid, kind, stat): CachedStat) -> Option<StatRow> {
+    let Stored::Known(state) = stored else { return None };
+    let kind = kind_from(kind).ok()?;
+    (oid == state.oid.as_bytes()).then_some(StatRow { kind, ..stat })
+}
+
+/// A row that cannot be understood is a file that was not captured; one without a path is none.
+fn entry_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
+    let Ok(path) = path_from(row.get(0)?) else { return Ok(None) };
+    let state = |oid: Vec<u8>| -> Option<FileState> {
+        Some(FileState {
+            kind: kind_from(row.get(1).ok()?).ok()?,
+            mode: row.get(2).ok()?,
+            size: row.get::<_, i64>(3).ok()? as u64,
+            oid: oid_from(&oid).ok()?,
+        })
+    };
+    let stored = row.get::<_, Option<Vec<u8>>>(4)?.and_then(state);
+    let stored = stored.map_or(Stored::Unknown, Stored::Known);
+    Ok(Some(ManifestEntry { path, stored, stat: None }))
 }
 
 impl Batch<'_> {
@@ -184,19 +202,21 @@ impl Batch<'_> {
         path: &ProjectPath,
         stat: Option<(&ObjectId, &StatRow)>,
     ) -> Result<(), StoreError> {
+        retake_seam::step("set stat")?;
         let Some((oid, stat)) = stat else {
-            self.execute(
-                "forget stat",
-                "DELETE FROM cache.stat WHERE path = ?1",
-                [path.as_bytes()],
-            )?;
+            self.cached(|db| {
+                db.prepare_cached("DELETE FROM cache.stat WHERE path = ?1")?
+                    .execute([path.as_bytes()])
+            })?;
             return Ok(());
         };
-        self.execute(
-            "set stat",
-            "INSERT OR REPLACE INTO cache.stat(path, oid, kind, mode, size, mtime, ctime, inode)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            (
+        self.cached(|db| {
+            db.prepare_cached(
+                "INSERT OR REPLACE INTO cache.stat
+                     (path, oid, kind, mode, size, mtime, ctime, inode)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute((
                 path.as_bytes(),
                 oid.as_bytes().as_slice(),
                 kind_code(stat.kind),
@@ -205,8 +225,8 @@ impl Batch<'_> {
                 stat.mtime_ns,
                 stat.ctime_ns,
                 stat.inode as i64,
-            ),
-        )?;
+            ))
+        })?;
         Ok(())
     }
 }

@@ -76,6 +76,7 @@ CREATE TABLE call(
 );
 CREATE INDEX call_by_name ON call(dialog, call);
 CREATE INDEX call_alive ON call(dialog) WHERE state = 0 OR afterlife > 0;
+CREATE INDEX call_with_input ON call(dialog) WHERE input IS NOT NULL;
 
 CREATE TABLE change(
     seq         INTEGER PRIMARY KEY,

@@ -84,14 +84,17 @@ impl Spool {
     }
 
     /// Empties the spool if it still holds just these many entries; what came since stays.
-    pub fn clear(&self, taken: usize, bad: usize) -> Result<(), StoreError> {
+    ///
+    /// Tells whether it is empty now.
+    pub fn clear(&self, taken: usize, bad: usize) -> Result<bool, StoreError> {
         let mut file = self.locked()?;
         let failed = |act| StoreError::io(act, &self.path);
         let (entries, lines) = Self::parse(&mut file).map_err(failed("read"))?;
-        if entries.len() == taken && lines.len() == bad {
+        let nothing_new = entries.len() == taken && lines.len() == bad;
+        if nothing_new {
             retake_seam::fs::truncate(&file, 0).map_err(failed("empty"))?;
         }
-        Ok(())
+        Ok(nothing_new)
     }
 
     fn parse(file: &mut File) -> std::io::Result<(Vec<SpoolEntry>, Vec<String>)> {

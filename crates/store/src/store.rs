@@ -14,6 +14,7 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 const APPLICATION_ID: i32 = 0x5265_7461; // "Reta"
 /// Writers wait for the project's lock, so only a foreign program can keep the database busy.
 const BUSY: Duration = Duration::from_secs(2);
+const CACHE_FILES: [&str; 3] = ["cache.db", "cache.db-wal", "cache.db-shm"];
 /// A WAL longer than this is brought into the database and cut off.
 const WAL_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -97,6 +98,28 @@ impl Store {
 }
 
 impl Store {
+    /// Works on the stat cache. Damage there is no failure: `None`, and the cache is made anew
+    /// when the store is next opened.
+    pub(crate) fn cached<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        match work(&self.db) {
+            Ok(value) => Ok(Some(value)),
+            Err(error)
+                if matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)) =>
+            {
+                tracing::warn!(%error, "the stat cache is damaged and will be made anew");
+                for name in CACHE_FILES {
+                    let _ = retake_seam::fs::remove_file(&self.folder.join(name));
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Brings a long WAL into the database. That it did not work now is no failure: the commit
     /// stands, and the next one tries again.
     pub(crate) fn shorten_wal(&self) {
@@ -158,7 +181,7 @@ fn attach_cache(db: &Connection, folder: &Path, access: Access) -> Result<(), St
     let file = folder.join("cache.db").to_string_lossy().into_owned();
     if use_cache(db, &file).is_err() {
         let _ = db.execute("DETACH cache", []);
-        for name in ["cache.db", "cache.db-wal", "cache.db-shm"] {
+        for name in CACHE_FILES {
             let stale = folder.join(name);
             if stale.exists() {
                 retake_seam::fs::remove_file(&stale).map_err(StoreError::io("remove", &stale))?;

@@ -4,7 +4,7 @@
 
 use retake_model::ObjectId;
 
-use crate::manifest::oid_from;
+use crate::manifest::{UNKNOWN, oid_from};
 use crate::{Spool, Store, StoreError};
 
 /// Something that is wrong.
@@ -26,6 +26,8 @@ pub enum Problem {
         /// What was seen.
         why: String,
     },
+    /// A row holds something that no version of Retake writes.
+    Row(String),
     /// A line of the spool cannot be understood.
     SpoolLine(String),
 }
@@ -62,6 +64,7 @@ impl Store {
         self.check_database(&mut found.problems)?;
         self.check_references(&mut found.problems)?;
         self.check_chunks(&mut found.problems)?;
+        self.check_rows(&mut found.problems)?;
         if read_data {
             self.check_objects(&mut found, progress)?;
         }
@@ -105,11 +108,32 @@ impl Store {
             while let Some(row) = rows.next()? {
                 let path: Vec<u8> = row.get(1)?;
                 let record = format!("{what}, {}", String::from_utf8_lossy(&path));
-                let oid = oid_from(&row.get::<_, Vec<u8>>(0)?)?;
-                problems.push(Problem::Dangling { record, oid });
+                problems.push(match oid_from(&row.get::<_, Vec<u8>>(0)?) {
+                    Ok(oid) => Problem::Dangling { record, oid },
+                    Err(error) => Problem::Row(format!("{record}: {error}")),
+                });
             }
         }
         Ok(())
+    }
+
+    /// Rows are read leniently where they serve; here each one must make sense.
+    fn check_rows(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+        let unknown = format!("kind NOT IN (1, 2) AND NOT (kind = {UNKNOWN} AND oid IS NULL)");
+        let checks = [
+            ("manifest", format!("{unknown} OR length(path) = 0 OR length(oid) <> 20")),
+            ("gap", "length(path) = 0 OR length(reason) = 0".to_owned()),
+            ("event", "NOT json_valid(body)".to_owned()),
+            ("object", "length(oid) <> 20 OR kind NOT IN (1, 2, 3)".to_owned()),
+        ];
+        for (table, wrong) in checks {
+            let sql = format!("SELECT count(*) FROM {table} WHERE {wrong}");
+            let count: i64 = self.db.query_row(&sql, [], |row| row.get(0))?;
+            if count > 0 {
+                problems.push(Problem::Row(format!("{count} rows of {table} make no sense")));
+            }
+        }
+        self.check_changes(problems)
     }
 
     fn check_chunks(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {

@@ -14,6 +14,8 @@
 //! end D CALL [TOOL {JSON}]     only the end; with a tool the begin need not have been seen
 //! end-background D CALL        the end of a call that goes on in the background
 //! turn-end D [CALL…]           the turn ends; these calls are known to live on
+//! dialog-start D               the dialog begins, or begins again
+//! subagent D/A of B            agent B of the dialog starts agent A
 //! dialog-end D                 the dialog ends
 //! gaps                         print what is not protected
 //! ```
@@ -75,6 +77,16 @@ fn step(project: &TestProject, line: &str, seen: &mut String) {
             let who = words.next().unwrap_or_default();
             let background = words.map(Into::into).collect();
             print(&project.record(&event(who, EventKind::TurnEnd { background })), seen);
+        }
+        "dialog-start" => {
+            let what = EventKind::DialogStart { title: None };
+            print(&project.record(&event(rest, what)), seen);
+        }
+        "subagent" => {
+            let (who, parent) = rest.split_once(" of ").expect("subagent D/A of B");
+            let mut event = event(who, EventKind::DialogStart { title: None });
+            event.parent = Some(parent.into());
+            print(&project.record(&event), seen);
         }
         "dialog-end" => print(&project.record(&event(rest, EventKind::DialogEnd {})), seen),
         "gaps" => {

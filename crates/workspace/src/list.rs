@@ -1,6 +1,6 @@
 //! Listings for the shield: what a destructive command is about to take.
 //!
-//! Unlike a scan they include what the rules hide, and stop at a limit.
+//! They hold what rules hide (the rest is known from the scan), and stop at a limit.
 //! Regenerable folders (the default profile) are left out.
 
 use std::os::fd::AsFd as _;
@@ -28,26 +28,18 @@ pub struct Listing {
 }
 
 impl Workspace {
-    /// All files and links at `path` or beneath it, also ignored ones.
+    /// All files and links that some rule hides, at a path or beneath it; without one, in the
+    /// whole project.
     ///
-    /// Of `skip` only the default profile counts, and only for folders: it
-    /// leaves out regenerable ones. The folders above `path` are not asked,
-    /// since somebody named something in them.
-    pub fn list_beneath(&self, path: &ProjectPath, skip: &Rules, limit: usize) -> Listing {
-        let mut lister = Lister::new(self, skip, limit);
-        if !self.is_off_limits(path) {
-            lister.start_at(path);
-        }
-        lister.finish()
-    }
-
-    /// Every file that git's ignore rules hide: what `git clean -fdX` would take.
-    ///
-    /// Not what only the default profile or the scratch patterns hide, and
-    /// nothing in folders of the default profile.
-    pub fn list_ignored(&self, rules: &Rules, limit: usize) -> Listing {
+    /// Folders of the default profile are left out: they can be made again. The folders above
+    /// `at` are not asked, since somebody named something in them.
+    pub fn list_hidden(&self, at: Option<&ProjectPath>, rules: &Rules, limit: usize) -> Listing {
         let mut lister = Lister::new(self, rules, limit);
-        lister.hidden();
+        match at {
+            None => lister.walk(Vec::new(), Standing::Open),
+            Some(path) if !self.is_off_limits(path) => lister.start_at(path),
+            Some(_) => {}
+        }
         lister.finish()
     }
 }
@@ -76,34 +68,19 @@ impl<'a> Lister<'a> {
             .open_parent(path.as_bytes())
             .and_then(|folder| look(folder.fd.as_fd(), path.file_name()));
         match thing {
-            Ok(Thing::Folder) => self.everything(path),
+            Ok(Thing::Folder) if self.is_regenerable(path.as_bytes()) => {}
+            Ok(Thing::Folder) => {
+                let hidden = self.rules.is_ignored(path, true);
+                self.walk(path.as_bytes().to_vec(), if hidden { closed() } else { Standing::Open });
+            }
+            Ok(Thing::File(_) | Thing::Link(_)) if !self.rules.is_ignored(path, false) => {}
             thing => self.take(path.clone(), thing),
         }
     }
 
-    /// Takes every file beneath a folder.
-    fn everything(&mut self, start: &ProjectPath) {
-        let mut waiting = vec![start.clone()];
-        while let Some(path) = waiting.pop().filter(|_| !self.listing.truncated) {
-            if self.is_regenerable(path.as_bytes()) {
-                continue;
-            }
-            let Some(folder) = self.open(path.as_bytes()) else {
-                continue;
-            };
-            for name in tracked_names(&folder) {
-                let child = join(path.as_bytes(), &name.bytes);
-                match name.kind {
-                    Kind::Folder => waiting.push(child),
-                    _ => self.take_name(&folder, child),
-                }
-            }
-        }
-    }
-
-    /// Takes the files that git's rules hide.
-    fn hidden(&mut self) {
-        let mut waiting = vec![(Vec::new(), Standing::Open)];
+    /// Takes the files that rules hide, beneath a folder that stands like this.
+    fn walk(&mut self, start: Vec<u8>, standing: Standing) {
+        let mut waiting = vec![(start, standing)];
         while let Some((path, standing)) = waiting.pop().filter(|_| !self.listing.truncated) {
             let Some(folder) = self.open(&path) else {
                 continue;
@@ -114,34 +91,31 @@ impl<'a> Lister<'a> {
                 if is_dir && self.is_regenerable(child.as_bytes()) {
                     continue;
                 }
-                match (self.judge(&path, &standing, &child, is_dir), is_dir) {
-                    (Some(below), true) => waiting.push((child.as_bytes().to_vec(), below)),
-                    (Some(Standing::Closed(_)), false) => self.take_name(&folder, child),
+                let below = self.judge(&path, &standing, &child, is_dir);
+                match (below, is_dir) {
+                    (below, true) => waiting.push((child.as_bytes().to_vec(), below)),
+                    (Standing::Closed(_), false) => self.take_name(&folder, child),
                     _ => {}
                 }
             }
         }
     }
 
-    /// How `path` stands for git: `Closed` is hidden by git's rules, `None` hidden otherwise.
+    /// How `path` stands: `Closed` is hidden, with everything below it.
     fn judge(
         &self,
         folder: &[u8],
         standing: &Standing,
         path: &ProjectPath,
         is_dir: bool,
-    ) -> Option<Standing> {
+    ) -> Standing {
+        if matches!(standing, Standing::Closed(_)) {
+            return standing.clone();
+        }
         let (set, chain) = (self.rules.set(), self.rules.chain_for(folder));
         match set.judge(chain, standing, path.as_bytes(), is_dir) {
-            Verdict::Keep(standing) => Some(standing),
-            Verdict::Ignored { reason, .. } => {
-                let by_git = reason.origin().is_git()
-                    || (reason.origin() == Origin::Scratch
-                        && set.git_hides(chain, path.as_bytes(), is_dir));
-                by_git.then(|| {
-                    Standing::Closed(std::sync::Arc::new((Origin::IgnoreFile, String::new())))
-                })
-            }
+            Verdict::Keep(standing) => standing,
+            Verdict::Ignored { .. } => closed(),
         }
     }
 
@@ -187,4 +161,9 @@ impl<'a> Lister<'a> {
 
 fn tracked_names(folder: &Folder) -> impl Iterator<Item = &Name> {
     folder.names.iter().filter(|name| !is_version_control(&name.bytes))
+}
+
+/// Hidden; which rule did it is nobody's question here.
+fn closed() -> Standing {
+    Standing::Closed(std::sync::Arc::new((Origin::IgnoreFile, String::new())))
 }

@@ -170,13 +170,6 @@ pub(crate) enum Origin {
     Scratch,
 }
 
-impl Origin {
-    /// Whether git itself would hide the name (so that `git clean -x` takes it).
-    pub(crate) fn is_git(self) -> bool {
-        matches!(self, Self::IgnoreFile | Self::Exclude | Self::Global)
-    }
-}
-
 /// Why a name is ignored.
 pub(crate) enum Reason<'a> {
     Rule { origin: Origin, folder: &'a [u8], found: Match<'a> },
@@ -301,12 +294,6 @@ impl Ruleset {
                 Some(Reason::Rule { origin, folder: &[], found })
             },
         )
-    }
-
-    /// Whether git's own rules hide `path`, whatever the scratch patterns say.
-    pub(crate) fn git_hides(&self, chain: Option<&Arc<Chain>>, path: &[u8], is_dir: bool) -> bool {
-        let rule = self.git_rule(chain, path, is_dir);
-        matches!(&rule, Some(Reason::Rule { found, .. }) if !found.pattern.is_negative())
     }
 
     /// Whether a folder is regenerable: in the default profile, and neither

@@ -133,20 +133,23 @@ fn the_shield_lists_ignored_files_but_no_regenerable_folders() {
     let scan = project.scan(&Known::default(), &base);
     let rules = Rules::new(scan.sources);
     let workspace = project.workspace();
-    let beneath = |name: &str| names(&workspace.list_beneath(&path(name), &rules, 100));
+    let beneath = |name: &str| names(&workspace.list_hidden(Some(&path(name)), &rules, 100));
     assert_eq!(beneath(".env"), [".env"]);
     assert_eq!(beneath("secrets"), ["secrets/key"]);
-    assert_eq!(beneath("src"), ["src/a"]);
-    assert_eq!(beneath("build"), ["build/y"], "the user took it back");
+    assert_eq!(beneath("src"), [""; 0], "a scan sees it");
+    assert_eq!(beneath("build"), [""; 0], "the user took it back, so a scan sees it");
     assert_eq!(beneath("node_modules"), [""; 0]);
     assert_eq!(beneath("node_modules/m"), ["node_modules/m/i.js"], "somebody named it");
     assert_eq!(beneath("none"), [""; 0]);
     assert_eq!(beneath("src/.git"), [""; 0]);
 
-    assert_eq!(names(&workspace.list_ignored(&rules, 100)), [".env", "notes.orig", "secrets/key"]);
-    let one = workspace.list_ignored(&rules, 1);
+    assert_eq!(
+        names(&workspace.list_hidden(None, &rules, 100)),
+        [".env", "notes.orig", "secrets/key"]
+    );
+    let one = workspace.list_hidden(None, &rules, 1);
     assert!(one.truncated && one.files.len() == 1);
-    let all = workspace.list_ignored(&rules, 3);
+    let all = workspace.list_hidden(None, &rules, 3);
     assert!(!all.truncated && all.files.len() == 3);
 }
 
@@ -175,12 +178,12 @@ fn the_list_of_ignored_files_is_what_git_clean_takes() {
         .collect();
     theirs.sort();
     let scan = project.scan(&Known::default(), &sources(DEFAULT_EXCLUDES, &[], &[]));
-    let listing = project.workspace().list_ignored(&Rules::new(scan.sources), 100);
+    let listing = project.workspace().list_hidden(None, &Rules::new(scan.sources), 100);
     // `out/` is in the default profile as well.
     theirs.retain(|name| !name.contains("out/"));
     assert_eq!(names(&listing), theirs);
     let scan = project.scan(&Known::default(), &sources(&["target/"], &[], &[]));
-    let listing = project.workspace().list_ignored(&Rules::new(scan.sources), 100);
+    let listing = project.workspace().list_hidden(None, &Rules::new(scan.sources), 100);
     assert_eq!(names(&listing), ["b.log", "d/c.log", "d/out/z", "out/sub/y", "out/x"]);
 }
 

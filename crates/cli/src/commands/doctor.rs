@@ -72,7 +72,7 @@ fn checks(found: &CheckUp, read_data: bool) -> Vec<Check> {
         check(
             "database",
             "its structure is sound".to_owned(),
-            problems(|p| matches!(p, Problem::Database(_))),
+            problems(|p| matches!(p, Problem::Database(_) | Problem::Row(_))),
         ),
         check(
             "references",
@@ -113,7 +113,7 @@ fn space_check(found: &CheckUp) -> Check {
 
 fn problem_text(problem: &Problem) -> String {
     match problem {
-        Problem::Database(text) => text.clone(),
+        Problem::Database(text) | Problem::Row(text) => text.clone(),
         Problem::Dangling { record, oid } => format!("{oid} is missing ({record})"),
         Problem::Damaged { oid, why } => format!("{oid}: {why}"),
         Problem::SpoolLine(line) => {

@@ -36,7 +36,7 @@ const READERS: &str = ": [ arch base32 base64 basename bat batcat bind break cal
      pkill pr printenv ps pwd readlink realpath return rev seq set sha1sum sha224sum sha256sum \
      sha512sum shasum shift shopt shuf sleep stat strings stty sum sw_vers sync tac tail test \
      times top tput tr true tsort tty type ulimit umask uname unexpand uptime users vmstat w \
-     wait wc whatis whereis which who whoami xmllint yes zcat zgrep";
+     wc whatis whereis which who whoami xmllint yes zcat zgrep";
 
 /// Everything else that is known.
 const HANDLERS: &[(&str, Handler)] = &[
@@ -53,6 +53,7 @@ const HANDLERS: &[(&str, Handler)] = &[
     ("command builtin", wrappers::command),
     ("exec time nice ionice stdbuf timeout chrt caffeinate", wrappers::plain),
     ("nohup setsid disown at batch systemd-run daemonize", wrappers::background),
+    ("wait", wrappers::wait),
     ("xargs", wrappers::xargs),
     ("find", find::find),
     ("fd fdfind", find::fd),

@@ -176,3 +176,8 @@ fn is_assignment(word: &Word) -> bool {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     })
 }
+
+/// What was sent to the background is over when this returns.
+pub(super) fn wait(walker: &mut Walker, _call: &Call) {
+    walker.effects.background = false;
+}

@@ -75,6 +75,7 @@ pub fn look(root: &Path) -> Option<GitLook> {
 
 /// The messages that were added to HEAD's reflog since it had `since_size`
 /// bytes (`checkout: moving from a to b`, `commit: x`); all of them if it shrank.
+/// Lines that leave HEAD at its commit are left out.
 pub fn new_reflog_actions(root: &Path, since_size: u64) -> Vec<String> {
     let Some(repository) = Repository::find(root) else {
         return Vec::new();
@@ -84,7 +85,10 @@ pub fn new_reflog_actions(root: &Path, since_size: u64) -> Vec<String> {
         .split(|&b| b == b'\n')
         .filter_map(|line| {
             let tab = line.iter().position(|&b| b == b'\t')?;
-            Some(String::from_utf8_lossy(&line[tab + 1..]).into_owned())
+            let mut ids = line[..tab].split(|&b| b == b' ');
+            // `checkout -b` and `stash` leave HEAD where it is.
+            let moves = ids.next()? != ids.next()?;
+            moves.then(|| String::from_utf8_lossy(&line[tab + 1..]).into_owned())
         })
         .collect()
 }

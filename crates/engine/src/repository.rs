@@ -1,0 +1,51 @@
+//! The git repository that a project is, or is a part of.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use retake_model::ProjectPath;
+use retake_workspace::git::{self, GitLook, IndexEntry};
+
+/// A repository around a project's root.
+#[derive(Debug)]
+pub(crate) struct Repository {
+    top: PathBuf,
+    /// The root's place in it, ending in `/`; empty at the top.
+    prefix: Vec<u8>,
+}
+
+impl Repository {
+    /// The nearest repository at or above a project's root.
+    pub(crate) fn around(root: &Path) -> Option<Self> {
+        let top = git::toplevel(root)?;
+        let mut prefix = root.strip_prefix(&top).ok()?.as_os_str().as_bytes().to_vec();
+        if !prefix.is_empty() {
+            prefix.push(b'/');
+        }
+        Some(Self { top, prefix })
+    }
+
+    /// Where it stands.
+    pub(crate) fn look(&self) -> Option<GitLook> {
+        git::look(&self.top)
+    }
+
+    /// What HEAD's log says since it had this size.
+    pub(crate) fn actions_since(&self, reflog_size: u64) -> Vec<String> {
+        git::new_reflog_actions(&self.top, reflog_size)
+    }
+
+    /// What the index holds of the project.
+    pub(crate) fn index(&self) -> Result<HashMap<ProjectPath, IndexEntry>, String> {
+        let entries = git::index_entries(&self.top)?.unwrap_or_default();
+        if self.prefix.is_empty() {
+            return Ok(entries);
+        }
+        let inside = |(path, entry): (ProjectPath, IndexEntry)| {
+            let rest = path.as_bytes().strip_prefix(self.prefix.as_slice())?;
+            Some((ProjectPath::new(rest).ok()?, entry))
+        };
+        Ok(entries.into_iter().filter_map(inside).collect())
+    }
+}
