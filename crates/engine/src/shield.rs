@@ -4,6 +4,7 @@
 //! shield adds what they hide: a `.env`, local databases, notes. Folders of the default-exclude
 //! profile can be made again and are left out; what the budget did not allow becomes a gap.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use retake_model::{Gap, GapReason, ProjectPath};
@@ -33,7 +34,7 @@ pub(crate) fn shield(
     settings: &Shield,
 ) -> Result<Shielded, StoreError> {
     let mut shielded = Shielded::default();
-    let mut left_out = Vec::new();
+    let (mut left_out, mut considered) = (Vec::new(), HashSet::new());
     let (mut bytes, mut truncated) = (0, false);
     for (place, target) in places(workspace.root(), call) {
         let limit = settings.max_files + NAMED_GAPS;
@@ -42,7 +43,8 @@ pub(crate) fn shield(
         shielded.gaps.extend(listing.gaps);
         for (path, stat) in listing.files {
             let meant = target.is_none_or(|target| is_meant(workspace.root(), call, target, &path));
-            if !meant || batch.manifest_entry(&path)?.is_some() {
+            if !meant || !considered.insert(path.clone()) || batch.manifest_entry(&path)?.is_some()
+            {
                 continue;
             }
             let fits = settings.enabled

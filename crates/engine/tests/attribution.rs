@@ -992,14 +992,16 @@ fn what_is_over_the_shields_budget_is_a_gap() {
         file .gitignore: *.sec\n
         file a.sec: a\n
         file b.sec: b\n
+        run git init -q .
         look
-        shell d1 s1: rm -f *.sec
+        shell d1 s1: git clean -qfdx
         gaps
         ",
     );
     expect![[r#"
         ".gitignore" create by user +1 -0
         ! gap
+        ".gitignore" delete by agent d1/main:s1 window +0 -1
         "a.sec" delete by agent d1/main:s1 window +0 -1
         gap "b.sec" not_shielded
     "#]]
