@@ -55,6 +55,7 @@ mod git_evidence;
 mod live;
 mod memory;
 mod observe;
+mod occasion;
 mod place;
 mod project;
 mod query;

@@ -5,20 +5,19 @@
 //! happen and the next look finds the same again. An event that finds the
 //! project locked is spooled and taken in, in order, by the next holder.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use retake_model::{Change, Event, EventKind, Gap, GapReason, Millis, ProjectPath, Side};
-use retake_store::{Batch, Lock, Spool, StoreError};
-use retake_workspace::Rules;
+use retake_model::{Change, Event, Gap, GapReason, Millis, ProjectPath, Side};
+use retake_store::{Batch, JournalEvent, Lock, Spool, StoreError};
+use serde_json::json;
 
-use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
-use crate::attribute::{Limit, Scene};
+use crate::arrival::{Arrived, Calls, conclude, introduce};
+use crate::attribute::Scene;
 use crate::git_evidence::GitEvidence;
-use crate::memory;
-use crate::observe::{HiddenIs, Observation, Request, Scope, observe};
+use crate::observe::{Observation, observe};
+use crate::occasion::Occasion;
 use crate::project::{INITIALISED, Project};
-use crate::rename::pair;
-use crate::shield::{shield, too_late};
+use crate::rename::{Step, pair};
 use crate::write::{NewRows, write};
 
 /// What came of an event.
@@ -162,12 +161,11 @@ impl Project {
     fn look_locked(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, StoreError> {
         let mut batch = self.store().batch()?;
         let calls = Calls::load(&batch, self.root(), at)?;
-        let request = self.request(&batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
-        let observation = observe(&mut batch, &request, progress)?;
-        let scene = LookScene { calls: &calls, beginning: None, limits: HashMap::new() };
-        let (steps, git) = self.attribute(&batch, &observation, &scene)?;
+        let occasion = Occasion::plain(self, &batch, &calls)?;
+        let observation = observe(&mut batch, &occasion.request, progress)?;
+        let (steps, git) = self.attribute(&batch, &observation, &occasion)?;
         let changes = write(&batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
-        if request.first {
+        if occasion.request.first {
             batch.set_meta(INITIALISED, &at.to_be_bytes())?;
         }
         batch.commit()?;
@@ -217,12 +215,22 @@ impl Project {
         Ok(())
     }
 
-    /// A line that a kill cut off was never acknowledged, but that it was there is said.
+    /// A line that a kill cut off was never acknowledged, but it is kept and said.
     fn note_lost(&self, lines: &[String], at: Millis) -> Result<(), StoreError> {
         let batch = self.store().batch()?;
         let path: ProjectPath = "spool".parse().map_err(|_| StoreError::Row("path".into()))?;
         let detail = format!("{} spooled lines could not be understood", lines.len());
         batch.put_gap(&Gap { path, reason: GapReason::LostEvent, detail }, at)?;
+        batch.put_event(&JournalEvent {
+            seq: batch.next_seq(),
+            at,
+            kind: GapReason::LostEvent.as_str().to_owned(),
+            dialog: None,
+            agent: None,
+            call: None,
+            change: None,
+            body: json!({ "lines": lines }),
+        })?;
         batch.commit()
     }
 
@@ -240,10 +248,11 @@ impl Project {
             results.push(Recorded { notices, ..Recorded::default() });
         }
         let events: Vec<_> = arrived.iter().zip(meanings.iter().copied()).collect();
-        let plan = self.plan(&batch, &events, &calls)?;
-        let mut observation = observe(&mut batch, &plan.request, &mut |_, _| {})?;
-        observation.gaps.extend(plan.gaps);
-        let (steps, git) = self.attribute(&batch, &observation, &plan.scene)?;
+        let mut occasion = Occasion::of(self, &batch, &events, &calls)?;
+        let mut observation = observe(&mut batch, &occasion.request, &mut |_, _| {})?;
+        observation.gaps.append(&mut occasion.gaps);
+        let (steps, git) = self.attribute(&batch, &observation, &occasion)?;
+        let new_gaps = new_gaps(&batch, &observation)?;
         let mut rows = NewRows::new();
         for (arrived, meaning) in arrived.iter().zip(&meanings) {
             introduce(&batch, arrived, *meaning, &calls, &mut rows)?;
@@ -257,7 +266,7 @@ impl Project {
         }
         if let Some(last) = results.last_mut() {
             last.changes = changes;
-            last.notices.extend(observation.gaps.iter().map(gap_notice));
+            last.notices.extend(new_gaps);
             let problem = self.settings_problem().map(ToString::to_string);
             last.notices.extend(problem.map(|why| Notice::new(NoticeCode::Settings, why)));
         }
@@ -269,91 +278,12 @@ impl Project {
         Ok(results)
     }
 
-    /// Where to look on the occasion of these events, and who could have done what is found.
-    fn plan<'a>(
-        &'a self,
-        batch: &Batch<'_>,
-        events: &[(&Arrived, Meaning)],
-        calls: &'a Calls,
-    ) -> Result<Plan<'a>, StoreError> {
-        let mut scene = LookScene { calls, beginning: None, limits: HashMap::new() };
-        let [(arrived, meaning)] = events else {
-            return self.plan_for_spooled(batch, events, scene);
-        };
-        if arrived.spool_id.is_some() {
-            return self.plan_for_spooled(batch, events, scene);
-        }
-        let (row, hidden) = match meaning {
-            Meaning::Begins(row) => {
-                scene.beginning = Some(*row);
-                (*row, HiddenIs::Baseline)
-            }
-            Meaning::Ends(row) => (*row, HiddenIs::New),
-            Meaning::EndsAgain(row) => {
-                scene.limits.insert(*row, Limit::AimOnly);
-                (*row, HiddenIs::New)
-            }
-            Meaning::EndsUnbegun(row) => {
-                scene.limits.insert(*row, Limit::AimOnly);
-                (*row, HiddenIs::UnknownBefore)
-            }
-            Meaning::Other => {
-                let scope = scope_without_call(&arrived.event);
-                let request = self.request(batch, scope, Vec::new(), HiddenIs::Baseline)?;
-                return Ok(Plan { request, scene, gaps: Vec::new() });
-            }
-        };
-        let Some(live) = calls.get(row) else {
-            return Err(StoreError::Row(format!("call {row} went away")));
-        };
-        let scope = live.scope().map_or(Scope::Everything, Scope::Paths);
-        let mut named = live.named.clone();
-        let mut gaps = Vec::new();
-        if matches!(meaning, Meaning::Begins(_)) && live.may_destroy() {
-            let rules = Rules::new(memory::rules(batch)?.unwrap_or_default());
-            let settings = &self.settings().shield;
-            let taken = shield(batch, self.workspace(), &rules, live, settings)?;
-            named.extend(taken.paths);
-            gaps = taken.gaps;
-        }
-        Ok(Plan { request: self.request(batch, scope, named, hidden)?, scene, gaps })
-    }
-
-    /// Spooled events are late: what they tell of happened at some time since the last look.
-    fn plan_for_spooled<'a>(
-        &'a self,
-        batch: &Batch<'_>,
-        events: &[(&Arrived, Meaning)],
-        mut scene: LookScene<'a>,
-    ) -> Result<Plan<'a>, StoreError> {
-        let mut gaps = Vec::new();
-        for (arrived, meaning) in events {
-            match meaning {
-                Meaning::Begins(row) => {
-                    let late = scene.calls.get(*row).filter(|live| live.may_destroy());
-                    gaps.extend(late.into_iter().flat_map(|live| too_late(self.root(), live)));
-                }
-                Meaning::Ends(row) => {
-                    let begin = scene.calls.get(*row).map_or(arrived.at, |live| live.call.begin_at);
-                    scene.limits.insert(*row, Limit::Between(begin, arrived.at));
-                }
-                Meaning::EndsAgain(row) | Meaning::EndsUnbegun(row) => {
-                    scene.limits.insert(*row, Limit::AimOnly);
-                }
-                Meaning::Other => {}
-            }
-        }
-        let named = scene.calls.live.iter().flat_map(|live| live.named.clone()).collect();
-        let request = self.request(batch, Scope::Everything, named, HiddenIs::UnknownBefore)?;
-        Ok(Plan { request, scene, gaps })
-    }
-
     fn attribute(
         &self,
         batch: &Batch<'_>,
         observation: &Observation,
-        look: &LookScene<'_>,
-    ) -> Result<(Vec<crate::rename::Step>, GitEvidence), StoreError> {
+        occasion: &Occasion<'_>,
+    ) -> Result<(Vec<Step>, GitEvidence), StoreError> {
         let (old, new) = (observation.old_git.as_ref(), observation.git.as_ref());
         let git = GitEvidence::gather(self.root(), old, new);
         let before: HashMap<_, _> =
@@ -361,16 +291,15 @@ impl Project {
         let state_before = |path: &ProjectPath| match before.get(path) {
             Some(side) => *side,
             // Not among the changes: it is as the manifest says.
-            None => batch
-                .manifest_entry(path)
-                .ok()
-                .flatten()
-                .map_or(Side::Absent, |entry| entry.stored.into()),
+            None => match batch.manifest_entry(path) {
+                Ok(entry) => entry.map_or(Side::Absent, |entry| entry.stored.into()),
+                Err(_) => Side::Unknown,
+            },
         };
         let scene = Scene {
-            calls: &look.calls.live,
-            beginning: look.beginning,
-            limits: &look.limits,
+            calls: &occasion.calls.live,
+            beginning: occasion.beginning,
+            limits: &occasion.limits,
             git: &git,
             state_before: &state_before,
         };
@@ -403,28 +332,15 @@ pub struct Looked {
     pub baseline: usize,
 }
 
-struct Plan<'a> {
-    request: Request<'a>,
-    scene: LookScene<'a>,
-    gaps: Vec<Gap>,
-}
-
-struct LookScene<'a> {
-    calls: &'a Calls,
-    beginning: Option<i64>,
-    limits: HashMap<i64, Limit>,
-}
-
-/// A repeated begin says nothing new; everything else is an occasion to look at everything.
-fn scope_without_call(event: &Event) -> Scope {
-    match event.what {
-        EventKind::ToolBegin { .. } => Scope::Paths(Vec::new()),
-        _ => Scope::Everything,
-    }
-}
-
-fn gap_notice(gap: &Gap) -> Notice {
-    let message =
-        format!("{} is not protected ({}): {}", gap.path, gap.reason.as_str(), gap.detail);
-    Notice::new(NoticeCode::Gap, message)
+/// A gap is told of once, when it opens; after that `status` lists it.
+fn new_gaps(batch: &Batch<'_>, observation: &Observation) -> Result<Vec<Notice>, StoreError> {
+    let on_record = batch.gaps()?;
+    let known: HashSet<_> = on_record.iter().map(|(gap, _)| (&gap.path, gap.reason)).collect();
+    let is_new = |gap: &&Gap| !known.contains(&(&gap.path, gap.reason));
+    let notice = |gap: &Gap| {
+        let (path, reason) = (&gap.path, gap.reason.as_str());
+        let message = format!("{path} is not protected ({reason}): {}", gap.detail);
+        Notice::new(NoticeCode::Gap, message)
+    };
+    Ok(observation.gaps.iter().filter(is_new).map(notice).collect())
 }
