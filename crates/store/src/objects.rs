@@ -95,13 +95,6 @@ pub struct Encoded {
     pub(crate) data: Vec<u8>,
 }
 
-impl Encoded {
-    /// The bytes that the object takes in the database.
-    pub fn stored_len(&self) -> usize {
-        self.data.len()
-    }
-}
-
 /// Names and compresses content that is in memory.
 pub fn encode(kind: ObjectKind, bytes: &[u8]) -> Result<Encoded, StoreError> {
     let oid = hash_object(kind, bytes)?;

@@ -67,11 +67,6 @@ impl Store {
         Batch::begin(self)
     }
 
-    /// A number that differs whenever another connection has committed since.
-    pub fn generation(&self) -> Result<i64, StoreError> {
-        Ok(self.db.query_row("PRAGMA data_version", [], |row| row.get(0))?)
-    }
-
     /// A small value kept under a name.
     pub fn meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let mut query = self.db.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
