@@ -113,9 +113,12 @@ impl LiveCall {
 
     /// Whether the call names this path, or its command targets it.
     pub(crate) fn aims_at(&self, path: &ProjectPath) -> bool {
-        // A folder that is deleted, or replaced by a file, takes along what is in it.
-        self.named.iter().any(|named| path.is_beneath(named))
-            || self.targets.iter().any(|reach| reach.covers(path))
+        // Deleting a folder deletes what is in it.
+        let by_name = |named: &ProjectPath| match self.intent.kind {
+            ToolKind::Delete => path.is_beneath(named),
+            _ => path == named,
+        };
+        self.named.iter().any(by_name) || self.targets.iter().any(|reach| reach.covers(path))
     }
 
     /// Whether nothing outside of its targets can be changed by its command.

@@ -90,9 +90,3 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     step("unlink")?;
     std::fs::remove_file(path)
 }
-
-/// Renames a file or folder.
-pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    step("rename")?;
-    std::fs::rename(from, to)
-}
