@@ -20,6 +20,9 @@ use crate::project::{INITIALISED, Project};
 use crate::rename::{Step, pair};
 use crate::write::{NewRows, write};
 
+/// More gaps than this are only counted in the answer to an event.
+const TOLD_GAPS: usize = 5;
+
 /// What came of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
@@ -332,15 +335,18 @@ pub struct Looked {
     pub baseline: usize,
 }
 
-/// A gap is told of once, when it opens; after that `status` lists it.
+/// A gap is told of once, when it opens; after that `status` lists it. So it does if they are many.
 fn new_gaps(batch: &Batch<'_>, observation: &Observation) -> Result<Vec<Notice>, StoreError> {
     let on_record = batch.gaps()?;
     let known: HashSet<_> = on_record.iter().map(|(gap, _)| (&gap.path, gap.reason)).collect();
     let is_new = |gap: &&Gap| !known.contains(&(&gap.path, gap.reason));
-    let notice = |gap: &Gap| {
+    let new: Vec<_> = observation.gaps.iter().filter(is_new).collect();
+    let text = |gap: &&Gap| {
         let (path, reason) = (&gap.path, gap.reason.as_str());
-        let message = format!("{path} is not protected ({reason}): {}", gap.detail);
-        Notice::new(NoticeCode::Gap, message)
+        format!("{path} is not protected ({reason}): {}", gap.detail)
     };
-    Ok(observation.gaps.iter().filter(is_new).map(notice).collect())
+    let more = new.len().saturating_sub(TOLD_GAPS);
+    let rest = format!("{more} more are not protected; see `retake status`");
+    let told = new.iter().take(TOLD_GAPS).map(text).chain((more > 0).then_some(rest));
+    Ok(told.map(|message| Notice::new(NoticeCode::Gap, message)).collect())
 }

@@ -400,6 +400,7 @@ fn damaged_rows_block_nothing_and_doctor_names_them() {
     let recorded = project.record(&TestProject::end("d1", "s1"));
     assert!(recorded.seq.is_some(), "{:?}", recorded.notices);
     assert_eq!(recorded.changes.len(), 2);
+    assert_eq!(project.changes().len(), 2, "all but the damaged one are listed");
 }
 
 #[test]

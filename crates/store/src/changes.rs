@@ -106,7 +106,11 @@ impl Store {
         let mut rows = query.query(params_from_iter(values))?;
         let mut changes = Vec::new();
         while let Some(row) = rows.next()? {
-            changes.push(self.with_candidates(change_from(row)?)?);
+            match change_from(row) {
+                Ok(change) => changes.push(self.with_candidates(change)?),
+                // `doctor` names it; the others are worth showing.
+                Err(error) => tracing::warn!(%error, "a change is left out"),
+            }
         }
         Ok(changes)
     }
