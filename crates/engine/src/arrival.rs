@@ -3,9 +3,10 @@
 //! Key by the agent's call id, never by "the last begin". A begin without an end
 //! is normal (denied, failed, interrupted): such windows close at the turn's end.
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use retake_model::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT, Millis};
+use retake_model::{AgentId, CallId, DialogId, Event, EventKind, Millis};
 use retake_store::{Afterlife, Batch, Call, CallState, JournalEvent, NewCall, StoreError};
 use serde_json::{Value, json};
 
@@ -45,6 +46,8 @@ pub(crate) enum Meaning {
 pub(crate) struct Calls {
     pub(crate) live: Vec<LiveCall>,
     next_temporary: i64,
+    /// Messages that arrived with the same events, and are not counted in the store yet.
+    messages: HashMap<DialogId, u64>,
 }
 
 impl Calls {
@@ -53,7 +56,7 @@ impl Calls {
         let fresh = |call: &Call| at.saturating_sub(call.begin_at) < LONGEST_CALL;
         let calls = batch.live_calls()?.into_iter().filter(fresh);
         let live = calls.map(|call| LiveCall::new(root, call)).collect();
-        Ok(Self { live, next_temporary: -1 })
+        Ok(Self { live, next_temporary: -1, messages: HashMap::new() })
     }
 
     /// Works out what an event means; new calls join the live ones.
@@ -112,6 +115,10 @@ impl Calls {
                 ));
                 Ok(Meaning::Other)
             }
+            EventKind::UserMessage { .. } => {
+                *self.messages.entry(event.dialog.clone()).or_default() += 1;
+                Ok(Meaning::Other)
+            }
             _ => Ok(Meaning::Other),
         }
     }
@@ -145,7 +152,8 @@ impl Calls {
         let event = &arrived.event;
         let row = self.next_temporary;
         self.next_temporary -= 1;
-        let turn = batch.dialog(&event.dialog)?.map_or(0, |dialog| dialog.turns);
+        let earlier = self.messages.get(&event.dialog).copied().unwrap_or(0);
+        let turn = batch.dialog(&event.dialog)?.map_or(0, |dialog| dialog.turns) + earlier;
         let call = Call {
             row,
             dialog: event.dialog.clone(),
@@ -158,6 +166,7 @@ impl Calls {
             state: CallState::Open,
             afterlife: Afterlife::None,
             begin_at: arrived.at,
+            is_placed: false,
         };
         self.live.push(LiveCall::new(root, call));
         Ok(row)
@@ -284,9 +293,13 @@ fn end_turn(
     seq: u64,
     at: Millis,
 ) -> Result<(), StoreError> {
-    let only: Option<&AgentId> = event.agent.as_ref().filter(|agent| agent.0 != MAIN_AGENT);
-    let is_ours =
-        |call: &Call| call.dialog == event.dialog && only.is_none_or(|agent| call.agent == *agent);
+    let only = event.subagent();
+    // A call that has no place yet begins after this, in the same spool.
+    let is_ours = |call: &Call| {
+        call.dialog == event.dialog
+            && call.is_placed
+            && only.is_none_or(|agent| call.agent == *agent)
+    };
     for call in batch.live_calls()?.iter().filter(|call| is_ours(call)) {
         if call.state == CallState::Open {
             batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;

@@ -21,6 +21,8 @@ const PREDICTABLE: u64 = 8 * 1024 * 1024;
 pub(crate) struct LiveCall {
     pub(crate) call: Call,
     pub(crate) intent: Intent,
+    /// The folder that its relative paths start at.
+    cwd: Option<String>,
     /// The files that it names, in the project.
     pub(crate) named: Vec<ProjectPath>,
     /// The paths that it names outside of the project.
@@ -82,7 +84,7 @@ impl LiveCall {
             targets.extend(through.map(|path| Reach { path: Some(path), ..reach.clone() }));
             targets.push(reach);
         }
-        Self { call, intent, named, outside, edits, effects, targets }
+        Self { call, intent, cwd, named, outside, edits, effects, targets }
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -170,6 +172,11 @@ impl LiveCall {
     /// What its command is about to destroy, as it wrote it.
     pub(crate) fn destroys(&self) -> &[Target] {
         self.effects.as_ref().map_or(&[], |effects| &effects.destroys)
+    }
+
+    /// Where a target of its command lies.
+    pub(crate) fn reach(&self, root: &Path, target: &Target) -> Option<Reach> {
+        reach(root, self.cwd.as_deref(), target)
     }
 
     /// Whether something may be gone after it that is hidden now.
@@ -296,7 +303,7 @@ fn placed_edits(root: &Path, cwd: Option<&str>, intent: &Intent) -> Vec<PlacedEd
 
 /// A glob reaches everything beneath the folder of its first special character:
 /// more than it matches, never less.
-pub(crate) fn reach(root: &Path, cwd: Option<&str>, target: &Target) -> Option<Reach> {
+fn reach(root: &Path, cwd: Option<&str>, target: &Target) -> Option<Reach> {
     if target.path.starts_with('~') {
         return None;
     }

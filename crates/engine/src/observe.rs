@@ -349,6 +349,10 @@ impl Observation {
             }
             Captured::Unread(gap) => {
                 self.gaps.push(gap);
+                // It is there, so it must never look as if it came to be later.
+                if known.is_none() {
+                    self.baseline.push((path, Stored::Unknown, None));
+                }
                 return;
             }
             Captured::Gone => (None, None),

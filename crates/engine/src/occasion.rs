@@ -4,8 +4,9 @@
 //! spool, or whose begin was missed, says less, and its call owns less.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
-use retake_model::{Event, EventKind, Gap};
+use retake_model::{Event, EventKind, Gap, Millis};
 use retake_store::{Batch, StoreError};
 use retake_workspace::Rules;
 
@@ -102,16 +103,19 @@ impl<'a> Occasion<'a> {
         for (arrived, meaning) in events {
             match meaning {
                 Meaning::Begins(row) => {
+                    occasion.limits.insert(*row, Limit::Between(arrived.at, Millis::MAX));
                     let late = calls.get(*row).filter(|live| live.may_destroy());
                     let gaps = late.map(|live| too_late(project.root(), live));
                     occasion.gaps.extend(gaps.unwrap_or_default());
                 }
-                Meaning::Ends(row) => {
-                    let begin = calls.get(*row).map_or(arrived.at, |live| live.call.begin_at);
-                    occasion.limits.insert(*row, Limit::Between(begin, arrived.at));
-                }
+                Meaning::Ends(row) => occasion.ended(*row, arrived.at),
                 Meaning::EndsAgain(row) | Meaning::EndsUnbegun(row) => {
                     occasion.limits.insert(*row, Limit::AimOnly);
+                }
+                Meaning::Other if ends_turn(&arrived.event) => {
+                    for live in calls.live.iter().filter(|live| is_of(live, &arrived.event)) {
+                        occasion.ended(live.call.row, arrived.at);
+                    }
                 }
                 Meaning::Other => {}
             }
@@ -120,6 +124,40 @@ impl<'a> Occasion<'a> {
         occasion.request.named = calls.live.iter().flat_map(|live| live.named.clone()).collect();
         Ok(occasion)
     }
+
+    /// A call was over at this time, if it had begun by then and was not over before.
+    fn ended(&mut self, row: i64, at: Millis) {
+        let Some(live) = self.calls.get(row).filter(|live| live.call.begin_at <= at) else {
+            return;
+        };
+        let over = Limit::Between(live.call.begin_at, at);
+        match self.limits.entry(row) {
+            Entry::Vacant(entry) => {
+                entry.insert(over);
+            }
+            Entry::Occupied(mut entry) => {
+                if matches!(entry.get(), Limit::Between(_, Millis::MAX)) {
+                    entry.insert(over);
+                }
+            }
+        }
+    }
+}
+
+/// Whether an event ends what was open in its dialog.
+fn ends_turn(event: &Event) -> bool {
+    use EventKind::{DialogEnd, DialogStart, TurnEnd, UserMessage};
+    matches!(
+        event.what,
+        DialogStart { .. } | UserMessage { .. } | TurnEnd { .. } | DialogEnd { .. }
+    )
+}
+
+/// Whether an event that ends a turn ends this call.
+fn is_of(live: &LiveCall, event: &Event) -> bool {
+    live.is_open()
+        && live.call.dialog == event.dialog
+        && event.subagent().is_none_or(|agent| live.call.agent == *agent)
 }
 
 fn shielded(project: &Project, batch: &Batch<'_>, live: &LiveCall) -> Result<Shielded, StoreError> {
@@ -127,5 +165,5 @@ fn shielded(project: &Project, batch: &Batch<'_>, live: &LiveCall) -> Result<Shi
         return Ok(Shielded::default());
     }
     let rules = Rules::new(memory::rules(batch)?.unwrap_or_default());
-    shield(batch, project.workspace(), &rules, live, &project.settings().shield)
+    Ok(shield(batch, project.workspace(), &rules, live, &project.settings().shield))
 }

@@ -8,10 +8,11 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use retake_model::{Gap, GapReason, ProjectPath};
-use retake_store::{Batch, StoreError};
+use retake_store::Batch;
 use retake_workspace::{Rules, Workspace, glob_matches};
 
-use crate::live::{LiveCall, reach};
+use crate::live::LiveCall;
+use crate::place::link_target;
 use crate::settings::Shield;
 use crate::shell::Target;
 
@@ -32,21 +33,23 @@ pub(crate) fn shield(
     rules: &Rules,
     call: &LiveCall,
     settings: &Shield,
-) -> Result<Shielded, StoreError> {
+) -> Shielded {
     let mut shielded = Shielded::default();
     let (mut left_out, mut considered) = (Vec::new(), HashSet::new());
     let (mut bytes, mut truncated) = (0, false);
     for (place, target) in places(workspace.root(), call) {
         let limit = settings.max_files + NAMED_GAPS;
-        let listing = workspace.list_hidden(place.as_ref(), rules, limit);
+        // Only what would be lost counts against the limit.
+        let mut wanted = |path: &ProjectPath| {
+            target.is_none_or(|target| is_meant(workspace.root(), call, target, path))
+                && !considered.contains(path)
+                && !batch.manifest_entry(path).is_ok_and(|entry| entry.is_some())
+        };
+        let listing = workspace.list_hidden(place.as_ref(), rules, limit, &mut wanted);
         truncated |= listing.truncated;
         shielded.gaps.extend(listing.gaps);
         for (path, stat) in listing.files {
-            let meant = target.is_none_or(|target| is_meant(workspace.root(), call, target, &path));
-            if !meant || !considered.insert(path.clone()) || batch.manifest_entry(&path)?.is_some()
-            {
-                continue;
-            }
+            considered.insert(path.clone());
             let fits = settings.enabled
                 && shielded.paths.len() < settings.max_files
                 && bytes + stat.size <= settings.max_bytes;
@@ -64,14 +67,15 @@ pub(crate) fn shield(
     let detail = format!("ignored, and over the shield's budget before `{command}` ran{more}");
     let gap = |path| Gap { path, reason: GapReason::NotShielded, detail: detail.clone() };
     shielded.gaps.extend(left_out.into_iter().take(NAMED_GAPS).map(gap));
-    Ok(shielded)
+    shielded
 }
 
 /// The places that the call may destroy; `None` is the whole project.
 fn places<'a>(root: &Path, call: &'a LiveCall) -> Vec<(Option<ProjectPath>, Option<&'a Target>)> {
-    let by_command = call.destroys().iter().filter_map(|target| {
-        let reach = reach(root, call.call.cwd.as_deref(), target)?;
-        Some((reach.path, Some(target)))
+    let by_command = call.destroys().iter().flat_map(|target| {
+        let place = call.reach(root, target).map(|reach| reach.path);
+        let through = place.clone().flatten().and_then(|path| link_target(root, &path));
+        place.into_iter().chain(through.map(Some)).map(move |place| (place, Some(target)))
     });
     let by_name = call.removes().iter().map(|path| (Some(path.clone()), None));
     by_command.chain(by_name).collect()
@@ -83,7 +87,7 @@ fn is_meant(root: &Path, call: &LiveCall, target: &Target, path: &ProjectPath) -
         return true;
     }
     let whole = Target { glob: false, recursive: false, ..target.clone() };
-    let pattern = reach(root, call.call.cwd.as_deref(), &whole).and_then(|reach| reach.path);
+    let pattern = call.reach(root, &whole).and_then(|reach| reach.path);
     let Some(pattern) = pattern else { return true };
     // `rm -r *.d` takes what lies in a folder that matches, too.
     let mut at = Some(path.clone());

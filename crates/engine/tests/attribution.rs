@@ -1020,3 +1020,57 @@ fn version_controls_own_files_are_outside() {
         "]],
     );
 }
+
+#[test]
+fn the_shield_knows_the_tools_own_folder() {
+    check(
+        r#"
+        file .gitignore: /sub/data/\n
+        file sub/data/key: secret\n
+        init
+        begin d1 s1 shell {"command":["bash","-lc","rm -rf data"],"workdir":"sub"}
+        run rm -rf sub/data
+        end d1 s1
+        "#,
+        &expect![[r#"
+            "sub/data/key" delete by agent d1/main:s1 window +0 -1
+        "#]],
+    );
+}
+
+#[test]
+fn the_shield_follows_links() {
+    check(
+        r"
+        file .gitignore: .env\n
+        file .env: MINE\n
+        run ln -s .env link
+        init
+        shell d1 s1: make 2>/dev/null; echo x > link
+        ",
+        &expect![[r#"
+            ".env" modify by agent d1/main:s1 window +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn other_hidden_files_do_not_use_up_the_shields_limit() {
+    let project = TestProject::new();
+    project.write(".gitignore", "*.key\n*.noise\n");
+    for folder in ["a", "b", "c"] {
+        project.write(&format!("{folder}/secret.key"), folder);
+        for n in 0..150 {
+            project.write(&format!("{folder}/{n}.noise"), "x");
+        }
+    }
+    project.init();
+    let file = project.home().join("config.toml");
+    std::fs::File::create(file).unwrap().write_all(b"[shield]\nmax_files = 5\n").unwrap();
+    let seen = play(&project, "shell d1 s1: rm */secret.key");
+    expect![[r#"
+        "a/secret.key" delete by agent d1/main:s1 window +0 -1
+        "b/secret.key" delete by agent d1/main:s1 window +0 -1
+        "c/secret.key" delete by agent d1/main:s1 window +0 -1
+    "#]].assert_eq(&seen);
+}

@@ -453,10 +453,6 @@ fn what_is_spooled_owns_what_it_aims_at_and_what_was_written_meanwhile() {
     project.write(".gitignore", ".env\n");
     project.write(".env", "SECRET\n");
     let opened = project.init();
-    let now = || {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        since.as_millis() as i64
-    };
     let lock = std::fs::File::open(opened.store().folder().join("lock")).unwrap();
     lock.lock().unwrap();
     let shell =
@@ -475,4 +471,93 @@ fn what_is_spooled_owns_what_it_aims_at_and_what_was_written_meanwhile() {
     assert_eq!(seen, ["made.txt agent", "mine.txt user"]);
     let gaps = opened.status().unwrap().gaps;
     assert!(gaps.iter().any(|(gap, _)| gap.path.as_bytes() == b".env"), "{gaps:?}");
+}
+
+/// A project that another process holds while `story` is told; then it is looked at.
+fn seen_after_spooling(project: &TestProject, story: impl FnOnce(&Spooler)) -> Vec<String> {
+    let opened = project.init();
+    let lock = std::fs::File::open(opened.store().folder().join("lock")).unwrap();
+    lock.lock().unwrap();
+    story(&Spooler { spool: retake_store::Spool::new(opened.store().folder()) });
+    drop(lock);
+    opened.look(now()).unwrap();
+    project.changes().iter().map(|c| format!("{} {}", c.path, c.actor)).collect()
+}
+
+struct Spooler {
+    spool: retake_store::Spool,
+}
+
+impl Spooler {
+    /// Spools an event, well apart from what happens before and after it.
+    fn push(&self, event: &Event) {
+        let pause = std::time::Duration::from_millis(40);
+        std::thread::sleep(pause);
+        self.spool.push(event, now()).unwrap();
+        std::thread::sleep(pause);
+    }
+}
+
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    since.as_millis() as i64
+}
+
+fn make(call: &str) -> Event {
+    TestProject::begin("d1", call, "Bash", json!({ "command": "make" }))
+}
+
+fn say(text: &str) -> Event {
+    Event::new("d1", EventKind::UserMessage { text: text.into() })
+}
+
+#[test]
+fn a_spooled_begin_does_not_own_what_was_written_before_it() {
+    let project = TestProject::new();
+    let seen = seen_after_spooling(&project, |spooler| {
+        project.write("mine.txt", "by hand\n");
+        spooler.push(&make("s1"));
+        project.write("made.txt", "by make\n");
+    });
+    assert_eq!(seen, ["made.txt agent", "mine.txt user"]);
+}
+
+#[test]
+fn a_spooled_turn_end_closes_windows_when_it_came() {
+    let project = TestProject::new();
+    let opened = project.init();
+    opened.record(&make("s1"), now()).unwrap();
+    let seen = seen_after_spooling(&project, |spooler| {
+        project.write("made.txt", "by make\n");
+        spooler.push(&Event::new("d1", EventKind::TurnEnd { background: Vec::new() }));
+        project.write("mine.txt", "by hand\n");
+    });
+    assert_eq!(seen, ["made.txt agent", "mine.txt user"]);
+}
+
+#[test]
+fn a_spooled_message_leaves_what_begins_after_it_open_and_in_its_turn() {
+    let project = TestProject::new();
+    project.init().record(&say("one"), now()).unwrap();
+    let seen = seen_after_spooling(&project, |spooler| {
+        spooler.push(&say("two"));
+        spooler.push(&make("s1"));
+    });
+    assert_eq!(seen, [""; 0]);
+    let call = project.open().store().call(&"d1".into(), &"s1".into()).unwrap().unwrap();
+    assert_eq!((call.turn, call.state), (2, retake_store::CallState::Open));
+    project.write("made.txt", "by make\n");
+    let ended = project.open().record(&TestProject::end("d1", "s1"), now()).unwrap();
+    assert_eq!(ended.changes[0].actor, Actor::Agent);
+}
+
+#[test]
+fn an_event_that_is_nested_deep_survives_the_spool() {
+    let project = TestProject::new();
+    let deep = format!("{}1{}", "[".repeat(120), "]".repeat(120));
+    let input = serde_json::from_str(&deep).unwrap();
+    seen_after_spooling(&project, |spooler| {
+        spooler.push(&TestProject::begin("d1", "x1", "Other", input));
+    });
+    assert!(project.open().store().call(&"d1".into(), &"x1".into()).unwrap().is_some());
 }

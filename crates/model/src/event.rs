@@ -140,6 +140,11 @@ impl Event {
         self.agent.clone().unwrap_or_else(|| MAIN_AGENT.into())
     }
 
+    /// The agent that the event names, if it is not the main one.
+    pub fn subagent(&self) -> Option<&AgentId> {
+        self.agent.as_ref().filter(|agent| agent.0 != MAIN_AGENT)
+    }
+
     /// The name of the event as it stands in JSON.
     pub fn name(&self) -> &'static str {
         match self.what {

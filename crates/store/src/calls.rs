@@ -85,6 +85,8 @@ pub struct Call {
     pub afterlife: Afterlife,
     /// When it began.
     pub begin_at: Millis,
+    /// Whether its place in the order is known.
+    pub is_placed: bool,
 }
 
 /// What is known when a call begins.
@@ -110,7 +112,8 @@ pub struct NewCall<'a> {
     pub turn: u64,
 }
 
-const CALL: &str = "id, dialog, agent, call, tool, cwd, input, turn, state, afterlife, begin_at";
+const CALL: &str = "id, dialog, agent, call, tool, cwd, input, turn, state, afterlife, begin_at,
+    begin_seq";
 
 fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
     let call = Call {
@@ -133,6 +136,7 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
             _ => Afterlife::None,
         },
         begin_at: row.get(10)?,
+        is_placed: row.get::<_, i64>(11)? > 0,
     };
     Ok((call, row.get(6)?))
 }

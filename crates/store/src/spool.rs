@@ -24,7 +24,7 @@ const WAIT: Duration = Duration::from_secs(1);
 static PUSHED: AtomicU64 = AtomicU64::new(0);
 
 /// One kept event.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SpoolEntry {
     /// Unique in the project.
     pub id: String,
@@ -32,6 +32,23 @@ pub struct SpoolEntry {
     pub at: Millis,
     /// The event.
     pub event: Event,
+}
+
+/// An entry as it stands in the file. The event is a text of its own, so that one which could
+/// just be read is not nested too deep here.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    id: String,
+    at: Millis,
+    event: String,
+}
+
+impl Line {
+    fn entry(bytes: &[u8]) -> Option<SpoolEntry> {
+        let line: Self = serde_json::from_slice(bytes).ok()?;
+        let event = serde_json::from_str(&line.event).ok()?;
+        Some(SpoolEntry { id: line.id, at: line.at, event })
+    }
 }
 
 /// The spool of a project.
@@ -51,13 +68,13 @@ impl Spool {
         let existed = self.path.exists();
         let mut file = self.locked()?;
         let number = PUSHED.fetch_add(1, Ordering::Relaxed);
-        let entry = SpoolEntry {
+        let cannot = |error| StoreError::Row(format!("an event cannot be spooled: {error}"));
+        let line = Line {
             id: format!("{}-{at}-{number}", std::process::id()),
             at,
-            event: event.clone(),
+            event: serde_json::to_string(event).map_err(cannot)?,
         };
-        let json = serde_json::to_string(&entry)
-            .map_err(|error| StoreError::Row(format!("an event cannot be spooled: {error}")))?;
+        let json = serde_json::to_string(&line).map_err(cannot)?;
         // The newline before it: a line that a kill cut off must not swallow this one.
         let failed = |act| StoreError::io(act, &self.path);
         retake_seam::fs::append(&mut file, format!("\n{json}\n").as_bytes())
@@ -103,9 +120,9 @@ impl Spool {
         file.read_to_end(&mut bytes)?;
         let (mut entries, mut bad) = (Vec::new(), Vec::new());
         for line in bytes.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
-            match serde_json::from_slice(line) {
-                Ok(entry) => entries.push(entry),
-                Err(_) => bad.push(String::from_utf8_lossy(line).into_owned()),
+            match Line::entry(line) {
+                Some(entry) => entries.push(entry),
+                None => bad.push(String::from_utf8_lossy(line).into_owned()),
             }
         }
         Ok((entries, bad))

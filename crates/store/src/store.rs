@@ -99,11 +99,14 @@ impl Store {
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, StoreError> {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, ReadOnly};
         match work(&self.db) {
             Ok(value) => Ok(Some(value)),
             Err(error)
-                if matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)) =>
+                if matches!(
+                    error.sqlite_error_code(),
+                    Some(DatabaseCorrupt | NotADatabase | ReadOnly)
+                ) =>
             {
                 tracing::warn!(%error, "the stat cache is damaged and will be made anew");
                 for name in CACHE_FILES {
@@ -195,6 +198,9 @@ fn use_cache(db: &Connection, file: &str) -> Result<(), StoreError> {
     db.execute("ATTACH ?1 AS cache", [file])?;
     db.execute_batch("PRAGMA cache.journal_mode = WAL; PRAGMA cache.synchronous = OFF;")?;
     db.execute_batch(CACHE_TABLE)?;
+    if db.is_readonly("cache")? {
+        return Err(std::io::Error::from(std::io::ErrorKind::PermissionDenied).into());
+    }
     db.query_row("SELECT count(*) FROM (SELECT 1 FROM cache.stat LIMIT 1)", [], |_| Ok(()))?;
     Ok(())
 }

@@ -33,8 +33,17 @@ impl Workspace {
     ///
     /// Folders of the default profile are left out: they can be made again. The folders above
     /// `at` are not asked, since somebody named something in them.
-    pub fn list_hidden(&self, at: Option<&ProjectPath>, rules: &Rules, limit: usize) -> Listing {
-        let mut lister = Lister::new(self, rules, limit);
+    ///
+    /// Only what is `wanted` is listed and counts against the limit.
+    pub fn list_hidden(
+        &self,
+        at: Option<&ProjectPath>,
+        rules: &Rules,
+        limit: usize,
+        wanted: &mut dyn FnMut(&ProjectPath) -> bool,
+    ) -> Listing {
+        let mut lister =
+            Lister { workspace: self, rules, limit, wanted, listing: Listing::default() };
         match at {
             None => lister.walk(Vec::new(), Standing::Open),
             Some(path) if !self.is_off_limits(path) => lister.start_at(path),
@@ -48,14 +57,11 @@ struct Lister<'a> {
     workspace: &'a Workspace,
     rules: &'a Rules,
     limit: usize,
+    wanted: &'a mut dyn FnMut(&ProjectPath) -> bool,
     listing: Listing,
 }
 
-impl<'a> Lister<'a> {
-    fn new(workspace: &'a Workspace, rules: &'a Rules, limit: usize) -> Self {
-        Self { workspace, rules, limit, listing: Listing::default() }
-    }
-
+impl Lister<'_> {
     fn finish(mut self) -> Listing {
         self.listing.files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         self.listing
@@ -146,6 +152,7 @@ impl<'a> Lister<'a> {
 
     fn take(&mut self, path: ProjectPath, thing: Result<Thing, Errno>) {
         match thing {
+            Ok(Thing::File(_) | Thing::Link(_)) if !(self.wanted)(&path) => {}
             Ok(Thing::File(_) | Thing::Link(_)) if self.listing.files.len() >= self.limit => {
                 self.listing.truncated = true;
             }

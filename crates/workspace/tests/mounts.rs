@@ -77,7 +77,7 @@ fn in_namespace() {
     assert_eq!(gaps(&scan.gaps), ["bind", "deep/in", "disk"].map(other));
 
     let rules = Rules::new(RuleSources { exclude: b"/*\n".to_vec(), ..Default::default() });
-    let listing = project.workspace().list_hidden(Some(&path("disk")), &rules, 9);
+    let listing = project.workspace().list_hidden(Some(&path("disk")), &rules, 9, &mut |_| true);
     assert_eq!((listing.files.len(), gaps(&listing.gaps)), (0, vec![other("disk")]));
     let looked = project.workspace().look_at(&Known::default(), &[path("bind/x")]);
     assert_eq!((suspects(&looked).len(), gaps(&looked.gaps)), (0, vec![other("bind")]));

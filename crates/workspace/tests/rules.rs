@@ -133,7 +133,8 @@ fn the_shield_lists_ignored_files_but_no_regenerable_folders() {
     let scan = project.scan(&Known::default(), &base);
     let rules = Rules::new(scan.sources);
     let workspace = project.workspace();
-    let beneath = |name: &str| names(&workspace.list_hidden(Some(&path(name)), &rules, 100));
+    let beneath =
+        |name: &str| names(&workspace.list_hidden(Some(&path(name)), &rules, 100, &mut |_| true));
     assert_eq!(beneath(".env"), [".env"]);
     assert_eq!(beneath("secrets"), ["secrets/key"]);
     assert_eq!(beneath("src"), [""; 0], "a scan sees it");
@@ -144,12 +145,12 @@ fn the_shield_lists_ignored_files_but_no_regenerable_folders() {
     assert_eq!(beneath("src/.git"), [""; 0]);
 
     assert_eq!(
-        names(&workspace.list_hidden(None, &rules, 100)),
+        names(&workspace.list_hidden(None, &rules, 100, &mut |_| true)),
         [".env", "notes.orig", "secrets/key"]
     );
-    let one = workspace.list_hidden(None, &rules, 1);
+    let one = workspace.list_hidden(None, &rules, 1, &mut |_| true);
     assert!(one.truncated && one.files.len() == 1);
-    let all = workspace.list_hidden(None, &rules, 3);
+    let all = workspace.list_hidden(None, &rules, 3, &mut |_| true);
     assert!(!all.truncated && all.files.len() == 3);
 }
 
@@ -178,12 +179,14 @@ fn the_list_of_ignored_files_is_what_git_clean_takes() {
         .collect();
     theirs.sort();
     let scan = project.scan(&Known::default(), &sources(DEFAULT_EXCLUDES, &[], &[]));
-    let listing = project.workspace().list_hidden(None, &Rules::new(scan.sources), 100);
+    let listing =
+        project.workspace().list_hidden(None, &Rules::new(scan.sources), 100, &mut |_| true);
     // `out/` is in the default profile as well.
     theirs.retain(|name| !name.contains("out/"));
     assert_eq!(names(&listing), theirs);
     let scan = project.scan(&Known::default(), &sources(&["target/"], &[], &[]));
-    let listing = project.workspace().list_hidden(None, &Rules::new(scan.sources), 100);
+    let listing =
+        project.workspace().list_hidden(None, &Rules::new(scan.sources), 100, &mut |_| true);
     assert_eq!(names(&listing), ["b.log", "d/c.log", "d/out/z", "out/sub/y", "out/x"]);
 }
 
