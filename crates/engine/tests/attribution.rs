@@ -1072,5 +1072,6 @@ fn other_hidden_files_do_not_use_up_the_shields_limit() {
         "a/secret.key" delete by agent d1/main:s1 window +0 -1
         "b/secret.key" delete by agent d1/main:s1 window +0 -1
         "c/secret.key" delete by agent d1/main:s1 window +0 -1
-    "#]].assert_eq(&seen);
+    "#]]
+    .assert_eq(&seen);
 }
