@@ -76,7 +76,7 @@ fn checks(found: &CheckUp, read_data: bool) -> Vec<Check> {
         ),
         check(
             "references",
-            format!("every content that {changes} name is there ({objects})"),
+            format!("every content on record is there ({changes}, {objects})"),
             problems(|p| matches!(p, Problem::Dangling { .. })),
         ),
         Check {

@@ -276,7 +276,7 @@ fn doctor_names_what_is_wrong_and_exits_with_1() {
     let world = story();
     expect![[r#"
         ok  database    its structure is sound
-        ok  references  every content that 4 changes name is there (6 objects)
+        ok  references  every content on record is there (4 changes, 6 objects)
         ok  contents    6 of 6 objects read, each is what its name says
         ok  spool       no event waits
         ok  folder      it is the recorded one
