@@ -174,6 +174,11 @@ impl LiveCall {
         self.effects.as_ref().map_or(&[], |effects| &effects.destroys)
     }
 
+    /// Whether its command destroys something that cannot be told before it runs.
+    pub(crate) fn destroys_unknown(&self) -> bool {
+        self.effects.as_ref().is_some_and(|effects| effects.destroys_unknown)
+    }
+
     /// Where a target of its command lies.
     pub(crate) fn reach(&self, root: &Path, target: &Target) -> Option<Reach> {
         reach(root, self.cwd.as_deref(), target)
@@ -181,7 +186,7 @@ impl LiveCall {
 
     /// Whether something may be gone after it that is hidden now.
     pub(crate) fn may_destroy(&self) -> bool {
-        !self.destroys().is_empty() || !self.removes().is_empty()
+        !self.destroys().is_empty() || !self.removes().is_empty() || self.destroys_unknown()
     }
 
     /// The named paths that go away with everything in them, if they are folders.

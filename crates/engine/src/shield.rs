@@ -78,7 +78,9 @@ fn places<'a>(root: &Path, call: &'a LiveCall) -> Vec<(Option<ProjectPath>, Opti
         place.into_iter().chain(through.map(Some)).map(move |place| (place, Some(target)))
     });
     let by_name = call.removes().iter().map(|path| (Some(path.clone()), None));
-    by_command.chain(by_name).collect()
+    // What cannot be told may be anything.
+    let unknown = call.destroys_unknown().then_some((None, None));
+    by_command.chain(by_name).chain(unknown).collect()
 }
 
 /// A glob's reach is wider than its matches.

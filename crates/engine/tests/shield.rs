@@ -176,3 +176,24 @@ fn other_hidden_files_do_not_use_up_the_shields_limit() {
     "#]]
     .assert_eq(&seen);
 }
+
+#[test]
+fn the_shield_takes_everything_hidden_if_the_target_cannot_be_told() {
+    check(
+        r#"
+        file .gitignore: *.env\n
+        file a.env: A\n
+        file b.env: B\n
+        file c.env: C\n
+        init
+        shell d1 s1: rm -f "$(echo a.env)"
+        shell d1 s2: ls -a | grep b.env | xargs rm
+        shell d1 s3: find "$PWD" -name c.env -delete
+        "#,
+        &expect![[r#"
+            "a.env" delete by agent d1/main:s1 window +0 -1
+            "b.env" delete by agent d1/main:s2 window +0 -1
+            "c.env" delete by agent d1/main:s3 window +0 -1
+        "#]],
+    );
+}

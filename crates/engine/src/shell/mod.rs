@@ -26,6 +26,7 @@ mod limit_tests;
 mod tests;
 
 /// What a command line may change.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a command")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// What it writes, deletes or moves, as far as its words are literal.
@@ -38,6 +39,8 @@ pub struct Effects {
     pub background: bool,
     /// What is about to be lost: the part of the targets that the shield must capture first.
     pub destroys: Vec<Target>,
+    /// It deletes or moves something whose name cannot be told before it runs.
+    pub destroys_unknown: bool,
 }
 
 /// One path, pattern or folder that a command changes.

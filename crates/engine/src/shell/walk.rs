@@ -85,16 +85,22 @@ impl Walker {
 
     /// Notes that `word` is changed so that its content before is lost.
     pub(super) fn destroy(&mut self, word: &Word, what: Effect, recursive: bool) {
+        let unknown = self.is_unknown(word);
+        self.effects.destroys_unknown |= unknown && matches!(what, Effect::Delete | Effect::Move);
         if let Some(target) = self.target(word, what, recursive) {
             push(&mut self.effects.targets, target.clone());
             push(&mut self.effects.destroys, target);
         }
     }
 
+    /// Whether what a word names cannot be told before the command runs.
+    fn is_unknown(&self, word: &Word) -> bool {
+        let lost = self.state.folder == Folder::Unknown && !is_absolute(word);
+        !word.literal || lost || self.effects.targets.len() >= MAX_TARGETS
+    }
+
     fn target(&mut self, word: &Word, what: Effect, recursive: bool) -> Option<Target> {
-        let absolute = word.text.starts_with(['/', '~']);
-        let lost = self.state.folder == Folder::Unknown && !absolute;
-        if !word.literal || lost || self.effects.targets.len() >= MAX_TARGETS {
+        if self.is_unknown(word) {
             self.incomplete();
             return None;
         }
@@ -104,7 +110,7 @@ impl Walker {
             return None;
         }
         let cwd = match &self.state.folder {
-            Folder::At(folder) if !absolute => Some(folder.clone()),
+            Folder::At(folder) if !is_absolute(word) => Some(folder.clone()),
             _ => None,
         };
         let recursive = recursive || word.below;
@@ -334,4 +340,8 @@ fn leaves(pipeline: &Pipeline) -> bool {
     };
     let name = simple.word_or_name.as_ref().map(|word| word.value.as_str());
     matches!(name, Some("exit" | "return" | "break" | "continue"))
+}
+
+fn is_absolute(word: &Word) -> bool {
+    word.text.starts_with(['/', '~'])
 }
