@@ -102,13 +102,13 @@ fn capture_one(
     let mut oid = None;
     let mut failure = None;
     let read = workspace.read(path, max_bytes, &mut |reader, stat| {
+        // What an earlier attempt at a changing file came to does not count.
+        (oid, failure) = (None, None);
         match store_content(reader, stat.size, sender) {
             Ok(content) => oid = Some(content),
             // A length that does not fit means that the file changed: `read` sees
             // that too and tries again.
-            Err(StoreError::Step(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                oid = None;
-            }
+            Err(StoreError::Step(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             Err(StoreError::Step(error)) => return Err(error),
             Err(error) => {
                 failure = Some(error);

@@ -19,6 +19,9 @@ use crate::shell::Target;
 /// More files that were left out than this are not named one by one.
 const NAMED_GAPS: usize = 100;
 
+/// What stands for the whole project in a gap, which must name something.
+const ANYWHERE: &str = "*";
+
 /// What the shield takes, and what it could not take.
 #[derive(Debug, Default)]
 pub(crate) struct Shielded {
@@ -107,7 +110,7 @@ pub(crate) fn too_late(root: &Path, call: &LiveCall) -> Vec<Gap> {
     let detail = "this command began while the project was in use; ignored files were not captured";
     places(root, call)
         .into_iter()
-        .filter_map(|(path, _)| path)
+        .filter_map(|(path, _)| path.or_else(|| ProjectPath::new(ANYWHERE).ok()))
         .map(|path| Gap { path, reason: GapReason::NotShielded, detail: detail.to_owned() })
         .collect()
 }

@@ -410,3 +410,53 @@ fn a_root_that_goes_away_or_is_replaced_while_open_stops_the_record() {
     assert!(matches!(replaced, RecordError::Replaced(_)), "{replaced}");
     assert_eq!(opened.changes(&ChangeFilter::default()).unwrap(), []);
 }
+
+/// Promises 2 to 4, as far as nothing changes files yet: the project is only read.
+#[test]
+fn nothing_is_written_into_the_project_or_its_git_folder() {
+    let project = TestProject::new();
+    play(
+        &project,
+        r"
+        file .gitignore: *.env\n
+        file a.env: SECRET\n
+        file src/a.txt: one\n
+        run git init -q . && git add . && git commit -qm one
+        ",
+    );
+    let before = everything(&project.root());
+    assert!(before.len() > 20, "the git folder is part of it");
+    play(
+        &project,
+        r#"
+        init
+        look
+        say d1: hello
+        begin d1 s1 sh: git clean -fdx; git checkout main; rm -rf *
+        end d1 s1
+        begin d1 w1 Write {"file_path":"new/b.txt","content":"x"}
+        end d1 w1
+        turn-end d1
+        "#,
+    );
+    assert_eq!(everything(&project.root()), before);
+}
+
+/// Every name below a folder, with what would show a write: inode, length and times.
+fn everything(folder: &std::path::Path) -> Vec<(std::path::PathBuf, [i64; 6])> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let Ok(data) = path.symlink_metadata() else { continue };
+        let times = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
+        let [a, b, c, d] = times;
+        found.push((path.clone(), [data.ino() as i64, data.len() as i64, a, b, c, d]));
+        if data.is_dir() {
+            let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            waiting.extend(entries.map(|entry| entry.path()));
+        }
+    }
+    found.sort();
+    found
+}

@@ -113,6 +113,20 @@ fn a_spooled_message_leaves_what_begins_after_it_open_and_in_its_turn() {
 }
 
 #[test]
+fn a_spooled_command_that_could_destroy_anything_is_a_gap() {
+    let project = TestProject::new();
+    project.write(".gitignore", "*.env\n");
+    project.write("a.env", "SECRET\n");
+    seen_after_spooling(&project, |spooler| {
+        let input = json!({ "command": "git clean -fdx" });
+        spooler.push(&TestProject::begin("d1", "s1", "Bash", input));
+        project.shell("rm a.env");
+    });
+    let gaps = project.open().status().unwrap().gaps;
+    assert!(gaps.iter().any(|(gap, _)| gap.path.as_bytes() == b"*"), "{gaps:?}");
+}
+
+#[test]
 fn an_event_that_is_nested_deep_survives_the_spool() {
     let project = TestProject::new();
     let deep = format!("{}1{}", "[".repeat(120), "]".repeat(120));

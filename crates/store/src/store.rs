@@ -81,18 +81,14 @@ impl Store {
             .map(|data| data.len())
             .sum()
     }
-}
 
-impl Store {
     /// The bytes that are free on the store's file system.
     #[cfg(unix)]
     pub fn free_bytes(&self) -> Option<u64> {
         let found = rustix::fs::statvfs(&self.folder).ok()?;
         Some(found.f_bavail.saturating_mul(found.f_frsize))
     }
-}
 
-impl Store {
     /// Works on the stat cache. Damage there is no failure: `None`, and the cache is made anew
     /// when the store is next opened.
     pub(crate) fn cached<T>(

@@ -1,0 +1,271 @@
+//! When a call's window closes, and what still belongs to it after that.
+
+use retake_testkit::{check, expect};
+
+#[test]
+fn begin_without_end_closes_with_the_turn() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: make
+        turn-end d1
+        file a.txt: by hand\n
+        look
+        ",
+        &expect![[r#"
+            "a.txt" create by user +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn a_new_message_closes_what_the_last_turn_left_open() {
+    check(
+        r"
+        init
+        say d1: build it
+        begin d1 s1 sh: make
+        file made.txt: x\n
+        say d1: go on
+        file a.txt: by hand\n
+        look
+        ",
+        &expect![[r#"
+            "made.txt" create by agent d1/main:s1 window +1 -0
+            "a.txt" create by user +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn late_while_a_background_task_is_known_to_live() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: npm run watch
+        end-background d1 s1
+        file out.js: built\n
+        turn-end d1 s1
+        file out.js: built again\n
+        look
+        turn-end d1
+        file out.js: by hand\n
+        look
+        ",
+        &expect![[r#"
+            "out.js" create by agent d1/main:s1 late +1 -0
+            "out.js" modify by agent d1/main:s1 late +1 -1
+            "out.js" modify by user +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn late_by_the_path_that_its_command_targeted() {
+    check(
+        r"
+        file log.txt: a\n
+        init
+        begin d1 s1 sh: (sleep 5; echo done > late.txt) &
+        end d1 s1
+        turn-end d1
+        file late.txt: done\n
+        file log.txt: by hand\n
+        look
+        ",
+        &expect![[r#"
+            "late.txt" create by agent d1/main:s1 late +1 -0
+            "log.txt" modify by user +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn a_foreground_command_that_ended_owns_nothing_after() {
+    check(
+        r"
+        file a.txt: one\n
+        init
+        shell d1 s1: sed -i s/nothing/else/ a.txt
+        file a.txt: by hand\n
+        turn-end d1
+        ",
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn a_formatters_rewrite_joins_the_change() {
+    check(
+        r"
+        file a.rs: fn a() {}\n
+        init
+        edit d1 e1 a.rs: fn a() {}\n => fn a() {}\nfn b( ){ x() }\n
+        file a.rs: fn a() {}\nfn b() {\n    x();\n}\n
+        turn-end d1
+        ",
+        &expect![[r#"
+            "a.rs" modify by agent d1/main:e1 certain +1 -0
+            "a.rs" modify by agent d1/main:e1 late +3 -1 joins
+        "#]],
+    );
+}
+
+#[test]
+fn a_correction_by_hand_is_not_a_formatters() {
+    check(
+        r"
+        file a.rs: fn a() {}\n
+        init
+        edit d1 e1 a.rs: fn a() {}\n => fn a() {}\nfn b() {}\n
+        file a.rs: fn a() {}\nfn c() {}\n
+        turn-end d1
+        ",
+        &expect![[r#"
+            "a.rs" modify by agent d1/main:e1 certain +1 -0
+            "a.rs" modify by user +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn formatting_after_the_turn_is_the_users() {
+    check(
+        r"
+        init
+        write d1 w1 a.rs: fn b( ){}\n
+        turn-end d1
+        file a.rs: fn b() {}\n
+        look
+        ",
+        &expect![[r#"
+            "a.rs" create by agent d1/main:w1 certain +1 -0
+            "a.rs" modify by user +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn an_end_after_the_turn_opens_no_window() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: make
+        turn-end d1
+        file made.txt: x\n
+        end d1 s1
+        file a.txt: by hand\n
+        look
+        ",
+        &expect![[r#"
+            "made.txt" create by user +1 -0
+            "a.txt" create by user +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn subagents_are_agents_of_their_own() {
+    check(
+        r"
+        init
+        write d1/sub1 w1 a.txt: a\n
+        begin d1/sub1 s1 sh: make
+        begin d1/sub2 s2 sh: make
+        turn-end d1/sub1
+        file b.txt: b\n
+        end d1/sub2 s2
+        ",
+        &expect![[r#"
+            "a.txt" create by agent d1/sub1:w1 certain +1 -0
+            "b.txt" create by agent d1/sub2:s2 window +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn waiting_for_the_background_ends_it() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: (sleep 1; make) & wait
+        end d1 s1
+        file a.txt: by hand\n
+        turn-end d1
+        ",
+        &expect![[r#"
+            "a.txt" create by user +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn a_repeated_end_takes_nothing() {
+    check(
+        r#"
+        init
+        write d1 w1 a.txt: one\n
+        file a.txt: one\nmine\n
+        end d1 w1 Write {"file_path":"a.txt","content":"one\n"}
+        "#,
+        &expect![[r#"
+            "a.txt" create by agent d1/main:w1 certain +1 -0
+            "a.txt" modify by user +1 -0
+            ! duplicate_end
+        "#]],
+    );
+}
+
+#[test]
+fn an_end_after_the_turn_owns_only_what_it_aims_at() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: make && echo x > out.txt
+        turn-end d1
+        file mine.txt: by hand\n
+        file out.txt: x\n
+        end d1 s1
+        ",
+        &expect![[r#"
+            "mine.txt" create by user +1 -0
+            "out.txt" create by agent d1/main:s1 window +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn a_dialog_that_starts_again_has_nothing_open() {
+    check(
+        r"
+        init
+        begin d1 s1 sh: make
+        dialog-start d1
+        file a.txt: by hand\n
+        look
+        ",
+        &expect![[r#"
+            "a.txt" create by user +1 -0
+        "#]],
+    );
+}
+
+#[test]
+fn a_subagents_end_does_not_end_the_turn() {
+    check(
+        r"
+        init
+        subagent d1/sub of main
+        write d1 w1 a.rs: fn b( ){}\n
+        turn-end d1/sub
+        file a.rs: fn b() {}\n
+        turn-end d1
+        ",
+        &expect![[r#"
+            "a.rs" create by agent d1/main:w1 certain +1 -0
+            "a.rs" modify by agent d1/main:w1 late +1 -1 joins
+        "#]],
+    );
+}
