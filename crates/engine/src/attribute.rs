@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use retake_model::{
-    Actor, AgentId, ChangeId, Confidence, DialogId, Millis, Operation, ProjectPath, Side,
+    Actor, AgentId, ChangeId, Confidence, DialogId, Means, Millis, ProjectPath, Side,
 };
 use retake_store::{Batch, StoreError};
 
@@ -31,7 +31,7 @@ pub(crate) struct Attribution {
     pub(crate) dialog: Option<DialogId>,
     pub(crate) agent: Option<AgentId>,
     pub(crate) turn: Option<u64>,
-    pub(crate) operation: Operation,
+    pub(crate) operation: Means,
     pub(crate) joins: Option<ChangeId>,
 }
 
@@ -147,7 +147,7 @@ fn by_agents(calls: &[&LiveCall], confidence: Confidence) -> Attribution {
         dialog: first.filter(|_| same_dialog).map(|call| call.dialog.clone()),
         agent: first.filter(|_| same_agent).map(|call| call.agent.clone()),
         turn: first.filter(|_| same_dialog).map(|call| call.turn),
-        operation: calls.first().map_or(Operation::Command, |live| operation(live.kind())),
+        operation: calls.first().map_or(Means::Command, |live| operation(live.kind())),
         joins: None,
     }
 }
@@ -160,16 +160,16 @@ fn by_nobody(actor: Actor, confidence: Confidence) -> Attribution {
         dialog: None,
         agent: None,
         turn: None,
-        operation: Operation::External,
+        operation: Means::External,
         joins: None,
     }
 }
 
-fn operation(kind: ToolKind) -> Operation {
+fn operation(kind: ToolKind) -> Means {
     match kind {
-        ToolKind::Write => Operation::Write,
-        ToolKind::Edit => Operation::Patch,
-        ToolKind::Delete => Operation::Delete,
-        ToolKind::Shell | ToolKind::Other | ToolKind::Read => Operation::Command,
+        ToolKind::Write => Means::Write,
+        ToolKind::Edit => Means::Patch,
+        ToolKind::Delete => Means::Delete,
+        ToolKind::Shell | ToolKind::Other | ToolKind::Read => Means::Command,
     }
 }

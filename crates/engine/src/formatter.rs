@@ -5,7 +5,7 @@
 //! quotes, commas, semicolons, brackets. A rewrite that changes a letter may be
 //! the person's correction, so it stays the person's.
 
-use retake_model::{Actor, Change, Confidence, Operation, Side};
+use retake_model::{Actor, Change, Confidence, Means, Side};
 use retake_store::{Batch, StoreError};
 
 use crate::attribute::Attribution;
@@ -42,7 +42,7 @@ pub(crate) fn joined(
         dialog: last.dialog.clone(),
         agent: last.agent.clone(),
         turn: Some(call.turn),
-        operation: Operation::Command,
+        operation: Means::Command,
         joins: Some(last.joins.unwrap_or(last.id)),
     }))
 }

@@ -56,7 +56,7 @@ pub struct Change {
     /// What happened to the path.
     pub change_type: ChangeType,
     /// How it happened.
-    pub operation: Operation,
+    pub operation: Means,
     /// The state before.
     pub before: Side,
     /// The state after.
@@ -192,7 +192,7 @@ text_enum! {
 
 text_enum! {
     /// How it happened (C-20).
-    Operation {
+    Means {
         /// A tool wrote the whole file.
         Write = "write",
         /// A tool replaced a part of the file.

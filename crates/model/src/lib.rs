@@ -11,7 +11,7 @@ mod state;
 
 pub use change::{
     Actor, Candidate, Change, ChangeId, ChangeStatus, ChangeType, Confidence, Hunk, LineChanges,
-    Operation,
+    Means,
 };
 pub use event::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT};
 pub use object::{ObjectId, ParseObjectIdError};

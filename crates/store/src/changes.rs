@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use retake_model::{
     Actor, AgentId, CallId, Candidate, Change, ChangeId, ChangeStatus, ChangeType, DialogId,
-    FileState, Hunk, LineChanges, Millis, Operation, ProjectPath, Side,
+    FileState, Hunk, LineChanges, Means, Millis, ProjectPath, Side,
 };
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
@@ -294,7 +294,7 @@ fn change_from(row: &Row<'_>) -> Result<Change, StoreError> {
         path: path_from(row.get(8)?)?,
         old_path: row.get::<_, Option<Vec<u8>>>(9)?.map(path_from).transpose()?,
         change_type: text::<ChangeType>(row, 10)?,
-        operation: text::<Operation>(row, 11)?,
+        operation: text::<Means>(row, 11)?,
         before: side(row, 12)?,
         after: side(row, 16)?,
         lines,
