@@ -83,8 +83,11 @@ fn write_step(
         lines: lines(batch, &step.before(), &seen.after)?,
         status: ChangeStatus::Pending,
         joins: step.by.joins,
+        turn: step.by.turn,
+        approved: None,
+        made_by: None,
     };
-    batch.put_change(&NewChange { change: &change, calls: &calls, turn: step.by.turn })?;
+    batch.put_change(&NewChange { change: &change, calls: &calls })?;
     if let Some(from) = &step.from {
         batch.remove_manifest(&from.path)?;
         batch.set_stat(&from.path, None)?;

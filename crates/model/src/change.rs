@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, CallId, DialogId, Millis, ProjectPath, Side};
+use crate::text_enum::text_enum;
+use crate::{AgentId, CallId, DialogId, Millis, OperationId, ProjectPath, Side};
 
 /// The name of a change: its place in the project's sequence, written `c12`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,6 +68,24 @@ pub struct Change {
     pub status: ChangeStatus,
     /// The change that this one belongs to (a formatter's rewrite of it).
     pub joins: Option<ChangeId>,
+    /// The turn of its dialog: how many messages the person had sent.
+    pub turn: Option<u64>,
+    /// The number of the work session that approved it.
+    pub approved: Option<u64>,
+    /// The operation of Retake that made it.
+    pub made_by: Option<OperationId>,
+}
+
+impl Change {
+    /// Whether it is in the files: neither rejected nor taken back.
+    pub fn is_effective(&self) -> bool {
+        matches!(self.status, ChangeStatus::Pending | ChangeStatus::Accepted)
+    }
+
+    /// The path before it.
+    pub fn from_path(&self) -> &ProjectPath {
+        self.old_path.as_ref().unwrap_or(&self.path)
+    }
 }
 
 /// A call that can have made a change.
@@ -105,41 +124,6 @@ pub struct Hunk {
     pub new_start: u32,
     /// Lines on the new side.
     pub new_lines: u32,
-}
-
-macro_rules! text_enum {
-    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum $name { $($(#[$vmeta])* #[serde(rename = $text)] $variant,)* }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-
-            /// The stable name in JSON and in the store.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                match text {
-                    $($text => Ok(Self::$variant),)*
-                    _ => Err(format!("'{text}' is not one of {}", [$($text),*].join(", "))),
-                }
-            }
-        }
-    };
 }
 
 text_enum! {

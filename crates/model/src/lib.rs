@@ -4,17 +4,22 @@
 //! other crate speaks in these types; wire formats are built from them at the edges.
 
 mod change;
+mod checkpoint;
 mod event;
 mod object;
+mod operation;
 mod path;
 mod state;
+mod text_enum;
 
 pub use change::{
     Actor, Candidate, Change, ChangeId, ChangeStatus, ChangeType, Confidence, Hunk, LineChanges,
     Means,
 };
+pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
 pub use event::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT};
 pub use object::{ObjectId, ParseObjectIdError};
+pub use operation::{Operation, OperationId, OperationKind, OperationState};
 pub use path::{PathError, ProjectPath};
 pub use state::{FileKind, FileState, Gap, GapReason, Side};
 

@@ -1,6 +1,7 @@
 //! One transaction: content and record together.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::ops::Deref;
 
 use rusqlite::{Params, Transaction, TransactionBehavior};
@@ -20,6 +21,8 @@ pub struct Batch<'s> {
     tx: Transaction<'s>,
     seq: Cell<u64>,
     bytes: Cell<usize>,
+    /// Folders whose kept trees were forgotten since the last tree was built.
+    pub(crate) forgotten: RefCell<HashSet<Vec<u8>>>,
 }
 
 impl Deref for Batch<'_> {
@@ -34,7 +37,7 @@ impl<'s> Batch<'s> {
     pub(crate) fn begin(store: &'s Store) -> Result<Self, StoreError> {
         let tx = Transaction::new_unchecked(&store.db, TransactionBehavior::Immediate)?;
         let seq = Cell::new(store.last_seq()?);
-        Ok(Self { store, tx, seq, bytes: Cell::new(0) })
+        Ok(Self { store, tx, seq, bytes: Cell::new(0), forgotten: RefCell::default() })
     }
 
     /// Makes everything durable. Only after this may anything be acknowledged.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use retake_model::{
     Actor, AgentId, CallId, Candidate, Change, ChangeId, ChangeStatus, ChangeType, DialogId,
-    FileState, Hunk, LineChanges, Means, Millis, ProjectPath, Side,
+    FileState, Hunk, LineChanges, Means, Millis, OperationId, ProjectPath, Side,
 };
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
@@ -20,8 +20,6 @@ pub struct NewChange<'a> {
     pub change: &'a Change,
     /// The rows of all calls that can have made it.
     pub calls: &'a [i64],
-    /// The turn of its dialog.
-    pub turn: Option<u64>,
 }
 
 /// Which changes a query is about. The default is all of them.
@@ -41,6 +39,14 @@ pub struct ChangeFilter {
     pub until: Option<Millis>,
     /// With this status.
     pub status: Option<ChangeStatus>,
+    /// Of this turn of its dialog.
+    pub turn: Option<u64>,
+    /// By this call alone, or by it among others.
+    pub call: Option<CallId>,
+    /// Made by this operation.
+    pub made_by: Option<OperationId>,
+    /// After this place in the order.
+    pub after: Option<u64>,
     /// Before this change, for paging.
     pub before: Option<ChangeId>,
     /// At most this many.
@@ -80,7 +86,7 @@ const COLUMNS: &str = "c.seq, c.at, c.actor, c.confidence, c.dialog, c.agent, k.
     c.path, c.old_path, c.change_type, c.operation,
     c.before_kind, c.before_mode, c.before_size, c.before_oid,
     c.after_kind, c.after_mode, c.after_size, c.after_oid,
-    c.added, c.removed, c.hunks, c.status, c.joins";
+    c.added, c.removed, c.hunks, c.status, c.joins, c.turn, c.approved, c.operation_seq";
 
 impl Store {
     /// One change.
@@ -268,6 +274,22 @@ fn condition(filter: &ChangeFilter) -> (String, Vec<SqlValue>) {
     if let Some(status) = filter.status {
         all.and("c.status = ?", status.as_str().to_owned());
     }
+    if let Some(turn) = filter.turn {
+        all.and("c.turn = ?", turn as i64);
+    }
+    if let Some(call) = &filter.call {
+        all.and(
+            "EXISTS (SELECT 1 FROM candidate a JOIN call j ON j.id = a.call
+              WHERE a.change = c.seq AND j.call = ?)",
+            call.0.clone(),
+        );
+    }
+    if let Some(operation) = filter.made_by {
+        all.and("c.operation_seq = ?", operation.0 as i64);
+    }
+    if let Some(after) = filter.after {
+        all.and("c.seq > ?", after as i64);
+    }
     if let Some(before) = filter.before {
         all.and("c.seq < ?", before.0 as i64);
     }
@@ -300,14 +322,17 @@ fn change_from(row: &Row<'_>) -> Result<Change, StoreError> {
         lines,
         status: text::<ChangeStatus>(row, 23)?,
         joins: row.get::<_, Option<i64>>(24)?.map(|seq| ChangeId(seq as u64)),
+        turn: row.get::<_, Option<i64>>(25)?.map(|turn| turn as u64),
+        approved: row.get::<_, Option<i64>>(26)?.map(|number| number as u64),
+        made_by: row.get::<_, Option<i64>>(27)?.map(|seq| OperationId(seq as u64)),
     })
 }
 
-fn text<T: FromStr<Err = String>>(row: &Row<'_>, at: usize) -> Result<T, StoreError> {
+pub(crate) fn text<T: FromStr<Err = String>>(row: &Row<'_>, at: usize) -> Result<T, StoreError> {
     row.get::<_, String>(at)?.parse().map_err(StoreError::Row)
 }
 
-fn side(row: &Row<'_>, at: usize) -> Result<Side, StoreError> {
+pub(crate) fn side(row: &Row<'_>, at: usize) -> Result<Side, StoreError> {
     match row.get::<_, i64>(at)? {
         ABSENT => Ok(Side::Absent),
         UNKNOWN => Ok(Side::Unknown),
@@ -362,7 +387,7 @@ impl Batch<'_> {
                 change.dialog.as_ref().map(|id| id.0.clone()).into(),
                 change.agent.as_ref().map(|id| id.0.clone()).into(),
                 call.into(),
-                new.turn.map(|turn| turn as i64).into(),
+                change.turn.map(|turn| turn as i64).into(),
                 change.path.as_bytes().to_vec().into(),
                 change.old_path.as_ref().map(|path| path.as_bytes().to_vec()).into(),
                 change.change_type.as_str().to_owned().into(),
@@ -376,6 +401,7 @@ impl Batch<'_> {
                 lines.map(|lines| hunk_bytes(&lines.hunks)).into(),
                 change.status.as_str().to_owned().into(),
                 change.joins.map(|id| id.0 as i64).into(),
+                change.made_by.map(|id| id.0 as i64).into(),
             ],
         ]
         .concat();
@@ -384,9 +410,9 @@ impl Batch<'_> {
             "INSERT INTO change(seq, at, actor, confidence, dialog, agent, call, turn, path,
                 old_path, change_type, operation, before_kind, before_mode, before_size,
                 before_oid, after_kind, after_mode, after_size, after_oid, added, removed, hunks,
-                status, joins)
+                status, joins, operation_seq)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-                ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
+                ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
             params_from_iter(values),
         )?;
         for call in new.calls {
@@ -400,7 +426,7 @@ impl Batch<'_> {
     }
 }
 
-fn side_columns(side: &Side) -> [SqlValue; 4] {
+pub(crate) fn side_columns(side: &Side) -> [SqlValue; 4] {
     match side {
         Side::Absent => [ABSENT.into(), SqlValue::Null, SqlValue::Null, SqlValue::Null],
         Side::Unknown => [UNKNOWN.into(), SqlValue::Null, SqlValue::Null, SqlValue::Null],

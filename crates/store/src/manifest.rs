@@ -113,6 +113,18 @@ impl Store {
         Ok(Some(entry))
     }
 
+    /// Up to `limit` entries from this path on, without their stats.
+    pub(crate) fn manifest_from(
+        &self,
+        from: &[u8],
+        limit: i64,
+    ) -> Result<Vec<ManifestEntry>, StoreError> {
+        let sql = format!("{MANIFEST} WHERE path >= ?1 ORDER BY path LIMIT ?2");
+        let mut query = self.db.prepare_cached(&sql)?;
+        let rows = query.query_map((from, limit), entry_from)?;
+        Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
+    }
+
     /// The number of paths in the manifest.
     pub fn manifest_len(&self) -> Result<u64, StoreError> {
         let count: i64 =
@@ -170,6 +182,7 @@ fn entry_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
 impl Batch<'_> {
     /// Sets what the manifest says of a path.
     pub fn set_manifest(&self, path: &ProjectPath, stored: &Stored) -> Result<(), StoreError> {
+        self.forget_trees(path)?;
         let (kind, mode, size, oid) = match stored {
             Stored::Unknown => (UNKNOWN, 0, 0, None),
             Stored::Known(state) => (
@@ -192,6 +205,7 @@ impl Batch<'_> {
 
     /// Takes a path out of the manifest: it is gone.
     pub fn remove_manifest(&self, path: &ProjectPath) -> Result<(), StoreError> {
+        self.forget_trees(path)?;
         self.execute("remove manifest", "DELETE FROM manifest WHERE path = ?1", [path.as_bytes()])?;
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::StoreError;
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
-const MIGRATIONS: &[&str] = &[V1];
+const MIGRATIONS: &[&str] = &[V1, V2];
 
 const V1: &str = "
 CREATE TABLE meta(
@@ -136,6 +136,102 @@ CREATE TABLE gap(
 
 CREATE TABLE spool_taken(
     id TEXT PRIMARY KEY
+) WITHOUT ROWID;
+";
+
+/// Checkpoints, work sessions and operations.
+const V2: &str = "
+ALTER TABLE change ADD COLUMN approved INTEGER;
+ALTER TABLE change ADD COLUMN operation_seq INTEGER;
+CREATE INDEX change_by_operation ON change(operation_seq) WHERE operation_seq IS NOT NULL;
+CREATE INDEX change_pending ON change(dialog, agent, path, seq)
+    WHERE status = 'pending' AND actor = 'agent';
+CREATE INDEX manifest_unknown ON manifest(path) WHERE oid IS NULL;
+
+CREATE TABLE hunk(
+    change INTEGER NOT NULL REFERENCES change(seq),
+    number INTEGER NOT NULL,
+    status TEXT    NOT NULL,
+    PRIMARY KEY(change, number)
+) WITHOUT ROWID;
+
+CREATE TABLE folder_tree(
+    path BLOB PRIMARY KEY,
+    oid  BLOB NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE checkpoint(
+    seq      INTEGER PRIMARY KEY,
+    oid      BLOB    NOT NULL UNIQUE,
+    tree     BLOB    NOT NULL,
+    at       INTEGER NOT NULL,
+    kind     TEXT    NOT NULL,
+    message  TEXT    NOT NULL,
+    dialog   TEXT,
+    session  INTEGER,
+    files    INTEGER NOT NULL,
+    unstable INTEGER NOT NULL
+);
+CREATE INDEX checkpoint_by_dialog ON checkpoint(dialog, seq);
+
+CREATE TABLE work_session(
+    dialog          TEXT    NOT NULL,
+    number          INTEGER NOT NULL,
+    state           TEXT    NOT NULL,
+    opened_at       INTEGER NOT NULL,
+    closed_at       INTEGER,
+    base            BLOB    NOT NULL,
+    tip             BLOB    NOT NULL,
+    approved_commit BLOB,
+    message         TEXT,
+    PRIMARY KEY(dialog, number)
+) WITHOUT ROWID;
+
+CREATE TABLE operation(
+    seq       INTEGER PRIMARY KEY,
+    at        INTEGER NOT NULL,
+    kind      TEXT    NOT NULL,
+    title     TEXT    NOT NULL,
+    dialog    TEXT,
+    state     TEXT    NOT NULL,
+    safety    BLOB    NOT NULL,
+    undone_by INTEGER REFERENCES operation(seq),
+    sequel    TEXT    NOT NULL
+);
+CREATE INDEX operation_running ON operation(seq) WHERE state = 'running';
+
+CREATE TABLE undoes(
+    operation INTEGER NOT NULL REFERENCES operation(seq),
+    undone    INTEGER NOT NULL REFERENCES operation(seq),
+    PRIMARY KEY(operation, undone)
+) WITHOUT ROWID;
+
+CREATE TABLE mark(
+    operation  INTEGER NOT NULL REFERENCES operation(seq),
+    change     INTEGER NOT NULL REFERENCES change(seq),
+    part       INTEGER NOT NULL,
+    old_status TEXT    NOT NULL,
+    new_status TEXT    NOT NULL,
+    set_it     INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY(operation, change)
+) WITHOUT ROWID;
+CREATE INDEX mark_by_change ON mark(change);
+
+CREATE TABLE step(
+    operation INTEGER NOT NULL REFERENCES operation(seq),
+    number    INTEGER NOT NULL,
+    part      INTEGER NOT NULL,
+    path      BLOB    NOT NULL,
+    temp      BLOB    NOT NULL,
+    now_kind  INTEGER NOT NULL,
+    now_mode  INTEGER,
+    now_size  INTEGER,
+    now_oid   BLOB,
+    then_kind INTEGER NOT NULL,
+    then_mode INTEGER,
+    then_size INTEGER,
+    then_oid  BLOB,
+    PRIMARY KEY(operation, number)
 ) WITHOUT ROWID;
 ";
 

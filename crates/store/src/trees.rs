@@ -2,7 +2,7 @@
 
 use gix_object::tree::{Entry, EntryKind};
 use gix_object::{Tree, WriteTo as _};
-use retake_model::{FileKind, FileState, ObjectId, ProjectPath};
+use retake_model::{FileKind, FileState, ObjectId, ProjectPath, Side};
 
 use crate::StoreError;
 use crate::objects::{Encoded, ObjectKind, encode};
@@ -27,7 +27,7 @@ fn build(
     let mut at = 0;
     while let Some((path, state)) = rows.get(at) {
         let Some(slash) = path.iter().position(|&b| b == b'/') else {
-            entries.push(entry(path, kind_of(state), state.oid));
+            entries.push(TreeEntry(entry(path, kind_of(state), state.oid)));
             at += 1;
             continue;
         };
@@ -37,16 +37,37 @@ fn build(
             .iter()
             .map(|(path, state)| (&path[folder.len()..], *state))
             .collect();
-        entries.push(entry(&path[..slash], EntryKind::Tree, build(&inside, emit)?));
+        entries.push(TreeEntry::folder(&path[..slash], build(&inside, emit)?));
         at += len;
     }
-    entries.sort();
-    let mut bytes = Vec::new();
-    Tree { entries }.write_to(&mut bytes)?;
-    let encoded = encode(ObjectKind::Tree, &bytes)?;
+    let encoded = encode_tree(entries)?;
     let oid = encoded.oid;
     emit(encoded)?;
     Ok(oid)
+}
+
+/// One name in a folder.
+pub(crate) struct TreeEntry(Entry);
+
+impl TreeEntry {
+    /// A file or link; `None` for what is not there or was not captured.
+    pub(crate) fn file(name: &[u8], side: &Side) -> Option<Self> {
+        side.known().map(|state| Self(entry(name, kind_of(state), state.oid)))
+    }
+
+    /// A folder within the folder.
+    pub(crate) fn folder(name: &[u8], tree: ObjectId) -> Self {
+        Self(entry(name, EntryKind::Tree, tree))
+    }
+}
+
+/// The tree object of a folder with these entries, in any order.
+pub(crate) fn encode_tree(entries: Vec<TreeEntry>) -> Result<Encoded, StoreError> {
+    let mut entries: Vec<_> = entries.into_iter().map(|TreeEntry(entry)| entry).collect();
+    entries.sort();
+    let mut bytes = Vec::new();
+    Tree { entries }.write_to(&mut bytes)?;
+    encode(ObjectKind::Tree, &bytes)
 }
 
 fn entry(name: &[u8], kind: EntryKind, oid: ObjectId) -> Entry {

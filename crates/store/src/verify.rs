@@ -94,14 +94,23 @@ impl Store {
     }
 
     fn check_references(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
-        const REFERENCES: &[(&str, &str, &str)] = &[
-            ("manifest", "manifest", "oid"),
-            ("before of a change", "change", "before_oid"),
-            ("after of a change", "change", "after_oid"),
+        const REFERENCES: &[(&str, &str, &str, &str)] = &[
+            ("manifest", "manifest", "path", "oid"),
+            ("before of a change", "change", "path", "before_oid"),
+            ("after of a change", "change", "path", "after_oid"),
+            ("step of an operation", "step", "path", "now_oid"),
+            ("step of an operation", "step", "path", "then_oid"),
+            ("kept tree", "folder_tree", "path", "oid"),
+            ("checkpoint", "checkpoint", "message", "oid"),
+            ("tree of a checkpoint", "checkpoint", "message", "tree"),
+            ("base of a work session", "work_session", "dialog", "base"),
+            ("tip of a work session", "work_session", "dialog", "tip"),
+            ("approval", "work_session", "dialog", "approved_commit"),
+            ("safety of an operation", "operation", "title", "safety"),
         ];
-        for (what, table, column) in REFERENCES {
+        for (what, table, name, column) in REFERENCES {
             let mut query = self.db.prepare(&format!(
-                "SELECT {column}, path FROM {table} WHERE {column} IS NOT NULL
+                "SELECT {column}, CAST({name} AS BLOB) FROM {table} WHERE {column} IS NOT NULL
                  AND NOT EXISTS (SELECT 1 FROM object o WHERE o.oid = {table}.{column})"
             ))?;
             let mut rows = query.query([])?;

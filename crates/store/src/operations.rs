@@ -1,0 +1,321 @@
+//! Operations: the journal of what Retake does to the user's files.
+//!
+//! An operation is written down with everything that it is about to do, before it
+//! does any of it. One that is still `running` when nobody holds the project's
+//! lock was interrupted.
+
+use retake_model::{
+    ChangeId, ChangeStatus, DialogId, Millis, ObjectId, Operation, OperationId, OperationKind,
+    OperationState, ProjectPath, Side,
+};
+use rusqlite::types::Value as SqlValue;
+use rusqlite::{Row, params_from_iter};
+use serde_json::Value;
+
+use crate::changes::{side, side_columns, text};
+use crate::manifest::{oid_from, path_from};
+use crate::{Batch, Store, StoreError};
+
+/// An operation about to begin.
+#[derive(Clone, Debug)]
+pub struct NewOperation<'a> {
+    /// When.
+    pub at: Millis,
+    /// What it does.
+    pub kind: OperationKind,
+    /// What it is called.
+    pub title: &'a str,
+    /// The dialog that it is about.
+    pub dialog: Option<&'a DialogId>,
+    /// The checkpoint of everything as it was before.
+    pub safety: &'a ObjectId,
+    /// What is to be done once the files are written, for whoever finishes it.
+    pub sequel: &'a Value,
+}
+
+/// One path of an operation. Steps of the same part are done together or not at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationStep {
+    /// The part of the operation that it belongs to.
+    pub part: u64,
+    /// The path.
+    pub path: ProjectPath,
+    /// The temporary name beside it.
+    pub temp: ProjectPath,
+    /// What is there now.
+    pub now: Side,
+    /// What shall be there.
+    pub then: Side,
+}
+
+/// What an operation makes of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The change.
+    pub change: ChangeId,
+    /// The part of the operation that must be done for it.
+    pub part: u64,
+    /// Its status before.
+    pub old: ChangeStatus,
+    /// Its status after.
+    pub new: ChangeStatus,
+}
+
+const COLUMNS: &str =
+    "SELECT seq, at, kind, title, dialog, state, safety, undone_by FROM operation";
+
+impl Store {
+    /// The operations, newest first.
+    pub fn operations(&self, limit: usize) -> Result<Vec<Operation>, StoreError> {
+        self.operations_where(&format!("ORDER BY seq DESC LIMIT {limit}"), &[])
+    }
+
+    /// One operation.
+    pub fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        Ok(self.operations_where("WHERE seq = ?1", &[id.0 as i64])?.pop())
+    }
+
+    /// The operation that was begun and not finished.
+    pub fn unfinished(&self) -> Result<Option<Operation>, StoreError> {
+        Ok(self.operations_where("WHERE state = 'running' ORDER BY seq LIMIT 1", &[])?.pop())
+    }
+
+    fn operations_where(&self, rest: &str, values: &[i64]) -> Result<Vec<Operation>, StoreError> {
+        let mut query = self.db.prepare_cached(&format!("{COLUMNS} {rest}"))?;
+        let mut rows = query.query(params_from_iter(values))?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(operation_from(row)?);
+        }
+        Ok(found)
+    }
+
+    /// What is to be done once an operation's files are written.
+    pub fn sequel(&self, id: OperationId) -> Result<Value, StoreError> {
+        let sql = "SELECT sequel FROM operation WHERE seq = ?1";
+        let text: String = self.db.query_row(sql, [id.0 as i64], |row| row.get(0))?;
+        serde_json::from_str(&text).map_err(|error| StoreError::Row(format!("{id}: {error}")))
+    }
+
+    /// The paths of an operation, in its order.
+    pub fn steps(&self, id: OperationId) -> Result<Vec<OperationStep>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT part, path, temp, now_kind, now_mode, now_size, now_oid,
+                    then_kind, then_mode, then_size, then_oid
+             FROM step WHERE operation = ?1 ORDER BY number",
+        )?;
+        let mut rows = query.query([id.0 as i64])?;
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next()? {
+            steps.push(OperationStep {
+                part: row.get::<_, i64>(0)? as u64,
+                path: path_from(row.get(1)?)?,
+                temp: path_from(row.get(2)?)?,
+                now: side(row, 3)?,
+                then: side(row, 7)?,
+            });
+        }
+        Ok(steps)
+    }
+
+    /// What an operation makes of changes; `set_only` leaves out what did not come to pass.
+    pub fn marks(&self, id: OperationId, set_only: bool) -> Result<Vec<Mark>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT change, part, old_status, new_status FROM mark
+             WHERE operation = ?1 AND set_it >= ?2 ORDER BY change",
+        )?;
+        let mut rows = query.query((id.0 as i64, i64::from(set_only)))?;
+        let mut marks = Vec::new();
+        while let Some(row) = rows.next()? {
+            marks.push(Mark {
+                change: ChangeId(row.get::<_, i64>(0)? as u64),
+                part: row.get::<_, i64>(1)? as u64,
+                old: text(row, 2)?,
+                new: text(row, 3)?,
+            });
+        }
+        Ok(marks)
+    }
+
+    /// The operations that this one takes back.
+    pub fn undone_by(&self, id: OperationId) -> Result<Vec<OperationId>, StoreError> {
+        let mut query = self
+            .db
+            .prepare_cached("SELECT undone FROM undoes WHERE operation = ?1 ORDER BY undone")?;
+        let rows = query.query_map([id.0 as i64], |row| row.get::<_, i64>(0))?;
+        rows.map(|seq| Ok(OperationId(seq? as u64))).collect()
+    }
+
+    /// The decisions on single hunks of a change: number from 1, status.
+    pub fn hunk_decisions(&self, change: ChangeId) -> Result<Vec<(u32, ChangeStatus)>, StoreError> {
+        let mut query = self
+            .db
+            .prepare_cached("SELECT number, status FROM hunk WHERE change = ?1 ORDER BY number")?;
+        let mut rows = query.query([change.0 as i64])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push((row.get(0)?, text(row, 1)?));
+        }
+        Ok(found)
+    }
+}
+
+fn operation_from(row: &Row<'_>) -> Result<Operation, StoreError> {
+    Ok(Operation {
+        id: OperationId(row.get::<_, i64>(0)? as u64),
+        at: row.get(1)?,
+        kind: text(row, 2)?,
+        title: row.get(3)?,
+        dialog: row.get::<_, Option<String>>(4)?.map(DialogId),
+        state: text(row, 5)?,
+        safety: oid_from(&row.get::<_, Vec<u8>>(6)?)?,
+        undone_by: row.get::<_, Option<i64>>(7)?.map(|seq| OperationId(seq as u64)),
+    })
+}
+
+impl Batch<'_> {
+    /// Writes down an operation that is about to begin.
+    pub fn begin_operation(&self, new: &NewOperation<'_>) -> Result<OperationId, StoreError> {
+        let id = OperationId(self.next_seq());
+        self.execute(
+            "begin operation",
+            "INSERT INTO operation(seq, at, kind, title, dialog, state, safety, sequel)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            (
+                id.0 as i64,
+                new.at,
+                new.kind.as_str(),
+                new.title,
+                new.dialog.map(|id| &id.0),
+                OperationState::Running.as_str(),
+                new.safety.as_bytes().as_slice(),
+                new.sequel.to_string(),
+            ),
+        )?;
+        Ok(id)
+    }
+
+    /// Writes down the paths that an operation is about to write, after those that it has.
+    pub fn put_steps(&self, id: OperationId, steps: &[OperationStep]) -> Result<(), StoreError> {
+        let sql = "SELECT coalesce(max(number) + 1, 0) FROM step WHERE operation = ?1";
+        let first: i64 = self.db.query_row(sql, [id.0 as i64], |row| row.get(0))?;
+        for (number, step) in (first..).zip(steps) {
+            let head: [SqlValue; 5] = [
+                (id.0 as i64).into(),
+                number.into(),
+                (step.part as i64).into(),
+                step.path.as_bytes().to_vec().into(),
+                step.temp.as_bytes().to_vec().into(),
+            ];
+            let [now, then] = [&step.now, &step.then].map(side_columns);
+            self.execute(
+                "put step",
+                "INSERT INTO step(operation, number, part, path, temp, now_kind, now_mode,
+                    now_size, now_oid, then_kind, then_mode, then_size, then_oid)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                params_from_iter(head.into_iter().chain(now).chain(then)),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Writes down what an operation is to make of a change.
+    pub fn put_mark(&self, id: OperationId, mark: &Mark) -> Result<(), StoreError> {
+        self.execute(
+            "put mark",
+            "INSERT OR REPLACE INTO mark(operation, change, part, old_status, new_status)
+             VALUES(?1, ?2, ?3, ?4, ?5)",
+            (
+                id.0 as i64,
+                mark.change.0 as i64,
+                mark.part as i64,
+                mark.old.as_str(),
+                mark.new.as_str(),
+            ),
+        )?;
+        Ok(())
+    }
+
+    /// Lets a mark come to pass.
+    pub fn set_mark(&self, id: OperationId, mark: &Mark) -> Result<(), StoreError> {
+        self.set_status(mark.change, mark.new)?;
+        self.execute(
+            "set mark",
+            "UPDATE mark SET set_it = 1 WHERE operation = ?1 AND change = ?2",
+            (id.0 as i64, mark.change.0 as i64),
+        )?;
+        Ok(())
+    }
+
+    /// Sets the review status of a change.
+    pub fn set_status(&self, change: ChangeId, status: ChangeStatus) -> Result<(), StoreError> {
+        self.execute(
+            "set status",
+            "UPDATE change SET status = ?2 WHERE seq = ?1",
+            (change.0 as i64, status.as_str()),
+        )?;
+        Ok(())
+    }
+
+    /// Notes that a work session approved a change.
+    pub fn set_approved(&self, change: ChangeId, session: u64) -> Result<(), StoreError> {
+        self.execute(
+            "set approved",
+            "UPDATE change SET status = 'accepted', approved = ?2 WHERE seq = ?1",
+            (change.0 as i64, session as i64),
+        )?;
+        Ok(())
+    }
+
+    /// Keeps the decision on one hunk of a change; `None` forgets it.
+    pub fn decide_hunk(
+        &self,
+        change: ChangeId,
+        number: u32,
+        status: Option<ChangeStatus>,
+    ) -> Result<(), StoreError> {
+        match status {
+            Some(status) => self.execute(
+                "decide hunk",
+                "INSERT OR REPLACE INTO hunk(change, number, status) VALUES(?1, ?2, ?3)",
+                (change.0 as i64, number, status.as_str()),
+            )?,
+            None => self.execute(
+                "forget hunk",
+                "DELETE FROM hunk WHERE change = ?1 AND number = ?2",
+                (change.0 as i64, number),
+            )?,
+        };
+        Ok(())
+    }
+
+    /// Notes that an operation takes another one back.
+    pub fn put_undoes(&self, id: OperationId, undone: OperationId) -> Result<(), StoreError> {
+        self.execute(
+            "put undoes",
+            "INSERT OR IGNORE INTO undoes(operation, undone) VALUES(?1, ?2)",
+            (id.0 as i64, undone.0 as i64),
+        )?;
+        Ok(())
+    }
+
+    /// Says by which operation another one is undone now, if by any.
+    pub fn set_undone(&self, id: OperationId, by: Option<OperationId>) -> Result<(), StoreError> {
+        self.execute(
+            "set undone",
+            "UPDATE operation SET undone_by = ?2 WHERE seq = ?1",
+            (id.0 as i64, by.map(|by| by.0 as i64)),
+        )?;
+        Ok(())
+    }
+
+    /// Ends an operation.
+    pub fn end_operation(&self, id: OperationId, state: OperationState) -> Result<(), StoreError> {
+        self.execute(
+            "end operation",
+            "UPDATE operation SET state = ?2 WHERE seq = ?1",
+            (id.0 as i64, state.as_str()),
+        )?;
+        Ok(())
+    }
+}
