@@ -90,3 +90,13 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     step("unlink")?;
     std::fs::remove_file(path)
 }
+
+/// Removes a folder with everything in it; links in it are removed, not followed.
+pub fn remove_dir_all(path: &Path) -> io::Result<()> {
+    step("remove folder")?;
+    if path.symlink_metadata()?.is_dir() {
+        std::fs::remove_dir_all(path)
+    } else {
+        std::fs::remove_file(path)
+    }
+}

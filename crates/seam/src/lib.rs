@@ -7,10 +7,18 @@
 //! - `RETAKE_FAIL_AT=n:ERRNO`: the n-th step fails with this errno,
 //! - `RETAKE_COUNT_STEPS=FILE`: each step's number and name are appended to FILE.
 //!
+//! A test in the same process can do something of its own before each step (`on_step`).
+//!
 //! Invariant: no other code of `store` and `workspace` calls a mutating
-//! file-system function; `clippy.toml` bans the ones of std. SQLite's own
-//! writes are stepped at its statements.
+//! file-system function; `clippy.toml` bans those of std and rustix. SQLite's
+//! own writes are stepped at its statements.
+//!
+//! [`fs`] writes Retake's own files by path; [`at`] changes the user's files by
+//! their name in an opened folder.
 
+#[cfg(unix)]
+pub mod at;
+pub mod dir;
 pub mod fs;
 
 /// Counts one mutating act and lets tests stop the program before it.
@@ -21,10 +29,11 @@ pub fn step(_what: &'static str) -> std::io::Result<()> {
 }
 
 #[cfg(feature = "inject")]
-pub use inject::step;
+pub use inject::{on_step, step};
 
 #[cfg(feature = "inject")]
 mod inject {
+    use std::cell::RefCell;
     use std::io::{self, Write as _};
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,9 +62,25 @@ mod inject {
         })
     }
 
+    type Hook = Box<dyn FnMut(&'static str)>;
+
+    thread_local! {
+        static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+    }
+
+    /// Calls `hook` before each step of this thread; `None` ends that.
+    pub fn on_step(hook: Option<Hook>) {
+        HOOK.with(|place| *place.borrow_mut() = hook);
+    }
+
     /// Counts one mutating act and lets tests stop the program before it.
     pub fn step(what: &'static str) -> io::Result<()> {
         let plan = plan();
+        HOOK.with(|hook| {
+            if let Some(hook) = hook.borrow_mut().as_mut() {
+                hook(what);
+            }
+        });
         let at = STEPS.fetch_add(1, Ordering::SeqCst) + 1;
         if let Some(file) = &plan.count_into {
             let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file)?;

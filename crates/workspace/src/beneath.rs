@@ -109,6 +109,17 @@ impl Beneath {
         self.open_at(folder, name, flags)
     }
 
+    /// Finds a file in a folder without opening it, which asks no permission of it.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(crate) fn locate(&self, folder: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
+        self.open_at(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)
+    }
+
+    /// The root itself.
+    pub(crate) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn open_at(
         &self,

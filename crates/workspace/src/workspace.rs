@@ -23,6 +23,8 @@ pub struct Workspace {
     root: PathBuf,
     pub(crate) beneath: Beneath,
     own: Vec<OwnFolder>,
+    #[cfg(test)]
+    pub(crate) lacks: crate::write::Lacks,
 }
 
 /// A folder of Retake's own state inside the root.
@@ -52,7 +54,13 @@ impl Workspace {
         let error = |source| OpenError::Unreadable { root: root.to_owned(), source };
         let canonical = root.canonicalize().map_err(error)?;
         let beneath = Beneath::open(&canonical).map_err(|errno| error(errno.into()))?;
-        Ok(Self { root: canonical, beneath, own: Vec::new() })
+        Ok(Self {
+            root: canonical,
+            beneath,
+            own: Vec::new(),
+            #[cfg(test)]
+            lacks: crate::write::Lacks::default(),
+        })
     }
 
     /// The canonical path of the root.
@@ -60,7 +68,7 @@ impl Workspace {
         &self.root
     }
 
-    /// Keeps every scan and listing out of `folder`, Retake's own state.
+    /// Keeps every scan, listing and write out of `folder`, Retake's own state.
     ///
     /// The folder is recognised by device and inode, so it does not matter
     /// by which path the walk comes to it. A folder that does not exist is
@@ -132,6 +140,11 @@ impl Workspace {
     /// Whether this folder is Retake's own state.
     pub(crate) fn is_own(&self, id: FolderId) -> bool {
         self.own.iter().any(|own| own.id == id)
+    }
+
+    /// Whether there is any own state to keep out of.
+    pub(crate) fn has_own(&self) -> bool {
+        !self.own.is_empty()
     }
 
     /// Whether a path is none of our business: version control data or own state.

@@ -12,7 +12,7 @@ mod support;
 use std::process::Command;
 
 use retake_model::GapReason;
-use retake_workspace::{Known, RuleSources, Rules};
+use retake_workspace::{Known, RuleSources, Rules, WriteFault};
 use support::{Project, gaps, path, suspects};
 
 const INSIDE: &str = "RETAKE_TEST_IN_NAMESPACE";
@@ -81,4 +81,18 @@ fn in_namespace() {
     assert_eq!((listing.files.len(), gaps(&listing.gaps)), (0, vec![other("disk")]));
     let looked = project.workspace().look_at(&Known::default(), &[path("bind/x")]);
     assert_eq!((suspects(&looked).len(), gaps(&looked.gaps)), (0, vec![other("bind")]));
+
+    // And nothing is written there.
+    let workspace = project.workspace();
+    let temp = workspace.temp_for(&path("a"), "t").unwrap();
+    let fill = &mut |_: &mut dyn std::io::Write| Ok(());
+    workspace.stage(&temp, retake_model::FileKind::File, 0o644, fill).unwrap();
+    for name in ["disk/covered", "bind/x", "deep/in/new", "file"] {
+        let target = path(name);
+        let asked = workspace.may_write(&target).unwrap_err();
+        assert!(matches!(asked.why, WriteFault::OtherMount), "{asked:?}");
+        assert!(workspace.exchange(&temp, &target).is_err());
+        assert!(workspace.place_new(&temp, &target).is_err());
+        assert!(workspace.set_mode(&target, 0o777).is_err());
+    }
 }

@@ -176,7 +176,9 @@ fn kinds_are_swapped_under_a_known_path() {
 fn an_unreadable_folder_is_one_gap_and_nothing_in_it_is_missing() {
     if rustix::process::geteuid().is_root() {
         // As root nothing is unreadable: run this very test again as nobody.
-        return run_as_nobody("an_unreadable_folder_is_one_gap_and_nothing_in_it_is_missing");
+        return support::run_as_nobody(
+            "an_unreadable_folder_is_one_gap_and_nothing_in_it_is_missing",
+        );
     }
     let project = Project::with(&["a", "shut/b", "shut/sub/c", "blind/d", "blind/gone"]);
     let known = project.all_known();
@@ -202,28 +204,6 @@ fn an_unreadable_folder_is_one_gap_and_nothing_in_it_is_missing() {
     assert_eq!(gaps(&shut.gaps), [unreadable("shut")]);
     assert_eq!(gaps(&looked.gaps), [unreadable("shut")]);
     assert_eq!((looked.missing.len(), looked.suspects.len()), (0, 0));
-}
-
-/// Runs one test of this binary without root's powers.
-fn run_as_nobody(test: &str) {
-    let temp = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(temp.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    // The build folder may be closed to others.
-    let binary = temp.path().join("tests");
-    std::fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
-    let output = std::process::Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
-        .arg(&binary)
-        .args(["--exact", test, "--nocapture"])
-        .env("TMPDIR", temp.path())
-        .current_dir(temp.path())
-        .output();
-    let Ok(output) = output else {
-        return support::not_tested(test, "`setpriv`, or a user that is not root");
-    };
-    let said = String::from_utf8_lossy(&output.stdout).into_owned()
-        + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
 #[test]

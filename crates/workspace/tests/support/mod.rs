@@ -3,12 +3,15 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use retake_model::{Gap, GapReason, ProjectPath};
-use retake_workspace::{Known, RuleSources, Scan, Workspace};
+use retake_model::{FileKind, Gap, GapReason, ProjectPath};
+use retake_workspace::{Known, RuleSources, Scan, Staged, Workspace};
 
 /// A folder that is removed at the end.
 pub(crate) struct Project {
@@ -128,9 +131,74 @@ pub(crate) fn gaps(gaps: &[Gap]) -> Vec<(String, GapReason)> {
     gaps.iter().map(|gap| (gap.path.to_string(), gap.reason)).collect()
 }
 
+pub(crate) fn stage(
+    workspace: &Workspace,
+    temp: &ProjectPath,
+    content: &[u8],
+    mode: u32,
+) -> Staged {
+    let fill = &mut |to: &mut dyn Write| to.write_all(content);
+    workspace.stage(temp, FileKind::File, mode, fill).unwrap()
+}
+
+/// A temp for `target`, staged with `content`.
+pub(crate) fn staged(workspace: &Workspace, target: &str, content: &[u8]) -> ProjectPath {
+    let temp = workspace.temp_for(&path(target), "t").unwrap();
+    stage(workspace, &temp, content, 0o644);
+    temp
+}
+
+pub(crate) fn mode(project: &Project, name: &str) -> u32 {
+    project.at(name).symlink_metadata().unwrap().permissions().mode() & 0o7777
+}
+
+pub(crate) fn text(project: &Project, name: impl AsRef<[u8]>) -> String {
+    String::from_utf8(std::fs::read(project.at(name)).unwrap()).unwrap()
+}
+
+pub(crate) fn exists(project: &Project, name: impl AsRef<[u8]>) -> bool {
+    project.at(name).symlink_metadata().is_ok()
+}
+
+/// Everything in the project: path, inode, mode, mtime and target of a link.
+pub(crate) fn everything(project: &Project) -> Vec<String> {
+    let mut find = Command::new("find");
+    find.arg(project.root()).args(["-mindepth", "1", "-printf", "%P %i %m %T@ %l\n"]);
+    let output = find.output().expect("find is installed");
+    assert!(output.status.success());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
 /// Says loudly that a test could not run; the test harness swallows `eprintln!`.
 pub(crate) fn not_tested(test: &str, needs: &str) {
-    use std::io::Write as _;
     let mut stderr = std::io::stderr().lock();
     writeln!(stderr, "NOT TESTED: {test} needs {needs}").unwrap();
+}
+
+/// Runs one test of this binary without root's powers.
+pub(crate) fn run_as_nobody(test: &str) {
+    let temp = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(temp.path(), Permissions::from_mode(0o777)).unwrap();
+    // The build folder may be closed to others.
+    let binary = temp.path().join("tests");
+    // By another process: while this one had it open for writing, a test that
+    // starts a child at the same time could make it "busy" for longer.
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&binary).status();
+    assert!(copied.unwrap().success());
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+        .arg(&binary)
+        .args(["--exact", test, "--nocapture"])
+        .env("TMPDIR", temp.path())
+        .current_dir(temp.path())
+        .output();
+    let Ok(output) = output else {
+        return not_tested(test, "`setpriv`, or a user that is not root");
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }

@@ -1,0 +1,114 @@
+//! A folder that is written into without ever leaving it, whatever links lie in it.
+//!
+//! Each name is one component, opened relative to the folder's descriptor and
+//! never through a link. A file appears whole under its name, or not at all.
+
+#![expect(clippy::disallowed_methods, reason = "this is the door that the ban leads to")]
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+
+use crate::step;
+
+/// An open folder.
+#[derive(Debug)]
+pub struct Dir {
+    fd: OwnedFd,
+}
+
+impl Dir {
+    /// Opens a folder that a person named; made for the owner alone if it is not there.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        crate::fs::create_private_dir_all(path)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self { fd: rustix::fs::open(path, flags, Mode::empty())? })
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> io::Result<bool> {
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+            let entry = entry?;
+            if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The folder of this name in it, made if it is not there; a link is refused.
+    pub fn folder(&self, name: &str) -> io::Result<Self> {
+        one_component(name)?;
+        step("mkdir")?;
+        match rustix::fs::mkdirat(&self.fd, name, Mode::RWXU) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(Self { fd: rustix::fs::openat(&self.fd, name, flags, Mode::empty())? })
+    }
+
+    /// A new file that takes this name when it is finished, in place of whatever has it then.
+    pub fn file(&self, name: &str) -> io::Result<NewFile<'_>> {
+        one_component(name)?;
+        step("create file")?;
+        let temp = format!(".{}.tmp", std::process::id());
+        // What a killed run of the same process number left.
+        let _ = rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty());
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = File::from(rustix::fs::openat(&self.fd, &temp, flags, mode)?);
+        let out = io::BufWriter::with_capacity(64 * 1024, file);
+        Ok(NewFile { dir: self, temp, name: name.to_owned(), out, finished: false })
+    }
+}
+
+fn one_component(name: &str) -> io::Result<()> {
+    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("'{name}' is no name")));
+    }
+    Ok(())
+}
+
+/// A file that is being written; dropped unfinished, it never was.
+#[derive(Debug)]
+pub struct NewFile<'d> {
+    dir: &'d Dir,
+    temp: String,
+    name: String,
+    out: io::BufWriter<File>,
+    finished: bool,
+}
+
+impl NewFile<'_> {
+    /// Gives the file its name.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.flush()?;
+        step("rename")?;
+        rustix::fs::renameat(&self.dir.fd, &self.temp, &self.dir.fd, &self.name)?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Write for NewFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for NewFile<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = rustix::fs::unlinkat(&self.dir.fd, &self.temp, AtFlags::empty());
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Questions before a write, which change nothing, and the mode, which moves nothing.
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use retake_model::ProjectPath;
+use retake_seam::at;
+use rustix::fs::{Access, AtFlags, accessat, fstat, fstatvfs, statat};
+use rustix::io::Errno;
+
+use super::reach::{Spot, Way, movable};
+use super::{WriteError, WriteFault};
+use crate::Workspace;
+use crate::beneath::look;
+use crate::stat::Thing;
+
+impl Workspace {
+    /// Whether `path` could be written right now, as far as looking can tell:
+    /// replaced if a file or link stands there, else created.
+    ///
+    /// The folder that it is in, or the deepest one on its way, must be a real
+    /// folder of this mount that we may write.
+    pub fn may_write(&self, path: &ProjectPath) -> Result<(), WriteError> {
+        let ask = || -> Result<(), WriteFault> {
+            self.allowed(path)?;
+            let way = self.way(path)?;
+            may_change_names(&way)?;
+            if way.path != path.parent() {
+                return Ok(());
+            }
+            match look(way.folder.fd.as_fd(), path.file_name()) {
+                Ok(thing) => {
+                    movable(thing)?;
+                    may_move(way.folder.fd.as_fd(), path.file_name())
+                }
+                Err(Errno::NOENT) => Ok(()),
+                Err(errno) => Err(errno.into()),
+            }
+        };
+        ask().map_err(|why| why.at(path, "write"))
+    }
+
+    /// Gives a regular file another mode (the bits `0o7777`); it stays the
+    /// same file with the same content and mtime.
+    pub fn set_mode(&self, path: &ProjectPath, mode: u32) -> Result<(), WriteError> {
+        let spot = self.reach(path, "change the mode of")?;
+        // Looked at before it is opened: opening a device can have effects.
+        regular(spot.look()?).map_err(|why| spot.fail(why))?;
+        let done = match self.beneath.open_file(spot.at().folder, spot.at().name) {
+            Ok(file) => set_mode_of(&file, mode),
+            // A mode that shuts out even the owner must not be for ever.
+            Err(Errno::ACCESS) => self.set_mode_unopened(&spot, mode),
+            Err(Errno::LOOP) => Err(WriteFault::NotAFile("symbolic link")),
+            Err(errno) => Err(errno.into()),
+        };
+        done.map_err(|why| spot.fail(why))
+    }
+
+    /// How many names the regular file at `path` has: more than one will not
+    /// be the same file any more after an exchange.
+    #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // the C types differ between systems
+    pub fn link_count(&self, path: &ProjectPath) -> Option<u64> {
+        let spot = self.reach(path, "look at").ok()?;
+        let stat = statat(spot.at().folder, spot.at().name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        matches!(Thing::of(&stat), Thing::File(_)).then_some(stat.st_nlink as u64)
+    }
+
+    /// How many bytes we may still write to the root's file system.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let found = fstatvfs(self.beneath.root()).ok()?;
+        found.f_bavail.checked_mul(found.f_frsize)
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn set_mode_unopened(&self, spot: &Spot<'_>, mode: u32) -> Result<(), WriteFault> {
+        let located = self.beneath.locate(spot.at().folder, spot.at().name)?;
+        regular(Thing::of(&fstat(&located)?))?;
+        Ok(at::set_mode_located(located.as_fd(), mode)?)
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    #[allow(clippy::unused_self, reason = "elsewhere it needs the root")]
+    fn set_mode_unopened(&self, spot: &Spot<'_>, mode: u32) -> Result<(), WriteFault> {
+        Ok(at::set_mode_named(spot.at(), mode)?)
+    }
+}
+
+fn set_mode_of(file: &OwnedFd, mode: u32) -> Result<(), WriteFault> {
+    regular(Thing::of(&fstat(file)?))?;
+    Ok(at::set_mode(file.as_fd(), mode)?)
+}
+
+fn regular(thing: Thing) -> Result<(), WriteFault> {
+    match thing {
+        Thing::Link(_) => Err(WriteFault::NotAFile("symbolic link")),
+        thing => movable(thing).map(drop),
+    }
+}
+
+/// Whether names in this folder may be made, renamed and removed.
+fn may_change_names(way: &Way) -> Result<(), WriteFault> {
+    let folder = way.folder.fd.as_fd();
+    if marks(folder, b".")?.fixed {
+        return Err(WriteFault::Immutable);
+    }
+    match accessat(folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
+        // An old system cannot tell: the write itself will.
+        Ok(()) | Err(Errno::NOSYS) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn may_move(folder: BorrowedFd<'_>, name: &[u8]) -> Result<(), WriteFault> {
+    match marks(folder, name)? {
+        Marks { mounted: true, .. } => Err(WriteFault::OtherMount),
+        Marks { fixed: true, .. } => Err(WriteFault::Immutable),
+        _ => Ok(()),
+    }
+}
+
+/// What forbids to move a file, whoever asks.
+struct Marks {
+    /// Immutable or append-only.
+    fixed: bool,
+    /// Something is mounted on it.
+    mounted: bool,
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn marks(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Marks, Errno> {
+    use rustix::fs::{StatxAttributes, StatxFlags, statx};
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    let found = match statx(folder, name, flags, StatxFlags::empty()) {
+        Ok(found) => found.stx_attributes,
+        Err(Errno::NOSYS) => StatxAttributes::empty(),
+        Err(errno) => return Err(errno),
+    };
+    Ok(Marks {
+        fixed: found.intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND),
+        mounted: found.contains(StatxAttributes::MOUNT_ROOT),
+    })
+}
+
+#[cfg(target_vendor = "apple")]
+fn marks(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Marks, Errno> {
+    /// `UF_` and `SF_`, `IMMUTABLE` and `APPEND`.
+    const FIXED: u32 = 0x0006_0006;
+    let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(Marks { fixed: found.st_flags & FIXED != 0, mounted: false })
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn marks(_: BorrowedFd<'_>, _: &[u8]) -> Result<Marks, Errno> {
+    Ok(Marks { fixed: false, mounted: false })
+}

@@ -1,0 +1,149 @@
+//! The way to a path: its folder, opened anew for every act, or what blocks it.
+//!
+//! Invariant: every write of this crate starts from a [`Spot`], and no `Spot`
+//! exists for a path that is off limits or lies behind a link or mount.
+
+use std::os::fd::AsFd as _;
+
+use retake_model::ProjectPath;
+use retake_seam::at::At;
+use rustix::io::Errno;
+
+use super::name::is_temp_name;
+use super::{WriteError, WriteFault};
+use crate::Workspace;
+use crate::beneath::{Access, OpenFolder, PATH_LIMIT, look};
+use crate::stat::{Stat, Thing};
+
+/// No common file system takes longer names.
+const NAME_LIMIT: usize = 255;
+
+/// A path whose folder is open, and what is about to be done to it.
+pub(super) struct Spot<'p> {
+    pub(super) folder: OpenFolder,
+    pub(super) path: &'p ProjectPath,
+    act: &'static str,
+}
+
+/// How far a path's folders exist.
+pub(super) struct Way {
+    pub(super) folder: OpenFolder,
+    /// The folder's path; `None` is the root.
+    pub(super) path: Option<ProjectPath>,
+}
+
+impl Spot<'_> {
+    pub(super) fn at(&self) -> At<'_> {
+        At { folder: self.folder.fd.as_fd(), name: self.path.file_name() }
+    }
+
+    pub(super) fn fail(&self, why: impl Into<WriteFault>) -> WriteError {
+        why.into().at(self.path, self.act)
+    }
+
+    pub(super) fn look(&self) -> Result<Thing, WriteError> {
+        look(self.folder.fd.as_fd(), self.path.file_name()).map_err(|errno| self.fail(errno))
+    }
+
+    /// What stands here, if it is something that Retake may move.
+    pub(super) fn file_or_link(&self) -> Result<Stat, WriteError> {
+        movable(self.look()?).map_err(|why| self.fail(why))
+    }
+}
+
+/// Folders and special files stay where they are.
+pub(super) fn movable(thing: Thing) -> Result<Stat, WriteFault> {
+    match thing {
+        Thing::File(stat) | Thing::Link(stat) => Ok(stat),
+        Thing::Folder => Err(WriteFault::NotAFile("folder")),
+        Thing::Special(what) => Err(WriteFault::NotAFile(what)),
+    }
+}
+
+impl Workspace {
+    /// Opens the folder of `path` to do `act` there.
+    pub(super) fn reach<'p>(
+        &self,
+        path: &'p ProjectPath,
+        act: &'static str,
+    ) -> Result<Spot<'p>, WriteError> {
+        let found = self.allowed(path).and_then(|()| self.open_folder_of(path));
+        let folder = found.map_err(|why| why.at(path, act))?;
+        Ok(Spot { folder, path, act })
+    }
+
+    /// The same for a temp: nothing else may be staged, displaced to or removed.
+    pub(super) fn reach_temp<'p>(
+        &self,
+        temp: &'p ProjectPath,
+        act: &'static str,
+    ) -> Result<Spot<'p>, WriteError> {
+        if !is_temp_name(temp.file_name()) {
+            return Err(WriteFault::NotATemp.at(temp, act));
+        }
+        self.reach(temp, act)
+    }
+
+    fn open_folder_of(&self, path: &ProjectPath) -> Result<OpenFolder, WriteFault> {
+        match self.beneath.open_parent(path.as_bytes()) {
+            Ok(folder) => Ok(folder),
+            // The system does not tell which part is missing, or is a link.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                self.way(path).and(Err(WriteFault::Gone))
+            }
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Whether this path may be written at all, whatever stands there.
+    pub(super) fn allowed(&self, path: &ProjectPath) -> Result<(), WriteFault> {
+        if self.is_off_limits(path) || self.is_in_own(path) {
+            return Err(WriteFault::OffLimits);
+        }
+        let too_long = path.as_bytes().len() >= PATH_LIMIT
+            || path.components().any(|name| name.len() > NAME_LIMIT);
+        if too_long { Err(WriteFault::NameTooLong) } else { Ok(()) }
+    }
+
+    /// Whether a folder on the way is Retake's own state under a name that was
+    /// not foreseen (another case, where the file system ignores it).
+    fn is_in_own(&self, path: &ProjectPath) -> bool {
+        let is_own = |path: &ProjectPath| {
+            let opened = self.beneath.open_folder(path.as_bytes(), Access::Pass);
+            opened.is_ok_and(|folder| self.is_own(folder.id))
+        };
+        self.has_own()
+            && std::iter::successors(Some(path.clone()), ProjectPath::parent)
+                .any(|folder| is_own(&folder))
+    }
+
+    /// The deepest folder on the way to `path` that exists; an error if a link
+    /// or file stands where the next folder should be.
+    pub(super) fn way(&self, path: &ProjectPath) -> Result<Way, WriteFault> {
+        let mut below = path.clone();
+        loop {
+            let folder = below.parent();
+            let bytes = folder.as_ref().map_or(&[][..], ProjectPath::as_bytes);
+            match (self.beneath.open_folder(bytes, Access::Pass), folder) {
+                (Ok(opened), folder) => {
+                    if below != *path {
+                        no_obstacle(&opened, &below)?;
+                    }
+                    return Ok(Way { folder: opened, path: folder });
+                }
+                (Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP), Some(up)) => below = up,
+                (Err(errno), _) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+fn no_obstacle(folder: &OpenFolder, below: &ProjectPath) -> Result<(), WriteFault> {
+    match look(folder.fd.as_fd(), below.file_name()) {
+        // Made since we tried: no obstacle either.
+        Err(Errno::NOENT) | Ok(Thing::Folder) => Ok(()),
+        Ok(Thing::Link(_)) => Err(WriteFault::LinkOnTheWay(below.clone())),
+        Ok(Thing::File(_) | Thing::Special(_)) => Err(WriteFault::FileOnTheWay(below.clone())),
+        Err(errno) => Err(errno.into()),
+    }
+}

@@ -1,0 +1,199 @@
+//! Staging: new contents beside their targets, complete and durable, before
+//! any target is touched.
+//!
+//! Invariant: a temp that [`Workspace::stage`] returned holds the whole content
+//! and the final mode; one that failed is gone again.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use retake_model::{FileKind, ProjectPath};
+use retake_seam::at;
+
+use super::name::temp_name;
+use super::reach::Spot;
+use super::{WriteError, WriteFault};
+use crate::Workspace;
+use crate::beneath::PATH_LIMIT;
+use crate::stat::Thing;
+
+/// Up to so many files or folders are synced one by one; above, syncing the
+/// whole file system at once costs less.
+pub(super) const FEW: usize = 16;
+
+const BUFFER: usize = 128 * 1024;
+
+/// A temp that holds a whole content.
+#[derive(Clone, Debug)]
+pub struct Staged {
+    /// Where it lies.
+    pub temp: ProjectPath,
+    /// Regular file or link.
+    pub kind: FileKind,
+    inode: u64,
+    /// Synced already, because its mode forbids to open it again.
+    synced: bool,
+}
+
+/// Produces a content; called once.
+type Fill<'f> = &'f mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
+
+impl Workspace {
+    /// Where the new content of `path` can be staged: `.retake-<tag>.tmp` in
+    /// the path's own folder, or in the deepest one that exists and leaves
+    /// room for the name. Reads only.
+    ///
+    /// The tag is plain (letters, digits, `-`, `_`; at most 100 bytes) and
+    /// unique per path of an operation: a temp that exists is never reused.
+    pub fn temp_for(&self, path: &ProjectPath, tag: &str) -> Result<ProjectPath, WriteError> {
+        let find = || -> Result<ProjectPath, WriteFault> {
+            self.allowed(path)?;
+            let name = temp_name(tag).ok_or(WriteFault::NotATemp)?;
+            let mut folder = self.way(path)?.path;
+            while let Some(inside) = folder {
+                // One more byte for the spare's name.
+                if inside.as_bytes().len() + 1 + name.len() + 1 < PATH_LIMIT {
+                    return inside.child(&name).map_err(|_| WriteFault::NotATemp);
+                }
+                folder = inside.parent();
+            }
+            ProjectPath::new(name).map_err(|_| WriteFault::NotATemp)
+        };
+        find().map_err(|why| why.at(path, "find a place for the new content of"))
+    }
+
+    /// Writes a content under a temp's name, where nothing may stand.
+    ///
+    /// `fill` produces the content; of a link, the target's text. The file is
+    /// its owner's alone until it is complete and gets `mode` (its bits
+    /// `0o7777`; of a link the mode means nothing).
+    pub fn stage(
+        &self,
+        temp: &ProjectPath,
+        kind: FileKind,
+        mode: u32,
+        fill: Fill<'_>,
+    ) -> Result<Staged, WriteError> {
+        let spot = self.reach_temp(temp, "write")?;
+        match kind {
+            FileKind::File => stage_file(&spot, mode, fill),
+            FileKind::Link => stage_link(&spot, fill),
+        }
+    }
+
+    /// Makes staged contents survive power loss, together.
+    pub fn sync_staged(&self, staged: &[Staged]) -> Result<(), WriteError> {
+        const ACT: &str = "sync";
+        if staged.len() > FEW
+            && let Some(done) = self.sync_file_system()
+        {
+            return done.map_err(|error| WriteFault::from(error).at(&staged[0].temp, ACT));
+        }
+        for one in staged.iter().filter(|one| one.kind == FileKind::File && !one.synced) {
+            let spot = self.reach_temp(&one.temp, ACT)?;
+            let file = self.open_staged(&spot, one.inode).map_err(|why| spot.fail(why))?;
+            at::sync(file).map_err(|error| spot.fail(error))?;
+        }
+        // A link cannot be opened; it becomes durable with its name.
+        let links: BTreeSet<_> =
+            staged.iter().filter(|one| one.kind == FileKind::Link).map(|one| &one.temp).collect();
+        self.sync_folders(links)
+    }
+
+    fn open_staged(&self, spot: &Spot<'_>, inode: u64) -> Result<OwnedFd, WriteFault> {
+        let at = spot.at();
+        let file = self.beneath.open_file(at.folder, at.name)?;
+        match Thing::of(&rustix::fs::fstat(&file)?) {
+            Thing::File(stat) if stat.inode == inode => Ok(file),
+            // What we wrote is not there any more.
+            _ => Err(WriteFault::Gone),
+        }
+    }
+
+    /// Makes everything on the root's file system durable; `None` where the
+    /// system cannot.
+    #[allow(clippy::unnecessary_wraps, reason = "not every system can")]
+    pub(super) fn sync_file_system(&self) -> Option<io::Result<()>> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        return Some(at::sync_file_system(self.beneath.root()));
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        None
+    }
+}
+
+fn stage_file(spot: &Spot<'_>, mode: u32, fill: Fill<'_>) -> Result<Staged, WriteError> {
+    let opened = at::create(spot.at()).map_err(|error| spot.fail(error))?;
+    complete(spot, &opened, mode, fill).map_err(|why| {
+        if let Err(error) = at::unlink(spot.at()) {
+            tracing::warn!(temp = %spot.path, %error, "an incomplete temp stays behind");
+        }
+        spot.fail(why)
+    })
+}
+
+fn complete(
+    spot: &Spot<'_>,
+    opened: &OwnedFd,
+    mode: u32,
+    fill: Fill<'_>,
+) -> Result<Staged, WriteFault> {
+    write_content(opened.as_fd(), fill)?;
+    // After the content: a write takes the setuid bit away.
+    at::set_mode(opened.as_fd(), mode)?;
+    // Without the right to read it cannot be opened again to be synced.
+    let unreadable = mode & 0o400 == 0;
+    if unreadable {
+        at::sync(opened.try_clone()?)?;
+    }
+    #[allow(clippy::unnecessary_cast)] // the C type differs between systems
+    let inode = rustix::fs::fstat(opened)?.st_ino as u64;
+    let temp = spot.path.clone();
+    Ok(Staged { temp, kind: FileKind::File, inode, synced: unreadable })
+}
+
+fn write_content(opened: BorrowedFd<'_>, fill: Fill<'_>) -> Result<(), WriteFault> {
+    let mut buffered = BufWriter::with_capacity(BUFFER, Target { file: opened, fault: None });
+    let filled = fill(&mut buffered).and_then(|()| buffered.flush());
+    // Taken apart, not dropped: that would write the rest once more.
+    let (target, _) = buffered.into_parts();
+    match (target.fault, filled) {
+        (Some(error), _) => Err(WriteFault::Io(error)),
+        (None, Err(error)) => Err(WriteFault::Filled(error)),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+fn stage_link(spot: &Spot<'_>, fill: Fill<'_>) -> Result<Staged, WriteError> {
+    let mut target = Vec::new();
+    fill(&mut target).map_err(|error| spot.fail(WriteFault::Filled(error)))?;
+    if target.is_empty() || target.contains(&0) {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "no link has such a target");
+        return Err(spot.fail(WriteFault::Filled(error)));
+    }
+    at::symlink(&target, spot.at()).map_err(|error| spot.fail(error))?;
+    let inode = spot.file_or_link()?.inode;
+    Ok(Staged { temp: spot.path.clone(), kind: FileKind::Link, inode, synced: false })
+}
+
+/// Writes to the temp, and remembers an error as the file's own.
+struct Target<'f> {
+    file: BorrowedFd<'f>,
+    fault: Option<io::Error>,
+}
+
+impl Write for Target<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        at::write(self.file, bytes).map_err(|error| {
+            let copy = error
+                .raw_os_error()
+                .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+            self.fault = Some(error);
+            copy
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
