@@ -2,25 +2,35 @@
 //!
 //! `docs/cli.md` and the shells' completions are made from these definitions.
 
+use std::ffi::OsString;
+mod verbs;
+
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
 use retake_engine::model::{Actor, ChangeId, ChangeStatus};
 
 use crate::time;
 
+pub(crate) use verbs::{
+    Accept, Approve, Checkpoint, Checkpoints, Manner, Ops, Recover, Redo, Reject, Reset, Restore,
+    Rollback, RollbackScope, Scope, Session, Undo,
+};
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  error, or `doctor` found a problem
   2  wrong usage
-  3  done in part: some events had errors, or there was a conflict
+  3  done in part, or not at all: files were left as they are, a yes was missing, an operation
+     was interrupted, or some events had errors
 
 Environment:
   RETAKE_HOME  where the records are kept (see --home)
   RETAKE_LOG   what is logged to standard error, for example `debug`
   PAGER        the program that shows long output
-  NO_COLOR     no colour at all";
+  NO_COLOR     no colour, unless --color says otherwise";
 
 /// The undo layer for AI coding agents: see exactly who changed what, and lose nothing.
 #[derive(Debug, Parser)]
@@ -49,6 +59,34 @@ pub(crate) struct Global {
     /// Show what is on record, without looking at the files first
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) no_look: bool,
+    /// Colour: auto (on a terminal, unless NO_COLOR is set), always, never
+    #[arg(long, global = true, value_name = "WHEN", value_enum, hide_possible_values = true)]
+    #[arg(default_value_t, hide_default_value = true, help_heading = "Global options")]
+    pub(crate) color: Colour,
+}
+
+/// When there is colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Colour {
+    /// As the terminal and the environment say.
+    #[default]
+    Auto,
+    /// Even into a pipe.
+    Always,
+    /// Not even on a terminal.
+    Never,
+}
+
+impl Colour {
+    /// Decides for all output of this process.
+    pub(crate) fn apply(self) {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::AlwaysAnsi,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
 }
 
 /// The commands.
@@ -64,6 +102,34 @@ pub(crate) enum Command {
     Show(Show),
     /// Show differences in git's format
     Diff(Diff),
+    /// Show who wrote each line of a file
+    Blame(Blame),
+    /// Take back the newest step: an agent's turn, or an operation
+    Undo(Undo),
+    /// Bring back what was undone last
+    Redo(Redo),
+    /// Keep changes of agents; writes no file
+    Accept(Accept),
+    /// Take back changes of agents that you do not want
+    Reject(Reject),
+    /// Take back changes of agents, chosen by change, file, agent, call, message, dialog or time
+    Rollback(Rollback),
+    /// Make a checkpoint of everything as it is now
+    Checkpoint(Checkpoint),
+    /// List checkpoints, newest first
+    Checkpoints(Checkpoints),
+    /// Put the files into the state of a checkpoint
+    Restore(Restore),
+    /// Show what a dialog did since its last approval
+    Session(Session),
+    /// Lock in what a dialog did since its last approval
+    Approve(Approve),
+    /// Take back what a dialog did since its last approval
+    Reset(Reset),
+    /// List what Retake did to your files, newest first
+    Ops(Ops),
+    /// Finish an operation that was interrupted, or take it back
+    Recover(Recover),
     /// List the conversations with agents
     #[command(
         after_help = "Examples:\n  retake dialogs\n  retake log --dialog \"$(retake dialogs --json | jq -r '.dialogs[0].id')\""
@@ -74,6 +140,14 @@ pub(crate) enum Command {
     Event,
     /// Check that everything recorded can be restored; repairs nothing
     Doctor(Doctor),
+    /// Look at the checkpoints of a dialog with git
+    Git(Git),
+    /// Write the record as plain JSON files
+    Export(Export),
+    /// Remove what is older than the limits in the settings allow, and free its space
+    Gc(Gc),
+    /// Remove the bytes of a file from the record for good
+    Purge(Purge),
     /// See Retake at work in a throw-away project
     Demo(Demo),
     /// Print a completion script for a shell
@@ -84,9 +158,11 @@ pub(crate) enum Command {
 }
 
 const EVENT_HELP: &str = r#"Each line gets one line of JSON as reply, in order:
-  {"ok":true,"seq":12,"changes":[…],"warnings":[…]}
+  {"ok":true,"seq":12,"changes":[…],"checkpoint":null,"warnings":[…]}
   {"ok":false,"error":{"code":…,"message":…,"hint":…},"line":3}
-A line with an error does not stop the rest. The formats are in docs/event.schema.json.
+A line with an error does not stop the rest. `checkpoint` is the id of the checkpoint that was
+made before a user_message, for `retake restore`, else null. The formats are in
+docs/event.schema.json.
 
 Events: dialog_start, user_message, tool_begin, tool_end, turn_end, dialog_end.
 
@@ -190,7 +266,7 @@ pub(crate) struct Show {
 /// Options of `diff`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without a choice: everything that agents changed and nobody has decided on.\nPiped, the output is for `git apply`; on a terminal, control characters are spelled out.\n\nExamples:\n  retake diff\n  retake diff c12\n  retake diff --dialog d1 --stat\n  retake diff --file notes.txt --since 1h | git apply -R"
+    after_help = "Without a choice: everything that agents changed and nobody has decided on.\nPiped, the output is for `git apply`; on a terminal or with --color always, control\ncharacters are spelled out, changed words stand out, and code has its colours.\n\nExamples:\n  retake diff\n  retake diff c12\n  retake diff --dialog d1 --stat\n  retake diff --file notes.txt --since 1h | git apply -R"
 )]
 pub(crate) struct Diff {
     /// The change, for example c12
@@ -206,6 +282,51 @@ pub(crate) struct Diff {
     pub(crate) raw: bool,
 }
 
+/// Options of `blame`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each line has the change that wrote it, who made that change, the turn of the dialog, the tool\nand the time. `before` was there before anything was recorded; `unseen` came while the content\nwas not captured. What Retake brought back is of whoever wrote it first.\n\nExamples:\n  retake blame src/main.rs\n  retake blame -L 10,20 src/main.rs\n  retake blame --json notes.txt | jq -r '.changes[].message.text'"
+)]
+pub(crate) struct Blame {
+    /// The file
+    pub(crate) file: PathBuf,
+    /// Only these lines: 10,20 or 10,+5 or 10 (to the end) or ,20
+    #[arg(short = 'L', long = "lines", value_name = "START,END")]
+    pub(crate) lines: Option<Lines>,
+}
+
+/// Lines of a file, by their numbers from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lines {
+    /// The first.
+    pub(crate) first: u32,
+    /// The last; none is the end of the file.
+    pub(crate) last: Option<u32>,
+}
+
+impl FromStr for Lines {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || format!("'{text}' is no range of lines; write 10,20 or 10,+5 or 10");
+        let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
+        let (first, last) = text.split_once(',').unwrap_or((text, ""));
+        if first.is_empty() && last.is_empty() {
+            return Err(error());
+        }
+        let first = if first.is_empty() { 1 } else { number(first).ok_or_else(error)? };
+        let last = match last.strip_prefix('+') {
+            Some(count) => Some(first.saturating_add(number(count).ok_or_else(error)? - 1)),
+            None if last.is_empty() => None,
+            None => Some(number(last).ok_or_else(error)?),
+        };
+        if last.is_some_and(|last| last < first) {
+            return Err(error());
+        }
+        Ok(Self { first, last })
+    }
+}
+
 /// Options of `doctor`.
 #[derive(Debug, Args)]
 #[command(
@@ -215,6 +336,71 @@ pub(crate) struct Doctor {
     /// Also read every stored content and check its hash
     #[arg(long)]
     pub(crate) read_data: bool,
+}
+
+/// Options of `git`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The branches are `main` (what was approved) and `session_1`, `session_2`, … of one dialog, or\n`checkpoints` if there is none. The repository is made from the record and may be deleted.\n\nExamples:\n  retake git -- log --graph --all --oneline\n  retake git -- log main..session_2 --oneline\n  retake git -- diff main session_2\n  retake git --dialog d1 -- branch -a"
+)]
+pub(crate) struct Git {
+    /// Of this dialog; the start of its id is enough [default: the latest one]
+    #[arg(long, value_name = "ID")]
+    pub(crate) dialog: Option<String>,
+    /// Of the checkpoints that belong to no dialog
+    #[arg(long, conflicts_with = "dialog")]
+    pub(crate) no_dialog: bool,
+    /// What git is to do; without it, only tell where the repository is
+    #[arg(value_name = "ARGS", trailing_var_arg = true, conflicts_with = "json")]
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// Options of `export`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "DIR gets sessions/<dialog>/index.json, sessions/<dialog>/snapshots/<change>.json and\nfile-changes.json. Content that is no text is in base64.\n\nExamples:\n  retake export --json ~/retake-export\n  retake export ~/retake-export --dialog d1 --force"
+)]
+pub(crate) struct Export {
+    /// The folder, outside of the project
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Only of this dialog; the start of its id is enough
+    #[arg(long, value_name = "ID")]
+    pub(crate) dialog: Option<String>,
+    /// Write into a folder that is not empty
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Also write the content of .env files, keys and the like
+    #[arg(long)]
+    pub(crate) with_secrets: bool,
+}
+
+/// Options of `gc`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The limits are [retention] in the settings (docs/settings.md). Unapproved work of dialogs that\nwere active lately, unfinished operations and the ten newest ones always stay.\nExits with 3 if others were writing too busily to finish.\n\nExamples:\n  retake gc --dry-run\n  retake gc"
+)]
+pub(crate) struct Gc {
+    /// Show what would be removed, and what goes later
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Options of `purge`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The file itself is not touched. The record keeps who changed it and when, but not the bytes;\narguments of the calls that touched it are dropped too. Its current content is not captured\nagain until it changes: to leave it out for good, add it to `ignore.exclude` in the settings.\nExits with 3 if some of it could not be removed.\n\nExamples:\n  retake purge .env --dry-run\n  retake purge config/secrets.yml --yes"
+)]
+pub(crate) struct Purge {
+    /// A file or folder of the project, or an object id (40 hexadecimal digits)
+    #[arg(value_name = "PATH|OID")]
+    pub(crate) what: PathBuf,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+    /// Show what would be purged
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// Options of `demo`.

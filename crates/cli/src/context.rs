@@ -78,8 +78,15 @@ impl Context {
         self.project.as_deref().unwrap_or(&self.cwd)
     }
 
-    /// Opens the project.
+    /// Opens the project to read its record; an operation that was interrupted is told of.
     pub(crate) fn open(&self) -> Result<Project> {
+        let project = self.open_to_write()?;
+        warn_of_interrupted(&project)?;
+        Ok(project)
+    }
+
+    /// Opens the project for a verb, which itself says if something was interrupted.
+    pub(crate) fn open_to_write(&self) -> Result<Project> {
         let project = self.retake.open(self.start())?;
         if let Some(problem) = project.settings_problem() {
             warn(&format!("the defaults are in force: {problem}"));
@@ -89,7 +96,14 @@ impl Context {
 
     /// Opens the project and looks at its files, unless that is not wanted or not possible.
     pub(crate) fn open_and_look(&self) -> Result<(Project, Option<Looked>)> {
-        let project = self.open()?;
+        let (project, looked) = self.look()?;
+        warn_of_interrupted(&project)?;
+        Ok((project, looked))
+    }
+
+    /// Like [`Self::open_and_look`], for a command that tells of interruptions in its own way.
+    pub(crate) fn look(&self) -> Result<(Project, Option<Looked>)> {
+        let project = self.open_to_write()?;
         if self.no_look {
             return Ok((project, None));
         }
@@ -130,7 +144,7 @@ impl Context {
     }
 
     /// The place in the project of a path that a person wrote; `None` is all of it.
-    fn path(&self, project: &Project, path: &Path) -> Result<Option<ProjectPath>> {
+    pub(crate) fn path(&self, project: &Project, path: &Path) -> Result<Option<ProjectPath>> {
         let placed = match path.to_str() {
             Some(text) => project.place(&self.cwd, text),
             None => place_bytes(project.root(), &self.cwd.join(path)),
@@ -153,14 +167,31 @@ impl Context {
     }
 }
 
+/// Until it is settled nothing else is written, so every command says it, once.
+fn warn_of_interrupted(project: &Project) -> Result<()> {
+    if let Some(operation) = project.store().unfinished()? {
+        let (id, title) = (operation.id, operation.title);
+        warn(&format!("operation {id} ({title}) was interrupted; see `retake recover`"));
+    }
+    Ok(())
+}
+
 /// Names that are no text are taken as they are, without following links.
 fn place_bytes(root: &Path, path: &Path) -> Option<ProjectPath> {
     let rest: &OsStr = path.strip_prefix(root).ok()?.as_os_str();
     ProjectPath::new(rest.as_bytes()).ok()
 }
 
+/// The dialog that a person named, else the latest one.
+pub(crate) fn dialog_or_latest(project: &Project, text: Option<&str>) -> Result<DialogId> {
+    match text {
+        Some(text) => dialog(project, text),
+        None => Ok(project.latest_dialog()?.id),
+    }
+}
+
 /// The dialog whose id is, or alone begins with, what a person wrote.
-fn dialog(project: &Project, text: &str) -> Result<DialogId> {
+pub(crate) fn dialog(project: &Project, text: &str) -> Result<DialogId> {
     let text = text.trim_end_matches('…'); // as ids are shortened in the log
     let ids: Vec<DialogId> = project.dialogs()?.into_iter().map(|(dialog, _)| dialog.id).collect();
     if let Some(id) = ids.iter().find(|id| id.0 == text) {

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use retake_engine::{Advice, ProjectError, RecordError, StoreError};
+use retake_engine::{
+    Advice, ExportError, ProjectError, PurgeError, RecordError, SnapshotError, StoreError,
+    VerbError,
+};
 use serde::Serialize;
 
 /// A failure as programs see it: the code is stable, message and hint are for people.
@@ -37,11 +40,19 @@ impl Failure {
         if let Some(failure) = error.downcast_ref::<Self>() {
             return failure.clone();
         }
-        if let Some(error) = error.downcast_ref::<ProjectError>() {
+        if let Some(error) = error.downcast_ref::<VerbError>() {
+            Self::advised(error)
+        } else if let Some(error) = error.downcast_ref::<ProjectError>() {
             Self::advised(error)
         } else if let Some(error) = error.downcast_ref::<RecordError>() {
             Self::advised(error)
         } else if let Some(error) = error.downcast_ref::<StoreError>() {
+            Self::advised(error)
+        } else if let Some(error) = error.downcast_ref::<ExportError>() {
+            Self::advised(error)
+        } else if let Some(error) = error.downcast_ref::<PurgeError>() {
+            Self::advised(error)
+        } else if let Some(error) = error.downcast_ref::<SnapshotError>() {
             Self::advised(error)
         } else {
             // Errors of others do not name their causes themselves.

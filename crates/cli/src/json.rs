@@ -6,7 +6,9 @@
 use retake_engine::model::{
     Candidate, Change, FileKind, FileState, Gap, Hunk, Millis, ProjectPath, Side,
 };
-use retake_engine::{Dialog, DialogAgent, DiffBody, DiffLine, FileDiff, StatusRow};
+use retake_engine::{
+    BlameLine, Blamed, Dialog, DialogAgent, DiffBody, DiffLine, FileDiff, Origin, StatusRow,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -36,7 +38,7 @@ pub(crate) struct ChangeJson<'a> {
     after: Value,
     added: Option<u32>,
     removed: Option<u32>,
-    hunks: Option<&'a [Hunk]>,
+    hunks: Option<Vec<HunkJson<'a>>>,
     status: &'static str,
     timestamp: String,
     at: Millis,
@@ -65,13 +67,25 @@ impl<'a> From<&'a Change> for ChangeJson<'a> {
             after: side(&change.after),
             added: change.lines.as_ref().map(|lines| lines.added),
             removed: change.lines.as_ref().map(|lines| lines.removed),
-            hunks: change.lines.as_ref().map(|lines| lines.hunks.as_slice()),
+            hunks: change.lines.as_ref().map(|lines| hunks(&lines.hunks)),
             status: change.status.as_str(),
             timestamp: iso(change.at),
             at: change.at,
             joins: change.joins.map(|id| id.to_string()),
         }
     }
+}
+
+/// A place where lines changed, with the number by which it is named, from 1.
+#[derive(Debug, Serialize)]
+struct HunkJson<'a> {
+    number: usize,
+    #[serde(flatten)]
+    hunk: &'a Hunk,
+}
+
+fn hunks(hunks: &[Hunk]) -> Vec<HunkJson<'_>> {
+    hunks.iter().enumerate().map(|(at, hunk)| HunkJson { number: at + 1, hunk }).collect()
 }
 
 /// A document that holds changes and nothing else.
@@ -211,6 +225,47 @@ pub(crate) fn agent(agent: &DialogAgent) -> Value {
         "kind": agent.kind,
         "parent": agent.parent.as_ref().map(|id| id.0.as_str()),
     })
+}
+
+/// One line of a file and where it comes from: `change`, `baseline` or `unseen`.
+pub(crate) fn blame_line(line: &BlameLine) -> Value {
+    let origin = match line.origin {
+        Origin::Change(_) => "change",
+        Origin::Baseline => "baseline",
+        Origin::Unseen => "unseen",
+    };
+    let mut document = json!({
+        "number": line.number,
+        "origin": origin,
+        "change": line.origin.change().map(|id| id.to_string()),
+    });
+    match std::str::from_utf8(&line.text) {
+        Ok(text) => document["text"] = text.into(),
+        Err(_) => document["hex"] = hex(&line.text).into(),
+    }
+    document
+}
+
+/// A change that lines come from, and what it was made for.
+#[derive(Debug, Serialize)]
+pub(crate) struct BlamedJson<'a> {
+    #[serde(flatten)]
+    change: ChangeJson<'a>,
+    kind: Option<&'a str>,
+    turn: Option<u64>,
+    message: Option<Value>,
+}
+
+impl<'a> From<&'a Blamed> for BlamedJson<'a> {
+    fn from(blamed: &'a Blamed) -> Self {
+        let message = |(seq, text): &(u64, String)| json!({ "seq": seq, "text": text });
+        Self {
+            change: ChangeJson::from(&blamed.change),
+            kind: blamed.kind.as_deref(),
+            turn: blamed.turn,
+            message: blamed.message.as_ref().map(message),
+        }
+    }
 }
 
 /// The difference that was made to a file; `diff` is its text in git's form.

@@ -4,16 +4,21 @@
 //! [`output`], and every foreign word in it through [`escape`].
 
 mod args;
+mod checkpoint_id;
 mod commands;
+mod confirm;
 mod context;
 mod describe;
 mod escape;
 mod failure;
 mod json;
+mod outcome;
 mod output;
+mod paint;
 mod patch;
 mod progress;
 mod quote;
+mod syntax;
 mod table;
 mod time;
 
@@ -28,6 +33,7 @@ use crate::output::{Output, Style, tell};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    cli.global.color.apply();
     log_to_stderr();
     let json = cli.global.json;
     let done = Context::new(&cli.global).and_then(|context| commands::run(&context, cli.command));

@@ -2,7 +2,7 @@
 //!
 //! Everything for people is escaped before it comes here (see [`crate::escape`]);
 //! colour is added only where a terminal shows it (`NO_COLOR` and `CLICOLOR` are
-//! respected). A reader that went away ends the command quietly.
+//! respected) or where `--color always` asks for it. A reader that went away ends the command quietly.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
@@ -34,17 +34,22 @@ pub(crate) enum Style {
 impl Style {
     /// The text in this style, if there is colour.
     pub(crate) fn paint(self, text: &str, colour: bool) -> String {
+        let ansi = self.ansi();
+        if colour && !text.is_empty() { format!("{ansi}{text}{ansi:#}") } else { text.to_owned() }
+    }
+
+    /// As the terminal has it.
+    pub(crate) fn ansi(self) -> anstyle::Style {
         use anstyle::{AnsiColor, Style as Ansi};
-        let ansi = match self {
-            Self::Plain => return text.to_owned(),
+        match self {
+            Self::Plain => Ansi::new(),
             Self::Bold => Ansi::new().bold(),
             Self::Dim => Ansi::new().dimmed(),
             Self::Good => AnsiColor::Green.on_default(),
             Self::Bad => AnsiColor::Red.on_default(),
             Self::Warn => AnsiColor::Yellow.on_default(),
             Self::Mark => AnsiColor::Cyan.on_default(),
-        };
-        if colour && !text.is_empty() { format!("{ansi}{text}{ansi:#}") } else { text.to_owned() }
+        }
     }
 }
 
@@ -137,6 +142,21 @@ fn page(bytes: &[u8]) -> Option<()> {
 /// Whether standard error is a terminal, for progress and hints.
 pub(crate) fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
+}
+
+/// Whether a person is there to be asked.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks on standard error; anything but a clear yes is a no. `text` is safe to show.
+pub(crate) fn ask(text: &str) -> io::Result<bool> {
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{text}")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Tells something on standard error; `text` is escaped here. No place to tell it is no error.

@@ -1,7 +1,7 @@
 //! Differences in git's format.
 //!
 //! Plain, every byte is as `git apply` needs it; readable, names and contents
-//! are escaped and coloured for a terminal. What git's format cannot say is a
+//! are escaped and coloured for a terminal (see [`crate::paint`]). What git's format cannot say is a
 //! line that `git apply` either skips (permissions that git does not know) or
 //! stumbles over (content that is not there), never one that it applies wrongly.
 
@@ -12,7 +12,9 @@ use retake_engine::{DiffBody, DiffLine, FileDiff, Project};
 use crate::escape::escape_line;
 use crate::json::octal;
 use crate::output::Style;
+use crate::paint::{self, Marks};
 use crate::quote::git_name;
+use crate::syntax::Reader;
 
 /// How a diff is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,26 +30,66 @@ impl Look {
     pub(crate) const PLAIN: Self = Self { readable: false, colour: false };
 }
 
-/// The difference of one file, as bytes.
-pub(crate) fn file(project: &Project, diff: &FileDiff, look: Look) -> Result<Vec<u8>> {
-    let mut out = Writer { bytes: Vec::new(), look };
-    match (diff.before.known(), diff.after.known()) {
-        // To git, a file that becomes a link is one file deleted and another one made.
-        (Some(before), Some(after)) if before.kind != after.kind => {
-            let (old, new) = (diff.old_path.clone(), diff.path.clone());
-            let gone = project.diff_sides(old.clone(), old, diff.before, Side::Absent)?;
-            let made = project.diff_sides(new.clone(), new, Side::Absent, diff.after)?;
-            out.file(&gone);
-            out.file(&made);
-        }
-        _ => out.file(diff),
+/// Writes the differences of one command.
+#[derive(Debug)]
+pub(crate) struct Printer<'a> {
+    project: &'a Project,
+    look: Look,
+    syntax: Reader,
+}
+
+impl<'a> Printer<'a> {
+    /// A printer of diffs of this project.
+    pub(crate) fn new(project: &'a Project, look: Look) -> Self {
+        Self { project, look, syntax: Reader::default() }
     }
-    Ok(out.bytes)
+
+    /// The difference of one file, as bytes.
+    pub(crate) fn file(&mut self, diff: &FileDiff) -> Result<Vec<u8>> {
+        match (diff.before.known(), diff.after.known()) {
+            // To git, a file that becomes a link is one file deleted and another one made.
+            (Some(before), Some(after)) if before.kind != after.kind => {
+                let (old, new) = (diff.old_path.clone(), diff.path.clone());
+                let gone = self.project.diff_sides(old.clone(), old, diff.before, Side::Absent)?;
+                let made = self.project.diff_sides(new.clone(), new, Side::Absent, diff.after)?;
+                Ok([self.one(&gone), self.one(&made)].concat())
+            }
+            _ => Ok(self.one(diff)),
+        }
+    }
+
+    fn one(&mut self, diff: &FileDiff) -> Vec<u8> {
+        let marks = self.marks(diff);
+        let mut out = Writer { bytes: Vec::new(), look: self.look, marks };
+        out.file(diff);
+        out.bytes
+    }
+
+    /// What is known of the words of each line; nothing if there is no colour to show it.
+    fn marks(&mut self, diff: &FileDiff) -> Vec<Marks> {
+        let DiffBody::Lines(lines) = &diff.body else { return Vec::new() };
+        if !self.look.colour || !self.look.readable {
+            return Vec::new();
+        }
+        let is_link = |side: &Side| side.known().is_some_and(|state| state.kind == FileKind::Link);
+        let tokens = if is_link(&diff.before) || is_link(&diff.after) {
+            None
+        } else {
+            // What a plan would merge is not in the store yet: then there is no syntax to colour.
+            let after = self.project.content(&diff.after).ok().flatten();
+            after.and_then(|after| self.syntax.tokens(diff.path.as_bytes(), &after, lines))
+        };
+        let tokens = tokens.unwrap_or_else(|| vec![Vec::new(); lines.len()]);
+        let marks = paint::words(lines).into_iter().zip(tokens);
+        marks.map(|(words, tokens)| Marks { words, tokens }).collect()
+    }
 }
 
 struct Writer {
     bytes: Vec<u8>,
     look: Look,
+    /// For each line of the body, if there is colour.
+    marks: Vec<Marks>,
 }
 
 impl Writer {
@@ -134,26 +176,27 @@ impl Writer {
         }
         self.line(&format!("--- {}", with_tab(old)), Style::Bold);
         self.line(&format!("+++ {}", with_tab(new)), Style::Bold);
-        for line in lines {
+        for (at, line) in lines.iter().enumerate() {
             match line {
-                DiffLine::Header(text) => self.line(text, Style::Mark),
-                DiffLine::Context(text) => self.content(b' ', text, Style::Plain),
-                DiffLine::Removed(text) => self.content(b'-', text, Style::Bad),
-                DiffLine::Added(text) => self.content(b'+', text, Style::Good),
+                DiffLine::Header(place) => self.line(&place.to_string(), Style::Mark),
+                DiffLine::Context(text) => self.content(at, ' ', text, Style::Plain),
+                DiffLine::Removed(text) => self.content(at, '-', text, Style::Bad),
+                DiffLine::Added(text) => self.content(at, '+', text, Style::Good),
                 DiffLine::NoNewline => self.line("\\ No newline at end of file", Style::Plain),
             }
         }
     }
 
-    fn content(&mut self, sign: u8, text: &[u8], style: Style) {
-        if self.look.readable {
-            let line = format!("{}{}", char::from(sign), escape_line(text));
-            self.line(&line, style);
+    fn content(&mut self, at: usize, sign: char, text: &[u8], style: Style) {
+        if let Some(marks) = self.marks.get(at) {
+            self.bytes.extend(paint::line(sign, text, style, marks).bytes());
+        } else if self.look.readable {
+            self.bytes.extend(format!("{sign}{}", escape_line(text)).bytes());
         } else {
-            self.bytes.push(sign);
+            self.bytes.extend(sign.to_string().bytes());
             self.bytes.extend(text);
-            self.bytes.push(b'\n');
         }
+        self.bytes.push(b'\n');
     }
 }
 

@@ -3,10 +3,13 @@
 //! The error's own text names the thing and the reason; the hint is said beside it,
 //! so that each surface (terminal, JSON, HTTP) can show it in its own way.
 
-use retake_store::StoreError;
+use retake_store::{ExportError, StoreError};
 
 use crate::project::ProjectError;
+use crate::purge::PurgeError;
 use crate::record::RecordError;
+use crate::snapshots::SnapshotError;
+use crate::verb::VerbError;
 
 /// The code of an error and the way out of it.
 pub trait Advice {
@@ -52,6 +55,7 @@ impl Advice for RecordError {
             Self::Gone(_) => "gone",
             Self::ReadOnly(_) => "read_only",
             Self::Locked(_) => "locked",
+            Self::Settings(_) => "settings",
             Self::Store(error) => error.code(),
         }
     }
@@ -67,6 +71,65 @@ impl Advice for RecordError {
             }
             Self::ReadOnly(_) => "check the permissions of that folder",
             Self::Locked(_) => "try again when the other process is done",
+            Self::Settings(_) => "correct the settings, see docs/settings.md",
+            Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+impl Advice for VerbError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownCheckpoint(_) => "unknown_checkpoint",
+            Self::AmbiguousCheckpoint(_) => "ambiguous_checkpoint",
+            Self::UnknownDialog(_) | Self::NoDialog => "unknown_dialog",
+            Self::UnknownChange(_) => "unknown_change",
+            Self::UnknownHunk { .. } => "unknown_hunk",
+            Self::NoHunks(_) => "no_hunks",
+            Self::NotAnAgents { .. } => "not_an_agents",
+            Self::NeedsDialog(_) => "needs_dialog",
+            Self::Approved(_) => "approved",
+            Self::Decided { .. } | Self::HunkDecided { .. } => "decided",
+            Self::UnknownOperation(_) => "unknown_operation",
+            Self::UnknownEdit(_) => "unknown_edit",
+            Self::Unfinished { .. } => "unfinished",
+            Self::NothingInterrupted => "nothing_interrupted",
+            Self::NoSpace { .. } => "no_space",
+            Self::NothingTo(_) => "nothing_to_do",
+            Self::Record(error) => error.code(),
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::UnknownCheckpoint(_) | Self::AmbiguousCheckpoint(_) => {
+                "`retake checkpoints` lists them; give at least four digits of the id"
+            }
+            Self::UnknownDialog(_) => "`retake dialogs` lists them",
+            Self::NoDialog => "it appears here once an agent with Retake's hooks has worked",
+            Self::UnknownChange(_) => "`retake log` lists them",
+            Self::UnknownHunk { .. } | Self::NoHunks(_) => "`retake show` numbers a change's hunks",
+            Self::NotAnAgents { .. } => {
+                "`retake undo` takes back what Retake did, `retake restore` brings back a file's \
+                 earlier state"
+            }
+            Self::NeedsDialog(_) => "name one with --dialog; `retake dialogs` lists them",
+            Self::Approved(_) => "`retake rollback --change` takes back what was approved",
+            Self::Decided { .. } | Self::HunkDecided { .. } => {
+                "`retake ops` shows what took it back, `retake undo` takes that back"
+            }
+            Self::UnknownOperation(_) => "`retake ops` lists them",
+            Self::UnknownEdit(_) => "begin it first",
+            Self::Unfinished { .. } => {
+                "`retake recover --resume` finishes it, `retake recover --undo` takes it back"
+            }
+            Self::NothingInterrupted => "there is nothing to do",
+            Self::NoSpace { .. } => "make room on the project's disk; no file was touched",
+            Self::NothingTo(_) => {
+                "`retake log` shows what was changed, `retake ops` what was undone"
+            }
+            Self::Record(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
     }
@@ -92,6 +155,70 @@ impl Advice for StoreError {
             Self::NotCaptured => "`retake status` lists what is not captured and why",
             Self::NetworkFileSystem { .. } => "set RETAKE_HOME to a folder on a local disk",
             _ => "check the disk's free space and permissions, then run `retake doctor`",
+        }
+    }
+}
+
+impl Advice for ExportError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::GitMissing => "git_missing",
+            Self::Git { .. } => "git",
+            Self::Empty(_) => "no_checkpoints",
+            Self::Busy => "locked",
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::GitMissing => "install git; everything else of retake works without it",
+            Self::Git { .. } => "delete export.git in the project's folder of the store and retry",
+            Self::Empty(_) => "see `retake dialogs`, or pass another --dialog",
+            Self::Busy => "try again when the other process is done",
+            Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+impl Advice for PurgeError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Unfinished(_) => "unfinished",
+            Self::Nothing(_) => "nothing_on_record",
+            Self::Record(error) => error.code(),
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Unfinished(_) => "finish it or take it back first",
+            Self::Nothing(_) => "see `retake log --file PATH`; `retake show` prints object ids",
+            Self::Record(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+impl Advice for SnapshotError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::NotEmpty(_) => "not_empty",
+            Self::InProject(_) => "in_project",
+            Self::Write { .. } => "folder",
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::NotEmpty(_) => "name another folder, or pass --force to write into this one",
+            Self::InProject(_) => "name a folder outside of the project",
+            Self::Write { .. } => {
+                "check that you may write there, and that no link lies in the way"
+            }
+            Self::Store(error) => error.hint(),
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use retake_model::{AgentId, CallId, DialogId, Event, EventKind, Millis};
+use retake_model::{AgentId, CallId, DialogId, Event, EventKind, Millis, ObjectId};
 use retake_store::{Afterlife, Batch, Call, CallState, JournalEvent, NewCall, StoreError};
 use serde_json::{Value, json};
 
@@ -166,7 +166,7 @@ impl Calls {
             state: CallState::Open,
             afterlife: Afterlife::None,
             begin_at: arrived.at,
-            is_placed: false,
+            begin_seq: 0,
         };
         self.live.push(LiveCall::new(root, call));
         Ok(row)
@@ -234,17 +234,18 @@ fn acting(event: &Event, meaning: Meaning, calls: &Calls) -> Option<AgentId> {
     }
 }
 
-/// Writes the event itself and what it changes about dialogs, turns and calls; gives its `seq`.
+/// Writes the event itself, with the checkpoint before it, and what it changes about dialogs,
+/// turns and calls.
 pub(crate) fn conclude(
     batch: &Batch<'_>,
     arrived: &Arrived,
     meaning: Meaning,
-    calls: &Calls,
-    rows: &NewRows,
-) -> Result<u64, StoreError> {
+    (calls, rows): (&Calls, &NewRows),
+    (seq, checkpoint): (u64, Option<ObjectId>),
+) -> Result<(), StoreError> {
     let (event, at) = (&arrived.event, arrived.at);
-    let seq = batch.next_seq();
-    batch.put_event(&journal_event(event, acting(event, meaning, calls), seq, at))?;
+    let agent = acting(event, meaning, calls);
+    batch.put_event(&journal_event(event, agent, checkpoint, (seq, at)))?;
     batch.mark_dialog(&event.dialog, seq)?;
     let real = |row: i64| rows.get(&row).copied().unwrap_or(row);
     match (&event.what, meaning) {
@@ -282,7 +283,7 @@ pub(crate) fn conclude(
         }
         _ => {}
     }
-    Ok(seq)
+    Ok(())
 }
 
 /// Closes the windows of the agent whose turn ends; of the whole dialog if it is the main agent.
@@ -297,7 +298,7 @@ fn end_turn(
     // A call that has no place yet begins after this, in the same spool.
     let is_ours = |call: &Call| {
         call.dialog == event.dialog
-            && call.is_placed
+            && call.begin_seq > 0
             && only.is_none_or(|agent| call.agent == *agent)
     };
     for call in batch.live_calls()?.iter().filter(|call| is_ours(call)) {
@@ -322,11 +323,17 @@ fn end_turn(
     if is_subagent { Ok(()) } else { batch.end_turn(&event.dialog) }
 }
 
-fn journal_event(event: &Event, agent: Option<AgentId>, seq: u64, at: Millis) -> JournalEvent {
+fn journal_event(
+    event: &Event,
+    agent: Option<AgentId>,
+    checkpoint: Option<ObjectId>,
+    (seq, at): (u64, Millis),
+) -> JournalEvent {
     let (call, body) = match &event.what {
         EventKind::DialogStart { title } => (None, json!({ "title": title })),
         EventKind::UserMessage { text } => {
-            (None, json!({ "text": text, "message_index": event.message_index }))
+            let index = event.message_index;
+            (None, json!({ "text": text, "message_index": index, "checkpoint": checkpoint }))
         }
         EventKind::ToolBegin { call, tool, .. } => (Some(call), json!({ "tool": tool })),
         EventKind::ToolEnd { call, ok, background, .. } => {

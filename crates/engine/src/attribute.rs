@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use retake_model::{
-    Actor, AgentId, ChangeId, Confidence, DialogId, Means, Millis, ProjectPath, Side,
+    Actor, AgentId, ChangeId, Confidence, DialogId, Means, Millis, OperationId, ProjectPath, Side,
 };
 use retake_store::{Batch, StoreError};
 
@@ -33,6 +33,16 @@ pub(crate) struct Attribution {
     pub(crate) turn: Option<u64>,
     pub(crate) operation: Means,
     pub(crate) joins: Option<ChangeId>,
+    /// The operation of Retake that did it.
+    pub(crate) made_by: Option<OperationId>,
+}
+
+impl Attribution {
+    /// Retake did it itself, in an operation.
+    pub(crate) fn own(operation: OperationId, means: Means) -> Self {
+        let nobody = by_nobody(Actor::Retake, Confidence::Certain);
+        Self { operation: means, made_by: Some(operation), ..nobody }
+    }
 }
 
 /// File systems stamp with a clock that lags a tick behind the one that events are stamped with.
@@ -149,6 +159,7 @@ fn by_agents(calls: &[&LiveCall], confidence: Confidence) -> Attribution {
         turn: first.filter(|_| same_dialog).map(|call| call.turn),
         operation: calls.first().map_or(Means::Command, |live| operation(live.kind())),
         joins: None,
+        made_by: None,
     }
 }
 
@@ -162,6 +173,7 @@ fn by_nobody(actor: Actor, confidence: Confidence) -> Attribution {
         turn: None,
         operation: Means::External,
         joins: None,
+        made_by: None,
     }
 }
 

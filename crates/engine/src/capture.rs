@@ -3,12 +3,15 @@
 //! Two threads read, hash and compress; the caller's thread inserts. Memory stays
 //! bounded whatever the files' sizes: large ones travel in chunks.
 
+use std::collections::HashSet;
 use std::io::{self, Read as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use retake_model::{FileState, Gap, GapReason, ObjectId, ProjectPath};
-use retake_store::{Batch, CHUNK_ABOVE, Encoded, ObjectKind, StoreError, encode, encode_stream};
+use retake_store::{
+    Batch, CHUNK_ABOVE, Encoded, ObjectKind, StoreError, encode, encode_stream, hash_stream,
+};
 use retake_workspace::{ReadError, Stat, Workspace};
 
 /// Below this many files a second thread costs more than it gives.
@@ -48,14 +51,15 @@ pub(crate) fn capture(
     max_bytes: u64,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Vec<Captured>, StoreError> {
+    let purged = Refused::load(batch)?;
     let next = AtomicUsize::new(0);
     let (sender, receiver) = sync_channel(IN_FLIGHT);
     let threads = if paths.len() < WORTH_A_THREAD { 1 } else { THREADS };
     let mut results: Vec<Option<Captured>> = paths.iter().map(|_| None).collect();
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || work(workspace, paths, max_bytes, next, &sender));
+            let (sender, next, purged) = (sender.clone(), &next, &purged);
+            scope.spawn(move || work(workspace, paths, (max_bytes, purged), next, &sender));
         }
         drop(sender);
         let mut done = 0;
@@ -79,14 +83,14 @@ pub(crate) fn capture(
 fn work(
     workspace: &Workspace,
     paths: &[ProjectPath],
-    max_bytes: u64,
+    limits: (u64, &Refused),
     next: &AtomicUsize,
     sender: &SyncSender<Message>,
 ) {
     loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(path) = paths.get(at) else { return };
-        let result = capture_one(workspace, path, max_bytes, sender);
+        let result = capture_one(workspace, path, limits, sender);
         if sender.send(Message::Done(at, result)).is_err() {
             return; // the other side failed and says why
         }
@@ -96,15 +100,18 @@ fn work(
 fn capture_one(
     workspace: &Workspace,
     path: &ProjectPath,
-    max_bytes: u64,
+    (max_bytes, purged): (u64, &Refused),
     sender: &SyncSender<Message>,
 ) -> Result<Captured, StoreError> {
+    if purged.has_large() && is_purged(workspace, path, max_bytes, purged) {
+        return Ok(Captured::Unknown(purged_gap(path)));
+    }
     let mut oid = None;
     let mut failure = None;
     let read = workspace.read(path, max_bytes, &mut |reader, stat| {
         // What an earlier attempt at a changing file came to does not count.
         (oid, failure) = (None, None);
-        match store_content(reader, stat.size, sender) {
+        match store_content(reader, stat.size, purged, sender) {
             Ok(content) => oid = Some(content),
             // A length that does not fit means that the file changed: `read` sees
             // that too and tries again.
@@ -126,6 +133,7 @@ fn capture_one(
         Some(error) => return Err(error),
     }
     match (read, oid) {
+        (Ok(_), Some(oid)) if purged.oids.contains(&oid) => Ok(Captured::Unknown(purged_gap(path))),
         (Ok(stat), Some(oid)) => Ok(Captured::Kept { state: state_of(&stat, oid), stat }),
         (Ok(_), None) | (Err(ReadError::Unstable), _) => {
             let detail = "it changed each time it was read".to_owned();
@@ -149,6 +157,7 @@ fn state_of(stat: &Stat, oid: ObjectId) -> FileState {
 fn store_content(
     reader: &mut dyn io::Read,
     size: u64,
+    purged: &Refused,
     sender: &SyncSender<Message>,
 ) -> Result<ObjectId, StoreError> {
     let gone = |_| io::Error::other("the writer stopped");
@@ -163,6 +172,48 @@ fn store_content(
     }
     let object = encode(ObjectKind::Blob, &bytes)?;
     let oid = object.oid;
+    if purged.oids.contains(&oid) {
+        return Ok(oid);
+    }
     sender.send(Message::Object(object)).map_err(gone)?;
     Ok(oid)
+}
+
+/// Contents that were purged: they are not taken again.
+struct Refused {
+    oids: HashSet<ObjectId>,
+    sizes: HashSet<u64>,
+}
+
+impl Refused {
+    fn load(batch: &Batch<'_>) -> Result<Self, StoreError> {
+        let purged = batch.purged()?;
+        Ok(Self {
+            oids: purged.iter().map(|content| content.oid).collect(),
+            sizes: purged.iter().map(|content| content.size).collect(),
+        })
+    }
+
+    /// Large contents go into the store in parts, before their name is known.
+    fn has_large(&self) -> bool {
+        self.sizes.iter().any(|size| *size > CHUNK_ABOVE)
+    }
+}
+
+/// Whether a file as long as a purged content has that very content.
+fn is_purged(workspace: &Workspace, path: &ProjectPath, max_bytes: u64, purged: &Refused) -> bool {
+    let mut found = None;
+    let read = workspace.read(path, max_bytes, &mut |reader, stat| {
+        found = None;
+        if stat.size > CHUNK_ABOVE && purged.sizes.contains(&stat.size) {
+            found = hash_stream(reader, stat.size).ok();
+        }
+        Ok(())
+    });
+    read.is_ok() && found.is_some_and(|oid| purged.oids.contains(&oid))
+}
+
+fn purged_gap(path: &ProjectPath) -> Gap {
+    let detail = "its content was purged; it is captured again once it changes".to_owned();
+    Gap { path: path.clone(), reason: GapReason::Purged, detail }
 }

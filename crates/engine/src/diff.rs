@@ -1,5 +1,8 @@
 //! What changed between two contents, by lines.
 
+use std::fmt;
+use std::ops::Range;
+
 use imara_diff::{Algorithm, Diff, InternedInput};
 use retake_model::{Hunk, LineChanges};
 
@@ -21,16 +24,30 @@ pub(crate) fn line_changes(before: &[u8], after: &[u8]) -> Option<LineChanges> {
     }
     let input = InternedInput::new(before, after);
     let diff = compute(&input);
-    let hunks = diff
-        .hunks()
-        .map(|hunk| Hunk {
-            old_start: hunk.before.start + 1,
-            old_lines: hunk.before.end - hunk.before.start,
-            new_start: hunk.after.start + 1,
-            new_lines: hunk.after.end - hunk.after.start,
-        })
-        .collect();
+    let hunks = diff.hunks().map(|hunk| recorded(&hunk)).collect();
     Some(LineChanges { added: diff.count_additions(), removed: diff.count_removals(), hunks })
+}
+
+/// The hunks between two lists of lines.
+pub(crate) fn hunks_between(before: &[&[u8]], after: &[&[u8]]) -> Vec<Hunk> {
+    let mut input = InternedInput::default();
+    input.update_before(before.iter().copied());
+    input.update_after(after.iter().copied());
+    compute(&input).hunks().map(|hunk| recorded(&hunk)).collect()
+}
+
+fn recorded(hunk: &imara_diff::Hunk) -> Hunk {
+    Hunk {
+        old_start: hunk.before.start + 1,
+        old_lines: hunk.before.end - hunk.before.start,
+        new_start: hunk.after.start + 1,
+        new_lines: hunk.after.end - hunk.after.start,
+    }
+}
+
+/// The lines of a content, each with its end.
+pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split_inclusive(|&byte| byte == b'\n')
 }
 
 fn compute(input: &InternedInput<&[u8]>) -> Diff {
@@ -43,7 +60,7 @@ fn compute(input: &InternedInput<&[u8]>) -> Diff {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiffLine {
     /// `@@ -a,b +c,d @@`
-    Header(String),
+    Header(HunkPlace),
     /// On both sides.
     Context(Vec<u8>),
     /// Only before.
@@ -52,6 +69,21 @@ pub enum DiffLine {
     Added(Vec<u8>),
     /// The line above has no newline at its end.
     NoNewline,
+}
+
+/// The lines that a hunk of a diff shows, counted from 0; as text, the hunk's header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HunkPlace {
+    /// The lines before.
+    pub old: Range<u32>,
+    /// The lines after.
+    pub new: Range<u32>,
+}
+
+impl fmt::Display for HunkPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@@ -{} +{} @@", range_text(&self.old), range_text(&self.new))
+    }
 }
 
 /// The body of a unified diff: hunks with three lines around them.
@@ -82,19 +114,19 @@ fn write_group(input: &InternedInput<&[u8]>, hunks: &[imara_diff::Hunk], out: &m
     let tail = (input.before.len() as u32 - last.before.end).min(CONTEXT);
     let old = first.before.start - lead..last.before.end + tail;
     let new = first.after.start - lead..last.after.end + tail;
-    out.push(DiffLine::Header(format!("@@ -{} +{} @@", range_text(&old), range_text(&new))));
-    let mut at = old.start;
+    let (mut at, end) = (old.start, old.end);
+    out.push(DiffLine::Header(HunkPlace { old, new }));
     for hunk in hunks {
         push(input, &input.before, at..hunk.before.start, DiffLine::Context, out);
         push(input, &input.before, hunk.before.clone(), DiffLine::Removed, out);
         push(input, &input.after, hunk.after.clone(), DiffLine::Added, out);
         at = hunk.before.end;
     }
-    push(input, &input.before, at..old.end, DiffLine::Context, out);
+    push(input, &input.before, at..end, DiffLine::Context, out);
 }
 
 /// git counts an empty side from the line before it.
-fn range_text(range: &std::ops::Range<u32>) -> String {
+fn range_text(range: &Range<u32>) -> String {
     match range.end - range.start {
         0 => format!("{},0", range.start),
         1 => format!("{}", range.start + 1),
@@ -105,7 +137,7 @@ fn range_text(range: &std::ops::Range<u32>) -> String {
 fn push(
     input: &InternedInput<&[u8]>,
     side: &[imara_diff::Token],
-    range: std::ops::Range<u32>,
+    range: Range<u32>,
     kind: fn(Vec<u8>) -> DiffLine,
     out: &mut Vec<DiffLine>,
 ) {
@@ -157,7 +189,7 @@ mod tests {
 
     fn text(lines: &[DiffLine]) -> String {
         let show = |line: &DiffLine| match line {
-            DiffLine::Header(text) => text.clone(),
+            DiffLine::Header(place) => place.to_string(),
             DiffLine::Context(text) => format!(" {}", String::from_utf8_lossy(text)),
             DiffLine::Removed(text) => format!("-{}", String::from_utf8_lossy(text)),
             DiffLine::Added(text) => format!("+{}", String::from_utf8_lossy(text)),

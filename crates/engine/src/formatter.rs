@@ -44,6 +44,7 @@ pub(crate) fn joined(
         turn: Some(call.turn),
         operation: Means::Command,
         joins: Some(last.joins.unwrap_or(last.id)),
+        made_by: None,
     }))
 }
 

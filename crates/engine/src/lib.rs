@@ -44,38 +44,67 @@
 //! same project open.
 
 mod advice;
+mod apply;
 mod arrival;
 mod attribute;
+mod blame;
 mod capture;
+mod checkpoint;
 mod content;
 mod diff;
 mod doctor;
 mod formatter;
 mod git_evidence;
+mod inspect;
 mod live;
 mod memory;
+mod merge;
 mod observe;
 mod occasion;
+mod own_work;
 mod place;
+mod plan;
 mod project;
+mod purge;
 mod query;
 mod record;
 mod rename;
 mod repository;
+mod retain;
 pub mod settings;
 pub mod shell;
 mod shield;
+mod snapshots;
 pub mod tool;
+mod verb;
+mod verbs;
+mod words;
 mod write;
 
 pub use advice::Advice;
-pub use diff::{DiffLine, TOO_LARGE_TO_SHOW};
+pub use apply::{Applied, Interrupted, Recovery};
+pub use blame::{Blame, BlameBody, BlameLine, Blamed, Origin};
+pub use diff::{DiffLine, HunkPlace, TOO_LARGE_TO_SHOW};
 pub use doctor::CheckUp;
+pub use inspect::git_command;
+pub use plan::go_to::GoToOptions;
+pub use plan::selection::Selection;
+pub use plan::take_back::{Cascade, TakeBackOptions};
+pub use plan::{Action, Plan, PlannedFile, Reason};
 pub use project::{InitOptions, Initialised, Project, ProjectError, ReplacedBy, Retake};
+pub use purge::PurgeError;
 pub use query::{DialogStatus, DiffBody, FileDiff, Status};
 pub use record::{Looked, Notice, NoticeCode, Progress, RecordError, Recorded};
 pub use retake_model as model;
 pub use retake_store::{
-    ChangeFilter, Dialog, DialogAgent, JournalEvent, Problem, StatusRow, StoreError, Verification,
+    ChangeFilter, Collected, Dialog, DialogAgent, DialogForecast, ExportError, Exported, Forecast,
+    JournalEvent, Meter, Problem, Purge, PurgeScope, PurgeTarget, Reason as RetentionReason,
+    Removed, StatusRow, StoreError, Verification,
 };
 pub use retake_workspace::Ignored;
+pub use snapshots::{SnapshotError, SnapshotOptions, Snapshots};
+pub use verb::VerbError;
+pub use verbs::review::Accepted;
+pub use verbs::session::{Approved, SessionFile, SessionStatus};
+pub use verbs::undo::UndoStep;
+pub use words::{WordRanges, changed_words, changed_words_of_block};

@@ -80,7 +80,10 @@ impl<'a> Occasion<'a> {
             return Err(StoreError::Row(format!("call {row} went away")));
         };
         occasion.limits.extend(limit.map(|limit| (row, limit)));
-        occasion.request.scope = live.scope().map_or(Scope::Everything, Scope::Paths);
+        // A dialog's first event makes its initial checkpoint, which is of everything.
+        if batch.dialog(&event.dialog)?.is_some() {
+            occasion.request.scope = live.scope().map_or(Scope::Everything, Scope::Paths);
+        }
         occasion.request.hidden = hidden;
         occasion.request.named.clone_from(&live.named);
         if matches!(meaning, Meaning::Begins(_)) {

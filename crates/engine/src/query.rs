@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
-use retake_model::{AgentId, Change, ChangeId, DialogId, Gap, Millis, ObjectId, ProjectPath, Side};
+use retake_model::{
+    AgentId, Change, ChangeId, DialogId, Gap, Millis, ObjectId, Operation, ProjectPath, Side,
+};
 use retake_store::{ChangeFilter, Dialog, DialogAgent, Spool, StatusRow, StoreError, build_tree};
 
 use crate::diff::{DiffLine, TOO_LARGE_TO_SHOW, is_binary, unified};
+use crate::plan::PlannedFile;
 use crate::project::Project;
 
 /// What agents did that nobody has decided on, and what is not protected.
@@ -172,6 +175,11 @@ impl Project {
         build_tree(&files, &mut |_| Ok(()))
     }
 
+    /// The operations, newest first.
+    pub fn operations(&self, limit: usize) -> Result<Vec<Operation>, StoreError> {
+        self.store().operations(limit)
+    }
+
     /// The difference between two states of a file.
     pub fn diff_sides(
         &self,
@@ -180,11 +188,24 @@ impl Project {
         before: Side,
         after: Side,
     ) -> Result<FileDiff, StoreError> {
-        let body = self.diff_body(&before, &after)?;
+        let body = self.diff_body(&before, &after, None)?;
         Ok(FileDiff { old_path, path, before, after, body })
     }
 
-    fn diff_body(&self, before: &Side, after: &Side) -> Result<DiffBody, StoreError> {
+    /// The difference that a plan makes to a file.
+    pub fn planned_diff(&self, file: &PlannedFile) -> Result<FileDiff, StoreError> {
+        let (path, before, after) = (file.path.clone(), file.now, file.then);
+        let body = self.diff_body(&before, &after, file.content.as_deref())?;
+        Ok(FileDiff { old_path: path.clone(), path, before, after, body })
+    }
+
+    /// `merged` is the content of `after` that the store does not have yet.
+    fn diff_body(
+        &self,
+        before: &Side,
+        after: &Side,
+        merged: Option<&[u8]>,
+    ) -> Result<DiffBody, StoreError> {
         let sides = [before, after];
         if sides.iter().any(|side| matches!(side, Side::Unknown)) {
             return Ok(DiffBody::NotCaptured);
@@ -194,11 +215,24 @@ impl Project {
             return Ok(DiffBody::TooLarge);
         }
         let before = self.content(before)?.unwrap_or_default();
-        let after = self.content(after)?.unwrap_or_default();
-        if is_binary(&before) || is_binary(&after) {
-            return Ok(DiffBody::Binary);
+        let after = match merged {
+            Some(merged) => merged.to_vec(),
+            None => self.content(after)?.unwrap_or_default(),
+        };
+        Ok(DiffBody::between(&before, &after))
+    }
+}
+
+impl DiffBody {
+    /// What differs between two contents.
+    pub fn between(before: &[u8], after: &[u8]) -> Self {
+        if [before, after].iter().any(|bytes| bytes.len() as u64 > TOO_LARGE_TO_SHOW) {
+            return Self::TooLarge;
         }
-        Ok(DiffBody::Lines(unified(&before, &after)))
+        if is_binary(before) || is_binary(after) {
+            return Self::Binary;
+        }
+        Self::Lines(unified(before, after))
     }
 }
 

@@ -7,15 +7,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{Change, Event, Gap, GapReason, Millis, ProjectPath, Side};
+use retake_model::{Change, Event, Gap, GapReason, Millis, ObjectId, Operation, ProjectPath, Side};
 use retake_store::{Batch, JournalEvent, Lock, Spool, StoreError};
 use serde_json::json;
 
-use crate::arrival::{Arrived, Calls, conclude, introduce};
+use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
 use crate::attribute::Scene;
+use crate::checkpoint;
 use crate::git_evidence::GitEvidence;
-use crate::observe::{Observation, observe};
+use crate::observe::{Observation, Scope, observe};
 use crate::occasion::Occasion;
+use crate::own_work::OwnWork;
 use crate::project::{INITIALISED, Project};
 use crate::rename::{Step, pair};
 use crate::write::{NewRows, write};
@@ -30,6 +32,8 @@ pub struct Recorded {
     pub seq: Option<u64>,
     /// The changes that were found on its occasion.
     pub changes: Vec<Change>,
+    /// The checkpoint that was made before it, if it asks for one.
+    pub checkpoint: Option<ObjectId>,
     /// What the sender should know.
     pub notices: Vec<Notice>,
 }
@@ -66,6 +70,8 @@ pub enum NoticeCode {
     Spooled,
     /// Something is not protected.
     Gap,
+    /// An operation was interrupted and waits for the person's word.
+    Interrupted,
 }
 
 impl NoticeCode {
@@ -79,6 +85,7 @@ impl NoticeCode {
             Self::Settings => "settings",
             Self::Spooled => "spooled",
             Self::Gap => "gap",
+            Self::Interrupted => "interrupted",
         }
     }
 }
@@ -98,6 +105,9 @@ pub enum RecordError {
     /// Another process holds the project.
     #[error("the project is in use by process {0} and did not become free in time")]
     Locked(String),
+    /// The settings cannot be used, and nothing is removed by guesswork.
+    #[error("nothing was removed: {0}")]
+    Settings(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -149,22 +159,44 @@ impl Project {
 
     /// Like [`Project::look`], telling how far it has come.
     pub fn look_with(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, RecordError> {
-        self.writable()?;
-        let folder = self.store().folder();
-        let Some(_lock) = Lock::acquire(folder, self.settings().wait.command())? else {
-            let owner = Lock::owner(folder).map_or("unknown".to_owned(), |pid| pid.to_string());
-            return Err(RecordError::Locked(owner));
-        };
+        let _lock = self.hold()?;
         if self.store().meta(INITIALISED)?.is_some() {
             self.take_in_spool(at)?;
         }
         Ok(self.look_locked(at, progress)?)
     }
 
+    /// Takes the project's lock for a command, which waits longer than an event.
+    pub(crate) fn hold(&self) -> Result<Lock, RecordError> {
+        self.writable()?;
+        let lock = Lock::acquire(self.store().folder(), self.settings().wait.command())?;
+        lock.ok_or_else(|| self.locked())
+    }
+
+    /// Takes in what waits and looks at everything; the caller holds the lock.
+    pub(crate) fn catch_up_and_look(&self, at: Millis) -> Result<Looked, StoreError> {
+        self.catch_up(at)?;
+        self.look_locked(at, &mut |_, _| {})
+    }
+
     fn look_locked(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, StoreError> {
+        self.look_locked_at(None, at, progress)
+    }
+
+    /// Looks at these very paths, whatever rules say; at everything if there are none.
+    pub(crate) fn look_locked_at(
+        &self,
+        paths: Option<&[ProjectPath]>,
+        at: Millis,
+        progress: Progress<'_>,
+    ) -> Result<Looked, StoreError> {
         let mut batch = self.store().batch()?;
         let calls = Calls::load(&batch, self.root(), at)?;
-        let occasion = Occasion::plain(self, &batch, &calls)?;
+        let mut occasion = Occasion::plain(self, &batch, &calls)?;
+        if let Some(paths) = paths {
+            occasion.request.scope = Scope::Paths(paths.to_vec());
+            occasion.request.named = paths.to_vec();
+        }
         let observation = observe(&mut batch, &occasion.request, progress)?;
         let (steps, git) = self.attribute(&batch, &observation, &occasion)?;
         let changes = write(&batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
@@ -183,7 +215,7 @@ impl Project {
     }
 
     /// What must be so before an event counts: there is a baseline, and nothing waits.
-    fn catch_up(&self, at: Millis) -> Result<(), StoreError> {
+    pub(crate) fn catch_up(&self, at: Millis) -> Result<(), StoreError> {
         if self.store().meta(INITIALISED)?.is_none() {
             self.look_locked(at, &mut |_, _| {})?;
         }
@@ -193,7 +225,7 @@ impl Project {
     /// Takes in what waits in the spool, in order, with one look for all of it.
     ///
     /// The calls in it may all have overlapped, so each is a candidate for what is found.
-    fn take_in_spool(&self, at: Millis) -> Result<(), StoreError> {
+    pub(crate) fn take_in_spool(&self, at: Millis) -> Result<(), StoreError> {
         let spool = self.spool();
         if spool.is_empty() {
             return Ok(());
@@ -260,9 +292,27 @@ impl Project {
         for (arrived, meaning) in arrived.iter().zip(&meanings) {
             introduce(&batch, arrived, *meaning, &calls, &mut rows)?;
         }
+        // What is found now may have come after an event that waited, so its checkpoint is of what
+        // was known before.
+        let is_late = |meaning: &Meaning| matches!(meaning, Meaning::EndsUnbegun(_));
+        let late = arrived.len() > 1
+            || arrived.iter().any(|arrived| arrived.spool_id.is_some())
+            || meanings.iter().any(is_late);
+        let settings = &self.settings().checkpoints;
+        let checkpoint = |arrived| checkpoint::on_arrival(&batch, arrived, settings, late);
+        if late {
+            for (arrived, result) in arrived.iter().zip(&mut results) {
+                result.checkpoint = checkpoint(arrived)?.map(|made| made.id);
+            }
+        }
         let changes = write(&batch, &observation, &steps, &rows, &git.actions, at)?;
         for ((arrived, meaning), result) in arrived.iter().zip(&meanings).zip(&mut results) {
-            result.seq = Some(conclude(&batch, arrived, *meaning, &calls, &rows)?);
+            if !late {
+                result.checkpoint = checkpoint(arrived)?.map(|made| made.id);
+            }
+            let (seq, before) = (batch.next_seq(), result.checkpoint);
+            conclude(&batch, arrived, *meaning, (&calls, &rows), (seq, before))?;
+            result.seq = Some(seq);
             if let Some(id) = &arrived.spool_id {
                 batch.take_spooled(id)?;
             }
@@ -272,6 +322,7 @@ impl Project {
             last.notices.extend(new_gaps);
             let problem = self.settings_problem().map(ToString::to_string);
             last.notices.extend(problem.map(|why| Notice::new(NoticeCode::Settings, why)));
+            last.notices.extend(interrupted(&batch)?);
         }
         batch.commit()?;
         for (arrived, result) in arrived.iter().zip(&results) {
@@ -287,6 +338,7 @@ impl Project {
         observation: &Observation,
         occasion: &Occasion<'_>,
     ) -> Result<(Vec<Step>, GitEvidence), StoreError> {
+        let own = OwnWork::unfinished(batch)?;
         let (old, new) = (observation.old_git.as_ref(), observation.git.as_ref());
         let git = GitEvidence::gather(self.root(), old, new);
         let before: HashMap<_, _> =
@@ -308,7 +360,14 @@ impl Project {
         };
         let mut attributed = Vec::with_capacity(observation.changes.len());
         for seen in &observation.changes {
-            attributed.push((seen.clone(), scene.attribute(batch, seen)?));
+            if own.is_temp(&seen.path) || is_leftover(batch, &seen.path)? {
+                continue;
+            }
+            let by = match own.claims(seen) {
+                Some(attribution) => attribution,
+                None => scene.attribute(batch, seen)?,
+            };
+            attributed.push((seen.clone(), by));
         }
         Ok((pair(batch, attributed)?, git))
     }
@@ -316,6 +375,21 @@ impl Project {
     fn spool(&self) -> Spool {
         Spool::new(self.store().folder())
     }
+}
+
+/// Whether a file is a temporary one of an operation that could not remove it.
+fn is_leftover(batch: &Batch<'_>, path: &ProjectPath) -> Result<bool, StoreError> {
+    Ok(retake_workspace::is_temp_name(path.file_name()) && batch.is_step_temp(path)?)
+}
+
+/// Until it is finished or taken back nothing else can be undone, so it is said each time.
+fn interrupted(batch: &Batch<'_>) -> Result<Option<Notice>, StoreError> {
+    let told = |operation: Operation| {
+        let Operation { id, title, .. } = operation;
+        let message = format!("operation {id} ({title}) was interrupted; see `retake recover`");
+        Notice::new(NoticeCode::Interrupted, message)
+    };
+    Ok(batch.unfinished()?.map(told))
 }
 
 /// What a look at the whole project found.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use retake_model::{ChangeType, Side};
+use retake_model::{Actor, ChangeType, Side};
 use retake_store::{Batch, StoreError};
 
 use crate::attribute::Attribution;
@@ -55,8 +55,11 @@ pub(crate) fn pair(
     batch: &Batch<'_>,
     seen: Vec<(Observed, Attribution)>,
 ) -> Result<Vec<Step>, StoreError> {
-    let (gone, rest): (Vec<_>, Vec<_>) =
-        seen.into_iter().partition(|(seen, _)| seen.after.is_absent() && is_content(&seen.before));
+    // What Retake did to each path is on record by path.
+    let could_move = |(seen, by): &(Observed, Attribution)| {
+        seen.after.is_absent() && is_content(&seen.before) && by.actor != Actor::Retake
+    };
+    let (gone, rest): (Vec<_>, Vec<_>) = seen.into_iter().partition(could_move);
     let mut gone: Vec<Option<(Observed, Attribution)>> = gone.into_iter().map(Some).collect();
     let mut steps: Vec<Step> =
         rest.into_iter().map(|(seen, by)| Step { seen, from: None, by }).collect();

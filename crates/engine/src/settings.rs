@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use retake_model::ProjectPath;
 use serde::Deserialize;
 
 /// All settings, with their defaults.
@@ -18,8 +19,55 @@ pub struct Settings {
     pub limits: Limits,
     /// The capture before destructive commands.
     pub shield: Shield,
+    /// How much is kept.
+    pub retention: Retention,
     /// How long to wait.
     pub wait: Wait,
+    /// When checkpoints are made by themselves.
+    pub checkpoints: Checkpoints,
+}
+
+/// When checkpoints are made by themselves (C-3, CKPT-8, CKPT-9).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Checkpoints {
+    /// The occasions.
+    pub policy: CheckpointPolicy,
+    /// After edits: only if one of the files has such an extension; none means any.
+    pub extensions: Vec<String>,
+    /// After edits: only if at least so many files were edited.
+    pub min_files: usize,
+}
+
+/// The occasions on which checkpoints are made by themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointPolicy {
+    /// Before each message of the person.
+    #[default]
+    PerMessage,
+    /// Also at the end of a turn that edited files.
+    PerMessageAndAfterEdits,
+    /// Only when asked; a dialog's first one and those before operations are made all the same.
+    Manual,
+}
+
+impl Default for Checkpoints {
+    fn default() -> Self {
+        Self { policy: CheckpointPolicy::default(), extensions: Vec::new(), min_files: 1 }
+    }
+}
+
+impl Checkpoints {
+    /// Whether an edit of this file counts.
+    pub(crate) fn is_watched(&self, path: &ProjectPath) -> bool {
+        let name = path.file_name();
+        let has = |extension: &String| {
+            let extension = extension.trim_start_matches('.').as_bytes();
+            name.strip_suffix(extension).is_some_and(|rest| rest.ends_with(b"."))
+        };
+        self.extensions.is_empty() || self.extensions.iter().any(has)
+    }
 }
 
 /// What is not tracked.
@@ -99,6 +147,27 @@ pub struct Shield {
 impl Default for Shield {
     fn default() -> Self {
         Self { enabled: true, max_bytes: 64 * 1024 * 1024, max_files: 2000 }
+    }
+}
+
+/// How much is kept; `retake gc` removes the rest, the oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    /// Dialogs that were last active longer ago than this go; for ever if it is not set.
+    pub max_age_days: Option<u32>,
+    /// So many dialogs are kept, the latest ones.
+    pub max_dialogs: usize,
+    /// So many bytes are kept.
+    pub max_bytes: u64,
+    /// Unapproved work of dialogs that were active within so many days always stays.
+    pub protect_days: u32,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        let max_bytes = 10 * 1024 * 1024 * 1024;
+        Self { max_age_days: None, max_dialogs: 30, max_bytes, protect_days: 14 }
     }
 }
 

@@ -85,7 +85,7 @@ fn write_step(
         joins: step.by.joins,
         turn: step.by.turn,
         approved: None,
-        made_by: None,
+        made_by: step.by.made_by,
     };
     batch.put_change(&NewChange { change: &change, calls: &calls })?;
     if let Some(from) = &step.from {

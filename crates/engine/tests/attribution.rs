@@ -285,6 +285,7 @@ fn a_move_by_two_authors_is_two_changes() {
         r#"
         file a.txt: one\n
         init
+        say d1: go
         run rm a.txt
         begin d1 w1 Write {"file_path":"b.txt","content":"one\n"}
         file b.txt: one\n

@@ -56,10 +56,6 @@ text_enum! {
         Done = "done",
         /// Some files were left as they were.
         Partial = "partial",
-        /// Nothing had to be written.
-        Empty = "empty",
-        /// It was interrupted and taken back.
-        TakenBack = "taken_back",
     }
 }
 

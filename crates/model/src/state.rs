@@ -87,6 +87,8 @@ pub enum GapReason {
     NotShielded,
     /// An event came when the store could not be written, and could not be understood later.
     LostEvent,
+    /// Its content was purged and is not taken again.
+    Purged,
 }
 
 impl GapReason {
@@ -101,6 +103,7 @@ impl GapReason {
             Self::NameTooLong => "name_too_long",
             Self::NotShielded => "not_shielded",
             Self::LostEvent => "lost_event",
+            Self::Purged => "purged",
         }
     }
 }

@@ -85,8 +85,8 @@ pub struct Call {
     pub afterlife: Afterlife,
     /// When it began.
     pub begin_at: Millis,
-    /// Whether its place in the order is known.
-    pub is_placed: bool,
+    /// Its place in the order; 0 until that is known.
+    pub begin_seq: u64,
 }
 
 /// What is known when a call begins.
@@ -136,7 +136,7 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
             _ => Afterlife::None,
         },
         begin_at: row.get(10)?,
-        is_placed: row.get::<_, i64>(11)? > 0,
+        begin_seq: row.get::<_, i64>(11)? as u64,
     };
     Ok((call, row.get(6)?))
 }
@@ -177,6 +177,15 @@ impl Store {
         let mut query = self.db.prepare_cached(&sql)?;
         let row = query.query_row([change.0 as i64], call_from).optional()?;
         Ok(row.map(with_input))
+    }
+
+    /// The place in the message history of the one call that made a change.
+    pub fn message_index(&self, change: ChangeId) -> Result<Option<u64>, StoreError> {
+        let sql = "SELECT message_index FROM call
+            WHERE id = (SELECT call FROM change WHERE seq = ?1)";
+        let mut query = self.db.prepare_cached(sql)?;
+        let index = query.query_row([change.0 as i64], |row| row.get::<_, Option<i64>>(0));
+        Ok(index.optional()?.flatten().map(|index| index as u64))
     }
 
     /// One dialog.

@@ -169,6 +169,31 @@ impl Store {
         Ok(status)
     }
 
+    /// The approved changes of a dialog that were taken back since, oldest first.
+    pub fn approved_and_taken_back(&self, dialog: &DialogId) -> Result<Vec<Change>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT seq FROM change WHERE dialog = ?1 AND approved IS NOT NULL
+                 AND status IN ('reverted', 'rejected') ORDER BY seq",
+        )?;
+        let seqs = query.query_map([&dialog.0], |row| row.get::<_, i64>(0))?;
+        let change = |seq| self.change(ChangeId(seq as u64)).transpose();
+        seqs.filter_map(|seq| seq.map_or_else(|error| Some(Err(error.into())), change)).collect()
+    }
+
+    /// The turns of which something is in effect, the one with the newest change first.
+    pub fn turns_in_effect(&self, limit: usize) -> Result<Vec<(DialogId, u64)>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT dialog, turn FROM change
+             WHERE actor = 'agent' AND status IN ('pending', 'accepted')
+                 AND dialog IS NOT NULL AND turn IS NOT NULL
+             GROUP BY dialog, turn ORDER BY max(seq) DESC LIMIT ?1",
+        )?;
+        let rows = query.query_map([limit as i64], |row| {
+            Ok((DialogId(row.get(0)?), row.get::<_, i64>(1)? as u64))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// How many changes there are.
     pub fn change_count(&self) -> Result<u64, StoreError> {
         let count: i64 = self.db.query_row("SELECT count(*) FROM change", [], |row| row.get(0))?;
@@ -275,7 +300,11 @@ fn condition(filter: &ChangeFilter) -> (String, Vec<SqlValue>) {
         all.and("c.status = ?", status.as_str().to_owned());
     }
     if let Some(turn) = filter.turn {
-        all.and("c.turn = ?", turn as i64);
+        all.and(
+            "(c.turn = ? OR (c.turn IS NULL AND EXISTS (SELECT 1 FROM candidate a
+              JOIN call j ON j.id = a.call WHERE a.change = c.seq AND j.turn = ?)))",
+            turn as i64,
+        );
     }
     if let Some(call) = &filter.call {
         all.and(

@@ -40,6 +40,7 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Checkpoint>, StoreError> {
         let condition = dialog.map_or("", |_| "WHERE dialog = ?1");
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let sql = format!("{COLUMNS} {condition} ORDER BY seq DESC LIMIT {limit}");
         let mut query = self.db.prepare_cached(&sql)?;
         let mut rows = query.query(params_from_iter(dialog.map(|id| &id.0)))?;

@@ -1,6 +1,7 @@
 //! What happened, in order: the stream that others follow. And what is not protected.
 
 use retake_model::{AgentId, CallId, ChangeId, DialogId, Gap, Millis};
+use rusqlite::OptionalExtension as _;
 use serde_json::Value;
 
 use crate::manifest::path_from;
@@ -47,6 +48,25 @@ impl Store {
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The message that began a dialog's turn, with its place; turns count from 1.
+    pub fn message_of(
+        &self,
+        dialog: &DialogId,
+        turn: u64,
+    ) -> Result<Option<(u64, String)>, StoreError> {
+        let Some(earlier) = turn.checked_sub(1) else { return Ok(None) };
+        let mut query = self.db.prepare_cached(
+            "SELECT seq, body FROM event WHERE kind = 'user_message' AND dialog = ?1
+             ORDER BY seq LIMIT 1 OFFSET ?2",
+        )?;
+        let row = query.query_row((&dialog.0, earlier as i64), |row| {
+            Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?))
+        });
+        let Some((seq, body)) = row.optional()? else { return Ok(None) };
+        let body: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
+        Ok(body["text"].as_str().map(|text| (seq, text.to_owned())))
     }
 
     /// Everything that is not protected right now, with the time since when.

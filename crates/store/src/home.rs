@@ -5,6 +5,7 @@
 //! HOME/projects/<id>/project.json        its root and the root's identity
 //! HOME/projects/<id>/retake.db           everything recorded
 //! HOME/projects/<id>/cache.db            stat cache, may be deleted
+//! HOME/projects/<id>/export.git          checkpoints for git, may be deleted
 //! HOME/projects/<id>/spool.jsonl, lock
 //! ```
 //!

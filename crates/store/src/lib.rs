@@ -11,24 +11,37 @@
 //! - Reading content verifies its hash; "missing" and "damaged" are errors, never "empty".
 //! - Order is `seq`, which only grows; time is data.
 
+mod bare;
 mod batch;
 mod calls;
 mod changes;
 mod checkpoints;
 mod error;
 mod events;
+mod export;
 mod folders;
+mod gc;
 mod home;
+mod links;
 mod lock;
 mod manifest;
 mod objects;
 mod operations;
+mod pack;
+mod purge;
+mod purged;
+mod quotes;
+mod reach;
+mod retention;
 mod schema;
 mod sessions;
+mod spans;
 mod spool;
 mod store;
+mod sweep;
 mod trees;
 mod verify;
+mod versions;
 
 pub use batch::Batch;
 pub use calls::{Afterlife, Call, CallState, Dialog, DialogAgent, NewCall};
@@ -36,11 +49,18 @@ pub use changes::{ChangeFilter, NewChange, StatusRow};
 pub use checkpoints::NewCheckpoint;
 pub use error::StoreError;
 pub use events::JournalEvent;
+pub use export::{Chain, ExportError, Exported};
+pub use gc::{Collected, GcError, Meter, Removed};
 pub use home::{FoundProject, Home, Identity, RootIdentity};
 pub use lock::Lock;
 pub use manifest::{ManifestEntry, StatRow, Stored};
-pub use objects::{CHUNK_ABOVE, Encoded, ObjectKind, encode, encode_stream, hash_blob};
+pub use objects::{
+    CHUNK_ABOVE, Encoded, ObjectKind, encode, encode_stream, hash_blob, hash_stream,
+};
 pub use operations::{Mark, NewOperation, OperationStep};
+pub use purge::{Purge, PurgeScope, PurgeTarget};
+pub use purged::PurgedContent;
+pub use retention::{DialogForecast, Forecast, Limits, Reason};
 pub use schema::SCHEMA_VERSION;
 pub use spool::{Spool, SpoolEntry};
 pub use store::{Access, Store};

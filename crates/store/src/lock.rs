@@ -23,10 +23,19 @@ impl Lock {
     ///
     /// `None` means that another process kept it for the whole time.
     pub fn acquire(folder: &Path, wait: Duration) -> Result<Option<Self>, StoreError> {
-        let path = folder.join("lock");
+        Self::acquire_file(&folder.join("lock"), wait)
+    }
+
+    /// Takes the lock of the exported repository of the project in `folder`. Whoever needs both
+    /// locks takes the project's first.
+    pub fn of_export(folder: &Path, wait: Duration) -> Result<Option<Self>, StoreError> {
+        Self::acquire_file(&folder.join("export.lock"), wait)
+    }
+
+    fn acquire_file(path: &Path, wait: Duration) -> Result<Option<Self>, StoreError> {
         let file =
-            retake_seam::fs::open_private(&path).map_err(StoreError::io("open the lock", &path))?;
-        let locked = lock_within(&file, wait).map_err(StoreError::io("lock", &path))?;
+            retake_seam::fs::open_private(path).map_err(StoreError::io("open the lock", path))?;
+        let locked = lock_within(&file, wait).map_err(StoreError::io("lock", path))?;
         if locked {
             note_owner(&file);
         }

@@ -125,6 +125,16 @@ impl Store {
         Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
     }
 
+    /// The tracked paths beneath a folder.
+    pub fn tracked_beneath(&self, folder: &ProjectPath) -> Result<Vec<ProjectPath>, StoreError> {
+        // `0` follows `/`.
+        let bounds = [b"/", b"0"].map(|end| [folder.as_bytes(), end].concat());
+        let mut query =
+            self.db.prepare_cached("SELECT path FROM manifest WHERE path > ?1 AND path < ?2")?;
+        let rows = query.query_map(bounds, |row| row.get::<_, Vec<u8>>(0))?;
+        rows.map(|path| path_from(path?)).collect()
+    }
+
     /// The number of paths in the manifest.
     pub fn manifest_len(&self) -> Result<u64, StoreError> {
         let count: i64 =

@@ -174,6 +174,26 @@ pub fn hash_blob(bytes: &[u8]) -> Result<ObjectId, StoreError> {
     hash_object(ObjectKind::Blob, bytes)
 }
 
+/// The name that content of this length has as a blob; of another length, an error of kind
+/// `UnexpectedEof`.
+pub fn hash_stream(reader: &mut dyn Read, size: u64) -> Result<ObjectId, StoreError> {
+    let mut hasher = hasher(ObjectKind::Blob, size);
+    let mut buffer = vec![0; 64 * 1024];
+    let mut seen = 0;
+    loop {
+        let read = reader.read(&mut buffer)?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(&buffer[..read]);
+        seen += read as u64;
+    }
+    if seen != size {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
+    finish(hasher)
+}
+
 fn hash_object(kind: ObjectKind, bytes: &[u8]) -> Result<ObjectId, StoreError> {
     let mut hasher = hasher(kind, bytes.len() as u64);
     hasher.update(bytes);
@@ -257,6 +277,16 @@ impl Store {
                 .map_err(|error| StoreError::Damaged { oid: *oid, why: error.to_string() }),
             Encoding::Raw | Encoding::Zstd => Ok(Vec::new()),
         }
+    }
+
+    /// The kind and size of an object, without reading its bytes.
+    pub(crate) fn object_kind(&self, oid: &ObjectId) -> Result<(ObjectKind, u64), StoreError> {
+        let mut query = self.db.prepare_cached("SELECT kind, size FROM object WHERE oid = ?1")?;
+        let row = query
+            .query_row([oid.as_bytes().as_slice()], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))
+            .optional()?;
+        let (kind, size) = row.ok_or(StoreError::Missing(*oid))?;
+        Ok((ObjectKind::from_code(kind)?, size as u64))
     }
 
     fn object_row(&self, oid: &ObjectId) -> Result<Row, StoreError> {

@@ -9,7 +9,7 @@ use retake_model::{
     OperationState, ProjectPath, Side,
 };
 use rusqlite::types::Value as SqlValue;
-use rusqlite::{Row, params_from_iter};
+use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 use serde_json::Value;
 
 use crate::changes::{side, side_columns, text};
@@ -29,6 +29,8 @@ pub struct NewOperation<'a> {
     pub dialog: Option<&'a DialogId>,
     /// The checkpoint of everything as it was before.
     pub safety: &'a ObjectId,
+    /// Files that were asked for and are left alone.
+    pub left_out: u64,
     /// What is to be done once the files are written, for whoever finishes it.
     pub sequel: &'a Value,
 }
@@ -67,12 +69,18 @@ const COLUMNS: &str =
 impl Store {
     /// The operations, newest first.
     pub fn operations(&self, limit: usize) -> Result<Vec<Operation>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.operations_where(&format!("ORDER BY seq DESC LIMIT {limit}"), &[])
     }
 
     /// One operation.
     pub fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {
         Ok(self.operations_where("WHERE seq = ?1", &[id.0 as i64])?.pop())
+    }
+
+    /// The operations of which a temporary file may be left.
+    pub fn untidy(&self) -> Result<Vec<Operation>, StoreError> {
+        self.operations_where("WHERE untidy = 1 ORDER BY seq", &[])
     }
 
     /// The operation that was begun and not finished.
@@ -88,6 +96,18 @@ impl Store {
             found.push(operation_from(row)?);
         }
         Ok(found)
+    }
+
+    /// How many files an operation was asked for and left alone.
+    pub fn left_out(&self, id: OperationId) -> Result<u64, StoreError> {
+        let sql = "SELECT left_out FROM operation WHERE seq = ?1";
+        Ok(self.db.query_row(sql, [id.0 as i64], |row| row.get::<_, i64>(0))? as u64)
+    }
+
+    /// Whether a path is, or was, a temporary file of an operation.
+    pub fn is_step_temp(&self, path: &ProjectPath) -> Result<bool, StoreError> {
+        let mut query = self.db.prepare_cached("SELECT 1 FROM step WHERE temp = ?1 LIMIT 1")?;
+        Ok(query.exists([path.as_bytes()])?)
     }
 
     /// What is to be done once an operation's files are written.
@@ -137,6 +157,67 @@ impl Store {
         Ok(marks)
     }
 
+    /// The status that earlier changes had at a place in the order, if operations after it
+    /// changed that.
+    pub fn statuses_at(&self, seq: u64) -> Result<Vec<(ChangeId, ChangeStatus)>, StoreError> {
+        // Beside a minimum, SQLite gives the columns of the row that has it.
+        let mut query = self.db.prepare_cached(
+            "SELECT change, old_status, min(operation) FROM mark
+             WHERE set_it = 1 AND operation > ?1 AND change < ?1 GROUP BY change",
+        )?;
+        let mut rows = query.query([seq as i64])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push((ChangeId(row.get::<_, i64>(0)? as u64), text(row, 1)?));
+        }
+        Ok(found)
+    }
+
+    /// The newest undo that was tried on a turn and stands, and the redo that last brought it back.
+    pub fn undo_marks_of(
+        &self,
+        dialog: &DialogId,
+        turn: u64,
+    ) -> Result<(Option<u64>, Option<u64>), StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT max(CASE WHEN o.kind = 'undo' AND o.undone_by IS NULL
+                        AND m.new_status IN ('reverted', 'rejected') THEN o.seq END),
+                    max(CASE WHEN o.kind = 'redo' AND m.new_status IN ('pending', 'accepted')
+                        THEN o.seq END)
+             FROM change c JOIN mark m ON m.change = c.seq JOIN operation o ON o.seq = m.operation
+             WHERE c.dialog = ?1 AND c.turn = ?2 AND m.set_it = 1",
+        )?;
+        let row = query.query_row((&dialog.0, turn as i64), |row| {
+            Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?))
+        })?;
+        Ok((row.0.map(|seq| seq as u64), row.1.map(|seq| seq as u64)))
+    }
+
+    /// The newest operation that brought this one back after an undo.
+    pub fn redone_by(&self, id: OperationId) -> Result<Option<OperationId>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT max(redo.operation) FROM undoes u JOIN undoes redo ON redo.undone = u.operation
+             WHERE u.undone = ?1",
+        )?;
+        let seq: Option<i64> = query.query_row([id.0 as i64], |row| row.get(0))?;
+        Ok(seq.map(|seq| OperationId(seq as u64)))
+    }
+
+    /// The operation that last took a change back, and the part of it that did.
+    pub fn taken_back_by(
+        &self,
+        change: ChangeId,
+    ) -> Result<Option<(OperationId, u64)>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT operation, part FROM mark WHERE change = ?1 AND set_it = 1
+                 AND new_status IN ('reverted', 'rejected') ORDER BY operation DESC LIMIT 1",
+        )?;
+        let found = query.query_row([change.0 as i64], |row| {
+            Ok((OperationId(row.get::<_, i64>(0)? as u64), row.get::<_, i64>(1)? as u64))
+        });
+        Ok(found.optional()?)
+    }
+
     /// The operations that this one takes back.
     pub fn undone_by(&self, id: OperationId) -> Result<Vec<OperationId>, StoreError> {
         let mut query = self
@@ -179,8 +260,8 @@ impl Batch<'_> {
         let id = OperationId(self.next_seq());
         self.execute(
             "begin operation",
-            "INSERT INTO operation(seq, at, kind, title, dialog, state, safety, sequel)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO operation(seq, at, kind, title, dialog, state, safety, left_out, sequel)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             (
                 id.0 as i64,
                 new.at,
@@ -189,6 +270,7 @@ impl Batch<'_> {
                 new.dialog.map(|id| &id.0),
                 OperationState::Running.as_str(),
                 new.safety.as_bytes().as_slice(),
+                new.left_out as i64,
                 new.sequel.to_string(),
             ),
         )?;
@@ -267,6 +349,25 @@ impl Batch<'_> {
         Ok(())
     }
 
+    /// Notes that an approval no longer holds: the change was taken back, and that was approved.
+    pub fn forget_approval(&self, change: ChangeId) -> Result<(), StoreError> {
+        let sql = "UPDATE change SET approved = NULL WHERE seq = ?1";
+        self.execute("forget approval", sql, [change.0 as i64])?;
+        Ok(())
+    }
+
+    /// Notes that one of the dialogs that may have made a change approved it; gives how many of
+    /// them have.
+    pub fn approve_shared(&self, change: ChangeId, dialog: &DialogId) -> Result<u64, StoreError> {
+        self.execute(
+            "approve shared",
+            "INSERT OR IGNORE INTO shared_approval(change, dialog) VALUES(?1, ?2)",
+            (change.0 as i64, &dialog.0),
+        )?;
+        let sql = "SELECT count(*) FROM shared_approval WHERE change = ?1";
+        Ok(self.db.query_row(sql, [change.0 as i64], |row| row.get::<_, i64>(0))? as u64)
+    }
+
     /// Keeps the decision on one hunk of a change; `None` forgets it.
     pub fn decide_hunk(
         &self,
@@ -286,6 +387,16 @@ impl Batch<'_> {
                 (change.0 as i64, number),
             )?,
         };
+        Ok(())
+    }
+
+    /// Forgets the decisions on hunks of all changes of a path.
+    pub fn forget_hunks_of(&self, path: &ProjectPath) -> Result<(), StoreError> {
+        self.execute(
+            "forget hunks",
+            "DELETE FROM hunk WHERE change IN (SELECT seq FROM change WHERE path = ?1)",
+            [path.as_bytes()],
+        )?;
         Ok(())
     }
 
@@ -309,12 +420,17 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Ends an operation.
-    pub fn end_operation(&self, id: OperationId, state: OperationState) -> Result<(), StoreError> {
+    /// Ends an operation; `untidy` if a temporary file of it could not be removed.
+    pub fn end_operation(
+        &self,
+        id: OperationId,
+        state: OperationState,
+        untidy: bool,
+    ) -> Result<(), StoreError> {
         self.execute(
             "end operation",
-            "UPDATE operation SET state = ?2 WHERE seq = ?1",
-            (id.0 as i64, state.as_str()),
+            "UPDATE operation SET state = ?2, untidy = ?3 WHERE seq = ?1",
+            (id.0 as i64, state.as_str(), untidy),
         )?;
         Ok(())
     }

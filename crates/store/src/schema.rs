@@ -10,7 +10,7 @@ use crate::StoreError;
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
-const MIGRATIONS: &[&str] = &[V1, V2];
+const MIGRATIONS: &[&str] = &[V1, V2, V3];
 
 const V1: &str = "
 CREATE TABLE meta(
@@ -146,7 +146,10 @@ ALTER TABLE change ADD COLUMN operation_seq INTEGER;
 CREATE INDEX change_by_operation ON change(operation_seq) WHERE operation_seq IS NOT NULL;
 CREATE INDEX change_pending ON change(dialog, agent, path, seq)
     WHERE status = 'pending' AND actor = 'agent';
+CREATE INDEX change_in_effect ON change(dialog, turn, seq)
+    WHERE actor = 'agent' AND status IN ('pending', 'accepted');
 CREATE INDEX manifest_unknown ON manifest(path) WHERE oid IS NULL;
+CREATE INDEX event_messages ON event(dialog, seq) WHERE kind = 'user_message';
 
 CREATE TABLE hunk(
     change INTEGER NOT NULL REFERENCES change(seq),
@@ -187,6 +190,12 @@ CREATE TABLE work_session(
     PRIMARY KEY(dialog, number)
 ) WITHOUT ROWID;
 
+CREATE TABLE shared_approval(
+    change INTEGER NOT NULL REFERENCES change(seq),
+    dialog TEXT    NOT NULL,
+    PRIMARY KEY(change, dialog)
+) WITHOUT ROWID;
+
 CREATE TABLE operation(
     seq       INTEGER PRIMARY KEY,
     at        INTEGER NOT NULL,
@@ -196,9 +205,12 @@ CREATE TABLE operation(
     state     TEXT    NOT NULL,
     safety    BLOB    NOT NULL,
     undone_by INTEGER REFERENCES operation(seq),
+    left_out  INTEGER NOT NULL,
+    untidy    INTEGER NOT NULL DEFAULT 0,
     sequel    TEXT    NOT NULL
 );
 CREATE INDEX operation_running ON operation(seq) WHERE state = 'running';
+CREATE INDEX operation_untidy ON operation(seq) WHERE untidy = 1;
 
 CREATE TABLE undoes(
     operation INTEGER NOT NULL REFERENCES operation(seq),
@@ -232,6 +244,15 @@ CREATE TABLE step(
     then_size INTEGER,
     then_oid  BLOB,
     PRIMARY KEY(operation, number)
+) WITHOUT ROWID;
+";
+
+/// Contents that were purged: refused from now on, and missing on purpose.
+const V3: &str = "
+CREATE TABLE purged(
+    oid  BLOB PRIMARY KEY,
+    size INTEGER NOT NULL,
+    at   INTEGER NOT NULL
 ) WITHOUT ROWID;
 ";
 

@@ -75,11 +75,12 @@ impl Store {
 
     /// The bytes that the project takes on disk.
     pub fn disk_size(&self) -> u64 {
-        ["retake.db", "retake.db-wal", "cache.db", "cache.db-wal", "spool.jsonl"]
+        let files: u64 = ["retake.db", "retake.db-wal", "cache.db", "cache.db-wal", "spool.jsonl"]
             .iter()
             .filter_map(|name| std::fs::metadata(self.folder.join(name)).ok())
             .map(|data| data.len())
-            .sum()
+            .sum();
+        files + folder_size(&self.export_folder())
     }
 
     /// The bytes that are free on the store's file system.
@@ -128,6 +129,17 @@ impl Store {
             }
         }
     }
+}
+
+/// The bytes of the files in a folder and beneath it; links are not followed.
+fn folder_size(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(data) if data.is_dir() => folder_size(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
 }
 
 /// An older binary touches nothing: the version is read through a read-only connection.

@@ -4,7 +4,9 @@
 
 use retake_model::ObjectId;
 
+use crate::links::EntryLink;
 use crate::manifest::{UNKNOWN, oid_from};
+use crate::objects::ObjectKind;
 use crate::{Spool, Store, StoreError};
 
 /// Something that is wrong.
@@ -41,6 +43,8 @@ pub struct Verification {
     pub objects_read: u64,
     /// Changes on record.
     pub changes: u64,
+    /// Contents that are missing on purpose.
+    pub purged: u64,
     /// Events that wait in the spool.
     pub spooled: u64,
     /// Everything that is wrong.
@@ -59,6 +63,7 @@ impl Store {
         let mut found = Verification {
             objects: self.count("object")?,
             changes: self.count("change")?,
+            purged: self.count("purged")?,
             ..Verification::default()
         };
         self.check_database(&mut found.problems)?;
@@ -172,15 +177,37 @@ impl Store {
         found: &mut Verification,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), StoreError> {
-        let mut query = self.db.prepare("SELECT oid FROM object ORDER BY id")?;
-        let oids = query.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
-        for oid in oids {
-            let oid = oid_from(&oid?)?;
-            if let Err(error) = self.read_into(&oid, &mut std::io::sink()) {
+        let mut query = self.db.prepare("SELECT oid, kind FROM object ORDER BY id")?;
+        let oids = query.query_map([], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))?;
+        for row in oids {
+            let (oid, kind): (_, i64) = row?;
+            let oid = oid_from(&oid)?;
+            if kind == ObjectKind::Tree.code() {
+                self.check_tree(&oid, &mut found.problems)?;
+            } else if let Err(error) = self.read_into(&oid, &mut std::io::sink()) {
                 found.problems.push(Problem::Damaged { oid, why: error.to_string() });
             }
             found.objects_read += 1;
             progress(found.objects_read, found.objects);
+        }
+        Ok(())
+    }
+
+    /// Everything in a folder must be there, unless it was purged.
+    fn check_tree(&self, oid: &ObjectId, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+        let links = match self.tree_links(oid) {
+            Ok(links) => links,
+            Err(error) => {
+                problems.push(Problem::Damaged { oid: *oid, why: error.to_string() });
+                return Ok(());
+            }
+        };
+        for (name, link) in links {
+            let (EntryLink::Tree(named) | EntryLink::Blob(named)) = link;
+            if !self.has(&named)? && !self.is_purged(&named)? {
+                let record = format!("{} in tree {oid}", String::from_utf8_lossy(&name));
+                problems.push(Problem::Dangling { record, oid: named });
+            }
         }
         Ok(())
     }

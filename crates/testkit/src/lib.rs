@@ -10,9 +10,11 @@
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 
 pub mod child;
+pub mod disk;
 pub mod git;
 mod play;
 mod project;
+mod verbs;
 
 pub use expect_test::{Expect, expect};
 pub use play::{check, play};

@@ -18,6 +18,14 @@
 //! subagent D/A of B            agent B of the dialog starts agent A
 //! dialog-end D                 the dialog ends
 //! gaps                         print what is not protected
+//!
+//! checkpoint NAME [D]          makes a checkpoint; `say` makes one called D:1, D:2, …
+//! accept | reject | rollback   WHAT: call=… dialog=… agent=… file=… message=… hunk=1,2
+//!                              HOW: named last cascade markers across-git include-shared dry
+//! restore NAME [exact] [PATH…] | reset D [exact] | undo [N] | redo | approve D
+//! recover resume|undo          settles an operation that was interrupted
+//! session D | statuses         print where a dialog stands, and every agent's change
+//! cat PATH                     prints a file
 //! ```
 //!
 //! `D` is a dialog, or `dialog/agent`. Each step prints the changes that Retake
@@ -64,7 +72,9 @@ fn step(project: &TestProject, line: &str, seen: &mut String) {
         "look" => print_changes(&project.look().changes, seen),
         "say" => {
             let (who, text) = colon(rest);
-            print(&project.record(&event(who, EventKind::UserMessage { text: text.into() })), seen);
+            let said = project.record(&event(who, EventKind::UserMessage { text: text.into() }));
+            project.name_message(who, said.checkpoint);
+            print(&said, seen);
         }
         "write" => whole_write(project, rest, seen),
         "edit" => whole_edit(project, rest, seen),
@@ -94,6 +104,7 @@ fn step(project: &TestProject, line: &str, seen: &mut String) {
                 let _ = writeln!(seen, "gap {:?} {}", gap.path, gap.reason.as_str());
             }
         }
+        _ if crate::verbs::verb(project, verb, rest, seen) => {}
         _ => panic!("the fixture language has no '{verb}'"),
     }
 }

@@ -1,10 +1,11 @@
 //! A throw-away project.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use retake_engine::model::{Change, ChangeStatus, Event, EventKind, Millis, Side};
+use retake_engine::model::{Change, ChangeStatus, Event, EventKind, Millis, ObjectId, Side};
 use retake_engine::{ChangeFilter, InitOptions, Looked, Project, Recorded, Retake};
 use serde_json::Value;
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 pub struct TestProject {
     outer: PathBuf,
     now: Cell<Millis>,
+    checkpoints: RefCell<HashMap<String, ObjectId>>,
     _temp: Option<tempfile::TempDir>,
 }
 
@@ -31,10 +33,25 @@ impl TestProject {
         Self { _temp: Some(temp), ..project }
     }
 
+    /// The same on a file system in memory, if there is one: many small projects, fast.
+    pub fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        let temp = tempfile::Builder::new().prefix("retake-test-").tempdir_in(memory);
+        let Ok(temp) = temp else { return Self::new() };
+        let project = Self::at(temp.path());
+        std::fs::create_dir(project.root()).unwrap();
+        Self { _temp: Some(temp), ..project }
+    }
+
     /// The project that another process made in `outer`.
     pub fn at(outer: &Path) -> Self {
         let outer = outer.canonicalize().unwrap();
-        Self { outer, now: Cell::new(1_700_000_000_000), _temp: None }
+        Self {
+            outer,
+            now: Cell::new(1_700_000_000_000),
+            checkpoints: RefCell::default(),
+            _temp: None,
+        }
     }
 
     /// The project's root.
@@ -90,6 +107,26 @@ impl TestProject {
     pub fn changes(&self) -> Vec<Change> {
         let filter = ChangeFilter { oldest_first: true, ..ChangeFilter::default() };
         self.open().changes(&filter).unwrap()
+    }
+
+    /// Gives a checkpoint a name of the test's own.
+    pub fn name(&self, name: &str, id: ObjectId) {
+        self.checkpoints.borrow_mut().insert(name.to_owned(), id);
+    }
+
+    /// The id of a checkpoint by the test's own name.
+    pub fn named(&self, name: &str) -> String {
+        let checkpoints = self.checkpoints.borrow();
+        checkpoints.get(name).unwrap_or_else(|| panic!("no checkpoint {name}")).to_string()
+    }
+
+    /// The checkpoint before a dialog's n-th message is called `D:n`.
+    pub(crate) fn name_message(&self, dialog: &str, id: Option<ObjectId>) {
+        let Some(id) = id else { return };
+        let prefix = format!("{dialog}:");
+        let said =
+            self.checkpoints.borrow().keys().filter(|name| name.starts_with(&prefix)).count();
+        self.name(&format!("{prefix}{}", said + 1), id);
     }
 
     /// Writes a file as a person would.

@@ -1,19 +1,20 @@
 //! `retake demo`: a short story through the real engine, and what Retake saw of it.
 
 use anyhow::{Context as _, Result};
-use retake_engine::ChangeFilter;
 use retake_engine::model::{Change, ChangeType, Confidence, DialogId};
+use retake_engine::{Applied, ChangeFilter};
 use serde_json::json;
 
 use crate::args::Demo;
-use crate::commands::log;
 use crate::commands::story::{DIALOG, Story};
+use crate::commands::{log, undo};
 use crate::context::{Context, Exit};
 use crate::describe::{actor, counts, path};
 use crate::escape::{escape, escape_text};
 use crate::json;
+use crate::outcome::{Outcome, table};
 use crate::output::Style;
-use crate::patch::{self, Look};
+use crate::patch::{Look, Printer};
 use crate::table::{Cell, Table};
 
 const FILES: &[(&str, &str)] = &[
@@ -29,6 +30,8 @@ pub(super) fn run(context: &Context, options: &Demo) -> Result<Exit> {
     if context.json {
         play(&mut story, &mut |_, _, _| Ok(()))?;
         let changes = story.project().changes(&everything())?;
+        let undone = Outcome::from(story.undo()?.0).document(story.project())?;
+        let redone = Outcome::from(story.redo()?).document(story.project())?;
         let root = story.project().root().to_string_lossy().into_owned();
         let home = story.home();
         let kept = options.keep.then(|| story.keep());
@@ -37,6 +40,8 @@ pub(super) fn run(context: &Context, options: &Demo) -> Result<Exit> {
             "home": home.to_string_lossy(),
             "kept": kept.is_some(),
             "changes": json::changes(&changes),
+            "undo": undone,
+            "redo": redone,
         }))?;
         return Ok(Exit::Done);
     }
@@ -47,6 +52,7 @@ pub(super) fn run(context: &Context, options: &Demo) -> Result<Exit> {
     ))?;
     play(&mut story, &mut |step, what, changes| tell(context, step, what, changes))?;
     show_record(context, &story)?;
+    take_back(context, &story)?;
     if options.keep {
         let (root, home) = (root.clone(), escape(story.home().as_os_str().as_encoded_bytes()));
         let folder = escape(story.keep().as_os_str().as_encoded_bytes());
@@ -68,8 +74,8 @@ fn play(story: &mut Story, tell: Teller<'_>) -> Result<()> {
     tell(2, "The agent changes the greeting with its Edit tool.", &changes)?;
     let changes = story.agent_runs("echo 'tea 4' >> prices.txt")?;
     tell(3, "The agent runs a command:  echo 'tea 4' >> prices.txt", &changes)?;
-    let changes = story.person_adds("prices.txt", "cake 5\n")?;
-    tell(4, "You add cake to the same file, in your editor.", &changes)?;
+    let changes = story.person_edits("prices.txt", "bread 3", "bread 3.50")?;
+    tell(4, "You raise the price of bread in the same file, in your editor.", &changes)?;
     let changes = story.agent_runs("rm notes.txt .env")?;
     tell(5, "The agent “cleans up”:  rm notes.txt .env", &changes)?;
     story.agent_is_done()?;
@@ -106,17 +112,14 @@ fn why(confidence: Confidence) -> &'static str {
 
 fn show_record(context: &Context, story: &Story) -> Result<()> {
     let project = story.project();
-    let heading = |text: &str, command: &str| {
-        let command = context.out.paint(&format!("({command})"), Style::Dim);
-        format!("{} {command}\n", context.out.paint(text, Style::Bold))
-    };
     let changes = project.changes(&everything())?;
-    let mut text = heading("Who changed what", "retake log");
+    let mut text = heading(context, "Who changed what", "retake log");
     text.push_str(&log::table(&changes).render("   ", context.out.colour));
 
     text.push('\n');
     text.push_str(&heading(
-        "What the agent did, without your cake",
+        context,
+        "What the agent did, without your price",
         "from retake diff --dialog demo",
     ));
     let filter = ChangeFilter {
@@ -130,8 +133,9 @@ fn show_record(context: &Context, story: &Story) -> Result<()> {
         .filter(|c| c.change_type == ChangeType::Modify)
         .collect();
     let look = Look { readable: true, colour: context.out.colour };
+    let mut printer = Printer::new(project, look);
     for diff in project.net_diff(&edits)? {
-        text.push_str(&indented(&String::from_utf8_lossy(&patch::file(project, &diff, look)?)));
+        text.push_str(&indented(&String::from_utf8_lossy(&printer.file(&diff)?)));
     }
 
     for (name, why) in [
@@ -145,11 +149,36 @@ fn show_record(context: &Context, story: &Story) -> Result<()> {
         let bytes = project.content(&change.before)?.unwrap_or_default();
         text.push('\n');
         let command = format!("retake show {} --before", change.id);
-        text.push_str(&heading(&format!("{name}: {why}"), &command));
+        text.push_str(&heading(context, &format!("{name}: {why}"), &command));
         text.push_str(&indented(&escape_text(&bytes)));
     }
     text.push('\n');
     Ok(context.out.text(&text)?)
+}
+
+/// The end of the story: the whole turn goes, and comes back, and the person's edit stays.
+fn take_back(context: &Context, story: &Story) -> Result<()> {
+    let project = story.project();
+    let shown = |applied: Applied, what: &str| -> Result<String> {
+        let outcome = Outcome::from(applied);
+        let mut text = table(project, &outcome.plan, true)?.render("   ", context.out.colour);
+        text.push_str(&indented(&undo::told(context, project, &outcome, what)?));
+        text.push_str("   prices.txt is now\n");
+        text.push_str(&indented(&indented(&escape_text(story.read("prices.txt")?))));
+        Ok(text + "\n")
+    };
+    let (undone, step) = story.undo()?;
+    let what = undo::described(project, &step)?;
+    let mut text = heading(context, "You do not want any of it", "retake undo");
+    text.push_str(&shown(undone, &what)?);
+    text.push_str(&heading(context, "You change your mind", "retake redo"));
+    text.push_str(&shown(story.redo()?, &what)?);
+    Ok(context.out.text(&text)?)
+}
+
+fn heading(context: &Context, text: &str, command: &str) -> String {
+    let command = context.out.paint(&format!("({command})"), Style::Dim);
+    format!("{} {command}\n", context.out.paint(text, Style::Bold))
 }
 
 fn indented(text: &str) -> String {

@@ -11,7 +11,7 @@ use crate::context::{Context, Exit};
 use crate::describe::{name, plural};
 use crate::json;
 use crate::output::Style;
-use crate::patch::{self, Look};
+use crate::patch::{Look, Printer};
 use crate::table::{Cell, Table};
 
 const WIDEST_BAR: u64 = 40;
@@ -27,19 +27,22 @@ pub(super) fn run(context: &Context, options: &Diff) -> Result<Exit> {
         diffs = project.net_diff(&selected(context, &project, options)?)?;
     }
     if context.json {
+        let mut printer = Printer::new(&project, Look::PLAIN);
         let mut files = Vec::new();
         for diff in &diffs {
-            files.push(json::file_diff(diff, &patch::file(&project, diff, Look::PLAIN)?));
+            files.push(json::file_diff(diff, &printer.file(diff)?));
         }
         context.out.json(&json!({ "files": files }))?;
     } else if options.stat {
         context.out.paged(stat(&diffs, context.out.colour).as_bytes())?;
     } else {
-        let look =
-            Look { readable: context.out.terminal && !options.raw, colour: context.out.colour };
+        // Who wants colour is a person, on a terminal or not.
+        let colour = context.out.colour;
+        let readable = (context.out.terminal || colour) && !options.raw;
+        let mut printer = Printer::new(&project, Look { readable, colour });
         let mut text = Vec::new();
         for diff in &diffs {
-            text.extend(patch::file(&project, diff, look)?);
+            text.extend(printer.file(diff)?);
         }
         if text.is_empty() && context.out.terminal {
             text.extend(b"No difference.\n");

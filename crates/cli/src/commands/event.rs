@@ -93,6 +93,7 @@ struct Reply<'a> {
     ok: bool,
     seq: Option<u64>,
     changes: Vec<ChangeJson<'a>>,
+    checkpoint: Option<String>,
     warnings: Vec<Warning<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
@@ -119,6 +120,7 @@ impl<'a> Reply<'a> {
             ok: error.is_none(),
             seq: recorded.seq,
             changes: json::changes(&recorded.changes),
+            checkpoint: recorded.checkpoint.map(|id| id.to_string()),
             warnings,
             line: error.map(|_| line),
             error: error.map(|notice| {

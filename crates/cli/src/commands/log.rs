@@ -58,7 +58,8 @@ pub(super) fn table(changes: &[Change]) -> Table {
     table
 }
 
-fn actor_style(actor: Actor) -> Style {
+/// How an actor looks.
+pub(super) fn actor_style(actor: Actor) -> Style {
     match actor {
         Actor::Agent => Style::Warn,
         Actor::User => Style::Bold,

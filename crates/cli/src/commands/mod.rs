@@ -1,17 +1,37 @@
 //! The commands, a file each.
 
+mod accept;
+mod approve;
+mod blame;
+mod checkpoint;
+mod checkpoints;
 mod completions;
 mod demo;
 mod dialogs;
 mod diff;
 mod doctor;
 mod event;
+mod export;
+mod gc;
+mod git;
 mod init;
 mod log;
+mod message;
+mod ops;
+mod purge;
+mod recover;
+mod redo;
 mod reference;
+mod reject;
+mod reset;
+mod restore;
+mod rollback;
+mod scope;
+mod session;
 mod show;
 mod status;
 mod story;
+mod undo;
 
 use anyhow::Result;
 
@@ -26,9 +46,27 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Log(options) => log::run(context, &options),
         Command::Show(options) => show::run(context, &options),
         Command::Diff(options) => diff::run(context, &options),
+        Command::Blame(options) => blame::run(context, &options),
+        Command::Undo(options) => undo::run(context, &options),
+        Command::Redo(options) => redo::run(context, &options),
+        Command::Accept(options) => accept::run(context, &options),
+        Command::Reject(options) => reject::run(context, &options),
+        Command::Rollback(options) => rollback::run(context, &options),
+        Command::Checkpoint(options) => checkpoint::run(context, &options),
+        Command::Checkpoints(options) => checkpoints::run(context, &options),
+        Command::Restore(options) => restore::run(context, &options),
+        Command::Session(options) => session::run(context, &options),
+        Command::Approve(options) => approve::run(context, &options),
+        Command::Reset(options) => reset::run(context, &options),
+        Command::Ops(options) => ops::run(context, &options),
+        Command::Recover(options) => recover::run(context, &options),
         Command::Dialogs => dialogs::run(context),
         Command::Event => event::run(context),
         Command::Doctor(options) => doctor::run(context, &options),
+        Command::Git(options) => git::run(context, &options),
+        Command::Export(options) => export::run(context, &options),
+        Command::Gc(options) => gc::run(context, &options),
+        Command::Purge(options) => purge::run(context, &options),
         Command::Demo(options) => demo::run(context, &options),
         Command::Completions(options) => completions::run(context, &options),
         Command::HelpMarkdown => reference::run(context),

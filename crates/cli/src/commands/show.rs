@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use anyhow::Result;
 use retake_engine::Project;
-use retake_engine::model::{Change, Side};
+use retake_engine::model::{Change, Hunk, Side};
 use serde_json::json;
 
 use crate::args::Show;
@@ -14,7 +14,7 @@ use crate::escape::{escape, escape_text};
 use crate::failure::Failure;
 use crate::json::{self, ChangeJson, Shown};
 use crate::output::Style;
-use crate::patch::{self, Look};
+use crate::patch::{Look, Printer};
 use crate::table::{Cell, Table};
 use crate::time::{iso, local};
 
@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, options: &Show) -> Result<Exit> {
     }
     let diff = project.diff(&change)?;
     if context.json {
-        let text = patch::file(&project, &diff, Look::PLAIN)?;
+        let text = Printer::new(&project, Look::PLAIN).file(&diff)?;
         let diff = json::file_diff(&diff, &text);
         context.out.json(&Shown { change: ChangeJson::from(&change), diff })?;
         return Ok(Exit::Done);
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, options: &Show) -> Result<Exit> {
     let look = Look { readable: !options.raw, colour: context.out.colour };
     let mut text = facts(&change).render("", context.out.colour).into_bytes();
     text.push(b'\n');
-    text.extend(patch::file(&project, &diff, look)?);
+    text.extend(Printer::new(&project, look).file(&diff)?);
     context.out.paged(&text)?;
     Ok(Exit::Done)
 }
@@ -87,12 +87,29 @@ fn facts(change: &Change) -> Table {
     if let Some(lines) = &change.lines {
         let places = plural(lines.hunks.len() as u64, "place", "places");
         fact("lines", format!("+{} -{} in {places}", lines.added, lines.removed));
+        for (at, line) in hunks(&lines.hunks).lines().enumerate() {
+            fact(if at == 0 { "hunks" } else { "" }, line.to_owned());
+        }
     }
     if let Some(joins) = change.joins {
         fact("belongs to", joins.to_string());
     }
     fact("status", change.status.to_string());
     table
+}
+
+/// The numbers by which other commands name the places of a change; needless for a single one.
+fn hunks(hunks: &[Hunk]) -> String {
+    let mut table = Table::default();
+    for (at, hunk) in hunks.iter().enumerate().filter(|_| hunks.len() > 1) {
+        table.row([
+            Cell::right((at + 1).to_string(), Style::Plain),
+            Cell::new(format!("at line {}", hunk.new_start), Style::Plain),
+            Cell::right(format!("+{}", hunk.new_lines), Style::Plain),
+            Cell::right(format!("-{}", hunk.old_lines), Style::Plain),
+        ]);
+    }
+    table.render("", false)
 }
 
 fn side(side: &Side) -> String {

@@ -9,6 +9,7 @@ use retake_engine::{ChangeFilter, DialogStatus, Looked, Project, Status, StatusR
 use serde_json::{Value, json};
 
 use crate::args;
+use crate::commands::recover;
 use crate::context::{Context, Exit};
 use crate::describe::{name, plural, size};
 use crate::escape::escape;
@@ -22,10 +23,13 @@ const MOST_PATHS: usize = 100;
 const MOST_GAPS: usize = 10;
 
 pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
-    let (project, looked) = context.open_and_look()?;
+    let (project, looked) = context.look()?;
     let status = project.status()?;
+    let interrupted = project.interrupted()?;
     if context.json {
-        context.out.json(&document(&project, &status, looked.as_ref(), options.ignored))?;
+        let mut document = document(&project, &status, looked.as_ref(), options.ignored);
+        document["interrupted"] = interrupted.as_ref().map(recover::document).into();
+        context.out.json(&document)?;
         return Ok(Exit::Done);
     }
     let mut text = String::new();
@@ -34,6 +38,10 @@ pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
     } else {
         let root = escape(project.root().as_os_str().as_encoded_bytes());
         let _ = writeln!(text, "{}", context.out.paint(&format!("Project {root}"), Style::Dim));
+        if let Some(interrupted) = &interrupted {
+            let headline = context.out.paint(&recover::headline(interrupted), Style::Bad);
+            let _ = writeln!(text, "{headline}\nNothing is undone before `retake recover`.\n");
+        }
         agents(context, &project, &status, &mut text)?;
         gaps(context, &status, &mut text);
         text.push_str(&facts(&status, looked.as_ref()));
@@ -165,6 +173,7 @@ fn reason_text(reason: GapReason) -> &'static str {
         GapReason::NameTooLong => "the name is too long",
         GapReason::NotShielded => "not captured before a command that could destroy it",
         GapReason::LostEvent => "events that could not be understood",
+        GapReason::Purged => "purged from the record, and not taken again until it changes",
     }
 }
 

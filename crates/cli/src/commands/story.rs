@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use retake_engine::model::{Change, Event, EventKind};
-use retake_engine::{InitOptions, Project, Retake};
+use retake_engine::{Applied, InitOptions, Project, Retake, TakeBackOptions, UndoStep};
 use serde_json::{Value, json};
 
 use crate::time::now;
@@ -73,12 +73,28 @@ impl Story {
         })
     }
 
-    /// The person adds a line to a file, with an editor of theirs.
-    pub(super) fn person_adds(&self, name: &str, line: &str) -> Result<Vec<Change>> {
-        let path = self.project.root().join(name);
-        let text = std::fs::read_to_string(&path)?;
-        write(&path, &(text + line))?;
+    /// The person replaces a text in a file, with an editor of theirs.
+    pub(super) fn person_edits(&self, name: &str, old: &str, new: &str) -> Result<Vec<Change>> {
+        let text = self.read(name)?;
+        write(&self.project.root().join(name), &text.replacen(old, new, 1))?;
         Ok(self.project.look(now())?.changes)
+    }
+
+    /// What a file says now.
+    pub(super) fn read(&self, name: &str) -> Result<String> {
+        Ok(std::fs::read_to_string(self.project.root().join(name))?)
+    }
+
+    /// The person takes the agent's turn back.
+    pub(super) fn undo(&self) -> Result<(Applied, UndoStep)> {
+        let (plan, step) = self.project.plan_undo(TakeBackOptions::default(), now())?;
+        Ok((self.project.apply(&plan, now())?, step))
+    }
+
+    /// The person brings it back.
+    pub(super) fn redo(&self) -> Result<Applied> {
+        let (plan, _) = self.project.plan_redo(TakeBackOptions::default(), now())?;
+        Ok(self.project.apply(&plan, now())?)
     }
 
     /// The end of the turn.

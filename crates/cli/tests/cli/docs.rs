@@ -26,6 +26,23 @@ fn the_reference_is_what_the_program_says() {
 }
 
 #[test]
+fn the_guide_s_commands_are_commands_of_the_program() {
+    let guide = std::fs::read_to_string(document("undo.md")).unwrap();
+    let reference = std::fs::read_to_string(document("cli.md")).unwrap();
+    let commands: Vec<_> =
+        guide.lines().filter_map(|line| line.strip_prefix("$ retake ")).collect();
+    assert!(commands.len() > 30, "{commands:?}");
+    for command in commands {
+        let name = command.split(' ').next().unwrap();
+        let (_, section) = reference.split_once(&format!("\n## `retake {name}`\n")).expect(command);
+        let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+        for option in command.split(' ').filter(|word| word.starts_with("--")) {
+            assert!(section.contains(option) || option == "--json", "{command}: {option}");
+        }
+    }
+}
+
+#[test]
 fn the_schema_s_examples_are_events_and_replies() {
     let schema = schema();
     for (name, parse) in [("event", true), ("reply", false)] {

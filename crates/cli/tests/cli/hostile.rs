@@ -68,6 +68,11 @@ fn no_command_lets_an_escape_through() {
     ];
     for change in changes {
         commands.push(vec!["show", change["id"].as_str().unwrap()]);
+        if change.get("path_hex").is_none() {
+            let blame = vec!["blame", change["path"].as_str().unwrap()];
+            assert_eq!(world.run(&blame).code, 0, "{blame:?}");
+            commands.push(blame);
+        }
     }
     for command in &commands {
         let ran = world.run(command);
@@ -81,6 +86,78 @@ fn no_command_lets_an_escape_through() {
 }
 
 #[test]
+fn nothing_that_takes_back_lets_an_escape_through() {
+    const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\n";
+    let world = hostile_world();
+    // First what only shows or refuses, then what writes, and what undoes that.
+    for words in [
+        "session",
+        "undo --dry-run --diff",
+        "reject --all --dry-run --diff",
+        "rollback --agent EVIL",
+        "rollback --dialog EVIL",
+        "rollback --call EVIL",
+        "rollback --file /EVIL",
+        "restore EVIL",
+        "restore --before-message 1 --dialog EVIL",
+        "reset",
+        "reset --exact --diff",
+        "checkpoint -m EVIL",
+        "undo --diff",
+        "ops",
+        "redo",
+        "checkpoints",
+        "accept --all",
+        "approve -m EVIL",
+        "session --all",
+        "rollback --after 1h",
+        "ops",
+        "recover",
+        "status",
+    ] {
+        let words: Vec<_> = words.split(' ').map(|word| word.replace("EVIL", EVIL)).collect();
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        // The document before the deed, which then goes by its text.
+        let mut with_json = words.clone();
+        with_json.push("--json");
+        let only_shows = !matches!(words[0], "undo" | "redo" | "rollback" | "accept" | "approve");
+        if only_shows || words.contains(&"--dry-run") {
+            assert_harmless(&world.run(&with_json).stdout, &format!("{with_json:?}"));
+        } else if words[0] != "accept" && words[0] != "approve" {
+            with_json.push("--dry-run");
+            assert_harmless(&world.run(&with_json).stdout, &format!("{with_json:?}"));
+        }
+        let ran = world.run(&words);
+        assert!(ran.stdout.len() + ran.stderr.len() > 10, "{words:?}");
+        assert_harmless(&ran.stdout, &format!("{words:?}"));
+        assert_harmless(ran.stderr.as_bytes(), &format!("{words:?} (errors)"));
+    }
+}
+
+#[test]
+fn exact_names_are_taken_back_and_in_the_documents() {
+    let world = hostile_world();
+    let undone = world.run(&["undo", "--json"]).json();
+    assert_eq!(undone["whole"], true);
+    let hex: Vec<_> =
+        undone["files"].as_array().unwrap().iter().filter_map(|f| f["path_hex"].as_str()).collect();
+    assert_eq!(hex, ["6261642dfffe2e747874"]);
+    for name in NAMES {
+        assert!(!world.root().join(OsStr::from_bytes(name)).exists());
+    }
+    world.ok(&["redo"]);
+    for name in NAMES {
+        assert_eq!(std::fs::read(world.root().join(OsStr::from_bytes(name))).unwrap(), CONTENT);
+    }
+    let session = world.run(&["session", "--json"]).json();
+    let files = session["changed_files"].as_array().unwrap();
+    assert_eq!(files.iter().filter(|file| file.get("path_hex").is_some()).count(), 1);
+    let one = world.command(&["rollback", "--file"]).arg(OsStr::from_bytes(NAMES[2])).output();
+    assert_eq!(one.unwrap().status.code(), Some(0));
+    assert!(!world.root().join(OsStr::from_bytes(NAMES[2])).exists());
+}
+
+#[test]
 fn on_a_terminal_diff_and_content_are_escaped_and_on_a_pipe_exact() {
     let world = hostile_world();
     let piped = world.run(&["diff"]).stdout;
@@ -88,28 +165,14 @@ fn on_a_terminal_diff_and_content_are_escaped_and_on_a_pipe_exact() {
     let log = world.run(&["log", "--json"]).json();
     let id = log["changes"][0]["id"].as_str().unwrap();
     assert_eq!(world.run(&["show", id, "--after"]).stdout, CONTENT);
-    for command in [&["diff"][..], &["show", id], &["show", id, "--after"], &["log"]] {
-        let Some(seen) = on_a_terminal(&world, command) else { return };
+    for command in
+        [&["diff"][..], &["show", id], &["show", id, "--after"], &["log"], &["blame", "plain.txt"]]
+    {
+        let Some(seen) = world.on_a_terminal(command) else { return };
         // Colour is ours; the terminal itself adds carriage returns.
         assert!(seen.len() > 20, "{seen:?}");
         assert_harmless(seen.replace('\r', "").as_bytes(), &format!("{command:?} on a terminal"));
     }
-}
-
-/// What a terminal would show, by means of `script`, if there is one.
-fn on_a_terminal(world: &World, command: &[&str]) -> Option<String> {
-    let program = world.command(command);
-    let words: Vec<_> = std::iter::once(program.get_program()).chain(program.get_args()).collect();
-    let line = words.join(OsStr::new(" "));
-    let mut script = Command::new("script");
-    script.args(["-qec"]).arg(line).arg("/dev/null").current_dir(world.root()).env_clear();
-    for (name, value) in program.get_envs() {
-        script.env(name, value?);
-    }
-    let output =
-        script.env("NO_COLOR", "1").env("PAGER", "cat").env("TERM", "xterm").output().ok()?;
-    let seen = String::from_utf8(output.stdout).expect("nothing invalid on a terminal");
-    (!seen.is_empty()).then_some(seen)
 }
 
 #[test]

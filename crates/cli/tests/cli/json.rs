@@ -29,12 +29,18 @@ fn every_command_prints_one_document() {
     assert_eq!(before["content"]["text"], "one\n");
     let diff = world.run(&["diff", "--json"]).json();
     assert_eq!(diff["files"][0]["added"], 1);
+    let blame = world.run(&["blame", "a.txt", "--json"]).json();
+    assert_eq!(keys(&blame), ["changes", "lines", "path"]);
     let dialogs = world.run(&["dialogs", "--json"]).json();
     assert_eq!(dialogs["dialogs"][0]["agents"][0]["id"], "main");
     let doctor = world.run(&["doctor", "--read-data", "--json"]).json();
     assert_eq!(doctor["healthy"], true);
     let demo = world.run(&["demo", "--json"]).json();
     assert_eq!(demo["changes"].as_array().unwrap().len(), 5);
+    for verb in ["undo", "redo"] {
+        assert_eq!((&demo[verb]["kind"], &demo[verb]["whole"]), (&json!(verb), &json!(true)));
+        assert_eq!(demo[verb]["files"].as_array().unwrap().len(), 4);
+    }
 }
 
 #[test]

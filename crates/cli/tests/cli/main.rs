@@ -4,11 +4,21 @@
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
+mod asking;
+mod blame;
+mod colour;
 mod docs;
 mod event;
 mod hostile;
 mod json;
+mod keeping;
 mod people;
 mod processes;
+mod recover;
+mod restore;
+mod review;
+mod rollback;
 mod roundtrip;
+mod sessions;
 mod support;
+mod undo;

@@ -46,9 +46,9 @@ fn init_tells_what_is_tracked_and_where_the_record_is() {
 fn log_and_status_say_who_changed_what() {
     let world = story();
     expect![[r#"
-        c8  DATE TIME  agent d1/main  window   create  +1  -0  src.txt
-        c7  DATE TIME  agent d1/main  window   delete  +0  -1  b.txt
-        c4  DATE TIME  agent d1/main  window   modify  +1  -0  a.txt
+        c9  DATE TIME  agent d1/main  window   create  +1  -0  src.txt
+        c8  DATE TIME  agent d1/main  window   delete  +0  -1  b.txt
+        c5  DATE TIME  agent d1/main  window   modify  +1  -0  a.txt
         c2  DATE TIME  user           assumed  modify  +1  -0  a.txt
     "#]]
     .assert_eq(&world.normal(&world.ok(&["log"])));
@@ -58,9 +58,9 @@ fn log_and_status_say_who_changed_what() {
 
         d1  last active DATE TIME
           main
-            M  a.txt    +1  -0  1 change  c4
-            D  b.txt    +0  -1  1 change  c7
-            A  src.txt  +1  -0  1 change  c8
+            M  a.txt    +1  -0  1 change  c5
+            D  b.txt    +0  -1  1 change  c8
+            A  src.txt  +1  -0  1 change  c9
 
         3 files tracked · 4 changes on record · record SIZE · 1 name ignored
     "#]]
@@ -80,7 +80,7 @@ fn log_and_status_say_who_changed_what() {
 fn show_and_diff_say_what_changed() {
     let world = story();
     expect![[r#"
-        change  c4
+        change  c5
         path    a.txt
         what    modify by command
         when    DATE TIME (ISO)
@@ -102,7 +102,7 @@ fn show_and_diff_say_what_changed() {
          mine
         +agent
     "#]]
-    .assert_eq(&world.normal(&world.ok(&["show", "c4"])));
+    .assert_eq(&world.normal(&world.ok(&["show", "c5"])));
     expect![[r#"
         diff --git a/a.txt b/a.txt
         index f5d499ee4794555c03f5264f8066b8b35495b97e..24ac6bf74f851c76e15679048486f3a1699d65ed
@@ -148,8 +148,8 @@ fn show_and_diff_say_what_changed() {
         +agent
     "#]]
     .assert_eq(&world.ok(&["diff", "--file", "a.txt"]));
-    assert_eq!(world.ok(&["show", "c4", "--before"]), "one\ntwo\nmine\n");
-    assert_eq!(world.ok(&["show", "c4", "--after"]), "one\ntwo\nmine\nagent\n");
+    assert_eq!(world.ok(&["show", "c5", "--before"]), "one\ntwo\nmine\n");
+    assert_eq!(world.ok(&["show", "c5", "--after"]), "one\ntwo\nmine\nagent\n");
 }
 
 #[test]
@@ -231,10 +231,20 @@ fn errors_name_the_thing_and_what_to_do() {
 fn demo_tells_its_story_and_gives_back_what_was_deleted() {
     let world = World::new();
     let text = world.ok(&["demo"]);
-    for part in ["Ask Anna about the new oven.", "TOKEN=only-copy-of-this", "+tea 4", "user"] {
+    for part in [
+        "Ask Anna about the new oven.",
+        "TOKEN=only-copy-of-this",
+        "+tea 4",
+        "user",
+        "Undid turn 1 of dialog demo",
+        "Later edits of yours in prices.txt stay.",
+        "prices.txt is now\n      bread 3.50\n      milk 2\n\n",
+        "Redid turn 1 of dialog demo",
+        "prices.txt is now\n      bread 3.50\n      milk 2\n      tea 4\n",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(!text.contains("+cake"), "the person's line is not the agent's: {text}");
+    assert!(!text.contains("+bread 3.50"), "the person's line is not the agent's: {text}");
     assert_eq!(std::fs::read_dir(world.outer().join("tmp")).unwrap().count(), 0);
     let kept = world.ok(&["demo", "--keep"]);
     let command = kept.lines().last().unwrap().trim().strip_prefix("retake ").unwrap().to_owned();
@@ -276,8 +286,8 @@ fn doctor_names_what_is_wrong_and_exits_with_1() {
     let world = story();
     expect![[r#"
         ok  database    its structure is sound
-        ok  references  every content on record is there (4 changes, 6 objects)
-        ok  contents    6 of 6 objects read, each is what its name says
+        ok  references  every content on record is there (4 changes, 8 objects)
+        ok  contents    8 of 8 objects read, each is what its name says
         ok  spool       no event waits
         ok  folder      it is the recorded one
         ok  space       SIZE free, the record takes SIZE

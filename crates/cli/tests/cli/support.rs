@@ -1,5 +1,6 @@
 //! The real program in a world of its own: cleared environment, own home, own folders.
 
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -120,12 +121,57 @@ impl World {
 
     /// The agent's shell call, whole; the command really runs.
     pub(crate) fn shell(&self, call: &str, script: &str) {
-        let begin = json!({ "event": "tool_begin", "dialog": "d1", "call": call, "tool": "Bash", "input": { "command": script } });
+        self.shell_of("d1", call, script);
+    }
+
+    /// The person's message to an agent.
+    pub(crate) fn say(&self, dialog: &str, text: &str) -> Value {
+        let message = json!({ "event": "user_message", "dialog": dialog, "text": text });
+        self.feed(message.to_string()).lines().remove(0)
+    }
+
+    /// What a file says.
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.root().join(name)).unwrap_or_else(|_| "(absent)".to_owned())
+    }
+
+    /// The id of the newest change of a file.
+    pub(crate) fn change_of(&self, name: &str) -> String {
+        let log = self.run(&["log", "--json", "--file", name]).json();
+        log["changes"][0]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// What a person sees, with standard error and the exit code below.
+    pub(crate) fn seen(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        self.normal(&format!("{}{}exit {}\n", ran.text(), ran.stderr, ran.code))
+    }
+
+    /// A shell call of an agent in some dialog.
+    pub(crate) fn shell_of(&self, dialog: &str, call: &str, script: &str) {
+        let begin = json!({ "event": "tool_begin", "dialog": dialog, "call": call, "tool": "Bash", "input": { "command": script } });
         assert_eq!(self.feed(begin.to_string()).code, 0);
         let status = Command::new("sh").args(["-c", script]).current_dir(self.root()).status();
         assert!(status.unwrap().success(), "{script}");
-        let end = json!({ "event": "tool_end", "dialog": "d1", "call": call, "ok": true });
+        let end = json!({ "event": "tool_end", "dialog": dialog, "call": call, "ok": true });
         assert_eq!(self.feed(end.to_string()).code, 0);
+    }
+
+    /// What a terminal without colour would show, by means of `script`, if there is one.
+    pub(crate) fn on_a_terminal(&self, command: &[&str]) -> Option<String> {
+        let program = self.command(command);
+        let words: Vec<_> =
+            std::iter::once(program.get_program()).chain(program.get_args()).collect();
+        let line = words.join(OsStr::new(" "));
+        let mut script = Command::new("script");
+        script.args(["-qec"]).arg(line).arg("/dev/null").current_dir(self.root()).env_clear();
+        for (name, value) in program.get_envs() {
+            script.env(name, value?);
+        }
+        let output =
+            script.env("NO_COLOR", "1").env("PAGER", "cat").env("TERM", "xterm").output().ok()?;
+        let seen = String::from_utf8(output.stdout).expect("nothing invalid on a terminal");
+        (!seen.is_empty()).then_some(seen)
     }
 
     /// Output with what differs from run to run replaced.
@@ -133,14 +179,16 @@ impl World {
         let text = text.replace(self.store().to_str().unwrap(), "[STORE]");
         let text = text.replace(self.outer().to_str().unwrap(), "[WORLD]");
         let words = text.split_inclusive([' ', '\n']).map(|word| {
-            let bare = word.trim_end();
-            let space = &word[bare.len()..];
+            let core = word.trim_end_matches([' ', '\n', '.', ';', ',', '`', ')']);
+            let rest = &word[core.len()..];
             let shape: String =
-                bare.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+                core.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+            let is_id = core.len() == 8 && core.bytes().all(|byte| byte.is_ascii_hexdigit());
             match shape.as_str() {
-                "0000-00-00" => format!("DATE{space}"),
-                "00:00:00" => format!("TIME{space}"),
-                "(0000-00-00T00:00:00.000Z)" => format!("(ISO){space}"),
+                _ if is_id => format!("CHECK-ID{rest}"),
+                "0000-00-00" => format!("DATE{rest}"),
+                "00:00:00" => format!("TIME{rest}"),
+                "(0000-00-00T00:00:00.000Z" => format!("(ISO{rest}"),
                 _ => word.to_owned(),
             }
         });

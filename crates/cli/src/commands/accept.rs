@@ -1,0 +1,57 @@
+//! `retake accept`: keep what agents changed. Writes no file: the change is in it already.
+
+use anyhow::Result;
+use retake_engine::Accepted;
+use retake_engine::model::ChangeId;
+use serde_json::json;
+
+use crate::args::Accept;
+use crate::commands::scope::{reviewed, the_change};
+use crate::context::{Context, Exit};
+use crate::describe::plural;
+
+/// More ids than this are only counted.
+const LISTED: usize = 10;
+
+pub(super) fn run(context: &Context, options: &Accept) -> Result<Exit> {
+    let project = context.open_to_write()?;
+    let (scope, now) = (&options.scope, context.now());
+    let accepted = if options.hunk.is_empty() {
+        project.accept(&reviewed(context, &project, scope)?, now)?
+    } else {
+        project.accept_hunks(the_change(&scope.changes), &options.hunk, now)?
+    };
+    if context.json {
+        let ids = |ids: &[ChangeId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+        context.out.json(&json!({
+            "accepted": ids(&accepted.changes),
+            "already": ids(&accepted.already),
+            "hunks": options.hunk,
+        }))?;
+    } else {
+        context.out.text(&(told(&accepted, &options.hunk) + "\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn told(accepted: &Accepted, hunks: &[u32]) -> String {
+    if let ([change], false) = (accepted.changes.as_slice(), hunks.is_empty()) {
+        let numbers: Vec<_> = hunks.iter().map(ToString::to_string).collect();
+        return format!("Accepted hunk {} of {change}.", numbers.join(", "));
+    }
+    let before = match accepted.already.len() as u64 {
+        0 => String::new(),
+        1 => "; 1 was accepted before".to_owned(),
+        count => format!("; {count} were accepted before"),
+    };
+    match accepted.changes.len() {
+        0 if before.is_empty() => "There is no change to accept.".to_owned(),
+        0 => format!("Nothing new to accept{before}."),
+        count => {
+            let names: Vec<_> = accepted.changes.iter().map(ToString::to_string).collect();
+            let names =
+                if count > LISTED { String::new() } else { format!(" ({})", names.join(", ")) };
+            format!("Accepted {}{names}{before}.", plural(count as u64, "change", "changes"))
+        }
+    }
+}

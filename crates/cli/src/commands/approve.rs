@@ -1,0 +1,51 @@
+//! `retake approve`: lock in what a dialog did.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use retake_engine::Approved;
+use retake_engine::model::DialogId;
+use serde_json::json;
+
+use crate::args::Approve;
+use crate::context::{Context, Exit, dialog_or_latest};
+use crate::describe::{plural, short_id};
+use crate::output::Style;
+
+pub(super) fn run(context: &Context, options: &Approve) -> Result<Exit> {
+    let project = context.open_to_write()?;
+    let dialog = dialog_or_latest(&project, options.dialog.as_deref())?;
+    let approved = project.approve(&dialog, options.message.as_deref(), context.now())?;
+    if context.json {
+        context.out.json(&json!({
+            "dialog": dialog.0,
+            "commit": approved.commit.to_string(),
+            "session": approved.session.name(),
+            "new_session": approved.new_session,
+            "commits": approved.checkpoints,
+            "changes": approved.changes,
+            "shared": approved.shared,
+            "message": options.message,
+        }))?;
+    } else {
+        context.out.text(&told(context, &dialog, &approved))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn told(context: &Context, dialog: &DialogId, approved: &Approved) -> String {
+    let (session, dialog) = (approved.session.name(), short_id(&dialog.0));
+    let changes = plural(approved.changes, "change", "changes");
+    let made = plural(approved.checkpoints, "checkpoint", "checkpoints");
+    let commit = context.out.paint(&approved.commit.to_string()[..8], Style::Mark);
+    let next = &approved.new_session;
+    let mut text = format!(
+        "Approved {session} of dialog {dialog}: {changes}, {made}, as {commit}.\n\
+         What comes next is in {next}; `retake reset` goes back to here.\n"
+    );
+    if approved.shared > 0 {
+        let shared = plural(approved.shared, "change stays", "changes stay");
+        let _ = writeln!(text, "{shared} unapproved, since another dialog may have made them.");
+    }
+    text
+}

@@ -1,0 +1,148 @@
+//! `retake blame`: who wrote each line of a file.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use retake_engine::model::{Actor, MAIN_AGENT, ProjectPath};
+use retake_engine::{Blame, BlameBody, BlameLine, Blamed, ChangeFilter, Origin, Project};
+use serde_json::json;
+
+use crate::args::{self, Lines};
+use crate::commands::log::actor_style;
+use crate::context::{Context, Exit};
+use crate::describe::{self, plural, short_id};
+use crate::escape::{escape, escape_line};
+use crate::failure::Failure;
+use crate::json::{self, BlamedJson};
+use crate::output::Style;
+use crate::table::{Cell, Table};
+use crate::time::local;
+
+pub(super) fn run(context: &Context, options: &args::Blame) -> Result<Exit> {
+    let (project, _) = context.open_and_look()?;
+    let Some(path) = context.path(&project, &options.file)? else {
+        return Err(Failure::new(
+            "not_a_file",
+            format!("{} is the project's folder", options.file.display()),
+            "name a file of the project",
+        )
+        .into());
+    };
+    let Some(blame) = project.blame(&path)? else {
+        let is_folder = context.cwd.join(&options.file).is_dir();
+        return Err(unknown(&project, &path, is_folder)?.into());
+    };
+    let lines = selected(&path, all_lines(&blame)?, options.lines)?;
+    if context.json {
+        let named: BTreeSet<_> = lines.iter().filter_map(|line| line.origin.change()).collect();
+        let changes = named.iter().filter_map(|id| blame.changes.get(id)).map(BlamedJson::from);
+        let mut document = json::path(&path);
+        document["lines"] = lines.iter().map(json::blame_line).collect();
+        document["changes"] = json!(changes.collect::<Vec<_>>());
+        context.out.json(&document)?;
+    } else {
+        context.out.paged(table(&blame, lines).render("", context.out.colour).as_bytes())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn unknown(project: &Project, path: &ProjectPath, is_folder: bool) -> Result<Failure> {
+    let filter =
+        ChangeFilter { path: Some(path.clone()), limit: Some(1), ..ChangeFilter::default() };
+    let (message, hint) = if is_folder {
+        (format!("{path} is a folder"), "name a file in it".to_owned())
+    } else if project.changes(&filter)?.is_empty() {
+        let message = format!("{path} is not tracked");
+        (message, "see `retake status --ignored` for what is not, and why".to_owned())
+    } else {
+        let hint = format!("see what became of it with `retake log --file {path}`");
+        (format!("{path} is not there any more"), hint)
+    };
+    Ok(Failure::new("not_tracked", message, hint))
+}
+
+fn all_lines(blame: &Blame) -> Result<&[BlameLine], Failure> {
+    let path = &blame.path;
+    let (code, why) = match &blame.body {
+        BlameBody::Lines(lines) => return Ok(lines),
+        BlameBody::Binary => ("binary", format!("{path} is binary and has no lines")),
+        BlameBody::TooLarge => {
+            ("too_large", format!("{path} is too large to be compared by lines"))
+        }
+        BlameBody::NotCaptured => {
+            ("not_captured", format!("the content of {path} was not captured"))
+        }
+    };
+    Err(Failure::new(code, why, format!("see its changes with `retake log --file {path}`")))
+}
+
+fn selected<'a>(
+    path: &ProjectPath,
+    lines: &'a [BlameLine],
+    wanted: Option<Lines>,
+) -> Result<&'a [BlameLine], Failure> {
+    let Some(Lines { first, last }) = wanted else { return Ok(lines) };
+    let end = last.map_or(lines.len(), |last| lines.len().min(last as usize));
+    lines.get(first as usize - 1..end).filter(|lines| !lines.is_empty()).ok_or_else(|| {
+        let count = plural(lines.len() as u64, "line", "lines");
+        Failure::new(
+            "no_such_line",
+            format!("{path} has no line {first}, only {count}"),
+            "choose other lines with -L START,END",
+        )
+    })
+}
+
+fn table(blame: &Blame, lines: &[BlameLine]) -> Table {
+    let mut table = Table::default();
+    let width = lines.last().map_or(0, |line| line.number.to_string().len());
+    for line in lines {
+        let blamed = line.origin.change().and_then(|id| blame.changes.get(&id));
+        let mut row = blamed.map_or_else(|| nobody(line.origin), about);
+        let text = escape_line(&line.text);
+        let space = if text.is_empty() { "" } else { " " };
+        row.push(Cell::new(format!("| {:>width$} |{space}{text}", line.number), Style::Plain));
+        table.row(row);
+    }
+    table
+}
+
+fn nobody(origin: Origin) -> Vec<Cell> {
+    let word = match origin {
+        Origin::Baseline => "before",
+        // A change that cannot be read is as good as unseen.
+        Origin::Unseen | Origin::Change(_) => "unseen",
+    };
+    let empty = || Cell::new("", Style::Plain);
+    let id = origin.change().map_or("-".to_owned(), |id| id.to_string());
+    vec![Cell::new(id, Style::Dim), Cell::new(word, Style::Dim), empty(), empty(), empty()]
+}
+
+fn about(blamed: &Blamed) -> Vec<Cell> {
+    let change = &blamed.change;
+    // Before the first message there is no turn to speak of.
+    let turn = blamed.turn.filter(|turn| *turn > 0);
+    let turn = turn.map_or_else(String::new, |turn| format!("turn {turn}"));
+    vec![
+        Cell::new(change.id.to_string(), Style::Mark),
+        Cell::new(who(blamed), actor_style(change.actor)),
+        Cell::new(turn, Style::Dim),
+        Cell::new(change.tool.as_deref().map_or_else(String::new, escape), Style::Plain),
+        Cell::new(local(change.at), Style::Dim),
+    ]
+}
+
+/// `claude-code/d1`; with the agent's name if it is not the main one.
+fn who(blamed: &Blamed) -> String {
+    let change = &blamed.change;
+    let (Actor::Agent, Some(dialog), Some(agent)) = (change.actor, &change.dialog, &change.agent)
+    else {
+        return describe::actor(change);
+    };
+    let kind = blamed.kind.as_deref().map_or_else(|| "agent".to_owned(), short_id);
+    let mut who = format!("{kind}/{}", short_id(&dialog.0));
+    if agent.0 != MAIN_AGENT {
+        who = format!("{who}/{}", short_id(&agent.0));
+    }
+    who
+}

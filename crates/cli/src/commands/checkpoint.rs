@@ -1,0 +1,33 @@
+//! `retake checkpoint`: a named state of everything, to come back to.
+
+use anyhow::Result;
+
+use crate::args::Checkpoint;
+use crate::checkpoint_id::short;
+use crate::commands::checkpoints::document;
+use crate::context::{Context, Exit, dialog};
+use crate::describe::plural;
+use crate::escape::escape;
+use crate::output::{Style, warn};
+
+pub(super) fn run(context: &Context, options: &Checkpoint) -> Result<Exit> {
+    let project = context.open_to_write()?;
+    let dialog = options.dialog.as_deref().map(|text| dialog(&project, text)).transpose()?;
+    let made = project.checkpoint(options.message.as_deref(), dialog.as_ref(), context.now())?;
+    if context.json {
+        context.out.json(&document(&made))?;
+        return Ok(Exit::Done);
+    }
+    let id = short(&project, &made.id)?;
+    let shown = context.out.paint(&id, Style::Mark);
+    let files = plural(made.files, "file", "files");
+    let name = escape(&made.message);
+    context.out.text(&format!(
+        "Checkpoint {shown} ({name}): {files}.\nCome back to it with `retake restore {id}`.\n"
+    ))?;
+    if made.unstable > 0 {
+        let files = plural(made.unstable, "file is", "files are");
+        warn(&format!("{files} not in it as they were; see `retake status`"));
+    }
+    Ok(Exit::Done)
+}

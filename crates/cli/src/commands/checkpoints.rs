@@ -1,0 +1,73 @@
+//! `retake checkpoints`: the states that can be restored.
+
+use anyhow::Result;
+use retake_engine::model::Checkpoint;
+use serde_json::{Value, json};
+
+use crate::args::Checkpoints;
+use crate::checkpoint_id::ShortIds;
+use crate::context::{Context, Exit, dialog};
+use crate::describe::{plural, short_id};
+use crate::escape::escape;
+use crate::output::Style;
+use crate::table::{Cell, Table};
+use crate::time::{iso, local};
+
+pub(super) fn run(context: &Context, options: &Checkpoints) -> Result<Exit> {
+    let project = context.open()?;
+    let dialog = options.dialog.as_deref().map(|text| dialog(&project, text)).transpose()?;
+    let limit = options.limit.unwrap_or(i64::MAX as usize).min(i64::MAX as usize);
+    let checkpoints = project.checkpoints(dialog.as_ref(), limit)?;
+    if context.json {
+        let list: Vec<_> = checkpoints.iter().map(document).collect();
+        context.out.json(&json!({ "checkpoints": list }))?;
+    } else if checkpoints.is_empty() {
+        context.out.text("There is no checkpoint yet; `retake checkpoint` makes one.\n")?;
+    } else {
+        let table = table(&checkpoints, &ShortIds::all(&project)?);
+        context.out.paged(table.render("", context.out.colour).as_bytes())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn table(checkpoints: &[Checkpoint], ids: &ShortIds) -> Table {
+    let mut table = Table::default();
+    for one in checkpoints {
+        let session =
+            one.session.map_or_else(|| "-".to_owned(), |number| format!("session_{number}"));
+        let dialog = one.dialog.as_ref().map_or_else(|| "-".to_owned(), |id| short_id(&id.0));
+        table.row([
+            Cell::new(ids.of(&one.id), Style::Mark),
+            Cell::new(local(one.at), Style::Dim),
+            Cell::new(one.kind.as_str(), Style::Plain),
+            Cell::new(dialog, Style::Plain),
+            Cell::new(session, Style::Plain),
+            Cell::new(named(one), Style::Plain),
+        ]);
+    }
+    table
+}
+
+fn named(checkpoint: &Checkpoint) -> String {
+    let name = escape(&checkpoint.message);
+    match checkpoint.unstable {
+        0 => name,
+        count => format!("{name} (unstable: {} not captured)", plural(count, "file", "files")),
+    }
+}
+
+/// A checkpoint, for programs.
+pub(super) fn document(checkpoint: &Checkpoint) -> Value {
+    json!({
+        "id": checkpoint.id.to_string(),
+        "seq": checkpoint.seq,
+        "tree": checkpoint.tree.to_string(),
+        "timestamp": iso(checkpoint.at),
+        "kind": checkpoint.kind.as_str(),
+        "message": checkpoint.message,
+        "dialog": checkpoint.dialog.as_ref().map(|id| id.0.as_str()),
+        "session": checkpoint.session.map(|number| format!("session_{number}")),
+        "files": checkpoint.files,
+        "unstable": checkpoint.unstable,
+    })
+}

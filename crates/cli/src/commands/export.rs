@@ -1,0 +1,53 @@
+//! `retake export`: the record as plain JSON files.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use retake_engine::SnapshotOptions;
+use serde_json::json;
+
+use crate::args::Export;
+use crate::context::{Context, Exit, dialog};
+use crate::describe::plural;
+use crate::escape::escape;
+use crate::progress::Bar;
+
+pub(super) fn run(context: &Context, options: &Export) -> Result<Exit> {
+    let (project, _) = context.open_and_look()?;
+    let choices = SnapshotOptions {
+        dialog: options.dialog.as_deref().map(|text| dialog(&project, text)).transpose()?,
+        force: options.force,
+        with_secrets: options.with_secrets,
+    };
+    let folder = context.cwd.join(&options.folder);
+    let mut bar = Bar::new("Writing");
+    let done = project.export_snapshots(&folder, &choices, &mut |done, all| bar.set(done, all))?;
+    drop(bar);
+    if context.json {
+        context.out.json(&json!({
+            "folder": folder.to_string_lossy(),
+            "dialogs": done.dialogs,
+            "changes": done.changes,
+            "masked": done.masked,
+            "missing": done.missing,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = format!(
+        "Wrote {} of {} to {}\n",
+        plural(done.changes, "change", "changes"),
+        plural(done.dialogs, "dialog", "dialogs"),
+        escape(folder.as_os_str().as_encoded_bytes()),
+    );
+    if done.masked > 0 {
+        let contents = plural(done.masked, "content", "contents");
+        let secret = "files that usually hold secrets (--with-secrets)";
+        let _ = writeln!(text, "Left out {contents} of {secret}");
+    }
+    if done.missing > 0 {
+        let contents = plural(done.missing, "content was", "contents were");
+        let _ = writeln!(text, "{contents} not captured, or cannot be read");
+    }
+    context.out.text(&text)?;
+    Ok(Exit::Done)
+}

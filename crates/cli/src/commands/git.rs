@@ -1,0 +1,67 @@
+//! `retake git`: a dialog's checkpoints, seen with git.
+
+use std::os::unix::process::CommandExt as _;
+
+use anyhow::Result;
+use retake_engine::{ExportError, Exported, git_command};
+use serde_json::json;
+
+use crate::args::Git;
+use crate::context::{Context, Exit, dialog};
+use crate::escape::escape;
+use crate::output::Style;
+use crate::progress::Bar;
+use crate::table::{Cell, Table};
+
+pub(super) fn run(context: &Context, options: &Git) -> Result<Exit> {
+    let project = context.open()?;
+    let dialog = match (&options.dialog, options.no_dialog) {
+        (Some(text), _) => Some(dialog(&project, text)?),
+        (None, true) => None,
+        (None, false) => project.latest_dialog_with_checkpoints()?,
+    };
+    let mut bar = Bar::new("Writing");
+    let exported = project.export_git(dialog.as_ref(), &mut |done, all| bar.set(done, all))?;
+    drop(bar);
+    if options.arguments.is_empty() {
+        return show(context, dialog.as_ref().map(|id| id.0.as_str()), &exported);
+    }
+    // git takes this process's place: its output, its signals and its exit code are git's own.
+    let error = git_command(&exported, &options.arguments).exec();
+    Err(match error.kind() {
+        std::io::ErrorKind::NotFound => ExportError::GitMissing.into(),
+        _ => anyhow::Error::new(error).context("git cannot be started"),
+    })
+}
+
+fn show(context: &Context, dialog: Option<&str>, exported: &Exported) -> Result<Exit> {
+    let folder = &exported.folder;
+    if context.json {
+        let refs: Vec<_> = exported
+            .refs
+            .iter()
+            .map(|(name, oid)| json!({ "name": name, "commit": oid.to_string() }))
+            .collect();
+        context.out.json(&json!({
+            "folder": folder.to_string_lossy(),
+            "dialog": dialog,
+            "refs": refs,
+            "written": exported.written,
+            "purged": exported.purged,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::default();
+    for (name, oid) in &exported.refs {
+        let name = name.strip_prefix("refs/heads/").unwrap_or(name);
+        table.row([Cell::new(name, Style::Mark), Cell::new(oid.to_string(), Style::Dim)]);
+    }
+    let of = dialog.map_or("no dialog".to_owned(), |id| format!("dialog {}", escape(id)));
+    let folder = escape(folder.as_os_str().as_encoded_bytes());
+    let text = format!(
+        "Checkpoints of {of} in {folder}\n{}\nInspect them with `retake git -- log --graph --all`.\n",
+        table.render("  ", context.out.colour)
+    );
+    context.out.text(&text)?;
+    Ok(Exit::Done)
+}

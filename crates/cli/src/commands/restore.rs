@@ -1,0 +1,123 @@
+//! `retake restore`: put the files into the state of a checkpoint.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use retake_engine::model::{Checkpoint, DialogId};
+use retake_engine::{GoToOptions, Plan, Project};
+
+use crate::args::Restore;
+use crate::checkpoint_id::short;
+use crate::commands::message::{first_words, message};
+use crate::commands::scope::check_message;
+use crate::context::{Context, Exit, dialog_or_latest};
+use crate::describe::short_id;
+use crate::escape::escape;
+use crate::failure::Failure;
+use crate::outcome::{Outcome, carry_out, summary};
+
+pub(super) fn run(context: &Context, options: &Restore) -> Result<Exit> {
+    let project = context.open_to_write()?;
+    let target = target(&project, options)?;
+    let go_to = GoToOptions {
+        paths: paths(context, &project, options)?,
+        exact: options.exact,
+        across_git: options.across_git,
+    };
+    let mut plan = project.plan_restore(&target.checkpoint, &go_to, context.now())?;
+    if let Some(title) = target.title {
+        plan.title = title;
+    }
+    let answers = answers(&project, &plan)?;
+    let outcome = carry_out(context, &project, plan, &options.manner)?;
+    outcome.show(context, &project, &options.manner, &|outcome| {
+        words(context, &project, outcome, &answers)
+    })
+}
+
+/// A checkpoint, and what the person called it by.
+struct Target {
+    checkpoint: Checkpoint,
+    title: Option<String>,
+}
+
+fn target(project: &Project, options: &Restore) -> Result<Target> {
+    let Some(number) = options.before_message else {
+        let digits = options.checkpoint.clone().unwrap_or_default();
+        let checkpoint = project.find_checkpoint(&digits.to_string_lossy())?;
+        return Ok(Target { checkpoint, title: None });
+    };
+    let dialog = dialog_or_latest(project, options.dialog.as_deref())?;
+    check_message(project, &dialog, number)?;
+    let message = message(project, &dialog, number)?;
+    let id = message.as_ref().and_then(|message| message.checkpoint.clone());
+    let id = id.ok_or_else(|| no_checkpoint(&dialog, number))?;
+    let text = first_words(&message.map(|message| message.text).unwrap_or_default());
+    // C-16: the person names the message whose answer is to go.
+    let title = format!("restore to before message {number} of dialog {dialog} ({text})");
+    Ok(Target { checkpoint: project.find_checkpoint(&id)?, title: Some(title) })
+}
+
+fn no_checkpoint(dialog: &DialogId, number: u64) -> Failure {
+    Failure::new(
+        "no_checkpoint",
+        format!("no checkpoint was made before message {number} of dialog {dialog}"),
+        "the setting checkpoints.policy asks for them; `retake rollback --message` needs none",
+    )
+}
+
+/// With `--before-message` the first word is no checkpoint, but a path too.
+fn paths(
+    context: &Context,
+    project: &Project,
+    options: &Restore,
+) -> Result<Vec<retake_engine::model::ProjectPath>> {
+    let first: Option<&OsString> =
+        options.checkpoint.as_ref().filter(|_| options.before_message.is_some());
+    let words = first.map(PathBuf::from).into_iter().chain(options.paths.iter().cloned());
+    let mut paths = Vec::new();
+    for word in words {
+        match context.path(project, &word)? {
+            Some(path) => paths.push(path),
+            // The root itself is everything.
+            None => return Ok(Vec::new()),
+        }
+    }
+    Ok(paths)
+}
+
+/// The answers that a restore undoes, by dialog.
+type Answers = BTreeMap<DialogId, BTreeSet<u64>>;
+
+fn answers(project: &Project, plan: &Plan) -> Result<Answers> {
+    let mut answers = Answers::new();
+    for id in plan.writes().flat_map(|file| &file.changes) {
+        let change = project.change(*id)?.filter(retake_engine::model::Change::is_effective);
+        if let Some((dialog, turn)) = change.and_then(|change| change.dialog.zip(change.turn)) {
+            answers.entry(dialog).or_default().insert(turn);
+        }
+    }
+    Ok(answers)
+}
+
+fn words(
+    context: &Context,
+    project: &Project,
+    outcome: &Outcome,
+    answers: &Answers,
+) -> Result<String> {
+    let mut text = summary(context, project, outcome)?;
+    if let Some(id) = &outcome.checkpoint {
+        let _ = writeln!(text, "The restored state is checkpoint {}.", short(project, id)?);
+    }
+    for (dialog, turns) in answers {
+        let numbers: Vec<_> = turns.iter().map(ToString::to_string).collect();
+        let word = if numbers.len() == 1 { "answer to message" } else { "answers to messages" };
+        let (numbers, dialog) = (numbers.join(", "), escape(short_id(&dialog.0)));
+        let _ = writeln!(text, "Undone with it: the {word} {numbers} of dialog {dialog}.");
+    }
+    Ok(text)
+}

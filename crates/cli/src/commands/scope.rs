@@ -1,0 +1,108 @@
+//! From what a person named to what the engine selects.
+
+use anyhow::Result;
+use clap::CommandFactory as _;
+use clap::error::ErrorKind;
+use retake_engine::model::{AgentId, CallId, ChangeId, DialogId};
+use retake_engine::{Project, Selection};
+
+use crate::args::{Cli, RollbackScope, Scope};
+use crate::context::{Context, dialog, dialog_or_latest};
+use crate::failure::Failure;
+use crate::time::End;
+
+/// What `accept` and `reject` are about.
+pub(super) fn reviewed(context: &Context, project: &Project, scope: &Scope) -> Result<Selection> {
+    let path = scope.file.as_deref().map(|path| context.path(project, path)).transpose()?;
+    Ok(Selection {
+        changes: scope.changes.clone(),
+        path: path.flatten(),
+        dialog: scope.dialog.as_deref().map(|text| dialog(project, text)).transpose()?,
+        agent: scope.agent.as_deref().map(|text| agent(project, text)).transpose()?,
+        ..Selection::default()
+    })
+}
+
+/// What `rollback` is about.
+pub(super) fn rolled_back(
+    context: &Context,
+    project: &Project,
+    scope: &RollbackScope,
+) -> Result<Selection> {
+    let path = scope.file.as_deref().map(|path| context.path(project, path)).transpose()?;
+    let dialog = match (&scope.dialog, scope.message) {
+        (None, None) => None,
+        (named, _) => Some(dialog_or_latest(project, named.as_deref())?),
+    };
+    if let (Some(dialog), Some(number)) = (&dialog, scope.message) {
+        check_message(project, dialog, number)?;
+    }
+    let after = scope.after.as_deref().map(|text| context.time(text, End::Start)).transpose()?;
+    Ok(Selection {
+        changes: scope.change.clone(),
+        path: path.flatten(),
+        dialog,
+        agent: scope.agent.as_deref().map(|text| agent(project, text)).transpose()?,
+        call: scope.call.as_deref().map(|text| call(project, text)).transpose()?,
+        message: scope.message,
+        after,
+        ..Selection::default()
+    })
+}
+
+/// The one change that hunks are of.
+pub(super) fn the_change(changes: &[ChangeId]) -> ChangeId {
+    match changes {
+        [one] => *one,
+        _ => wrong_usage("--hunk is about the places of one change"),
+    }
+}
+
+/// Ends the program as a wrong command line does.
+fn wrong_usage(message: &str) -> ! {
+    Cli::command().error(ErrorKind::ArgumentConflict, message).exit()
+}
+
+/// An agent that some dialog knows.
+fn agent(project: &Project, text: &str) -> Result<AgentId> {
+    let mut agents = project.dialogs()?.into_iter().flat_map(|(_, agents)| agents);
+    match agents.find(|agent| agent.id.0 == text) {
+        Some(agent) => Ok(agent.id),
+        None => Err(Failure::new(
+            "unknown_agent",
+            format!("no dialog has an agent '{text}'"),
+            "`retake dialogs` lists the agents of each dialog",
+        )
+        .into()),
+    }
+}
+
+/// A tool call that some dialog knows.
+fn call(project: &Project, text: &str) -> Result<CallId> {
+    let call = CallId::from(text);
+    for (dialog, _) in project.dialogs()? {
+        if project.store().call(&dialog.id, &call)?.is_some() {
+            return Ok(call);
+        }
+    }
+    Err(Failure::new(
+        "unknown_call",
+        format!("no dialog has a call '{text}'"),
+        "`retake show` names the call that made a change",
+    )
+    .into())
+}
+
+/// A message that the dialog has.
+pub(super) fn check_message(project: &Project, dialog: &DialogId, number: u64) -> Result<()> {
+    let has = project.dialog(dialog)?.map_or(0, |dialog| dialog.turns);
+    if (1..=has).contains(&number) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "unknown_message",
+        format!("dialog {dialog} has {has} messages, so there is no message {number}"),
+        "`retake dialogs` counts them as turns; pass --dialog ID for another dialog",
+    )
+    .into())
+}

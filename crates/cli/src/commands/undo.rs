@@ -1,0 +1,156 @@
+//! `retake undo`: take back the newest step, and say in three lines what that was.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use retake_engine::model::{Actor, OperationKind, ProjectPath};
+use retake_engine::{Cascade, ChangeFilter, PlannedFile, Project, Reason, UndoStep, VerbError};
+use serde_json::json;
+
+use crate::args::Undo;
+use crate::checkpoint_id::short;
+use crate::commands::message::{first_words, message};
+use crate::context::{Context, Exit};
+use crate::describe::{name, plural, short_id};
+use crate::escape::escape;
+use crate::outcome::{Outcome, carry_out, not_covered, table};
+use crate::output::Style;
+
+/// More files than this are only counted.
+const LISTED: usize = 3;
+
+/// Each step is an operation of its own; one that was not done whole, or only shown, is the last.
+pub(super) fn run(context: &Context, options: &Undo) -> Result<Exit> {
+    let project = context.open_to_write()?;
+    let mut exit = Exit::Done;
+    for _ in 0..options.steps {
+        exit = undo(context, &project, options)?;
+        if exit != Exit::Done || options.manner.dry_run {
+            break;
+        }
+    }
+    Ok(exit)
+}
+
+fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Exit> {
+    let taking = options.taking.options(Cascade::Leave);
+    let (plan, step) = match project.plan_undo(taking, context.now()) {
+        Err(VerbError::NothingTo(_)) => return nothing(context, OperationKind::Undo),
+        other => other?,
+    };
+    let what = described(project, &step)?;
+    let outcome = carry_out(context, project, plan, &options.manner)?;
+    outcome
+        .show(context, project, &options.manner, &|outcome| told(context, project, outcome, &what))
+}
+
+/// Nothing to undo or redo is no error, but it is said.
+pub(super) fn nothing(context: &Context, kind: OperationKind) -> Result<Exit> {
+    let title = format!("nothing to {kind}");
+    if context.json {
+        context.out.json(&json!({
+            "operation": null, "kind": kind.as_str(), "title": title, "dialog": null,
+            "safety": null, "checkpoint": null, "dry_run": false, "whole": true,
+            "files": [], "crosses": [], "cascaded": [], "not_covered": [], "asks": [],
+        }))?;
+    } else {
+        context.out.text(&format!("There is {title}; no file was changed.\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The step in words that are safe to show.
+pub(super) fn described(project: &Project, step: &UndoStep) -> Result<String> {
+    Ok(match step {
+        UndoStep::Turn { dialog, turn: 0, .. } => {
+            format!("what dialog {} did before its first message", short_id(&dialog.0))
+        }
+        UndoStep::Turn { dialog, turn, .. } => {
+            let said = message(project, dialog, *turn)?;
+            let said = said.map(|message| format!(" ({})", escape(first_words(&message.text))));
+            let id = short_id(&dialog.0);
+            format!("turn {turn} of dialog {id}{}", said.unwrap_or_default())
+        }
+        UndoStep::Operation(_) => escape(step.describe()),
+    })
+}
+
+/// What was done, what stays, and how to get it back.
+pub(super) fn told(
+    context: &Context,
+    project: &Project,
+    outcome: &Outcome,
+    what: &str,
+) -> Result<String> {
+    let (did, undone, back, command) = match outcome.plan.kind {
+        OperationKind::Redo => ("Redid", "redone", "Undo it again", "retake undo"),
+        _ => ("Undid", "undone", "Get it back", "retake redo"),
+    };
+    let Some(operation) = &outcome.operation else {
+        let mut text = table(project, &outcome.plan, true)?.render("  ", context.out.colour);
+        let _ = writeln!(text, "Nothing was changed; {what} could not be {undone}.");
+        return Ok(text);
+    };
+    let mut text = format!("{did} {what}: {}\n", tally(outcome));
+    for line in what_stays(project, outcome)? {
+        let _ = writeln!(text, "{line}");
+    }
+    if !outcome.plan.is_whole() {
+        let mut left = outcome.plan.clone();
+        left.files.retain(PlannedFile::is_left);
+        text.push_str(&table(project, &left, true)?.render("  ", context.out.colour));
+    }
+    text.push_str(&not_covered(&outcome.plan));
+    let safety = context.out.paint(&short(project, &operation.safety)?, Style::Mark);
+    let _ =
+        writeln!(text, "{back} with `{command}`; everything as it was before: checkpoint {safety}");
+    Ok(text)
+}
+
+fn tally(outcome: &Outcome) -> String {
+    let (written, left) = (outcome.plan.writes().count(), outcome.plan.left().count());
+    let written = match written as u64 {
+        0 => "no file had to change".to_owned(),
+        count if outcome.plan.kind == OperationKind::Redo => {
+            format!("{} changed again", plural(count, "file", "files"))
+        }
+        count => format!("{} changed back", plural(count, "file", "files")),
+    };
+    if left == 0 { written } else { format!("{written}, {left} left") }
+}
+
+/// Whose later edits are still in the files, and where both versions are.
+fn what_stays(project: &Project, outcome: &Outcome) -> Result<Vec<String>> {
+    let mut by: BTreeMap<&str, Vec<&ProjectPath>> = BTreeMap::new();
+    for file in outcome.plan.writes().filter(|file| file.reason == Reason::Merged) {
+        let filter = ChangeFilter {
+            path: Some(file.path.clone()),
+            after: file.changes.iter().map(|id| id.0).max(),
+            ..ChangeFilter::default()
+        };
+        for change in project.changes(&filter)?.iter().filter(|change| change.is_effective()) {
+            let whose = match change.actor {
+                Actor::User | Actor::Unknown => "Later edits of yours",
+                Actor::Agent => "Later changes of agents",
+                Actor::Git | Actor::Retake => continue,
+            };
+            let paths = by.entry(whose).or_default();
+            if !paths.contains(&&file.path) {
+                paths.push(&file.path);
+            }
+        }
+    }
+    let line = |(whose, paths): (&str, Vec<&ProjectPath>)| {
+        let names: Vec<_> = paths.iter().map(|path| name(path)).collect();
+        let places =
+            if names.len() > LISTED { format!("{} files", names.len()) } else { names.join(", ") };
+        format!("{whose} in {places} stay.")
+    };
+    let mut lines: Vec<_> = by.into_iter().map(line).collect();
+    let with_markers = |file: &&PlannedFile| matches!(file.reason, Reason::Markers(_));
+    for file in outcome.plan.writes().filter(with_markers) {
+        lines.push(format!("{} has {}.", name(&file.path), file.reason));
+    }
+    Ok(lines)
+}

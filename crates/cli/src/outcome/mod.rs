@@ -1,0 +1,123 @@
+//! Carrying out a plan: ask where a person must decide, apply it, tell what became of it.
+//!
+//! Invariant: what replaces a person's edits, takes back what nobody named, touches
+//! files of another dialog or deletes files is never done without a yes: an answer
+//! at the terminal, or `--yes`.
+
+mod document;
+mod question;
+mod report;
+
+use anyhow::Result;
+use retake_engine::model::{ObjectId, Operation};
+use retake_engine::{Applied, Plan, Project};
+
+use crate::args::Manner;
+use crate::context::{Context, Exit};
+use crate::failure::Failure;
+use crate::output::{Style, ask, can_ask, tell};
+
+pub(crate) use report::{not_covered, summary, table};
+
+/// A plan, and what became of it.
+pub(crate) struct Outcome {
+    /// The plan; once it is carried out, with what became of each file.
+    pub(crate) plan: Plan,
+    /// The operation that it was, if anything was done.
+    pub(crate) operation: Option<Operation>,
+    /// The checkpoint that names a restored state.
+    pub(crate) checkpoint: Option<ObjectId>,
+    /// How far it came.
+    pub(crate) stage: Stage,
+}
+
+/// How far a plan came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It was only to be shown.
+    Planned,
+    /// A yes was missing.
+    Refused(Failure),
+    /// It was carried out.
+    Done,
+}
+
+/// Carries out a plan, as far as the person lets it.
+pub(crate) fn carry_out(
+    context: &Context,
+    project: &Project,
+    plan: Plan,
+    manner: &Manner,
+) -> Result<Outcome> {
+    if manner.dry_run {
+        return Ok(Outcome::not_done(plan, Stage::Planned));
+    }
+    let questions = question::of(project, &plan)?;
+    if !questions.is_empty() && !manner.yes {
+        if !can_ask() {
+            let refused = question::unasked(&questions);
+            return Ok(Outcome::not_done(plan, Stage::Refused(refused)));
+        }
+        if !ask(&question::text(project, &plan, &questions)?)? {
+            return Ok(Outcome::not_done(plan, Stage::Refused(question::declined())));
+        }
+    }
+    Ok(project.apply(&plan, context.now())?.into())
+}
+
+impl From<Applied> for Outcome {
+    fn from(applied: Applied) -> Self {
+        let Applied { operation, checkpoint, plan } = applied;
+        Self { plan, operation, checkpoint, stage: Stage::Done }
+    }
+}
+
+impl Outcome {
+    fn not_done(plan: Plan, stage: Stage) -> Self {
+        Self { plan, operation: None, checkpoint: None, stage }
+    }
+
+    /// What the exit code says: 3 if something that was asked for is not done.
+    pub(crate) fn exit(&self) -> Exit {
+        match &self.stage {
+            Stage::Refused(_) => Exit::Partly,
+            _ if self.plan.is_whole() => Exit::Done,
+            _ => Exit::Partly,
+        }
+    }
+
+    /// The document for programs.
+    pub(crate) fn document(&self, project: &Project) -> Result<serde_json::Value> {
+        document::of(project, self)
+    }
+
+    /// Shows it, and gives the exit code. `words` are for people, about what was done.
+    pub(crate) fn show(
+        &self,
+        context: &Context,
+        project: &Project,
+        manner: &Manner,
+        words: &dyn Fn(&Self) -> Result<String>,
+    ) -> Result<Exit> {
+        if context.json {
+            context.out.json(&self.document(project)?)?;
+            return Ok(self.exit());
+        }
+        match &self.stage {
+            Stage::Refused(failure) => {
+                tell("error", Style::Bad, &failure.message);
+                failure.hint.iter().for_each(|hint| tell("hint", Style::Mark, hint));
+            }
+            Stage::Planned => context.out.paged(&report::plan(context, project, self, manner)?)?,
+            Stage::Done => {
+                let mut text = words(self)?.into_bytes();
+                if manner.diff {
+                    text.push(b'\n');
+                    text.extend(report::diffs(context, project, &self.plan)?);
+                }
+                context.out.paged(&text)?;
+            }
+        }
+        Ok(self.exit())
+    }
+}

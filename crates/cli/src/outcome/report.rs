@@ -1,0 +1,184 @@
+//! A plan and its outcome as people read them: a line for each file, then what it comes to.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use retake_engine::model::{Actor, Change, OperationKind};
+use retake_engine::{Action, Plan, PlannedFile, Project, Reason};
+
+use crate::args::Manner;
+use crate::checkpoint_id::short;
+use crate::context::Context;
+use crate::describe::{actor, name, plural};
+use crate::escape::escape;
+use crate::outcome::{Outcome, question};
+use crate::output::Style;
+use crate::patch::{Look, Printer};
+use crate::table::{Cell, Table};
+
+/// Diffs up to this long are shown at a terminal without being asked for.
+const SHORT: usize = 40;
+/// Changes in the way that are named for each file.
+const BLOCKERS: usize = 5;
+
+/// A line for each file: what is done, the path, and why; what is left with the way out.
+pub(crate) fn table(project: &Project, plan: &Plan, done: bool) -> Result<Table> {
+    let mut table = Table::default();
+    let blank = || Cell::new("", Style::Plain);
+    for file in &plan.files {
+        let (word, style) = word(file, done);
+        let reason = escape(file.reason.to_string());
+        table.row([
+            Cell::new(word, style),
+            Cell::new(name(&file.path), Style::Plain),
+            Cell::new(reason, Style::Dim),
+        ]);
+        let mut remark = |text: String, style| {
+            table.row([blank(), blank(), Cell::new(text, style)]);
+        };
+        if let Some(warning) = &file.warning {
+            remark(escape(warning), Style::Warn);
+        }
+        if !file.is_left() {
+            continue;
+        }
+        for id in file.blockers.iter().take(BLOCKERS) {
+            let by = project.change(*id)?.map_or_else(String::new, |change| maker(&change));
+            remark(format!("in the way: {id} by {by}"), Style::Plain);
+        }
+        if let Some(more) = file.blockers.len().checked_sub(BLOCKERS + 1) {
+            remark(format!("in the way: {} more", more + 1), Style::Plain);
+        }
+        if let Some(way_out) = way_out(plan.kind, file) {
+            remark(format!("→ {way_out}"), Style::Mark);
+        }
+    }
+    Ok(table)
+}
+
+/// Who made a change, to the person who reads it.
+pub(crate) fn maker(change: &Change) -> String {
+    match change.actor {
+        Actor::User | Actor::Unknown => "you".to_owned(),
+        _ => actor(change),
+    }
+}
+
+fn word(file: &PlannedFile, done: bool) -> (&'static str, Style) {
+    match (file.action, done) {
+        (Action::Leave, true) if file.reason.is_settled() => ("kept", Style::Dim),
+        (Action::Leave, false) if file.reason.is_settled() => ("keep", Style::Dim),
+        (Action::Leave, true) => ("left", Style::Warn),
+        (Action::Leave, false) => ("leave", Style::Warn),
+        (Action::Create, true) => ("created", Style::Good),
+        (Action::Create, false) => ("create", Style::Good),
+        (Action::Write, true) => ("wrote", Style::Good),
+        (Action::Write, false) => ("write", Style::Good),
+        (Action::Delete, true) => ("deleted", Style::Bad),
+        (Action::Delete, false) => ("delete", Style::Bad),
+        (Action::Mode, _) => ("chmod", Style::Good),
+    }
+}
+
+/// What a person can do about a file that is left.
+///
+/// The reason knows an option; here it is known whether that helps with this file and command.
+pub(crate) fn way_out(kind: OperationKind, file: &PlannedFile) -> Option<String> {
+    let newest = file.changes.iter().max();
+    match &file.reason {
+        Reason::Conflict(_) if file.blockers.is_empty() => {
+            Some("--markers writes both versions into the file".to_owned())
+        }
+        Reason::ChangedSince | Reason::GoneSince if file.blockers.is_empty() => {
+            newest.map(|id| format!("`retake show {id} --before` prints what it was"))
+        }
+        Reason::Shared if !matches!(kind, OperationKind::Reject | OperationKind::Rollback) => {
+            newest.map(|id| format!("`retake rollback --change {id}` takes it back"))
+        }
+        reason => reason.way_out().map(ToOwned::to_owned),
+    }
+}
+
+/// What was done and how to take it back, after a line for each file.
+pub(crate) fn summary(context: &Context, project: &Project, outcome: &Outcome) -> Result<String> {
+    let mut text = table(project, &outcome.plan, true)?.render("  ", context.out.colour);
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    let title = capitalised(&escape(&outcome.plan.title));
+    let _ = writeln!(text, "{title}: {}.", tally(outcome));
+    text.push_str(&not_covered(&outcome.plan));
+    if let Some(operation) = &outcome.operation {
+        let safety = context.out.paint(&short(project, &operation.safety)?, Style::Mark);
+        // An undo is no step of its own: what takes it back is a redo.
+        let back = if operation.kind == OperationKind::Undo { "redo" } else { "undo" };
+        let _ = writeln!(text, "Safety checkpoint {safety}; take it back with `retake {back}`.");
+    }
+    Ok(text)
+}
+
+/// What is not protected may have changed, too, and nobody can tell (promise 5).
+pub(crate) fn not_covered(plan: &Plan) -> String {
+    match plan.not_covered.as_slice() {
+        [] => String::new(),
+        [one] => format!("Not covered: {} ({}).\n", name(&one.path), one.reason.as_str()),
+        several => format!("Not covered: {} paths; see `retake status`.\n", several.len()),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// `3 files changed, 1 left as it is`.
+pub(super) fn tally(outcome: &Outcome) -> String {
+    let written = outcome.plan.writes().count() as u64;
+    let left = outcome.plan.left().count() as u64;
+    let written = match written {
+        0 => "no file changed".to_owned(),
+        count => format!("{} changed", plural(count, "file", "files")),
+    };
+    let left = match left {
+        0 => String::new(),
+        1 => ", 1 left as it is".to_owned(),
+        count => format!(", {count} left as they are"),
+    };
+    written + &left
+}
+
+/// What a plan would do.
+pub(super) fn plan(
+    context: &Context,
+    project: &Project,
+    outcome: &Outcome,
+    manner: &Manner,
+) -> Result<Vec<u8>> {
+    let plan = &outcome.plan;
+    let title = format!("Plan: {}", escape(&plan.title));
+    let mut text = context.out.paint(&title, Style::Bold) + "\n";
+    text.push_str(&table(project, plan, false)?.render("  ", context.out.colour));
+    let mut text = text.into_bytes();
+    let is_small = context.out.terminal && plan.writes().count() <= SHORT;
+    let diffs = if manner.diff || is_small { diffs(context, project, plan)? } else { Vec::new() };
+    let is_short = diffs.split(|byte| *byte == b'\n').count() <= SHORT;
+    if !diffs.is_empty() && (manner.diff || is_short) {
+        text.push(b'\n');
+        text.extend(diffs);
+        text.push(b'\n');
+    }
+    text.extend(question::preview(project, plan)?.bytes());
+    text.extend(b"Nothing was written.\n");
+    Ok(text)
+}
+
+/// The difference that is made to each file, for people.
+pub(super) fn diffs(context: &Context, project: &Project, plan: &Plan) -> Result<Vec<u8>> {
+    let look = Look { readable: true, colour: context.out.colour };
+    let mut text = Vec::new();
+    let mut printer = Printer::new(project, look);
+    for file in plan.writes() {
+        text.extend(printer.file(&project.planned_diff(file)?)?);
+    }
+    Ok(text)
+}

@@ -1,0 +1,175 @@
+//! One line of a diff in colour, for any terminal.
+//!
+//! Only the terminal's own sixteen colours are used, so that they fit its background, dark or
+//! light. Red and green are kept for removed and added, the words that changed are reversed, and
+//! what the language's words are has the colours that remain. Invariant: without its colours, a
+//! line is exactly its escaped text.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use anstyle::{AnsiColor, Style as Ansi};
+use retake_engine::{DiffLine, WordRanges, changed_words_of_block};
+
+use crate::escape::escape_line;
+use crate::output::Style;
+use crate::syntax::{Token, Tokens};
+
+/// What is known of the words of a line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
+    /// What changed in it.
+    pub(crate) words: WordRanges,
+    /// What its words are.
+    pub(crate) tokens: Tokens,
+}
+
+/// A line of a file with its sign, in colour.
+pub(crate) fn line(sign: char, text: &[u8], style: Style, marks: &Marks) -> String {
+    let mut out = Painted::default();
+    out.push(&sign.to_string(), style.ansi());
+    for part in parts(text.len(), marks) {
+        let look = look(style, token_at(marks, part.start), changed_at(marks, part.start));
+        out.push(&escape_line(&text[part]), look);
+    }
+    out.finish()
+}
+
+/// The changed words of every line of a diff.
+pub(crate) fn words(lines: &[DiffLine]) -> Vec<WordRanges> {
+    let mut words = vec![WordRanges::new(); lines.len()];
+    let (mut removed, mut added) = (Vec::new(), Vec::new());
+    for (at, line) in lines.iter().enumerate() {
+        match line {
+            DiffLine::NoNewline => {}
+            DiffLine::Removed(_) if added.is_empty() => removed.push(at),
+            DiffLine::Added(_) => added.push(at),
+            DiffLine::Removed(_) | DiffLine::Context(_) | DiffLine::Header(_) => {
+                pair(lines, &mut removed, &mut added, &mut words);
+                if matches!(line, DiffLine::Removed(_)) {
+                    removed.push(at);
+                }
+            }
+        }
+    }
+    pair(lines, &mut removed, &mut added, &mut words);
+    words
+}
+
+fn pair(
+    lines: &[DiffLine],
+    removed: &mut Vec<usize>,
+    added: &mut Vec<usize>,
+    words: &mut [WordRanges],
+) {
+    let texts = |block: &[usize]| -> Vec<&[u8]> {
+        block.iter().filter_map(|&at| content(&lines[at])).collect()
+    };
+    let (old, new) = changed_words_of_block(&texts(removed), &texts(added));
+    for (at, ranges) in removed.drain(..).zip(old).chain(added.drain(..).zip(new)) {
+        words[at] = ranges;
+    }
+}
+
+fn content(line: &DiffLine) -> Option<&[u8]> {
+    match line {
+        DiffLine::Context(text) | DiffLine::Removed(text) | DiffLine::Added(text) => Some(text),
+        DiffLine::Header(_) | DiffLine::NoNewline => None,
+    }
+}
+
+/// A line cut wherever its look may change.
+fn parts(len: usize, marks: &Marks) -> impl Iterator<Item = Range<usize>> {
+    let ranges = marks.words.iter().chain(marks.tokens.iter().map(|(range, _)| range));
+    let mut cuts: Vec<usize> = ranges.flat_map(|range| [range.start, range.end]).collect();
+    cuts.extend([0, len]);
+    cuts.retain(|&cut| cut <= len);
+    cuts.sort_unstable();
+    cuts.dedup();
+    (1..cuts.len()).map(move |at| cuts[at - 1]..cuts[at])
+}
+
+fn token_at(marks: &Marks, at: usize) -> Token {
+    let before = marks.tokens.partition_point(|(range, _)| range.end <= at);
+    let found = marks.tokens.get(before).filter(|(range, _)| range.contains(&at));
+    found.map_or(Token::Other, |(_, token)| *token)
+}
+
+fn changed_at(marks: &Marks, at: usize) -> bool {
+    marks.words.iter().any(|range| range.contains(&at))
+}
+
+fn look(style: Style, token: Token, changed: bool) -> Ansi {
+    let base = style.ansi();
+    if changed {
+        return base.invert();
+    }
+    match token {
+        Token::Other => base,
+        // Dimmed rather than grey, which some palettes use as background.
+        Token::Comment => base.dimmed(),
+        Token::Literal => AnsiColor::Yellow.on_default(),
+        Token::Keyword => AnsiColor::Magenta.on_default(),
+        Token::Name => AnsiColor::Cyan.on_default(),
+    }
+}
+
+/// Text in which neighbours that look alike share their colour codes.
+#[derive(Default)]
+struct Painted {
+    out: String,
+    look: Ansi,
+}
+
+impl Painted {
+    fn push(&mut self, text: &str, look: Ansi) {
+        if look != self.look {
+            let (old, new) = (self.look, look);
+            let _ = write!(self.out, "{old:#}{new}");
+            self.look = look;
+        }
+        self.out.push_str(text);
+    }
+
+    fn finish(mut self) -> String {
+        self.push("", Ansi::new());
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_bytes_are_spelled_out_whatever_the_marks_are() {
+        let text = "let a = \"\x1b[2J\u{202e}\u{9b}\"; // ü\r".as_bytes();
+        let mut marks = Marks { words: vec![4..5, 9..13], tokens: vec![(0..3, Token::Keyword)] };
+        marks.tokens.push((8..19, Token::Literal));
+        let painted = line('+', text, Style::Good, &marks);
+        let plain = anstream::adapter::strip_str(&painted).to_string();
+        assert_eq!(plain, format!("+{}", escape_line(text)));
+        assert!(plain.contains("\\x1b[2J\\u{202e}\\u{9b}"), "{plain}");
+    }
+
+    #[test]
+    fn blocks_are_paired_and_marks_stay_on_their_lines() {
+        let line = |kind: fn(Vec<u8>) -> DiffLine, text: &str| kind(text.as_bytes().to_vec());
+        let lines = [
+            line(DiffLine::Removed, "a = 1"),
+            DiffLine::NoNewline,
+            line(DiffLine::Added, "a = 2"),
+            line(DiffLine::Context, "same"),
+            line(DiffLine::Added, "a = 3"),
+            line(DiffLine::Removed, "b = 1"),
+            line(DiffLine::Added, "b = 2"),
+        ];
+        let marked: Vec<usize> = words(&lines)
+            .iter()
+            .enumerate()
+            .filter(|(_, w)| !w.is_empty())
+            .map(|(n, _)| n)
+            .collect();
+        assert_eq!(marked, [0, 2, 5, 6]);
+    }
+}

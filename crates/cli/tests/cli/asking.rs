@@ -1,0 +1,149 @@
+//! Confirmation: a person at a terminal is asked, nobody else is, and nothing happens without a yes.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::support::World;
+
+/// Two dialogs in one file: undoing the first one's turn crosses the second one.
+fn crossing() -> World {
+    let world = World::with(&[("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")]);
+    world.say("d2", "second dialog, first line");
+    world.shell_of("d2", "k2", "sed -i s/2/two/ a.txt");
+    world.say("d1", "first dialog, last line");
+    world.shell_of("d1", "k1", "sed -i s/8/eight/ a.txt");
+    world
+}
+
+#[test]
+fn crossing_another_dialog_needs_a_yes() {
+    let world = crossing();
+    let before = world.read("a.txt");
+    let words = ["rollback", "--dialog", "d2"];
+    expect![[r#"
+        error: nothing was changed, since this needs a yes:
+          Dialog d1 changed some of these files, too.
+        hint: --yes does it, --dry-run --diff shows it
+        exit 3
+    "#]]
+    .assert_eq(&world.seen(&words));
+    expect![[r#"
+        Plan: rollback of all changes of dialog d2
+          write  a.txt  taken out; later edits stay
+        This needs a yes:
+          Dialog d1 changed some of these files, too.
+        Nothing was written.
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&[&words[..], &["--dry-run"]].concat()));
+    let ran = world.run(&[&words[..], &["--json"]].concat());
+    assert_eq!((ran.code, &ran.json()["crosses"]), (3, &json!(["d1"])));
+    assert_eq!(ran.json()["asks"], json!(["crosses_dialogs"]));
+    assert!(ran.json()["operation"].is_null());
+    assert_eq!(world.read("a.txt"), before);
+    assert_eq!(world.run(&[&words[..], &["--yes"]].concat()).code, 0);
+    assert_eq!(world.read("a.txt"), before.replace("two", "2"));
+    // Undoing what is newest crosses nobody.
+    assert_eq!(world.run(&["undo"]).code, 0);
+}
+
+/// A person's edit on top of an agent's: only a cascade takes back the one with the other.
+fn own_edit() -> (World, String) {
+    let world = World::with(&[("a.txt", "1\n2\n3\n")]);
+    world.say("d1", "spell it out");
+    world.shell("k1", "sed -i s/2/two/ a.txt");
+    let id = world.change_of("a.txt");
+    world.write("a.txt", "1\nmine\n3\n");
+    (world, id)
+}
+
+#[test]
+fn a_person_s_edit_is_only_taken_back_after_a_yes() {
+    let (world, id) = own_edit();
+    let words = ["reject", &id, "--cascade"];
+    expect![[r#"
+        error: nothing was changed, since this needs a yes:
+          It takes back edits of yours: c8 in a.txt.
+        hint: --yes does it, --dry-run --diff shows it
+        exit 3
+    "#]]
+    .assert_eq(&world.seen(&words));
+    let ran = world.run(&[&words[..], &["--json"]].concat());
+    assert_eq!((ran.code, &ran.json()["error"]["code"]), (3, &json!("needs_yes")));
+    assert!(ran.json()["asks"].as_array().unwrap().contains(&json!("takes_your_edits")));
+    assert_eq!(world.read("a.txt"), "1\nmine\n3\n");
+    assert_eq!(world.run(&[&words[..], &["--yes"]].concat()).code, 0);
+    assert_eq!(world.read("a.txt"), "1\n2\n3\n");
+    assert_eq!(world.run(&["undo"]).code, 0);
+    assert_eq!(world.read("a.txt"), "1\nmine\n3\n");
+}
+
+#[test]
+fn a_person_s_own_change_cannot_be_named() {
+    let world = World::with(&[("a.txt", "1\n")]);
+    world.write("a.txt", "mine\n");
+    let id = world.change_of("a.txt");
+    expect![[r#"
+        error: change c2 was not made by an agent but by user
+        hint: `retake undo` takes back what Retake did, `retake restore` brings back a file's earlier state
+        exit 1
+    "#]]
+    .assert_eq(&world.seen(&["rollback", "--change", &id]));
+    assert_eq!(world.read("a.txt"), "mine\n");
+}
+
+#[test]
+fn at_a_terminal_the_answer_decides() {
+    let (own, id) = own_edit();
+    let cases = [
+        (
+            crossing(),
+            "rollback --dialog d2".to_owned(),
+            "Dialog d1 changed some of these files, too",
+        ),
+        (own, format!("reject {id} --cascade"), "It takes back edits of yours"),
+    ];
+    for (world, words, question) in cases {
+        let before = world.read("a.txt");
+        let Some(seen) = answered(&world, &words, "n\n") else { return };
+        assert!(seen.contains("Go on? [y/N]") && seen.contains("nothing was changed"), "{seen}");
+        assert!(seen.contains(question), "{seen}");
+        assert_eq!(world.read("a.txt"), before);
+        answered(&world, &words, "maybe\n");
+        assert_eq!(world.read("a.txt"), before);
+        let seen = answered(&world, &words, "y\n").unwrap();
+        assert!(seen.contains("take it back with `retake undo`"), "{seen}");
+        assert_eq!(world.read("a.txt"), before.replace("two", "2").replace("mine", "2"));
+    }
+}
+
+#[test]
+fn at_a_terminal_a_plan_that_replaces_nothing_runs_straight_away() {
+    let world = crossing();
+    let Some(seen) = answered(&world, "undo", "") else { return };
+    assert!(seen.contains("Undid turn 1 of dialog d1") && !seen.contains("Go on?"), "{seen}");
+    // Short differences are shown there without being asked for.
+    let seen = answered(&world, "redo --dry-run", "").unwrap();
+    assert!(seen.contains("+eight"), "{seen}");
+}
+
+/// What a terminal shows, by means of `script`, if there is one.
+fn answered(world: &World, words: &str, answer: &str) -> Option<String> {
+    let program = world.command(&[]);
+    let line = format!("{} {words}", program.get_program().to_str().unwrap());
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).current_dir(world.root()).env_clear();
+    for (name, value) in program.get_envs() {
+        script.env(name, value?);
+    }
+    script.env("NO_COLOR", "1").env("PAGER", "cat").env("TERM", "xterm");
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = script.spawn().ok()?;
+    child.stdin.take()?.write_all(answer.as_bytes()).ok()?;
+    let output = child.wait_with_output().ok()?;
+    let seen = String::from_utf8(output.stdout).expect("nothing invalid on a terminal");
+    (!seen.is_empty()).then_some(seen)
+}

@@ -1,0 +1,256 @@
+//! `retake checkpoint`, `checkpoints` and `restore`.
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::support::World;
+
+fn two_answers() -> World {
+    let world = World::with(&[("a.txt", "0\n"), ("b.txt", "b\n")]);
+    world.say("d1", "make it one");
+    world.shell("k1", "echo 1 > a.txt");
+    world.say("d1", "make it two");
+    world.shell("k2", "echo 2 > a.txt; echo two > two.txt");
+    world
+}
+
+#[test]
+fn a_checkpoint_is_made_listed_and_come_back_to() {
+    let world = World::with(&[("a.txt", "0\n")]);
+    expect![[r#"
+        There is no checkpoint yet; `retake checkpoint` makes one.
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["checkpoints"]));
+    let made = world.ok(&["checkpoint", "-m", "before\nthe storm"]);
+    expect![[r#"
+        Checkpoint CHECK-ID (before\nthe storm): 1 file.
+        Come back to it with `retake restore CHECK-ID`.
+    "#]]
+    .assert_eq(&world.normal(&made));
+    let id = made.split(' ').nth(1).unwrap().to_owned();
+    world.write("a.txt", "1\n");
+    expect![[r#"
+        error: nothing was changed, since this needs a yes:
+          It replaces edits of yours: a.txt.
+        hint: --yes does it, --dry-run --diff shows it
+        exit 3
+    "#]]
+    .assert_eq(&world.seen(&["restore", &id]));
+    assert_eq!(world.read("a.txt"), "1\n");
+    expect![[r#"
+          wrote  a.txt  as in the checkpoint; replaces your edits
+
+        Restore to 'before\nthe storm': 1 file changed.
+        Safety checkpoint CHECK-ID; take it back with `retake undo`.
+        The restored state is checkpoint CHECK-ID.
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["restore", &id, "--yes"]));
+    assert_eq!(world.read("a.txt"), "0\n");
+    expect![[r#"
+        Restore to 'before\nthe storm': no file changed.
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["restore", &id]));
+    world.ok(&["undo"]);
+    assert_eq!(world.read("a.txt"), "1\n");
+    expect![[r#"
+        CHECK-ID  DATE TIME  before_operation  -  -  Before undo of o5 (restore to 'before\nthe storm')
+        exit 0
+    "#]].assert_eq(&world.seen(&["checkpoints", "-n", "1"]));
+    let list = world.run(&["checkpoints", "--json"]).json();
+    let restored = &list["checkpoints"][1];
+    let target = &list["checkpoints"][3]["id"];
+    assert_eq!(restored["message"], format!("Restored to {}", target.as_str().unwrap()));
+}
+
+#[test]
+fn the_list_of_checkpoints_is_json_too() {
+    let world = two_answers();
+    let made = world.run(&["checkpoint", "-m", "x", "--dialog", "d", "--json"]).json();
+    let list = world.run(&["checkpoints", "--dialog", "d1", "--json"]).json();
+    let list = list["checkpoints"].as_array().unwrap();
+    assert_eq!(list[0], made);
+    let kinds: Vec<_> = list.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["manual", "before_message", "before_message", "initial"]);
+    let keys: Vec<_> = made.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(
+        keys,
+        [
+            "dialog",
+            "files",
+            "id",
+            "kind",
+            "message",
+            "seq",
+            "session",
+            "timestamp",
+            "tree",
+            "unstable"
+        ]
+    );
+    assert_eq!(made["session"], "session_1");
+    assert_eq!(list[1]["message"], "Before user message: make it two");
+}
+
+#[test]
+fn an_event_s_reply_names_the_checkpoint_before_a_message() {
+    let world = two_answers();
+    let reply = world.say("d1", "and three");
+    let id = reply["checkpoint"].as_str().unwrap();
+    let list = world.run(&["checkpoints", "-n", "1", "--json"]).json();
+    assert_eq!(list["checkpoints"][0]["id"], id);
+    let end = world.feed(r#"{"event":"turn_end","dialog":"d1"}"#).lines().remove(0);
+    assert_eq!(end.get("checkpoint"), Some(&json!(null)));
+    world.ok(&["restore", id]);
+}
+
+#[test]
+fn restore_to_before_a_message_says_which_answers_go() {
+    let world = two_answers();
+    expect![[r#"
+        error: nothing was changed, since this needs a yes:
+          It deletes 1 file: two.txt.
+        hint: --yes does it, --dry-run --diff shows it
+        exit 3
+    "#]]
+    .assert_eq(&world.seen(&["restore", "--before-message", "2"]));
+    expect![[r#"
+          wrote    a.txt    as in the checkpoint
+          deleted  two.txt  as in the checkpoint
+
+        Restore to before message 2 of dialog d1 (make it two): 2 files changed.
+        Safety checkpoint CHECK-ID; take it back with `retake undo`.
+        The restored state is checkpoint CHECK-ID.
+        Undone with it: the answer to message 2 of dialog d1.
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["restore", "--before-message", "2", "--yes"]));
+    assert_eq!((world.read("a.txt").as_str(), world.read("two.txt").as_str()), ("1\n", "(absent)"));
+    world.ok(&["undo"]);
+    assert_eq!(world.read("a.txt"), "2\n");
+    expect![[r#"
+          wrote    a.txt    as in the checkpoint
+          deleted  two.txt  as in the checkpoint
+
+        Restore to before message 1 of dialog d1 (make it one): 2 files changed.
+        Safety checkpoint CHECK-ID; take it back with `retake undo`.
+        The restored state is checkpoint CHECK-ID.
+        Undone with it: the answers to messages 1, 2 of dialog d1.
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["restore", "--before-message", "1", "--dialog", "d1", "-y"]));
+    assert_eq!(world.read("a.txt"), "0\n");
+    expect![[r#"
+        error: dialog d1 has 2 messages, so there is no message 3
+        hint: `retake dialogs` counts them as turns; pass --dialog ID for another dialog
+        exit 1
+    "#]]
+    .assert_eq(&world.seen(&["restore", "--before-message", "3"]));
+    assert_eq!(world.run(&["restore"]).code, 2);
+    assert_eq!(world.run(&["restore", "1234", "--dialog", "d1"]).code, 2);
+}
+
+#[test]
+fn single_paths_are_restored_also_before_a_message() {
+    let world = two_answers();
+    world.ok(&["restore", "--before-message", "1", "a.txt"]);
+    assert_eq!((world.read("a.txt").as_str(), world.read("two.txt").as_str()), ("0\n", "two\n"));
+    let list = world.run(&["checkpoints", "--json"]).json();
+    let initial = list["checkpoints"].as_array().unwrap().last().unwrap()["id"].clone();
+    world.ok(&["restore", initial.as_str().unwrap(), "two.txt", "--yes"]);
+    assert_eq!(world.read("two.txt"), "(absent)");
+}
+
+#[test]
+fn files_of_the_person_and_of_other_dialogs_stay_unless_exact() {
+    let world = two_answers();
+    world.write("mine.txt", "mine\n");
+    world.say("d2", "go");
+    world.shell_of("d2", "k9", "echo d2 > b.txt");
+    expect![[r#"
+          wrote    a.txt     as in the checkpoint
+          left     b.txt     dialog d2 changed it since
+                             → --exact takes it all the same
+          kept     mine.txt  made by you
+          deleted  two.txt   as in the checkpoint
+
+        Restore to before message 1 of dialog d1 (make it one): 2 files changed, 1 left as it is.
+        Safety checkpoint CHECK-ID; take it back with `retake undo`.
+        The restored state is checkpoint CHECK-ID.
+        Undone with it: the answers to messages 1, 2 of dialog d1.
+        exit 3
+    "#]]
+    .assert_eq(&world.seen(&["restore", "--before-message", "1", "--dialog", "d1", "--yes"]));
+    assert_eq!((world.read("mine.txt").as_str(), world.read("b.txt").as_str()), ("mine\n", "d2\n"));
+    expect![[r#"
+        Plan: restore to before message 1 of dialog d1 (make it one)
+          write   b.txt     as in the checkpoint
+          delete  mine.txt  not in the checkpoint; made by you
+        This needs a yes:
+          It replaces edits of yours: mine.txt.
+          Dialog d2 changed some of these files, too.
+          It deletes 1 file: mine.txt.
+        Nothing was written.
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&[
+        "restore",
+        "--before-message",
+        "1",
+        "--dialog",
+        "d1",
+        "--exact",
+        "--dry-run",
+    ]));
+    let exact = ["restore", "--before-message", "1", "--dialog", "d1", "--exact", "--yes"];
+    world.ok(&exact);
+    assert_eq!(
+        (world.read("mine.txt").as_str(), world.read("b.txt").as_str()),
+        ("(absent)", "b\n")
+    );
+    world.ok(&["undo"]);
+    assert_eq!((world.read("mine.txt").as_str(), world.read("b.txt").as_str()), ("mine\n", "d2\n"));
+}
+
+#[test]
+fn unknown_checkpoints_are_named_with_a_hint() {
+    let world = two_answers();
+    expect![[r#"
+        error: no checkpoint is called 'ffffffff'
+        hint: `retake checkpoints` lists them; give at least four digits of the id
+        exit 1
+    "#]]
+    .assert_eq(&world.seen(&["restore", "ffffffff"]));
+    expect![[r#"
+        error: no checkpoint is called '\x1b[2J'
+        hint: `retake checkpoints` lists them; give at least four digits of the id
+        exit 1
+    "#]]
+    .assert_eq(&world.seen(&["restore", "\u{1b}[2J"]));
+    let ran = world.run(&["restore", "12", "--json"]);
+    assert_eq!(ran.json()["error"]["code"], "unknown_checkpoint");
+    assert_eq!(
+        world.run(&["checkpoint", "--dialog", "ghost", "--json"]).json()["error"]["code"],
+        "unknown_dialog"
+    );
+}
+
+#[test]
+fn a_dry_run_of_a_restore_is_its_result() {
+    let world = two_answers();
+    let words = ["restore", "--before-message", "2", "--json"];
+    let mut planned = world.run(&[&words[..], &["--dry-run"]].concat()).json();
+    let mut done = world.run(&[&words[..], &["--yes"]].concat()).json();
+    assert!(done["checkpoint"].is_string() && done["operation"].is_string());
+    for document in [&mut planned, &mut done] {
+        for name in ["operation", "safety", "checkpoint", "dry_run"] {
+            document[name] = json!(null);
+        }
+        for file in document["files"].as_array_mut().unwrap() {
+            file["done"] = json!(null);
+        }
+    }
+    assert_eq!(planned, done);
+}

@@ -1,0 +1,295 @@
+//! `retake undo`, `redo` and `ops`: steps back and forth, and what is said about them.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+/// A turn that changed two files, and an edit of the person in one of them.
+fn turn() -> World {
+    let world = World::with(&[("a.txt", LINES), ("b.txt", "b\n")]);
+    world.say("d1", "fix the parser\nand be quick");
+    world.shell("k1", "sed -i s/2/two/ a.txt; echo new > new.txt; rm b.txt");
+    world.write("a.txt", world.read("a.txt").replace('8', "eight"));
+    world
+}
+
+#[test]
+fn undo_and_redo_say_in_three_lines_what_they_did_and_how_to_get_it_back() {
+    let world = turn();
+    expect![[r#"
+        Undid turn 1 of dialog d1 (fix the parser): 3 files changed back
+        Later edits of yours in a.txt stay.
+        Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
+    assert_eq!(world.read("a.txt"), LINES.replace('8', "eight"));
+    assert_eq!((world.read("b.txt").as_str(), world.read("new.txt").as_str()), ("b\n", "(absent)"));
+    expect![[r#"
+        There is nothing to undo; no file was changed.
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
+    expect![[r#"
+        Redid turn 1 of dialog d1: 3 files changed again
+        Undo it again with `retake undo`; everything as it was before: checkpoint CHECK-ID
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["redo"]));
+    assert_eq!(world.read("a.txt"), LINES.replace('8', "eight").replace('2', "two"));
+    assert_eq!(
+        (world.read("b.txt").as_str(), world.read("new.txt").as_str()),
+        ("(absent)", "new\n")
+    );
+    expect![[r#"
+        There is nothing to redo; no file was changed.
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["redo"]));
+    expect![[r#"
+        o18  DATE TIME  redo  done           CHECK-ID  redo of turn 1 of dialog d1
+        o12  DATE TIME  undo  undone by o18  CHECK-ID  undo of turn 1 of dialog d1
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["ops"]));
+    expect![[r#"
+        o18  DATE TIME  redo  done  CHECK-ID  redo of turn 1 of dialog d1
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["ops", "-n", "1"]));
+}
+
+#[test]
+fn nothing_to_undo_is_a_document_too() {
+    let world = World::with(&[]);
+    for verb in ["undo", "redo"] {
+        let ran = world.run(&[verb, "--json"]);
+        assert_eq!(ran.code, 0);
+        let document = ran.json();
+        assert_eq!(document["operation"], Value::Null);
+        assert_eq!(document["title"], format!("nothing to {verb}"));
+        assert_eq!(document["files"], json!([]));
+    }
+    assert_eq!(world.run(&["ops", "--json"]).json(), json!({ "operations": [] }));
+    assert_eq!(world.ok(&["ops"]), "Retake has not changed any file of this project.\n");
+}
+
+#[test]
+fn a_dry_run_is_the_result_but_for_what_was_done() {
+    let world = turn();
+    let before = (world.read("a.txt"), world.read("b.txt"), world.read("new.txt"));
+    let planned = world.run(&["undo", "--dry-run", "--json"]);
+    assert_eq!(planned.code, 0);
+    assert_eq!((world.read("a.txt"), world.read("b.txt"), world.read("new.txt")), before);
+    let mut planned = planned.json();
+    let mut done = world.run(&["undo", "--json"]).json();
+    expect![[r#"
+        {
+          "asks": [],
+          "cascaded": [],
+          "checkpoint": null,
+          "crosses": [],
+          "dialog": "d1",
+          "dry_run": false,
+          "files": [
+            {
+              "action": "write",
+              "blockers": [],
+              "changes": [
+                "c6"
+              ],
+              "done": true,
+              "path": "a.txt",
+              "reason": {
+                "code": "merged",
+                "message": "taken out; later edits stay",
+                "way_out": null
+              },
+              "warning": null
+            },
+            {
+              "action": "create",
+              "blockers": [],
+              "changes": [
+                "c7"
+              ],
+              "done": true,
+              "path": "b.txt",
+              "reason": {
+                "code": "exact",
+                "message": "as it was before",
+                "way_out": null
+              },
+              "warning": null
+            },
+            {
+              "action": "delete",
+              "blockers": [],
+              "changes": [
+                "c8"
+              ],
+              "done": true,
+              "path": "new.txt",
+              "reason": {
+                "code": "exact",
+                "message": "as it was before",
+                "way_out": null
+              },
+              "warning": null
+            }
+          ],
+          "kind": "undo",
+          "not_covered": [],
+          "operation": "o12",
+          "safety": "[ID]",
+          "title": "undo of turn 1 of dialog d1",
+          "whole": true
+        }
+    "#]]
+    .assert_eq(&shape(&done));
+    assert_eq!(planned["dry_run"], true);
+    assert!(planned["safety"].is_null() && planned["operation"].is_null());
+    for document in [&mut planned, &mut done] {
+        for name in ["operation", "safety", "dry_run"] {
+            document[name] = Value::Null;
+        }
+        for file in document["files"].as_array_mut().unwrap() {
+            file["done"] = Value::Null;
+        }
+    }
+    assert_eq!(planned, done);
+}
+
+/// The document with ids replaced.
+fn shape(document: &Value) -> String {
+    let mut document = document.clone();
+    assert_eq!(document["safety"].as_str().unwrap().len(), 40);
+    document["safety"] = "[ID]".into();
+    serde_json::to_string_pretty(&document).unwrap() + "\n"
+}
+
+#[test]
+fn a_dry_run_shows_the_difference_of_each_file() {
+    let world = turn();
+    expect![[r#"
+        Plan: undo of turn 1 of dialog d1
+          write   a.txt    taken out; later edits stay
+          create  b.txt    as it was before
+          delete  new.txt  as it was before
+
+        diff --git a/a.txt b/a.txt
+        --- a/a.txt
+        +++ b/a.txt
+        @@ -1,5 +1,5 @@
+         1
+        -two
+        +2
+         3
+         4
+         5
+        diff --git a/b.txt b/b.txt
+        new file mode 100644
+        --- /dev/null
+        +++ b/b.txt
+        @@ -0,0 +1 @@
+        +b
+        diff --git a/new.txt b/new.txt
+        deleted file mode 100644
+        --- a/new.txt
+        +++ /dev/null
+        @@ -1 +0,0 @@
+        -new
+
+        Nothing was written.
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo", "--dry-run", "--diff"]));
+    let short = world.ok(&["undo", "--dry-run"]);
+    assert!(!short.contains("@@"), "{short}");
+}
+
+#[test]
+fn what_cannot_be_undone_is_left_and_named_with_the_way_out() {
+    let world = World::with(&[("a.txt", LINES), ("b.txt", "b\n")]);
+    world.say("d1", "go");
+    world.shell("k1", "sed -i s/2/two/ a.txt; echo more >> b.txt");
+    world.write("a.txt", world.read("a.txt").replace("two", "mine"));
+    expect![[r#"
+        Undid turn 1 of dialog d1 (go): 1 file changed back, 1 left
+          left  a.txt  later changes touch the same lines (1 place)
+                       in the way: c9 by you
+                       → --cascade takes the later changes back too
+        Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
+        exit 3
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
+    assert_eq!(world.read("a.txt"), LINES.replace('2', "mine"));
+    assert_eq!(world.read("b.txt"), "b\n");
+    expect![[r#"
+        error: nothing was changed, since this needs a yes:
+          It takes back edits of yours: c9 in a.txt.
+        hint: --yes does it, --dry-run --diff shows it
+        exit 3
+    "#]]
+    .assert_eq(&world.seen(&["undo", "--cascade"]));
+    assert_eq!(world.run(&["undo", "--cascade", "--yes"]).code, 0);
+    assert_eq!(world.read("a.txt"), LINES);
+}
+
+#[test]
+fn an_undo_that_changes_nothing_says_so() {
+    let world = World::with(&[("a.txt", LINES)]);
+    world.say("d1", "go");
+    world.shell("k1", "sed -i s/2/two/ a.txt");
+    world.write("a.txt", world.read("a.txt").replace("two", "mine"));
+    expect![[r#"
+          left  a.txt  later changes touch the same lines (1 place)
+                       in the way: c8 by you
+                       → --cascade takes the later changes back too
+        Nothing was changed; turn 1 of dialog d1 (go) could not be undone.
+        exit 3
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
+    expect![[r#"
+        Undid turn 1 of dialog d1 (go): 1 file changed back
+        a.txt has conflict markers in 1 place.
+        Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo", "--markers"]));
+    assert!(world.read("a.txt").contains("<<<<<<<"), "{}", world.read("a.txt"));
+}
+
+#[test]
+fn several_steps_are_undone_at_once_and_operations_are_steps_too() {
+    let world = World::with(&[("a.txt", "0\n")]);
+    for number in 1..4 {
+        world.say("d1", &format!("message {number}"));
+        world.shell(&format!("k{number}"), &format!("echo {number} > a.txt"));
+    }
+    expect![[r#"
+        Undid turn 3 of dialog d1 (message 3): 1 file changed back
+        Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
+        Undid turn 2 of dialog d1 (message 2): 1 file changed back
+        Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo", "2"]));
+    assert_eq!(world.read("a.txt"), "1\n");
+    world.ok(&["redo"]);
+    world.ok(&["redo"]);
+    assert_eq!(world.read("a.txt"), "3\n");
+    world.ok(&["rollback", "--message", "3"]);
+    assert_eq!(world.read("a.txt"), "2\n");
+    expect![[r#"
+        Undid o35 (rollback of all changes of message 3 of dialog d1): 1 file changed back
+        Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
+    assert_eq!(world.read("a.txt"), "3\n");
+    assert_eq!(world.run(&["undo", "0"]).code, 2);
+}

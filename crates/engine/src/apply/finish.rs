@@ -1,0 +1,311 @@
+//! Records what became of an operation, and does what follows from it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use retake_model::{
+    Actor, Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, Confidence, DialogId,
+    Millis, ObjectId, OperationId, OperationState, ProjectPath, Side,
+};
+use retake_store::{
+    Batch, ChangeFilter, JournalEvent, NewChange, OperationStep, Store, StoreError, Stored,
+};
+use serde_json::json;
+
+use crate::apply::Applied;
+use crate::apply::run::{Fate, Outcome};
+use crate::checkpoint;
+use crate::content::comparable;
+use crate::diff;
+use crate::own_work::means;
+use crate::plan::{Action, Plan, Reason, Sequel};
+use crate::project::Project;
+use crate::verb::VerbError;
+
+impl Project {
+    /// Records the outcome of an operation in one transaction.
+    pub(super) fn finish(
+        &self,
+        id: OperationId,
+        steps: &[OperationStep],
+        outcomes: Vec<Outcome>,
+        mut plan: Plan,
+        at: Millis,
+    ) -> Result<Applied, VerbError> {
+        let batch = self.store().batch()?;
+        let mut failed = BTreeSet::new();
+        let mut done: BTreeMap<u64, Vec<&OperationStep>> = BTreeMap::new();
+        for (step, outcome) in steps.iter().zip(&outcomes) {
+            match &outcome.fate {
+                Fate::Done => done.entry(step.part).or_default().push(step),
+                Fate::Left(_) => drop(failed.insert(step.part)),
+            }
+        }
+        let on_record = made_paths(&batch, id)?;
+        for mut steps in done.into_values() {
+            steps.retain(|step| !on_record.contains(&step.path));
+            record_part(&batch, id, steps, at)?;
+        }
+        let untidy = outcomes.iter().any(|outcome| outcome.untidy);
+        plan.tell(steps, outcomes);
+        let marked = set_marks(&batch, id, &failed)?;
+        let whole = failed.is_empty() && plan.is_whole();
+        let checkpoint = conclude(&batch, id, &plan.sequel, whole, at)?;
+        if matches!(plan.sequel, Sequel::Restored { .. }) {
+            forget_hunks(&batch, &plan)?;
+        }
+        let state = if whole { OperationState::Done } else { OperationState::Partial };
+        batch.end_operation(id, state, untidy)?;
+        announce(&batch, id, &plan, &marked, at)?;
+        batch.commit()?;
+        let operation = self.store().operation(id)?;
+        Ok(Applied { operation, checkpoint, plan })
+    }
+}
+
+/// The paths of which a look has recorded already what the operation did.
+pub(super) fn made_paths(
+    store: &Store,
+    id: OperationId,
+) -> Result<BTreeSet<ProjectPath>, StoreError> {
+    let filter = ChangeFilter { made_by: Some(id), ..ChangeFilter::default() };
+    let paths = |change: Change| [Some(change.path), change.old_path];
+    Ok(store.changes(&filter)?.into_iter().flat_map(paths).flatten().collect())
+}
+
+/// The changes that Retake made in one part.
+fn record_part(
+    batch: &Batch<'_>,
+    id: OperationId,
+    steps: Vec<&OperationStep>,
+    at: Millis,
+) -> Result<(), StoreError> {
+    let mut fresh = steps;
+    // A file that goes back to its old name goes on under it, and so do its other changes.
+    if let Some((gone, come)) = moved(&fresh) {
+        record_step(batch, id, come, Some(gone), at)?;
+        fresh.retain(|step| step.path != gone.path && step.path != come.path);
+    }
+    fresh.iter().try_for_each(|step| record_step(batch, id, step, None, at))
+}
+
+/// The file that goes and the one that comes, if the part moves one.
+fn moved<'s>(steps: &[&'s OperationStep]) -> Option<(&'s OperationStep, &'s OperationStep)> {
+    let is =
+        |action| move |step: &&&OperationStep| Action::between(&step.now, &step.then) == action;
+    let gone: Vec<_> = steps.iter().filter(is(Action::Delete)).collect();
+    let come: Vec<_> = steps.iter().filter(is(Action::Create)).collect();
+    let ([gone], [come]) = (gone.as_slice(), come.as_slice()) else { return None };
+    // One that makes room for the other is no move.
+    let apart = !gone.path.is_beneath(&come.path) && !come.path.is_beneath(&gone.path);
+    apart.then_some((gone, come))
+}
+
+/// A change by Retake; `from` is where the file was, if it moved.
+fn record_step(
+    batch: &Batch<'_>,
+    id: OperationId,
+    step: &OperationStep,
+    from: Option<&OperationStep>,
+    at: Millis,
+) -> Result<(), StoreError> {
+    let before = from.map_or(step.now, |from| from.now);
+    let lines = match (comparable(batch, &before)?, comparable(batch, &step.then)?) {
+        (Some(before), Some(after)) => diff::line_changes(&before, &after),
+        _ => None,
+    };
+    let change = Change {
+        id: ChangeId(batch.next_seq()),
+        at,
+        actor: Actor::Retake,
+        confidence: Confidence::Certain,
+        dialog: None,
+        agent: None,
+        call: None,
+        tool: None,
+        candidates: Vec::new(),
+        path: step.path.clone(),
+        old_path: from.map(|from| from.path.clone()),
+        change_type: from.map_or_else(|| change_type(step), |_| ChangeType::Rename),
+        operation: means(&step.now, &step.then),
+        before,
+        after: step.then,
+        lines,
+        status: ChangeStatus::Pending,
+        joins: None,
+        turn: None,
+        approved: None,
+        made_by: Some(id),
+    };
+    batch.put_change(&NewChange { change: &change, calls: &[] })?;
+    if let Some(from) = from {
+        batch.remove_manifest(&from.path)?;
+        batch.set_stat(&from.path, None)?;
+    }
+    match step.then {
+        Side::Known(state) => batch.set_manifest(&step.path, &Stored::Known(state))?,
+        Side::Absent => batch.remove_manifest(&step.path)?,
+        Side::Unknown => batch.set_manifest(&step.path, &Stored::Unknown)?,
+    }
+    batch.set_stat(&step.path, None)?;
+    batch.put_event(&JournalEvent {
+        seq: change.id.0,
+        at,
+        kind: "file_changed".to_owned(),
+        dialog: None,
+        agent: None,
+        call: None,
+        change: Some(change.id),
+        body: json!({}),
+    })
+}
+
+fn change_type(step: &OperationStep) -> ChangeType {
+    match Action::between(&step.now, &step.then) {
+        Action::Create => ChangeType::Create,
+        Action::Delete => ChangeType::Delete,
+        Action::Mode => ChangeType::Mode,
+        Action::Write | Action::Leave => ChangeType::Modify,
+    }
+}
+
+fn set_marks(
+    batch: &Batch<'_>,
+    id: OperationId,
+    failed: &BTreeSet<u64>,
+) -> Result<BTreeMap<ChangeId, ChangeStatus>, StoreError> {
+    let mut set = BTreeMap::new();
+    for mark in batch.marks(id, false)? {
+        if !failed.contains(&mark.part) {
+            batch.set_mark(id, &mark)?;
+            set.insert(mark.change, mark.new);
+        }
+    }
+    Ok(set)
+}
+
+/// What follows once the files are written; gives the checkpoint of a restore.
+fn conclude(
+    batch: &Batch<'_>,
+    id: OperationId,
+    sequel: &Sequel,
+    whole: bool,
+    at: Millis,
+) -> Result<Option<ObjectId>, StoreError> {
+    if whole {
+        for undone in batch.undone_by(id)? {
+            batch.set_undone(undone, Some(id))?;
+            keep_hunks(batch, &sequel_of(batch, undone)?, false)?;
+            // What that one had taken back is in effect again.
+            for again in batch.undone_by(undone)? {
+                batch.set_undone(again, None)?;
+                keep_hunks(batch, &sequel_of(batch, again)?, true)?;
+            }
+        }
+    }
+    match sequel {
+        Sequel::Nothing => Ok(None),
+        Sequel::Restored { to, dialog } => {
+            let dialog = dialog.clone().map(DialogId);
+            let (kind, message) = (CheckpointKind::AfterRestore, format!("Restored to {to}"));
+            Ok(Some(checkpoint::make(batch, kind, &message, dialog.as_ref(), at)?.id))
+        }
+        Sequel::NewSession { dialog, number } => {
+            let dialog = DialogId(dialog.clone());
+            let session = checkpoint::session_of(batch, &dialog, at)?;
+            // One that was approved meanwhile is not abandoned.
+            if session.number == *number {
+                batch.close_session(&session, None, None, at)?;
+                batch.open_session(&dialog, &session.base, at)?;
+            }
+            Ok(None)
+        }
+        Sequel::Hunks { .. } => {
+            if whole {
+                keep_hunks(batch, sequel, true)?;
+            }
+            Ok(None)
+        }
+    }
+}
+
+fn sequel_of(batch: &Batch<'_>, id: OperationId) -> Result<Sequel, StoreError> {
+    serde_json::from_value(batch.sequel(id)?)
+        .map_err(|error| StoreError::Row(format!("sequel of {id}: {error}")))
+}
+
+/// Keeps or forgets the decision on single hunks. The change's own status is a mark like any other.
+pub(crate) fn keep_hunks(batch: &Batch<'_>, sequel: &Sequel, keep: bool) -> Result<(), StoreError> {
+    let Sequel::Hunks { change, numbers, status } = sequel else { return Ok(()) };
+    for number in numbers {
+        batch.decide_hunk(ChangeId(*change), *number, keep.then_some(*status))?;
+    }
+    Ok(())
+}
+
+/// A restored file has the hunks that it had then, whatever was decided on them since.
+fn forget_hunks(batch: &Batch<'_>, plan: &Plan) -> Result<(), StoreError> {
+    let mut done = plan.files.iter().filter(|file| file.done == Some(true));
+    done.try_for_each(|file| batch.forget_hunks_of(&file.path))
+}
+
+fn announce(
+    batch: &Batch<'_>,
+    id: OperationId,
+    plan: &Plan,
+    marked: &BTreeMap<ChangeId, ChangeStatus>,
+    at: Millis,
+) -> Result<(), StoreError> {
+    let statuses: BTreeMap<_, _> =
+        marked.iter().map(|(change, status)| (change.to_string(), *status)).collect();
+    let paths = |done: bool| -> Vec<String> {
+        let files = plan.files.iter().filter(|file| file.done == Some(done));
+        files.map(|file| file.path.to_string()).collect()
+    };
+    let body = json!({
+        "operation": id.to_string(), "kind": plan.kind, "title": plan.title,
+        "written": paths(true), "left": paths(false), "statuses": statuses,
+    });
+    batch.put_event(&JournalEvent {
+        seq: batch.next_seq(),
+        at,
+        kind: "operation".to_owned(),
+        dialog: plan.dialog.clone(),
+        agent: None,
+        call: None,
+        change: None,
+        body,
+    })
+}
+
+impl Plan {
+    /// Leaves every file of a part after all.
+    pub(crate) fn leave_part(&mut self, part: u64, reason: &Reason) {
+        let in_part = |file: &&mut crate::plan::PlannedFile| {
+            file.part == part && file.action != Action::Leave
+        };
+        for file in self.files.iter_mut().filter(in_part) {
+            file.leave(reason.clone());
+        }
+        self.marks.retain(|mark| mark.part != part);
+    }
+
+    /// Says of each file what became of it.
+    fn tell(&mut self, steps: &[OperationStep], outcomes: Vec<Outcome>) {
+        let mut by_path: HashMap<_, _> =
+            steps.iter().map(|step| &step.path).zip(outcomes).collect();
+        for file in self.files.iter_mut().filter(|file| file.action != Action::Leave) {
+            let Some(outcome) = by_path.remove(&file.path) else { continue };
+            file.done = Some(outcome.fate == Fate::Done);
+            if let Fate::Left(reason) = outcome.fate {
+                file.leave(reason);
+            }
+            if outcome.untidy {
+                file.warning = Some("its temporary file stays until the next operation".to_owned());
+            }
+            if let Some(oid) = outcome.kept {
+                file.warning =
+                    Some(format!("a version that was saved in between is kept as object {oid}"));
+            }
+        }
+    }
+}

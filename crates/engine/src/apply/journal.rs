@@ -1,0 +1,95 @@
+//! Writes down what is about to be done, before any of it is done.
+
+use retake_model::{CheckpointKind, Millis, OperationId, Side};
+use retake_store::{Batch, NewOperation, ObjectKind, OperationStep, StoreError, encode};
+
+use crate::checkpoint;
+use crate::plan::nesting::Nesting;
+use crate::plan::{Plan, Reason};
+use crate::project::Project;
+
+/// An operation that is written down and can begin.
+pub(crate) struct Journalled {
+    pub(crate) operation: OperationId,
+    /// One for each file that is written, in the order of the plan.
+    pub(crate) steps: Vec<OperationStep>,
+}
+
+impl Project {
+    /// Makes everything durable that the plan needs and would replace.
+    pub(super) fn journal(&self, plan: &mut Plan, at: Millis) -> Result<Journalled, StoreError> {
+        let batch = self.store().batch()?;
+        put_contents(&batch, plan)?;
+        let title = format!("Before {}", plan.title);
+        let kind = CheckpointKind::BeforeOperation;
+        let safety = checkpoint::make(&batch, kind, &title, plan.dialog.as_ref(), at)?;
+        let sequel = serde_json::to_value(&plan.sequel)
+            .map_err(|error| StoreError::Row(format!("sequel: {error}")))?;
+        let operation = batch.begin_operation(&NewOperation {
+            at,
+            kind: plan.kind,
+            title: &plan.title,
+            dialog: plan.dialog.as_ref(),
+            safety: &safety.id,
+            left_out: plan.left().count() as u64,
+            sequel: &sequel,
+        })?;
+        let steps = self.steps(plan, operation);
+        batch.put_steps(operation, &steps)?;
+        for mark in &plan.marks {
+            batch.put_mark(operation, mark)?;
+        }
+        for undone in &plan.undoes {
+            batch.put_undoes(operation, *undone)?;
+        }
+        batch.commit()?;
+        Ok(Journalled { operation, steps })
+    }
+
+    fn steps(&self, plan: &mut Plan, operation: OperationId) -> Vec<OperationStep> {
+        let mut steps = Vec::new();
+        let mut refused = Vec::new();
+        let nesting = Nesting::of(plan.writes().map(|file| &file.path));
+        for (number, file) in plan.writes().enumerate() {
+            let tag = format!("{operation}-{number}");
+            // What makes room for a file must leave the folder that stands in its place.
+            let beside = nesting.top(&file.path).unwrap_or(&file.path);
+            match self.workspace().temp_for(beside, &tag) {
+                Ok(temp) => steps.push(OperationStep {
+                    part: file.part,
+                    path: file.path.clone(),
+                    temp,
+                    now: file.now,
+                    then: file.then,
+                }),
+                Err(error) => refused.push((file.part, error.to_string())),
+            }
+        }
+        for (part, why) in refused {
+            steps.retain(|step| step.part != part);
+            plan.leave_part(part, &Reason::NotWritable(why));
+        }
+        steps
+    }
+}
+
+/// Stores merged content, and makes sure that the store can give what it is to give.
+fn put_contents(batch: &Batch<'_>, plan: &mut Plan) -> Result<(), StoreError> {
+    let mut missing = Vec::new();
+    for file in plan.writes() {
+        if let Some(content) = &file.content {
+            batch.put(&encode(ObjectKind::Blob, content)?)?;
+        }
+        for side in [&file.now, &file.then] {
+            if let Side::Known(state) = side
+                && !batch.has(&state.oid)?
+            {
+                missing.push((file.part, format!("object {} is missing", state.oid)));
+            }
+        }
+    }
+    for (part, why) in missing {
+        plan.leave_part(part, &Reason::Damaged(why));
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Carries out a plan: the only way by which Retake writes to the user's files.
+//!
+//! 1. Under the lock the project is looked at once more; what moved on since the
+//!    plan was made is left alone.
+//! 2. One transaction makes everything durable: the current state (the safety
+//!    checkpoint), the content that will be written, and the plan with the names
+//!    of its temporary files.
+//! 3. All temporary files are written and synced together, then each is exchanged
+//!    with its path; what was displaced is compared with what was expected, and
+//!    put back if somebody had saved in between ([`run`]).
+//! 4. One transaction records the outcome.
+//!
+//! Invariants: nothing is overwritten or deleted unless its exact bytes are in the
+//! store; killed at any point, each file is wholly old or wholly new, and
+//! [`recover`] finishes the operation or takes it back.
+
+mod finish;
+mod journal;
+mod recover;
+mod run;
+
+use std::collections::BTreeSet;
+
+use retake_model::{Change, Millis, ObjectId, Operation, Side};
+use retake_store::{Mark, OperationStep, StoreError};
+
+use crate::plan::nesting::Nesting;
+use crate::plan::{Action, Plan, Reason, Sequel};
+use crate::project::Project;
+use crate::verb::VerbError;
+
+pub(crate) use finish::keep_hunks;
+pub use recover::{Interrupted, Recovery};
+
+/// What an operation did.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The operation; none if there was nothing to do.
+    pub operation: Option<Operation>,
+    /// The checkpoint that names the restored state, if it was a restore.
+    pub checkpoint: Option<ObjectId>,
+    /// The plan with what became of each file.
+    pub plan: Plan,
+}
+
+impl Applied {
+    /// Whether everything that was asked for was done.
+    pub fn is_whole(&self) -> bool {
+        self.plan.is_whole()
+    }
+}
+
+impl Project {
+    /// Carries out a plan.
+    ///
+    /// Files that moved on since it was made are left alone and reported.
+    pub fn apply(&self, plan: &Plan, at: Millis) -> Result<Applied, VerbError> {
+        let _lock = self.settle(at)?;
+        self.apply_settled(plan, at)
+    }
+
+    /// Carries out a plan; the caller holds the lock and has looked.
+    pub(crate) fn apply_settled(&self, plan: &Plan, at: Millis) -> Result<Applied, VerbError> {
+        let mut plan = plan.clone();
+        self.leave_what_moved_on(&mut plan)?;
+        self.leave_unwritable(&mut plan);
+        self.check_space(&plan)?;
+        if plan.writes().next().is_none() && plan.marks.is_empty() && plan.sequel == Sequel::Nothing
+        {
+            return Ok(Applied { operation: None, checkpoint: None, plan });
+        }
+        let journalled = self.journal(&mut plan, at)?;
+        let fates = self.run(&journalled.steps);
+        self.finish(journalled.operation, &journalled.steps, fates, plan, at)
+    }
+
+    fn leave_what_moved_on(&self, plan: &mut Plan) -> Result<(), StoreError> {
+        let mut moved = BTreeSet::new();
+        for mark in &plan.marks {
+            let change = self.store().change(mark.change)?;
+            if change.is_none_or(|change| decided_since(plan, mark, &change)) {
+                moved.insert(mark.part);
+            }
+        }
+        for file in plan.writes() {
+            let entry = self.store().manifest_entry(&file.path)?;
+            if entry.map_or(Side::Absent, |entry| entry.stored.into()) != file.now {
+                moved.insert(file.part);
+            }
+        }
+        for part in moved {
+            plan.leave_part(part, &Reason::MovedOn);
+        }
+        Ok(())
+    }
+
+    /// Says beforehand what cannot be written.
+    pub(crate) fn leave_unwritable(&self, plan: &mut Plan) {
+        let mut refused = Vec::new();
+        let nesting = Nesting::of(plan.writes().map(|file| &file.path));
+        // Where a file becomes a folder or the other way round, the plan has seen to it.
+        for file in plan.writes().filter(|file| !nesting.has(&file.path)) {
+            if let Err(error) = self.workspace().may_write(&file.path) {
+                refused.push((file.part, Reason::NotWritable(error.to_string())));
+            } else if file.action == Action::Create
+                && self.workspace().link_count(&file.path).is_some()
+            {
+                // Nobody tracks it, so nobody may replace it.
+                refused.push((file.part, Reason::Occupied("an ignored file".to_owned())));
+            }
+        }
+        drop(nesting);
+        for (part, reason) in refused {
+            plan.leave_part(part, &reason);
+        }
+    }
+
+    /// Removes temporary files that earlier operations could not remove.
+    pub(crate) fn tidy_up(&self) -> Result<(), StoreError> {
+        for operation in self.store().untidy()? {
+            let steps = self.store().steps(operation.id)?;
+            let is_stuck = |step: &&OperationStep| {
+                let stuck = run::discard(self.workspace(), self.store(), step).is_err();
+                drop(self.workspace().remove_emptied(&step.temp));
+                stuck
+            };
+            if steps.iter().filter(is_stuck).count() == 0 {
+                let batch = self.store().batch()?;
+                batch.end_operation(operation.id, operation.state, false)?;
+                batch.commit()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_space(&self, plan: &Plan) -> Result<(), VerbError> {
+        let size = |side: &Side| side.known().map_or(0, |state| state.size);
+        let written = plan.writes().filter(|file| file.action != Action::Mode);
+        let needed: u64 = written.map(|file| size(&file.then)).sum();
+        match self.workspace().free_bytes() {
+            Some(free) if free < needed => Err(VerbError::NoSpace { needed, free }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether somebody decided on a change after the plan was made.
+fn decided_since(plan: &Plan, mark: &Mark, change: &Change) -> bool {
+    let newly_approved = change.approved.is_some() && !plan.approved.contains(&change.id);
+    change.status != mark.old || newly_approved
+}

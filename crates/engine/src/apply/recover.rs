@@ -1,0 +1,198 @@
+//! Settles an operation that was interrupted: finishes it, or takes back what it did.
+//!
+//! The journal has the plan, the store has both versions of every file. First the
+//! temporary files go, each content safe in the store and what somebody saved in
+//! between put back; then a look records what the operation had written as
+//! Retake's. From there, resuming writes the rest, and undoing is an ordinary undo.
+
+use std::collections::{BTreeSet, HashMap};
+
+use retake_model::{Millis, ObjectId, Operation, ProjectPath, Side};
+use retake_store::{OperationStep, StoreError};
+
+use crate::apply::Applied;
+use crate::apply::finish::made_paths;
+use crate::apply::run::{Fate, Outcome, action, discard, read_state, settle_exchange, state_of};
+use crate::plan::{Action, Plan, PlannedFile, Reason, Sequel};
+use crate::project::Project;
+use crate::verb::VerbError;
+
+/// An operation that was interrupted.
+#[derive(Clone, Debug)]
+pub struct Interrupted {
+    /// The operation.
+    pub operation: Operation,
+    /// The files that it had written.
+    pub written: Vec<ProjectPath>,
+    /// The files that it had not written yet.
+    pub missing: Vec<ProjectPath>,
+}
+
+/// What shall become of an operation that was interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Write the rest.
+    Resume,
+    /// Take back what was written.
+    Undo,
+}
+
+impl Project {
+    /// The operation that was interrupted, if one was.
+    pub fn interrupted(&self) -> Result<Option<Interrupted>, StoreError> {
+        let Some(operation) = self.store().unfinished()? else { return Ok(None) };
+        let is_done = |step: &OperationStep| {
+            state_of(self.workspace(), &step.path).map_or(Side::Absent, Side::Known) == step.then
+        };
+        let steps = self.store().steps(operation.id)?;
+        let (written, missing): (Vec<_>, Vec<_>) =
+            steps.into_iter().partition(|step| is_done(step));
+        let paths = |steps: Vec<OperationStep>| steps.into_iter().map(|step| step.path).collect();
+        Ok(Some(Interrupted { operation, written: paths(written), missing: paths(missing) }))
+    }
+
+    /// Finishes an operation that was interrupted, or takes it back.
+    pub fn recover(&self, how: Recovery, at: Millis) -> Result<Applied, VerbError> {
+        let _lock = self.hold()?;
+        let operation = self.store().unfinished()?.ok_or(VerbError::NothingInterrupted)?;
+        let steps = self.store().steps(operation.id)?;
+        let mut swept = HashMap::new();
+        for step in &steps {
+            swept.insert(step.path.clone(), self.sweep(step)?);
+        }
+        self.catch_up_and_look(at)?;
+        let done = made_paths(self.store(), operation.id)?;
+        // It may have been killed just before it removed a folder that it had emptied.
+        for step in steps.iter().filter(|step| step.then.is_absent() && done.contains(&step.path)) {
+            drop(self.workspace().remove_emptied(&step.path));
+        }
+        let waits = |step: &&OperationStep| !done.contains(&step.path);
+        let outcomes = match how {
+            Recovery::Resume => {
+                let is_free = |step: &&OperationStep| {
+                    swept.get(&step.path).is_none_or(|outcome| outcome.fate == Fate::Done)
+                };
+                let rest = steps.iter().filter(waits).filter(is_free).cloned().collect();
+                let rest = self.still_as_planned(rest)?;
+                let fates = self.run(&rest);
+                let ran = rest.iter().map(|step| step.path.clone()).zip(fates).collect();
+                outcomes(&steps, &done, ran, swept)
+            }
+            Recovery::Undo => outcomes(&steps, &done, HashMap::new(), swept),
+        };
+        let mut plan = self.told_again(&operation, &steps)?;
+        if how == Recovery::Undo {
+            plan.sequel = Sequel::Nothing;
+        }
+        let applied = self.finish(operation.id, &steps, outcomes, plan, at)?;
+        match how {
+            Recovery::Resume => Ok(applied),
+            Recovery::Undo => self.undo_operation(operation.id, at),
+        }
+    }
+
+    /// Removes a step's temporary file. If that holds what somebody saved at the very moment of
+    /// the exchange, it goes back to its place first. What cannot be reached is left, and said.
+    fn sweep(&self, step: &OperationStep) -> Result<Outcome, StoreError> {
+        match self.sweep_temp(step) {
+            Ok(kept) => Ok(Outcome { fate: Fate::Done, kept, untidy: false }),
+            Err(StoreError::Step(error)) => {
+                let fate = Fate::Left(Reason::NotWritable(error.to_string()));
+                Ok(Outcome { fate, kept: None, untidy: true })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sweep_temp(&self, step: &OperationStep) -> Result<Option<ObjectId>, StoreError> {
+        let workspace = self.workspace();
+        let spare = settle_exchange(workspace, self.store(), step)?;
+        let aside = read_state(workspace, &step.temp)?.map(Side::Known);
+        let there = state_of(workspace, &step.path).map_or(Side::Absent, Side::Known);
+        let is_foreign = aside.is_some_and(|aside| aside != step.now && aside != step.then);
+        if is_foreign && there == step.then && !self.is_half_written(step)? {
+            let put_back = match action(step) {
+                Action::Write => workspace.exchange(&step.temp, &step.path),
+                Action::Delete => workspace.place_new(&step.temp, &step.path).map(drop),
+                Action::Create | Action::Mode | Action::Leave => Ok(()),
+            };
+            if let Err(error) = put_back {
+                tracing::warn!(path = %step.path, %error, "kept in the store instead");
+            }
+        }
+        Ok(discard(workspace, self.store(), step)?.or(spare))
+    }
+
+    /// Whether a temporary file is only the beginning of what was to be written.
+    fn is_half_written(&self, step: &OperationStep) -> Result<bool, StoreError> {
+        let Some(then) = step.then.known() else { return Ok(false) };
+        let mut is_beginning = false;
+        let whole = self.store().read_if_sound(&then.oid)?.unwrap_or_default();
+        let read = self.workspace().read(&step.temp, then.size, &mut |reader, _| {
+            let mut found = Vec::new();
+            reader.read_to_end(&mut found)?;
+            is_beginning = whole.starts_with(&found);
+            Ok(())
+        });
+        Ok(read.is_ok() && is_beginning)
+    }
+
+    /// Steps whose path is still what the plan expected.
+    fn still_as_planned(
+        &self,
+        steps: Vec<OperationStep>,
+    ) -> Result<Vec<OperationStep>, StoreError> {
+        let mut moved = BTreeSet::new();
+        for step in &steps {
+            let entry = self.store().manifest_entry(&step.path)?;
+            if entry.map_or(Side::Absent, |entry| entry.stored.into()) != step.now {
+                moved.insert(step.part);
+            }
+        }
+        Ok(steps.into_iter().filter(|step| !moved.contains(&step.part)).collect())
+    }
+
+    /// The plan as far as the journal remembers it.
+    fn told_again(
+        &self,
+        operation: &Operation,
+        steps: &[OperationStep],
+    ) -> Result<Plan, StoreError> {
+        let mut plan = Plan::new(operation.kind, operation.title.clone());
+        plan.dialog.clone_from(&operation.dialog);
+        plan.left_out = self.store().left_out(operation.id)?;
+        plan.sequel = serde_json::from_value(self.store().sequel(operation.id)?)
+            .map_err(|error| StoreError::Row(format!("sequel of {}: {error}", operation.id)))?;
+        for step in steps {
+            let path = step.path.clone();
+            let mut file = PlannedFile::going(path, step.now, step.then, Reason::Resumed);
+            file.part = step.part;
+            plan.files.push(file);
+        }
+        Ok(plan)
+    }
+}
+
+/// What became of each step: done before, done now, or left.
+fn outcomes(
+    steps: &[OperationStep],
+    done: &BTreeSet<ProjectPath>,
+    mut ran: HashMap<ProjectPath, Outcome>,
+    mut swept: HashMap<ProjectPath, Outcome>,
+) -> Vec<Outcome> {
+    let outcome = |step: &OperationStep| {
+        let sweep = swept.remove(&step.path);
+        let kept = sweep.as_ref().and_then(|sweep| sweep.kept);
+        let untidy = sweep.as_ref().is_some_and(|sweep| sweep.untidy);
+        let left = || match sweep {
+            Some(Outcome { fate: Fate::Left(reason), .. }) => reason,
+            _ => Reason::MovedOn,
+        };
+        match (done.contains(&step.path), ran.remove(&step.path)) {
+            (true, _) => Outcome { fate: Fate::Done, kept, untidy },
+            (_, Some(outcome)) => Outcome { kept: outcome.kept.or(kept), ..outcome },
+            (_, None) => Outcome { fate: Fate::Left(left()), kept, untidy },
+        }
+    };
+    steps.iter().map(outcome).collect()
+}

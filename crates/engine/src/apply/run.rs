@@ -1,0 +1,405 @@
+//! Writes the files of an operation that is written down.
+//!
+//! Each step is compared and swapped: what was displaced must be what was expected,
+//! else it is put back. The steps of a part are done together or not at all.
+
+use std::collections::HashMap;
+use std::io;
+
+use retake_model::{FileState, ObjectId, ProjectPath, Side};
+use retake_store::{OperationStep, Store, StoreError, encode_stream, hash_stream};
+use retake_workspace::{ReadError, Staged, Workspace, WriteError, WriteFault};
+
+use crate::plan::nesting::Nesting;
+use crate::plan::{Action, Reason};
+use crate::project::Project;
+
+/// What became of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The path is as it was to be.
+    Done,
+    /// The path is as it was.
+    Left(Reason),
+}
+
+impl Project {
+    /// Writes the files. What fails is left as it was, and so is the rest of its part.
+    pub(super) fn run(&self, steps: &[OperationStep]) -> Vec<Outcome> {
+        let mut run = Run {
+            workspace: self.workspace(),
+            store: self.store(),
+            steps,
+            fates: vec![None; steps.len()],
+            kept: vec![None; steps.len()],
+            placed: Vec::new(),
+            displaced: vec![false; steps.len()],
+            untidy: vec![false; steps.len()],
+            folders: Vec::new(),
+        };
+        if let Err(reason) = run.stage() {
+            run.fail_all(&reason);
+        }
+        for at in run.order() {
+            if run.fates[at].is_none() {
+                run.place(at);
+            }
+        }
+        run.settle();
+        run.clean_up();
+        let outcome = |(at, fate): (usize, Option<Fate>)| Outcome {
+            fate: match fate {
+                Some(fate) if !run.displaced[at] => fate,
+                Some(_) => Fate::Left(Reason::Displaced(steps[at].temp.to_string())),
+                None => Fate::Left(Reason::MovedOn),
+            },
+            kept: run.kept[at],
+            // What was left beside its place on purpose is not to be removed later.
+            untidy: run.untidy[at] && !run.displaced.contains(&true),
+        };
+        run.fates.iter().cloned().enumerate().map(outcome).collect()
+    }
+}
+
+/// What became of a step, and a version that somebody saved in between, if it could not be put
+/// back: its content is in the store.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) fate: Fate,
+    pub(crate) kept: Option<ObjectId>,
+    /// Its temporary file could not be removed.
+    pub(crate) untidy: bool,
+}
+
+struct Run<'p> {
+    workspace: &'p Workspace,
+    store: &'p Store,
+    steps: &'p [OperationStep],
+    /// `None` until the step is decided; `Done` may still be taken back.
+    fates: Vec<Option<Fate>>,
+    kept: Vec<Option<ObjectId>>,
+    /// The steps that were placed, in that order.
+    placed: Vec<usize>,
+    /// What was at the path could not be put back: it stays beside it.
+    displaced: Vec<bool>,
+    untidy: Vec<bool>,
+    /// Folders that were made or removed: names to be synced like the files'.
+    folders: Vec<ProjectPath>,
+}
+
+impl Run<'_> {
+    /// Writes all temporary files and syncs them together. An error is one that concerns all.
+    fn stage(&mut self) -> Result<(), Reason> {
+        let mut staged: Vec<Staged> = Vec::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            let Side::Known(then) = &step.then else { continue };
+            if action(step) == Action::Mode {
+                continue;
+            }
+            let mut fill = |out: &mut dyn io::Write| {
+                self.store.read_into(&then.oid, out).map(drop).map_err(io::Error::other)
+            };
+            match self.workspace.stage(&step.temp, then.kind, then.mode, &mut fill) {
+                Ok(one) => staged.push(one),
+                Err(error) if is_full(&error) => return Err(unwritable(&error)),
+                Err(error) => self.fail(at, &unwritable(&error)),
+            }
+        }
+        self.workspace.sync_staged(&staged).map_err(|error| unwritable(&error))?;
+        self.check_staged();
+        Ok(())
+    }
+
+    /// Nothing takes a file's place that is not byte for byte what was planned.
+    fn check_staged(&mut self) {
+        for (at, step) in self.steps.iter().enumerate() {
+            let is_staged = matches!(action(step), Action::Create | Action::Write);
+            if is_staged
+                && self.fates[at].is_none()
+                && self.state(&step.temp).map(Side::Known) != Some(step.then)
+            {
+                self.fail(at, &Reason::NotWritable("it was not written as it should".to_owned()));
+            }
+        }
+    }
+
+    /// What makes room goes first, what is only deleted goes last.
+    fn order(&self) -> Vec<usize> {
+        let nesting = Nesting::of(self.steps.iter().map(|step| &step.path));
+        let makes_room = |step: &OperationStep| step.then.is_absent() && nesting.has(&step.path);
+        let rank = |at: &usize| match &self.steps[*at] {
+            step if makes_room(step) => 0,
+            step if !step.then.is_absent() => 1,
+            _ => 2,
+        };
+        let mut order: Vec<usize> = (0..self.steps.len()).collect();
+        order.sort_by_key(rank);
+        order
+    }
+
+    fn place(&mut self, at: usize) {
+        let step = &self.steps[at];
+        let placed = match action(step) {
+            Action::Create => {
+                let made = self.workspace.place_new(&step.temp, &step.path);
+                made.map(|made| self.folders.extend(made))
+            }
+            Action::Write => self.workspace.exchange(&step.temp, &step.path),
+            Action::Delete => {
+                let taken = self.workspace.take_aside(&step.path, &step.temp);
+                // The folder goes with its last file, so that what needs its place finds room.
+                taken.map(|()| self.folders.extend(self.workspace.remove_emptied(&step.path)))
+            }
+            Action::Mode => self.set_mode(step, &step.now, &step.then),
+            Action::Leave => Ok(()),
+        };
+        if placed.is_ok() {
+            self.placed.push(at);
+        }
+        match placed {
+            Ok(()) if self.is_expected(step) => self.fates[at] = Some(Fate::Done),
+            Ok(()) => self.fail(at, &Reason::MovedOn),
+            Err(error) => {
+                self.settle_exchange(at);
+                self.fail(at, &refusal(&error));
+            }
+        }
+    }
+
+    /// Where files cannot be exchanged in one go, that may have failed half-way.
+    fn settle_exchange(&mut self, at: usize) {
+        match settle_exchange(self.workspace, self.store, &self.steps[at]) {
+            Ok(kept) => self.kept[at] = kept,
+            Err(error) => tracing::warn!(%error, "what was displaced stays beside its place"),
+        }
+    }
+
+    /// Whether what was displaced is what was expected.
+    fn is_expected(&self, step: &OperationStep) -> bool {
+        match action(step) {
+            Action::Write | Action::Delete => {
+                self.state(&step.temp).map_or(Side::Unknown, Side::Known) == step.now
+            }
+            Action::Create | Action::Mode | Action::Leave => true,
+        }
+    }
+
+    /// Undoes the placing of one step; what somebody saved on top of it stays.
+    fn take_back(&mut self, at: usize) {
+        let step = &self.steps[at];
+        let (workspace, path, temp) = (self.workspace, &step.path, &step.temp);
+        let back = match action(step) {
+            Action::Create => {
+                let ours = workspace.take_aside(path, temp);
+                ours.and_then(|()| {
+                    if self.state(temp).map(Side::Known) == Some(step.then) {
+                        drop(workspace.remove_emptied(path));
+                        return Ok(());
+                    }
+                    workspace.put_back(temp, path)
+                })
+            }
+            Action::Write => {
+                let swapped = workspace.exchange(temp, path);
+                swapped.and_then(|()| {
+                    if self.state(temp).map(Side::Known) == Some(step.then) {
+                        return Ok(());
+                    }
+                    // Somebody saved on top of it: that is the newest, and stays.
+                    workspace.exchange(temp, path)
+                })
+            }
+            // Its folder may have gone with it.
+            Action::Delete => workspace.place_new(temp, path).map(drop),
+            Action::Mode => self.set_mode(step, &step.then, &step.now),
+            Action::Leave => Ok(()),
+        };
+        if let Err(error) = back {
+            tracing::warn!(%path, %error, "a step could not be taken back");
+            self.displaced[at] = matches!(action(step), Action::Write | Action::Delete);
+        }
+    }
+
+    /// The last look at what was displaced: a program that still had the file open may have
+    /// written to it. Then parts that failed are taken back, last step first.
+    fn settle(&mut self) {
+        for at in 0..self.steps.len() {
+            if self.fates[at] == Some(Fate::Done) && !self.is_expected(&self.steps[at]) {
+                self.fail(at, &Reason::MovedOn);
+            }
+        }
+        let mut failed: HashMap<u64, Reason> = HashMap::new();
+        for (step, fate) in self.steps.iter().zip(&self.fates) {
+            if let Some(Fate::Left(reason)) = fate {
+                failed.entry(step.part).or_insert_with(|| reason.clone());
+            }
+        }
+        for at in std::mem::take(&mut self.placed).into_iter().rev() {
+            if let Some(reason) = failed.get(&self.steps[at].part) {
+                self.take_back(at);
+                self.fates[at] = Some(Fate::Left(reason.clone()));
+            }
+        }
+    }
+
+    /// Removes temporary files, each only once its content is in the store.
+    fn clean_up(&mut self) {
+        for (at, step) in self.steps.iter().enumerate() {
+            if self.displaced[at] {
+                // The only copy on disk of what was there: stored, but not removed.
+                self.kept[at] = keep(self.workspace, self.store, &step.temp).ok();
+                continue;
+            }
+            match discard(self.workspace, self.store, step) {
+                Ok(kept) => self.kept[at] = self.kept[at].or(kept),
+                Err(error) => {
+                    tracing::warn!(temp = %step.temp, %error, "a temporary file stays");
+                    self.untidy[at] = true;
+                }
+            }
+            let is_gone = match &self.fates[at] {
+                Some(Fate::Done) => step.then.is_absent(),
+                _ => step.now.is_absent(),
+            };
+            if is_gone {
+                self.folders.extend(self.workspace.remove_emptied(&step.path));
+            }
+        }
+        let names = self.steps.iter().flat_map(|step| [&step.path, &step.temp]);
+        if let Err(error) = self.workspace.sync_folders(names.chain(&self.folders)) {
+            tracing::warn!(%error, "folders could not be synced");
+        }
+    }
+
+    fn set_mode(&self, step: &OperationStep, from: &Side, to: &Side) -> Result<(), WriteError> {
+        let fault = |why| WriteError { path: step.path.clone(), act: "change the mode of", why };
+        let (Some(from), Some(to)) = (from.known(), to.known()) else {
+            return Err(fault(WriteFault::Gone));
+        };
+        if self.state(&step.path) != Some(*from) {
+            return Err(fault(WriteFault::Exists));
+        }
+        self.workspace.set_mode(&step.path, to.mode)
+    }
+
+    fn state(&self, path: &ProjectPath) -> Option<FileState> {
+        state_of(self.workspace, path)
+    }
+
+    fn fail(&mut self, at: usize, reason: &Reason) {
+        let part = self.steps[at].part;
+        self.fates[at] = Some(Fate::Left(reason.clone()));
+        for (other, step) in self.steps.iter().enumerate() {
+            if step.part == part && self.fates[other].is_none() {
+                self.fates[other] = Some(Fate::Left(reason.clone()));
+            }
+        }
+    }
+
+    fn fail_all(&mut self, reason: &Reason) {
+        self.fates.iter_mut().for_each(|fate| *fate = Some(Fate::Left(reason.clone())));
+    }
+}
+
+pub(super) fn action(step: &OperationStep) -> Action {
+    Action::between(&step.now, &step.then)
+}
+
+/// What is at a path right now; `None` if nothing is, or it cannot be read.
+pub(super) fn state_of(workspace: &Workspace, path: &ProjectPath) -> Option<FileState> {
+    read_state(workspace, path).ok().flatten()
+}
+
+/// What is at a path right now; that it cannot be read is an error, and not the same as nothing.
+pub(super) fn read_state(
+    workspace: &Workspace,
+    path: &ProjectPath,
+) -> Result<Option<FileState>, StoreError> {
+    let mut oid = None;
+    let stat = workspace.read(path, u64::MAX - 1, &mut |reader, stat| {
+        oid = None;
+        match hash_stream(reader, stat.size) {
+            Ok(found) => oid = Some(found),
+            Err(StoreError::Step(error)) => return Err(error),
+            Err(error) => return Err(io::Error::other(error.to_string())),
+        }
+        Ok(())
+    });
+    match (stat, oid) {
+        (Ok(stat), Some(oid)) => {
+            let (kind, mode, size) = (stat.file_kind(), stat.mode, stat.size);
+            Ok(Some(FileState { kind, mode, oid, size }))
+        }
+        (Err(ReadError::Gone), _) => Ok(None),
+        (Err(error), _) => Err(StoreError::Step(io::Error::other(error.to_string()))),
+        (Ok(_), None) => Err(StoreError::NotCaptured),
+    }
+}
+
+/// Brings an exchange that was interrupted to an end. What neither went back nor forth is stored.
+pub(super) fn settle_exchange(
+    workspace: &Workspace,
+    store: &Store,
+    step: &OperationStep,
+) -> Result<Option<ObjectId>, StoreError> {
+    let failed = |error: WriteError| StoreError::Step(io::Error::other(error.to_string()));
+    let Some(spare) = workspace.settle_exchange(&step.temp, &step.path).map_err(failed)? else {
+        return Ok(None);
+    };
+    let kept = keep(workspace, store, &spare)?;
+    workspace.remove_temp(&spare).map_err(failed)?;
+    Ok(Some(kept))
+}
+
+/// Removes a step's temporary file. Content that is neither what the step replaced nor what it
+/// wrote is somebody's, and is stored first.
+pub(super) fn discard(
+    workspace: &Workspace,
+    store: &Store,
+    step: &OperationStep,
+) -> Result<Option<ObjectId>, StoreError> {
+    let expected = |oid: &ObjectId| {
+        [&step.now, &step.then].iter().any(|side| side.known().is_some_and(|s| s.oid == *oid))
+    };
+    let kept = match read_state(workspace, &step.temp)? {
+        Some(state) if !expected(&state.oid) => Some(keep(workspace, store, &step.temp)?),
+        _ => None,
+    };
+    let remove = workspace.remove_temp(&step.temp);
+    remove.map_err(|error| StoreError::Step(io::Error::other(error.to_string())))?;
+    Ok(kept)
+}
+
+/// Stores the content of a file that is about to go.
+fn keep(workspace: &Workspace, store: &Store, path: &ProjectPath) -> Result<ObjectId, StoreError> {
+    let batch = store.batch()?;
+    let mut result = None;
+    let read = workspace.read(path, u64::MAX - 1, &mut |reader, stat| {
+        let emit = &mut |object| batch.put(&object).map_err(io::Error::other);
+        result = Some(encode_stream(reader, stat.size, emit));
+        Ok(())
+    });
+    read.map_err(|error| StoreError::Step(io::Error::other(error.to_string())))?;
+    let oid = result.ok_or(StoreError::NotCaptured)??;
+    batch.commit()?;
+    Ok(oid)
+}
+
+fn is_full(error: &WriteError) -> bool {
+    matches!(&error.why, WriteFault::Io(io) if io.kind() == io::ErrorKind::StorageFull)
+}
+
+fn unwritable(error: &WriteError) -> Reason {
+    match &error.why {
+        WriteFault::Filled(why) => Reason::Damaged(why.to_string()),
+        _ => Reason::NotWritable(error.to_string()),
+    }
+}
+
+/// That something is there or gone means that somebody was quicker.
+fn refusal(error: &WriteError) -> Reason {
+    match &error.why {
+        WriteFault::Exists | WriteFault::Gone => Reason::MovedOn,
+        _ => unwritable(error),
+    }
+}

@@ -1,0 +1,207 @@
+//! Checkpoints: when they are made, and which work session they belong to.
+//!
+//! Tools never make one; events and verbs do (CKPT-5). A checkpoint is made in the
+//! same transaction as the event or the operation that it precedes, from the
+//! manifest as the look on that occasion left it.
+
+use std::fmt::Write as _;
+
+use retake_model::{
+    Actor, Checkpoint, CheckpointKind, DialogId, EventKind, Millis, ObjectId, WorkSession,
+};
+use retake_store::{Batch, ChangeFilter, JournalEvent, NewCheckpoint, Store, StoreError};
+use serde_json::json;
+
+use crate::arrival::Arrived;
+use crate::project::Project;
+use crate::settings::{CheckpointPolicy, Checkpoints};
+use crate::verb::VerbError;
+
+/// Characters of a message that name the checkpoint before it (CKPT-4).
+const MESSAGE_CHARS: usize = 50;
+/// A name longer than this says how many paths it leaves out.
+const NAME_BYTES: usize = 1000;
+
+/// The work session of a dialog; a new dialog gets its first, and its initial checkpoint (CKPT-2).
+pub(crate) fn session_of(
+    batch: &Batch<'_>,
+    dialog: &DialogId,
+    at: Millis,
+) -> Result<WorkSession, StoreError> {
+    if let Some(session) = batch.active_session(dialog)? {
+        return Ok(session);
+    }
+    let first = NewCheckpoint {
+        at,
+        kind: CheckpointKind::Initial,
+        message: "Initial checkpoint",
+        dialog: Some(dialog),
+        session: Some(1),
+        parents: &[],
+    };
+    let initial = batch.put_checkpoint(&first)?;
+    announce(batch, &initial)?;
+    batch.open_session(dialog, &initial.id, at)?;
+    batch
+        .active_session(dialog)?
+        .ok_or_else(|| StoreError::Row(format!("dialog {dialog} has no work session")))
+}
+
+/// Makes a checkpoint of everything as the batch has it.
+pub(crate) fn make(
+    batch: &Batch<'_>,
+    kind: CheckpointKind,
+    message: &str,
+    dialog: Option<&DialogId>,
+    at: Millis,
+) -> Result<Checkpoint, StoreError> {
+    let session = dialog.map(|dialog| session_of(batch, dialog, at)).transpose()?;
+    let parent = match &session {
+        Some(session) => Some(session.tip),
+        None => batch.newest_of_no_dialog()?.map(|newest| newest.id),
+    };
+    let parents: Vec<ObjectId> = parent.into_iter().collect();
+    let number = session.map(|session| session.number);
+    let checkpoint = batch.put_checkpoint(&NewCheckpoint {
+        at,
+        kind,
+        message,
+        dialog,
+        session: number,
+        parents: &parents,
+    })?;
+    if let (Some(dialog), Some(number)) = (dialog, number) {
+        batch.advance_session(dialog, number, &checkpoint.id)?;
+    }
+    announce(batch, &checkpoint)?;
+    Ok(checkpoint)
+}
+
+/// The event shares its place in the order with the checkpoint.
+fn announce(batch: &Batch<'_>, checkpoint: &Checkpoint) -> Result<(), StoreError> {
+    batch.put_event(&JournalEvent {
+        seq: checkpoint.seq,
+        at: checkpoint.at,
+        kind: "checkpoint".to_owned(),
+        dialog: checkpoint.dialog.clone(),
+        agent: None,
+        call: None,
+        change: None,
+        body: json!({
+            "checkpoint": checkpoint.id, "kind": checkpoint.kind, "message": checkpoint.message,
+        }),
+    })
+}
+
+/// The checkpoint that an event asks for. If it waited in the spool, the state just before it is
+/// not known exactly, which the name then says.
+pub(crate) fn on_arrival(
+    batch: &Batch<'_>,
+    arrived: &Arrived,
+    settings: &Checkpoints,
+    late: bool,
+) -> Result<Option<Checkpoint>, StoreError> {
+    let (event, at) = (&arrived.event, arrived.at);
+    let session = session_of(batch, &event.dialog, at)?;
+    let automatic = settings.policy != CheckpointPolicy::Manual;
+    match &event.what {
+        EventKind::UserMessage { text } if automatic => {
+            let mut message = format!("Before user message: {}", first_chars(text, MESSAGE_CHARS));
+            if late {
+                message.push_str(" (taken in late)");
+            }
+            let kind = CheckpointKind::BeforeMessage;
+            Ok(Some(make(batch, kind, &message, Some(&event.dialog), at)?))
+        }
+        EventKind::TurnEnd { .. }
+            if settings.policy == CheckpointPolicy::PerMessageAndAfterEdits =>
+        {
+            after_edits(batch, &session, settings, at)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A checkpoint named after what the dialog edited since its last one (CKPT-8, CKPT-9).
+fn after_edits(
+    batch: &Batch<'_>,
+    session: &WorkSession,
+    settings: &Checkpoints,
+    at: Millis,
+) -> Result<Option<Checkpoint>, StoreError> {
+    let since = batch.checkpoint(&session.tip)?.map_or(0, |checkpoint| checkpoint.seq);
+    let edits = batch.changes(&ChangeFilter {
+        dialog: Some(session.dialog.clone()),
+        actor: Some(Actor::Agent),
+        after: Some(since),
+        ..ChangeFilter::default()
+    })?;
+    let mut paths: Vec<_> = edits.into_iter().map(|change| change.path).collect();
+    paths.sort();
+    paths.dedup();
+    paths.retain(|path| settings.is_watched(path));
+    if paths.is_empty() || paths.len() < settings.min_files {
+        return Ok(None);
+    }
+    let mut message = "After edits to: ".to_owned();
+    for (at, path) in paths.iter().enumerate() {
+        if message.len() > NAME_BYTES {
+            let _ = write!(message, " and {} more", paths.len() - at);
+            break;
+        }
+        message.push_str(if at == 0 { "" } else { ", " });
+        message.push_str(&path.to_string());
+    }
+    make(batch, CheckpointKind::AfterEdits, &message, Some(&session.dialog), at).map(Some)
+}
+
+/// The first characters, as one line.
+fn first_chars(text: &str, chars: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(chars).collect()
+}
+
+impl Project {
+    /// Makes a checkpoint of everything as it is now.
+    pub fn checkpoint(
+        &self,
+        message: Option<&str>,
+        dialog: Option<&DialogId>,
+        at: Millis,
+    ) -> Result<Checkpoint, VerbError> {
+        let _lock = self.settle(at)?;
+        if let Some(dialog) = dialog {
+            self.known_dialog(dialog)?;
+        }
+        let batch = self.store().batch()?;
+        let message = message.unwrap_or("Checkpoint");
+        let made = make(&batch, CheckpointKind::Manual, message, dialog, at)?;
+        batch.commit()?;
+        Ok(made)
+    }
+
+    /// The checkpoints, newest first; of one dialog if it is given.
+    pub fn checkpoints(
+        &self,
+        dialog: Option<&DialogId>,
+        limit: usize,
+    ) -> Result<Vec<Checkpoint>, StoreError> {
+        self.store().checkpoints(dialog, limit)
+    }
+
+    /// The one checkpoint whose id begins with these digits; at least four of them.
+    pub fn find_checkpoint(&self, digits: &str) -> Result<Checkpoint, VerbError> {
+        find(self.store(), digits)
+    }
+}
+
+fn find(store: &Store, digits: &str) -> Result<Checkpoint, VerbError> {
+    let looks_right =
+        (4..=40).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut found = if looks_right { store.checkpoints_named(digits)? } else { Vec::new() };
+    match (found.pop(), found.is_empty()) {
+        (Some(one), true) => Ok(one),
+        (Some(_), false) => Err(VerbError::AmbiguousCheckpoint(digits.to_owned())),
+        (None, _) => Err(VerbError::UnknownCheckpoint(digits.to_owned())),
+    }
+}

@@ -1,0 +1,234 @@
+//! Three contents made into one: taking a change back while what came later stays.
+//!
+//! Pure functions. Lines are merged as `git merge-file` does with Myers' diff (`merge_tests.rs`
+//! compares them); edits of both sides that touch are a conflict, never a guess. The style of the
+//! line endings is merged apart from the lines: one side may have turned the whole file from LF to
+//! CRLF without standing in the way of the other. Content that is not text, or is too large to be
+//! compared by lines, is left to rules for whole files.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU8;
+
+use gix_merge::blob::Resolution;
+use gix_merge::blob::builtin_driver::text;
+use retake_model::Hunk;
+
+use crate::diff::{TOO_LARGE_TO_SHOW, is_binary, lines};
+
+const MARKER: NonZeroU8 = NonZeroU8::new(text::Conflict::DEFAULT_MARKER_SIZE).expect("not zero");
+
+/// What became of three contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Merged {
+    /// Both sides' edits are in it.
+    Clean(Vec<u8>),
+    /// Both sides changed the same lines, or lines that touch, and not in the same way.
+    Conflict {
+        /// The merge with the conflicts marked, as git marks them with `zdiff3`.
+        markers: Vec<u8>,
+        /// How many conflicts are marked.
+        places: usize,
+    },
+    /// A side is binary or too large to be compared by lines.
+    NotText,
+}
+
+/// What the conflict markers call the three sides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Labels<'a> {
+    /// What both sides come from.
+    pub(crate) base: &'a str,
+    /// One side.
+    pub(crate) ours: &'a str,
+    /// The other side.
+    pub(crate) theirs: &'a str,
+}
+
+/// What `ours` and `theirs` both did to `base`.
+///
+/// If a side left `base` as it is, the other side is the result, whatever its content.
+pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>) -> Merged {
+    if ours == base {
+        return Merged::Clean(theirs.to_vec());
+    }
+    if theirs == base || ours == theirs {
+        return Merged::Clean(ours.to_vec());
+    }
+    let too_large = |bytes: &[u8]| bytes.len() as u64 > TOO_LARGE_TO_SHOW;
+    if [base, ours, theirs].into_iter().any(|bytes| is_binary(bytes) || too_large(bytes)) {
+        return Merged::NotText;
+    }
+    match Endings::of_merge(base, ours, theirs) {
+        None => merge_lines(base, ours, theirs, labels),
+        Some(endings) => {
+            let [base, ours, theirs] = [base, ours, theirs].map(with_lf);
+            match merge_lines(&base, &ours, &theirs, labels) {
+                Merged::Clean(merged) => Merged::Clean(endings.put_into(merged)),
+                Merged::Conflict { markers, places } => {
+                    Merged::Conflict { markers: endings.put_into(markers), places }
+                }
+                Merged::NotText => Merged::NotText,
+            }
+        }
+    }
+}
+
+fn merge_lines(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>) -> Merged {
+    let labels = text::Labels {
+        ancestor: Some(labels.base.into()),
+        current: Some(labels.ours.into()),
+        other: Some(labels.theirs.into()),
+    };
+    let options = text::Options::default();
+    // One for each merge: what it has interned of another would stay in it.
+    #[expect(clippy::default_trait_access, reason = "gix-merge does not export the type")]
+    let mut input = Default::default();
+    let merge = text::Merge::new(&mut input, ours, base, theirs, options.diff_algorithm);
+    let marked =
+        |size| text::Conflict::Keep { style: text::ConflictStyle::ZealousDiff3, marker_size: size };
+    let mut merged = Vec::new();
+    if merge.run(&mut merged, labels, marked(MARKER)) != Resolution::Conflict {
+        return Merged::Clean(merged);
+    }
+    // Counted with markers that are longer than anything that only looks like one.
+    let size = longer_than_any(&[base, ours, theirs]);
+    let mut counted = Vec::new();
+    merge.run(&mut counted, labels, marked(size));
+    let places = lines(&counted).filter(|line| run_of(b'<', line) == usize::from(size.get()));
+    Merged::Conflict { places: places.count().max(1), markers: merged }
+}
+
+fn longer_than_any(sides: &[&[u8]]) -> NonZeroU8 {
+    let longest = sides.iter().flat_map(|side| lines(side)).map(|line| run_of(b'<', line)).max();
+    let longer = u8::try_from(longest.unwrap_or(0) + 1).unwrap_or(u8::MAX);
+    NonZeroU8::new(longer).map_or(MARKER, |longer| longer.max(MARKER))
+}
+
+fn run_of(sign: u8, line: &[u8]) -> usize {
+    line.iter().take_while(|&&byte| byte == sign).count()
+}
+
+/// How the lines of a content end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Endings {
+    Lf,
+    CrLf,
+}
+
+/// Lines that end in different ways.
+struct Mixed;
+
+impl Endings {
+    /// The endings of a content; `None` if it has no line that ends.
+    fn of(bytes: &[u8]) -> Result<Option<Self>, Mixed> {
+        let mut found = None;
+        for line in lines(bytes).filter(|line| line.ends_with(b"\n")) {
+            let this = if line.ends_with(b"\r\n") { Self::CrLf } else { Self::Lf };
+            // With LF, `\r\r\n` would look like CRLF.
+            let twice = line.ends_with(b"\r\r\n");
+            if twice || *found.get_or_insert(this) != this {
+                return Err(Mixed);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The endings of a merge in which CRLF occurs and every side is consistent: who changed
+    /// them wins. Otherwise the endings are merged with the lines, byte by byte.
+    fn of_merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Self> {
+        let [Ok(base), Ok(ours), Ok(theirs)] = [base, ours, theirs].map(Self::of) else {
+            return None;
+        };
+        if ![base, ours, theirs].contains(&Some(Self::CrLf)) {
+            return None;
+        }
+        // A side without any has no say.
+        let (ours, theirs) = (ours.or(base), theirs.or(base));
+        if ours == base { theirs } else { ours.or(theirs) }
+    }
+
+    fn put_into(self, with_lf: Vec<u8>) -> Vec<u8> {
+        match self {
+            Self::Lf => with_lf,
+            Self::CrLf => {
+                let end = |line: &[u8]| match line.strip_suffix(b"\n") {
+                    Some(text) => [text, b"\r\n"].concat(),
+                    None => line.to_vec(),
+                };
+                lines(&with_lf).flat_map(end).collect()
+            }
+        }
+    }
+}
+
+fn with_lf(bytes: &[u8]) -> Vec<u8> {
+    let end = |line| match <[u8]>::strip_suffix(line, b"\r\n") {
+        Some(text) => [text, b"\n"].concat(),
+        None => line.to_vec(),
+    };
+    lines(bytes).flat_map(end).collect()
+}
+
+/// Why hunks cannot be turned back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TurnBackError {
+    /// There is no such hunk.
+    #[error("there is no hunk {}; the change has {count}", index + 1)]
+    NoSuchHunk {
+        /// Its index, from 0.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The hunks are not those of these contents.
+    #[error("the recorded hunks do not fit the recorded content")]
+    DoesNotFit,
+}
+
+/// `after` with only the hunks `which` (indices from 0 into `hunks`) turned back to `before`.
+///
+/// `hunks` are all that lie between the two contents, in order: the change's `LineChanges::hunks`.
+pub(crate) fn turn_back_hunks(
+    before: &[u8],
+    after: &[u8],
+    hunks: &[Hunk],
+    which: &[usize],
+) -> Result<Vec<u8>, TurnBackError> {
+    let count = hunks.len();
+    if let Some(&index) = which.iter().find(|&&index| index >= count) {
+        return Err(TurnBackError::NoSuchHunk { index, count });
+    }
+    let which: BTreeSet<usize> = which.iter().copied().collect();
+    let (before, after): (Vec<_>, Vec<_>) = (lines(before).collect(), lines(after).collect());
+    let mut result: Vec<u8> = Vec::new();
+    let (mut old_at, mut new_at) = (0, 0);
+    for (index, hunk) in hunks.iter().enumerate() {
+        let old = range(hunk.old_start, hunk.old_lines)?;
+        let new = range(hunk.new_start, hunk.new_lines)?;
+        // What lies between two hunks is the same on both sides.
+        let kept = after.get(new_at..new.start).ok_or(TurnBackError::DoesNotFit)?;
+        if before.get(old_at..old.start) != Some(kept) {
+            return Err(TurnBackError::DoesNotFit);
+        }
+        let (removed, added) = (before.get(old.clone()), after.get(new.clone()));
+        let (removed, added) = removed.zip(added).ok_or(TurnBackError::DoesNotFit)?;
+        result.extend(kept.concat());
+        result.extend(if which.contains(&index) { removed } else { added }.concat());
+        (old_at, new_at) = (old.end, new.end);
+    }
+    let rest = after.get(new_at..).ok_or(TurnBackError::DoesNotFit)?;
+    if before.get(old_at..) != Some(rest) {
+        return Err(TurnBackError::DoesNotFit);
+    }
+    result.extend(rest.concat());
+    Ok(result)
+}
+
+fn range(start: u32, lines: u32) -> Result<std::ops::Range<usize>, TurnBackError> {
+    let start = start.checked_sub(1).ok_or(TurnBackError::DoesNotFit)? as usize;
+    Ok(start..start + lines as usize)
+}
+
+#[cfg(test)]
+#[path = "merge_tests.rs"]
+mod tests;

@@ -1,0 +1,59 @@
+//! What Retake itself did in an operation that was interrupted.
+//!
+//! Until the person says what shall become of it, looks go on: what the operation
+//! had already written is Retake's, and its temporary files are nobody's change.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::{Means, OperationId, ProjectPath, Side};
+use retake_store::{OperationStep, Store, StoreError};
+use retake_workspace::spare_of;
+
+use crate::attribute::Attribution;
+use crate::observe::Observed;
+
+/// The steps of the operation that was interrupted, if one was.
+#[derive(Debug, Default)]
+pub(crate) struct OwnWork {
+    operation: Option<OperationId>,
+    steps: HashMap<ProjectPath, OperationStep>,
+    temps: HashSet<ProjectPath>,
+}
+
+impl OwnWork {
+    pub(crate) fn unfinished(store: &Store) -> Result<Self, StoreError> {
+        let Some(operation) = store.unfinished()? else { return Ok(Self::default()) };
+        let steps = store.steps(operation.id)?;
+        Ok(Self {
+            operation: Some(operation.id),
+            temps: steps.iter().flat_map(|step| names_of(&step.temp)).collect(),
+            steps: steps.into_iter().map(|step| (step.path.clone(), step)).collect(),
+        })
+    }
+
+    /// Whether a path is a temporary file of the operation.
+    pub(crate) fn is_temp(&self, path: &ProjectPath) -> bool {
+        self.temps.contains(path)
+    }
+
+    /// Says that Retake did it, if this is just what the operation was to write.
+    pub(crate) fn claims(&self, seen: &Observed) -> Option<Attribution> {
+        let step = self.steps.get(&seen.path)?;
+        let is_it = step.now == seen.before && step.then == seen.after;
+        let operation = self.operation.filter(|_| is_it)?;
+        Some(Attribution::own(operation, means(&step.now, &step.then)))
+    }
+}
+
+/// A temporary file's own name, and the one that it may have for a moment.
+fn names_of(temp: &ProjectPath) -> impl Iterator<Item = ProjectPath> {
+    [Some(temp.clone()), spare_of(temp)].into_iter().flatten()
+}
+
+/// How Retake's own change happened.
+pub(crate) fn means(now: &Side, then: &Side) -> Means {
+    match (now, then) {
+        (_, Side::Absent) => Means::Delete,
+        _ => Means::Write,
+    }
+}

@@ -1,0 +1,28 @@
+//! Paths that go together: written together or not at all.
+
+use std::collections::HashMap;
+
+use retake_model::ProjectPath;
+
+/// Groups of paths.
+#[derive(Debug, Default)]
+pub(crate) struct Groups<'p>(HashMap<&'p ProjectPath, &'p ProjectPath>);
+
+impl<'p> Groups<'p> {
+    /// Makes the groups of two paths one.
+    pub(crate) fn join(&mut self, a: &'p ProjectPath, b: &'p ProjectPath) {
+        let (a, b) = (self.leader(a), self.leader(b));
+        if a != b {
+            self.0.insert(b, a);
+        }
+    }
+
+    /// The path that stands for the group of this one.
+    pub(crate) fn leader(&self, path: &'p ProjectPath) -> &'p ProjectPath {
+        let mut at = path;
+        while let Some(above) = self.0.get(at) {
+            at = above;
+        }
+        at
+    }
+}

@@ -1,0 +1,46 @@
+//! Paths beneath paths: a file in the place of a folder, or the other way round.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::ProjectPath;
+
+/// Of some paths, those that cannot all be there at once.
+#[derive(Debug, Default)]
+pub(crate) struct Nesting<'p> {
+    /// A path that lies beneath another one, and the outermost of those.
+    above: HashMap<&'p ProjectPath, &'p ProjectPath>,
+    tops: HashSet<&'p ProjectPath>,
+}
+
+impl<'p> Nesting<'p> {
+    pub(crate) fn of(paths: impl IntoIterator<Item = &'p ProjectPath>) -> Self {
+        let paths: HashSet<&ProjectPath> = paths.into_iter().collect();
+        let mut nesting = Self::default();
+        for &path in &paths {
+            let mut above = path.parent();
+            while let Some(folder) = above {
+                if let Some(&top) = paths.get(&folder) {
+                    nesting.above.insert(path, top);
+                }
+                above = folder.parent();
+            }
+        }
+        nesting.tops = nesting.above.values().copied().collect();
+        nesting
+    }
+
+    /// The outermost of the other paths that a path lies beneath.
+    pub(crate) fn top(&self, path: &ProjectPath) -> Option<&'p ProjectPath> {
+        self.above.get(path).copied()
+    }
+
+    /// Whether a path lies beneath another one, or another one beneath it.
+    pub(crate) fn has(&self, path: &ProjectPath) -> bool {
+        self.above.contains_key(path) || self.tops.contains(path)
+    }
+
+    /// Each path that lies beneath another one, with that.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&'p ProjectPath, &'p ProjectPath)> {
+        self.above.iter().map(|(path, top)| (*path, *top))
+    }
+}

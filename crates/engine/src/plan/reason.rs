@@ -1,0 +1,153 @@
+//! Why a file is written, or left as it is.
+
+use std::fmt;
+
+/// Why a file is written, or left as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing came after: it is as it was before.
+    Exact,
+    /// What came after stays.
+    Merged,
+    /// What came after does not fit: both versions are in the file, between markers.
+    Markers(usize),
+    /// It goes back to the state of the checkpoint.
+    Restored,
+    /// It goes back to the state of the checkpoint, and edits of the person go with it.
+    ReplacesYours,
+    /// The person made the file, and an exact restore takes it away.
+    Yours,
+    /// It goes on as planned before an interruption.
+    Resumed,
+    /// It is already so.
+    Already,
+    /// It is so because git made it so; it may come back with a branch.
+    TakenBackByGit,
+    /// What came after does not fit, in so many places; none if it is not text.
+    Conflict(usize),
+    /// It was changed since, and is no text that could be merged.
+    ChangedSince,
+    /// It was deleted or moved since.
+    GoneSince,
+    /// Something else stands where it belongs.
+    Occupied(String),
+    /// What it was before was not captured.
+    NotCaptured,
+    /// Another agent may have made the change.
+    Shared,
+    /// git changed it since: a branch switch, a stash, a rebase.
+    GitSince,
+    /// Another dialog changed it since.
+    OtherDialog(String),
+    /// The person made it.
+    MadeByYou,
+    /// The person changed it since.
+    EditedByYou,
+    /// It was decided on before.
+    Decided(&'static str),
+    /// It was approved, and a rejection cannot take it back.
+    Approved,
+    /// It moved on between the plan and its turn to be written.
+    MovedOn,
+    /// It was saved just when it was to be replaced, and could not go back to its place: it is at
+    /// this path.
+    Displaced(String),
+    /// It cannot be written.
+    NotWritable(String),
+    /// The content in the store is damaged.
+    Damaged(String),
+}
+
+impl Reason {
+    /// The stable name.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Merged => "merged",
+            Self::Markers(_) => "markers",
+            Self::Restored => "restored",
+            Self::ReplacesYours => "replaces_yours",
+            Self::Yours => "yours",
+            Self::Resumed => "resumed",
+            Self::Already => "already",
+            Self::TakenBackByGit => "taken_back_by_git",
+            Self::Conflict(_) => "conflict",
+            Self::ChangedSince => "changed_since",
+            Self::GoneSince => "gone_since",
+            Self::Occupied(_) => "occupied",
+            Self::NotCaptured => "not_captured",
+            Self::Shared => "shared",
+            Self::GitSince => "git_since",
+            Self::OtherDialog(_) => "other_dialog",
+            Self::MadeByYou => "made_by_you",
+            Self::EditedByYou => "edited_by_you",
+            Self::Decided(_) => "decided",
+            Self::Approved => "approved",
+            Self::MovedOn => "moved_on",
+            Self::Displaced(_) => "displaced",
+            Self::NotWritable(_) => "not_writable",
+            Self::Damaged(_) => "damaged",
+        }
+    }
+
+    /// Whether a file that is left for this reason is as it should be.
+    pub fn is_settled(&self) -> bool {
+        matches!(self, Self::Already | Self::TakenBackByGit | Self::Decided(_) | Self::MadeByYou)
+    }
+
+    /// What a person can do about a file that is left for this reason.
+    pub fn way_out(&self) -> Option<&'static str> {
+        match self {
+            Self::Conflict(_) | Self::ChangedSince | Self::GoneSince => {
+                Some("--cascade takes the later changes back too")
+            }
+            Self::Shared => Some("--include-shared takes it all the same"),
+            Self::GitSince => Some("--across-git takes it all the same"),
+            Self::TakenBackByGit => Some("--across-git calls it taken back for good"),
+            Self::OtherDialog(_) | Self::MadeByYou | Self::EditedByYou => {
+                Some("--exact takes it all the same")
+            }
+            Self::Approved => Some("`retake rollback` takes back what was approved"),
+            Self::MovedOn => Some("run the command again"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact => f.write_str("as it was before"),
+            Self::Merged => f.write_str("taken out; later edits stay"),
+            Self::Markers(count) => write!(f, "conflict markers in {}", places(*count)),
+            Self::Restored => f.write_str("as in the checkpoint"),
+            Self::ReplacesYours => f.write_str("as in the checkpoint; replaces your edits"),
+            Self::Yours => f.write_str("not in the checkpoint; made by you"),
+            Self::Resumed => f.write_str("as planned before the interruption"),
+            Self::Already => f.write_str("is so already"),
+            Self::TakenBackByGit => f.write_str("git took it back already"),
+            Self::Conflict(count) => {
+                write!(f, "later changes touch the same lines ({})", places(*count))
+            }
+            Self::ChangedSince => f.write_str("changed since, and cannot be merged"),
+            Self::GoneSince => f.write_str("deleted or moved since"),
+            Self::Occupied(what) => write!(f, "{what} stands in its place"),
+            Self::NotCaptured => f.write_str("the earlier content was not captured"),
+            Self::Shared => f.write_str("another agent may have made this change"),
+            Self::GitSince => f.write_str("git changed it since"),
+            Self::OtherDialog(dialog) => write!(f, "dialog {dialog} changed it since"),
+            Self::MadeByYou => f.write_str("made by you"),
+            Self::EditedByYou => f.write_str("edited by you since"),
+            Self::Decided(status) => write!(f, "was {status} before"),
+            Self::Approved => f.write_str("was approved"),
+            Self::MovedOn => f.write_str("changed just now"),
+            Self::Displaced(place) => write!(f, "changed just now, and is kept as {place}"),
+            Self::NotWritable(why) => write!(f, "cannot be written: {why}"),
+            Self::Damaged(why) => write!(f, "the stored content cannot be used: {why}"),
+        }
+    }
+}
+
+fn places(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "place" } else { "places" })
+}

@@ -1,0 +1,186 @@
+//! Which changes a verb is about.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use retake_model::{
+    Actor, AgentId, CallId, Candidate, Change, ChangeId, Confidence, DialogId, Millis, ProjectPath,
+};
+use retake_store::{ChangeFilter, Store, StoreError};
+
+use crate::verb::VerbError;
+
+/// Which changes of agents are meant; what is given all must hold. Empty means all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// These very changes.
+    pub changes: Vec<ChangeId>,
+    /// Of this file, or of everything beneath this folder.
+    pub path: Option<ProjectPath>,
+    /// Of this dialog.
+    pub dialog: Option<DialogId>,
+    /// Of this agent.
+    pub agent: Option<AgentId>,
+    /// Of this tool call.
+    pub call: Option<CallId>,
+    /// Of the answer to this message of the dialog, counted from 1.
+    pub message: Option<u64>,
+    /// Recorded later than this.
+    pub after: Option<Millis>,
+    /// Only the newest one of each file.
+    pub last: bool,
+    /// Take changes that another agent may have made.
+    pub include_shared: bool,
+}
+
+/// The changes that a selection finds.
+#[derive(Debug, Default)]
+pub(crate) struct Selected {
+    /// In the files now, oldest first.
+    pub(crate) effective: Vec<Change>,
+    /// Asked for by name, but taken back before.
+    pub(crate) settled: Vec<Change>,
+    /// Some agent out of scope may have made them.
+    pub(crate) shared: Vec<Change>,
+}
+
+impl Selection {
+    /// Finds the changes, and with each what a formatter made of it.
+    pub(crate) fn find(&self, store: &Store) -> Result<Selected, VerbError> {
+        if let Some(dialog) = &self.dialog
+            && store.dialog(dialog)?.is_none()
+        {
+            return Err(VerbError::UnknownDialog(dialog.clone()));
+        }
+        let found =
+            if self.changes.is_empty() { self.by_scope(store)? } else { self.by_name(store)? };
+        self.refuse_ambiguous(&found)?;
+        let mut selected = Selected::default();
+        for change in found.into_values().filter(|change| self.is_meant(change)) {
+            if !change.is_effective() {
+                if !self.changes.is_empty() {
+                    selected.settled.push(change);
+                }
+            } else if self.include_shared || self.owns(&change) {
+                selected.effective.push(change);
+            } else {
+                selected.shared.push(change);
+            }
+        }
+        if self.last {
+            keep_newest(&mut selected.effective);
+        }
+        Ok(selected)
+    }
+
+    fn by_scope(&self, store: &Store) -> Result<BTreeMap<ChangeId, Change>, VerbError> {
+        let mut found = BTreeMap::new();
+        let mut filters = vec![self.filter()];
+        while let Some(filter) = filters.pop() {
+            for change in store.changes(&filter)? {
+                // A file that was moved here has a history under its old name.
+                if let (Some(path), Some(old)) = (&filter.path, &change.old_path)
+                    && change.path.is_beneath(path)
+                    && !old.is_beneath(path)
+                {
+                    let (path, before) = (Some(old.clone()), Some(change.id));
+                    filters.push(ChangeFilter { path, before, ..self.filter() });
+                }
+                found.insert(change.id, change);
+            }
+        }
+        Ok(found)
+    }
+
+    fn by_name(&self, store: &Store) -> Result<BTreeMap<ChangeId, Change>, VerbError> {
+        let mut found = BTreeMap::new();
+        for &id in &self.changes {
+            let change = store.change(id)?.ok_or(VerbError::UnknownChange(id))?;
+            if change.actor != Actor::Agent {
+                return Err(VerbError::NotAnAgents { change: id, actor: change.actor });
+            }
+            let first = change.joins.map(|first| store.change(first)).transpose()?.flatten();
+            for change in [Some(change), first].into_iter().flatten() {
+                let joined = joined_to(store, &change)?;
+                found.extend(joined.into_iter().map(|joined| (joined.id, joined)));
+                found.insert(change.id, change);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Messages are counted, and agents and calls named, within a dialog.
+    fn refuse_ambiguous(&self, found: &BTreeMap<ChangeId, Change>) -> Result<(), VerbError> {
+        let what = match (&self.call, &self.agent, self.message) {
+            _ if self.dialog.is_some() || !self.changes.is_empty() => return Ok(()),
+            (Some(call), ..) => format!("a call {call}"),
+            (_, Some(agent), _) => format!("an agent {agent}"),
+            (_, _, Some(message)) => format!("a message {message}"),
+            _ => return Ok(()),
+        };
+        let dialogs: BTreeSet<_> =
+            found.values().filter_map(|change| change.dialog.as_ref()).collect();
+        if dialogs.len() > 1 { Err(VerbError::NeedsDialog(what)) } else { Ok(()) }
+    }
+
+    /// What is meant, for people.
+    pub(crate) fn describe(&self) -> String {
+        let mut parts: Vec<String> = self.changes.iter().map(ToString::to_string).collect();
+        if parts.is_empty() {
+            parts.push(if self.last { "the newest changes" } else { "all changes" }.to_owned());
+        }
+        parts.extend(self.path.as_ref().map(|path| format!("of {path}")));
+        parts.extend(self.call.as_ref().map(|call| format!("of call {call}")));
+        parts.extend(self.agent.as_ref().map(|agent| format!("of agent {agent}")));
+        parts.extend(self.message.map(|message| format!("of message {message}")));
+        parts.extend(self.dialog.as_ref().map(|dialog| format!("of dialog {dialog}")));
+        parts.extend(self.after.map(|_| "after a time".to_owned()));
+        parts.join(" ")
+    }
+
+    fn filter(&self) -> ChangeFilter {
+        ChangeFilter {
+            dialog: self.dialog.clone(),
+            agent: self.agent.clone(),
+            actor: Some(Actor::Agent),
+            path: self.path.clone(),
+            turn: self.message,
+            call: self.call.clone(),
+            ..ChangeFilter::default()
+        }
+    }
+
+    fn is_meant(&self, change: &Change) -> bool {
+        self.after.is_none_or(|after| change.at > after)
+    }
+
+    /// A change that several calls can have made is taken only if all of them are meant.
+    fn owns(&self, change: &Change) -> bool {
+        let is_meant = |by: &Candidate| {
+            self.dialog.as_ref().is_none_or(|dialog| by.dialog == *dialog)
+                && self.agent.as_ref().is_none_or(|agent| by.agent == *agent)
+                && self.call.as_ref().is_none_or(|call| by.call == *call)
+        };
+        change.confidence != Confidence::Shared
+            || !self.changes.is_empty()
+            || change.candidates.iter().all(is_meant)
+    }
+}
+
+/// What a formatter made of a change belongs to it.
+fn joined_to(store: &Store, change: &Change) -> Result<Vec<Change>, StoreError> {
+    let filter = ChangeFilter {
+        path: Some(change.path.clone()),
+        after: Some(change.id.0),
+        ..ChangeFilter::default()
+    };
+    let later = store.changes(&filter)?;
+    Ok(later.into_iter().filter(|later| later.joins == Some(change.id)).collect())
+}
+
+/// The newest change of each file, with what a formatter made of it.
+fn keep_newest(changes: &mut Vec<Change>) {
+    let root = |change: &Change| change.joins.unwrap_or(change.id);
+    let newest: BTreeMap<_, _> =
+        changes.iter().map(|change| (change.path.clone(), root(change))).collect();
+    changes.retain(|change| newest.get(&change.path) == Some(&root(change)));
+}

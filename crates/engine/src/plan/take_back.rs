@@ -1,0 +1,420 @@
+//! The first primitive: takes a set of changes out of the files, and keeps the rest.
+//!
+//! The set falls into parts: changes of one file, followed through moves. Within a
+//! part, changes in a row are one net change; the nets are taken back newest first,
+//! each by a three-way merge (base: after it, ours: now, theirs: before it). A part
+//! is taken back as a whole or left as a whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, ProjectPath};
+use retake_store::{Mark, Store, StoreError};
+
+use crate::plan::draft::{Draft, Net};
+use crate::plan::groups::Groups;
+use crate::plan::nesting::Nesting;
+use crate::plan::past::Past;
+use crate::plan::{Action, Plan, PlannedFile, Reason};
+
+/// Two paths that go together.
+pub(crate) type Bond = (ProjectPath, ProjectPath);
+
+/// How changes are taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TakeBackOptions {
+    /// What becomes of later changes that stand in the way.
+    pub cascade: Cascade,
+    /// Write conflicts into the files, between markers.
+    pub markers: bool,
+    /// Take back what git changed since.
+    pub across_git: bool,
+}
+
+/// What becomes of later changes that stand in the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cascade {
+    /// They stay, and so does the file.
+    #[default]
+    Leave,
+    /// Changes of agents that nobody has decided on, and that are surely theirs, go too.
+    Agents,
+    /// They are taken back too, whoever made them.
+    All,
+}
+
+/// More changes than this in the way of one are not tried one by one.
+const TRIED: usize = 32;
+
+/// Plans to take the changes back; each gets `status` where that is done.
+pub(crate) fn take_back(
+    store: &Store,
+    plan: &mut Plan,
+    (changes, bonds): (&[Change], &[Bond]),
+    status: ChangeStatus,
+    options: TakeBackOptions,
+) -> Result<(), StoreError> {
+    take_back_with(store, plan, (changes, bonds), &Net::of, (status, options))
+}
+
+/// Plans to take back some hunks of one change, which then goes back to this content.
+///
+/// What becomes of the change itself depends on its other hunks: that is the caller's.
+pub(crate) fn take_back_hunks(
+    store: &Store,
+    plan: &mut Plan,
+    change: &Change,
+    goes_back_to: &[u8],
+    options: TakeBackOptions,
+) -> Result<(), StoreError> {
+    let net = |other: &Change| {
+        if other.id != change.id {
+            return Net::of(other);
+        }
+        // The file stays where it is: a move is not in its hunks.
+        let (from, partly) = (change.path.clone(), Some(goes_back_to.to_vec()));
+        Net { from, partly, ..Net::of(change) }
+    };
+    let changes = std::slice::from_ref(change);
+    take_back_with(store, plan, (changes, &[]), &net, (ChangeStatus::Rejected, options))?;
+    plan.marks.retain(|mark| mark.change != change.id);
+    Ok(())
+}
+
+fn take_back_with(
+    store: &Store,
+    plan: &mut Plan,
+    (changes, bonds): (&[Change], &[Bond]),
+    net: &dyn Fn(&Change) -> Net,
+    (status, options): (ChangeStatus, TakeBackOptions),
+) -> Result<(), StoreError> {
+    let mut set: BTreeMap<ChangeId, Change> =
+        changes.iter().map(|change| (change.id, change.clone())).collect();
+    let asked: BTreeSet<&DialogId> =
+        changes.iter().filter_map(|change| change.dialog.as_ref()).collect();
+    let past = Past::new(store);
+    // Each round can bring more changes into the set, so this ends.
+    loop {
+        let nets: Vec<Net> = set.values().map(net).collect();
+        let parts = tried(&past, &nets, bonds, options)?;
+        let more = grow(&set, &parts, options.cascade);
+        if more.is_empty() {
+            write_plan(&past, plan, &parts, (&set, &asked), status)?;
+            let asked: BTreeSet<_> = changes.iter().map(|change| change.id).collect();
+            let taken: BTreeSet<_> = plan.writes().flat_map(|file| &file.changes).collect();
+            let is_extra = |id: &ChangeId| taken.contains(id) && !asked.contains(id);
+            plan.cascaded = set.into_keys().filter(is_extra).collect();
+            return Ok(());
+        }
+        set.extend(more.into_iter().map(|change| (change.id, change)));
+    }
+}
+
+/// One file, followed through moves, with what became of it on paper.
+struct Part<'s> {
+    draft: Draft<'s>,
+    nets: Vec<Net>,
+    result: Result<Reason, Obstacle>,
+}
+
+struct Obstacle {
+    /// The net change that could not be taken back, as an index.
+    net: usize,
+    reason: Reason,
+    /// Later changes that it would take.
+    blockers: Vec<Change>,
+}
+
+fn tried<'s>(
+    past: &Past<'s>,
+    nets: &[Net],
+    bonds: &[Bond],
+    options: TakeBackOptions,
+) -> Result<Vec<Part<'s>>, StoreError> {
+    let set: BTreeSet<ChangeId> = nets.iter().flat_map(|net| net.changes.clone()).collect();
+    let mut parts = Vec::new();
+    let mut bonds = bonds.to_vec();
+    for net in nets {
+        // A file that was moved since is the file that it is now.
+        bonds.push((net.path.clone(), past.whereabouts(net, &set)?));
+    }
+    for nets in split(nets, &bonds) {
+        let nets = collapse(nets);
+        let mut draft = Draft::new(past.store, options.markers);
+        let result = match try_part(past, &mut draft, &nets, &set, options.across_git)? {
+            Ok(reason) => Ok(reason),
+            Err((net, reason)) => {
+                draft = Draft::new(past.store, options.markers);
+                let blockers = blockers(past, &nets, net, &set, options)?;
+                Err(Obstacle { net, reason, blockers })
+            }
+        };
+        parts.push(Part { draft, nets, result });
+    }
+    leave_blocked(&mut parts)?;
+    Ok(parts)
+}
+
+/// Changes of one file belong together, also across moves, and so does what one part of an
+/// operation did.
+fn split(nets: &[Net], bonds: &[Bond]) -> Vec<Vec<Net>> {
+    let mut groups = Groups::default();
+    for net in nets {
+        groups.join(&net.from, &net.path);
+    }
+    for (a, b) in bonds {
+        groups.join(a, b);
+    }
+    // A file that was where now a folder is, and what is in that folder, go together.
+    let nesting = Nesting::of(nets.iter().flat_map(|net| [&net.from, &net.path]));
+    for (path, top) in nesting.pairs() {
+        groups.join(top, path);
+    }
+    let mut parts: BTreeMap<&ProjectPath, Vec<Net>> = BTreeMap::new();
+    for net in nets {
+        parts.entry(groups.leader(&net.path)).or_default().push(net.clone());
+    }
+    for part in parts.values_mut() {
+        part.sort_by_key(Net::newest);
+    }
+    parts.into_values().collect()
+}
+
+/// Changes in a row are one; what lies between them and cancels itself out does not matter.
+fn collapse(nets: Vec<Net>) -> Vec<Net> {
+    let mut result: Vec<Net> = Vec::new();
+    for net in nets {
+        let continues =
+            |last: &Net| last.path == net.from && last.after == net.before && last.partly.is_none();
+        match result.iter().rposition(continues) {
+            Some(at) if !between(&result, at, &net) => {
+                result[at].path = net.path;
+                result[at].after = net.after;
+                result[at].changes.extend(net.changes);
+                // It is as new as its newest change.
+                let net = result.remove(at);
+                result.push(net);
+            }
+            _ => result.push(net),
+        }
+    }
+    result
+}
+
+/// Whether something after the net at `at` stands between it and one that continues it.
+fn between(nets: &[Net], at: usize, net: &Net) -> bool {
+    nets[at + 1..].iter().any(|other| touches(other, net) || touches(other, &nets[at]))
+}
+
+fn touches(a: &Net, b: &Net) -> bool {
+    [&a.from, &a.path].iter().any(|path| **path == b.from || **path == b.path)
+}
+
+/// Takes the nets of a part back on paper, newest first; the index of the one that does not go.
+fn try_part(
+    past: &Past<'_>,
+    draft: &mut Draft<'_>,
+    nets: &[Net],
+    set: &BTreeSet<ChangeId>,
+    across_git: bool,
+) -> Result<Result<Reason, (usize, Reason)>, StoreError> {
+    let mut overall = Reason::Already;
+    let mut git_did = false;
+    for (at, net) in nets.iter().enumerate().rev() {
+        let place = past.whereabouts(net, set)?;
+        // What git did matters only if there is still something to take back.
+        let by_git = !across_git && past.git_changed(net, &place)?;
+        match draft.take_back(net, &place)? {
+            Ok(Reason::Already) if by_git => git_did = true,
+            Ok(Reason::Already) => {}
+            _ if by_git => return Ok(Err((at, Reason::GitSince))),
+            Ok(reason @ Reason::Markers(_)) => overall = reason,
+            Ok(Reason::Merged) if !matches!(overall, Reason::Markers(_)) => {
+                overall = Reason::Merged;
+            }
+            Ok(reason) if overall == Reason::Already => overall = reason,
+            Ok(_) => {}
+            Err(reason) => return Ok(Err((at, reason))),
+        }
+    }
+    // It may come back with the branch that it is on, so that is no decision.
+    Ok(Ok(if git_did { Reason::TakenBackByGit } else { overall }))
+}
+
+/// The later changes that would have to be taken back too, and no more than those.
+fn blockers(
+    past: &Past<'_>,
+    nets: &[Net],
+    stuck: usize,
+    set: &BTreeSet<ChangeId>,
+    options: TakeBackOptions,
+) -> Result<Vec<Change>, StoreError> {
+    let net = &nets[stuck];
+    let place = past.whereabouts(net, set)?;
+    let mut candidates: BTreeMap<ChangeId, Change> = BTreeMap::new();
+    for path in [&net.path, &net.from, &place] {
+        let later = past.later(path, net.newest())?.into_iter();
+        let stays = |change: &Change| !set.contains(&change.id) && change.actor != Actor::Retake;
+        candidates.extend(later.filter(stays).map(|change| (change.id, change)));
+    }
+    let all: Vec<Change> = candidates.into_values().collect();
+    if all.len() > TRIED {
+        return Ok(all);
+    }
+    if !goes_with(past, nets, &all, set, options)? {
+        return Ok(Vec::new());
+    }
+    let mut needed = all;
+    for at in (0..needed.len()).rev() {
+        let mut fewer = needed.clone();
+        fewer.remove(at);
+        if goes_with(past, nets, &fewer, set, options)? {
+            needed = fewer;
+        }
+    }
+    Ok(needed)
+}
+
+/// Whether a part goes if these changes are taken back too.
+fn goes_with(
+    past: &Past<'_>,
+    nets: &[Net],
+    also: &[Change],
+    set: &BTreeSet<ChangeId>,
+    options: TakeBackOptions,
+) -> Result<bool, StoreError> {
+    let mut set = set.clone();
+    set.extend(also.iter().map(|change| change.id));
+    let mut all: Vec<Net> = nets.to_vec();
+    all.extend(also.iter().map(Net::of));
+    all.sort_by_key(Net::newest);
+    let mut draft = Draft::new(past.store, options.markers);
+    Ok(try_part(past, &mut draft, &collapse(all), &set, true)?.is_ok())
+}
+
+/// A file cannot stand where a folder is, or beneath a file, once all parts are done.
+fn leave_blocked(parts: &mut [Part<'_>]) -> Result<(), StoreError> {
+    loop {
+        let mut all = None;
+        for part in parts.iter().filter(|part| part.result.is_ok()) {
+            let draft = all.get_or_insert_with(|| part.draft.clone());
+            draft.overlay(&part.draft);
+        }
+        let Some(all) = all else { return Ok(()) };
+        let mut blocked = BTreeMap::new();
+        for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.result.is_ok()) {
+            for (path, held) in part.draft.changed() {
+                if held.side.is_absent() || !all.now(path)?.is_absent() {
+                    continue;
+                }
+                if let Some(what) = all.in_the_way(path)? {
+                    blocked.insert(at, what);
+                }
+            }
+        }
+        if blocked.is_empty() {
+            return Ok(());
+        }
+        for (at, what) in blocked {
+            let net = parts[at].nets.len().saturating_sub(1);
+            let reason = Reason::Occupied(what);
+            parts[at].result = Err(Obstacle { net, reason, blockers: Vec::new() });
+        }
+    }
+}
+
+/// The later changes that are to be taken along.
+fn grow(set: &BTreeMap<ChangeId, Change>, parts: &[Part<'_>], cascade: Cascade) -> Vec<Change> {
+    let may_go = |change: &Change| match cascade {
+        Cascade::Leave => false,
+        Cascade::Agents => {
+            change.actor == Actor::Agent
+                && change.status == ChangeStatus::Pending
+                && change.confidence != Confidence::Shared
+        }
+        Cascade::All => true,
+    };
+    let obstacles = parts.iter().filter_map(|part| part.result.as_ref().err());
+    let in_the_way = obstacles.map(|obstacle| &obstacle.blockers);
+    let goes = in_the_way.filter(|blockers| blockers.iter().all(may_go)).flatten();
+    goes.filter(|change| !set.contains_key(&change.id)).cloned().collect()
+}
+
+fn write_plan(
+    past: &Past<'_>,
+    plan: &mut Plan,
+    parts: &[Part<'_>],
+    (set, asked): (&BTreeMap<ChangeId, Change>, &BTreeSet<&DialogId>),
+    status: ChangeStatus,
+) -> Result<(), StoreError> {
+    let first = plan.files.iter().map(|file| file.part + 1).max().unwrap_or(0);
+    for (number, part) in (first..).zip(parts) {
+        let changes: Vec<ChangeId> = part.nets.iter().flat_map(|net| net.changes.clone()).collect();
+        let files = match &part.result {
+            Ok(reason) => part_files(part, reason)?,
+            Err(obstacle) => {
+                let net = &part.nets[obstacle.net];
+                let path = if net.after.is_absent() { &net.from } else { &net.path };
+                let now = part.draft.now(path)?;
+                let mut file = PlannedFile::left(path.clone(), now, obstacle.reason.clone());
+                file.blockers = obstacle.blockers.iter().map(|change| change.id).collect();
+                vec![file]
+            }
+        };
+        for mut file in files {
+            file.part = number;
+            file.changes.clone_from(&changes);
+            plan.files.push(file);
+        }
+        if let Ok(reason) = &part.result
+            && *reason != Reason::TakenBackByGit
+        {
+            let marked = changes.iter().filter_map(|id| set.get(id));
+            plan.marks.extend(marked.map(|change| Mark {
+                change: change.id,
+                part: number,
+                old: change.status,
+                new: if change.actor == Actor::Agent { status } else { ChangeStatus::Reverted },
+            }));
+            crossed(past, plan, (&part.nets, set), asked)?;
+        }
+    }
+    Ok(())
+}
+
+fn part_files(part: &Part<'_>, reason: &Reason) -> Result<Vec<PlannedFile>, StoreError> {
+    let mut files = Vec::new();
+    for (path, held) in part.draft.changed() {
+        let now = part.draft.now(path)?;
+        let mut file = PlannedFile::going(path.clone(), now, held.side, reason.clone());
+        file.content.clone_from(&held.content);
+        if file.action != Action::Leave {
+            files.push(file);
+        }
+    }
+    if let (true, Some(net)) = (files.is_empty(), part.nets.last()) {
+        let now = part.draft.now(&net.path)?;
+        files.push(PlannedFile::left(net.path.clone(), now, reason.clone()));
+    }
+    Ok(files)
+}
+
+/// Other dialogs whose work is taken along, or that changed the same files later.
+fn crossed(
+    past: &Past<'_>,
+    plan: &mut Plan,
+    (nets, set): (&[Net], &BTreeMap<ChangeId, Change>),
+    asked: &BTreeSet<&DialogId>,
+) -> Result<(), StoreError> {
+    for net in nets {
+        let taken = net.changes.iter().filter_map(|id| set.get(id)).cloned();
+        for change in past.later(&net.path, net.newest())?.into_iter().chain(taken) {
+            let Some(dialog) = change.dialog.filter(|dialog| !asked.contains(dialog)) else {
+                continue;
+            };
+            if !plan.crosses.contains(&dialog) {
+                plan.crosses.push(dialog);
+            }
+        }
+    }
+    Ok(())
+}

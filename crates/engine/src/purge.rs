@@ -1,0 +1,59 @@
+//! Removing bytes from the record for good.
+
+use retake_model::{Millis, ObjectId, OperationId};
+use retake_store::{Lock, Purge, PurgeScope, PurgeTarget, StoreError};
+
+use crate::project::Project;
+use crate::record::RecordError;
+
+/// Why nothing was purged.
+#[derive(Debug, thiserror::Error)]
+pub enum PurgeError {
+    /// An operation was interrupted, and may need the content.
+    #[error("operation {0} was interrupted and is not finished, and may need this content")]
+    Unfinished(OperationId),
+    /// The record has nothing of the kind.
+    #[error("nothing is on record of {0}")]
+    Nothing(String),
+    /// The project cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Project {
+    /// What a purge would concern; no contents if there is nothing of it.
+    pub fn purge_scope(&self, target: &PurgeTarget) -> Result<PurgeScope, StoreError> {
+        self.store().purge_scope(target)
+    }
+
+    /// Whether the record has, or had, a content of this name.
+    pub fn knows_content(&self, oid: &ObjectId) -> Result<bool, StoreError> {
+        Ok(self.store().has(oid)? || self.store().is_purged(oid)?)
+    }
+
+    /// Removes the bytes of every version of a path, or of one content. Files are not touched.
+    pub fn purge(&self, target: &PurgeTarget, at: Millis) -> Result<Purge, PurgeError> {
+        self.writable()?;
+        let (store, wait) = (self.store(), self.settings().wait.command());
+        let Some(_lock) = Lock::acquire(store.folder(), wait)? else {
+            return Err(self.locked().into());
+        };
+        // What waits may hold the content in its arguments.
+        self.take_in_spool(at)?;
+        if let Some(operation) = store.unfinished()? {
+            return Err(PurgeError::Unfinished(operation.id));
+        }
+        let waiting = store.needs_scrub()?;
+        let purge = store.purge(target, at, wait)?;
+        if purge.scope.contents.is_empty() && !waiting {
+            return Err(PurgeError::Nothing(match target {
+                PurgeTarget::Path(path) => path.to_string(),
+                PurgeTarget::Content(oid) => oid.to_string(),
+            }));
+        }
+        Ok(purge)
+    }
+}

@@ -1,0 +1,163 @@
+//! One content as JSON: text as it is, anything else in base64, streamed.
+
+use std::io::{self, Write};
+
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
+use retake_model::{FileState, ProjectPath, Side};
+use retake_store::{Store, StoreError};
+use sha2::{Digest as _, Sha256};
+
+use super::Snapshots;
+use super::names::is_secret;
+
+/// Writes contents, and counts what it leaves out.
+pub(super) struct Writer<'a> {
+    pub(super) store: &'a Store,
+    pub(super) with_secrets: bool,
+    pub(super) done: &'a mut Snapshots,
+}
+
+/// What is known of a content once it was read.
+pub(super) struct Probe {
+    pub(super) is_text: bool,
+    sha256: String,
+}
+
+impl Writer<'_> {
+    /// One side of a change: `null`, or an object with content, hash and size (DM-10).
+    pub(super) fn side(
+        &mut self,
+        path: &ProjectPath,
+        side: &Side,
+        out: &mut dyn Write,
+    ) -> Result<(), StoreError> {
+        let state = match side {
+            Side::Absent => return Ok(out.write_all(b"null")?),
+            Side::Unknown => {
+                self.done.missing += 1;
+                return Ok(out.write_all(br#"{"content":null,"captured":false}"#)?);
+            }
+            Side::Known(state) => state,
+        };
+        let Some(probe) = self.probe(state)? else {
+            return Ok(write!(out, r#"{{"content":null,"damaged":true,"size":{}}}"#, state.size)?);
+        };
+        out.write_all(b"{\"content\":")?;
+        let masked = self.is_masked(path);
+        if masked {
+            out.write_all(br#"null,"masked":true"#)?;
+        } else {
+            self.content(state, probe.is_text, out)?;
+            if !probe.is_text {
+                out.write_all(br#","encoding":"base64""#)?;
+            }
+        }
+        write!(out, r#","hash":"sha256-{}","size":{}}}"#, probe.sha256, state.size)?;
+        Ok(())
+    }
+
+    /// Whether the content of a path is left out; counts it.
+    pub(super) fn is_masked(&mut self, path: &ProjectPath) -> bool {
+        let masked = !self.with_secrets && is_secret(path);
+        self.done.masked += u64::from(masked);
+        masked
+    }
+
+    /// Reads a content once; `None` if it is damaged or gone.
+    pub(super) fn probe(&mut self, state: &FileState) -> Result<Option<Probe>, StoreError> {
+        let mut reading = Reading { hasher: Sha256::new(), rest: Vec::new(), is_text: true };
+        match self.store.read_into(&state.oid, &mut reading) {
+            Ok(_) => {}
+            Err(StoreError::Missing(_) | StoreError::Damaged { .. }) => {
+                self.done.missing += 1;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        let is_text = reading.is_text && reading.rest.is_empty();
+        let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
+        let sha256 = reading.hasher.finalize().iter().fold(String::new(), hex);
+        Ok(Some(Probe { is_text, sha256 }))
+    }
+
+    /// The content as a JSON string.
+    pub(super) fn content(
+        &self,
+        state: &FileState,
+        as_text: bool,
+        out: &mut dyn Write,
+    ) -> Result<(), StoreError> {
+        out.write_all(b"\"")?;
+        if as_text {
+            self.store.read_into(&state.oid, &mut Escaping { out })?;
+        } else {
+            let mut encoder = EncoderWriter::new(&mut *out, &STANDARD);
+            self.store.read_into(&state.oid, &mut encoder)?;
+            encoder.finish()?;
+        }
+        Ok(out.write_all(b"\"")?)
+    }
+}
+
+/// Hashes, and checks whether it is UTF-8 although characters may be cut in two.
+struct Reading {
+    hasher: Sha256,
+    rest: Vec<u8>,
+    is_text: bool,
+}
+
+impl Write for Reading {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.hasher.update(bytes);
+        if self.is_text {
+            self.rest.extend_from_slice(bytes);
+            match std::str::from_utf8(&self.rest) {
+                Ok(_) => self.rest.clear(),
+                Err(error) if error.error_len().is_none() => {
+                    self.rest.drain(..error.valid_up_to());
+                }
+                Err(_) => {
+                    self.is_text = false;
+                    self.rest.clear();
+                }
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Escapes text for a JSON string. Bytes beyond ASCII pass, so a character may come in parts.
+struct Escaping<'a> {
+    out: &'a mut dyn Write,
+}
+
+impl Write for Escaping<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut plain = 0;
+        for (at, byte) in bytes.iter().enumerate() {
+            let escape: &[u8] = match byte {
+                b'"' => b"\\\"",
+                b'\\' => b"\\\\",
+                b'\n' => b"\\n",
+                b'\r' => b"\\r",
+                b'\t' => b"\\t",
+                0x00..0x20 | 0x7f => &format!("\\u{byte:04x}").into_bytes(),
+                _ => continue,
+            };
+            self.out.write_all(&bytes[plain..at])?;
+            self.out.write_all(escape)?;
+            plain = at + 1;
+        }
+        self.out.write_all(&bytes[plain..])?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

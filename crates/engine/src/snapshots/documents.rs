@@ -1,0 +1,137 @@
+//! The shapes of DM-9, DM-10 and DM-11.
+
+use std::io::Write;
+
+use retake_model::{Change, ChangeType, Means, Millis, ProjectPath, Side};
+use retake_store::{Dialog, StoreError};
+use serde_json::{Value, json};
+
+use super::content::Writer;
+
+/// One change with both contents (DM-9, DM-10).
+pub(super) fn snapshot(
+    writer: &mut Writer<'_>,
+    dialog: &Dialog,
+    change: &Change,
+    out: &mut dyn Write,
+) -> Result<(), StoreError> {
+    let mut head = head(change);
+    head["sessionId"] = dialog.id.0.as_str().into();
+    let head = head.to_string();
+    // The contents are streamed between the head and the end of the object.
+    write!(out, "{},\n\"before\":", &head[..head.len() - 1])?;
+    writer.side(change.from_path(), &change.before, out)?;
+    out.write_all(b",\n\"after\":")?;
+    writer.side(&change.path, &change.after, out)?;
+    write!(out, ",\n\"metadata\":{}}}\n", metadata(change))?;
+    Ok(())
+}
+
+/// One change in the index (DM-11).
+pub(super) fn index_row(change: &Change) -> Value {
+    let size = |side: &Side| side.known().map(|state| state.size);
+    let lines = change.lines.as_ref();
+    let mut row = head(change);
+    row["stats"] = json!({
+        "linesAdded": lines.map(|lines| lines.added),
+        "linesRemoved": lines.map(|lines| lines.removed),
+        "sizeBefore": size(&change.before),
+        "sizeAfter": size(&change.after),
+    });
+    row
+}
+
+fn head(change: &Change) -> Value {
+    let mut head = json!({
+        "id": change.id.to_string(),
+        "filePath": change.path.to_string(),
+        "operation": operation(change),
+        "timestamp": iso(change.at),
+        "agentId": change.agent.as_ref().map_or("unknown", |id| id.0.as_str()),
+    });
+    if let Some(old) = &change.old_path {
+        head["oldFilePath"] = old.to_string().into();
+    }
+    if let Some(hex) = hex_if_needed(&change.path) {
+        head["filePathHex"] = hex.into();
+    }
+    head
+}
+
+/// Exact bytes beside a path that text cannot carry.
+pub(super) fn hex_if_needed(path: &ProjectPath) -> Option<String> {
+    let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
+    path.as_str().is_none().then(|| path.as_bytes().iter().fold(String::new(), hex))
+}
+
+/// `write`, `patch` or `delete`, whatever did it.
+fn operation(change: &Change) -> &'static str {
+    match (change.operation, change.change_type) {
+        (_, ChangeType::Delete) => "delete",
+        (Means::Write, _) | (_, ChangeType::Create) => "write",
+        (Means::Patch, _) => "patch",
+        _ if change.lines.is_some() => "patch",
+        _ => "write",
+    }
+}
+
+fn metadata(change: &Change) -> Value {
+    let mut metadata = json!({ "changeType": change.change_type.as_str() });
+    if let Some(lines) = &change.lines {
+        metadata["linesAdded"] = lines.added.into();
+        metadata["linesRemoved"] = lines.removed.into();
+        if let (Some(first), Some(last)) = (lines.hunks.first(), lines.hunks.last())
+            && operation(change) == "patch"
+        {
+            metadata["startLine"] = first.new_start.into();
+            let end = last.new_start + last.new_lines;
+            metadata["endLine"] = end.saturating_sub(1).max(first.new_start).into();
+        }
+    }
+    if operation(change) == "write" {
+        metadata["isOverwrite"] = (!change.before.is_absent()).into();
+    }
+    metadata
+}
+
+/// A text as JSON.
+pub(super) fn text(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// ISO 8601 in UTC: `2026-02-16T10:00:00.000Z`.
+pub(super) fn iso(at: Millis) -> String {
+    const DAY: i64 = 86_400_000;
+    let (days, ms) = (at.div_euclid(DAY), at.rem_euclid(DAY));
+    // Years begin in March here, so that the leap day is the last day of one.
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day = days.rem_euclid(146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, after) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = year + era * 400 + after;
+    let (seconds, ms) = (ms / 1000, ms % 1000);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        for (at, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_771_236_000_123, "2026-02-16T10:00:00.123Z"),
+            (-1, "1969-12-31T23:59:59.999Z"),
+            (4_102_444_799_999, "2099-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(iso(at), text);
+        }
+    }
+}

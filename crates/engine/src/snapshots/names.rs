@@ -1,0 +1,90 @@
+//! Names of folders for dialogs, and of files that usually hold secrets.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use retake_model::ProjectPath;
+use sha2::{Digest as _, Sha256};
+
+/// Longer names are cut; file systems allow 255 bytes.
+const LONGEST: usize = 180;
+
+/// A safe file name for a dialog's id, which no other one of the export has.
+///
+/// Letters, digits, `-`, `_` and inner dots stay, all else is percent-encoded. Names are compared
+/// without case, as some file systems do.
+pub(super) fn unique(id: &str, taken: &mut HashSet<String>) -> String {
+    let mut name = String::new();
+    for (at, byte) in id.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'_')
+            || (byte == b'.' && at > 0 && at + 1 < id.len());
+        if plain {
+            name.push(char::from(byte));
+        } else {
+            let _ = write!(name, "%{byte:02X}");
+        }
+    }
+    let too_long = name.len() > LONGEST;
+    name.truncate(LONGEST);
+    if name.is_empty() || too_long || taken.contains(&name.to_ascii_lowercase()) {
+        let hash = Sha256::digest(id.as_bytes());
+        name.push('~');
+        hash.iter().take(8).for_each(|byte| {
+            let _ = write!(name, "{byte:02x}");
+        });
+    }
+    taken.insert(name.to_ascii_lowercase());
+    name
+}
+
+/// Whether a file of this name usually holds secrets.
+pub(super) fn is_secret(path: &ProjectPath) -> bool {
+    const ENDINGS: [&str; 9] =
+        [".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"];
+    const NAMES: [&str; 12] = [
+        ".netrc",
+        ".pgpass",
+        ".git-credentials",
+        ".htpasswd",
+        ".pypirc",
+        ".npmrc",
+        "credentials",
+        "credentials.json",
+        "id_rsa",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ed25519",
+    ];
+    let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
+    let is_sample = ["example", "sample", "template"].iter().any(|word| name.ends_with(word));
+    (name.starts_with(".env.") && !is_sample)
+        || NAMES.contains(&name.as_str())
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_id_becomes_one_safe_name() {
+        let mut taken = HashSet::new();
+        let mut name = |id: &str| unique(id, &mut taken);
+        assert_eq!(name("dialog-1_a.b"), "dialog-1_a.b");
+        assert_eq!(name("../../etc/passwd"), "%2E.%2F..%2Fetc%2Fpasswd");
+        assert_eq!(name(".."), "%2E%2E");
+        assert_eq!(name("a b\u{7}\0%"), "a%20b%07%00%25");
+        assert!(name("DIALOG-1_A.B").starts_with("DIALOG-1_A.B~"), "not told apart by case alone");
+        assert!(name("").starts_with('~'));
+        let long = name(&"x".repeat(5000));
+        assert!(long.len() < 255 && long != name(&"x".repeat(5001)));
+    }
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        let is = |path: &str| is_secret(&path.parse().unwrap());
+        assert!(is(".env") && is("a/.env.local") && is("prod.env") && is("x/ID_RSA"));
+        assert!(is("server.pem") && !is("id_rsa.pub") && !is(".env.example") && !is("key.rs"));
+    }
+}

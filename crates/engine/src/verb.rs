@@ -1,0 +1,132 @@
+//! What all verbs share: how they begin, and why they cannot.
+
+use retake_model::{Actor, ChangeId, ChangeStatus, DialogId, Millis, OperationId};
+use retake_store::{Dialog, Lock, StoreError};
+
+use crate::project::Project;
+use crate::record::RecordError;
+
+/// Why a verb could not be carried out. What it could not do to single files is no error but
+/// part of its result.
+#[derive(Debug, thiserror::Error)]
+pub enum VerbError {
+    /// No checkpoint has an id that begins so.
+    #[error("no checkpoint is called '{0}'")]
+    UnknownCheckpoint(String),
+    /// More than one checkpoint has an id that begins so.
+    #[error("more than one checkpoint begins with '{0}'")]
+    AmbiguousCheckpoint(String),
+    /// No such dialog.
+    #[error("there is no dialog {0}")]
+    UnknownDialog(DialogId),
+    /// Nothing was recorded of any dialog.
+    #[error("no agent has worked in this project yet")]
+    NoDialog,
+    /// No such change.
+    #[error("there is no change {0}")]
+    UnknownChange(ChangeId),
+    /// The change has no such hunk.
+    #[error("change {change} has {has} hunks, so there is no hunk {number}")]
+    UnknownHunk {
+        /// The change.
+        change: ChangeId,
+        /// The number that was asked for.
+        number: u32,
+        /// How many it has.
+        has: usize,
+    },
+    /// No hunk was named.
+    #[error("no hunk of change {0} is named")]
+    NoHunks(ChangeId),
+    /// The hunk was decided on otherwise.
+    #[error("hunk {number} of change {change} is {status} already")]
+    HunkDecided {
+        /// The change.
+        change: ChangeId,
+        /// The hunk.
+        number: u32,
+        /// What it is.
+        status: ChangeStatus,
+    },
+    /// Only changes of agents are taken back by name.
+    #[error("change {change} was not made by an agent but by {actor}")]
+    NotAnAgents {
+        /// The change.
+        change: ChangeId,
+        /// Whose it is.
+        actor: Actor,
+    },
+    /// Several dialogs have such a message, agent or call.
+    #[error("several dialogs have {0}")]
+    NeedsDialog(String),
+    /// An approved change cannot be rejected.
+    #[error("change {0} was approved")]
+    Approved(ChangeId),
+    /// The change was decided on otherwise.
+    #[error("change {change} is {status} already")]
+    Decided {
+        /// The change.
+        change: ChangeId,
+        /// What it is.
+        status: ChangeStatus,
+    },
+    /// There is no such operation.
+    #[error("there is no operation {0}")]
+    UnknownOperation(OperationId),
+    /// There is no open edit with this name.
+    #[error("no edit '{0}' is open in this dialog")]
+    UnknownEdit(String),
+    /// An operation was interrupted, and nothing else is written until it is finished.
+    #[error(
+        "operation {id} ({title}) was interrupted, and nothing else is written before that is settled"
+    )]
+    Unfinished {
+        /// The operation.
+        id: OperationId,
+        /// What it is called.
+        title: String,
+    },
+    /// No operation was interrupted.
+    #[error("no operation was interrupted")]
+    NothingInterrupted,
+    /// There is not enough room for the files that would be written.
+    #[error("{needed} bytes are to be written, but only {free} are free")]
+    NoSpace {
+        /// Bytes to be written.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+    /// There is no step to undo or redo.
+    #[error("there is nothing to {0}")]
+    NothingTo(&'static str),
+    /// The project cannot be written now.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Project {
+    /// Begins a verb: takes the lock, makes sure that nothing was interrupted, and brings the
+    /// record up to date with the files.
+    pub(crate) fn settle(&self, at: Millis) -> Result<Lock, VerbError> {
+        let lock = self.hold()?;
+        if let Some(operation) = self.store().unfinished()? {
+            return Err(VerbError::Unfinished { id: operation.id, title: operation.title });
+        }
+        self.tidy_up()?;
+        self.catch_up_and_look(at)?;
+        Ok(lock)
+    }
+
+    pub(crate) fn known_dialog(&self, id: &DialogId) -> Result<Dialog, VerbError> {
+        self.store().dialog(id)?.ok_or_else(|| VerbError::UnknownDialog(id.clone()))
+    }
+
+    /// The dialog that is meant if none is named: the one with the latest activity.
+    pub fn latest_dialog(&self) -> Result<Dialog, VerbError> {
+        self.store().dialogs()?.into_iter().next().ok_or(VerbError::NoDialog)
+    }
+}

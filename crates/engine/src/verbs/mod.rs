@@ -1,0 +1,77 @@
+//! The verbs that change files or decide on changes: each is a selection for one
+//! of the two primitives in [`crate::plan`], or a decision that writes no file.
+
+pub(crate) mod edit;
+pub(crate) mod restore;
+pub(crate) mod review;
+pub(crate) mod rollback;
+pub(crate) mod session;
+pub(crate) mod stage;
+pub(crate) mod undo;
+
+use retake_model::{Change, Millis};
+use retake_store::StoreError;
+
+use crate::plan::draft::Draft;
+use crate::plan::selection::Selected;
+use crate::plan::{Action, Plan, PlannedFile, Reason};
+use crate::project::Project;
+use crate::verb::VerbError;
+
+impl Project {
+    /// Makes a plan of files as they are right now.
+    fn planned(
+        &self,
+        at: Millis,
+        make: impl FnOnce(&Self) -> Result<Plan, VerbError>,
+    ) -> Result<Plan, VerbError> {
+        let _lock = self.settle(at)?;
+        let mut plan = make(self)?;
+        self.leave_unwritable(&mut plan);
+        self.warn(&mut plan);
+        self.note_approved(&mut plan)?;
+        plan.not_covered = self.store().gaps()?.into_iter().map(|(gap, _)| gap).collect();
+        Ok(plan)
+    }
+
+    /// Remembers what is approved, so that an approval after this one is noticed.
+    pub(crate) fn note_approved(&self, plan: &mut Plan) -> Result<(), StoreError> {
+        for mark in &plan.marks {
+            let change = self.store().change(mark.change)?;
+            let approved = change.filter(|change| change.approved.is_some());
+            plan.approved.extend(approved.map(|change| change.id));
+        }
+        Ok(())
+    }
+
+    /// Says what a person should know before.
+    fn warn(&self, plan: &mut Plan) {
+        for file in plan.files.iter_mut().filter(|file| file.action == Action::Write) {
+            let links = self.workspace().link_count(&file.path).unwrap_or(1);
+            if links > 1 {
+                let others = links - 1;
+                file.warning = Some(format!("its {others} other hard links keep the old content"));
+            }
+        }
+    }
+
+    /// Names the changes that are asked for and not taken back, with the reason.
+    fn name_left(&self, plan: &mut Plan, selected: &Selected) -> Result<(), StoreError> {
+        let draft = Draft::new(self.store(), false);
+        let mut leave = |change: &Change, reason| {
+            let now = draft.now(&change.path)?;
+            let mut file = PlannedFile::left(change.path.clone(), now, reason);
+            file.part = u64::MAX;
+            file.changes = vec![change.id];
+            plan.files.push(file);
+            Ok::<_, StoreError>(())
+        };
+        for change in &selected.shared {
+            leave(change, Reason::Shared)?;
+        }
+        for change in &selected.settled {
+            leave(change, Reason::Decided(change.status.as_str()))?;
+        }
+        Ok(())
+    }
+}

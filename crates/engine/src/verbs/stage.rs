@@ -1,0 +1,51 @@
+//! Files that rules hide, and that are tracked all the same because a tool wrote them.
+//!
+//! What an agent's tool names is tracked from then on (STAGE-1, STAGE-2): it is in
+//! every later checkpoint, and a restore concerns it. Commands and manual edits do
+//! not do that (STAGE-6). A host can ask for it by name.
+
+use std::collections::BTreeSet;
+
+use retake_model::{Actor, Change, DialogId, Means, Millis, ProjectPath};
+use retake_store::{ChangeFilter, StoreError};
+use retake_workspace::Rules;
+
+use crate::memory;
+use crate::project::Project;
+use crate::record::Looked;
+use crate::verb::VerbError;
+
+impl Project {
+    /// Tracks these files from now on, although rules hide them, as they are; what is gone is
+    /// recorded as gone (STAGE-5).
+    pub fn stage(&self, paths: &[ProjectPath], at: Millis) -> Result<Looked, VerbError> {
+        let _lock = self.hold()?;
+        self.catch_up(at)?;
+        Ok(self.look_locked_at(Some(paths), at, &mut |_, _| {})?)
+    }
+
+    /// The hidden files that a dialog's tools wrote since its last checkpoint: they are in the
+    /// next one (STAGE-3).
+    pub fn staged(&self, dialog: &DialogId) -> Result<Vec<ProjectPath>, StoreError> {
+        let store = self.store();
+        let Some(rules) = memory::rules(store)? else { return Ok(Vec::new()) };
+        let rules = Rules::new(rules);
+        let session = store.active_session(dialog)?;
+        let tip = session.map(|session| store.checkpoint(&session.tip)).transpose()?.flatten();
+        let written = store.changes(&ChangeFilter {
+            dialog: Some(dialog.clone()),
+            actor: Some(Actor::Agent),
+            after: tip.map(|checkpoint| checkpoint.seq),
+            ..ChangeFilter::default()
+        })?;
+        let by_tool = |change: &Change| matches!(change.operation, Means::Write | Means::Patch);
+        let paths = written.into_iter().filter(by_tool).map(|change| change.path);
+        let mut staged = BTreeSet::new();
+        for path in paths.filter(|path| rules.is_ignored(path, false)) {
+            if store.manifest_entry(&path)?.is_some() {
+                staged.insert(path);
+            }
+        }
+        Ok(staged.into_iter().collect())
+    }
+}

@@ -1,0 +1,233 @@
+//! Undo and redo: steps back and forth.
+//!
+//! A step is a turn of a dialog that changed files, or an operation. An undo is an
+//! operation too, but no step: undoing again goes further back, and redo takes
+//! the newest undo back.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::{
+    Actor, Change, ChangeStatus, DialogId, Millis, Operation, OperationId, OperationKind,
+};
+use retake_store::{ChangeFilter, Mark, StoreError};
+
+use crate::apply::Applied;
+use crate::plan::Plan;
+use crate::plan::take_back::{Bond, TakeBackOptions, take_back};
+use crate::project::Project;
+use crate::verb::VerbError;
+
+/// What `undo` steps over.
+#[derive(Clone, Debug)]
+pub enum UndoStep {
+    /// One dialog's work from one message to the next.
+    Turn {
+        /// The dialog.
+        dialog: DialogId,
+        /// The turn's number; 0 is what came before the first message.
+        turn: u64,
+        /// Its changes that are in effect, oldest first.
+        changes: Vec<Change>,
+    },
+    /// One act of Retake.
+    Operation(Operation),
+}
+
+impl UndoStep {
+    /// What it is called, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Turn { dialog, turn, .. } => format!("turn {turn} of dialog {dialog}"),
+            Self::Operation(operation) => format!("{} ({})", operation.id, operation.title),
+        }
+    }
+}
+
+/// Marks that need no file of the plan.
+const NO_PART: u64 = u64::MAX;
+/// So many operations are looked through for the next step.
+const OPERATIONS: usize = 1000;
+/// So many turns are, too.
+const TURNS: usize = 50;
+
+impl Project {
+    /// The step that `undo` takes back: the newest that has not been tried yet.
+    ///
+    /// What was redone is as new as its redo. A turn that an undo could take back only in part is
+    /// passed over, unless it is tried `again` in another way.
+    pub fn next_undo(&self, again: bool) -> Result<Option<UndoStep>, StoreError> {
+        let store = self.store();
+        let mut newest: Option<(u64, UndoStep)> = None;
+        let mut offer = |place: u64, step: UndoStep| {
+            if newest.as_ref().is_none_or(|(best, _)| place > *best) {
+                newest = Some((place, step));
+            }
+        };
+        for (dialog, turn) in store.turns_in_effect(TURNS)? {
+            let changes = self.turn(&dialog, turn)?;
+            let (tried, redone) = store.undo_marks_of(&dialog, turn)?;
+            let last = changes.last().map_or(0, |change| change.id.0);
+            if again || tried.is_none_or(|tried| tried < last) {
+                offer(redone.unwrap_or(0).max(last), UndoStep::Turn { dialog, turn, changes });
+            }
+        }
+        for operation in store.operations(OPERATIONS)? {
+            use OperationKind::{Abort, Redo, Undo};
+            let is_step = !matches!(operation.kind, Undo | Redo | Abort);
+            if is_step && operation.undone_by.is_none() && self.has_effect(&operation)? {
+                let redone = store.redone_by(operation.id)?.map_or(0, |by| by.0);
+                offer(redone.max(operation.id.0), UndoStep::Operation(operation));
+            }
+        }
+        Ok(newest.map(|(_, step)| step))
+    }
+
+    /// Plans to take back the newest step.
+    pub fn plan_undo(
+        &self,
+        options: TakeBackOptions,
+        at: Millis,
+    ) -> Result<(Plan, UndoStep), VerbError> {
+        let mut taken = None;
+        let plan = self.planned(at, |project| {
+            let again = options != TakeBackOptions::default();
+            let step = project.next_undo(again)?.ok_or(VerbError::NothingTo("undo"))?;
+            let title = format!("undo of {}", step.describe());
+            let plan = project.plan_step(OperationKind::Undo, title, &step, options);
+            taken = Some(step);
+            plan
+        })?;
+        Ok((plan, taken.ok_or(VerbError::NothingTo("undo"))?))
+    }
+
+    /// Plans to bring back what the newest undo took back.
+    pub fn plan_redo(
+        &self,
+        options: TakeBackOptions,
+        at: Millis,
+    ) -> Result<(Plan, Operation), VerbError> {
+        let mut undone = None;
+        let plan = self.planned(at, |project| {
+            let operations = project.store().operations(OPERATIONS)?;
+            let is_next = |operation: &Operation| {
+                operation.kind == OperationKind::Undo && operation.undone_by.is_none()
+            };
+            for operation in operations.into_iter().filter(is_next) {
+                if project.has_effect(&operation)? {
+                    undone = Some(operation);
+                    break;
+                }
+            }
+            let operation = undone.clone().ok_or(VerbError::NothingTo("redo"))?;
+            let what = operation.title.strip_prefix("undo of ").unwrap_or(&operation.title);
+            let title = format!("redo of {what}");
+            let step = UndoStep::Operation(operation);
+            project.plan_step(OperationKind::Redo, title, &step, options)
+        })?;
+        let undone = undone.ok_or(VerbError::NothingTo("redo"))?;
+        Ok((plan, undone))
+    }
+
+    /// Takes an operation back at once; the caller holds the lock and has looked.
+    pub(crate) fn undo_operation(&self, id: OperationId, at: Millis) -> Result<Applied, VerbError> {
+        let operation = self.store().operation(id)?.ok_or(VerbError::UnknownOperation(id))?;
+        let title = format!("undo of {} ({})", operation.id, operation.title);
+        let step = UndoStep::Operation(operation);
+        // What git did in between is not what was asked about here.
+        let options = TakeBackOptions { across_git: true, ..TakeBackOptions::default() };
+        let mut plan = self.plan_step(OperationKind::Undo, title, &step, options)?;
+        self.note_approved(&mut plan)?;
+        self.apply_settled(&plan, at)
+    }
+
+    fn plan_step(
+        &self,
+        kind: OperationKind,
+        title: String,
+        step: &UndoStep,
+        options: TakeBackOptions,
+    ) -> Result<Plan, VerbError> {
+        let (mut plan, store) = (Plan::new(kind, title), self.store());
+        let status = ChangeStatus::Reverted;
+        match step {
+            UndoStep::Turn { dialog, changes, .. } => {
+                plan.dialog = Some(dialog.clone());
+                take_back(store, &mut plan, (changes, &[]), status, options)?;
+            }
+            UndoStep::Operation(operation) => {
+                plan.dialog.clone_from(&operation.dialog);
+                plan.undoes.push(operation.id);
+                let (changes, bonds) = (self.made_by(operation.id)?, self.bonds(operation.id)?);
+                take_back(store, &mut plan, (&changes, &bonds), status, options)?;
+                self.bring_back_statuses(&mut plan, operation.id)?;
+            }
+        }
+        Ok(plan)
+    }
+
+    /// With an operation go the statuses that it had set.
+    fn bring_back_statuses(&self, plan: &mut Plan, undone: OperationId) -> Result<(), StoreError> {
+        let steps = self.store().steps(undone)?;
+        let planned: HashMap<_, _> =
+            plan.files.iter().map(|file| (&file.path, file.part)).collect();
+        let mut parts = HashMap::new();
+        for step in &steps {
+            parts.extend(planned.get(&step.path).map(|part| (step.part, *part)));
+        }
+        let left: HashSet<u64> =
+            plan.files.iter().filter(|file| file.is_left()).map(|file| file.part).collect();
+        let marked: HashSet<_> = plan.marks.iter().map(|mark| mark.change).collect();
+        for mark in self.store().marks(undone, true)? {
+            let part = parts.get(&mark.part).copied().unwrap_or(NO_PART);
+            // A part that is left keeps its statuses, and so does what was decided on since.
+            let change = self.store().change(mark.change)?;
+            let stands = change.is_some_and(|change| change.status == mark.new);
+            if stands && !marked.contains(&mark.change) && !left.contains(&part) {
+                let Mark { change, old, new, .. } = mark;
+                plan.marks.push(Mark { change, part, old: new, new: old });
+            }
+        }
+        Ok(())
+    }
+
+    /// What an operation wrote and is still in effect.
+    fn made_by(&self, id: OperationId) -> Result<Vec<Change>, StoreError> {
+        let filter =
+            ChangeFilter { made_by: Some(id), oldest_first: true, ..ChangeFilter::default() };
+        let mut changes = self.store().changes(&filter)?;
+        changes.retain(Change::is_effective);
+        Ok(changes)
+    }
+
+    fn has_effect(&self, operation: &Operation) -> Result<bool, StoreError> {
+        let store = self.store();
+        Ok(!self.made_by(operation.id)?.is_empty() || !store.marks(operation.id, true)?.is_empty())
+    }
+
+    /// What one part of an operation wrote goes together.
+    fn bonds(&self, id: OperationId) -> Result<Vec<Bond>, StoreError> {
+        let mut firsts = HashMap::new();
+        let mut bonds = Vec::new();
+        for step in self.store().steps(id)? {
+            let first = firsts.entry(step.part).or_insert_with(|| step.path.clone());
+            if *first != step.path {
+                bonds.push((first.clone(), step.path));
+            }
+        }
+        Ok(bonds)
+    }
+
+    /// The changes of a turn that are in effect, oldest first. One that dialogs share is no one's.
+    fn turn(&self, dialog: &DialogId, turn: u64) -> Result<Vec<Change>, StoreError> {
+        let filter = ChangeFilter {
+            dialog: Some(dialog.clone()),
+            turn: Some(turn),
+            actor: Some(Actor::Agent),
+            oldest_first: true,
+            ..ChangeFilter::default()
+        };
+        let mut changes = self.store().changes(&filter)?;
+        changes.retain(|change| change.is_effective() && change.dialog.as_ref() == Some(dialog));
+        Ok(changes)
+    }
+}

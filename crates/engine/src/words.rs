@@ -1,0 +1,236 @@
+//! Which words of a line changed, for everyone who shows a diff.
+//!
+//! Marks help where a line was edited and mislead where it was replaced: lines that have little in
+//! common have no marks, nor have very long lines and large blocks. Ranges are in bytes, in order,
+//! apart, not empty, and never cut a letter of UTF-8 in two.
+
+use std::ops::Range;
+
+use imara_diff::{Algorithm, Diff, InternedInput, TokenSource};
+
+/// Longer lines are data or generated; nobody reads them by words.
+const LONGEST_LINE: usize = 1000;
+/// Blocks of more lines are rewrites.
+const LARGEST_BLOCK: usize = 60;
+/// How many lines a line may have moved on in its block.
+const FARTHEST: usize = 8;
+/// How much of two lines has to be the same, in percent of what they hold besides white space.
+const ALIKE: usize = 40;
+
+/// What changed inside one line.
+pub type WordRanges = Vec<Range<usize>>;
+
+/// The words that differ between a line and what it became; `None` if they are too unlike, too
+/// long or the same, so that there is nothing worth a mark.
+///
+/// ```
+/// let (old, new) = retake_engine::changed_words(b"let a = 1;", b"let b = 1;").unwrap();
+/// assert_eq!((old, new), (vec![4..5], vec![4..5]));
+/// ```
+pub fn changed_words(old: &[u8], new: &[u8]) -> Option<(WordRanges, WordRanges)> {
+    if old == new || old.len().max(new.len()) > LONGEST_LINE || !may_be_alike(old, new) {
+        return None;
+    }
+    let input = InternedInput::new(Words(old), Words(new));
+    let mut diff = Diff::compute(Algorithm::Myers, &input);
+    diff.postprocess_no_heuristic(&input);
+    let tokens = |side: &[imara_diff::Token]| -> Vec<&[u8]> {
+        side.iter().map(|token| input.interner[*token]).collect()
+    };
+    let (before, after) = (tokens(&input.before), tokens(&input.after));
+    let same: usize = before
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !diff.is_removed(*at as u32))
+        .map(|(_, word)| weight(word))
+        .sum();
+    if 2 * same * 100 < ALIKE * (weight(old) + weight(new)) {
+        return None;
+    }
+    let removed = ranges(&before, diff.hunks().map(|hunk| hunk.before));
+    let added = ranges(&after, diff.hunks().map(|hunk| hunk.after));
+    Some((removed, added))
+}
+
+/// The changed words of a block of removed lines and the block of added lines that replaces it:
+/// for each line its ranges, none where a line has no counterpart.
+///
+/// Lines are paired in order; where one block is longer, each line takes the first that is alike.
+pub fn changed_words_of_block(
+    removed: &[&[u8]],
+    added: &[&[u8]],
+) -> (Vec<WordRanges>, Vec<WordRanges>) {
+    let mut old = vec![WordRanges::new(); removed.len()];
+    let mut new = vec![WordRanges::new(); added.len()];
+    if removed.len().max(added.len()) > LARGEST_BLOCK {
+        return (old, new);
+    }
+    let ahead = added.len().saturating_sub(removed.len()).min(FARTHEST);
+    let behind = removed.len().saturating_sub(added.len()).min(FARTHEST);
+    let mut next = 0;
+    for (at, line) in removed.iter().enumerate() {
+        let first = next.max(at.saturating_sub(behind));
+        let candidates = first..added.len().min(at + ahead + 1);
+        let found = candidates
+            .into_iter()
+            .find_map(|other| changed_words(line, added[other]).map(|words| (other, words)));
+        if let Some((other, words)) = found {
+            (old[at], new[other]) = words;
+            next = other + 1;
+        }
+    }
+    (old, new)
+}
+
+/// Whether lengths alone do not rule it out.
+fn may_be_alike(old: &[u8], new: &[u8]) -> bool {
+    let (old, new) = (weight(old), weight(new));
+    2 * old.min(new) * 100 >= ALIKE * (old + new)
+}
+
+/// Bytes that are no white space.
+fn weight(text: &[u8]) -> usize {
+    text.iter().filter(|byte| !byte.is_ascii_whitespace()).count()
+}
+
+/// Tokens as ranges of bytes; what only white space parts is one range.
+fn ranges(words: &[&[u8]], changed: impl Iterator<Item = Range<u32>>) -> WordRanges {
+    let mut starts = Vec::with_capacity(words.len() + 1);
+    starts.push(0);
+    for word in words {
+        starts.push(starts[starts.len() - 1] + word.len());
+    }
+    let blank = |from: usize, to: usize| {
+        words[from..to].iter().all(|word| word.iter().all(u8::is_ascii_whitespace))
+    };
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for range in changed.filter(|range| !range.is_empty()) {
+        let (start, end) = (range.start as usize, range.end as usize);
+        match merged.last_mut() {
+            Some(last) if blank(last.end, start) => last.end = end,
+            _ => merged.push(start..end),
+        }
+    }
+    merged.into_iter().map(|range| starts[range.start]..starts[range.end]).collect()
+}
+
+/// A line as words, runs of white space, and single signs.
+#[derive(Clone)]
+struct Words<'a>(&'a [u8]);
+
+impl<'a> TokenSource for Words<'a> {
+    type Token = &'a [u8];
+    type Tokenizer = Self;
+
+    fn tokenize(&self) -> Self {
+        self.clone()
+    }
+
+    fn estimate_tokens(&self) -> u32 {
+        (self.0.len() / 3) as u32
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let kind = Kind::of(*self.0.first()?);
+        let same = |byte: &&u8| kind != Kind::Sign && Kind::of(**byte) == kind;
+        let len = 1 + self.0[1..].iter().take_while(same).count();
+        let (word, rest) = self.0.split_at(len);
+        self.0 = rest;
+        Some(word)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Letters and digits; bytes beyond ASCII too, so that no letter is cut.
+    Word,
+    Blank,
+    Sign,
+}
+
+impl Kind {
+    fn of(byte: u8) -> Self {
+        match byte {
+            b'_' | 0x80.. => Self::Word,
+            _ if byte.is_ascii_alphanumeric() => Self::Word,
+            _ if byte.is_ascii_whitespace() => Self::Blank,
+            _ => Self::Sign,
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "one changed word is one range")]
+mod tests {
+    use super::*;
+
+    /// Both lines with their marks, or `unlike`.
+    fn marked(old: &str, new: &str) -> String {
+        let Some((removed, added)) = changed_words(old.as_bytes(), new.as_bytes()) else {
+            return "unlike".to_owned();
+        };
+        let mark = |line: &str, ranges: &[Range<usize>]| {
+            let mut out = line.to_owned();
+            for range in ranges.iter().rev() {
+                out.insert(range.end, ']');
+                out.insert(range.start, '[');
+            }
+            out
+        };
+        format!("{} → {}", mark(old, &removed), mark(new, &added))
+    }
+
+    #[test]
+    fn words_that_differ_are_marked() {
+        assert_eq!(marked("let total = 1;", "let sum = 1;"), "let [total] = 1; → let [sum] = 1;");
+        assert_eq!(marked("f(a, b)", "f(a, b, c)"), "f(a, b) → f(a, b[, c])");
+        assert_eq!(
+            marked("the old brown fox ran", "the new red fox ran"),
+            "the [old brown] fox ran → the [new red] fox ran"
+        );
+        assert_eq!(
+            marked("die größe ist 1", "die größte ist 1"),
+            "die [größe] ist 1 → die [größte] ist 1"
+        );
+        assert_eq!(marked("  x = 1", "    x = 1"), "[  ]x = 1 → [    ]x = 1");
+    }
+
+    #[test]
+    fn what_is_unlike_long_or_the_same_has_no_marks() {
+        assert_eq!(marked("return None;", "let x = compute(y)?;"), "unlike");
+        assert_eq!(marked("", "anything"), "unlike");
+        assert_eq!(marked("same", "same"), "unlike");
+        let long = "word ".repeat(400);
+        assert_eq!(marked(&long, &format!("{long} more")), "unlike");
+    }
+
+    #[test]
+    fn lines_of_unequal_blocks_find_their_counterpart() {
+        let removed: [&[u8]; 2] = [b"alpha = 1", b"beta = 2"];
+        let added: [&[u8]; 3] = [b"// a comment of its own", b"alpha = 3", b"beta = 4"];
+        let (old, new) = changed_words_of_block(&removed, &added);
+        assert_eq!(old, [vec![8..9], vec![7..8]]);
+        assert_eq!(new, [vec![], vec![8..9], vec![7..8]]);
+        let (new, old) = changed_words_of_block(&added, &removed);
+        assert_eq!((old.len(), new.len()), (2, 3));
+        assert_eq!(old, [vec![8..9], vec![7..8]]);
+    }
+
+    #[test]
+    fn large_blocks_have_no_marks() {
+        let block = vec![b"a = 1".as_slice(); LARGEST_BLOCK + 1];
+        let other = vec![b"a = 2".as_slice(); LARGEST_BLOCK + 1];
+        let (old, new) = changed_words_of_block(&block, &other);
+        assert!(old.iter().chain(&new).all(Vec::is_empty));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_never_cut() {
+        let (old, new) = changed_words(b"a \xc3\xbc\xff b c d", b"a \xc3\xbc\xfe b c d").unwrap();
+        assert_eq!((old, new), (vec![2..5], vec![2..5]));
+    }
+}

@@ -1,0 +1,332 @@
+//! Corners of planning and applying: moves, modes, hunks, and somebody who saves at the worst moment.
+//!
+//! What a person saved is never lost, what a verb says is what it did, and a turn
+//! goes back and forth as often as one likes.
+
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test plays the user")]
+
+use std::cell::Cell;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::rc::Rc;
+
+use retake_engine::GoToOptions;
+use retake_testkit::disk::{self, Disk};
+use retake_testkit::{TestProject, play};
+
+fn played(story: &str) -> (TestProject, String) {
+    let project = TestProject::in_memory();
+    let said = play(&project, story);
+    (project, said)
+}
+
+fn text(project: &TestProject, path: &str) -> Option<String> {
+    std::fs::read_to_string(project.root().join(path)).ok()
+}
+
+/// Plays while `meanwhile` is called before each step with its number and name; gives how many
+/// steps there were.
+fn play_disturbed(
+    project: &TestProject,
+    story: &str,
+    mut meanwhile: impl FnMut(u32, &'static str) + 'static,
+) -> (String, u32) {
+    let count = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&count);
+    retake_seam::on_step(Some(Box::new(move |label| {
+        counted.set(counted.get() + 1);
+        meanwhile(counted.get(), label);
+    })));
+    let said = play(project, story);
+    retake_seam::on_step(None);
+    (said, count.get())
+}
+
+#[test]
+fn moved_then_deleted_comes_back_at_its_first_name() {
+    let (project, said) = played(
+        r"
+        file a.txt: one\ntwo\nthree\n
+        init
+        say d: go
+        shell d s1: mv a.txt b.txt
+        shell d s2: rm b.txt
+        undo
+        ",
+    );
+    assert_eq!(text(&project, "a.txt").as_deref(), Some("one\ntwo\nthree\n"), "{said}");
+    assert_eq!(text(&project, "b.txt"), None, "{said}");
+}
+
+#[test]
+fn rejecting_a_hunk_leaves_the_mode() {
+    let (project, said) = played(
+        r"
+        file a.sh: 1\n2\n3\n4\n5\n6\n7\n8\n9\n
+        run chmod 644 a.sh
+        init
+        say d: go
+        shell d s1: sed -i -e s/2/two/ -e s/8/eight/ a.sh && chmod 755 a.sh
+        reject call=s1 hunk=1
+        ",
+    );
+    let mode = std::fs::metadata(project.root().join("a.sh")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755, "{said}");
+    assert_eq!(project.read("a.sh"), b"1\n2\n3\n4\n5\n6\n7\neight\n9\n", "{said}");
+}
+
+#[test]
+fn approval_survives_the_undo_of_an_older_hunk_rejection() {
+    let (project, said) = played(
+        r"
+        file a.txt: 1\n2\n3\n4\n5\n6\n7\n8\n9\n
+        init
+        say d: go
+        write d w1 a.txt: 1\ntwo\n3\n4\nfive\n6\n7\neight\n9\n
+        reject call=w1 hunk=2
+        approve d
+        undo
+        ",
+    );
+    let statuses = play(&project, "statuses");
+    assert!(statuses.contains(" approved"), "{said}{statuses}");
+    assert!(!statuses.contains("pending approved"), "{said}{statuses}");
+}
+
+/// The agent makes a file, the person edits it, the agent edits it again.
+#[test]
+fn restore_lists_user_edits_between_agents_edits_before_it_deletes() {
+    let (project, said) = played(
+        r"
+        file x: x\n
+        init
+        say d: go
+        write d w1 new.txt: 1\n2\n3\n4\n5\n
+        run sed -i s/5/five-by-user/ new.txt
+        look
+        edit d e2 new.txt: 2 => two
+        ",
+    );
+    let opened = project.open();
+    let checkpoint = opened.find_checkpoint(&project.named("d:1")).unwrap();
+    let options = GoToOptions::default();
+    let plan = opened.plan_restore(&checkpoint, &options, project.tick()).unwrap();
+    let is_written = plan.writes().any(|file| file.path.to_string() == "new.txt");
+    let is_listed = plan.replaces_user_edits().any(|file| file.path.to_string() == "new.txt");
+    assert!(!is_written || is_listed, "deleted without being listed: {said}{:?}", plan.files);
+}
+
+/// The person moved the agent's file: it stays, so the agent's change is still in effect.
+#[test]
+fn restore_does_not_call_a_change_reverted_whose_content_stays() {
+    let (project, _) = played(
+        r"
+        file x: x\n
+        init
+        say d: go
+        write d w1 made.txt: some longer content\nof several\nlines\n
+        run mv made.txt mine.txt
+        look
+        ",
+    );
+    let said = play(&project, "restore d:1\nstatuses");
+    let stays = text(&project, "mine.txt").is_some();
+    assert!(!stays || !said.contains("reverted"), "{said}");
+}
+
+/// A folder becomes a file; a program that has a file of the folder open writes to it at last.
+#[test]
+fn folder_to_file_that_fails_late_is_put_back_whole() {
+    let (project, _) = played(
+        r"
+        file dir: a file\n
+        init
+        say d: go
+        shell d s1: rm dir && mkdir dir && echo x > dir/x && echo y > dir/y
+        ",
+    );
+    let path = project.root().join("dir/x");
+    let mut late = OpenOptions::new().append(true).open(path).unwrap();
+    let renamed = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&renamed);
+    let (said, _) = play_disturbed(&project, "undo", move |_, label| {
+        if label == "rename new" {
+            counted.set(counted.get() + 1);
+            if counted.get() == 3 {
+                late.write_all(b"late\n").unwrap();
+            }
+        }
+    });
+    assert!(renamed.get() >= 3, "two files go and one comes: {said}");
+    let found = ["dir", "dir/x", "dir/y"].map(|path| text(&project, path));
+    let is_new = found == [Some("a file\n".to_owned()), None, None];
+    let is_old = found == [None, Some("x\nlate\n".to_owned()), Some("y\n".to_owned())];
+    assert!(is_new || is_old, "neither old nor new: {found:?}\n{said}");
+}
+
+/// How somebody saves a file.
+#[derive(Clone, Copy, Debug)]
+enum Save {
+    /// To a file beside it that takes its place.
+    Atomically,
+    InPlace,
+    AsFolder,
+    AsLink,
+}
+
+const SAVED: &str = "saved by the user";
+
+impl Save {
+    fn save(self, path: &Path) {
+        match self {
+            Self::Atomically => {
+                let beside = path.with_extension("swp");
+                std::fs::write(&beside, SAVED).unwrap();
+                std::fs::rename(beside, path).unwrap();
+            }
+            Self::InPlace => std::fs::write(path, SAVED).unwrap(),
+            Self::AsFolder => {
+                drop(std::fs::remove_file(path));
+                std::fs::create_dir(path).unwrap();
+                std::fs::write(path.join("in"), SAVED).unwrap();
+            }
+            Self::AsLink => {
+                drop(std::fs::remove_file(path));
+                symlink(SAVED, path).unwrap();
+            }
+        }
+    }
+
+    fn is_at(self, path: &Path) -> bool {
+        let holds = |path: &Path| std::fs::read(path).is_ok_and(|found| found == SAVED.as_bytes());
+        match self {
+            Self::Atomically | Self::InPlace => holds(path),
+            Self::AsFolder => holds(&path.join("in")),
+            Self::AsLink => std::fs::read_link(path).is_ok_and(|to| to == Path::new(SAVED)),
+        }
+    }
+}
+
+/// Somebody saves all three files before step `nth` of an undo. Gives whether there is such a step.
+fn save_at(save: Save, nth: u32) -> bool {
+    let names = ["a.txt", "b.txt", "new.txt"];
+    let (project, _) = played(
+        r"
+        file a.txt: 1\n2\n3\n
+        file b.txt: 1\n2\n3\n
+        init
+        say d: go
+        shell d s1: sed -i s/2/two/ a.txt b.txt; echo n > new.txt
+        ",
+    );
+    let root = project.root();
+    let (said, steps) = play_disturbed(&project, "undo", move |step, _| {
+        if step == nth {
+            for name in names {
+                save.save(&root.join(name));
+            }
+        }
+    });
+    if steps < nth {
+        return false;
+    }
+    let oid = retake_store::hash_blob(SAVED.as_bytes()).unwrap();
+    let is_stored = project.open().store().has(&oid).unwrap();
+    for name in names {
+        let is_there = save.is_at(&project.root().join(name));
+        assert!(is_there || is_stored, "{save:?} at step {nth}: {name} is lost: {said}");
+    }
+    let now = disk::read(&project.root());
+    let stays = now.keys().find(|name| name.contains(".retake-"));
+    assert_eq!(stays, None, "{save:?} at step {nth}: {said}");
+    true
+}
+
+#[test]
+fn atomic_save_at_every_step_is_never_lost() {
+    for save in [Save::Atomically, Save::InPlace, Save::AsFolder, Save::AsLink] {
+        let steps = (1..1000).take_while(|&nth| save_at(save, nth)).count();
+        assert!(steps > 20, "only {steps} steps: does the seam still see the writes?");
+    }
+}
+
+const COMMANDS: [&str; 27] = [
+    "mv a b",
+    "mv b a",
+    "mv a c",
+    "mv c b",
+    "mv b c",
+    "rm a",
+    "rm b",
+    "rm c",
+    r"printf 'new a\nn2\nn3\n' > a",
+    r"printf 'new b\nm2\nm3\n' > b",
+    "echo more >> a",
+    "echo more >> b",
+    "chmod 755 b",
+    "chmod 755 a",
+    "rm -rf d",
+    "test -d d || echo file > d",
+    "mkdir -p d && cp a d/y",
+    "mv a d/x",
+    "mv d/x a",
+    "ln -sfn b a",
+    ": > b",
+    ": > c",
+    "mv d e",
+    "mv e d",
+    r"printf 'a1\r\na2' > a",
+    "cp b c",
+    "mv a t && mv b a && mv t b",
+];
+
+/// A turn of a few random commands, with what was there before it and after it.
+fn little_turn(random: &mut fastrand::Rng) -> (TestProject, Disk, Disk, String) {
+    let (project, _) = played(
+        r"
+        file a: a one\na two\na three\na four\n
+        file b: b 1\nb 2\nb 3\nb 4\nb 5\n
+        file d/x: dx uno\ndx due\ndx tre\n
+        init
+        say d: go
+        ",
+    );
+    let old = disk::read(&project.root());
+    let mut said = String::new();
+    for call in 0..random.usize(2..5) {
+        let command = COMMANDS[random.usize(..COMMANDS.len())];
+        let shell = format!("shell d s{call}: ( {command} ) 2>/dev/null || true");
+        said.push_str(command);
+        said.push('\n');
+        said.push_str(&play(&project, &shell));
+    }
+    said.push_str(&play(&project, "turn-end d"));
+    let new = disk::read(&project.root());
+    (project, old, new, said)
+}
+
+fn go_back_and_forth(random: &mut fastrand::Rng) {
+    let (project, old, new, mut said) = little_turn(random);
+    if disk::is_same(&old, &new) {
+        return;
+    }
+    let verbs = ["undo", "redo", "undo", "redo", "restore d:1", "undo", "redo"];
+    let goals = [&old, &new, &old, &new, &old, &new, &old];
+    for (verb, goal) in verbs.into_iter().zip(goals) {
+        said.push_str(&play(&project, verb));
+        let now = disk::read(&project.root());
+        assert!(disk::is_same(&now, goal), "{said}is {now:?}\nnot {goal:?}");
+    }
+}
+
+#[test]
+fn little_turns_go_back_and_forth() {
+    for seed in 1..=4 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        for _ in 0..10 {
+            go_back_and_forth(&mut random);
+        }
+    }
+}

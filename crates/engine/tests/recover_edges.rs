@@ -1,0 +1,406 @@
+//! Kills, errors and recovery: what is half done can be finished or taken back, whatever came between.
+//!
+//! A child carries out one verb and is killed before a step of it, or one of its
+//! steps fails. Then people go on with their work, and the operation is recovered.
+
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test plays the user")]
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use retake_engine::model::{ChangeStatus, ObjectId};
+use retake_engine::{Applied, GoToOptions, Recovery, TakeBackOptions, VerbError};
+use retake_testkit::disk::{self, Disk, Entry};
+use retake_testkit::{TestProject, child, play};
+
+const HOW: [Recovery; 2] = [Recovery::Resume, Recovery::Undo];
+
+/// An undo of this exchanges two files.
+const TWO: &str = r"
+    file a.txt: 1\n2\n3\n4\n5\n6\n7\n8\n9\n
+    file b.txt: 1\n2\n3\n4\n5\n6\n7\n8\n9\n
+    init
+    say d: go
+    edit d e1 a.txt: 2 => two
+    edit d e2 b.txt: 2 => two
+";
+
+/// Everything that a verb can have to do: write, create, delete, mode, link, move, folder to file.
+const EVERYTHING: &str = r"
+    file a.txt: 1\n2\n3\n4\n5\n6\n7\n
+    file gone.txt: gone\n
+    file old/name.txt: some longer text\nthat moves\n
+    file run.sh: echo\n
+    file turns: a file\n
+    run ln -s a.txt link
+    init
+    say d: go
+    shell d s1: sed -i s/2/two/ a.txt && mkdir -p made/deep && echo new > made/deep/new.txt && rm gone.txt && chmod 755 run.sh && ln -sfn run.sh link && mv old/name.txt name.txt && rm turns && mkdir turns && echo in > turns/in && echo on > turns/on
+    run sed -i s/7/seven/ a.txt
+    look
+";
+
+fn played(story: &str) -> TestProject {
+    let project = TestProject::in_memory();
+    play(&project, story);
+    project
+}
+
+fn text(project: &TestProject, path: &str) -> Option<String> {
+    std::fs::read_to_string(project.root().join(path)).ok()
+}
+
+/// Carries out the verb if this process is the child.
+fn is_child() -> bool {
+    let Some(verb) = child::role() else { return false };
+    let outer = std::env::var("RETAKE_TEST_OUTER").unwrap();
+    let said = match carry_out(&TestProject::at(Path::new(&outer)), &verb) {
+        Ok(applied) => told(&applied),
+        Err(error) => format!("error: {error}"),
+    };
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "\n{said}").unwrap();
+    true
+}
+
+fn carry_out(project: &TestProject, verb: &str) -> Result<Applied, VerbError> {
+    let (opened, at) = (project.open(), project.tick());
+    let plan = match verb {
+        "undo" => opened.plan_undo(TakeBackOptions::default(), at)?.0,
+        "restore" => {
+            let first = opened.checkpoints(None, 100)?.pop().unwrap();
+            let options = GoToOptions { exact: true, ..GoToOptions::default() };
+            opened.plan_restore(&first, &options, at)?
+        }
+        _ => return opened.recover(Recovery::Resume, at),
+    };
+    opened.apply(&plan, project.tick())
+}
+
+/// One line for each file.
+fn told(applied: &Applied) -> String {
+    let mut said = String::new();
+    for file in &applied.plan.files {
+        let (path, action, code) = (&file.path, file.action.as_str(), file.reason.code());
+        writeln!(said, "{path:?} {action} {code} {:?}", file.warning).unwrap();
+    }
+    said
+}
+
+/// Runs the child in a project; gives whether it lived, and what it said.
+fn run(test: &str, project: &TestProject, verb: &str, inject: (&str, &str)) -> (bool, String) {
+    let mut command = child::command(test, verb);
+    command.env("RETAKE_TEST_OUTER", project.outer()).env(inject.0, inject.1);
+    let output = command.output().unwrap();
+    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The names of the verb's steps if nothing disturbs it.
+fn steps(test: &str, project: &TestProject, verb: &str) -> Vec<String> {
+    let file = project.outer().join("steps");
+    let (lived, said) = run(test, project, verb, ("RETAKE_COUNT_STEPS", file.to_str().unwrap()));
+    assert!(lived, "{said}");
+    let numbered = std::fs::read_to_string(file).unwrap();
+    numbered.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
+}
+
+/// A kill at a certain step of an undo.
+struct Kill<'t> {
+    test: &'t str,
+    story: &'t str,
+    at: usize,
+}
+
+impl<'t> Kill<'t> {
+    /// Before the `nth` step of this name.
+    fn before(test: &'t str, story: &'t str, label: &str, nth: usize) -> Self {
+        let steps = steps(test, &played(story), "undo");
+        let mut named = steps.iter().zip(1..).filter(|(step, _)| *step == label);
+        let at = named.nth(nth - 1).unwrap_or_else(|| panic!("no {nth}. {label}: {steps:?}")).1;
+        Self { test, story, at }
+    }
+
+    /// A project in which that happened.
+    fn project(&self) -> TestProject {
+        let project = played(self.story);
+        let (lived, said) =
+            run(self.test, &project, "undo", ("RETAKE_KILL_AT", &self.at.to_string()));
+        assert!(!lived, "not killed: {said}");
+        assert!(project.open().interrupted().unwrap().is_some());
+        project
+    }
+}
+
+/// The temporary file in the root that holds this text.
+fn temp_with(project: &TestProject, text: &str) -> PathBuf {
+    let now = disk::read(&project.root());
+    let holds = |entry: &Entry| String::from_utf8_lossy(&entry.content).contains(text);
+    let found = now.iter().find(|(name, entry)| name.starts_with(".retake-") && holds(entry));
+    project.root().join(found.unwrap().0)
+}
+
+/// The objects that warnings name.
+fn kept(applied: &Applied) -> Vec<ObjectId> {
+    let warnings = applied.plan.files.iter().filter_map(|file| file.warning.as_deref());
+    warnings.filter_map(|warning| warning.rsplit(' ').next()?.parse().ok()).collect()
+}
+
+/// After the kill a look records Retake's work, then the person edits on top of it.
+#[test]
+fn recover_after_look_and_a_user_edit_records_no_false_change() {
+    if is_child() {
+        return;
+    }
+    let test = "recover_after_look_and_a_user_edit_records_no_false_change";
+    let kill = Kill::before(test, TWO, "exchange", 2);
+    for how in HOW {
+        let project = kill.project();
+        assert_eq!(project.read("a.txt"), b"1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+        project.look();
+        project.shell("sed -i s/8/eight-user/ a.txt");
+        project.look();
+        let applied = project.open().recover(how, project.tick()).unwrap();
+        assert_eq!(project.look().changes, [], "{how:?}: {}", told(&applied));
+        let line = if how == Recovery::Undo { "two" } else { "2" };
+        let expected = format!("1\n{line}\n3\n4\n5\n6\n7\neight-user\n9\n");
+        assert_eq!(text(&project, "a.txt"), Some(expected), "{how:?}");
+    }
+}
+
+/// Killed before the first write to a temporary file, which is there and empty. The person puts
+/// the file right by hand.
+#[test]
+fn recover_does_not_put_a_half_written_temp_in_place() {
+    if is_child() {
+        return;
+    }
+    let test = "recover_does_not_put_a_half_written_temp_in_place";
+    let kill = Kill::before(test, TWO, "write", 1);
+    for how in HOW {
+        let project = kill.project();
+        project.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+        let applied = project.open().recover(how, project.tick()).unwrap();
+        let found = text(&project, "a.txt").unwrap();
+        assert!(found.starts_with("1\n"), "{how:?}: {found:?}: {}", told(&applied));
+    }
+}
+
+/// A program that had the displaced file open saves to it, and the person saves at the path.
+#[test]
+fn recover_tells_of_a_version_that_is_only_in_the_store() {
+    if is_child() {
+        return;
+    }
+    let test = "recover_tells_of_a_version_that_is_only_in_the_store";
+    let project = Kill::before(test, TWO, "exchange", 2).project();
+    std::fs::write(temp_with(&project, "1\ntwo\n"), "precious words\n").unwrap();
+    project.write("a.txt", "saved again\n");
+    let applied = project.open().recover(Recovery::Resume, project.tick()).unwrap();
+    let oid = retake_store::hash_blob(b"precious words\n").unwrap();
+    assert!(project.open().store().has(&oid).unwrap());
+    assert_eq!(kept(&applied), [oid], "{}", told(&applied));
+    assert_eq!(project.read("a.txt"), b"saved again\n");
+}
+
+#[test]
+fn recover_when_the_folder_became_something_else() {
+    if is_child() {
+        return;
+    }
+    let test = "recover_when_the_folder_became_something_else";
+    let story = r"
+        file dir/a.txt: 1\n2\n3\n
+        file dir/b.txt: 1\n2\n3\n
+        init
+        say d: go
+        shell d s1: sed -i s/2/two/ dir/a.txt dir/b.txt
+    ";
+    let kill = Kill::before(test, story, "exchange", 2);
+    for command in [
+        "rm -r dir; echo x > dir",
+        "mv dir real; ln -s real dir",
+        "rm -r dir",
+        "rm dir/a.txt; mkdir dir/a.txt",
+        "for t in dir/.retake-*; do rm $t; mkdir $t; done",
+        "rm dir/.retake-*",
+    ] {
+        for how in HOW {
+            let project = kill.project();
+            project.shell(command);
+            let recovered = project.open().recover(how, project.tick());
+            assert!(recovered.is_ok(), "{command}, {how:?}: {recovered:?}");
+            assert!(project.open().interrupted().unwrap().is_none(), "{command}, {how:?}");
+        }
+    }
+}
+
+/// An undo that leaves one file is not whole; nor is it when it was killed and resumed.
+#[test]
+fn resumed_is_as_whole_as_it_would_have_been() {
+    if is_child() {
+        return;
+    }
+    let test = "resumed_is_as_whole_as_it_would_have_been";
+    let story = format!("{TWO}\nrollback dialog=d\nrun sed -i s/2/user/ b.txt\nlook");
+    let operations = |project: &TestProject| -> Vec<_> {
+        let found = project.open().store().operations(10).unwrap();
+        found.iter().map(|one| (one.kind, one.state, one.undone_by.is_some())).collect()
+    };
+    let plain = played(&story);
+    assert!(!carry_out(&plain, "undo").unwrap().is_whole());
+    let project = Kill::before(test, &story, "exchange", 1).project();
+    let applied = project.open().recover(Recovery::Resume, project.tick()).unwrap();
+    assert!(!applied.is_whole(), "{}", told(&applied));
+    assert_eq!(operations(&project), operations(&plain));
+}
+
+/// Somebody goes on writing to the displaced file all the time.
+#[test]
+fn recover_with_a_busy_writer_on_the_displaced_file() {
+    if is_child() {
+        return;
+    }
+    let test = "recover_with_a_busy_writer_on_the_displaced_file";
+    let story = r"
+        run seq 400000 > a.txt
+        file b.txt: 1\n2\n3\n
+        init
+        say d: go
+        shell d s1: sed -i s/777/two/ a.txt; sed -i s/2/two/ b.txt
+    ";
+    let project = Kill::before(test, story, "exchange", 2).project();
+    let temp = temp_with(&project, "\n400000\n");
+    let mut file = OpenOptions::new().append(true).open(temp).unwrap();
+    file.write_all(b"precious line\n").unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let (begun, begins) = std::sync::mpsc::channel();
+    let writer = std::thread::spawn(move || {
+        begun.send(()).unwrap();
+        while !stopped.load(Ordering::SeqCst) {
+            file.write_all(b"x").unwrap();
+        }
+    });
+    begins.recv().unwrap();
+    let recovered = project.open().recover(Recovery::Resume, project.tick());
+    stop.store(true, Ordering::SeqCst);
+    writer.join().unwrap();
+    let has_line = |bytes: &[u8]| bytes.windows(13).any(|part| part == b"precious line");
+    let on_disk = disk::read(&project.root()).values().any(|entry| has_line(&entry.content));
+    let read = |oid: &ObjectId| project.open().store().read(oid).unwrap();
+    let in_store = recovered.iter().flat_map(kept).any(|oid| has_line(&read(&oid)));
+    assert!(on_disk || in_store, "{:?}", recovered.as_ref().map(told));
+}
+
+const ENOSPC: i32 = 28;
+const EIO: i32 = 5;
+
+/// How steps fail, and how many of them: all, every second one …
+#[derive(Clone, Copy)]
+struct Error {
+    errno: i32,
+    every: usize,
+}
+
+/// Lets one step of a verb fail, then another, in a new project each time.
+fn fail_steps(test: &str, verb: &str, error: Error, prepared: impl Fn() -> TestProject) {
+    let whole = prepared();
+    let steps = steps(test, &whole, verb);
+    let new = disk::read(&whole.root());
+    assert!(steps.len() > 20, "only {steps:?}: does the seam still see the writes?");
+    for (at, label) in (1..).zip(&steps).step_by(error.every) {
+        let project = prepared();
+        let old = without_temps(disk::read(&project.root()));
+        let (lived, mut said) =
+            run(test, &project, verb, ("RETAKE_FAIL_AT", &format!("{at}:{}", error.errno)));
+        if !lived {
+            said.push_str("error: the project cannot be opened");
+        }
+        let seen = format!("step {at} ({label}): {said}");
+        verify(&project, &old, &new, &said, &seen);
+    }
+}
+
+fn verify(project: &TestProject, old: &Disk, new: &Disk, said: &str, seen: &str) {
+    let opened = project.open();
+    let now = without_temps(disk::read(&project.root()));
+    for name in old.keys().chain(new.keys()) {
+        let is_one = is_same_at(name, &now, old) || is_same_at(name, &now, new);
+        assert!(is_one, "{name} is neither old nor new: {seen}");
+    }
+    for change in project.changes() {
+        let is_kept = change.status != ChangeStatus::Reverted;
+        let is_back = is_same_at(&change.path.to_string(), &now, new);
+        assert!(is_kept || is_back, "{} is called reverted: {seen}", change.path);
+    }
+    if opened.interrupted().unwrap().is_some() {
+        let looked = project.look().changes;
+        assert!(looked.iter().all(|change| change.made_by.is_some()), "{looked:?}: {seen}");
+        let applied = opened.recover(Recovery::Resume, project.tick()).unwrap();
+        assert!(applied.is_whole(), "{}: {seen}", told(&applied));
+        assert!(disk::is_same(&disk::read(&project.root()), new), "{seen}");
+    } else if !said.contains("error: ") && !said.contains(" leave ") {
+        assert!(disk::is_same(&now, new), "said to be done, but is not: {seen}");
+    }
+    assert_eq!(project.look().changes, [], "{seen}");
+    assert_tidied(project, said, seen);
+}
+
+fn is_same_at(name: &str, one: &Disk, other: &Disk) -> bool {
+    match (one.get(name), other.get(name)) {
+        (Some(one), Some(other)) => one.is_same(other),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+/// A temporary file that could not be removed is told of, and goes with the next verb.
+fn assert_tidied(project: &TestProject, said: &str, seen: &str) {
+    let opened = project.open();
+    let operations = opened.store().operations(10).unwrap();
+    let steps = operations.iter().flat_map(|one| opened.store().steps(one.id).unwrap());
+    let steps: Vec<_> = steps.collect();
+    for name in disk::read(&project.root()).keys().filter(|name| name.contains(".retake-")) {
+        let of = steps.iter().find(|step| step.temp.to_string() == **name);
+        let path = format!("{:?}", of.unwrap_or_else(|| panic!("{name}: {seen}")).path);
+        let warns = |line: &str| line.starts_with(&path) && line.contains("temporary file stays");
+        assert!(said.lines().any(warns), "{name} stays without a word: {seen}");
+    }
+    drop(opened.plan_undo(TakeBackOptions::default(), project.tick()));
+    let now = disk::read(&project.root());
+    assert!(now.keys().all(|name| !name.contains(".retake-")), "{:?}: {seen}", now.keys());
+    assert_eq!(project.look().changes, [], "{seen}");
+}
+
+fn without_temps(mut disk: Disk) -> Disk {
+    disk.retain(|name, _| !name.contains(".retake-"));
+    disk
+}
+
+#[test]
+fn errors_during_undo() {
+    if !is_child() {
+        let error = Error { errno: ENOSPC, every: 1 };
+        fail_steps("errors_during_undo", "undo", error, || played(EVERYTHING));
+    }
+}
+
+#[test]
+fn errors_during_restore() {
+    if !is_child() {
+        let error = Error { errno: EIO, every: 3 };
+        fail_steps("errors_during_restore", "restore", error, || played(EVERYTHING));
+    }
+}
+
+#[test]
+fn errors_during_recovery() {
+    if !is_child() {
+        let test = "errors_during_recovery";
+        let kill = Kill::before(test, EVERYTHING, "exchange", 2);
+        fail_steps(test, "recover", Error { errno: ENOSPC, every: 2 }, || kill.project());
+    }
+}

@@ -1,0 +1,421 @@
+//! Collecting what the plan lets go, in small transactions.
+//!
+//! Kill-safe at every step: checkpoints, work sessions and operations go before
+//! the changes that they are worked out from, changes go oldest first, records go
+//! before the content that they name, and what names others before what it names.
+//! So each commit leaves a store that is whole.
+//!
+//! The project's lock is held for one transaction at a time. Whenever somebody
+//! else has written in between, everything is planned anew: what is garbage at
+//! one moment may be named at the next.
+
+use std::time::Duration;
+
+use retake_model::{DialogId, Millis};
+
+use crate::reach::Live;
+use crate::retention::{Limits, Plan};
+use crate::{Batch, Lock, Store, StoreError};
+
+/// Rows of a transaction.
+const ROWS: usize = 2000;
+/// Pages that are given back in one transaction.
+const PAGES: u32 = 2000;
+/// Others get the lock for sure if it is free for this long.
+const PAUSE: Duration = Duration::from_millis(5);
+/// After so many interruptions the rest is left for another day.
+const ATTEMPTS: usize = 20;
+
+/// What the record takes on disk, and what for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meter {
+    /// All files of the project in the home.
+    pub disk: u64,
+    /// Content in the database.
+    pub content: u64,
+    /// Everything else in the database that is in use.
+    pub records: u64,
+}
+
+/// What a collection removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Dialogs of which nothing is left.
+    pub dialogs: u64,
+    /// Changes.
+    pub changes: u64,
+    /// Checkpoints.
+    pub checkpoints: u64,
+    /// Work sessions.
+    pub sessions: u64,
+    /// Operations.
+    pub operations: u64,
+    /// Events.
+    pub events: u64,
+    /// Objects.
+    pub objects: u64,
+}
+
+/// What a collection came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// What was removed.
+    pub removed: Removed,
+    /// The record before.
+    pub before: Meter,
+    /// The record after.
+    pub after: Meter,
+    /// Bytes over the limit that had to stay.
+    pub over_bytes: u64,
+    /// Whether all was done; others may have been writing too busily.
+    pub complete: bool,
+}
+
+/// Why nothing more was collected.
+#[derive(Debug, thiserror::Error)]
+pub enum GcError {
+    /// Another process holds the project.
+    #[error("the project is in use and did not become free in time")]
+    Busy,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Store {
+    /// What the record takes on disk, and what for.
+    pub fn meter(&self) -> Result<Meter, StoreError> {
+        let sql = "SELECT coalesce(sum(length(data)), 0) FROM object";
+        let content = self.db.query_row(sql, [], |row| row.get::<_, i64>(0))? as u64;
+        let records = self.used_bytes()?.saturating_sub(content);
+        Ok(Meter { disk: self.disk_size(), content, records })
+    }
+
+    /// Removes what the limits let go, and every content that nothing names.
+    ///
+    /// `wait` is for the lock, each time; `progress` is told how many of how many rows are done.
+    pub fn gc(
+        &self,
+        limits: &Limits,
+        now: Millis,
+        wait: Duration,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Collected, GcError> {
+        let mut done = Collected { before: self.meter()?, ..Collected::default() };
+        let unchecked = Unchecked::begin(self)?;
+        for _ in 0..ATTEMPTS {
+            let version = self.data_version()?;
+            let planned = self.plan(limits, now)?;
+            done.over_bytes = planned.over_bytes;
+            let mut work = Work {
+                store: self,
+                version,
+                wait,
+                removed: &mut done.removed,
+                all: 0,
+                handled: 0,
+                progress,
+            };
+            if work.carry_out(&planned.plan, &planned.live)? {
+                done.complete = true;
+                break;
+            }
+        }
+        drop(unchecked);
+        if done.removed.objects > 0
+            && let Some(_lock) = Lock::of_export(self.folder(), wait)?
+        {
+            self.remove_export()?;
+        }
+        self.finish_purge(wait)?;
+        self.give_back_pages(wait)?;
+        done.after = self.meter()?;
+        Ok(done)
+    }
+
+    /// Completes a purge that was interrupted.
+    fn finish_purge(&self, wait: Duration) -> Result<(), GcError> {
+        if self.needs_scrub()? {
+            let _lock = Lock::acquire(self.folder(), wait)?.ok_or(GcError::Busy)?;
+            let export = Lock::of_export(self.folder(), wait)?;
+            self.scrub(export.is_some())?;
+        }
+        Ok(())
+    }
+
+    /// Changes whenever somebody else commits.
+    fn data_version(&self) -> Result<i64, StoreError> {
+        Ok(self.db.query_row("PRAGMA main.data_version", [], |row| row.get(0))?)
+    }
+
+    /// Gives free pages back to the file system, step by step.
+    pub(crate) fn give_back_pages(&self, wait: Duration) -> Result<(), GcError> {
+        loop {
+            let sql = "PRAGMA main.freelist_count";
+            let free: i64 =
+                self.db.query_row(sql, [], |row| row.get(0)).map_err(StoreError::from)?;
+            if free == 0 {
+                break;
+            }
+            let _lock = Lock::acquire(self.folder(), wait)?.ok_or(GcError::Busy)?;
+            retake_seam::step("give back pages").map_err(StoreError::from)?;
+            let sql = format!("PRAGMA main.incremental_vacuum({PAGES})");
+            self.run_pragma(&sql)?;
+            self.shorten_wal();
+            let left: i64 = self
+                .db
+                .query_row("PRAGMA main.freelist_count", [], |row| row.get(0))
+                .map_err(StoreError::from)?;
+            if left >= free {
+                break; // a reader keeps them; the next collection tries again
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(self.cut_wal().map(drop)?)
+    }
+
+    /// Steps a pragma to its end: each step may do a part of its work.
+    pub(crate) fn run_pragma(&self, sql: &str) -> Result<(), StoreError> {
+        let mut query = self.db.prepare(sql)?;
+        let mut rows = query.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(())
+    }
+
+    /// Brings the WAL into the database and cuts it off; tells whether nobody kept it from that.
+    pub(crate) fn cut_wal(&self) -> Result<bool, StoreError> {
+        retake_seam::step("cut WAL")?;
+        let sql = "PRAGMA main.wal_checkpoint(TRUNCATE)";
+        Ok(self.db.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0)
+    }
+}
+
+/// Foreign keys are not checked row by row while whole stretches of records go.
+struct Unchecked<'s> {
+    store: &'s Store,
+}
+
+impl<'s> Unchecked<'s> {
+    fn begin(store: &'s Store) -> Result<Self, StoreError> {
+        store.db.pragma_update(None, "foreign_keys", "OFF")?;
+        Ok(Self { store })
+    }
+}
+
+impl Drop for Unchecked<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.store.db.pragma_update(None, "foreign_keys", "ON") {
+            tracing::error!(%error, "foreign keys stay unchecked");
+        }
+    }
+}
+
+/// Somebody wrote, so the plan may not hold any more.
+struct Outdated;
+
+type Step<T> = Result<Result<T, Outdated>, GcError>;
+
+/// Goes on if the plan still holds, else stops with `false`.
+macro_rules! still {
+    ($step:expr) => {
+        match $step? {
+            Ok(value) => value,
+            Err(Outdated) => return Ok(false),
+        }
+    };
+}
+
+struct Work<'w> {
+    store: &'w Store,
+    version: i64,
+    wait: Duration,
+    removed: &'w mut Removed,
+    all: u64,
+    handled: u64,
+    progress: &'w mut dyn FnMut(u64, u64),
+}
+
+impl Work<'_> {
+    /// One transaction under the lock, if nobody wrote since the plan was made.
+    fn transact<T>(
+        &mut self,
+        work: impl FnOnce(&Batch<'_>, &mut Removed) -> Result<T, StoreError>,
+    ) -> Step<T> {
+        let lock = Lock::acquire(self.store.folder(), self.wait)?.ok_or(GcError::Busy)?;
+        let batch = self.store.batch()?;
+        if self.store.data_version()? != self.version {
+            return Ok(Err(Outdated));
+        }
+        let mut removed = *self.removed;
+        let value = work(&batch, &mut removed)?;
+        batch.commit()?;
+        *self.removed = removed;
+        drop(lock);
+        std::thread::sleep(PAUSE);
+        Ok(Ok(value))
+    }
+
+    fn tell(&mut self, rows: usize) {
+        self.handled += rows as u64;
+        (self.progress)(self.handled.min(self.all), self.all);
+    }
+
+    /// Whether all of it was done.
+    fn carry_out(&mut self, plan: &Plan, live: &Live) -> Result<bool, GcError> {
+        let garbage = self.store.garbage(live)?;
+        let records = self.store.count_below("change", plan.cut)?
+            + self.store.count_below("event", plan.cut)?;
+        self.all = garbage.len() as u64 + records;
+        still!(self.remove_points(plan));
+        still!(self.remove_operations(plan.cut));
+        loop {
+            let rows = still!(self.remove_events(plan.cut));
+            self.tell(rows);
+            if rows == 0 {
+                break;
+            }
+        }
+        loop {
+            let rows = still!(self.remove_changes(plan.cut));
+            self.tell(rows);
+            if rows == 0 {
+                break;
+            }
+        }
+        let calls = self.store.doomed_calls(plan)?;
+        for calls in calls.chunks(ROWS) {
+            still!(self.transact(|batch, _| {
+                for call in calls {
+                    batch.execute("remove call", "DELETE FROM call WHERE id = ?1", [call])?;
+                }
+                Ok(())
+            }));
+        }
+        still!(self.remove_dialogs(&plan.gone));
+        for rows in garbage.chunks(ROWS) {
+            still!(self.transact(|batch, removed| {
+                for id in rows {
+                    batch.execute("remove object", "DELETE FROM object WHERE id = ?1", [id])?;
+                }
+                removed.objects += rows.len() as u64;
+                Ok(())
+            }));
+            self.tell(rows.len());
+        }
+        Ok(true)
+    }
+
+    /// Checkpoints and work sessions.
+    fn remove_points(&mut self, plan: &Plan) -> Step<()> {
+        let points = self.store.doomed_checkpoints(plan)?;
+        let sessions = self.store.sessions_kept(plan)?.0;
+        for rows in points.chunks(ROWS) {
+            let step = self.transact(|batch, removed| {
+                for seq in rows {
+                    let sql = "DELETE FROM checkpoint WHERE seq = ?1";
+                    batch.execute("remove checkpoint", sql, [*seq as i64])?;
+                }
+                removed.checkpoints += rows.len() as u64;
+                Ok(())
+            })?;
+            if let Err(outdated) = step {
+                return Ok(Err(outdated));
+            }
+        }
+        for rows in sessions.chunks(ROWS) {
+            let step = self.transact(|batch, removed| {
+                for session in rows {
+                    let sql = "DELETE FROM work_session WHERE dialog = ?1 AND number = ?2";
+                    let row = (&session.dialog.0, session.number as i64);
+                    batch.execute("remove work session", sql, row)?;
+                }
+                removed.sessions += rows.len() as u64;
+                Ok(())
+            })?;
+            if let Err(outdated) = step {
+                return Ok(Err(outdated));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Operations, each with all of its steps: half of one could not be undone.
+    fn remove_operations(&mut self, cut: u64) -> Step<()> {
+        loop {
+            let step = self.transact(|batch, removed| {
+                let sql = "SELECT min(seq) FROM operation WHERE seq < ?1";
+                let seq: Option<i64> = batch.db.query_row(sql, [cut as i64], |row| row.get(0))?;
+                let Some(seq) = seq else { return Ok(false) };
+                for (what, sql) in [
+                    ("remove steps", "DELETE FROM step WHERE operation = ?1"),
+                    ("remove marks", "DELETE FROM mark WHERE operation = ?1"),
+                    ("remove undoes", "DELETE FROM undoes WHERE operation = ?1 OR undone = ?1"),
+                    ("forget undone", "UPDATE operation SET undone_by = NULL WHERE undone_by = ?1"),
+                    ("remove operation", "DELETE FROM operation WHERE seq = ?1"),
+                ] {
+                    batch.execute(what, sql, [seq])?;
+                }
+                removed.operations += 1;
+                Ok(true)
+            })?;
+            match step {
+                Ok(true) => {}
+                Ok(false) => return Ok(Ok(())),
+                Err(outdated) => return Ok(Err(outdated)),
+            }
+        }
+    }
+
+    fn remove_events(&mut self, cut: u64) -> Step<usize> {
+        self.transact(|batch, removed| {
+            let sql = "DELETE FROM event WHERE seq IN
+                (SELECT seq FROM event WHERE seq < ?1 ORDER BY seq LIMIT ?2)";
+            let rows = batch.execute("remove events", sql, (cut as i64, ROWS as i64))?;
+            removed.events += rows as u64;
+            Ok(rows)
+        })
+    }
+
+    /// The oldest changes, with everything that hangs on them.
+    fn remove_changes(&mut self, cut: u64) -> Step<usize> {
+        self.transact(|batch, removed| {
+            let sql = "SELECT max(seq) FROM
+                (SELECT seq FROM change WHERE seq < ?1 ORDER BY seq LIMIT ?2)";
+            let last: Option<i64> =
+                batch.db.query_row(sql, (cut as i64, ROWS as i64), |row| row.get(0))?;
+            let Some(last) = last else { return Ok(0) };
+            for (what, sql) in [
+                ("forget joins", "UPDATE change SET joins = NULL WHERE joins <= ?1"),
+                ("remove candidates", "DELETE FROM candidate WHERE change <= ?1"),
+                ("remove hunks", "DELETE FROM hunk WHERE change <= ?1"),
+                ("remove approvals", "DELETE FROM shared_approval WHERE change <= ?1"),
+                ("remove marks", "DELETE FROM mark WHERE change <= ?1"),
+                ("remove their events", "DELETE FROM event WHERE change <= ?1"),
+            ] {
+                batch.execute(what, sql, [last])?;
+            }
+            let rows =
+                batch.execute("remove changes", "DELETE FROM change WHERE seq <= ?1", [last])?;
+            removed.changes += rows as u64;
+            Ok(rows)
+        })
+    }
+
+    fn remove_dialogs(&mut self, dialogs: &[DialogId]) -> Step<()> {
+        if dialogs.is_empty() {
+            return Ok(Ok(()));
+        }
+        self.transact(|batch, removed| {
+            for dialog in dialogs {
+                batch.execute(
+                    "remove agents",
+                    "DELETE FROM agent WHERE dialog = ?1",
+                    [&dialog.0],
+                )?;
+                batch.execute("remove dialog", "DELETE FROM dialog WHERE id = ?1", [&dialog.0])?;
+            }
+            removed.dialogs += dialogs.len() as u64;
+            Ok(())
+        })
+    }
+}

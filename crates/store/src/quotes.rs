@@ -1,0 +1,203 @@
+//! What quotes a content: arguments of calls, commands, messages.
+//!
+//! A content of text is quoted where one of its longer lines, or the value of a
+//! line like `KEY=value`, stands. When in doubt it counts as a quote: losing a
+//! message is better than keeping a secret that was to go.
+
+use std::collections::HashSet;
+
+use retake_model::ObjectId;
+use serde_json::Value;
+
+use crate::purge::{PurgeScope, PurgeTarget};
+use crate::{Batch, Store, StoreError};
+
+/// Shorter pieces stand in too many texts that quote nothing.
+const SHORTEST: usize = 8;
+/// Larger contents are not taken apart.
+const LARGEST: u64 = 1024 * 1024;
+const MOST: usize = 20_000;
+/// Shorter texts were not shortened.
+const SHORTENED: usize = 50;
+/// Stands behind a shortened message.
+const LATE: &str = " (taken in late";
+
+/// Pieces of the contents that go.
+#[derive(Debug, Default)]
+pub(crate) struct Quotes {
+    pieces: HashSet<String>,
+}
+
+impl Quotes {
+    /// The pieces of these contents; what is damaged or no text has none.
+    pub(crate) fn of(store: &Store, contents: &[(ObjectId, u64)]) -> Result<Self, StoreError> {
+        let mut quotes = Self::default();
+        for (oid, size) in contents.iter().filter(|(_, size)| *size <= LARGEST) {
+            let Some(bytes) = store.read_if_sound(oid)? else { continue };
+            debug_assert_eq!(bytes.len() as u64, *size);
+            if let Ok(text) = std::str::from_utf8(&bytes) {
+                text.lines().for_each(|line| quotes.add_line(line));
+            }
+        }
+        Ok(quotes)
+    }
+
+    fn add_line(&mut self, line: &str) {
+        let value = line.split_once('=').or_else(|| line.split_once(": ")).map(|(_, value)| value);
+        for piece in [Some(line), value].into_iter().flatten() {
+            let piece = piece.trim().trim_matches(['"', '\'']);
+            if piece.len() >= SHORTEST && self.pieces.len() < MOST {
+                self.pieces.insert(piece.to_owned());
+                // Names of checkpoints are one line with single spaces.
+                self.pieces.insert(piece.split_whitespace().collect::<Vec<_>>().join(" "));
+            }
+        }
+    }
+
+    /// Whether a text holds a piece, or ends within one because it was shortened.
+    fn may_be_in(&self, text: &str) -> bool {
+        self.are_in(text) || self.are_cut_in(text)
+    }
+
+    /// Whether a shortened text ends with the beginning of a piece.
+    fn are_cut_in(&self, text: &str) -> bool {
+        // What names put behind a shortened text.
+        let bare = text.trim_end_matches([')', '\'']);
+        let bare = bare.strip_suffix(LATE).unwrap_or(bare);
+        [text, bare].into_iter().filter(|text| text.len() >= SHORTENED).any(|text| {
+            let starts = text.char_indices().map(|(at, _)| at);
+            let tails = starts.map(|at| &text[at..]).rev().skip_while(|at| at.len() < SHORTEST);
+            let mut tails = tails.take(SHORTENED);
+            tails.any(|tail| self.pieces.iter().any(|piece| piece.starts_with(tail)))
+        })
+    }
+
+    /// Whether any string of a JSON text is shortened within a piece.
+    fn are_cut_in_strings(&self, json: &str) -> bool {
+        let mut values: Vec<Value> = serde_json::from_str(json).into_iter().collect();
+        while let Some(value) = values.pop() {
+            match value {
+                Value::String(text) if self.are_cut_in(&text) => return true,
+                Value::Array(inner) => values.extend(inner),
+                Value::Object(inner) => values.extend(inner.into_iter().map(|(_, value)| value)),
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Whether a text holds a piece, as it is or as JSON writes it.
+    fn are_in(&self, text: &str) -> bool {
+        let escaped = |piece: &str| {
+            let json = Value::from(piece).to_string();
+            json.trim_matches('"').to_owned()
+        };
+        self.pieces
+            .iter()
+            .any(|piece| text.contains(piece.as_str()) || text.contains(&escaped(piece)))
+    }
+}
+
+impl Store {
+    /// How many checkpoints quote a content in their message, which is part of their id.
+    pub(crate) fn quoting_checkpoints(&self, quotes: &Quotes) -> Result<u64, StoreError> {
+        let mut query = self.db.prepare("SELECT message FROM checkpoint")?;
+        let mut rows = query.query([])?;
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            count += u64::from(quotes.may_be_in(&row.get::<_, String>(0)?));
+        }
+        Ok(count)
+    }
+
+    /// The calls that can have made a change of one of the paths.
+    fn calls_that_touched(&self, scope: &PurgeScope) -> Result<HashSet<i64>, StoreError> {
+        let mut calls = HashSet::new();
+        let mut query = self.db.prepare(
+            "SELECT a.call FROM candidate a JOIN change c ON c.seq = a.change
+             WHERE c.path = ?1 OR c.old_path = ?1
+             UNION SELECT call FROM change
+             WHERE (path = ?1 OR old_path = ?1) AND call IS NOT NULL",
+        )?;
+        for path in &scope.paths {
+            for call in query.query_map([path.as_bytes()], |row| row.get(0))? {
+                calls.insert(call?);
+            }
+        }
+        Ok(calls)
+    }
+}
+
+impl Batch<'_> {
+    /// Drops arguments and commands of the calls that touched the paths, name them or quote a
+    /// content; tells how many.
+    pub(crate) fn drop_quoting_calls(
+        &self,
+        quotes: &Quotes,
+        target: &PurgeTarget,
+        scope: &PurgeScope,
+    ) -> Result<u64, StoreError> {
+        let touched = self.calls_that_touched(scope)?;
+        let name = match target {
+            PurgeTarget::Path(path) => path.as_str().map(str::to_owned),
+            PurgeTarget::Content(_) => None,
+        };
+        let mut doomed = Vec::new();
+        let sql = "SELECT id, input, command FROM call WHERE input NOT NULL OR command NOT NULL";
+        let mut query = self.db.prepare(sql)?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            let id: i64 = row.get(0)?;
+            let input = row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default();
+            // What cannot be read cannot be told from a quote.
+            let input = zstd::decode_all(input.as_slice()).ok();
+            let command = row.get::<_, Option<String>>(2)?.unwrap_or_default();
+            let says = |text: &str| {
+                quotes.are_in(text) || name.as_deref().is_some_and(|name| text.contains(name))
+            };
+            let goes = touched.contains(&id)
+                || says(&command)
+                || input.is_none_or(|input| says(&String::from_utf8_lossy(&input)));
+            if goes {
+                doomed.push(id);
+            }
+        }
+        for id in &doomed {
+            let sql = "UPDATE call SET input = NULL, command = NULL WHERE id = ?1";
+            self.execute("drop arguments", sql, [id])?;
+        }
+        Ok(doomed.len() as u64)
+    }
+
+    /// Drops what events and titles quote; tells how many events.
+    pub(crate) fn drop_quoting_events(&self, quotes: &Quotes) -> Result<u64, StoreError> {
+        let mut doomed = Vec::new();
+        let mut query = self.db.prepare("SELECT seq, body FROM event WHERE length(body) > 2")?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            let body = row.get::<_, String>(1)?;
+            if quotes.are_in(&body) || quotes.are_cut_in_strings(&body) {
+                doomed.push(row.get::<_, i64>(0)?);
+            }
+        }
+        for seq in &doomed {
+            let sql = "UPDATE event SET body = '{\"purged\":true}' WHERE seq = ?1";
+            self.execute("drop event body", sql, [seq])?;
+        }
+        for (table, column, instead) in [
+            ("dialog", "title", "NULL"),
+            ("work_session", "message", "NULL"),
+            ("operation", "title", "kind"),
+        ] {
+            let sql = format!("SELECT DISTINCT {column} FROM {table} WHERE {column} NOT NULL");
+            let mut query = self.db.prepare(&sql)?;
+            let texts: Vec<String> =
+                query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            for text in texts.iter().filter(|text| quotes.may_be_in(text)) {
+                let sql = format!("UPDATE {table} SET {column} = {instead} WHERE {column} = ?1");
+                self.execute("drop text", &sql, [text])?;
+            }
+        }
+        Ok(doomed.len() as u64)
+    }
+}

@@ -1,0 +1,280 @@
+//! What may go, and when: the disk budget as a plan.
+//!
+//! Records go oldest first below one place in the order, the *cut*. The state at
+//! a checkpoint is worked out from the changes after it, so **no checkpoint may
+//! outlive a removed change that is newer than it**: below the cut goes everything,
+//! and of what is above it only checkpoints and work sessions of dialogs that are
+//! collected.
+//!
+//! The cut never passes what is protected: the dialogs that are kept, unapproved
+//! work of dialogs that were active lately, unfinished operations and the newest
+//! ones. Planning only reads.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use retake_model::{DialogId, Millis};
+
+use crate::reach::Live;
+use crate::spans::Span;
+use crate::{Dialog, Store, StoreError};
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Dialogs that were last active longer ago than this go.
+    pub max_age: Option<Millis>,
+    /// So many dialogs are kept, the latest ones.
+    pub max_dialogs: usize,
+    /// So many bytes are kept.
+    pub max_bytes: u64,
+    /// Unapproved work of dialogs that were active within this time stays.
+    pub protect: Millis,
+}
+
+/// Why a dialog goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// There are too many newer ones.
+    TooMany,
+    /// It was last active too long ago.
+    TooOld,
+    /// The record takes too much space.
+    TooLarge,
+}
+
+impl Reason {
+    /// The stable name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TooMany => "too_many",
+            Self::TooOld => "too_old",
+            Self::TooLarge => "too_large",
+        }
+    }
+}
+
+/// A dialog that goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DialogForecast {
+    /// The dialog.
+    pub dialog: Dialog,
+    /// Why it goes.
+    pub reason: Reason,
+    /// From when on; what is past goes with the next collection.
+    pub from: Millis,
+    /// Whether it has work that nobody approved.
+    pub unapproved: bool,
+}
+
+/// What the next collection removes, and what goes later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forecast {
+    /// The dialogs that go, now or later, the oldest activity first.
+    pub dialogs: Vec<DialogForecast>,
+    /// Changes that the next collection removes.
+    pub changes: u64,
+    /// Checkpoints that the next collection removes.
+    pub checkpoints: u64,
+    /// Operations that the next collection removes.
+    pub operations: u64,
+    /// Bytes of content that the next collection removes, if they were counted.
+    pub content_bytes: Option<u64>,
+    /// Bytes over the limit that must stay, because all that is left is protected.
+    pub over_bytes: u64,
+}
+
+/// What a collection is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Records below this place go.
+    pub(crate) cut: u64,
+    /// Dialogs whose checkpoints and work sessions go wherever they are.
+    pub(crate) collected: BTreeMap<DialogId, Reason>,
+    /// Those of them of which nothing is left.
+    pub(crate) gone: Vec<DialogId>,
+}
+
+/// A plan, and the objects that are needed after it.
+pub(crate) struct Planned {
+    pub(crate) plan: Plan,
+    pub(crate) live: Live,
+    pub(crate) over_bytes: u64,
+}
+
+/// Whatever it did, what was active within a day is not collected.
+const FRESH: Millis = 24 * 60 * 60 * 1000;
+
+impl Store {
+    /// What the next collection would remove; `measure` also counts bytes, which takes a while.
+    pub fn retention_forecast(
+        &self,
+        limits: &Limits,
+        now: Millis,
+        measure: bool,
+    ) -> Result<Forecast, StoreError> {
+        let spans = self.spans()?;
+        let planned = measure.then(|| self.plan(limits, now)).transpose()?;
+        let plan = match &planned {
+            Some(planned) => planned.plan.clone(),
+            None => self.plan_without_bytes(&spans, limits, now)?,
+        };
+        let content_bytes =
+            planned.as_ref().map(|planned| self.bytes_without(&planned.live)).transpose()?;
+        let below = |table: &str| self.count_below(table, plan.cut);
+        Ok(Forecast {
+            dialogs: self.dialogs_that_go(&spans, &plan, limits, now)?,
+            changes: below("change")?,
+            checkpoints: self.doomed_checkpoints(&plan)?.len() as u64,
+            operations: below("operation")?,
+            content_bytes,
+            over_bytes: planned.map_or_else(
+                || Ok::<_, StoreError>(self.used_bytes()?.saturating_sub(limits.max_bytes)),
+                |planned| Ok(planned.over_bytes),
+            )?,
+        })
+    }
+
+    /// The plan that keeps the limits, with what is needed after it.
+    pub(crate) fn plan(&self, limits: &Limits, now: Millis) -> Result<Planned, StoreError> {
+        let spans = self.spans()?;
+        let plan = self.plan_without_bytes(&spans, limits, now)?;
+        let live = self.live_objects(&plan, &HashSet::new())?;
+        let used = self.used_bytes()?;
+        let over = |live: &Live| -> Result<u64, StoreError> {
+            Ok(used.saturating_sub(self.bytes_without(live)?).saturating_sub(limits.max_bytes))
+        };
+        let over_bytes = if used > limits.max_bytes { over(&live)? } else { 0 };
+        if over_bytes == 0 {
+            return Ok(Planned { plan, live, over_bytes });
+        }
+        // Each next plan removes more than the one before; the first that is enough is the one.
+        let plans = self.plans_for_bytes(&spans, &plan, limits, now)?;
+        let mut best = Planned { plan, live, over_bytes };
+        let (mut low, mut high) = (0, plans.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let live = self.live_objects(&plans[middle], &HashSet::new())?;
+            let over_bytes = over(&live)?;
+            let enough = over_bytes == 0;
+            if enough || best.over_bytes > 0 {
+                best = Planned { plan: plans[middle].clone(), live, over_bytes };
+            }
+            (low, high) = if enough { (low, middle) } else { (middle + 1, high) };
+        }
+        Ok(best)
+    }
+
+    fn plan_without_bytes(
+        &self,
+        spans: &[Span],
+        limits: &Limits,
+        now: Millis,
+    ) -> Result<Plan, StoreError> {
+        let mut collected = BTreeMap::new();
+        for (place, span) in spans.iter().enumerate() {
+            let too_old = limits.max_age.is_some_and(|age| now.saturating_sub(span.last_at) > age);
+            let reason = match (place >= limits.max_dialogs, too_old) {
+                (true, _) => Reason::TooMany,
+                (false, true) => Reason::TooOld,
+                (false, false) => continue,
+            };
+            if protected_until(span, limits) <= now {
+                collected.insert(span.dialog.clone(), reason);
+            }
+        }
+        let aged = match limits.max_age {
+            Some(age) => self.first_place_since(now.saturating_sub(age))?,
+            None => 0,
+        };
+        self.cut_for(spans, collected, aged)
+    }
+
+    /// The cut that removes these dialogs, and whatever else is older than `aged`.
+    fn cut_for(
+        &self,
+        spans: &[Span],
+        collected: BTreeMap<DialogId, Reason>,
+        aged: u64,
+    ) -> Result<Plan, StoreError> {
+        let is_collected = |span: &&Span| collected.contains_key(&span.dialog);
+        let end = spans.iter().filter(is_collected).map(|span| span.last + 1).max().unwrap_or(0);
+        let kept = spans.iter().filter(|span| !is_collected(span)).map(|span| span.first).min();
+        // With the dialogs goes what is of no dialog and older than all that is kept.
+        let cut = match (collected.is_empty(), kept) {
+            (true, Some(kept)) => aged.min(kept),
+            (true, None) => aged,
+            (false, Some(kept)) => kept,
+            (false, None) => end.max(aged),
+        };
+        let cut = cut.min(self.first_place_in_use()?);
+        Ok(finished(spans, cut, collected))
+    }
+
+    /// Ever stronger plans: one dialog more each time, and at last what the kept ones have decided.
+    fn plans_for_bytes(
+        &self,
+        spans: &[Span],
+        start: &Plan,
+        limits: &Limits,
+        now: Millis,
+    ) -> Result<Vec<Plan>, StoreError> {
+        let mut plans = Vec::new();
+        let mut collected = start.collected.clone();
+        for span in spans.iter().rev() {
+            if protected_until(span, limits) <= now && !collected.contains_key(&span.dialog) {
+                collected.insert(span.dialog.clone(), Reason::TooLarge);
+                plans.push(self.cut_for(spans, collected.clone(), start.cut)?);
+            }
+        }
+        let kept = spans.iter().filter(|span| !collected.contains_key(&span.dialog));
+        let needed = kept.map(|span| span.needed).min().unwrap_or(u64::MAX);
+        let recent = self.first_place_since(now.saturating_sub(limits.protect))?;
+        let cut = needed.min(recent).min(self.first_place_in_use()?);
+        if plans.last().unwrap_or(start).cut < cut {
+            plans.push(finished(spans, cut, collected));
+        }
+        Ok(plans)
+    }
+
+    fn dialogs_that_go(
+        &self,
+        spans: &[Span],
+        plan: &Plan,
+        limits: &Limits,
+        now: Millis,
+    ) -> Result<Vec<DialogForecast>, StoreError> {
+        let dialogs: HashMap<_, _> =
+            self.dialogs()?.into_iter().map(|dialog| (dialog.id.clone(), dialog)).collect();
+        let mut found = Vec::new();
+        for (place, span) in spans.iter().enumerate().rev() {
+            let Some(dialog) = dialogs.get(&span.dialog).cloned() else { continue };
+            let safe_until = protected_until(span, limits);
+            let (reason, from) = match (plan.collected.get(&span.dialog), limits.max_age) {
+                (Some(reason), _) => (*reason, now.min(safe_until)),
+                (None, _) if place >= limits.max_dialogs => (Reason::TooMany, safe_until),
+                (None, Some(age)) => {
+                    (Reason::TooOld, safe_until.max(span.last_at.saturating_add(age)))
+                }
+                (None, None) => continue,
+            };
+            let unapproved = span.unapproved.is_some();
+            found.push(DialogForecast { dialog, reason, from, unapproved });
+        }
+        Ok(found)
+    }
+}
+
+fn finished(spans: &[Span], cut: u64, collected: BTreeMap<DialogId, Reason>) -> Plan {
+    let is_gone = |span: &&Span| collected.contains_key(&span.dialog) && span.last < cut;
+    let gone = spans.iter().filter(is_gone).map(|span| span.dialog.clone()).collect();
+    Plan { cut, collected, gone }
+}
+
+/// Until when a dialog is not collected.
+fn protected_until(span: &Span, limits: &Limits) -> Millis {
+    let fresh = span.last_at.saturating_add(FRESH);
+    match span.unapproved {
+        Some(_) => fresh.max(span.last_at.saturating_add(limits.protect)),
+        None => fresh,
+    }
+}

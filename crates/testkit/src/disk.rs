@@ -1,0 +1,74 @@
+//! The project as it is on disk.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Everything that can be told of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// A symbolic link; its content is the target's text.
+    pub is_link: bool,
+    /// Permission bits.
+    pub mode: u32,
+    /// Seconds and nanoseconds.
+    pub mtime: (i64, i64),
+    /// The bytes.
+    pub content: Vec<u8>,
+}
+
+impl Entry {
+    /// Whether kind, permissions and bytes are the same; a file that was written anew is younger.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.is_link, self.mode, &self.content) == (other.is_link, other.mode, &other.content)
+    }
+}
+
+/// Path to file, without `.git`.
+pub type Disk = BTreeMap<String, Entry>;
+
+/// Whether two disks hold the same files.
+pub fn is_same(a: &Disk, b: &Disk) -> bool {
+    a.len() == b.len()
+        && a.iter().all(|(name, entry)| b.get(name).is_some_and(|e| e.is_same(entry)))
+}
+
+/// Reads everything beneath a root but `.git`.
+pub fn read(root: &Path) -> Disk {
+    let mut disk = Disk::new();
+    collect(root, "", &mut disk);
+    disk
+}
+
+/// What git would call its state: HEAD, index and refs.
+pub fn git_state(root: &Path) -> Vec<(String, Entry)> {
+    let mut state = Disk::new();
+    collect(&root.join(".git"), "", &mut state);
+    state.into_iter().collect()
+}
+
+fn collect(folder: &Path, prefix: &str, disk: &mut Disk) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == ".git" {
+            continue;
+        }
+        let (path, key) = (entry.path(), format!("{prefix}{name}"));
+        let found = path.symlink_metadata().unwrap();
+        if found.is_dir() {
+            collect(&path, &format!("{key}/"), disk);
+            continue;
+        }
+        let is_link = found.is_symlink();
+        let content = if is_link {
+            std::fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec()
+        } else {
+            std::fs::read(&path).unwrap()
+        };
+        let mode = if is_link { 0o777 } else { found.mode() & 0o7777 };
+        let mtime = (found.mtime(), found.mtime_nsec());
+        disk.insert(key, Entry { is_link, mode, mtime, content });
+    }
+}
