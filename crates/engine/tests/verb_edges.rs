@@ -26,7 +26,7 @@ fn started(story: &str) -> TestProject {
     project
 }
 
-// 1. Work of another dialog is taken along without a word.
+// Work of another dialog is taken along without a word.
 
 #[test]
 fn restore_names_or_keeps_another_dialogs_earlier_edit() {
@@ -99,7 +99,7 @@ fn a_cascade_leaves_shared_changes() {
     assert_eq!(said, "e1 \"a.txt\" pending\nshared \"a.txt\" pending\n");
 }
 
-// 2. A plan whose decisions moved on is carried out all the same.
+// A plan whose decisions moved on is carried out all the same.
 
 #[test]
 fn a_reset_planned_before_an_approval_leaves_the_approved() {
@@ -131,7 +131,7 @@ fn a_reject_planned_before_an_accept_leaves_the_accepted() {
     assert!(agrees, "{text} {statuses}");
 }
 
-// 3. Taking back approved work is unapproved work.
+// Taking back approved work is unapproved work.
 
 const APPROVED: &str = "file a.txt: 0\ninit\nsay d: go\nwrite d w1 a.txt: 1\napprove d\n";
 
@@ -155,7 +155,7 @@ fn a_reset_gives_back_the_approved_state() {
     }
 }
 
-// 4. Checkpoints that hold what they should precede.
+// Checkpoints that hold what they should precede.
 
 #[test]
 fn a_spooled_message_has_the_state_before_its_answer() {
@@ -200,7 +200,7 @@ fn the_initial_checkpoint_is_before_the_first_call_even_if_its_begin_was_missed(
     assert_eq!(said, "a.txt: 0\n");
 }
 
-// 5. Hunks.
+// Hunks.
 
 #[test]
 fn undo_of_a_hunk_and_its_turn_leaves_the_change_reverted() {
@@ -261,7 +261,7 @@ fn no_hunks_decide_nothing() {
     assert_eq!(play(&project, "statuses"), "s1 \"b.txt\" pending\n");
 }
 
-// 6. Undo.
+// Undo.
 
 #[test]
 fn undo_2_is_undo_and_undo() {
@@ -353,7 +353,7 @@ fn undo_does_not_bring_back_an_aborted_edit() {
     assert_eq!(project.read("a.txt"), b"1");
 }
 
-// 7. Shared changes.
+// Shared changes.
 
 const SHARED: &str = r"
     init
@@ -384,7 +384,7 @@ fn one_dialog_does_not_accept_what_another_may_have_made() {
     assert!(said.ends_with("shared \"shared.txt\" pending\n"), "{said}");
 }
 
-// 8. Selections.
+// Selections.
 
 #[test]
 fn the_last_change_goes_with_what_a_formatter_made_of_it() {
@@ -462,7 +462,7 @@ fn a_file_is_found_with_its_changes_under_its_old_name() {
     assert_eq!(said.matches("rejected").count(), 3, "{said}");
 }
 
-// 9. Edit transactions.
+// Edit transactions.
 
 #[test]
 fn a_committed_edit_cannot_be_aborted() {
@@ -488,7 +488,7 @@ fn an_abort_takes_back_its_own_edit_only() {
     assert_eq!(project.read("a.txt"), b"1");
 }
 
-// 10. Restore.
+// Restore.
 
 #[test]
 fn a_file_that_was_not_captured_is_not_as_it_was() {
@@ -521,7 +521,7 @@ fn a_move_is_restored_as_a_whole_or_not_at_all() {
     }
 }
 
-// 11. For builders.
+// For builders.
 
 #[test]
 fn a_planned_merge_can_be_shown() {
