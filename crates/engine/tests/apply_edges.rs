@@ -330,3 +330,45 @@ fn little_turns_go_back_and_forth() {
         }
     }
 }
+
+/// Does something once, before the n-th step with this label.
+fn at_step(label: &'static str, mut nth: u32, mut act: impl FnMut() + 'static) {
+    retake_seam::on_step(Some(Box::new(move |what| {
+        if what == label && nth > 0 {
+            nth -= 1;
+            if nth == 0 {
+                act();
+            }
+        }
+    })));
+}
+
+/// A program that still has the replaced file open writes to it while others are exchanged.
+#[test]
+fn a_late_write_to_a_displaced_file_brings_it_back() {
+    let project = TestProject::in_memory();
+    play(&project, "file a.txt: a\\n\nfile b.txt: b\\n\ninit\nsay d: go");
+    play(&project, "shell d s1: echo A > a.txt; echo B > b.txt");
+    let mut open = OpenOptions::new().append(true).open(project.root().join("a.txt")).unwrap();
+    at_step("exchange", 2, move || open.write_all(b"late\n").unwrap());
+    let said = play(&project, "undo");
+    retake_seam::on_step(None);
+    assert_eq!(project.read("a.txt"), b"A\nlate\n", "{said}");
+    assert_eq!(project.read("b.txt"), b"b\n", "{said}");
+    assert!(said.contains("\"a.txt\" leave moved_on"), "{said}");
+}
+
+/// A move that can be taken back only half is not taken back.
+#[test]
+fn a_part_that_fails_is_put_back_whole() {
+    let project = TestProject::in_memory();
+    play(&project, "file old.txt: some text\\nthat moves\\n\ninit\nsay d: go");
+    play(&project, "shell d s1: mv old.txt new.txt");
+    let new = project.root().join("new.txt");
+    at_step("rename new", 2, move || std::fs::write(&new, "saved just now\n").unwrap());
+    let said = play(&project, "undo");
+    retake_seam::on_step(None);
+    assert_eq!(project.read("new.txt"), b"saved just now\n", "{said}");
+    assert!(!project.root().join("old.txt").exists(), "{said}");
+    assert!(said.contains("\"old.txt\" leave moved_on"), "{said}");
+}
