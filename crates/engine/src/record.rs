@@ -299,16 +299,27 @@ impl Project {
             || arrived.iter().any(|arrived| arrived.spool_id.is_some())
             || meanings.iter().any(is_late);
         let settings = &self.settings().checkpoints;
-        let checkpoint = |arrived| checkpoint::on_arrival(&batch, arrived, settings, late);
+        let checkpoint = |arrived: &Arrived, result: &mut Recorded| {
+            match checkpoint::on_arrival(&batch, arrived, settings, late) {
+                Ok(made) => result.checkpoint = made.map(|made| made.id),
+                // Damage of what was must not keep anything new from being recorded.
+                Err(error @ StoreError::Row(_)) => {
+                    let message = format!("no checkpoint was made: {error}; see `retake doctor`");
+                    result.notices.push(Notice::new(NoticeCode::Gap, message));
+                }
+                Err(error) => return Err(error),
+            }
+            Ok(())
+        };
         if late {
             for (arrived, result) in arrived.iter().zip(&mut results) {
-                result.checkpoint = checkpoint(arrived)?.map(|made| made.id);
+                checkpoint(arrived, result)?;
             }
         }
         let changes = write(&batch, &observation, &steps, &rows, &git.actions, at)?;
         for ((arrived, meaning), result) in arrived.iter().zip(&meanings).zip(&mut results) {
             if !late {
-                result.checkpoint = checkpoint(arrived)?.map(|made| made.id);
+                checkpoint(arrived, result)?;
             }
             let (seq, before) = (batch.next_seq(), result.checkpoint);
             conclude(&batch, arrived, *meaning, (&calls, &rows), (seq, before))?;

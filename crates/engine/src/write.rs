@@ -115,7 +115,7 @@ fn write_step(
 }
 
 /// One event for each change, exactly once (W-19): they share their `seq`.
-fn put_change_event(batch: &Batch<'_>, change: &Change) -> Result<(), StoreError> {
+pub(crate) fn put_change_event(batch: &Batch<'_>, change: &Change) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
         seq: change.id.0,
         at: change.at,
@@ -202,7 +202,8 @@ fn write_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Resul
     Ok(())
 }
 
-fn lines(
+/// What changed by lines; `None` if that cannot be told.
+pub(crate) fn lines(
     batch: &Batch<'_>,
     before: &Side,
     after: &Side,

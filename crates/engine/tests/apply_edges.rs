@@ -372,3 +372,29 @@ fn a_part_that_fails_is_put_back_whole() {
     assert!(!project.root().join("old.txt").exists(), "{said}");
     assert!(said.contains("\"old.txt\" leave moved_on"), "{said}");
 }
+
+/// Promise 2 is about bytes, not about a row that once held them.
+#[test]
+fn what_is_replaced_is_sound_in_the_store_first() {
+    let (project, _) = played("file a.txt: one\\n\ninit\nsay d: go\nwrite d w1 a.txt: two\\n");
+    let oid = retake_store::hash_blob(b"two\n").unwrap();
+    let db = rusqlite::Connection::open(project.open().store().folder().join("retake.db")).unwrap();
+    let damage = "UPDATE object SET data = zeroblob(length(data)) WHERE oid = ?1";
+    assert_eq!(db.execute(damage, [oid.as_bytes().as_slice()]).unwrap(), 1);
+    drop(db);
+    let said = play(&project, "undo");
+    assert_eq!(project.read("a.txt"), b"one\n", "{said}");
+    assert_eq!(project.open().store().read(&oid).unwrap(), b"two\n", "mended before it went");
+}
+
+/// A work session that cannot be read costs a checkpoint, never an event.
+#[test]
+fn a_damaged_work_session_does_not_keep_events_out() {
+    let (project, _) = played("file a.txt: one\\n\ninit\nsay d: go\n");
+    let db = rusqlite::Connection::open(project.open().store().folder().join("retake.db")).unwrap();
+    assert_eq!(db.execute("UPDATE work_session SET tip = x'00'", []).unwrap(), 1);
+    drop(db);
+    let said = play(&project, "say d: more\nwrite d w1 a.txt: two\\n");
+    assert!(said.contains("! gap") && said.contains("modify by agent d/main:w1"), "{said}");
+    assert_eq!(project.open().status().unwrap().spooled, 0);
+}

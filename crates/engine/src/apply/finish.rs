@@ -14,12 +14,11 @@ use serde_json::json;
 use crate::apply::Applied;
 use crate::apply::run::{Fate, Outcome};
 use crate::checkpoint;
-use crate::content::comparable;
-use crate::diff;
 use crate::own_work::means;
 use crate::plan::{Action, Plan, Reason, Sequel};
 use crate::project::Project;
 use crate::verb::VerbError;
+use crate::write;
 
 impl Project {
     /// Records the outcome of an operation in one transaction.
@@ -109,10 +108,6 @@ fn record_step(
     at: Millis,
 ) -> Result<(), StoreError> {
     let before = from.map_or(step.now, |from| from.now);
-    let lines = match (comparable(batch, &before)?, comparable(batch, &step.then)?) {
-        (Some(before), Some(after)) => diff::line_changes(&before, &after),
-        _ => None,
-    };
     let change = Change {
         id: ChangeId(batch.next_seq()),
         at,
@@ -129,7 +124,7 @@ fn record_step(
         operation: means(&step.now, &step.then),
         before,
         after: step.then,
-        lines,
+        lines: write::lines(batch, &before, &step.then)?,
         status: ChangeStatus::Pending,
         joins: None,
         turn: None,
@@ -147,16 +142,7 @@ fn record_step(
         Side::Unknown => batch.set_manifest(&step.path, &Stored::Unknown)?,
     }
     batch.set_stat(&step.path, None)?;
-    batch.put_event(&JournalEvent {
-        seq: change.id.0,
-        at,
-        kind: "file_changed".to_owned(),
-        dialog: None,
-        agent: None,
-        call: None,
-        change: Some(change.id),
-        body: json!({}),
-    })
+    write::put_change_event(batch, &change)
 }
 
 fn change_type(step: &OperationStep) -> ChangeType {
@@ -280,8 +266,9 @@ fn announce(
 impl Plan {
     /// Leaves every file of a part after all.
     pub(crate) fn leave_part(&mut self, part: u64, reason: &Reason) {
+        // Also one that needed no writing: what was to be said of its changes is not said now.
         let in_part = |file: &&mut crate::plan::PlannedFile| {
-            file.part == part && file.action != Action::Leave
+            file.part == part && (file.action != Action::Leave || file.reason == Reason::Already)
         };
         for file in self.files.iter_mut().filter(in_part) {
             file.leave(reason.clone());

@@ -1,8 +1,9 @@
 //! Writes down what is about to be done, before any of it is done.
 
 use retake_model::{CheckpointKind, Millis, OperationId, Side};
-use retake_store::{Batch, NewOperation, ObjectKind, OperationStep, StoreError, encode};
+use retake_store::{Batch, NewOperation, ObjectKind, OperationStep, Store, StoreError, encode};
 
+use crate::capture::capture;
 use crate::checkpoint;
 use crate::plan::nesting::Nesting;
 use crate::plan::{Plan, Reason};
@@ -18,7 +19,8 @@ pub(crate) struct Journalled {
 impl Project {
     /// Makes everything durable that the plan needs and would replace.
     pub(super) fn journal(&self, plan: &mut Plan, at: Millis) -> Result<Journalled, StoreError> {
-        let batch = self.store().batch()?;
+        let mut batch = self.store().batch()?;
+        self.mend_contents(&mut batch, plan)?;
         put_contents(&batch, plan)?;
         let title = format!("Before {}", plan.title);
         let kind = CheckpointKind::BeforeOperation;
@@ -44,6 +46,18 @@ impl Project {
         }
         batch.commit()?;
         Ok(Journalled { operation, steps })
+    }
+
+    /// Reads again what is about to be replaced and is damaged or missing in the store.
+    fn mend_contents(&self, batch: &mut Batch<'_>, plan: &Plan) -> Result<(), StoreError> {
+        let mut unsound = Vec::new();
+        for file in plan.writes() {
+            if !is_sound(batch, &file.now)? {
+                unsound.push(file.path.clone());
+            }
+        }
+        let limit = self.settings().limits.max_file_bytes;
+        capture(self.workspace(), batch, &unsound, limit, &mut |_| {}).map(drop)
     }
 
     fn steps(&self, plan: &mut Plan, operation: OperationId) -> Vec<OperationStep> {
@@ -73,7 +87,16 @@ impl Project {
     }
 }
 
-/// Stores merged content, and makes sure that the store can give what it is to give.
+fn is_sound(store: &Store, side: &Side) -> Result<bool, StoreError> {
+    let Side::Known(state) = side else { return Ok(true) };
+    match store.read_into(&state.oid, &mut std::io::sink()) {
+        Ok(_) => Ok(true),
+        Err(StoreError::Missing(_) | StoreError::Damaged { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Stores merged content, and makes sure that the store has both versions of every file.
 fn put_contents(batch: &Batch<'_>, plan: &mut Plan) -> Result<(), StoreError> {
     let mut missing = Vec::new();
     for file in plan.writes() {
@@ -81,10 +104,8 @@ fn put_contents(batch: &Batch<'_>, plan: &mut Plan) -> Result<(), StoreError> {
             batch.put(&encode(ObjectKind::Blob, content)?)?;
         }
         for side in [&file.now, &file.then] {
-            if let Side::Known(state) = side
-                && !batch.has(&state.oid)?
-            {
-                missing.push((file.part, format!("object {} is missing", state.oid)));
+            if let (Side::Known(state), false) = (side, is_sound(batch, side)?) {
+                missing.push((file.part, format!("object {} is missing or damaged", state.oid)));
             }
         }
     }

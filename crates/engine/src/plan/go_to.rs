@@ -28,7 +28,7 @@ pub struct GoToOptions {
 
 /// Plans to put the files into the state that they had at a place in the order.
 ///
-/// Of `dialog`, if the checkpoint belongs to one: what other dialogs did last stays.
+/// Of `dialog`, if the checkpoint belongs to one: paths that other dialogs changed since stay.
 pub(crate) fn go_to(
     store: &Store,
     plan: &mut Plan,
