@@ -17,7 +17,7 @@ pub(crate) fn short_id(id: &str) -> String {
     id.chars().take(SHORT_ID).chain(['…']).collect()
 }
 
-/// Who made a change: `agent d1/main`, `user`, `git`.
+/// Who made a change: `claude-code d1/main`, `agent d1/main`, `user`, `git`.
 pub(crate) fn actor(change: &Change) -> String {
     if change.actor != Actor::Agent {
         return change.actor.to_string();
@@ -33,7 +33,8 @@ pub(crate) fn actor(change: &Change) -> String {
         let dialog = part(change.dialog.as_ref().map(|id| &id.0));
         names.push(format!("{dialog}/{}", part(change.agent.as_ref().map(|id| &id.0))));
     }
-    format!("agent {}", names.join(" | "))
+    let kind = change.kind.as_deref().map_or_else(|| "agent".to_owned(), short_id);
+    format!("{kind} {}", names.join(" | "))
 }
 
 /// The path, with the path before a rename.

@@ -7,7 +7,8 @@ use retake_engine::model::{
     Candidate, Change, FileKind, FileState, Gap, Hunk, Millis, ProjectPath, Side,
 };
 use retake_engine::{
-    BlameLine, Blamed, Dialog, DialogAgent, DiffBody, DiffLine, FileDiff, Origin, StatusRow,
+    BlameLine, Blamed, Dialog, DialogAgent, DiffBody, DiffLine, FileDiff, Message, Origin,
+    StatusRow,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -21,6 +22,9 @@ pub(crate) struct ChangeJson<'a> {
     seq: u64,
     dialog: Option<&'a str>,
     agent: Option<&'a str>,
+    kind: Option<&'a str>,
+    turn: Option<u64>,
+    message_index: Option<u64>,
     actor: &'static str,
     confidence: &'static str,
     call: Option<&'a str>,
@@ -52,6 +56,9 @@ impl<'a> From<&'a Change> for ChangeJson<'a> {
             seq: change.id.0,
             dialog: change.dialog.as_ref().map(|id| id.0.as_str()),
             agent: change.agent.as_ref().map(|id| id.0.as_str()),
+            kind: change.kind.as_deref(),
+            turn: change.turn,
+            message_index: change.message_index,
             actor: change.actor.as_str(),
             confidence: change.confidence.as_str(),
             call: change.call.as_ref().map(|id| id.0.as_str()),
@@ -105,6 +112,10 @@ impl<'a> From<&'a [Change]> for Changes<'a> {
 pub(crate) struct Shown<'a> {
     pub(crate) change: ChangeJson<'a>,
     pub(crate) diff: Value,
+    /// The message of the person that it was made for.
+    pub(crate) message: Option<Value>,
+    /// What the agent said with it.
+    pub(crate) said: Option<String>,
 }
 
 /// Several changes.
@@ -251,21 +262,25 @@ pub(crate) fn blame_line(line: &BlameLine) -> Value {
 pub(crate) struct BlamedJson<'a> {
     #[serde(flatten)]
     change: ChangeJson<'a>,
-    kind: Option<&'a str>,
-    turn: Option<u64>,
     message: Option<Value>,
 }
 
 impl<'a> From<&'a Blamed> for BlamedJson<'a> {
     fn from(blamed: &'a Blamed) -> Self {
-        let message = |(seq, text): &(u64, String)| json!({ "seq": seq, "text": text });
-        Self {
-            change: ChangeJson::from(&blamed.change),
-            kind: blamed.kind.as_deref(),
-            turn: blamed.turn,
-            message: blamed.message.as_ref().map(message),
-        }
+        let change = ChangeJson::from(&blamed.change);
+        Self { change, message: blamed.message.as_ref().map(message) }
     }
+}
+
+/// A message of the person.
+pub(crate) fn message(message: &Message) -> Value {
+    json!({
+        "seq": message.seq,
+        "text": message.text,
+        "message_index": message.index,
+        "checkpoint": message.checkpoint,
+        "session": message.session.map(|number| format!("session_{number}")),
+    })
 }
 
 /// The difference that was made to a file; `diff` is its text in git's form.

@@ -3,18 +3,22 @@
 //! Key by the agent's call id, never by "the last begin". A begin without an end
 //! is normal (denied, failed, interrupted): such windows close at the turn's end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use retake_model::{AgentId, CallId, DialogId, Event, EventKind, Millis, ObjectId};
-use retake_store::{Afterlife, Batch, Call, CallState, JournalEvent, NewCall, StoreError};
-use serde_json::{Value, json};
+use retake_store::{Afterlife, Batch, Call, CallState, Lock, NewCall, StoreError};
+use serde_json::Value;
 
+use crate::ends::{close_open, end_task, end_turn, outlasts_message};
+use crate::journal::{Surroundings, entry};
 use crate::live::LiveCall;
+use crate::naming;
 use crate::record::{Notice, NoticeCode};
 use crate::write::NewRows;
 
-const TITLE_CHARS: usize = 80;
+/// So much of a message is a dialog's title.
+pub(crate) const TITLE_CHARS: usize = 80;
 const COMMAND_BYTES: usize = 4096;
 const LONGEST_CALL: Millis = 6 * 60 * 60 * 1000;
 
@@ -23,8 +27,10 @@ const LONGEST_CALL: Millis = 6 * 60 * 60 * 1000;
 pub(crate) struct Arrived {
     pub(crate) event: Event,
     pub(crate) at: Millis,
-    /// The spool's id of it, if it waited there.
-    pub(crate) spool_id: Option<String>,
+    /// What it is known by to the spool: it counts once, whoever takes it in.
+    pub(crate) key: Option<String>,
+    /// Whether it waited in the spool.
+    pub(crate) waited: bool,
 }
 
 /// What an event is about.
@@ -48,15 +54,24 @@ pub(crate) struct Calls {
     next_temporary: i64,
     /// Messages that arrived with the same events, and are not counted in the store yet.
     messages: HashMap<DialogId, u64>,
+    /// Calls that have ended with the same events: they can be to blame, but not end again.
+    ended: HashSet<i64>,
+    /// Calls of runs that were killed: nobody will tell their end.
+    pub(crate) orphaned: Vec<i64>,
 }
 
 impl Calls {
     pub(crate) fn load(batch: &Batch<'_>, root: &Path, at: Millis) -> Result<Self, StoreError> {
+        let mut calls = batch.live_calls()?;
+        let lives = |call: &Call| Lock::run_lives(batch.folder(), &call.dialog.0);
         // The window of an agent that was killed would otherwise stay open for ever.
-        let fresh = |call: &Call| at.saturating_sub(call.begin_at) < LONGEST_CALL;
-        let calls = batch.live_calls()?.into_iter().filter(fresh);
-        let live = calls.map(|call| LiveCall::new(root, call)).collect();
-        Ok(Self { live, next_temporary: -1, messages: HashMap::new() })
+        let is_fresh = |call: &Call| at.saturating_sub(call.begin_at) < LONGEST_CALL;
+        calls.retain(|call| is_fresh(call) || lives(call) == Some(true));
+        let is_orphan = |call: &&Call| lives(call) == Some(false);
+        let orphaned = calls.iter().filter(is_orphan).map(|call| call.row).collect();
+        let live = calls.into_iter().map(|call| LiveCall::new(root, call)).collect();
+        let (messages, ended) = (HashMap::new(), HashSet::new());
+        Ok(Self { live, next_temporary: -1, messages, ended, orphaned })
     }
 
     /// Works out what an event means; new calls join the live ones.
@@ -69,7 +84,7 @@ impl Calls {
     ) -> Result<Meaning, StoreError> {
         let event = &arrived.event;
         match &event.what {
-            EventKind::ToolBegin { call, tool, input } => {
+            EventKind::ToolBegin { call: Some(call), tool, input } => {
                 if self.open(&event.dialog, call).is_some() {
                     notices.push(Notice::new(
                         NoticeCode::DuplicateBegin,
@@ -81,8 +96,17 @@ impl Calls {
                 self.note_outside(row, notices);
                 Ok(Meaning::Begins(row))
             }
-            EventKind::ToolEnd { call, tool, input, .. } => {
+            EventKind::ToolEnd { call: None, .. } => {
+                notices.push(Notice::new(
+                    NoticeCode::UnknownCall,
+                    "the event names neither the call that ended nor its tool; what changed was \
+                     recorded without it",
+                ));
+                Ok(Meaning::Other)
+            }
+            EventKind::ToolEnd { call: Some(call), tool, input, .. } => {
                 if let Some(row) = self.open(&event.dialog, call) {
+                    self.ended.insert(row);
                     return Ok(Meaning::Ends(row));
                 }
                 match batch.call(&event.dialog, call)? {
@@ -129,9 +153,28 @@ impl Calls {
 
     fn open(&self, dialog: &DialogId, call: &CallId) -> Option<i64> {
         let is_it = |live: &&LiveCall| {
-            live.is_open() && live.call.dialog == *dialog && live.call.call == *call
+            self.is_open(live) && live.call.dialog == *dialog && live.call.call == *call
         };
         self.live.iter().find(is_it).map(|live| live.call.row)
+    }
+
+    /// The oldest open call of a dialog whose name has this stem.
+    pub(crate) fn oldest_open(&self, dialog: &DialogId, stem: &str) -> Option<CallId> {
+        let is_it = |live: &&LiveCall| {
+            self.is_open(live)
+                && live.call.dialog == *dialog
+                && naming::is_of_stem(&live.call.call, stem)
+        };
+        self.live.iter().find(is_it).map(|live| live.call.call.clone())
+    }
+
+    fn is_open(&self, live: &LiveCall) -> bool {
+        live.is_open() && !self.ended.contains(&live.call.row)
+    }
+
+    /// Whether a dialog has a call of this name among these.
+    pub(crate) fn has(&self, dialog: &DialogId, call: &CallId) -> bool {
+        self.live.iter().any(|live| live.call.dialog == *dialog && live.call.call == *call)
     }
 
     /// An end that comes after its turn was closed: the call lived until now.
@@ -165,6 +208,7 @@ impl Calls {
             turn,
             state: CallState::Open,
             afterlife: Afterlife::None,
+            task: None,
             begin_at: arrived.at,
             begin_seq: 0,
         };
@@ -220,7 +264,8 @@ pub(crate) fn introduce(
         turn: live.call.turn,
     };
     rows.insert(row, batch.begin_call(&call, arrived.at)?);
-    batch.open_turn(&event.dialog)
+    // A subagent may go on after the turn.
+    if event.subagent().is_some() { Ok(()) } else { batch.open_turn(&event.dialog) }
 }
 
 /// Who acts; `None` if the event speaks for the dialog as a whole.
@@ -245,13 +290,18 @@ pub(crate) fn conclude(
 ) -> Result<(), StoreError> {
     let (event, at) = (&arrived.event, arrived.at);
     let agent = acting(event, meaning, calls);
-    batch.put_event(&journal_event(event, agent, checkpoint, (seq, at)))?;
+    let session = match batch.active_session(&event.dialog) {
+        // Damage of what was must not keep anything new from being recorded.
+        Err(StoreError::Row(_)) => None,
+        session => session?.map(|session| session.number),
+    };
+    batch.put_event(&entry(event, agent, &Surroundings { seq, at, checkpoint, session }))?;
     batch.mark_dialog(&event.dialog, seq)?;
     let real = |row: i64| rows.get(&row).copied().unwrap_or(row);
     match (&event.what, meaning) {
         (EventKind::ToolBegin { .. }, Meaning::Begins(row)) => batch.place_call(real(row), seq)?,
         (
-            EventKind::ToolEnd { ok, background, .. },
+            EventKind::ToolEnd { ok, background, task, .. },
             Meaning::Ends(row) | Meaning::EndsAgain(row) | Meaning::EndsUnbegun(row),
         ) => {
             if matches!(meaning, Meaning::EndsUnbegun(_)) {
@@ -262,13 +312,24 @@ pub(crate) fn conclude(
             if goes_on {
                 batch.set_afterlife(real(row), Afterlife::Living)?;
             }
+            if let Some(task) = task {
+                batch.name_task(real(row), task)?;
+            }
             batch.drop_inputs(&event.dialog)?;
+        }
+        (EventKind::ToolsOver { calls }, _) => close_open(batch, event, calls, seq, at)?,
+        (EventKind::TaskEnd { task }, _) => end_task(batch, event, task, (seq, at))?,
+        (EventKind::AssistantMessage { calls, .. }, _) => {
+            if let Some(index) = event.message_index {
+                naming::place_in_message(batch, &event.dialog, calls, index)?;
+            }
         }
         // Whatever was open when the dialog was last heard of, its agent is not in it any more.
         (EventKind::DialogStart { .. }, _) => end_turn(batch, event, &[], seq, at)?,
         (EventKind::UserMessage { text }, _) => {
-            end_turn(batch, event, &[], seq, at)?;
-            batch.begin_turn(&event.dialog, cut_chars(text, TITLE_CHARS))?;
+            let living = outlasts_message(batch, event)?;
+            end_turn(batch, event, &living, seq, at)?;
+            batch.begin_turn(&event.dialog, first_words(text, TITLE_CHARS))?;
         }
         (EventKind::TurnEnd { background }, _) => end_turn(batch, event, background, seq, at)?,
         (EventKind::DialogEnd {}, _) => {
@@ -286,74 +347,6 @@ pub(crate) fn conclude(
     Ok(())
 }
 
-/// Closes the windows of the agent whose turn ends; of the whole dialog if it is the main agent.
-fn end_turn(
-    batch: &Batch<'_>,
-    event: &Event,
-    background: &[CallId],
-    seq: u64,
-    at: Millis,
-) -> Result<(), StoreError> {
-    let only = event.subagent();
-    // A call that has no place yet begins after this, in the same spool.
-    let is_ours = |call: &Call| {
-        call.dialog == event.dialog
-            && call.begin_seq > 0
-            && only.is_none_or(|agent| call.agent == *agent)
-    };
-    for call in batch.live_calls()?.iter().filter(|call| is_ours(call)) {
-        if call.state == CallState::Open {
-            batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;
-        }
-        let afterlife = match call.afterlife {
-            Afterlife::Living if background.contains(&call.call) => Afterlife::Living,
-            Afterlife::Living => Afterlife::TargetsOnly,
-            Afterlife::TargetsOnly | Afterlife::None => Afterlife::None,
-        };
-        batch.set_afterlife(call.row, afterlife)?;
-    }
-    batch.drop_inputs(&event.dialog)?;
-    let is_subagent = match only {
-        None => false,
-        Some(agent) => batch
-            .agents(&event.dialog)?
-            .iter()
-            .any(|known| known.id == *agent && known.parent.is_some()),
-    };
-    if is_subagent { Ok(()) } else { batch.end_turn(&event.dialog) }
-}
-
-fn journal_event(
-    event: &Event,
-    agent: Option<AgentId>,
-    checkpoint: Option<ObjectId>,
-    (seq, at): (u64, Millis),
-) -> JournalEvent {
-    let (call, body) = match &event.what {
-        EventKind::DialogStart { title } => (None, json!({ "title": title })),
-        EventKind::UserMessage { text } => {
-            let index = event.message_index;
-            (None, json!({ "text": text, "message_index": index, "checkpoint": checkpoint }))
-        }
-        EventKind::ToolBegin { call, tool, .. } => (Some(call), json!({ "tool": tool })),
-        EventKind::ToolEnd { call, ok, background, .. } => {
-            (Some(call), json!({ "ok": ok, "background": background }))
-        }
-        EventKind::TurnEnd { background } => (None, json!({ "background": background })),
-        EventKind::DialogEnd {} => (None, json!({})),
-    };
-    JournalEvent {
-        seq,
-        at,
-        kind: event.name().to_owned(),
-        dialog: Some(event.dialog.clone()),
-        agent,
-        call: call.cloned(),
-        change: None,
-        body,
-    }
-}
-
 fn cut(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {
@@ -362,7 +355,8 @@ fn cut(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
-fn cut_chars(text: &str, chars: usize) -> &str {
+/// The beginning of the first line that says something.
+pub(crate) fn first_words(text: &str, chars: usize) -> &str {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     line.char_indices().nth(chars).map_or(line, |(end, _)| &line[..end])
 }

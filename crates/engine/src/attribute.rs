@@ -1,6 +1,7 @@
 //! Who did it: the rules of attribution, strongest first.
 //!
-//! 1. `certain`: the new content is what an open call's arguments predict.
+//! 1. `certain`: the new content is what an open call's arguments predict, or several calls'
+//!    arguments one after the other.
 //! 2. git's: its own record shows that it put the path there, and no open call runs git.
 //! 3. `window`: exactly one open call could have done it, or exactly one aims at it.
 //! 4. `shared`: several open calls could have; all are kept.
@@ -19,6 +20,7 @@ use crate::formatter;
 use crate::git_evidence::GitEvidence;
 use crate::live::LiveCall;
 use crate::observe::Observed;
+use crate::together::told_apart;
 use crate::tool::ToolKind;
 
 /// Who made a change, and how that is known.
@@ -46,7 +48,7 @@ impl Attribution {
 }
 
 /// File systems stamp with a clock that lags a tick behind the one that events are stamped with.
-const CLOCK_GRAIN: Millis = 10;
+pub(crate) const CLOCK_GRAIN: Millis = 10;
 
 /// How far a call that counts as open can be held responsible.
 ///
@@ -72,12 +74,24 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Decides who made an observed change.
-    pub(crate) fn attribute(
+    /// Decides who made an observed change; if several calls did, each of them has a step of it.
+    pub(crate) fn steps(
         &self,
         batch: &Batch<'_>,
         seen: &Observed,
-    ) -> Result<Attribution, StoreError> {
+    ) -> Result<Vec<(Observed, Attribution)>, StoreError> {
+        let by = self.attribute(batch, seen)?;
+        if by.confidence == Confidence::Shared {
+            let open: Vec<_> = self.calls.iter().filter(|call| call.is_open()).collect();
+            if let Some(steps) = told_apart(batch, &aiming(&open, &seen.path), seen)? {
+                let certain = |call: &LiveCall| by_agents(&[call], Confidence::Certain);
+                return Ok(steps.into_iter().map(|(seen, call)| (seen, certain(call))).collect());
+            }
+        }
+        Ok(vec![(seen.clone(), by)])
+    }
+
+    fn attribute(&self, batch: &Batch<'_>, seen: &Observed) -> Result<Attribution, StoreError> {
         if let Some(call) = self.predicting_call(batch, seen)? {
             return Ok(by_agents(&[call], Confidence::Certain));
         }
@@ -92,8 +106,12 @@ impl Scene<'_> {
         if let Some(attribution) = formatter::joined(batch, seen)? {
             return Ok(attribution);
         }
-        let late: Vec<_> =
-            self.calls.iter().filter(|call| call.could_change_late(&seen.path)).collect();
+        let mut late = Vec::new();
+        for call in self.calls {
+            if call.could_change_late(batch, &seen.path)? {
+                late.push(call);
+            }
+        }
         if !late.is_empty() {
             return Ok(by_agents(&late, Confidence::Late));
         }
@@ -134,13 +152,16 @@ fn in_window(open: &[&LiveCall], path: &ProjectPath) -> Option<Attribution> {
     if let [call] = open {
         return Some(by_agents(&[call], Confidence::Window));
     }
-    let aiming: Vec<_> = open.iter().filter(|call| call.aims_at(path)).copied().collect();
-    match (aiming.as_slice(), open) {
+    match (aiming(open, path).as_slice(), open) {
         (_, []) => None,
         ([call], _) => Some(by_agents(&[call], Confidence::Window)),
         ([], all) => Some(by_agents(all, Confidence::Shared)),
         (several, _) => Some(by_agents(several, Confidence::Shared)),
     }
+}
+
+fn aiming<'a>(calls: &[&'a LiveCall], path: &ProjectPath) -> Vec<&'a LiveCall> {
+    calls.iter().filter(|call| call.aims_at(path)).copied().collect()
 }
 
 fn by_agents(calls: &[&LiveCall], confidence: Confidence) -> Attribution {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use retake_model::{Actor, Change, ChangeId, DialogId, Hunk, ObjectId, ProjectPath, Side};
-use retake_store::{ChangeFilter, Store, StoreError};
+use retake_store::{ChangeFilter, Message, Store, StoreError};
 
 use crate::content::comparable;
 use crate::diff::{TOO_LARGE_TO_SHOW, hunks_between, is_binary, lines};
@@ -80,12 +80,8 @@ impl Origin {
 pub struct Blamed {
     /// The change.
     pub change: Change,
-    /// The product of its agent, for example `claude-code`.
-    pub kind: Option<String>,
-    /// The turn of its dialog, from 1; 0 is before the first message.
-    pub turn: Option<u64>,
-    /// The message that began that turn, and its place in the order.
-    pub message: Option<(u64, String)>,
+    /// The message that began its turn.
+    pub message: Option<Message>,
 }
 
 impl Project {
@@ -173,36 +169,23 @@ fn history(store: &Store, path: &ProjectPath) -> Result<Vec<Change>, StoreError>
 /// The changes that the lines name, with what they were made for.
 fn named(store: &Store, lines: &[BlameLine]) -> Result<BTreeMap<ChangeId, Blamed>, StoreError> {
     let mut changes = BTreeMap::new();
-    let mut messages: HashMap<(DialogId, u64), Option<(u64, String)>> = HashMap::new();
+    let mut messages: HashMap<(DialogId, u64), Option<Message>> = HashMap::new();
     for id in lines.iter().filter_map(|line| line.origin.change()) {
         if changes.contains_key(&id) {
             continue;
         }
         let Some(change) = store.change(id)? else { continue };
-        let turn = change.turn;
         let mut message = None;
-        if let (Some(dialog), Some(turn)) = (&change.dialog, turn) {
+        if let (Some(dialog), Some(turn)) = (&change.dialog, change.turn) {
             let key = (dialog.clone(), turn);
             if !messages.contains_key(&key) {
                 messages.insert(key.clone(), store.message_of(dialog, turn)?);
             }
             message.clone_from(&messages[&key]);
         }
-        let kind = kind(store, &change)?;
-        changes.insert(id, Blamed { change, kind, turn, message });
+        changes.insert(id, Blamed { change, message });
     }
     Ok(changes)
-}
-
-/// The product of the agent that made a change, or of its dialog.
-fn kind(store: &Store, change: &Change) -> Result<Option<String>, StoreError> {
-    let Some(dialog) = &change.dialog else { return Ok(None) };
-    let agents = store.agents(dialog)?;
-    let own = agents.into_iter().find(|agent| Some(&agent.id) == change.agent.as_ref());
-    match own.and_then(|agent| agent.kind) {
-        Some(kind) => Ok(Some(kind)),
-        None => Ok(store.dialog(dialog)?.and_then(|dialog| dialog.kind)),
-    }
 }
 
 type Origins = Rc<Vec<Origin>>;

@@ -106,7 +106,10 @@ pub(crate) fn on_arrival(
     let automatic = settings.policy != CheckpointPolicy::Manual;
     match &event.what {
         EventKind::UserMessage { text } if automatic => {
-            let mut message = format!("Before user message: {}", first_chars(text, MESSAGE_CHARS));
+            let mut message = match first_chars(text, MESSAGE_CHARS) {
+                words if words.is_empty() => "Before a user message".to_owned(),
+                words => format!("Before user message: {words}"),
+            };
             if late {
                 message.push_str(" (taken in late)");
             }

@@ -18,18 +18,19 @@
 //!
 //! // An agent is about to write a file, does so, and is done.
 //! let begin = EventKind::ToolBegin {
-//!     call: "call-1".into(),
+//!     call: Some("call-1".into()),
 //!     tool: "Write".into(),
 //!     input: json!({ "file_path": "notes.txt", "content": "two\n" }),
 //! };
 //! project.record(&Event::new("dialog-1", begin), now + 1)?;
 //! write("notes.txt", "two\n")?;
 //! let end = EventKind::ToolEnd {
-//!     call: "call-1".into(),
+//!     call: Some("call-1".into()),
 //!     ok: Some(true),
 //!     tool: None,
 //!     input: json!(null),
 //!     background: false,
+//!     task: None,
 //! };
 //! let recorded = project.record(&Event::new("dialog-1", end), now + 2)?;
 //!
@@ -51,14 +52,18 @@ mod blame;
 mod capture;
 mod checkpoint;
 mod content;
+mod conversation;
 mod diff;
 mod doctor;
+mod ends;
 mod formatter;
 mod git_evidence;
 mod inspect;
+mod journal;
 mod live;
 mod memory;
 mod merge;
+mod naming;
 mod observe;
 mod occasion;
 mod own_work;
@@ -71,19 +76,23 @@ mod record;
 mod rename;
 mod repository;
 mod retain;
+mod seen;
 pub mod settings;
 pub mod shell;
 mod shield;
 mod snapshots;
+mod together;
 pub mod tool;
 mod verb;
 mod verbs;
+mod waiting;
 mod words;
 mod write;
 
 pub use advice::Advice;
 pub use apply::{Applied, Interrupted, Recovery};
 pub use blame::{Blame, BlameBody, BlameLine, Blamed, Origin};
+pub use conversation::TranscriptMark;
 pub use diff::{DiffLine, HunkPlace, TOO_LARGE_TO_SHOW};
 pub use doctor::CheckUp;
 pub use inspect::git_command;
@@ -98,13 +107,15 @@ pub use record::{Looked, Notice, NoticeCode, Progress, RecordError, Recorded};
 pub use retake_model as model;
 pub use retake_store::{
     ChangeFilter, Collected, Dialog, DialogAgent, DialogForecast, ExportError, Exported, Forecast,
-    JournalEvent, Meter, Problem, Purge, PurgeScope, PurgeTarget, Reason as RetentionReason,
-    Removed, StatusRow, StoreError, Verification,
+    JournalEvent, Lock, Message, Meter, Problem, Purge, PurgeScope, PurgeTarget,
+    Reason as RetentionReason, Removed, StatusRow, StoreError, Verification,
 };
 pub use retake_workspace::Ignored;
+pub use seen::Seen;
 pub use snapshots::{SnapshotError, SnapshotOptions, Snapshots};
 pub use verb::VerbError;
 pub use verbs::review::Accepted;
 pub use verbs::session::{Approved, SessionFile, SessionStatus};
 pub use verbs::undo::UndoStep;
+pub use waiting::Keeper;
 pub use words::{WordRanges, changed_words, changed_words_of_block};

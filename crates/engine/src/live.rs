@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use retake_model::{ProjectPath, Side};
+use retake_model::{Change, ProjectPath, Side};
 use retake_store::{Afterlife, Batch, Call, CallState, StoreError, hash_blob};
 
 use crate::place::{Place, link_target, place};
@@ -147,12 +147,36 @@ impl LiveCall {
     }
 
     /// Whether the call may do this after its end, and there is evidence for it.
-    pub(crate) fn could_change_late(&self, path: &ProjectPath) -> bool {
+    ///
+    /// Once its turn is over the person is at work again, and what goes on in the background is
+    /// most often a server that writes nothing. So from then on a task that is known to live owns
+    /// what it aims at and what it wrote last, no more.
+    pub(crate) fn could_change_late(
+        &self,
+        batch: &Batch<'_>,
+        path: &ProjectPath,
+    ) -> Result<bool, StoreError> {
         match self.call.afterlife {
-            Afterlife::None => false,
-            Afterlife::Living => self.could_change(path),
-            Afterlife::TargetsOnly => self.aims_at(path),
+            Afterlife::None => Ok(false),
+            _ if self.aims_at(path) => Ok(true),
+            Afterlife::TargetsOnly => Ok(false),
+            Afterlife::Living if !self.could_change(path) => Ok(false),
+            Afterlife::Living => Ok(self.is_in_its_turn(batch)? || self.wrote_last(batch, path)?),
         }
+    }
+
+    fn is_in_its_turn(&self, batch: &Batch<'_>) -> Result<bool, StoreError> {
+        let dialog = batch.dialog(&self.call.dialog)?;
+        Ok(dialog.is_some_and(|dialog| dialog.turn_open && dialog.turns == self.call.turn))
+    }
+
+    fn wrote_last(&self, batch: &Batch<'_>, path: &ProjectPath) -> Result<bool, StoreError> {
+        let last = batch.last_change_of(path)?;
+        let by_this = |change: Change| {
+            change.dialog.as_ref() == Some(&self.call.dialog)
+                && change.call.as_ref() == Some(&self.call.call)
+        };
+        Ok(last.is_some_and(by_this))
     }
 
     /// The exact paths that a look at this call's work must cover; `None` is the whole project.
@@ -196,6 +220,20 @@ impl LiveCall {
             ToolKind::Delete | ToolKind::Other => &self.named,
             _ if moves => &self.named,
             _ => &[],
+        }
+    }
+
+    /// What the arguments make of a path's content, if they say so; none is a file that is not there.
+    pub(crate) fn announced(&self, path: &ProjectPath, content: Option<&[u8]>) -> Option<Vec<u8>> {
+        let mut edits = self.edits.iter().filter(|edit| edit.path == *path).peekable();
+        edits.peek()?;
+        let mut content = content.map_or(Content::Absent, |bytes| Content::Bytes(bytes.to_vec()));
+        for edit in edits {
+            content = content.after(&edit.edit);
+        }
+        match content {
+            Content::Bytes(bytes) => Some(bytes),
+            Content::Absent | Content::Untold => None,
         }
     }
 

@@ -37,7 +37,9 @@ impl<'a> Occasion<'a> {
         calls: &'a Calls,
     ) -> Result<Self, StoreError> {
         let request = project.request(batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
-        Ok(Self { request, calls, beginning: None, limits: HashMap::new(), gaps: Vec::new() })
+        // Whoever killed a run may have written what is found now.
+        let limits = calls.orphaned.iter().map(|row| (*row, Limit::AimOnly)).collect();
+        Ok(Self { request, calls, beginning: None, limits, gaps: Vec::new() })
     }
 
     /// The look that these events ask for.
@@ -48,7 +50,7 @@ impl<'a> Occasion<'a> {
         calls: &'a Calls,
     ) -> Result<Self, StoreError> {
         match events {
-            [(arrived, meaning)] if arrived.spool_id.is_none() => {
+            [(arrived, meaning)] if !arrived.waited => {
                 Self::in_time(project, batch, &arrived.event, *meaning, calls)
             }
             _ => Self::late(project, batch, events, calls),
@@ -69,10 +71,13 @@ impl<'a> Occasion<'a> {
             Meaning::EndsAgain(row) => (row, HiddenIs::New, Some(Limit::AimOnly)),
             Meaning::EndsUnbegun(row) => (row, HiddenIs::UnknownBefore, Some(Limit::AimOnly)),
             Meaning::Other => {
-                // A repeated begin says nothing new; all else is an occasion to look at everything.
-                if matches!(event.what, EventKind::ToolBegin { .. }) {
+                // A repeated begin says nothing new, and words change no files; all else is an
+                // occasion to look at everything.
+                use EventKind::{AssistantMessage, ToolBegin};
+                if matches!(event.what, ToolBegin { .. } | AssistantMessage { .. }) {
                     occasion.request.scope = Scope::Paths(Vec::new());
                 }
+                occasion.over(event);
                 return Ok(occasion);
             }
         };
@@ -116,16 +121,35 @@ impl<'a> Occasion<'a> {
                     occasion.limits.insert(*row, Limit::AimOnly);
                 }
                 Meaning::Other if ends_turn(&arrived.event) => {
+                    occasion.over(&arrived.event);
                     for live in calls.live.iter().filter(|live| is_of(live, &arrived.event)) {
                         occasion.ended(live.call.row, arrived.at);
                     }
                 }
-                Meaning::Other => {}
+                Meaning::Other => occasion.over(&arrived.event),
             }
         }
         occasion.request.hidden = HiddenIs::UnknownBefore;
         occasion.request.named = calls.live.iter().flat_map(|live| live.named.clone()).collect();
         Ok(occasion)
+    }
+
+    /// Calls of which nothing but this is heard did not run, or failed: what was found since they
+    /// were asked for may well be the work of the person who was asked. The same goes for what an
+    /// agent left open that was stopped, and is started again.
+    fn over(&mut self, event: &Event) {
+        let is_one = |live: &&LiveCall| match &event.what {
+            EventKind::ToolsOver { calls } => is_of(live, event) && calls.contains(&live.call.call),
+            EventKind::DialogStart { .. } => is_of(live, event),
+            _ => false,
+        };
+        for row in self.calls.live.iter().filter(is_one).map(|live| live.call.row) {
+            // One that has ended with the same events did run.
+            let ended = |limit: &Limit| !matches!(limit, Limit::Between(_, Millis::MAX));
+            if !self.limits.get(&row).is_some_and(ended) {
+                self.limits.insert(row, Limit::AimOnly);
+            }
+        }
     }
 
     /// A call was over at this time, if it had begun by then and was not over before.
@@ -158,7 +182,12 @@ fn ends_turn(event: &Event) -> bool {
 
 /// Whether an event that ends a turn ends this call.
 fn is_of(live: &LiveCall, event: &Event) -> bool {
+    let lives_on = match &event.what {
+        EventKind::TurnEnd { background } => background.contains(&live.call.agent.0),
+        _ => false,
+    };
     live.is_open()
+        && !lives_on
         && live.call.dialog == event.dialog
         && event.subagent().is_none_or(|agent| live.call.agent == *agent)
 }

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retake_model::{Millis, ProjectPath};
-use retake_store::{Access, Batch, FoundProject, Home, RootIdentity, Store, StoreError};
+use retake_model::{DialogId, Millis, ProjectPath};
+use retake_store::{Access, Batch, FoundProject, Home, Lock, RootIdentity, Store, StoreError};
 use retake_workspace::{OpenError, Workspace, git, root_id};
 
 use crate::observe::{HiddenIs, Request, Scope};
@@ -19,7 +19,7 @@ use crate::settings::{Settings, SettingsError};
 /// Retake on this machine.
 #[derive(Clone, Debug)]
 pub struct Retake {
-    home: Home,
+    pub(crate) home: Home,
     user_home: Option<PathBuf>,
     config_home: Option<PathBuf>,
     temp: Option<PathBuf>,
@@ -129,11 +129,25 @@ impl Retake {
         at: Millis,
         progress: Progress<'_>,
     ) -> Result<Initialised, ProjectError> {
+        let (project, is_new) = self.create(root, options, at)?;
+        let moved_from = project.found.moved_from.clone();
+        let looked = project.look_with(at, progress)?;
+        Ok(Initialised { project, is_new, looked, moved_from })
+    }
+
+    /// Finds a folder's project or makes one, without looking at the files yet; tells whether it
+    /// is new.
+    fn create(
+        &self,
+        root: &Path,
+        options: InitOptions,
+        at: Millis,
+    ) -> Result<(Project, bool), ProjectError> {
         let (root, disk) = examine(root)?;
         if !options.anywhere {
             self.refuse_too_broad(&root)?;
         }
-        let lock = self.home.lock(HOME_WAIT)?;
+        let _lock = self.home.lock(HOME_WAIT)?;
         let found = match self.home.find(&root, &disk)? {
             None => self.home.find_moved(&root, &disk)?,
             found => found,
@@ -148,11 +162,7 @@ impl Retake {
             }
             (Some(found), _) => (found, false),
         };
-        let moved_from = found.moved_from.clone();
-        let project = self.open_found(found)?;
-        drop(lock);
-        let looked = project.look_with(at, progress)?;
-        Ok(Initialised { project, is_new, looked, moved_from })
+        Ok((self.open_found(found)?, is_new))
     }
 
     /// Opens the nearest project at or above a path.
@@ -170,14 +180,15 @@ impl Retake {
         Err(ProjectError::NotAProject(start))
     }
 
-    /// Opens the nearest project, or initialises the git repository around a path, else the
-    /// folder itself; never a home folder, a root or the folder for temporary files.
-    pub fn open_or_init(&self, path: &Path, at: Millis) -> Result<Project, ProjectError> {
+    /// Opens the nearest project, or makes one of the git repository around a path, else of the
+    /// folder itself; never of a home folder, a root or the folder for temporary files.
+    ///
+    /// A new one has its first look with its first event.
+    pub fn open_or_create(&self, path: &Path, at: Millis) -> Result<Project, ProjectError> {
         match self.open(path) {
             Err(ProjectError::NotAProject(start)) => {
                 let root = git::toplevel(&start).unwrap_or(start);
-                let done = self.init(&root, InitOptions::default(), at, &mut |_, _| {})?;
-                Ok(done.project)
+                Ok(self.create(&root, InitOptions::default(), at)?.0)
             }
             other => other,
         }
@@ -296,6 +307,17 @@ impl Project {
     /// Why the settings cannot be used, if so; then the defaults are in force.
     pub fn settings_problem(&self) -> Option<&SettingsError> {
         self.settings_problem.as_ref()
+    }
+
+    /// Tells, for as long as the lock is held, that the run of this dialog lives; after that its
+    /// call has no window. `None` if the dialog is no run, or another process is it.
+    pub fn live_run(&self, dialog: &DialogId) -> Result<Option<Lock>, StoreError> {
+        Lock::of_run(self.store.folder(), &dialog.0)
+    }
+
+    /// Forgets that there was a run of this dialog, when its end is recorded.
+    pub fn forget_run(&self, dialog: &DialogId) {
+        Lock::forget_run(self.store.folder(), &dialog.0);
     }
 
     /// The record, for reading.

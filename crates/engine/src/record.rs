@@ -7,14 +7,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{Change, Event, Gap, GapReason, Millis, ObjectId, Operation, ProjectPath, Side};
-use retake_store::{Batch, JournalEvent, Lock, Spool, StoreError};
-use serde_json::json;
+use retake_model::{
+    CallId, Change, DialogId, Event, EventKind, Gap, Millis, ObjectId, Operation, ProjectPath, Side,
+};
+use retake_store::{Batch, CallState, Lock, StoreError};
 
 use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
 use crate::attribute::Scene;
 use crate::checkpoint;
 use crate::git_evidence::GitEvidence;
+use crate::naming::name_call;
 use crate::observe::{Observation, Scope, observe};
 use crate::occasion::Occasion;
 use crate::own_work::OwnWork;
@@ -22,13 +24,15 @@ use crate::project::{INITIALISED, Project};
 use crate::rename::{Step, pair};
 use crate::write::{NewRows, write};
 
+/// An event may still come out of the spool, or go into it, so long after it was recorded.
+const KEYS_KEPT: Millis = 60 * 60 * 1000;
 /// More gaps than this are only counted in the answer to an event.
 const TOLD_GAPS: usize = 5;
 
 /// What came of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
-    /// Its place in the project's order; none if it waits in the spool.
+    /// Its place in the project's order; none if it waits in the spool, or says nothing new.
     pub seq: Option<u64>,
     /// The changes that were found on its occasion.
     pub changes: Vec<Change>,
@@ -122,34 +126,57 @@ impl Project {
     /// Once this returns, all of it survives a kill and power loss. If the project
     /// is locked for too long, the event is kept durably and taken in later.
     pub fn record(&self, event: &Event, at: Millis) -> Result<Recorded, RecordError> {
+        self.record_once(&self.keeper().new_key(at), event, at)
+    }
+
+    /// Like [`Project::record`], for an event that the host may also give to a [`Keeper`](crate::Keeper) because
+    /// it cannot wait any longer: by its key it counts once.
+    pub fn record_once(
+        &self,
+        key: &str,
+        event: &Event,
+        at: Millis,
+    ) -> Result<Recorded, RecordError> {
+        if self.says_nothing_new(event)? {
+            return Ok(Recorded::default());
+        }
         if let Err(error) = self.writable() {
-            self.spool().push(event, at)?;
+            self.spool().push(key, event, at)?;
             return Err(error);
         }
         let wait = self.settings().wait.event();
         let Some(_lock) = Lock::acquire(self.store().folder(), wait)? else {
-            return self.keep_for_later(event, at, "the project is in use");
+            return self.keep_for_later(key, event, at, "the project is in use");
         };
-        let arrived = Arrived { event: event.clone(), at, spool_id: None };
-        let recorded = self.catch_up(at).and_then(|()| self.record_arrived(&[arrived], at));
+        let arrived =
+            Arrived { event: event.clone(), at, key: Some(key.to_owned()), waited: false };
+        let recorded = self.catch_up(at).and_then(|()| {
+            // It may have come out of the spool just now.
+            let taken = self.store().spool_taken(key)?;
+            self.record_arrived(if taken { Vec::new() } else { vec![arrived] }, at)
+        });
         match recorded {
             Ok(mut results) => Ok(results.pop().unwrap_or_default()),
-            Err(error) => self.keep_for_later(event, at, &error.to_string()),
+            Err(error) => self.keep_for_later(key, event, at, &error.to_string()),
         }
     }
 
-    /// Spools an event that cannot be recorded now.
-    fn keep_for_later(
-        &self,
-        event: &Event,
-        at: Millis,
-        why: &str,
-    ) -> Result<Recorded, RecordError> {
-        self.spool().push(event, at)?;
-        tracing::warn!(event = event.name(), why, "an event is kept for later");
-        let message = format!("the event is kept and will be taken in later: {why}");
-        let notices = vec![Notice::new(NoticeCode::Spooled, message)];
-        Ok(Recorded { notices, ..Recorded::default() })
+    /// Whether an event is only about calls that have ended: nearly every end of several calls
+    /// at once, for agents that also tell each single end.
+    fn says_nothing_new(&self, event: &Event) -> Result<bool, StoreError> {
+        let EventKind::ToolsOver { calls } = &event.what else { return Ok(false) };
+        for call in calls {
+            if self.is_open(&event.dialog, call)? {
+                return Ok(false);
+            }
+        }
+        Ok(self.spool().is_empty())
+    }
+
+    /// Whether a call has begun and not ended, as far as that is on record.
+    pub fn is_open(&self, dialog: &DialogId, call: &CallId) -> Result<bool, StoreError> {
+        let known = self.store().call(dialog, call)?;
+        Ok(known.is_some_and(|call| call.state == CallState::Open))
     }
 
     /// Looks at the whole project and records what has changed, outside of any event.
@@ -162,8 +189,12 @@ impl Project {
         let _lock = self.hold()?;
         if self.store().meta(INITIALISED)?.is_some() {
             self.take_in_spool(at)?;
+            return Ok(self.look_locked(at, progress)?);
         }
-        Ok(self.look_locked(at, progress)?)
+        let looked = self.look_locked(at, progress)?;
+        self.note_late_baseline(at)?;
+        self.take_in_spool(at)?;
+        Ok(looked)
     }
 
     /// Takes the project's lock for a command, which waits longer than an event.
@@ -218,58 +249,16 @@ impl Project {
     pub(crate) fn catch_up(&self, at: Millis) -> Result<(), StoreError> {
         if self.store().meta(INITIALISED)?.is_none() {
             self.look_locked(at, &mut |_, _| {})?;
+            self.note_late_baseline(at)?;
         }
         self.take_in_spool(at)
     }
 
-    /// Takes in what waits in the spool, in order, with one look for all of it.
-    ///
-    /// The calls in it may all have overlapped, so each is a candidate for what is found.
-    pub(crate) fn take_in_spool(&self, at: Millis) -> Result<(), StoreError> {
-        let spool = self.spool();
-        if spool.is_empty() {
-            return Ok(());
-        }
-        let (entries, bad) = spool.entries()?;
-        let mut fresh = Vec::new();
-        for entry in &entries {
-            if !self.store().spool_taken(&entry.id)? {
-                let (event, at) = (entry.event.clone(), entry.at);
-                fresh.push(Arrived { event, at, spool_id: Some(entry.id.clone()) });
-            }
-        }
-        self.record_arrived(&fresh, at)?;
-        if !bad.is_empty() {
-            self.note_lost(&bad, at)?;
-        }
-        if spool.clear(entries.len(), bad.len())? {
-            let batch = self.store().batch()?;
-            batch.forget_spooled()?;
-            batch.commit()?;
-        }
-        Ok(())
-    }
-
-    /// A line that a kill cut off was never acknowledged, but it is kept and said.
-    fn note_lost(&self, lines: &[String], at: Millis) -> Result<(), StoreError> {
-        let batch = self.store().batch()?;
-        let path: ProjectPath = "spool".parse().map_err(|_| StoreError::Row("path".into()))?;
-        let detail = format!("{} spooled lines could not be understood", lines.len());
-        batch.put_gap(&Gap { path, reason: GapReason::LostEvent, detail }, at)?;
-        batch.put_event(&JournalEvent {
-            seq: batch.next_seq(),
-            at,
-            kind: GapReason::LostEvent.as_str().to_owned(),
-            dialog: None,
-            agent: None,
-            call: None,
-            change: None,
-            body: json!({ "lines": lines }),
-        })?;
-        batch.commit()
-    }
-
-    fn record_arrived(&self, arrived: &[Arrived], at: Millis) -> Result<Vec<Recorded>, StoreError> {
+    pub(crate) fn record_arrived(
+        &self,
+        mut arrived: Vec<Arrived>,
+        at: Millis,
+    ) -> Result<Vec<Recorded>, StoreError> {
         if arrived.is_empty() {
             return Ok(Vec::new());
         }
@@ -277,8 +266,9 @@ impl Project {
         let mut calls = Calls::load(&batch, self.root(), at)?;
         let mut meanings = Vec::new();
         let mut results = Vec::new();
-        for arrived in arrived {
+        for arrived in &mut arrived {
             let mut notices = Vec::new();
+            name_call(&batch, &calls, &mut arrived.event)?;
             meanings.push(calls.meaning(&batch, self.root(), arrived, &mut notices)?);
             results.push(Recorded { notices, ..Recorded::default() });
         }
@@ -296,7 +286,7 @@ impl Project {
         // was known before.
         let is_late = |meaning: &Meaning| matches!(meaning, Meaning::EndsUnbegun(_));
         let late = arrived.len() > 1
-            || arrived.iter().any(|arrived| arrived.spool_id.is_some())
+            || arrived.iter().any(|arrived| arrived.waited)
             || meanings.iter().any(is_late);
         let settings = &self.settings().checkpoints;
         let checkpoint = |arrived: &Arrived, result: &mut Recorded| {
@@ -324,10 +314,11 @@ impl Project {
             let (seq, before) = (batch.next_seq(), result.checkpoint);
             conclude(&batch, arrived, *meaning, (&calls, &rows), (seq, before))?;
             result.seq = Some(seq);
-            if let Some(id) = &arrived.spool_id {
-                batch.take_spooled(id)?;
+            if let Some(key) = &arrived.key {
+                batch.take_key(key, at)?;
             }
         }
+        batch.forget_keys(at - KEYS_KEPT)?;
         if let Some(last) = results.last_mut() {
             last.changes = changes;
             last.notices.extend(new_gaps);
@@ -374,17 +365,12 @@ impl Project {
             if own.is_temp(&seen.path) || is_leftover(batch, &seen.path)? {
                 continue;
             }
-            let by = match own.claims(seen) {
-                Some(attribution) => attribution,
-                None => scene.attribute(batch, seen)?,
-            };
-            attributed.push((seen.clone(), by));
+            match own.claims(seen) {
+                Some(attribution) => attributed.push((seen.clone(), attribution)),
+                None => attributed.extend(scene.steps(batch, seen)?),
+            }
         }
         Ok((pair(batch, attributed)?, git))
-    }
-
-    fn spool(&self) -> Spool {
-        Spool::new(self.store().folder())
     }
 }
 

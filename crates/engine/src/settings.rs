@@ -25,6 +25,29 @@ pub struct Settings {
     pub wait: Wait,
     /// When checkpoints are made by themselves.
     pub checkpoints: Checkpoints,
+    /// What agents call.
+    pub hook: Hook,
+}
+
+/// What agents call.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hook {
+    /// Milliseconds until the agent gets its answer, whatever is not recorded by then.
+    pub budget_ms: u64,
+}
+
+impl Default for Hook {
+    fn default() -> Self {
+        Self { budget_ms: 2000 }
+    }
+}
+
+impl Hook {
+    /// How long an agent may be kept waiting.
+    pub fn budget(&self) -> Duration {
+        Duration::from_millis(self.budget_ms)
+    }
 }
 
 /// When checkpoints are made by themselves (C-3, CKPT-8, CKPT-9).

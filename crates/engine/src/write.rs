@@ -71,6 +71,7 @@ fn write_step(
         confidence: step.by.confidence,
         dialog: step.by.dialog.clone(),
         agent: step.by.agent.clone(),
+        kind: None,
         call: None,
         tool: None,
         candidates: Vec::new(),
@@ -84,6 +85,7 @@ fn write_step(
         status: ChangeStatus::Pending,
         joins: step.by.joins,
         turn: step.by.turn,
+        message_index: None,
         approved: None,
         made_by: step.by.made_by,
     };
@@ -185,8 +187,10 @@ fn put_event(
 fn write_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
     // These tell of something that happened; they are shown for a day.
     let lasting = |gap: &Gap, since: Millis| {
-        matches!(gap.reason, GapReason::NotShielded | GapReason::LostEvent)
-            && at.saturating_sub(since) < A_DAY
+        matches!(
+            gap.reason,
+            GapReason::NotShielded | GapReason::LostEvent | GapReason::BeforeFirstLook
+        ) && at.saturating_sub(since) < A_DAY
     };
     if observation.whole {
         let met: HashSet<_> = observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();

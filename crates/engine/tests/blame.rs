@@ -361,8 +361,8 @@ fn a_change_tells_its_turn_and_the_message_that_began_it() {
         .changes
         .values()
         .map(|blamed| {
-            let message = blamed.message.as_ref().map(|(_, text)| text.as_str());
-            (blamed.change.call.as_ref().unwrap().0.as_str(), blamed.turn, message)
+            let message = blamed.message.as_ref().map(|message| message.text.as_str());
+            (blamed.change.call.as_ref().unwrap().0.as_str(), blamed.change.turn, message)
         })
         .collect();
     assert_eq!(
@@ -373,7 +373,7 @@ fn a_change_tells_its_turn_and_the_message_that_began_it() {
             ("e2", Some(2), Some("make it second"))
         ]
     );
-    let (seq, _) = blame.changes.values().last().unwrap().message.clone().unwrap();
+    let seq = blame.changes.values().last().unwrap().message.clone().unwrap().seq;
     let events = project.open().store().events_after(seq - 1, 1).unwrap();
     assert_eq!(events[0].kind, "user_message");
 }

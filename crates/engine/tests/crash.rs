@@ -212,7 +212,8 @@ fn spool_story() {
     lock.lock().unwrap();
     let spool = retake_store::Spool::new(opened.store().folder());
     for text in ["1", "2"] {
-        spool.push(&say(text), project.tick()).unwrap();
+        let at = project.tick();
+        spool.push(&spool.new_key(at), &say(text), at).unwrap();
         acknowledge(text);
     }
     drop(lock);

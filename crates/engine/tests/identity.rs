@@ -98,7 +98,7 @@ fn a_hook_initialises_the_repository_around_it() {
     project.write("sub/deep/a.txt", "one\n");
     retake_testkit::git::run(&project.root(), &["init", "-q", "."]);
     let opened =
-        project.retake().open_or_init(&project.root().join("sub/deep"), project.tick()).unwrap();
+        project.retake().open_or_create(&project.root().join("sub/deep"), project.tick()).unwrap();
     assert_eq!(opened.root(), project.root());
 }
 

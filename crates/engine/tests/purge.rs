@@ -12,7 +12,7 @@ use std::path::Path;
 use retake_engine::model::{
     CheckpointKind, Event, EventKind, GapReason, ObjectId, OperationKind, Side,
 };
-use retake_engine::{GoToOptions, Project, Purge, PurgeError, PurgeTarget};
+use retake_engine::{GoToOptions, Project, Purge, PurgeError, PurgeTarget, TranscriptMark};
 use retake_store::{JournalEvent, NewCheckpoint, NewOperation, Spool, hash_blob};
 use retake_testkit::{TestProject, child, git};
 use serde_json::{Value, json};
@@ -214,14 +214,23 @@ fn what_quotes_it_goes_too() {
     test.record(&TestProject::begin("d1", "w1", "Write", input));
     test.write("conf.env", secret);
     test.record(&TestProject::end("d1", "w1"));
+    // What the agent said.
+    let cursor = String::new();
+    let words = EventKind::AssistantMessage {
+        text: format!("I wrote {token} into it."),
+        calls: Vec::new(),
+    };
+    let mark = TranscriptMark { dialog: "d1".into(), agent: "main".into(), from: None, cursor };
+    project.record_conversation(&[Event::new("d1", words)], &mark, test.tick()).unwrap();
     // A call that was never ended, and one that waits in the spool.
     let command = format!("echo '{secret}' >> conf.env; : {token}");
     test.record(&TestProject::begin("d1", "s1", "Bash", json!({ "command": command })));
     let spool = Spool::new(project.store().folder());
     let waiting = TestProject::begin("d1", "s2", "Bash", json!({ "command": command }));
-    spool.push(&waiting, test.tick()).unwrap();
+    let at = test.tick();
+    spool.push(&spool.new_key(at), &waiting, at).unwrap();
     let done = purge(&test, &path("conf.env"));
-    assert!(done.calls >= 2 && done.events == 1, "{done:?}");
+    assert!(done.calls >= 2 && done.events == 2, "{done:?}");
     assert_eq!(done.quoted_by_checkpoints, 0);
     assert!(!is_left(&test, token));
     assert_eq!(project.dialogs().unwrap()[0].0.title, None, "the title quoted it");

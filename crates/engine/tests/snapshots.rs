@@ -136,7 +136,7 @@ fn any_content_comes_back_exactly() {
         ("empty.txt", b""),
     ];
     let what = EventKind::ToolBegin {
-        call: "s".into(),
+        call: Some("s".into()),
         tool: "Bash".into(),
         input: json!({"command": "./x"}),
     };

@@ -137,6 +137,58 @@ fn an_event_that_is_nested_deep_survives_the_spool() {
     assert!(project.open().store().call(&"d1".into(), &"x1".into()).unwrap().is_some());
 }
 
+#[test]
+fn equal_calls_without_ids_that_waited_end_one_after_the_other() {
+    let project = TestProject::new();
+    let (tool, input) = ("Bash".to_owned(), json!({ "command": "make" }));
+    let begin = EventKind::ToolBegin { call: None, tool: tool.clone(), input: input.clone() };
+    let (call, ok, tool, background, task) = (None, Some(true), Some(tool), false, None);
+    let end = EventKind::ToolEnd { call, ok, tool, input, background, task };
+    seen_after_spooling(&project, |spooler| {
+        for _ in 0..2 {
+            spooler.push(&Event::new("d1", begin.clone()));
+            spooler.push(&Event::new("d1", end.clone()));
+        }
+    });
+    project.write("mine.txt", "by hand\n");
+    let opened = project.open();
+    opened.look(now()).unwrap();
+    assert_eq!(project.changes()[0].actor, Actor::User);
+    assert!(opened.store().live_calls().unwrap().is_empty());
+}
+
+#[test]
+fn a_spooled_batch_does_not_take_from_its_calls_what_they_did() {
+    let project = TestProject::new();
+    let seen = seen_after_spooling(&project, |spooler| {
+        spooler.push(&make("s1"));
+        project.write("made.txt", "by make\n");
+        spooler.push(&TestProject::end("d1", "s1"));
+        spooler.push(&Event::new("d1", EventKind::ToolsOver { calls: vec!["s1".into()] }));
+        project.write("mine.txt", "by hand\n");
+    });
+    assert_eq!(seen, ["made.txt agent", "mine.txt user"]);
+}
+
+/// The first look of a large project may take longer than an agent waits.
+#[test]
+fn what_was_written_before_the_first_look_was_done_is_a_gap() {
+    let project = TestProject::new();
+    project.write("old.txt", "long before\n");
+    project.write("a.txt", "before\n");
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    let opened = project.retake().open_or_create(&project.root(), now()).unwrap();
+    let keeper = opened.keeper();
+    let at = now();
+    keeper.keep(&keeper.new_key(at), &make("s1"), at).unwrap();
+    project.write("a.txt", "by make\n");
+    opened.look(now()).unwrap();
+    let gaps = opened.status().unwrap().gaps;
+    let paths = gaps.iter().map(|(gap, _)| format!("{} {}", gap.path, gap.reason.as_str()));
+    assert_eq!(paths.collect::<Vec<_>>(), ["a.txt before_first_look"]);
+    assert!(opened.store().call(&"d1".into(), &"s1".into()).unwrap().is_some(), "taken in");
+}
+
 /// A project that another process holds while `story` is told; then it is looked at.
 fn seen_after_spooling(project: &TestProject, story: impl FnOnce(&Spooler)) -> Vec<String> {
     let opened = project.init();
@@ -157,7 +209,8 @@ impl Spooler {
     fn push(&self, event: &Event) {
         let pause = std::time::Duration::from_millis(40);
         std::thread::sleep(pause);
-        self.spool.push(event, now()).unwrap();
+        let at = now();
+        self.spool.push(&self.spool.new_key(at), event, at).unwrap();
         std::thread::sleep(pause);
     }
 }

@@ -42,6 +42,8 @@ pub struct Change {
     pub confidence: Confidence,
     /// The dialog, if an agent made it.
     pub dialog: Option<DialogId>,
+    /// The product of the agent, for example `claude-code`.
+    pub kind: Option<String>,
     /// The agent, if exactly one can have made it.
     pub agent: Option<AgentId>,
     /// The agent's tool call, if exactly one can have made it.
@@ -70,6 +72,8 @@ pub struct Change {
     pub joins: Option<ChangeId>,
     /// The turn of its dialog: how many messages the person had sent.
     pub turn: Option<u64>,
+    /// The place in the agent's message history of the message that asked for the call (DM-4).
+    pub message_index: Option<u64>,
     /// The number of the work session that approved it.
     pub approved: Option<u64>,
     /// The operation of Retake that made it.

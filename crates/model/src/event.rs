@@ -82,11 +82,22 @@ pub enum EventKind {
         /// The message.
         text: String,
     },
+    /// The agent said something, or asked for tools.
+    AssistantMessage {
+        /// What it said; empty if it only called tools.
+        #[serde(default)]
+        text: String,
+        /// The calls that the message carried (DM-4).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<CalledTool>,
+    },
     /// A tool is about to run.
     ToolBegin {
-        /// The call.
-        #[serde(alias = "call_id", alias = "tool_call_id")]
-        call: CallId,
+        /// The call; none if the agent gives its calls no ids. Then tool and arguments tell which
+        /// end belongs to it.
+        #[serde(default, alias = "call_id", alias = "tool_call_id")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
         /// The tool's name as the agent knows it.
         tool: String,
         /// The tool's arguments: an object, or a text that holds one (DET-3).
@@ -95,9 +106,10 @@ pub enum EventKind {
     },
     /// A tool has ended.
     ToolEnd {
-        /// The call.
-        #[serde(alias = "call_id", alias = "tool_call_id")]
-        call: CallId,
+        /// The call; none if the agent gives its calls no ids.
+        #[serde(default, alias = "call_id", alias = "tool_call_id")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
         /// Whether it succeeded, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ok: Option<bool>,
@@ -110,15 +122,43 @@ pub enum EventKind {
         /// The call left a task that goes on in the background.
         #[serde(default)]
         background: bool,
+        /// The agent's name for that task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<String>,
+    },
+    /// These calls are over, if they are still open: denied, failed, or ended unheard.
+    ToolsOver {
+        /// The calls.
+        calls: Vec<CallId>,
+    },
+    /// A background task has ended.
+    TaskEnd {
+        /// The agent's name for it, as its call's end gave it.
+        task: String,
     },
     /// The agent has finished its answer; open calls of the agent are over.
     TurnEnd {
-        /// The calls whose background tasks are known to live on.
+        /// What is known to live on in the background: calls, the names of their tasks, subagents.
         #[serde(default)]
-        background: Vec<CallId>,
+        background: Vec<String>,
     },
     /// The conversation is over.
     DialogEnd {},
+}
+
+/// A call as the agent's own record of the conversation has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CalledTool {
+    /// The call, if the agent gives its calls ids.
+    #[serde(default, alias = "call_id", alias = "tool_call_id")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// The tool, for calls without ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The arguments, for calls without ids.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub input: serde_json::Value,
 }
 
 impl Event {
@@ -150,8 +190,11 @@ impl Event {
         match self.what {
             EventKind::DialogStart { .. } => "dialog_start",
             EventKind::UserMessage { .. } => "user_message",
+            EventKind::AssistantMessage { .. } => "assistant_message",
             EventKind::ToolBegin { .. } => "tool_begin",
             EventKind::ToolEnd { .. } => "tool_end",
+            EventKind::ToolsOver { .. } => "tools_over",
+            EventKind::TaskEnd { .. } => "task_end",
             EventKind::TurnEnd { .. } => "turn_end",
             EventKind::DialogEnd {} => "dialog_end",
         }
@@ -168,6 +211,10 @@ mod tests {
             r#"{"event":"tool_begin","dialog":"d1","agent":"a1","kind":"my-agent","call":"c1","tool":"Write","input":{"file_path":"a"},"cwd":"/x"}"#,
             r#"{"event":"tool_end","dialog":"d1","call":"c1","ok":true}"#,
             r#"{"event":"user_message","session_id":"d1","text":"hello"}"#,
+            r#"{"event":"assistant_message","dialog":"d1","text":"hi","calls":[{"call":"c1"}]}"#,
+            r#"{"event":"tool_begin","dialog":"d1","tool":"bash","input":{"command":"ls"}}"#,
+            r#"{"event":"tools_over","dialog":"d1","calls":["c1"]}"#,
+            r#"{"event":"task_end","dialog":"d1","task":"t1"}"#,
             r#"{"event":"dialog_end","task_id":"d1"}"#,
         ] {
             let event: Event = serde_json::from_str(line).unwrap();

@@ -17,7 +17,7 @@ pub use change::{
     Means,
 };
 pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
-pub use event::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT};
+pub use event::{AgentId, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
 pub use object::{ObjectId, ParseObjectIdError};
 pub use operation::{Operation, OperationId, OperationKind, OperationState};
 pub use path::{PathError, ProjectPath};

@@ -89,6 +89,8 @@ pub enum GapReason {
     LostEvent,
     /// Its content was purged and is not taken again.
     Purged,
+    /// It was written after an agent had begun to work, and before the first look was done.
+    BeforeFirstLook,
 }
 
 impl GapReason {
@@ -104,6 +106,7 @@ impl GapReason {
             Self::NotShielded => "not_shielded",
             Self::LostEvent => "lost_event",
             Self::Purged => "purged",
+            Self::BeforeFirstLook => "before_first_look",
         }
     }
 }

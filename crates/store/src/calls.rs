@@ -1,42 +1,10 @@
-//! Dialogs, their agents, and the tool calls that are or were open.
+//! The tool calls that are or were open.
 
 use retake_model::{AgentId, CallId, ChangeId, DialogId, Millis};
 use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
 
 use crate::{Batch, Store, StoreError};
-
-/// A conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dialog {
-    /// The agent's own id of it.
-    pub id: DialogId,
-    /// The product of its main agent.
-    pub kind: Option<String>,
-    /// A title for people.
-    pub title: Option<String>,
-    /// When it was first seen.
-    pub started_at: Millis,
-    /// When it last did anything.
-    pub last_at: Millis,
-    /// When it ended, if it did.
-    pub ended_at: Option<Millis>,
-    /// User messages so far.
-    pub turns: u64,
-    /// Whether a turn is under way.
-    pub turn_open: bool,
-}
-
-/// An agent of a dialog.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DialogAgent {
-    /// Its id.
-    pub id: AgentId,
-    /// Its product.
-    pub kind: Option<String>,
-    /// The agent that started it.
-    pub parent: Option<AgentId>,
-}
 
 /// Where a call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +51,8 @@ pub struct Call {
     pub state: CallState,
     /// What it may still do.
     pub afterlife: Afterlife,
+    /// The agent's name for the background task that it left.
+    pub task: Option<String>,
     /// When it began.
     pub begin_at: Millis,
     /// Its place in the order; 0 until that is known.
@@ -113,7 +83,7 @@ pub struct NewCall<'a> {
 }
 
 const CALL: &str = "id, dialog, agent, call, tool, cwd, input, turn, state, afterlife, begin_at,
-    begin_seq";
+    begin_seq, task";
 
 fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
     let call = Call {
@@ -137,6 +107,7 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
         },
         begin_at: row.get(10)?,
         begin_seq: row.get::<_, i64>(11)? as u64,
+        task: row.get(12)?,
     };
     Ok((call, row.get(6)?))
 }
@@ -154,10 +125,15 @@ fn with_input((mut call, input): (Call, Option<Vec<u8>>)) -> Call {
 impl Store {
     /// Every call that can still change files, oldest first.
     pub fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
-        let sql = format!("SELECT {CALL} FROM call WHERE state = 0 OR afterlife > 0 ORDER BY id");
+        // Left to itself, SQLite reads the whole table to have it in order.
+        let sql = format!(
+            "SELECT {CALL} FROM call INDEXED BY call_alive WHERE state = 0 OR afterlife > 0"
+        );
         let mut query = self.db.prepare_cached(&sql)?;
         let rows = query.query_map([], |row| call_from(row).map(with_input))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let mut calls = rows.collect::<Result<Vec<_>, _>>()?;
+        calls.sort_by_key(|call| call.row);
+        Ok(calls)
     }
 
     /// The newest call of a dialog with this id.
@@ -170,6 +146,32 @@ impl Store {
         Ok(row.map(with_input))
     }
 
+    /// The names of a dialog's calls that are this name, or this name and `-…`; oldest first.
+    pub fn call_names(&self, dialog: &DialogId, name: &str) -> Result<Vec<CallId>, StoreError> {
+        // `.` is the character after `-`.
+        let mut query = self.db.prepare_cached(
+            "SELECT call FROM call
+             WHERE dialog = ?1 AND (call = ?2 OR (call >= ?2 || '-' AND call < ?2 || '.'))
+             ORDER BY id",
+        )?;
+        let rows = query.query_map([&dialog.0, name], |row| Ok(CallId(row.get(0)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The place in the message history of a dialog's newest call with this name.
+    pub fn call_message(
+        &self,
+        dialog: &DialogId,
+        call: &CallId,
+    ) -> Result<Option<u64>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT message_index FROM call WHERE dialog = ?1 AND call = ?2
+             ORDER BY id DESC LIMIT 1",
+        )?;
+        let index = query.query_row([&dialog.0, &call.0], |row| row.get::<_, Option<i64>>(0));
+        Ok(index.optional()?.flatten().map(|index| index as u64))
+    }
+
     /// The one call that made a change, if there is just one.
     pub fn call_of(&self, change: ChangeId) -> Result<Option<Call>, StoreError> {
         let sql =
@@ -179,142 +181,15 @@ impl Store {
         Ok(row.map(with_input))
     }
 
-    /// The place in the message history of the one call that made a change.
-    pub fn message_index(&self, change: ChangeId) -> Result<Option<u64>, StoreError> {
-        let sql = "SELECT message_index FROM call
-            WHERE id = (SELECT call FROM change WHERE seq = ?1)";
-        let mut query = self.db.prepare_cached(sql)?;
-        let index = query.query_row([change.0 as i64], |row| row.get::<_, Option<i64>>(0));
-        Ok(index.optional()?.flatten().map(|index| index as u64))
+    /// Whether a turn of a dialog has come to any call.
+    pub fn has_calls(&self, dialog: &DialogId, turn: u64) -> Result<bool, StoreError> {
+        let mut query =
+            self.db.prepare_cached("SELECT 1 FROM call WHERE dialog = ?1 AND turn = ?2 LIMIT 1")?;
+        Ok(query.exists((&dialog.0, turn as i64))?)
     }
-
-    /// One dialog.
-    pub fn dialog(&self, id: &DialogId) -> Result<Option<Dialog>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{DIALOG} WHERE id = ?1"))?;
-        Ok(query.query_row([&id.0], dialog_from).optional()?)
-    }
-
-    /// Every dialog, the latest activity first.
-    pub fn dialogs(&self) -> Result<Vec<Dialog>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{DIALOG} ORDER BY last_seq DESC"))?;
-        let rows = query.query_map([], dialog_from)?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    /// The agents of a dialog.
-    pub fn agents(&self, dialog: &DialogId) -> Result<Vec<DialogAgent>, StoreError> {
-        let mut query = self
-            .db
-            .prepare_cached("SELECT id, kind, parent FROM agent WHERE dialog = ?1 ORDER BY id")?;
-        let rows = query.query_map([&dialog.0], |row| {
-            Ok(DialogAgent {
-                id: AgentId(row.get(0)?),
-                kind: row.get(1)?,
-                parent: row.get::<_, Option<String>>(2)?.map(AgentId),
-            })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-}
-
-const DIALOG: &str =
-    "SELECT id, kind, title, started_at, last_at, ended_at, turns, turn_open FROM dialog";
-
-fn dialog_from(row: &Row<'_>) -> rusqlite::Result<Dialog> {
-    Ok(Dialog {
-        id: DialogId(row.get(0)?),
-        kind: row.get(1)?,
-        title: row.get(2)?,
-        started_at: row.get(3)?,
-        last_at: row.get(4)?,
-        ended_at: row.get(5)?,
-        turns: row.get::<_, i64>(6)? as u64,
-        turn_open: row.get(7)?,
-    })
 }
 
 impl Batch<'_> {
-    /// Makes sure that the dialog exists, and notes that it was active.
-    pub fn touch_dialog(
-        &self,
-        id: &DialogId,
-        kind: Option<&str>,
-        title: Option<&str>,
-        at: Millis,
-    ) -> Result<(), StoreError> {
-        self.execute(
-            "touch dialog",
-            "INSERT INTO dialog(id, kind, title, started_at, last_at, last_seq)
-             VALUES(?1, ?2, ?3, ?4, ?4, 0)
-             ON CONFLICT(id) DO UPDATE SET
-                 kind = coalesce(kind, excluded.kind), title = coalesce(excluded.title, title),
-                 last_at = excluded.last_at, ended_at = NULL",
-            (&id.0, kind, title, at),
-        )?;
-        Ok(())
-    }
-
-    /// Makes sure that the agent exists in its dialog.
-    pub fn touch_agent(
-        &self,
-        dialog: &DialogId,
-        agent: &AgentId,
-        kind: Option<&str>,
-        parent: Option<&AgentId>,
-    ) -> Result<(), StoreError> {
-        self.execute(
-            "touch agent",
-            "INSERT INTO agent(dialog, id, kind, parent) VALUES(?1, ?2, ?3, ?4)
-             ON CONFLICT(dialog, id) DO UPDATE SET
-                 kind = coalesce(excluded.kind, kind), parent = coalesce(excluded.parent, parent)",
-            (&dialog.0, &agent.0, kind, parent.map(|parent| &parent.0)),
-        )?;
-        Ok(())
-    }
-
-    /// Begins the dialog's next turn, titled by its first message.
-    pub fn begin_turn(&self, dialog: &DialogId, title: &str) -> Result<(), StoreError> {
-        self.execute(
-            "begin turn",
-            "UPDATE dialog SET turns = turns + 1, turn_open = 1, title = coalesce(title, ?2)
-             WHERE id = ?1",
-            (&dialog.0, title),
-        )?;
-        Ok(())
-    }
-
-    /// Notes that a turn is under way, even if its message was not seen.
-    pub fn open_turn(&self, dialog: &DialogId) -> Result<(), StoreError> {
-        self.execute("open turn", "UPDATE dialog SET turn_open = 1 WHERE id = ?1", [&dialog.0])?;
-        Ok(())
-    }
-
-    /// Notes the place of the dialog's newest event.
-    pub fn mark_dialog(&self, dialog: &DialogId, seq: u64) -> Result<(), StoreError> {
-        self.execute(
-            "mark dialog",
-            "UPDATE dialog SET last_seq = ?2 WHERE id = ?1",
-            (&dialog.0, seq as i64),
-        )?;
-        Ok(())
-    }
-
-    /// Ends the dialog's turn.
-    pub fn end_turn(&self, dialog: &DialogId) -> Result<(), StoreError> {
-        self.execute("end turn", "UPDATE dialog SET turn_open = 0 WHERE id = ?1", [&dialog.0])?;
-        Ok(())
-    }
-
-    /// Ends the dialog.
-    pub fn end_dialog(&self, dialog: &DialogId, at: Millis) -> Result<(), StoreError> {
-        self.execute(
-            "end dialog",
-            "UPDATE dialog SET turn_open = 0, ended_at = ?2 WHERE id = ?1",
-            (&dialog.0, at),
-        )?;
-        Ok(())
-    }
-
     /// Opens a call's window. Its place in the order comes with [`Batch::place_call`].
     pub fn begin_call(&self, call: &NewCall<'_>, at: Millis) -> Result<i64, StoreError> {
         let input = match call.input {
@@ -370,6 +245,28 @@ impl Batch<'_> {
             "close call",
             "UPDATE call SET state = ?2, ok = ?3, end_seq = ?4, end_at = ?5 WHERE id = ?1",
             (row, state, ok, seq as i64, at),
+        )?;
+        Ok(())
+    }
+
+    /// Notes the agent's name for the background task that a call left.
+    pub fn name_task(&self, row: i64, task: &str) -> Result<(), StoreError> {
+        self.execute("name task", "UPDATE call SET task = ?2 WHERE id = ?1", (row, task))?;
+        Ok(())
+    }
+
+    /// Notes in which message a dialog's newest call with this name was asked for.
+    pub fn set_call_message(
+        &self,
+        dialog: &DialogId,
+        call: &CallId,
+        index: u64,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            "set call message",
+            "UPDATE call SET message_index = ?3 WHERE id =
+                 (SELECT max(id) FROM call WHERE dialog = ?1 AND call = ?2)",
+            (&dialog.0, &call.0, index as i64),
         )?;
         Ok(())
     }

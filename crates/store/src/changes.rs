@@ -86,7 +86,10 @@ const COLUMNS: &str = "c.seq, c.at, c.actor, c.confidence, c.dialog, c.agent, k.
     c.path, c.old_path, c.change_type, c.operation,
     c.before_kind, c.before_mode, c.before_size, c.before_oid,
     c.after_kind, c.after_mode, c.after_size, c.after_oid,
-    c.added, c.removed, c.hunks, c.status, c.joins, c.turn, c.approved, c.operation_seq";
+    c.added, c.removed, c.hunks, c.status, c.joins, c.turn, c.approved, c.operation_seq,
+    k.message_index, coalesce(
+        (SELECT a.kind FROM agent a WHERE a.dialog = c.dialog AND a.id = c.agent),
+        (SELECT d.kind FROM dialog d WHERE d.id = c.dialog))";
 
 impl Store {
     /// One change.
@@ -354,6 +357,8 @@ fn change_from(row: &Row<'_>) -> Result<Change, StoreError> {
         turn: row.get::<_, Option<i64>>(25)?.map(|turn| turn as u64),
         approved: row.get::<_, Option<i64>>(26)?.map(|number| number as u64),
         made_by: row.get::<_, Option<i64>>(27)?.map(|seq| OperationId(seq as u64)),
+        message_index: row.get::<_, Option<i64>>(28)?.map(|index| index as u64),
+        kind: row.get(29)?,
     })
 }
 

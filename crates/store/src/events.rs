@@ -28,6 +28,21 @@ pub struct JournalEvent {
     pub body: Value,
 }
 
+/// A message of the person, which began a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its place in the order.
+    pub seq: u64,
+    /// What it says.
+    pub text: String,
+    /// Its place in the agent's message history.
+    pub index: Option<u64>,
+    /// The id of the checkpoint that was made before it.
+    pub checkpoint: Option<String>,
+    /// The number of the work session that it was sent in.
+    pub session: Option<u64>,
+}
+
 impl Store {
     /// The events after `seq`, oldest first.
     pub fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<JournalEvent>, StoreError> {
@@ -50,12 +65,8 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The message that began a dialog's turn, with its place; turns count from 1.
-    pub fn message_of(
-        &self,
-        dialog: &DialogId,
-        turn: u64,
-    ) -> Result<Option<(u64, String)>, StoreError> {
+    /// The message that began a dialog's turn; turns count from 1.
+    pub fn message_of(&self, dialog: &DialogId, turn: u64) -> Result<Option<Message>, StoreError> {
         let Some(earlier) = turn.checked_sub(1) else { return Ok(None) };
         let mut query = self.db.prepare_cached(
             "SELECT seq, body FROM event WHERE kind = 'user_message' AND dialog = ?1
@@ -66,7 +77,35 @@ impl Store {
         });
         let Some((seq, body)) = row.optional()? else { return Ok(None) };
         let body: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
-        Ok(body["text"].as_str().map(|text| (seq, text.to_owned())))
+        let word = |key: &str| body[key].as_str().map(ToOwned::to_owned);
+        Ok(word("text").map(|text| Message {
+            seq,
+            text,
+            index: body["message_index"].as_u64(),
+            checkpoint: word("checkpoint"),
+            session: body["session"].as_u64(),
+        }))
+    }
+
+    /// What an agent said in the message with this place in its history.
+    pub fn said(
+        &self,
+        dialog: &DialogId,
+        agent: Option<&AgentId>,
+        index: u64,
+    ) -> Result<Option<String>, StoreError> {
+        // A message that had grown was told again: the last word counts.
+        let mut query = self.db.prepare_cached(
+            "SELECT body FROM event
+             WHERE kind = 'assistant_message' AND dialog = ?1 AND agent IS ?2
+                 AND json_extract(body, '$.message_index') = ?3
+             ORDER BY seq DESC LIMIT 1",
+        )?;
+        let agent = agent.map(|agent| &agent.0);
+        let row = query.query_row((&dialog.0, agent, index as i64), |row| row.get::<_, String>(0));
+        let Some(body) = row.optional()? else { return Ok(None) };
+        let body: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
+        Ok(body["text"].as_str().filter(|text| !text.is_empty()).map(ToOwned::to_owned))
     }
 
     /// Everything that is not protected right now, with the time since when.

@@ -412,6 +412,11 @@ impl Work<'_> {
                     "DELETE FROM agent WHERE dialog = ?1",
                     [&dialog.0],
                 )?;
+                batch.execute(
+                    "remove transcripts",
+                    "DELETE FROM transcript WHERE dialog = ?1",
+                    [&dialog.0],
+                )?;
                 batch.execute("remove dialog", "DELETE FROM dialog WHERE id = ?1", [&dialog.0])?;
             }
             removed.dialogs += dialogs.len() as u64;

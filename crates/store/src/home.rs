@@ -220,7 +220,8 @@ impl Home {
         Ok(self.folder.join("roots").join(short_hash(root.as_os_str().as_bytes())?))
     }
 
-    fn project_folder(&self, id: &str) -> PathBuf {
+    /// The folder of a project in the home.
+    pub fn project_folder(&self, id: &str) -> PathBuf {
         self.folder.join("projects").join(id)
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::StoreError;
@@ -32,6 +32,28 @@ impl Lock {
         Self::acquire_file(&folder.join("export.lock"), wait)
     }
 
+    /// Tells, for as long as it is held, that a run of this name lives; of the project in `folder`.
+    pub fn of_run(folder: &Path, name: &str) -> Result<Option<Self>, StoreError> {
+        match run_file(folder, name) {
+            Some(path) => Self::acquire_file(&path, Duration::ZERO),
+            None => Ok(None),
+        }
+    }
+
+    /// Forgets a run that has ended.
+    pub fn forget_run(folder: &Path, name: &str) {
+        if let Some(path) = run_file(folder, name) {
+            // Left behind, it says that the run is over, which is true.
+            let _ = retake_seam::fs::remove_file(&path);
+        }
+    }
+
+    /// Whether a run of this name lives; none if nobody has ever told.
+    pub fn run_lives(folder: &Path, name: &str) -> Option<bool> {
+        let file = File::open(run_file(folder, name)?).ok()?;
+        Some(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
     fn acquire_file(path: &Path, wait: Duration) -> Result<Option<Self>, StoreError> {
         let file =
             retake_seam::fs::open_private(path).map_err(StoreError::io("open the lock", path))?;
@@ -48,6 +70,13 @@ impl Lock {
         File::open(folder.join("lock")).ok()?.read_to_string(&mut text).ok()?;
         text.trim().parse().ok()
     }
+}
+
+/// Names of others are data, never file names: only a run of our own has a file.
+fn run_file(folder: &Path, name: &str) -> Option<PathBuf> {
+    let rest = name.strip_prefix("run-")?;
+    let plain = !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric());
+    plain.then(|| folder.join(format!("{name}.lock")))
 }
 
 /// Locks a file, waiting at most `wait`; `false` means that somebody else kept it.

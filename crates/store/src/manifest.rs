@@ -189,6 +189,23 @@ fn entry_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
     Ok(Some(ManifestEntry { path, stored, stat: None }))
 }
 
+impl Store {
+    /// The files that may have been written at this time, in nanoseconds, or later, as of the last
+    /// look. One that was written just then has no stat that can be relied on.
+    pub fn written_since(&self, mtime_ns: i64) -> Result<Vec<ProjectPath>, StoreError> {
+        let mut query = self.db.prepare(
+            "SELECT path FROM manifest m WHERE NOT EXISTS
+                 (SELECT 1 FROM cache.stat s WHERE s.path = m.path AND s.mtime < ?1)",
+        )?;
+        let mut rows = query.query([mtime_ns])?;
+        let mut paths = Vec::new();
+        while let Some(row) = rows.next()? {
+            paths.push(path_from(row.get(0)?)?);
+        }
+        Ok(paths)
+    }
+}
+
 impl Batch<'_> {
     /// Sets what the manifest says of a path.
     pub fn set_manifest(&self, path: &ProjectPath, stored: &Stored) -> Result<(), StoreError> {

@@ -10,7 +10,7 @@ use crate::StoreError;
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
-const MIGRATIONS: &[&str] = &[V1, V2, V3];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
 const V1: &str = "
 CREATE TABLE meta(
@@ -256,6 +256,22 @@ CREATE TABLE purged(
 ) WITHOUT ROWID;
 ";
 
+/// Background tasks by their names, and how far each agent's own transcript was read.
+const V4: &str = "
+ALTER TABLE call ADD COLUMN task TEXT;
+ALTER TABLE spool_taken ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX spool_taken_by_time ON spool_taken(at);
+
+CREATE INDEX event_said ON event(dialog, seq) WHERE kind = 'assistant_message';
+
+CREATE TABLE transcript(
+    dialog TEXT NOT NULL,
+    agent  TEXT NOT NULL,
+    cursor TEXT NOT NULL,
+    PRIMARY KEY(dialog, agent)
+) WITHOUT ROWID;
+";
+
 /// The stat cache: derived, in a file of its own that may be lost or deleted.
 pub(crate) const CACHE_TABLE: &str = "
 CREATE TABLE IF NOT EXISTS cache.stat(
@@ -281,6 +297,10 @@ pub(crate) fn migrate(db: &mut Connection) -> Result<(), StoreError> {
     for (step, sql) in MIGRATIONS.iter().enumerate().skip(found as usize) {
         retake_seam::step("migrate")?;
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        // Somebody else may have opened it at the same moment, and been first.
+        if version(&tx)? as usize > step {
+            continue;
+        }
         tx.execute_batch(sql)?;
         tx.pragma_update(None, "user_version", step as u32 + 1)?;
         retake_seam::step("commit migration")?;

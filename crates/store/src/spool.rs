@@ -20,7 +20,7 @@ use crate::{Batch, Store, StoreError};
 
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Events that this process has spooled: makes their ids differ within a millisecond.
+/// Keys that this process has given: makes them differ within a millisecond.
 static PUSHED: AtomicU64 = AtomicU64::new(0);
 
 /// One kept event.
@@ -63,17 +63,19 @@ impl Spool {
         Self { path: folder.join("spool.jsonl") }
     }
 
-    /// Keeps an event. Once this returns it survives power loss.
-    pub fn push(&self, event: &Event, at: Millis) -> Result<(), StoreError> {
+    /// A key that no other event of the project has.
+    pub fn new_key(&self, at: Millis) -> String {
+        let number = PUSHED.fetch_add(1, Ordering::Relaxed);
+        format!("{}-{at}-{number}", std::process::id())
+    }
+
+    /// Keeps an event under its key. Once this returns it survives power loss.
+    pub fn push(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
         let existed = self.path.exists();
         let mut file = self.locked()?;
-        let number = PUSHED.fetch_add(1, Ordering::Relaxed);
         let cannot = |error| StoreError::Row(format!("an event cannot be spooled: {error}"));
-        let line = Line {
-            id: format!("{}-{at}-{number}", std::process::id()),
-            at,
-            event: serde_json::to_string(event).map_err(cannot)?,
-        };
+        let line =
+            Line { id: key.to_owned(), at, event: serde_json::to_string(event).map_err(cannot)? };
         let json = serde_json::to_string(&line).map_err(cannot)?;
         // The newline before it: a line that a kill cut off must not swallow this one.
         let failed = |act| StoreError::io(act, &self.path);
@@ -101,17 +103,14 @@ impl Spool {
     }
 
     /// Empties the spool if it still holds just these many entries; what came since stays.
-    ///
-    /// Tells whether it is empty now.
-    pub fn clear(&self, taken: usize, bad: usize) -> Result<bool, StoreError> {
+    pub fn clear(&self, taken: usize, bad: usize) -> Result<(), StoreError> {
         let mut file = self.locked()?;
         let failed = |act| StoreError::io(act, &self.path);
         let (entries, lines) = Self::parse(&mut file).map_err(failed("read"))?;
-        let nothing_new = entries.len() == taken && lines.len() == bad;
-        if nothing_new {
+        if entries.len() == taken && lines.len() == bad {
             retake_seam::fs::truncate(&file, 0).map_err(failed("empty"))?;
         }
-        Ok(nothing_new)
+        Ok(())
     }
 
     fn parse(file: &mut File) -> std::io::Result<(Vec<SpoolEntry>, Vec<String>)> {
@@ -149,15 +148,19 @@ impl Store {
 }
 
 impl Batch<'_> {
-    /// Forgets the entries of earlier spools, which are cut off by now.
-    pub fn forget_spooled(&self) -> Result<(), StoreError> {
-        self.execute("forget spooled", "DELETE FROM spool_taken", [])?;
+    /// Forgets the keys of events that came before this time and can be in no spool any more.
+    pub fn forget_keys(&self, before: Millis) -> Result<(), StoreError> {
+        self.execute("forget keys", "DELETE FROM spool_taken WHERE at < ?1", [before])?;
         Ok(())
     }
 
-    /// Notes, in the transaction of what it caused, that an entry was taken in.
-    pub fn take_spooled(&self, id: &str) -> Result<(), StoreError> {
-        self.execute("take spooled", "INSERT OR IGNORE INTO spool_taken(id) VALUES(?1)", [id])?;
+    /// Notes, in the transaction of what it caused, that the event of a key counts.
+    pub fn take_key(&self, key: &str, at: Millis) -> Result<(), StoreError> {
+        self.execute(
+            "take key",
+            "INSERT OR IGNORE INTO spool_taken(id, at) VALUES(?1, ?2)",
+            (key, at),
+        )?;
         Ok(())
     }
 }

@@ -91,11 +91,11 @@ fn a_reader_sees_what_is_committed_and_cannot_write() {
 fn a_line_that_a_kill_cut_off_does_not_swallow_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::new(folder.path());
-    spool.push(&message("one"), 1).unwrap();
+    spool.push(&spool.new_key(1), &message("one"), 1).unwrap();
     let mut file =
         std::fs::OpenOptions::new().append(true).open(folder.path().join("spool.jsonl")).unwrap();
     file.write_all(br#"{"id":"x","at":2,"event":{"event":"user_mes"#).unwrap();
-    spool.push(&message("three"), 3).unwrap();
+    spool.push(&spool.new_key(3), &message("three"), 3).unwrap();
     assert_eq!(texts(&spool), ["one", "three"]);
     assert_eq!(spool.entries().unwrap().1.len(), 1, "and it is reported");
 }
@@ -104,17 +104,17 @@ fn a_line_that_a_kill_cut_off_does_not_swallow_the_next() {
 fn what_is_spooled_while_the_spool_is_taken_in_stays() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::new(folder.path());
-    spool.push(&message("one"), 1).unwrap();
+    spool.push(&spool.new_key(1), &message("one"), 1).unwrap();
     let taken = spool.entries().unwrap().0.len();
-    spool.push(&message("two"), 1).unwrap();
+    spool.push(&spool.new_key(1), &message("two"), 1).unwrap();
     spool.clear(taken, 0).unwrap();
     assert_eq!(texts(&spool), ["one", "two"]);
     spool.clear(2, 0).unwrap();
     assert!(spool.is_empty());
     let ids = |spool: &Spool| spool.entries().unwrap().0[0].id.clone();
-    spool.push(&message("three"), 1).unwrap();
+    spool.push(&spool.new_key(1), &message("three"), 1).unwrap();
     let first = ids(&spool);
     spool.clear(1, 0).unwrap();
-    spool.push(&message("four"), 1).unwrap();
+    spool.push(&spool.new_key(1), &message("four"), 1).unwrap();
     assert_ne!(first, ids(&spool), "ids are never used twice");
 }

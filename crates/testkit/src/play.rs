@@ -34,7 +34,7 @@
 use std::fmt::Write as _;
 
 use retake_engine::Recorded;
-use retake_engine::model::{Change, Event, EventKind};
+use retake_engine::model::{CallId, Change, Event, EventKind};
 use serde_json::{Value, json};
 
 use crate::TestProject;
@@ -82,6 +82,23 @@ fn step(project: &TestProject, line: &str, seen: &mut String) {
         "begin" => begin(project, rest, seen),
         "end" => end(project, rest, false, seen),
         "end-background" => end(project, rest, true, seen),
+        "end-task" => {
+            let (who, call, task) = three(rest);
+            let (tool, input, task) = (None, Value::Null, Some(task.to_owned()));
+            let (call, ok, background) = (Some(call.into()), Some(true), true);
+            let what = EventKind::ToolEnd { call, ok, tool, input, background, task };
+            print(&project.record(&event(who, what)), seen);
+        }
+        "task-end" => {
+            let (who, task) = rest.split_once(' ').expect("task-end D TASK");
+            print(&project.record(&event(who, EventKind::TaskEnd { task: task.into() })), seen);
+        }
+        "over" => {
+            let mut words = rest.split(' ');
+            let who = words.next().unwrap_or_default();
+            let calls = words.map(Into::into).collect();
+            print(&project.record(&event(who, EventKind::ToolsOver { calls })), seen);
+        }
         "turn-end" => {
             let mut words = rest.split(' ');
             let who = words.next().unwrap_or_default();
@@ -177,11 +194,26 @@ fn event(who: &str, what: EventKind) -> Event {
 }
 
 fn begin_event(who: &str, call: &str, tool: &str, input: Value) -> Event {
-    event(who, EventKind::ToolBegin { call: call.into(), tool: tool.to_owned(), input })
+    event(who, EventKind::ToolBegin { call: named(call), tool: tool.to_owned(), input })
 }
 
 fn end_event(who: &str, call: &str, tool: Option<String>, input: Value, background: bool) -> Event {
-    event(who, EventKind::ToolEnd { call: call.into(), ok: Some(true), tool, input, background })
+    event(
+        who,
+        EventKind::ToolEnd {
+            call: named(call),
+            ok: Some(true),
+            tool,
+            input,
+            background,
+            task: None,
+        },
+    )
+}
+
+/// `-` stands for a call without an id.
+fn named(call: &str) -> Option<CallId> {
+    (call != "-").then(|| call.into())
 }
 
 fn print(recorded: &Recorded, seen: &mut String) {

@@ -164,7 +164,10 @@ impl TestProject {
 
     /// The begin of a call of the main agent.
     pub fn begin(dialog: &str, call: &str, tool: &str, input: Value) -> Event {
-        Event::new(dialog, EventKind::ToolBegin { call: call.into(), tool: tool.to_owned(), input })
+        Event::new(
+            dialog,
+            EventKind::ToolBegin { call: Some(call.into()), tool: tool.to_owned(), input },
+        )
     }
 
     /// The end of a call.
@@ -173,11 +176,12 @@ impl TestProject {
         Event::new(
             dialog,
             EventKind::ToolEnd {
-                call: call.into(),
+                call: Some(call.into()),
                 ok: Some(true),
                 tool,
                 input,
                 background: false,
+                task: None,
             },
         )
     }

@@ -121,7 +121,7 @@ fn nobody(origin: Origin) -> Vec<Cell> {
 fn about(blamed: &Blamed) -> Vec<Cell> {
     let change = &blamed.change;
     // Before the first message there is no turn to speak of.
-    let turn = blamed.turn.filter(|turn| *turn > 0);
+    let turn = change.turn.filter(|turn| *turn > 0);
     let turn = turn.map_or_else(String::new, |turn| format!("turn {turn}"));
     vec![
         Cell::new(change.id.to_string(), Style::Mark),
@@ -139,7 +139,7 @@ fn who(blamed: &Blamed) -> String {
     else {
         return describe::actor(change);
     };
-    let kind = blamed.kind.as_deref().map_or_else(|| "agent".to_owned(), short_id);
+    let kind = change.kind.as_deref().map_or_else(|| "agent".to_owned(), short_id);
     let mut who = format!("{kind}/{}", short_id(&dialog.0));
     if agent.0 != MAIN_AGENT {
         who = format!("{who}/{}", short_id(&agent.0));

@@ -114,7 +114,7 @@ fn show_record(context: &Context, story: &Story) -> Result<()> {
     let project = story.project();
     let changes = project.changes(&everything())?;
     let mut text = heading(context, "Who changed what", "retake log");
-    text.push_str(&log::table(&changes).render("   ", context.out.colour));
+    text.push_str(&log::table(project, &changes)?.render("   ", context.out.colour));
 
     text.push('\n');
     text.push_str(&heading(

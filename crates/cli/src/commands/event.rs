@@ -171,7 +171,7 @@ impl<'a> Projects<'a> {
         if !self.roots.contains_key(&start) {
             let retake = &self.context.retake;
             let project = retake
-                .open_or_init(&start, self.context.now())
+                .open_or_create(&start, self.context.now())
                 .map_err(|error| Failure::advised(&error))?;
             let root = project.root().to_owned();
             self.open.entry(root.clone()).or_insert(project);

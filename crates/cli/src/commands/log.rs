@@ -1,12 +1,14 @@
 //! `retake log`: who changed what, one line a change.
 
 use anyhow::Result;
-use retake_engine::ChangeFilter;
 use retake_engine::model::{Actor, Change, ChangeType, Confidence};
+use retake_engine::{ChangeFilter, Project};
 
 use crate::args::Log;
+use crate::commands::message::Prompts;
 use crate::context::{Context, Exit};
 use crate::describe::{actor, counts, path, remarks};
+use crate::escape::escape;
 use crate::json::Changes;
 use crate::output::Style;
 use crate::table::{Cell, Table};
@@ -33,16 +35,19 @@ pub(super) fn run(context: &Context, options: &Log) -> Result<Exit> {
         };
         context.out.text(nothing)?;
     } else {
-        context.out.paged(table(&changes).render("", context.out.colour).as_bytes())?;
+        let table = table(&project, &changes)?;
+        context.out.paged(table.render("", context.out.colour).as_bytes())?;
     }
     Ok(Exit::Done)
 }
 
-/// Changes as a table.
-pub(super) fn table(changes: &[Change]) -> Table {
-    let mut table = Table::default();
+/// Changes as a table, each with the message that it was made for.
+pub(super) fn table(project: &Project, changes: &[Change]) -> Result<Table> {
+    let (mut table, mut prompts) = (Table::default(), Prompts::default());
     for change in changes {
         let (added, removed) = counts(change);
+        let prompt = prompts.of(project, change)?;
+        let prompt = prompt.map_or_else(String::new, |prompt| format!("“{}”", escape(prompt)));
         table.row([
             Cell::new(change.id.to_string(), Style::Mark),
             Cell::new(local(change.at), Style::Dim),
@@ -53,9 +58,10 @@ pub(super) fn table(changes: &[Change]) -> Table {
             Cell::right(removed, Style::Bad),
             Cell::new(path(change), Style::Plain),
             Cell::new(remarks(change), Style::Dim),
+            Cell::new(prompt, Style::Dim),
         ]);
     }
-    table
+    Ok(table)
 }
 
 /// How an actor looks.

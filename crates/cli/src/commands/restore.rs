@@ -11,7 +11,7 @@ use retake_engine::{GoToOptions, Plan, Project};
 
 use crate::args::Restore;
 use crate::checkpoint_id::short;
-use crate::commands::message::{first_words, message};
+use crate::commands::message::first_words;
 use crate::commands::scope::check_message;
 use crate::context::{Context, Exit, dialog_or_latest};
 use crate::describe::short_id;
@@ -52,7 +52,7 @@ fn target(project: &Project, options: &Restore) -> Result<Target> {
     };
     let dialog = dialog_or_latest(project, options.dialog.as_deref())?;
     check_message(project, &dialog, number)?;
-    let message = message(project, &dialog, number)?;
+    let message = project.store().message_of(&dialog, number)?;
     let id = message.as_ref().and_then(|message| message.checkpoint.clone());
     let id = id.ok_or_else(|| no_checkpoint(&dialog, number))?;
     let text = first_words(&message.map(|message| message.text).unwrap_or_default());

@@ -3,11 +3,12 @@
 use std::io::Write as _;
 
 use anyhow::Result;
-use retake_engine::Project;
-use retake_engine::model::{Change, Hunk, Side};
+use retake_engine::model::{Change, Hunk, MAIN_AGENT, Side};
+use retake_engine::{Message, Project};
 use serde_json::json;
 
 use crate::args::Show;
+use crate::commands::message::first_words;
 use crate::context::{Context, Exit};
 use crate::describe::{self, plural};
 use crate::escape::{escape, escape_text};
@@ -32,11 +33,13 @@ pub(super) fn run(context: &Context, options: &Show) -> Result<Exit> {
     if context.json {
         let text = Printer::new(&project, Look::PLAIN).file(&diff)?;
         let diff = json::file_diff(&diff, &text);
-        context.out.json(&Shown { change: ChangeJson::from(&change), diff })?;
+        let message = message(&project, &change)?.as_ref().map(json::message);
+        let said = said(&project, &change)?;
+        context.out.json(&Shown { change: ChangeJson::from(&change), diff, message, said })?;
         return Ok(Exit::Done);
     }
     let look = Look { readable: !options.raw, colour: context.out.colour };
-    let mut text = facts(&change).render("", context.out.colour).into_bytes();
+    let mut text = facts(&project, &change)?.render("", context.out.colour).into_bytes();
     text.push(b'\n');
     text.extend(Printer::new(&project, look).file(&diff)?);
     context.out.paged(&text)?;
@@ -55,7 +58,7 @@ pub(super) fn find(project: &Project, id: retake_engine::model::ChangeId) -> Res
     Ok(project.change(id)?.ok_or_else(unknown)?)
 }
 
-fn facts(change: &Change) -> Table {
+fn facts(project: &Project, change: &Change) -> Result<Table> {
     let mut table = Table::default();
     let mut fact = |name: &str, value: String| {
         table.row([Cell::new(name, Style::Dim), Cell::new(value, Style::Plain)]);
@@ -95,7 +98,28 @@ fn facts(change: &Change) -> Table {
         fact("belongs to", joins.to_string());
     }
     fact("status", change.status.to_string());
-    table
+    if let Some(message) = message(project, change)? {
+        fact("message", escape(first_words(&message.text)));
+    }
+    if let Some(said) = said(project, change)? {
+        fact("said", escape(first_words(&said)));
+    }
+    Ok(table)
+}
+
+/// The message of the person that the change was made for.
+fn message(project: &Project, change: &Change) -> Result<Option<Message>> {
+    let (Some(dialog), Some(turn)) = (&change.dialog, change.turn) else { return Ok(None) };
+    Ok(project.store().message_of(dialog, turn)?)
+}
+
+/// What the agent said when it asked for the call that made the change.
+fn said(project: &Project, change: &Change) -> Result<Option<String>> {
+    let (Some(dialog), Some(index)) = (&change.dialog, change.message_index) else {
+        return Ok(None);
+    };
+    let agent = change.agent.as_ref().filter(|agent| agent.0 != MAIN_AGENT);
+    Ok(project.store().said(dialog, agent, index)?)
 }
 
 /// The numbers by which other commands name the places of a change; needless for a single one.

@@ -173,6 +173,9 @@ fn reason_text(reason: GapReason) -> &'static str {
         GapReason::NameTooLong => "the name is too long",
         GapReason::NotShielded => "not captured before a command that could destroy it",
         GapReason::LostEvent => "events that could not be understood",
+        GapReason::BeforeFirstLook => {
+            "written by an agent, perhaps, before the first look was done"
+        }
         GapReason::Purged => "purged from the record, and not taken again until it changes",
     }
 }

@@ -116,17 +116,18 @@ impl Story {
         self.calls += 1;
         let call = format!("call-{}", self.calls);
         self.record(EventKind::ToolBegin {
-            call: call.as_str().into(),
+            call: Some(call.as_str().into()),
             tool: tool.to_owned(),
             input,
         })?;
         work(self.project.root())?;
         self.record(EventKind::ToolEnd {
-            call: call.as_str().into(),
+            call: Some(call.as_str().into()),
             ok: Some(true),
             tool: None,
             input: Value::Null,
             background: false,
+            task: None,
         })
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::args::Undo;
 use crate::checkpoint_id::short;
-use crate::commands::message::{first_words, message};
+use crate::commands::message::first_words;
 use crate::context::{Context, Exit};
 use crate::describe::{name, plural, short_id};
 use crate::escape::escape;
@@ -67,7 +67,7 @@ pub(super) fn described(project: &Project, step: &UndoStep) -> Result<String> {
             format!("what dialog {} did before its first message", short_id(&dialog.0))
         }
         UndoStep::Turn { dialog, turn, .. } => {
-            let said = message(project, dialog, *turn)?;
+            let said = project.store().message_of(dialog, *turn)?;
             let said = said.map(|message| format!(" ({})", escape(first_words(&message.text))));
             let id = short_id(&dialog.0);
             format!("turn {turn} of dialog {id}{}", said.unwrap_or_default())

@@ -58,11 +58,14 @@ fn blame_in_json_names_the_message_that_asked_for_it() {
     );
     let changes = blame["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 2, "only those that the lines name");
+    assert_eq!((&agent["kind"], &agent["turn"]), (&json!("claude-code"), &json!(1)));
     let mut expected = agent;
-    expected["kind"] = "claude-code".into();
-    expected["turn"] = 1.into();
-    expected["message"] = json!({ "seq": changes[0]["message"]["seq"], "text": "add three" });
-    assert!(changes[0]["message"]["seq"].is_u64());
+    let [seq, checkpoint] = ["seq", "checkpoint"].map(|key| &changes[0]["message"][key]);
+    expected["message"] = json!({
+        "seq": seq, "text": "add three", "message_index": null, "checkpoint": checkpoint,
+        "session": "session_1",
+    });
+    assert!(seq.is_u64() && checkpoint.is_string());
     assert_eq!(changes[0], expected);
     assert_eq!((&changes[1]["actor"], &changes[1]["turn"]), (&json!("user"), &json!(null)));
 }

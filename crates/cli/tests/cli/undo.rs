@@ -285,7 +285,7 @@ fn several_steps_are_undone_at_once_and_operations_are_steps_too() {
     world.ok(&["rollback", "--message", "3"]);
     assert_eq!(world.read("a.txt"), "2\n");
     expect![[r#"
-        Undid o35 (rollback of all changes of message 3 of dialog d1): 1 file changed back
+        Undid o35 (rollback of all changes of message 3 of dialog d1 (message 3)): 1 file changed back
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 0
     "#]]

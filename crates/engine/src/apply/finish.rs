@@ -115,6 +115,7 @@ fn record_step(
         confidence: Confidence::Certain,
         dialog: None,
         agent: None,
+        kind: None,
         call: None,
         tool: None,
         candidates: Vec::new(),
@@ -128,6 +129,7 @@ fn record_step(
         status: ChangeStatus::Pending,
         joins: None,
         turn: None,
+        message_index: None,
         approved: None,
         made_by: Some(id),
     };

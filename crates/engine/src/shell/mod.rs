@@ -20,6 +20,8 @@ mod walk;
 mod word;
 mod wrappers;
 
+pub use quote::quoted;
+
 #[cfg(test)]
 mod limit_tests;
 #[cfg(test)]

@@ -2,6 +2,15 @@
 //!
 //! One pass with an explicit stack: no recursion, so no nesting is too deep.
 
+/// A word as the shell reads it back.
+pub fn quoted(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&b);
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// What a search for the end starts inside of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inside {

@@ -56,7 +56,6 @@ fn record(
     change: &Change,
     out: &mut dyn Write,
 ) -> Result<(), StoreError> {
-    let store = export.project.store();
     let path = export.project.root().join(change.path.to_string());
     let mut head = json!({
         "file_path": path.to_string_lossy(),
@@ -66,7 +65,7 @@ fn record(
         "timestamp": iso(change.at),
         "status": status(change.status),
         "tool_call_id": names.of(change),
-        "message_index": store.message_index(change.id)?,
+        "message_index": change.message_index,
         "added_ranges": ranges(change, |hunk| (hunk.new_start, hunk.new_lines)),
         "removed_ranges": ranges(change, |hunk| (hunk.old_start, hunk.old_lines)),
     });

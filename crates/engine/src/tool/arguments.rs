@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::python;
+use crate::shell::quoted;
 
 /// One file.
 pub(super) const PATH: &[&str] = &[
@@ -173,15 +174,15 @@ fn command_line(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Array(words) => {
             let words: Option<Vec<String>> =
-                words.iter().map(|word| word.as_str().map(quote)).collect();
+                words.iter().map(|word| word.as_str().map(quoted)).collect();
             words.filter(|words| !words.is_empty()).map(|words| words.join(" "))
         }
         Value::Object(object) => {
             let command = COMMAND.iter().find_map(|name| member(object, name))?.as_str()?;
             match member(object, "args").and_then(Value::as_array) {
                 Some(args) => {
-                    let rest = args.iter().filter_map(Value::as_str).map(quote);
-                    let words: Vec<String> = std::iter::once(quote(command)).chain(rest).collect();
+                    let rest = args.iter().filter_map(Value::as_str).map(quoted);
+                    let words: Vec<String> = std::iter::once(quoted(command)).chain(rest).collect();
                     Some(words.join(" "))
                 }
                 None => Some(command.to_owned()),
@@ -189,13 +190,4 @@ fn command_line(value: &Value) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// Quotes a word so that the shell reads it back as it is.
-fn quote(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&b);
-    if !word.is_empty() && word.bytes().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

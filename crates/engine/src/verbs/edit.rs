@@ -28,7 +28,7 @@ impl Project {
         at: Millis,
     ) -> Result<Recorded, VerbError> {
         let input = json!({ "paths": paths });
-        let (call, tool) = (CallId(edit.to_owned()), TOOL.to_owned());
+        let (call, tool) = (Some(CallId(edit.to_owned())), TOOL.to_owned());
         let begin = EventKind::ToolBegin { call, tool, input };
         Ok(self.record(&Event::new(dialog.clone(), begin), at)?)
     }
@@ -80,9 +80,10 @@ impl Project {
         ok: bool,
         at: Millis,
     ) -> Result<Recorded, VerbError> {
-        let call = self.open_edit(dialog, edit)?.call;
-        let (tool, input, background) = (None, Value::Null, false);
-        let end = EventKind::ToolEnd { call, ok: Some(ok), tool, input, background };
+        let call = Some(self.open_edit(dialog, edit)?.call);
+        let (tool, input) = (None, Value::Null);
+        let (background, task) = (false, None);
+        let end = EventKind::ToolEnd { call, ok: Some(ok), tool, input, background, task };
         Ok(self.record(&Event::new(dialog.clone(), end), at)?)
     }
     fn open_edit(&self, dialog: &DialogId, edit: &str) -> Result<Call, VerbError> {

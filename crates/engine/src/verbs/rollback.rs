@@ -2,11 +2,15 @@
 
 use retake_model::{ChangeStatus, Millis, OperationKind};
 
+use crate::arrival::first_words;
 use crate::plan::Plan;
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, take_back};
 use crate::project::Project;
 use crate::verb::VerbError;
+
+/// So much of a message stands in a title.
+const MESSAGE_CHARS: usize = 50;
 
 impl Project {
     /// Plans to take back changes of agents; what came later stays (ROLL-1…7).
@@ -22,7 +26,13 @@ impl Project {
         self.planned(at, |project| {
             let store = project.store();
             let selected = selection.find(store)?;
-            let title = format!("rollback of {}", selection.describe());
+            let mut title = format!("rollback of {}", selection.describe());
+            if let (Some(dialog), Some(turn)) = (&selection.dialog, selection.message)
+                && let Some(message) = store.message_of(dialog, turn)?
+            {
+                let words = first_words(&message.text, MESSAGE_CHARS);
+                title = format!("{title} ({words})");
+            }
             let mut plan = Plan::new(OperationKind::Rollback, title);
             plan.dialog.clone_from(&selection.dialog);
             let status = ChangeStatus::Reverted;

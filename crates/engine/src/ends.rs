@@ -1,0 +1,106 @@
+//! When the windows of calls close, and what may still come of calls that have ended.
+//!
+//! A begin without an end is normal, so windows also close with the turn, with the next message,
+//! and with whatever says that a call, a task or a subagent is over.
+
+use retake_model::{CallId, Event, MAIN_AGENT, Millis};
+use retake_store::{Afterlife, Batch, Call, CallState, StoreError};
+
+/// Closes the windows of the agent whose turn ends; of the whole dialog if it is the main agent.
+pub(crate) fn end_turn(
+    batch: &Batch<'_>,
+    event: &Event,
+    background: &[String],
+    seq: u64,
+    at: Millis,
+) -> Result<(), StoreError> {
+    let only = event.subagent();
+    // A call that has no place yet begins after this, in the same spool.
+    let is_ours = |call: &Call| {
+        call.dialog == event.dialog
+            && call.begin_seq > 0
+            && only.is_none_or(|agent| call.agent == *agent)
+            && !background.contains(&call.agent.0)
+    };
+    for call in batch.live_calls()?.iter().filter(|call| is_ours(call)) {
+        if call.state == CallState::Open {
+            batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;
+        }
+        let afterlife = match call.afterlife {
+            Afterlife::Living if is_among(call, background) => Afterlife::Living,
+            Afterlife::Living => Afterlife::TargetsOnly,
+            Afterlife::TargetsOnly | Afterlife::None => Afterlife::None,
+        };
+        batch.set_afterlife(call.row, afterlife)?;
+    }
+    batch.drop_inputs(&event.dialog)?;
+    let is_subagent = match only {
+        None => false,
+        Some(agent) => batch
+            .agents(&event.dialog)?
+            .iter()
+            .any(|known| known.id == *agent && known.parent.is_some()),
+    };
+    if is_subagent { Ok(()) } else { batch.end_turn(&event.dialog) }
+}
+
+/// What goes on when the person sends the next message.
+///
+/// An agent that names its tasks also tells when they end. And if the last turn has ended, calls
+/// that are still open are of subagents that were known to live on.
+pub(crate) fn outlasts_message(
+    batch: &Batch<'_>,
+    event: &Event,
+) -> Result<Vec<String>, StoreError> {
+    let at_rest = batch.dialog(&event.dialog)?.is_some_and(|dialog| !dialog.turn_open);
+    let mut living = Vec::new();
+    for call in batch.live_calls()?.into_iter().filter(|call| call.dialog == event.dialog) {
+        living.extend(call.task);
+        if at_rest && call.state == CallState::Open && call.agent.0 != MAIN_AGENT {
+            living.push(call.agent.0);
+        }
+    }
+    Ok(living)
+}
+
+/// Whether a call, or its task, is in this list.
+fn is_among(call: &Call, background: &[String]) -> bool {
+    background.iter().any(|name| *name == call.call.0 || Some(name) == call.task.as_ref())
+}
+
+/// Closes the windows of calls that never ran, or whose end was not heard.
+pub(crate) fn close_open(
+    batch: &Batch<'_>,
+    event: &Event,
+    calls: &[CallId],
+    seq: u64,
+    at: Millis,
+) -> Result<(), StoreError> {
+    let is_one = |call: &Call| {
+        call.state == CallState::Open && call.dialog == event.dialog && calls.contains(&call.call)
+    };
+    for call in batch.live_calls()?.iter().filter(|call| is_one(call)) {
+        batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;
+    }
+    Ok(())
+}
+
+/// What a background task or a subagent did was found just before this; from now on it does
+/// nothing more.
+pub(crate) fn end_task(
+    batch: &Batch<'_>,
+    event: &Event,
+    task: &str,
+    (seq, at): (u64, Millis),
+) -> Result<(), StoreError> {
+    let is_it = |call: &Call| {
+        call.dialog == event.dialog && (call.task.as_deref() == Some(task) || call.agent.0 == task)
+    };
+    for call in batch.live_calls()?.iter().filter(|call| is_it(call)) {
+        if call.state == CallState::Open {
+            batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;
+        }
+        batch.set_afterlife(call.row, Afterlife::None)?;
+    }
+    batch.drop_inputs(&event.dialog)
+}

@@ -1,0 +1,54 @@
+//! An event as it stands in the journal, which is also the stream that clients follow.
+
+use retake_model::{AgentId, Event, EventKind, Millis, ObjectId};
+use retake_store::JournalEvent;
+use serde_json::json;
+
+/// What is known of an event beyond what it says.
+pub(crate) struct Surroundings {
+    pub(crate) seq: u64,
+    pub(crate) at: Millis,
+    /// The checkpoint that was made before it.
+    pub(crate) checkpoint: Option<ObjectId>,
+    /// The work session of its dialog at that time (HIST-9).
+    pub(crate) session: Option<u64>,
+}
+
+/// The journal's entry of an event; `agent` is who acts.
+///
+/// What tools were told and what they answered is not in it: that is in the changes.
+pub(crate) fn entry(event: &Event, agent: Option<AgentId>, around: &Surroundings) -> JournalEvent {
+    let index = event.message_index;
+    let (call, body) = match &event.what {
+        EventKind::DialogStart { title } => (None, json!({ "title": title })),
+        EventKind::UserMessage { text } => {
+            let (checkpoint, session) = (around.checkpoint, around.session);
+            let body = json!({
+                "text": text, "message_index": index, "checkpoint": checkpoint, "session": session,
+            });
+            (None, body)
+        }
+        EventKind::AssistantMessage { text, calls } => {
+            let calls: Vec<_> = calls.iter().filter_map(|called| called.call.as_ref()).collect();
+            (None, json!({ "text": text, "message_index": index, "calls": calls }))
+        }
+        EventKind::ToolBegin { call, tool, .. } => (call.as_ref(), json!({ "tool": tool })),
+        EventKind::ToolEnd { call, ok, background, task, .. } => {
+            (call.as_ref(), json!({ "ok": ok, "background": background, "task": task }))
+        }
+        EventKind::ToolsOver { calls } => (None, json!({ "calls": calls })),
+        EventKind::TaskEnd { task } => (None, json!({ "task": task })),
+        EventKind::TurnEnd { background } => (None, json!({ "background": background })),
+        EventKind::DialogEnd {} => (None, json!({})),
+    };
+    JournalEvent {
+        seq: around.seq,
+        at: around.at,
+        kind: event.name().to_owned(),
+        dialog: Some(event.dialog.clone()),
+        agent,
+        call: call.cloned(),
+        change: None,
+        body,
+    }
+}

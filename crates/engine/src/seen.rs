@@ -1,0 +1,39 @@
+//! When each kind of agent was last heard of, over all projects.
+
+use std::collections::BTreeMap;
+
+use retake_model::Millis;
+use retake_store::{Access, Store, StoreError};
+
+use crate::project::Retake;
+
+/// What the records of all projects say of agents.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// The newest activity of each kind of agent.
+    pub kinds: BTreeMap<String, Millis>,
+    /// The roots of projects whose record could not be read, and why.
+    pub problems: Vec<(String, StoreError)>,
+}
+
+impl Retake {
+    /// Reads the dialogs of every project; writes nothing.
+    pub fn seen(&self) -> Result<Seen, StoreError> {
+        let mut seen = Seen::default();
+        for project in self.home.projects()? {
+            let folder = self.home.project_folder(&project.id);
+            let dialogs = Store::open(&folder, Access::Read).and_then(|store| store.dialogs());
+            match dialogs {
+                Ok(dialogs) => {
+                    for dialog in dialogs {
+                        let Some(kind) = dialog.kind else { continue };
+                        let newest = seen.kinds.entry(kind).or_insert(dialog.last_at);
+                        *newest = dialog.last_at.max(*newest);
+                    }
+                }
+                Err(error) => seen.problems.push((project.root, error)),
+            }
+        }
+        Ok(seen)
+    }
+}

@@ -1,0 +1,80 @@
+//! Edits of several calls that one look finds at once, told apart.
+//!
+//! Where calls overlap, one look may find what two of them did to a file. If what they announced,
+//! one after the other, makes exactly what is there, then each gets its own step; the content in
+//! between was never seen, but it is known.
+
+use retake_model::{FileState, Side};
+use retake_store::{Batch, CHUNK_ABOVE, ObjectKind, StoreError, encode, hash_blob};
+
+use crate::live::LiveCall;
+use crate::observe::Observed;
+
+/// More calls at one file than this are not tried in every order.
+const MOST: usize = 4;
+
+/// The steps of a change by the calls that announced them, in order; none if it is not just that.
+pub(crate) fn told_apart<'a>(
+    batch: &Batch<'_>,
+    calls: &[&'a LiveCall],
+    seen: &Observed,
+) -> Result<Option<Vec<(Observed, &'a LiveCall)>>, StoreError> {
+    let Side::Known(goal) = seen.after else { return Ok(None) };
+    if !(2..=MOST).contains(&calls.len()) || goal.size > CHUNK_ABOVE {
+        return Ok(None);
+    }
+    let original = match &seen.before {
+        Side::Absent => None,
+        Side::Known(state) if state.size <= CHUNK_ABOVE => {
+            let Some(bytes) = batch.read_if_sound(&state.oid)? else { return Ok(None) };
+            Some(bytes)
+        }
+        Side::Known(_) | Side::Unknown => return Ok(None),
+    };
+    let mut way = Vec::new();
+    if !find_way(calls, seen, &goal, original.as_deref(), &mut way)? {
+        return Ok(None);
+    }
+    let (mut steps, mut before) = (Vec::new(), seen.before);
+    for (at, (call, content)) in way.iter().enumerate() {
+        let encoded = encode(ObjectKind::Blob, content)?;
+        batch.put(&encoded)?;
+        let after = Side::Known(FileState { oid: encoded.oid, size: content.len() as u64, ..goal });
+        let stat = if at + 1 == way.len() { seen.stat } else { None };
+        steps.push((Observed { path: seen.path.clone(), before, after, stat }, *call));
+        before = after;
+    }
+    Ok(Some(steps))
+}
+
+/// Extends a way of calls, each with the content that it makes, until the goal is reached.
+fn find_way<'a>(
+    calls: &[&'a LiveCall],
+    seen: &Observed,
+    goal: &FileState,
+    content: Option<&[u8]>,
+    way: &mut Vec<(&'a LiveCall, Vec<u8>)>,
+) -> Result<bool, StoreError> {
+    if let Some(content) = content
+        && way.len() > 1
+        && hash_blob(content)? == goal.oid
+    {
+        return Ok(true);
+    }
+    for call in calls {
+        let is_on_it = way.iter().any(|(other, _)| other.call.row == call.call.row);
+        if is_on_it {
+            continue;
+        }
+        let Some(next) = call.announced(&seen.path, content) else { continue };
+        if content == Some(next.as_slice()) {
+            continue;
+        }
+        way.push((*call, next.clone()));
+        if find_way(calls, seen, goal, Some(&next), way)? {
+            return Ok(true);
+        }
+        way.pop();
+    }
+    Ok(false)
+}

@@ -1,0 +1,120 @@
+//! Events that could not be recorded when they came: kept durably, and taken in by the next holder
+//! of the project's lock.
+//!
+//! Each event has a key, so that one which was kept and recorded all the same counts once.
+
+use std::collections::HashSet;
+
+use retake_model::{Event, EventKind, Gap, GapReason, Millis, ProjectPath};
+use retake_store::{JournalEvent, Spool, StoreError};
+use serde_json::json;
+
+use crate::arrival::Arrived;
+use crate::attribute::CLOCK_GRAIN;
+use crate::project::Project;
+use crate::record::{Notice, NoticeCode, RecordError, Recorded};
+
+/// Keeps events of one project that cannot be recorded in time.
+#[derive(Debug)]
+pub struct Keeper {
+    spool: Spool,
+}
+
+impl Keeper {
+    /// A key for an event that comes now.
+    pub fn new_key(&self, at: Millis) -> String {
+        self.spool.new_key(at)
+    }
+
+    /// Keeps an event durably; whoever holds the project next takes it in, unless one with this
+    /// key was recorded.
+    pub fn keep(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
+        self.spool.push(key, event, at)
+    }
+}
+
+impl Project {
+    /// Keeps events for this project, from any thread and without opening its store.
+    pub fn keeper(&self) -> Keeper {
+        Keeper { spool: self.spool() }
+    }
+
+    /// The spool of the project.
+    pub(crate) fn spool(&self) -> Spool {
+        Spool::new(self.store().folder())
+    }
+
+    /// Spools an event that cannot be recorded now.
+    pub(crate) fn keep_for_later(
+        &self,
+        key: &str,
+        event: &Event,
+        at: Millis,
+        why: &str,
+    ) -> Result<Recorded, RecordError> {
+        self.spool().push(key, event, at)?;
+        tracing::warn!(event = event.name(), why, "an event is kept for later");
+        let message = format!("the event is kept and will be taken in later: {why}");
+        let notices = vec![Notice::new(NoticeCode::Spooled, message)];
+        Ok(Recorded { notices, ..Recorded::default() })
+    }
+
+    /// Takes in what waits in the spool, in order, with one look for all of it.
+    ///
+    /// The calls in it may all have overlapped, so each is a candidate for what is found.
+    pub(crate) fn take_in_spool(&self, at: Millis) -> Result<(), StoreError> {
+        let spool = self.spool();
+        if spool.is_empty() {
+            return Ok(());
+        }
+        let (entries, bad) = spool.entries()?;
+        let (mut fresh, mut seen) = (Vec::new(), HashSet::new());
+        for entry in &entries {
+            // Two may have kept the same event: its thread, and whoever did not wait for that.
+            if seen.insert(&entry.id) && !self.store().spool_taken(&entry.id)? {
+                let (event, at) = (entry.event.clone(), entry.at);
+                fresh.push(Arrived { event, at, key: Some(entry.id.clone()), waited: true });
+            }
+        }
+        self.record_arrived(fresh, at)?;
+        if !bad.is_empty() {
+            self.note_lost(&bad, at)?;
+        }
+        spool.clear(entries.len(), bad.len())
+    }
+
+    /// If an agent began to work before the first look was done, what it wrote by then became part
+    /// of the baseline: what was there before is not known, and that is said.
+    pub(crate) fn note_late_baseline(&self, at: Millis) -> Result<(), StoreError> {
+        let begins = |event: &Event| matches!(event.what, EventKind::ToolBegin { .. });
+        let (entries, _) = self.spool().entries()?;
+        let Some(first) = entries.iter().find(|entry| begins(&entry.event)) else { return Ok(()) };
+        let batch = self.store().batch()?;
+        let began = (first.at - CLOCK_GRAIN) * 1_000_000;
+        for path in batch.written_since(began)? {
+            let reason = GapReason::BeforeFirstLook;
+            let detail = "the first look took longer than the agent waited".to_owned();
+            batch.put_gap(&Gap { path, reason, detail }, at)?;
+        }
+        batch.commit()
+    }
+
+    /// A line that a kill cut off was never acknowledged, but it is kept and said.
+    fn note_lost(&self, lines: &[String], at: Millis) -> Result<(), StoreError> {
+        let batch = self.store().batch()?;
+        let path: ProjectPath = "spool".parse().map_err(|_| StoreError::Row("path".into()))?;
+        let detail = format!("{} spooled lines could not be understood", lines.len());
+        batch.put_gap(&Gap { path, reason: GapReason::LostEvent, detail }, at)?;
+        batch.put_event(&JournalEvent {
+            seq: batch.next_seq(),
+            at,
+            kind: GapReason::LostEvent.as_str().to_owned(),
+            dialog: None,
+            agent: None,
+            call: None,
+            change: None,
+            body: json!({ "lines": lines }),
+        })?;
+        batch.commit()
+    }
+}

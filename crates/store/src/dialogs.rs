@@ -1,0 +1,167 @@
+//! Dialogs, their turns and their agents.
+
+use retake_model::{AgentId, DialogId, Millis};
+use rusqlite::{OptionalExtension as _, Row};
+
+use crate::{Batch, Store, StoreError};
+
+/// A conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dialog {
+    /// The agent's own id of it.
+    pub id: DialogId,
+    /// The product of its main agent.
+    pub kind: Option<String>,
+    /// A title for people.
+    pub title: Option<String>,
+    /// When it was first seen.
+    pub started_at: Millis,
+    /// When it last did anything.
+    pub last_at: Millis,
+    /// When it ended, if it did.
+    pub ended_at: Option<Millis>,
+    /// User messages so far.
+    pub turns: u64,
+    /// Whether a turn is under way.
+    pub turn_open: bool,
+}
+
+/// An agent of a dialog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DialogAgent {
+    /// Its id.
+    pub id: AgentId,
+    /// Its product.
+    pub kind: Option<String>,
+    /// The agent that started it.
+    pub parent: Option<AgentId>,
+}
+
+impl Store {
+    /// One dialog.
+    pub fn dialog(&self, id: &DialogId) -> Result<Option<Dialog>, StoreError> {
+        let mut query = self.db.prepare_cached(&format!("{DIALOG} WHERE id = ?1"))?;
+        Ok(query.query_row([&id.0], dialog_from).optional()?)
+    }
+
+    /// Every dialog, the latest activity first.
+    pub fn dialogs(&self) -> Result<Vec<Dialog>, StoreError> {
+        let mut query = self.db.prepare_cached(&format!("{DIALOG} ORDER BY last_seq DESC"))?;
+        let rows = query.query_map([], dialog_from)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The agents of a dialog.
+    pub fn agents(&self, dialog: &DialogId) -> Result<Vec<DialogAgent>, StoreError> {
+        let mut query = self
+            .db
+            .prepare_cached("SELECT id, kind, parent FROM agent WHERE dialog = ?1 ORDER BY id")?;
+        let rows = query.query_map([&dialog.0], |row| {
+            Ok(DialogAgent {
+                id: AgentId(row.get(0)?),
+                kind: row.get(1)?,
+                parent: row.get::<_, Option<String>>(2)?.map(AgentId),
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+const DIALOG: &str =
+    "SELECT id, kind, title, started_at, last_at, ended_at, turns, turn_open FROM dialog";
+
+fn dialog_from(row: &Row<'_>) -> rusqlite::Result<Dialog> {
+    Ok(Dialog {
+        id: DialogId(row.get(0)?),
+        kind: row.get(1)?,
+        title: row.get(2)?,
+        started_at: row.get(3)?,
+        last_at: row.get(4)?,
+        ended_at: row.get(5)?,
+        turns: row.get::<_, i64>(6)? as u64,
+        turn_open: row.get(7)?,
+    })
+}
+
+impl Batch<'_> {
+    /// Makes sure that the dialog exists, and notes that it was active.
+    pub fn touch_dialog(
+        &self,
+        id: &DialogId,
+        kind: Option<&str>,
+        title: Option<&str>,
+        at: Millis,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            "touch dialog",
+            "INSERT INTO dialog(id, kind, title, started_at, last_at, last_seq)
+             VALUES(?1, ?2, ?3, ?4, ?4, 0)
+             ON CONFLICT(id) DO UPDATE SET
+                 kind = coalesce(kind, excluded.kind), title = coalesce(excluded.title, title),
+                 last_at = excluded.last_at, ended_at = NULL",
+            (&id.0, kind, title, at),
+        )?;
+        Ok(())
+    }
+
+    /// Makes sure that the agent exists in its dialog.
+    pub fn touch_agent(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        kind: Option<&str>,
+        parent: Option<&AgentId>,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            "touch agent",
+            "INSERT INTO agent(dialog, id, kind, parent) VALUES(?1, ?2, ?3, ?4)
+             ON CONFLICT(dialog, id) DO UPDATE SET
+                 kind = coalesce(excluded.kind, kind), parent = coalesce(excluded.parent, parent)",
+            (&dialog.0, &agent.0, kind, parent.map(|parent| &parent.0)),
+        )?;
+        Ok(())
+    }
+
+    /// Begins the dialog's next turn, titled by its first message.
+    pub fn begin_turn(&self, dialog: &DialogId, title: &str) -> Result<(), StoreError> {
+        self.execute(
+            "begin turn",
+            "UPDATE dialog SET turns = turns + 1, turn_open = 1, title = coalesce(title, nullif(?2, ''))
+             WHERE id = ?1",
+            (&dialog.0, title),
+        )?;
+        Ok(())
+    }
+
+    /// Notes that a turn is under way, even if its message was not seen.
+    pub fn open_turn(&self, dialog: &DialogId) -> Result<(), StoreError> {
+        self.execute("open turn", "UPDATE dialog SET turn_open = 1 WHERE id = ?1", [&dialog.0])?;
+        Ok(())
+    }
+
+    /// Notes the place of the dialog's newest event.
+    pub fn mark_dialog(&self, dialog: &DialogId, seq: u64) -> Result<(), StoreError> {
+        self.execute(
+            "mark dialog",
+            "UPDATE dialog SET last_seq = ?2 WHERE id = ?1",
+            (&dialog.0, seq as i64),
+        )?;
+        Ok(())
+    }
+
+    /// Ends the dialog's turn.
+    pub fn end_turn(&self, dialog: &DialogId) -> Result<(), StoreError> {
+        self.execute("end turn", "UPDATE dialog SET turn_open = 0 WHERE id = ?1", [&dialog.0])?;
+        Ok(())
+    }
+
+    /// Ends the dialog.
+    pub fn end_dialog(&self, dialog: &DialogId, at: Millis) -> Result<(), StoreError> {
+        self.execute(
+            "end dialog",
+            "UPDATE dialog SET turn_open = 0, ended_at = ?2 WHERE id = ?1",
+            (&dialog.0, at),
+        )?;
+        Ok(())
+    }
+}
