@@ -1,0 +1,189 @@
+//! Claude Code, and what Codex took over from it.
+//!
+//! Every payload has `session_id`, `cwd`, `hook_event_name` and `transcript_path`; inside a
+//! subagent also `agent_id`, with the parent's `session_id`. Calls have ids (`tool_use_id`).
+//! The end of a call can stay away (denied, interrupted), and a call that fails its validation
+//! shows only in `PostToolBatch`.
+
+use retake_model::{AgentId, CallId};
+use serde_json::Value;
+
+use crate::heard::{Act, Call, Outcome, Subagent, Voice};
+use crate::wire::{self, Payload};
+use crate::{Agent, Heard, Misheard, TranscriptPlace};
+
+pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
+    // `PostToolUse` comes only for calls that did not fail.
+    let whole = |payload: &Payload| Some(payload.flag("/tool_response/interrupted") != Some(true));
+    hear_alike(Agent::ClaudeCode, name, payload, whole)
+}
+
+/// Understands an agent whose hooks are like Claude Code's; they differ in how a call's success
+/// shows in the payload of `PostToolUse`.
+pub(crate) fn hear_alike(
+    kind: Agent,
+    name: &str,
+    payload: &Payload,
+    succeeded: fn(&Payload) -> Option<bool>,
+) -> Result<Heard, Misheard> {
+    let cwd = payload.id(&["/cwd"]).map(str::to_owned);
+    let Some(act) = act(name, payload, succeeded)? else {
+        return Ok(Heard::nothing(cwd));
+    };
+    let voice = Voice {
+        kind,
+        dialog: payload.require(&["/session_id"])?.into(),
+        subagent: payload.id(&["/agent_id"]).map(Subagent::of_main),
+        cwd: cwd.clone(),
+    };
+    Ok(Heard::told(&voice, act, cwd)
+        .with_transcript(transcript(payload, voice.subagent_id()))
+        .with_said(payload.text(&["/last_assistant_message"])))
+}
+
+fn act(
+    name: &str,
+    payload: &Payload,
+    succeeded: fn(&Payload) -> Option<bool>,
+) -> Result<Option<Act>, Misheard> {
+    Ok(Some(match name {
+        // Compaction announces itself as a start in the middle of a turn, which goes on.
+        "SessionStart" if payload.text(&["/source"]) == Some("compact") => return Ok(None),
+        "SessionStart" => Act::Start,
+        "UserPromptSubmit" => {
+            let prompt = payload.text(&["/prompt"]).ok_or(Misheard::Missing("prompt"))?;
+            Act::Prompt(prompt.to_owned())
+        }
+        "PreToolUse" => Act::Begin(call(payload)?),
+        "PostToolUse" => Act::End(call(payload)?, outcome(payload, succeeded(payload))),
+        "PostToolUseFailure" => Act::End(call(payload)?, outcome(payload, Some(false))),
+        "PostToolBatch" => Act::Over(batch(payload)),
+        // Without its id, a subagent's event would end what the main agent is doing.
+        "SubagentStart" => {
+            payload.require(&["/agent_id"])?;
+            Act::Start
+        }
+        "SubagentStop" => {
+            payload.require(&["/agent_id"])?;
+            Act::TurnEnd { background: background(payload) }
+        }
+        "Stop" | "StopFailure" | "Interrupt" => Act::TurnEnd { background: background(payload) },
+        "SessionEnd" => Act::Finish,
+        _ => return Ok(None),
+    }))
+}
+
+fn call(payload: &Payload) -> Result<Call, Misheard> {
+    Ok(Call {
+        id: payload.id(&["/tool_use_id"]).map(CallId::from),
+        tool: payload.require(&["/tool_name"])?.to_owned(),
+        input: payload.arguments(&["/tool_input"]),
+    })
+}
+
+fn outcome(payload: &Payload, ok: Option<bool>) -> Outcome {
+    // A subagent started by the tool `Agent` is no background task: it reports its own calls.
+    let task = payload.id(&["/tool_response/backgroundTaskId"]).map(str::to_owned);
+    Outcome { ok, task }
+}
+
+fn batch(payload: &Payload) -> Vec<CallId> {
+    let calls = payload.at("/tool_calls").and_then(Value::as_array);
+    let id = |call| wire::text(call, "/tool_use_id").filter(|id| !id.is_empty());
+    calls.into_iter().flatten().filter_map(id).map(CallId::from).collect()
+}
+
+/// The shells and subagents that live on. A subagent that stops stands in its own list.
+fn background(payload: &Payload) -> Vec<String> {
+    let running = |task: &&Value| wire::text(task, "/status") == Some("running");
+    let stops = payload.id(&["/agent_id"]);
+    let tasks = payload.at("/background_tasks").and_then(Value::as_array).into_iter().flatten();
+    let ids = tasks.filter(running).filter_map(|task| wire::text(task, "/id"));
+    ids.filter(|id| Some(*id) != stops).map(str::to_owned).collect()
+}
+
+/// A subagent's hooks name the file of the main agent; only its stop also names its own.
+fn transcript(payload: &Payload, subagent: Option<&AgentId>) -> Option<TranscriptPlace> {
+    let key = if subagent.is_some() { "/agent_transcript_path" } else { "/transcript_path" };
+    let path = payload.id(&[key])?.to_owned();
+    Some(TranscriptPlace { path, agent: subagent.cloned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_model::EventKind;
+    use serde_json::json;
+
+    use crate::{Agent, Heard, Moment, hear};
+
+    fn heard(mut payload: serde_json::Value) -> Heard {
+        payload["session_id"] = "s".into();
+        payload["transcript_path"] = "/t.jsonl".into();
+        hear(Agent::ClaudeCode, None, payload.to_string().as_bytes()).unwrap()
+    }
+
+    fn prompt(text: &str) -> Heard {
+        heard(json!({"hook_event_name": "UserPromptSubmit", "prompt": text}))
+    }
+
+    #[test]
+    fn the_end_of_a_background_task_is_no_message() {
+        let done = prompt("<task-notification>\n<task-id>bwv6</task-id>\n</task-notification>");
+        let task = "bwv6".to_owned();
+        assert_eq!(done.events[0].what, EventKind::TaskEnd { task });
+        assert_eq!((done.moment, done.transcript), (Moment::UserMessage, None));
+        assert!(prompt("<task-notification>").events.is_empty());
+        assert_eq!(prompt("hi").events[0].name(), "user_message");
+    }
+
+    #[test]
+    fn a_prompt_inside_a_subagent_begins_no_turn() {
+        let payload =
+            json!({"hook_event_name": "UserPromptSubmit", "prompt": "go", "agent_id": "a"});
+        assert!(heard(payload).events.is_empty());
+    }
+
+    #[test]
+    fn a_shell_in_the_background_leaves_its_task_and_a_subagent_does_not() {
+        let end = |response| {
+            let payload = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash",
+                "tool_use_id": "c", "tool_input": {}, "tool_response": response});
+            match heard(payload).events.remove(0).what {
+                EventKind::ToolEnd { background, task, ok, .. } => (background, task, ok),
+                other => panic!("{other:?}"),
+            }
+        };
+        let task = Some("b1".to_owned());
+        assert_eq!(end(json!({"backgroundTaskId": "b1"})), (true, task, Some(true)));
+        assert_eq!(end(json!({"isAsync": true, "agentId": "a"})), (false, None, Some(true)));
+        assert_eq!(end(json!({"interrupted": true})), (false, None, Some(false)));
+        assert_eq!(end(json!("text")), (false, None, Some(true)));
+    }
+
+    #[test]
+    fn calls_that_ran_together_are_over_together() {
+        let call = |id: &str| json!({"tool_name": "Edit", "tool_use_id": id});
+        let calls = json!([call("c1"), call("c2"), call(""), {"tool_name": "Edit"}]);
+        let batch = heard(json!({"hook_event_name": "PostToolBatch", "tool_calls": calls}));
+        let over = EventKind::ToolsOver { calls: vec!["c1".into(), "c2".into()] };
+        assert_eq!(batch.events[0].what, over);
+        assert!(heard(json!({"hook_event_name": "PostToolBatch"})).events.is_empty());
+    }
+
+    #[test]
+    fn compaction_does_not_end_the_turn_that_it_happens_in() {
+        let start =
+            |source: &str| heard(json!({"hook_event_name": "SessionStart", "source": source}));
+        assert!(start("compact").events.is_empty());
+        for source in ["startup", "resume", "clear"] {
+            assert_eq!(start(source).events[0].name(), "dialog_start");
+        }
+    }
+
+    #[test]
+    fn a_subagent_without_an_id_does_not_speak_for_the_main_agent() {
+        let payload = br#"{"hook_event_name":"SubagentStop","session_id":"s"}"#;
+        let error = hear(Agent::ClaudeCode, None, payload).unwrap_err().to_string();
+        assert!(error.contains("agent_id"), "{error}");
+    }
+}

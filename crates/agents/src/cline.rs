@@ -1,0 +1,142 @@
+//! Cline CLI.
+//!
+//! Payloads name their event `hookName` in words of their own (`tool_call`, `agent_start`), the
+//! hook's file is named as in Cline's documentation (`PreToolUse`, `TaskStart`); both are
+//! understood. The main agent has an id too: a subagent is who has a `parent_agent_id`.
+//!
+//! Without a terminal no hook carries the person's words. The start of the main agent stands for
+//! them, as a message with an empty text; an empty message with one that has words right behind it
+//! is the same message.
+
+use retake_model::CallId;
+use serde_json::Value;
+
+use crate::heard::{Act, Call, Outcome, Subagent, Voice};
+use crate::wire::{self, Payload};
+use crate::{Agent, Heard, Misheard, TranscriptPlace};
+
+pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
+    let folder = payload.id(&["/workspaceRoots/0", "/workspaceInfo/rootPath", "/cwd"]);
+    let folder = folder.map(str::to_owned);
+    let has_parent = payload.id(&["/parent_agent_id"]).is_some();
+    let Some(act) = act(name, payload, has_parent)? else {
+        return Ok(Heard::nothing(folder));
+    };
+    let subagent =
+        if has_parent { Some(Subagent::of_main(payload.require(&["/agent_id"])?)) } else { None };
+    let id = payload.require(&["/sessionContext/rootSessionId", "/taskId"])?;
+    let cwd = payload.id(&["/cwd"]).map(str::to_owned).or_else(|| folder.clone());
+    let voice = Voice { kind: Agent::Cline, dialog: id.into(), subagent, cwd };
+    let place = if voice.subagent.is_none() { transcript(id) } else { None };
+    Ok(Heard::told(&voice, act, folder)
+        .with_transcript(place)
+        .with_said(payload.text(&["/turn/outputText"])))
+}
+
+fn act(name: &str, payload: &Payload, subagent: bool) -> Result<Option<Act>, Misheard> {
+    Ok(Some(match name {
+        "agent_start" | "agent_resume" | "TaskStart" | "TaskResume" if subagent => Act::Start,
+        "agent_start" | "agent_resume" | "TaskStart" | "TaskResume" => {
+            let task = payload.text(&["/taskStart/taskMetadata/initialTask"]);
+            Act::Prompt(task.unwrap_or_default().to_owned())
+        }
+        "prompt_submit" | "UserPromptSubmit" => {
+            let prompt = payload.text(&["/userPromptSubmit/prompt", "/prompt"]);
+            Act::Prompt(prompt.unwrap_or_default().to_owned())
+        }
+        "tool_call" | "PreToolUse" => Act::Begin(call(payload, "/tool_call", "/preToolUse")?),
+        "tool_result" | "PostToolUse" => {
+            Act::End(call(payload, "/tool_result", "/postToolUse")?, outcome(payload))
+        }
+        "agent_end" | "agent_abort" | "agent_error" | "TaskComplete" | "TaskCancel"
+        | "TaskError" => Act::TurnEnd { background: vec![] },
+        "session_shutdown" | "SessionShutdown" => Act::Finish,
+        _ => return Ok(None),
+    }))
+}
+
+/// The call in Cline's newer form, which has an id and whole arguments, else in the documented
+/// one, where every argument is a text.
+fn call(payload: &Payload, form: &str, documented: &str) -> Result<Call, Misheard> {
+    let at = |place: &str, key: &str| format!("{place}/{key}");
+    let tool = payload.id(&[&at(form, "name"), &at(documented, "toolName")]);
+    Ok(Call {
+        id: payload.id(&[&at(form, "id")]).map(CallId::from),
+        tool: tool.ok_or(Misheard::Missing("tool_call.name"))?.to_owned(),
+        input: payload.arguments(&[&at(form, "input"), &at(documented, "parameters")]),
+    })
+}
+
+fn outcome(payload: &Payload) -> Outcome {
+    let output = payload.at("/tool_result/output");
+    let error = payload.at("/tool_result/error").filter(|error| !error.is_null());
+    let ok = match output {
+        _ if error.is_some() => Some(false),
+        Some(Value::Array(parts)) if !parts.is_empty() => Some(parts.iter().all(is_success)),
+        Some(output @ Value::Object(_)) => output.get("success").and_then(Value::as_bool),
+        _ => None,
+    };
+    Outcome { ok: ok.or_else(|| payload.flag("/postToolUse/success")), task: None }
+}
+
+/// One command of several failed if its part says so.
+fn is_success(part: &Value) -> bool {
+    part.get("success").and_then(Value::as_bool) != Some(false)
+}
+
+fn transcript(id: &str) -> Option<TranscriptPlace> {
+    let path = format!("~/.cline/data/sessions/{id}/{id}.messages.json");
+    wire::names_a_file(id).then_some(TranscriptPlace { path, agent: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_model::{EventKind, MAIN_AGENT};
+    use serde_json::{Value, json};
+
+    use crate::{Agent, Heard, hear};
+
+    fn heard(mut payload: Value) -> Heard {
+        payload["sessionContext"] = json!({"rootSessionId": "r1"});
+        payload["agent_id"] = "agent_1".into();
+        hear(Agent::Cline, None, payload.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_start_stands_for_a_message_whose_words_are_in_the_transcript() {
+        let start = heard(json!({"hookName": "agent_start", "parent_agent_id": null}));
+        assert_eq!(start.events[0].what, EventKind::UserMessage { text: String::new() });
+        assert_eq!(start.events[0].agent, None);
+        let path = "~/.cline/data/sessions/r1/r1.messages.json";
+        assert_eq!(start.transcript.unwrap().path, path);
+        let submit = json!({"hookName": "UserPromptSubmit", "userPromptSubmit": {"prompt": "hi"}});
+        assert_eq!(heard(submit).events[0].what, EventKind::UserMessage { text: "hi".into() });
+    }
+
+    #[test]
+    fn who_has_a_parent_is_a_subagent() {
+        let start = heard(json!({"hookName": "agent_start", "parent_agent_id": "agent_0"}));
+        let event = &start.events[0];
+        assert_eq!(event.name(), "dialog_start");
+        assert_eq!(event.agent, Some("agent_1".into()));
+        assert_eq!(event.parent, Some(MAIN_AGENT.into()));
+        assert_eq!(start.transcript, None);
+    }
+
+    #[test]
+    fn every_part_of_a_result_must_succeed() {
+        let ok = |result: Value| {
+            let payload = json!({"hookName": "tool_result", "tool_result": result});
+            match heard(payload).events[0].what {
+                EventKind::ToolEnd { ok, .. } => ok,
+                ref other => panic!("{other:?}"),
+            }
+        };
+        let parts =
+            json!({"name": "run_commands", "output": [{"success": true}, {"success": false}]});
+        assert_eq!(ok(parts), Some(false));
+        assert_eq!(ok(json!({"name": "editor", "output": {"success": true}})), Some(true));
+        assert_eq!(ok(json!({"name": "editor", "error": "no", "output": null})), Some(false));
+        assert_eq!(ok(json!({"name": "editor", "output": "text"})), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! Codex CLI.
+//!
+//! Its hooks are those of Claude Code, with an `Interrupt` for a turn that the person stopped.
+//! `PostToolUse` stays away for a patch that failed, and tells no exit code of a command. In code
+//! mode the call ids (`exec-…`) are not the model's; [`crate::transcript`] finds them again.
+//! The program `notify` is not a hook and is passed over.
+
+use crate::wire::Payload;
+use crate::{Agent, Heard, Misheard, claude_code};
+
+pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
+    claude_code::hear_alike(Agent::Codex, name, payload, succeeded)
+}
+
+/// A command's output could say anything; only a patch's and a server's answers are structured.
+fn succeeded(payload: &Payload) -> Option<bool> {
+    if let Some(failed) = payload.flag("/tool_response/isError") {
+        return Some(!failed);
+    }
+    let answer = payload.text(&["/tool_response"])?.strip_prefix("Exit code: ")?;
+    let patch = payload.text(&["/tool_name"]) == Some("apply_patch");
+    patch.then(|| answer.lines().next() == Some("0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_model::EventKind;
+    use serde_json::{Value, json};
+
+    use crate::{Agent, hear};
+
+    fn ok(tool: &str, response: &Value) -> Option<bool> {
+        let payload = json!({"hook_event_name": "PostToolUse", "session_id": "s",
+            "tool_name": tool, "tool_input": {}, "tool_response": response});
+        let heard = hear(Agent::Codex, None, payload.to_string().as_bytes()).unwrap();
+        match heard.events[0].what {
+            EventKind::ToolEnd { ok, .. } => ok,
+            ref other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn success_is_told_only_where_it_shows() {
+        assert_eq!(ok("apply_patch", &json!("Exit code: 0\nWall time: 0")), Some(true));
+        assert_eq!(ok("apply_patch", &json!("Exit code: 01")), Some(false));
+        assert_eq!(ok("Bash", &json!("Exit code: 0\n")), None);
+        assert_eq!(ok("mcp__a__b", &json!({"isError": true})), Some(false));
+        assert_eq!(ok("Bash", &json!("")), None);
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_turn_and_notify_is_passed_over() {
+        let interrupt = br#"{"hook_event_name":"Interrupt","session_id":"s"}"#;
+        let heard = hear(Agent::Codex, None, interrupt).unwrap();
+        assert_eq!(heard.events[0].name(), "turn_end");
+        let notify = br#"{"type":"agent-turn-complete","thread-id":"t"}"#;
+        assert!(hear(Agent::Codex, None, notify).unwrap().events.is_empty());
+    }
+}

@@ -1,0 +1,263 @@
+//! What a hook call told, and the rules of translation that hold for every agent.
+//!
+//! Each agent's module says *who* speaks ([`Voice`]) and *what* they did ([`Act`]); here that
+//! becomes events. Invariants:
+//! - an event that Retake does not know is heard as nothing, never refused;
+//! - a prompt inside a subagent and a task's notification begin no turn;
+//! - the end of a subagent's conversation is only its turn's end: the dialog goes on.
+
+use retake_model::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT};
+use serde_json::Value;
+
+use crate::prompt::Prompt;
+use crate::wire::Payload;
+use crate::{Agent, claude_code, cline, codex, copilot, cursor, gemini, opencode};
+
+/// What an agent told through one hook call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heard {
+    /// Which reply the agent waits for.
+    pub moment: Moment,
+    /// What happened, in order; empty if there is nothing to record.
+    ///
+    /// A [`EventKind::UserMessage`] with an empty text is a message whose words the hook does not
+    /// carry: they are in the transcript.
+    pub events: Vec<Event>,
+    /// The project's folder, as the payload tells it.
+    pub folder: Option<String>,
+    /// Where the agent keeps the conversation that this is part of. Given when there is something
+    /// new to read: at a person's message, at a turn's end and at the end.
+    pub transcript: Option<TranscriptPlace>,
+    /// The last words of the assistant, if the payload has them: for when there is no transcript.
+    pub said: Option<String>,
+    /// A whole conversation that the payload carries itself: messages of both sides, with their
+    /// `message_index` from 0 on, to be set (not added) by that index.
+    pub conversation: Vec<Event>,
+}
+
+/// Which reply an agent waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// A tool is about to run, and can be denied.
+    Begin,
+    /// A message is about to reach the model.
+    UserMessage,
+    /// The agent only lets know.
+    #[default]
+    Other,
+}
+
+/// Where a transcript is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TranscriptPlace {
+    /// The file; it may begin with `~/`, which is the home of the person.
+    pub path: String,
+    /// Whose conversation it is; the main agent's if absent.
+    pub agent: Option<AgentId>,
+}
+
+/// Why a payload could not be understood.
+#[derive(Debug, thiserror::Error)]
+pub enum Misheard {
+    /// Not JSON at all.
+    #[error("the payload is not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// JSON, but another form of it.
+    #[error("the payload is no JSON object")]
+    NotAnObject,
+    /// Without this, the event belongs nowhere.
+    #[error("the payload has no '{0}'")]
+    Missing(&'static str),
+}
+
+/// Understands one hook call.
+///
+/// `event` is the name of the event as the hook's command line gives it; it counts if the payload
+/// does not name its event itself.
+pub fn hear(agent: Agent, event: Option<&str>, payload: &[u8]) -> Result<Heard, Misheard> {
+    let payload = Payload::read(payload)?;
+    // `type` is how Codex's `notify` names itself, and opencode's bus.
+    let told = payload.id(&["/hook_event_name", "/hookName"]);
+    let name = told.or(event).or_else(|| payload.id(&["/type"]));
+    let name = name.ok_or(Misheard::Missing("hook_event_name"))?;
+    match agent {
+        Agent::ClaudeCode => claude_code::hear(name, &payload),
+        Agent::Codex => codex::hear(name, &payload),
+        Agent::Gemini => gemini::hear(name, &payload),
+        Agent::Opencode => opencode::hear(name, &payload),
+        Agent::Copilot => copilot::hear(name, &payload),
+        Agent::Cline => cline::hear(name, &payload),
+        Agent::Cursor => cursor::hear(name, &payload),
+    }
+}
+
+/// Who speaks in a payload.
+pub(crate) struct Voice {
+    /// The product.
+    pub(crate) kind: Agent,
+    /// The conversation.
+    pub(crate) dialog: DialogId,
+    /// The subagent, if it is one.
+    pub(crate) subagent: Option<Subagent>,
+    /// The working directory.
+    pub(crate) cwd: Option<String>,
+}
+
+/// An agent that another one started.
+pub(crate) struct Subagent {
+    pub(crate) id: AgentId,
+    pub(crate) parent: AgentId,
+}
+
+/// What the agent did.
+pub(crate) enum Act {
+    Start,
+    Prompt(String),
+    Begin(Call),
+    End(Call, Outcome),
+    Over(Vec<CallId>),
+    TurnEnd { background: Vec<String> },
+    Finish,
+}
+
+/// A tool call as a payload has it.
+pub(crate) struct Call {
+    pub(crate) id: Option<CallId>,
+    pub(crate) tool: String,
+    pub(crate) input: Value,
+}
+
+/// How a call ended.
+pub(crate) struct Outcome {
+    pub(crate) ok: Option<bool>,
+    /// The name of the task that goes on in the background.
+    pub(crate) task: Option<String>,
+}
+
+impl Voice {
+    pub(crate) fn event(&self, what: EventKind) -> Event {
+        Event {
+            dialog: self.dialog.clone(),
+            agent: self.subagent_id().cloned(),
+            parent: self.subagent.as_ref().map(|subagent| subagent.parent.clone()),
+            kind: Some(self.kind.name().to_owned()),
+            cwd: self.cwd.clone(),
+            message_index: None,
+            what,
+        }
+    }
+
+    pub(crate) fn subagent_id(&self) -> Option<&AgentId> {
+        self.subagent.as_ref().map(|subagent| &subagent.id)
+    }
+}
+
+impl Subagent {
+    /// One that the main agent started.
+    pub(crate) fn of_main(id: &str) -> Self {
+        Self { id: id.into(), parent: MAIN_AGENT.into() }
+    }
+}
+
+impl Heard {
+    /// An event that is no concern of ours.
+    pub(crate) fn nothing(folder: Option<String>) -> Self {
+        Self { folder, ..Self::default() }
+    }
+
+    /// An act of somebody, as events.
+    pub(crate) fn told(voice: &Voice, act: Act, folder: Option<String>) -> Self {
+        let moment = match act {
+            Act::Begin(_) => Moment::Begin,
+            Act::Prompt(_) => Moment::UserMessage,
+            _ => Moment::Other,
+        };
+        let events = act.happened(voice).into_iter().map(|what| voice.event(what)).collect();
+        Self { moment, events, folder, ..Self::default() }
+    }
+
+    /// Adds where the conversation can be read, if there may be something new in it.
+    pub(crate) fn with_transcript(mut self, place: Option<TranscriptPlace>) -> Self {
+        let news = |event: &Event| {
+            use EventKind::{DialogEnd, TurnEnd, UserMessage};
+            matches!(event.what, UserMessage { .. } | TurnEnd { .. } | DialogEnd {})
+        };
+        self.transcript = place.filter(|_| self.events.iter().any(news));
+        self
+    }
+
+    /// Adds the last words of a turn.
+    pub(crate) fn with_said(mut self, said: Option<&str>) -> Self {
+        let ends = |event: &Event| matches!(event.what, EventKind::TurnEnd { .. });
+        let said = said.filter(|said| !said.is_empty() && self.events.iter().any(ends));
+        self.said = said.map(str::to_owned);
+        self
+    }
+}
+
+impl Act {
+    fn happened(self, voice: &Voice) -> Option<EventKind> {
+        Some(match self {
+            Self::Start => EventKind::DialogStart { title: None },
+            Self::Prompt(_) if voice.subagent.is_some() => return None,
+            Self::Prompt(text) => match Prompt::of(&text) {
+                Prompt::Message(_) => EventKind::UserMessage { text },
+                Prompt::TaskEnd(task) => EventKind::TaskEnd { task: task?.to_owned() },
+            },
+            Self::Begin(call) => {
+                EventKind::ToolBegin { call: call.id, tool: call.tool, input: call.input }
+            }
+            Self::End(call, outcome) => EventKind::ToolEnd {
+                call: call.id,
+                ok: outcome.ok,
+                tool: Some(call.tool),
+                input: call.input,
+                background: outcome.task.is_some(),
+                task: outcome.task,
+            },
+            Self::Over(calls) if calls.is_empty() => return None,
+            Self::Over(calls) => EventKind::ToolsOver { calls },
+            Self::TurnEnd { background } => EventKind::TurnEnd { background },
+            Self::Finish if voice.subagent.is_some() => EventKind::TurnEnd { background: vec![] },
+            Self::Finish => EventKind::DialogEnd {},
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn misheard(agent: Agent, payload: &str) -> String {
+        hear(agent, None, payload.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert!(misheard(Agent::Codex, "").contains("not JSON"));
+        assert!(misheard(Agent::Codex, "[]").contains("no JSON object"));
+        assert!(misheard(Agent::Gemini, "{}").contains("hook_event_name"));
+        let stop = r#"{"hook_event_name":"Stop","session_id":""}"#;
+        assert!(misheard(Agent::ClaudeCode, stop).contains("session_id"));
+        let begin = r#"{"hook_event_name":"BeforeTool","session_id":"s"}"#;
+        assert!(misheard(Agent::Gemini, begin).contains("tool_name"));
+    }
+
+    #[test]
+    fn unknown_events_are_heard_as_nothing_by_every_agent() {
+        let payload = br#"{"hook_event_name":"SomethingNew","cwd":"/p"}"#;
+        for agent in Agent::ALL {
+            let heard = hear(agent, Some("PreToolUse"), payload).unwrap();
+            assert_eq!((heard.events, heard.moment), (vec![], Moment::Other), "{agent}");
+        }
+    }
+
+    #[test]
+    fn the_name_on_the_command_line_counts_where_the_payload_has_none() {
+        let payload = br#"{"sessionId":"s","cwd":"/p","toolName":"bash","toolArgs":"{}"}"#;
+        let heard = hear(Agent::Copilot, Some("preToolUse"), payload).unwrap();
+        assert_eq!(heard.moment, Moment::Begin);
+        let heard = hear(Agent::Copilot, Some("postToolUse"), payload).unwrap();
+        assert_eq!(heard.events[0].name(), "tool_end");
+    }
+}

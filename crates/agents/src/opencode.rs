@@ -1,0 +1,169 @@
+//! opencode, through Retake's own plugin.
+//!
+//! # The wire
+//! opencode has no command hooks; a plugin inside its process sends one JSON object per event.
+//! The form is ours:
+//!
+//! | key | what | in |
+//! |---|---|---|
+//! | `hook_event_name` | see below | all |
+//! | `session_id` | the **root** session: the conversation | all |
+//! | `agent_id` | the session of the subagent | events of a subagent |
+//! | `parent_id` | the session that started it; the root if absent | events of a subagent |
+//! | `directory`, `worktree` | opencode's folders | all |
+//! | `prompt` | the person's words | `chat.message` |
+//! | `call_id`, `tool_name`, `tool_input` | the call | `tool.*` |
+//! | `ok`, `error` | how it ended | `tool.execute.after`, `tool.error` |
+//! | `messages` | what `client.session.messages` returns | `session.idle` |
+//!
+//! Events: `session.created`, `chat.message`, `tool.execute.before`, `tool.execute.after`,
+//! `tool.error` (opencode calls no `after` for a call that failed), `session.idle` (a turn ended)
+//! and `session.deleted`. The reply is in [`crate::reply()`].
+//!
+//! The arguments of a plugin's hooks as they are (`input`, `output`, `event.properties`) are
+//! understood as well; there a subagent's session stands alone, with no root.
+
+use retake_model::{CallId, MAIN_AGENT};
+use serde_json::Value;
+
+use crate::heard::{Act, Call, Outcome, Subagent, Voice};
+use crate::transcript;
+use crate::wire::{self, Payload};
+use crate::{Agent, Heard, Misheard};
+
+pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
+    let name = if name == "event" { payload.text(&["/type"]).unwrap_or(name) } else { name };
+    let directory = payload.id(&["/directory"]).map(str::to_owned);
+    // Outside of a repository, opencode's worktree is the root of the file system.
+    let worktree = payload.id(&["/worktree"]).filter(|path| *path != "/").map(str::to_owned);
+    let folder = worktree.or_else(|| directory.clone());
+    let Some(act) = act(name, payload)? else {
+        return Ok(Heard::nothing(folder));
+    };
+    let (dialog, subagent) = speaker(payload)?;
+    let voice = Voice { kind: Agent::Opencode, dialog: dialog.into(), subagent, cwd: directory };
+    let mut heard = Heard::told(&voice, act, folder);
+    if let Some(messages) = payload.at("/messages") {
+        let spoken = transcript::opencode_messages(messages);
+        heard.conversation = spoken.iter().map(|message| message.said_by(&voice)).collect();
+    }
+    Ok(heard)
+}
+
+fn act(name: &str, payload: &Payload) -> Result<Option<Act>, Misheard> {
+    Ok(Some(match name {
+        "session.created" => Act::Start,
+        "chat.message" => {
+            let told = payload.text(&["/prompt"]).map(str::to_owned);
+            let parts = || payload.at("/output/parts").map(transcript::opencode_words);
+            Act::Prompt(told.or_else(parts).ok_or(Misheard::Missing("prompt"))?)
+        }
+        "tool.execute.before" => Act::Begin(call(payload)?),
+        "tool.execute.after" => {
+            let ok = payload.flag("/ok").or_else(|| succeeded(payload));
+            Act::End(call(payload)?, Outcome { ok, task: None })
+        }
+        "tool.error" => Act::End(call(payload)?, Outcome { ok: Some(false), task: None }),
+        "session.idle" => Act::TurnEnd { background: vec![] },
+        "session.deleted" => Act::Finish,
+        _ => return Ok(None),
+    }))
+}
+
+/// The conversation, and the subagent with its parent.
+fn speaker(payload: &Payload) -> Result<(&str, Option<Subagent>), Misheard> {
+    const SESSION: &[&str] = &["/session_id", "/event/properties/sessionID", "/input/sessionID"];
+    let session = payload.require(SESSION)?;
+    if let Some(parent) = payload.id(&["/event/properties/info/parentID"]) {
+        return Ok((parent, Some(Subagent::of_main(session))));
+    }
+    let Some(child) = payload.id(&["/agent_id"]).filter(|child| *child != session) else {
+        return Ok((session, None));
+    };
+    let parent = payload.id(&["/parent_id"]).filter(|parent| *parent != session);
+    let parent = parent.unwrap_or(MAIN_AGENT).into();
+    Ok((session, Some(Subagent { id: child.into(), parent })))
+}
+
+fn call(payload: &Payload) -> Result<Call, Misheard> {
+    Ok(Call {
+        id: payload.id(&["/call_id", "/input/callID"]).map(CallId::from),
+        tool: payload.require(&["/tool_name", "/input/tool"])?.to_owned(),
+        input: payload.arguments(&["/tool_input", "/input/args", "/output/args"]),
+    })
+}
+
+/// `after` is called only for calls that did not throw; a server's tool and a shell say more.
+fn succeeded(payload: &Payload) -> Option<bool> {
+    let output = payload.at("/output")?;
+    let exit = output.pointer("/metadata/exit").and_then(Value::as_i64).unwrap_or(0);
+    Some(exit == 0 && !wire::is_true(output, "/isError"))
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_model::EventKind;
+    use serde_json::{Value, json};
+
+    use crate::{Agent, Heard, hear};
+
+    fn heard(payload: &Value) -> Heard {
+        hear(Agent::Opencode, None, payload.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_child_session_is_a_subagent_of_who_started_it() {
+        let begin = |agent: Value, parent: Value| {
+            let payload = json!({"hook_event_name": "tool.execute.before", "session_id": "root",
+                "agent_id": agent, "parent_id": parent, "call_id": "c", "tool_name": "bash"});
+            let event = heard(&payload).events.remove(0);
+            (event.dialog.0, event.agent.map(|id| id.0), event.parent.map(|id| id.0))
+        };
+        let expected = |agent: Option<&str>, parent: Option<&str>| {
+            ("root".to_owned(), agent.map(str::to_owned), parent.map(str::to_owned))
+        };
+        assert_eq!(begin(Value::Null, Value::Null), expected(None, None));
+        assert_eq!(begin(json!("root"), Value::Null), expected(None, None));
+        assert_eq!(begin(json!("a"), json!("root")), expected(Some("a"), Some("main")));
+        assert_eq!(begin(json!("b"), json!("a")), expected(Some("b"), Some("a")));
+    }
+
+    #[test]
+    fn a_deleted_child_does_not_end_the_dialog() {
+        let deleted = |agent: Value| {
+            let payload = json!({"hook_event_name": "session.deleted", "session_id": "root",
+                "agent_id": agent});
+            heard(&payload).events[0].name()
+        };
+        assert_eq!(deleted(Value::Null), "dialog_end");
+        assert_eq!(deleted(json!("a")), "turn_end");
+    }
+
+    #[test]
+    fn outside_of_a_repository_the_folder_is_the_directory() {
+        let folder = |worktree: &str| {
+            let payload = json!({"hook_event_name": "session.created", "session_id": "s",
+                "directory": "/home/dev/notes", "worktree": worktree});
+            heard(&payload).folder.unwrap()
+        };
+        assert_eq!(folder("/"), "/home/dev/notes");
+        assert_eq!(folder("/home/dev"), "/home/dev");
+    }
+
+    #[test]
+    fn an_idle_session_brings_its_conversation() {
+        let payload = json!({"hook_event_name": "session.idle", "session_id": "s", "messages": [
+            {"info": {"role": "user"}, "parts": [{"type": "text", "text": "go"}]},
+            {"info": {"role": "assistant"}, "parts": [
+                {"type": "step-start"}, {"type": "text", "text": "yes"},
+                {"type": "tool", "callID": "c1", "tool": "bash", "state": {"input": {}}}]},
+        ]});
+        let heard = heard(&payload);
+        assert_eq!(heard.events[0].name(), "turn_end");
+        let indices: Vec<_> = heard.conversation.iter().map(|said| said.message_index).collect();
+        assert_eq!(indices, [Some(0), Some(1)]);
+        assert!(matches!(&heard.conversation[1].what,
+            EventKind::AssistantMessage { text, calls }
+                if text == "yes" && calls[0].call == Some("c1".into())));
+    }
+}

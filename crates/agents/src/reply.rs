@@ -1,0 +1,176 @@
+//! What a hook prints: a verdict in the agent's words.
+//!
+//! Invariant: a reply is empty or one JSON object. An agent that cannot be told something is told
+//! nothing: no reply ever allows what the agent would have asked the person about.
+
+use serde_json::{Value, json};
+
+use crate::{Agent, Moment};
+
+/// What Retake says to what an agent is about to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing.
+    Proceed,
+    /// The model should know this.
+    Note(String),
+    /// The call must not run, and why. At a moment that can deny nothing this is a note.
+    Deny(String),
+}
+
+/// The text for standard output; it may be empty.
+pub fn reply(agent: Agent, moment: Moment, verdict: &Verdict) -> String {
+    let answer = match (moment, verdict) {
+        (Moment::Begin, Verdict::Deny(reason)) => deny(agent, reason),
+        (Moment::Other, _) | (_, Verdict::Proceed) => None,
+        (_, Verdict::Note(text) | Verdict::Deny(text)) => note(agent, moment, text),
+    };
+    let answer = answer.or_else(|| proceed(agent, moment));
+    answer.map(|answer| answer.to_string()).unwrap_or_default()
+}
+
+fn deny(agent: Agent, reason: &str) -> Option<Value> {
+    match agent {
+        Agent::ClaudeCode | Agent::Codex => Some(json!({"hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": reason,
+        }})),
+        Agent::Gemini => Some(json!({"decision": "deny", "reason": reason})),
+        Agent::Opencode => Some(json!({"deny": reason})),
+        Agent::Copilot => {
+            Some(json!({"permissionDecision": "deny", "permissionDecisionReason": reason}))
+        }
+        // Cline's only refusal cancels the whole run: the model is told, and the call goes on.
+        Agent::Cline => note(agent, Moment::Begin, reason),
+        Agent::Cursor => Some(json!({
+            "permission": "deny",
+            "agent_message": reason,
+            "user_message": reason,
+        })),
+    }
+}
+
+fn note(agent: Agent, moment: Moment, text: &str) -> Option<Value> {
+    match agent {
+        Agent::ClaudeCode | Agent::Codex => {
+            let event = if moment == Moment::Begin { "PreToolUse" } else { "UserPromptSubmit" };
+            Some(added_context(event, text))
+        }
+        // Gemini ignores what `BeforeTool` adds.
+        Agent::Gemini if moment == Moment::Begin => None,
+        Agent::Gemini => Some(added_context("BeforeAgent", text)),
+        Agent::Opencode => Some(json!({"note": text})),
+        Agent::Copilot => Some(json!({"additionalContext": text})),
+        Agent::Cline => Some(json!({"cancel": false, "contextModification": text})),
+        // Cursor passes a message on only with a decision, and `allow` would answer for the person.
+        Agent::Cursor => None,
+    }
+}
+
+fn added_context(event: &str, text: &str) -> Value {
+    json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
+}
+
+/// Some agents want an answer even if there is nothing to say.
+fn proceed(agent: Agent, moment: Moment) -> Option<Value> {
+    match agent {
+        Agent::Cline => Some(json!({"cancel": false})),
+        Agent::Cursor if moment == Moment::UserMessage => Some(json!({"continue": true})),
+        Agent::Cursor => Some(json!({})),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn every_agent_is_answered_in_its_words() {
+        let verdicts = [
+            ("proceed", Verdict::Proceed),
+            ("note", Verdict::Note("N".into())),
+            ("deny", Verdict::Deny("D".into())),
+        ];
+        let mut table = String::new();
+        for agent in Agent::ALL {
+            for moment in [Moment::Begin, Moment::UserMessage, Moment::Other] {
+                for (name, verdict) in &verdicts {
+                    let text = reply(agent, moment, verdict);
+                    let text = if text.is_empty() { "-" } else { &text };
+                    writeln!(table, "{agent} {moment:?} {name}: {text}").unwrap();
+                }
+            }
+        }
+        expect![[r#"
+            claude-code Begin proceed: -
+            claude-code Begin note: {"hookSpecificOutput":{"additionalContext":"N","hookEventName":"PreToolUse"}}
+            claude-code Begin deny: {"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"D"}}
+            claude-code UserMessage proceed: -
+            claude-code UserMessage note: {"hookSpecificOutput":{"additionalContext":"N","hookEventName":"UserPromptSubmit"}}
+            claude-code UserMessage deny: {"hookSpecificOutput":{"additionalContext":"D","hookEventName":"UserPromptSubmit"}}
+            claude-code Other proceed: -
+            claude-code Other note: -
+            claude-code Other deny: -
+            codex Begin proceed: -
+            codex Begin note: {"hookSpecificOutput":{"additionalContext":"N","hookEventName":"PreToolUse"}}
+            codex Begin deny: {"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"D"}}
+            codex UserMessage proceed: -
+            codex UserMessage note: {"hookSpecificOutput":{"additionalContext":"N","hookEventName":"UserPromptSubmit"}}
+            codex UserMessage deny: {"hookSpecificOutput":{"additionalContext":"D","hookEventName":"UserPromptSubmit"}}
+            codex Other proceed: -
+            codex Other note: -
+            codex Other deny: -
+            gemini Begin proceed: -
+            gemini Begin note: -
+            gemini Begin deny: {"decision":"deny","reason":"D"}
+            gemini UserMessage proceed: -
+            gemini UserMessage note: {"hookSpecificOutput":{"additionalContext":"N","hookEventName":"BeforeAgent"}}
+            gemini UserMessage deny: {"hookSpecificOutput":{"additionalContext":"D","hookEventName":"BeforeAgent"}}
+            gemini Other proceed: -
+            gemini Other note: -
+            gemini Other deny: -
+            opencode Begin proceed: -
+            opencode Begin note: {"note":"N"}
+            opencode Begin deny: {"deny":"D"}
+            opencode UserMessage proceed: -
+            opencode UserMessage note: {"note":"N"}
+            opencode UserMessage deny: {"note":"D"}
+            opencode Other proceed: -
+            opencode Other note: -
+            opencode Other deny: -
+            copilot Begin proceed: -
+            copilot Begin note: {"additionalContext":"N"}
+            copilot Begin deny: {"permissionDecision":"deny","permissionDecisionReason":"D"}
+            copilot UserMessage proceed: -
+            copilot UserMessage note: {"additionalContext":"N"}
+            copilot UserMessage deny: {"additionalContext":"D"}
+            copilot Other proceed: -
+            copilot Other note: -
+            copilot Other deny: -
+            cline Begin proceed: {"cancel":false}
+            cline Begin note: {"cancel":false,"contextModification":"N"}
+            cline Begin deny: {"cancel":false,"contextModification":"D"}
+            cline UserMessage proceed: {"cancel":false}
+            cline UserMessage note: {"cancel":false,"contextModification":"N"}
+            cline UserMessage deny: {"cancel":false,"contextModification":"D"}
+            cline Other proceed: {"cancel":false}
+            cline Other note: {"cancel":false}
+            cline Other deny: {"cancel":false}
+            cursor Begin proceed: {}
+            cursor Begin note: {}
+            cursor Begin deny: {"agent_message":"D","permission":"deny","user_message":"D"}
+            cursor UserMessage proceed: {"continue":true}
+            cursor UserMessage note: {"continue":true}
+            cursor UserMessage deny: {"continue":true}
+            cursor Other proceed: {}
+            cursor Other note: {}
+            cursor Other deny: {}
+        "#]].assert_eq(&table);
+    }
+}

@@ -1,0 +1,328 @@
+//! Retake's hooks in a JSON file of an agent: finding, adding and taking out.
+//!
+//! Adding and taking out are repeated single edits of the text, each one computed on a fresh
+//! parse, until there is nothing left to do. Invariants: adding twice is adding once; whatever
+//! is not ours keeps its bytes; of keys that are there twice the last one counts, as it does for
+//! the agents.
+
+mod tree;
+
+use jsonc_parser::ast::{Object, StringLit, Value};
+use jsonc_parser::common::Ranged as _;
+
+use self::tree::{Kept, Ours, Place, Root, array, last, object, places, split_mark};
+use super::command::{Call, HookCommand, call};
+use super::literal::{Literal, Style, property, string};
+use super::splice::Container;
+use super::{Found, SetupError};
+use crate::Agent;
+
+/// No file needs more edits; a fault here must not become an endless loop.
+const MOST_EDITS: usize = 1000;
+
+/// One event that Retake wants to hear of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Event {
+    pub(super) name: &'static str,
+    /// For which tools, where the agent asks for it.
+    pub(super) matcher: Option<&'static str>,
+    /// How long the agent waits, in its own unit.
+    pub(super) timeout: u32,
+}
+
+/// The shape of an agent's hook file.
+#[derive(Clone, Copy, Debug)]
+pub struct Hooks {
+    pub(super) agent: Agent,
+    pub(super) events: &'static [Event],
+    /// Handlers lie in groups with a matcher, not directly in the event's list.
+    pub(super) grouped: bool,
+    /// The key of a handler's command line.
+    pub(super) command_key: &'static str,
+    /// The key of a handler's timeout.
+    pub(super) timeout_key: &'static str,
+    /// What a handler has besides.
+    pub(super) besides: &'static [(&'static str, &'static str)],
+    /// Whether the file must have a version.
+    pub(super) versioned: bool,
+    /// Whether the event is named in the command, because some payloads do not name it.
+    pub(super) names_event: bool,
+    /// The setting that turns all hooks off, and its value then.
+    pub(super) switch: Option<(&'static [&'static str], bool)>,
+    /// The setting that lists single hooks that are off.
+    pub(super) off_list: &'static [&'static str],
+}
+
+impl Hooks {
+    /// The file's text with our hooks in it; `None` is no file.
+    pub(super) fn add(
+        &self,
+        text: Option<&str>,
+        command: &HookCommand,
+    ) -> Result<String, SetupError> {
+        let (mark, body) = split_mark(text.unwrap_or_default());
+        let mut body = if body.trim().is_empty() {
+            format!("{{}}{}", line_end(body))
+        } else {
+            body.to_owned()
+        };
+        for _ in 0..MOST_EDITS {
+            match self.next_addition(&body, command)? {
+                Some(next) => body = next,
+                None => return Ok(format!("{mark}{body}")),
+            }
+        }
+        Err(SetupError::Endless)
+    }
+
+    /// The file's text without our hooks, and without what they left empty and `before` did not
+    /// have. `None` means that the file has no reason to be there any more.
+    pub(super) fn remove(
+        &self,
+        text: &str,
+        before: Option<&str>,
+        own: Option<&HookCommand>,
+    ) -> Result<Option<String>, SetupError> {
+        let (mark, body) = split_mark(text);
+        if body.trim().is_empty() {
+            return Ok(Some(text.to_owned()));
+        }
+        let kept = before.and_then(|before| Kept::in_text(split_mark(before).1));
+        let kept = kept.unwrap_or_default();
+        let mut body = body.to_owned();
+        for edits in 0..MOST_EDITS {
+            match self.next_removal(&body, &kept, own)? {
+                Some(next) => body = next,
+                None if edits > 0 && before.is_none() && self.is_hollow(&body)? => return Ok(None),
+                None => return Ok(Some(format!("{mark}{body}"))),
+            }
+        }
+        Err(SetupError::Endless)
+    }
+
+    /// Which of our hooks are in the file.
+    pub(super) fn find(&self, text: &str, own: Option<&HookCommand>) -> Result<Found, SetupError> {
+        let (_, body) = split_mark(text);
+        let mut found = Found { missing: self.events.len(), ..Found::default() };
+        if body.trim().is_empty() {
+            return Ok(found);
+        }
+        let root = Root::parse(body)?;
+        let all = self.ours(&root.object, own);
+        let counts = |event: &&Event| counting(&root.object, &all, event.name).next().is_some();
+        found.present = self.events.iter().filter(counts).count();
+        found.missing -= found.present;
+        found.switched_off = self.switched_off(&root.object);
+        for one in all {
+            match one.call {
+                Some(call) if !found.calls.contains(&call) => found.calls.push(call),
+                Some(_) => {}
+                None => found.theirs.push(one.command.value.to_string()),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The handlers of the file as `is_wanted` (given whether it is ours) says, for
+    /// [`super::codex_trust`].
+    pub(super) fn handlers(
+        &self,
+        text: &str,
+        own: Option<&HookCommand>,
+        is_wanted: fn(bool) -> bool,
+    ) -> Result<Vec<Entry>, SetupError> {
+        let (_, body) = split_mark(text);
+        let root = Root::parse(body)?;
+        let wanted = |place: &Place<'_>| is_wanted(self.call_at(place, own).is_some());
+        let handler = |place: Place<'_>| {
+            let group = place.group().range();
+            Entry {
+                event: place.event.name.as_str().to_owned(),
+                group_at: place.group_at,
+                handler_at: place.handler_at,
+                group: body[group.start..group.end].to_owned(),
+                text: place.handler().range().text(body).to_owned(),
+            }
+        };
+        let places = places(&root.object, self.grouped);
+        Ok(places.into_iter().filter(wanted).map(handler).collect())
+    }
+
+    fn next_addition(
+        &self,
+        text: &str,
+        command: &HookCommand,
+    ) -> Result<Option<String>, SetupError> {
+        let root = Root::parse(text)?;
+        let root = &root.object;
+        let style = Style::of(text, root);
+        let add = |to: &Object<'_>, name: &str, value: &Literal| {
+            let render = |indent: Option<&str>| property(name, value, &style, indent);
+            Some(Container::from(to).append(text, &style, &render))
+        };
+        if self.versioned && last(root, "version").is_none() {
+            return Ok(add(root, "version", &Literal::Number(1)));
+        }
+        let Some((_, hooks)) = last(root, "hooks") else {
+            let first = self.event(&self.events[0], command);
+            return Ok(add(root, "hooks", &Literal::Map(vec![first])));
+        };
+        let hooks = object(&hooks.value, "hooks")?;
+        let ours = self.ours(root, Some(command));
+        for event in self.events {
+            let wanted = self.line(command, event);
+            let is_old = |one: &&Ours<'_>| one.call.is_some() && one.command.value != wanted;
+            if let Some(old) = counting(root, &ours, event.name).find(is_old) {
+                return Ok(Some(replace(text, old.command, &wanted)));
+            }
+            if counting(root, &ours, event.name).next().is_some() {
+                continue;
+            }
+            let (name, groups) = self.event(event, command);
+            let Some((_, list)) = last(hooks, event.name) else {
+                return Ok(add(hooks, name, &groups));
+            };
+            let list = array(&list.value, event.name)?;
+            let group = self.group(event, command);
+            let render = |indent: Option<&str>| group.render(&style, indent);
+            // Last, so that no hook of others moves: Codex knows approved ones by position.
+            return Ok(Some(Container::from(list).append(text, &style, &render)));
+        }
+        let stray = ours.iter().find(|one| one.call.is_some() && self.is_stray(root, &ours, one));
+        Ok(stray.map(|stray| stray.place.take_out(text, root, &Kept::default())))
+    }
+
+    /// Whether an entry is doubled, or for an event that is not listened to any more. One more
+    /// for other tools is no double: the person wants it so.
+    fn is_stray(&self, root: &Object<'_>, ours: &[Ours<'_>], one: &Ours<'_>) -> bool {
+        let same = |other: &&Ours<'_>| {
+            other.call.is_some() && other.place.matcher() == one.place.matcher()
+        };
+        let mut kept = self.events.iter().filter_map(|event| {
+            counting(root, ours, event.name)
+                .filter(same)
+                .find(|other| other.place.event_at == one.place.event_at)
+        });
+        !kept.any(|kept| kept.command.range == one.command.range)
+    }
+
+    fn next_removal(
+        &self,
+        text: &str,
+        kept: &Kept,
+        own: Option<&HookCommand>,
+    ) -> Result<Option<String>, SetupError> {
+        let root = Root::parse(text)?;
+        let ours = self.ours(&root.object, own);
+        let next = ours.iter().find(|one| one.call.is_some());
+        Ok(next.map(|ours| ours.place.take_out(text, &root.object, kept)))
+    }
+
+    /// All handlers that call us.
+    fn ours<'t>(&self, root: &'t Object<'t>, own: Option<&HookCommand>) -> Vec<Ours<'t>> {
+        let ours = |place: Place<'t>| {
+            let (command, call) = self.call_at(&place, own)?;
+            let call = if let Call::Ours(call) = call { Some(call) } else { None };
+            Some(Ours { place, command, call })
+        };
+        places(root, self.grouped).into_iter().filter_map(ours).collect()
+    }
+
+    fn call_at<'t>(
+        &self,
+        place: &Place<'t>,
+        own: Option<&HookCommand>,
+    ) -> Option<(&'t StringLit<'t>, Call)> {
+        let (_, command) = last(place.handler().as_object()?, self.command_key)?;
+        let text = command.value.as_string_lit()?;
+        Some((text, call(&text.value, self.agent, own)?))
+    }
+
+    fn line(&self, command: &HookCommand, event: &Event) -> String {
+        command.line(self.agent, self.names_event.then_some(event.name))
+    }
+
+    fn event(&self, event: &Event, command: &HookCommand) -> (&'static str, Literal) {
+        (event.name, Literal::List(vec![self.group(event, command)]))
+    }
+
+    fn group(&self, event: &Event, command: &HookCommand) -> Literal {
+        let besides = self.besides.iter();
+        let mut handler: Vec<_> =
+            besides.map(|(key, value)| (*key, Literal::Text((*value).to_owned()))).collect();
+        handler.push((self.command_key, Literal::Text(self.line(command, event))));
+        handler.push((self.timeout_key, Literal::Number(event.timeout)));
+        let handler = Literal::Map(handler);
+        if !self.grouped {
+            return handler;
+        }
+        let matcher = event.matcher.map(|matcher| ("matcher", Literal::Text(matcher.to_owned())));
+        let handlers = ("hooks", Literal::List(vec![handler]));
+        Literal::Map(matcher.into_iter().chain([handlers]).collect())
+    }
+
+    /// The setting by which a file of the agent turns our hooks off, in words.
+    pub(super) fn switched_off(&self, root: &Object<'_>) -> Option<String> {
+        let setting = |path: &[&str]| {
+            let (key, folders) = path.split_last()?;
+            let folder = folders
+                .iter()
+                .try_fold(root, |object, folder| last(object, folder)?.1.value.as_object())?;
+            Some(&last(folder, key)?.1.value)
+        };
+        let (path, off) = self.switch?;
+        if setting(path).and_then(|value| value.as_boolean_lit()).is_some_and(|is| is.value == off)
+        {
+            return Some(format!("{} is {off}", path.join(".")));
+        }
+        let names = setting(self.off_list)?.as_array()?;
+        let is_ours = |name: &Value<'_>| {
+            let name = name.as_string_lit().map(|name| name.value.as_ref()).unwrap_or_default();
+            name == "retake" || call(name, self.agent, None).is_some()
+        };
+        names.elements.iter().any(is_ours).then(|| format!("{} has it", self.off_list.join(".")))
+    }
+
+    /// Whether nothing but a version is left, not even a comment.
+    fn is_hollow(&self, text: &str) -> Result<bool, SetupError> {
+        let root = Root::parse(text)?;
+        let only_version = root.object.properties.iter().all(|p| p.name.as_str() == "version");
+        let rest: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        let hollow = ["{}", r#"{"version":1}"#, r#"{"version":1,}"#];
+        Ok(only_version && hollow[..if self.versioned { 3 } else { 1 }].contains(&rest.as_str()))
+    }
+}
+
+/// A handler in a file, for [`super::codex_trust`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) event: String,
+    pub(super) group_at: usize,
+    pub(super) handler_at: usize,
+    /// The JSON of its group.
+    pub(super) group: String,
+    /// Its own JSON.
+    pub(super) text: String,
+}
+
+/// The handlers that call us and that the agent runs for an event.
+fn counting<'o, 't>(
+    root: &Object<'_>,
+    ours: &'o [Ours<'t>],
+    event: &str,
+) -> impl Iterator<Item = &'o Ours<'t>> {
+    let at = last(root, "hooks").and_then(|(hooks_at, hooks)| {
+        let (event_at, _) = last(hooks.value.as_object()?, event)?;
+        Some((hooks_at, event_at))
+    });
+    ours.iter().filter(move |ours| Some((ours.place.hooks_at, ours.place.event_at)) == at)
+}
+
+fn line_end(blank: &str) -> &'static str {
+    if blank.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+fn replace(text: &str, old: &StringLit<'_>, new: &str) -> String {
+    let (head, tail) = (&text[..old.range.start], &text[old.range.end..]);
+    format!("{head}{}{tail}", string(new))
+}

@@ -1,0 +1,147 @@
+//! The text of each agent's settings: with Retake's hooks, and without them again.
+//!
+//! Nothing here reads or writes a file: whoever calls gives the text that is there and gets the
+//! text that should be. [`targets`] says which files those are.
+//!
+//! Invariants: text of others keeps its bytes; adding twice is adding once; a file that is not
+//! ours or cannot be read as what it should be is an error, never overwritten.
+
+pub mod codex_trust;
+mod command;
+mod hooks;
+mod literal;
+mod places;
+mod script;
+mod shapes;
+mod shell;
+mod splice;
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::Agent;
+
+pub use command::{Call, HookCommand, call};
+pub use hooks::Hooks;
+pub use places::{Folders, Level, Target, config_folder, programs, switch_files, targets};
+
+/// Why a file is left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// The file is no JSON.
+    #[error("it is no valid JSON: {reason}, in line {line}, column {column}")]
+    NotJson {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What the parser says.
+        reason: String,
+    },
+    /// The JSON has another shape than the agent's settings.
+    #[error("{what} is not {wanted}")]
+    Shape {
+        /// The part.
+        what: String,
+        /// What it should be.
+        wanted: &'static str,
+    },
+    /// A file of this name is there, and it is somebody else's.
+    #[error("the file is not Retake's; {way_out}")]
+    Foreign {
+        /// What the person can do.
+        way_out: String,
+    },
+    /// A file of ours that the person extended, and that cannot be taken apart.
+    #[error("Retake made it, but it was edited since")]
+    Edited,
+    /// Edits do not come to an end.
+    #[error("it has too many hooks of Retake")]
+    Endless,
+    /// A path cannot be put into settings.
+    #[error("{} is no Unicode text and cannot be put into settings", .0.display())]
+    PathNotText(PathBuf),
+}
+
+/// What of Retake is in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// For how many events we are called.
+    pub present: usize,
+    /// For how many we are not.
+    pub missing: usize,
+    /// What our entries call, each one once.
+    pub calls: Vec<HookCommand>,
+    /// Commands of the person's own that call us.
+    pub theirs: Vec<String>,
+    /// Whether the person edited a file that setup made whole.
+    pub is_edited: bool,
+    /// The setting by which the person turned our hooks off, in words.
+    pub switched_off: Option<String>,
+}
+
+/// The name, without an extension, of what is remembered of a file.
+pub fn record_name(path: &Path) -> String {
+    hex(path.as_os_str().as_encoded_bytes(), 16)
+}
+
+/// The first bytes of a digest.
+fn hex(bytes: &[u8], length: usize) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().take(length).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+/// What kind of file it is.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// Hooks in a JSON file.
+    Hooks(&'static Hooks),
+    /// A program of our own: opencode's plugin.
+    Plugin,
+    /// A shell script of our own for one event of Cline.
+    Script(&'static str),
+}
+
+impl Form {
+    /// The text with our part in it; `None` is no file.
+    pub fn add(self, text: Option<&str>, command: &HookCommand) -> Result<String, SetupError> {
+        match self {
+            Self::Hooks(hooks) => hooks.add(text, command),
+            Self::Plugin => script::add_plugin(text, command),
+            Self::Script(event) => script::add_script(text, event, command),
+        }
+    }
+
+    /// The text without our part; `before` is what was there first, if it is known, and `own` is
+    /// known as Retake even if its file has another name. `None` means that the file goes.
+    pub fn remove(
+        self,
+        text: &str,
+        before: Option<&str>,
+        own: Option<&HookCommand>,
+    ) -> Result<Option<String>, SetupError> {
+        let agent = if matches!(self, Self::Plugin) { Agent::Opencode } else { Agent::Cline };
+        match self {
+            Self::Hooks(hooks) => hooks.remove(text, before, own),
+            Self::Plugin | Self::Script(_) if script::is_untouched(text, agent) => {
+                // Wholly ours, so it goes, unless something else had the name.
+                Ok(before.filter(|before| !before.trim().is_empty()).map(str::to_owned))
+            }
+            Self::Plugin => script::remove_plugin(text),
+            Self::Script(_) => Ok(script::remove_script(text, own)),
+        }
+    }
+
+    /// What of ours is in the text.
+    pub fn find(self, text: &str, own: Option<&HookCommand>) -> Result<Found, SetupError> {
+        match self {
+            Self::Hooks(hooks) => hooks.find(text, own),
+            Self::Plugin => Ok(script::find_plugin(text)),
+            Self::Script(_) => Ok(script::find_script(text, own)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! Cline: `~/.cline/data/sessions/<id>/<id>.messages.json`, one document that is written anew.
+//!
+//! What was counted before is not returned again, except the last message if it has grown.
+//! A document with fewer messages than before was rewritten, and is returned whole.
+
+use serde_json::Value;
+
+use super::{Cursor, Read, Reader, Speaker, Spoken, State, called, texts};
+use crate::prompt::{Prompt, element};
+use crate::wire::{self, list, text};
+
+pub(super) fn file(mut reader: Reader, cursor: &Cursor, whole: &[u8]) -> (Vec<Spoken>, Cursor) {
+    // A document that is just being written is read the next time.
+    let Ok(document) = wire::parse(whole) else {
+        return (Vec::new(), cursor.clone());
+    };
+    for each in list(&document, "/messages") {
+        message(&mut reader, each);
+    }
+    let messages = reader.state.messages;
+    let Some(last) = reader.spoken.values().next_back().cloned() else {
+        return (Vec::new(), Cursor::default());
+    };
+    // As if all of it were to be read again: the next document is.
+    let read = Read { messages, grows: last.index, was: last.fingerprint() };
+    let rewritten = messages < cursor.messages();
+    let known = if rewritten { Cursor::default() } else { cursor.clone() };
+    let (spoken, _) = reader.finish(&known);
+    (spoken, Cursor { state: State::default(), read: Some(read) })
+}
+
+fn message(reader: &mut Reader, message: &Value) {
+    let content = message.get("content").unwrap_or(&Value::Null);
+    let of_type = |kind: &'static str| {
+        let matching = move |block: &&Value| text(block, "/type") == Some(kind);
+        list(message, "/content").iter().filter(matching)
+    };
+    match text(message, "/role") {
+        Some("user") if of_type("tool_result").next().is_none() => {
+            let words = texts(content).join("\n");
+            if let Some(words) = Prompt::of(unwrapped(&words)).message() {
+                reader.say(Speaker::User, words, vec![]);
+            }
+        }
+        Some("assistant") => {
+            let calls = of_type("tool_use").filter_map(|call| text(call, "/id")).map(called);
+            reader.say(Speaker::Assistant, &texts(content).join("\n"), calls.collect());
+        }
+        _ => {}
+    }
+}
+
+/// The person's words without the element that Cline puts around them.
+fn unwrapped(words: &str) -> &str {
+    let inner = element(words, "<user_input", "</user_input>");
+    inner.and_then(|inner| inner.split_once('>')).map_or(words, |(_, words)| words)
+}

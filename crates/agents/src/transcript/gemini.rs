@@ -1,0 +1,68 @@
+//! Gemini CLI: `~/.gemini/tmp/<project>/chats/session-….jsonl`, one line per message or patch.
+//!
+//! A message is written again under its id when its calls have ended, and replaces itself. Hooks
+//! tell no ids of calls, so a call is given with its tool and arguments. Patches (`$set`) may hold
+//! messages; the first one holds the context of the session, which nobody wrote.
+
+use retake_model::CalledTool;
+use serde_json::Value;
+
+use super::{Reader, Speaker, Spoken, texts};
+use crate::prompt::Prompt;
+use crate::wire::{fingerprint, list, text, unquoted};
+
+/// How many messages back one can be written again.
+const IDS_LIMIT: usize = 512;
+
+pub(super) fn line(reader: &mut Reader, line: &Value) {
+    for patched in list(line, "/$set/messages") {
+        message(reader, patched);
+    }
+    message(reader, line);
+}
+
+fn message(reader: &mut Reader, message: &Value) {
+    let Some(id) = text(message, "/id") else {
+        return;
+    };
+    let words = texts(message.get("content").unwrap_or(&Value::Null)).join("\n");
+    match text(message, "/type") {
+        Some("user") if is_prompt(message, &words) => {
+            set(reader, id, Speaker::User, &words, vec![]);
+        }
+        Some("gemini") => {
+            let calls = list(message, "/toolCalls").iter().filter_map(call).collect();
+            set(reader, id, Speaker::Assistant, &words, calls);
+        }
+        _ => {}
+    }
+}
+
+fn is_prompt(message: &Value, words: &str) -> bool {
+    let result = |part: &Value| part.get("functionResponse").is_some();
+    Prompt::of(words).message().is_some()
+        && !words.trim_start().starts_with("<session_context>")
+        && !list(message, "/content").iter().any(result)
+}
+
+fn call(call: &Value) -> Option<CalledTool> {
+    let tool = text(call, "/name")?.to_owned();
+    let input = call.get("args").map_or(Value::Null, unquoted);
+    Some(CalledTool { call: None, tool: Some(tool), input })
+}
+
+fn set(reader: &mut Reader, id: &str, by: Speaker, words: &str, calls: Vec<CalledTool>) {
+    let id = fingerprint(id);
+    let state = &mut reader.state;
+    let spoken = if let Some(at) = state.ids.iter().rposition(|other| *other == id) {
+        let after = (state.ids.len() - at) as u64;
+        Spoken::new(state.messages.saturating_sub(after), by)
+    } else {
+        if state.ids.len() >= IDS_LIMIT {
+            state.ids.remove(0);
+        }
+        state.ids.push(id);
+        reader.next(by)
+    };
+    reader.set(spoken, words, calls);
+}

@@ -1,0 +1,58 @@
+//! opencode: the messages of a session as its SDK returns them, `[{info, parts}]`.
+//!
+//! The plugin sends them with `session.idle`, because opencode keeps them in a database of its
+//! own. Parts that opencode added to a person's message are marked `synthetic`.
+
+use serde_json::Value;
+
+use super::{Speaker, Spoken, called};
+use crate::prompt::Prompt;
+use crate::wire::{is_true, list, text};
+
+/// The conversation, from index 0 on.
+pub(crate) fn messages(messages: &Value) -> Vec<Spoken> {
+    let mut spoken: Vec<Spoken> = Vec::new();
+    for message in messages.as_array().into_iter().flatten() {
+        spoken.extend(one(message, spoken.len() as u64));
+    }
+    spoken
+}
+
+/// The words in the parts of a message.
+pub(crate) fn words(parts: &Value) -> String {
+    let parts = parts.as_array().map_or(&[][..], Vec::as_slice);
+    let words = parts.iter().filter(|part| text(part, "/type") == Some("text") && !added(part));
+    words.filter_map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n")
+}
+
+fn one(message: &Value, index: u64) -> Option<Spoken> {
+    let parts = message.get("parts").unwrap_or(&Value::Null);
+    match text(message, "/info/role")? {
+        "user" => {
+            let all = list(message, "/parts");
+            if !all.is_empty() && all.iter().all(added) {
+                return None;
+            }
+            let mut spoken = Spoken::new(index, Speaker::User);
+            spoken.add_text(Prompt::of(&words(parts)).message()?);
+            Some(spoken)
+        }
+        // The summary that stands for what was compacted.
+        "assistant" if is_true(message, "/info/summary") => None,
+        "assistant" => {
+            let mut spoken = Spoken::new(index, Speaker::Assistant);
+            spoken.add_text(&words(parts));
+            let calls = list(message, "/parts").iter().filter_map(|part| text(part, "/callID"));
+            calls.for_each(|id| spoken.add_call(called(id)));
+            Some(spoken)
+        }
+        _ => None,
+    }
+}
+
+/// Whether opencode added this part.
+fn added(part: &Value) -> bool {
+    is_true(part, "/synthetic")
+        || is_true(part, "/ignored")
+        || text(part, "/type") == Some("compaction")
+}
