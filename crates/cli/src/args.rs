@@ -3,6 +3,8 @@
 //! `docs/cli.md` and the shells' completions are made from these definitions.
 
 use std::ffi::OsString;
+mod agents;
+mod setup;
 mod verbs;
 
 use std::path::PathBuf;
@@ -13,6 +15,8 @@ use retake_engine::model::{Actor, ChangeId, ChangeStatus};
 
 use crate::time;
 
+pub(crate) use agents::{Hook, Run};
+pub(crate) use setup::Setup;
 pub(crate) use verbs::{
     Accept, Approve, Checkpoint, Checkpoints, Manner, Ops, Recover, Redo, Reject, Reset, Restore,
     Rollback, RollbackScope, Scope, Session, Undo,
@@ -25,6 +29,8 @@ Exit codes:
   2  wrong usage
   3  done in part, or not at all: files were left as they are, a yes was missing, an operation
      was interrupted, or some events had errors
+`retake run` exits as the program does that it runs (127: not found, 126: cannot be run);
+`retake hook` always exits with 0.
 
 Environment:
   RETAKE_HOME  where the records are kept (see --home)
@@ -92,6 +98,8 @@ impl Colour {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Let your agents tell Retake what they do: adds its hooks to their settings
+    Setup(Setup),
     /// Start to track a folder, or catch up with one that is tracked
     Init(Init),
     /// Show what agents changed that nobody has decided on, and what is not protected
@@ -135,6 +143,13 @@ pub(crate) enum Command {
         after_help = "Examples:\n  retake dialogs\n  retake log --dialog \"$(retake dialogs --json | jq -r '.dialogs[0].id')\""
     )]
     Dialogs,
+    /// Run a program, and record what it changes as the work of an agent
+    Run(Run),
+    /// Take in what an agent tells at each of its steps; `retake setup` has agents call this
+    Hook(Hook),
+    /// Take in what waits, for nobody in particular
+    #[command(hide = true)]
+    CatchUp,
     /// Record events from standard input, one JSON object a line
     #[command(after_help = EVENT_HELP)]
     Event,
@@ -164,7 +179,8 @@ A line with an error does not stop the rest. `checkpoint` is the id of the check
 made before a user_message, for `retake restore`, else null. The formats are in
 docs/event.schema.json.
 
-Events: dialog_start, user_message, tool_begin, tool_end, turn_end, dialog_end.
+Events: dialog_start, user_message, assistant_message, tool_begin, tool_end, tools_over,
+task_end, turn_end, dialog_end.
 
 A folder that is not tracked yet is initialised: the git repository around the event's
 `cwd` (or the current folder), else that folder itself.

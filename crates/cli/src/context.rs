@@ -18,11 +18,25 @@ use crate::time::{self, End};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done.
-    Done = 0,
+    Done,
     /// Done, and there is a problem.
-    Problem = 1,
+    Problem,
     /// Done in part.
-    Partly = 3,
+    Partly,
+    /// As a program ended that was run.
+    As(u8),
+}
+
+impl Exit {
+    /// The code for whoever called.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Problem => 1,
+            Self::Partly => 3,
+            Self::As(code) => code,
+        }
+    }
 }
 
 /// The surroundings of a command.
@@ -32,6 +46,8 @@ pub(crate) struct Context {
     pub(crate) retake: Retake,
     /// The folder that `--project` names.
     pub(crate) project: Option<PathBuf>,
+    /// Retake's own folder, if the person named it.
+    pub(crate) named_home: Option<PathBuf>,
     /// The current folder.
     pub(crate) cwd: PathBuf,
     /// Whether JSON is wanted.
@@ -53,6 +69,7 @@ impl Context {
             Some(home) => std::path::absolute(home)?,
             None => default_home(folder("XDG_DATA_HOME"), user_home.as_deref())?,
         };
+        let named_home = global.home.is_some().then(|| home.clone());
         let retake = Retake::new(home)
             .user_home(user_home)
             .config_home(folder("XDG_CONFIG_HOME"))
@@ -60,6 +77,7 @@ impl Context {
         Ok(Self {
             retake,
             project: global.project.clone(),
+            named_home,
             cwd: std::env::current_dir().context("the current folder cannot be found")?,
             json: global.json,
             no_look: global.no_look,

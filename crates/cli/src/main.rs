@@ -32,20 +32,30 @@ use crate::failure::Failure;
 use crate::output::{Output, Style, tell};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
+    let for_an_agent = words.any(|word| word == "hook");
+    let cli = match Cli::try_parse() {
+        // An agent may take any code but 0 for a refusal.
+        Err(error) if for_an_agent && error.use_stderr() => {
+            tell("warning", Style::Warn, error.to_string().trim_end());
+            return ExitCode::SUCCESS;
+        }
+        parsed => parsed.unwrap_or_else(|error| error.exit()),
+    };
     cli.global.color.apply();
     log_to_stderr();
     let json = cli.global.json;
     let done = Context::new(&cli.global).and_then(|context| commands::run(&context, cli.command));
-    match done {
-        Ok(exit) => ExitCode::from(exit as u8),
+    let exit = match done {
+        Ok(exit) => exit,
         // Whoever read our output has seen enough.
-        Err(error) if is_closed_pipe(&error) => ExitCode::from(Exit::Done as u8),
+        Err(error) if is_closed_pipe(&error) => Exit::Done,
         Err(error) => {
-            fail(&error, json);
-            ExitCode::from(Exit::Problem as u8)
+            fail(&error, json && !for_an_agent);
+            if for_an_agent { Exit::Done } else { Exit::Problem }
         }
-    }
+    };
+    ExitCode::from(exit.code())
 }
 
 fn fail(error: &anyhow::Error, json: bool) {

@@ -167,6 +167,11 @@ pub(crate) fn tell(label: &str, style: Style, text: &str) {
     let _ = writeln!(stderr, "{label}: {}", escape_text(text));
 }
 
+/// Tells a program something on standard error, where standard output is somebody else's.
+pub(crate) fn tell_json(document: &serde_json::Value) {
+    let _ = writeln!(io::stderr().lock(), "{}", escape_json(&document.to_string()));
+}
+
 /// Tells a warning on standard error.
 pub(crate) fn warn(text: &str) {
     tell("warning", Style::Warn, text);

@@ -1,12 +1,14 @@
 //! Mutating file-system calls, each behind one [`step`].
 //!
-//! Files and folders made here belong to their owner alone (0600, 0700).
+//! Files and folders made here belong to their owner alone (0600, 0700), but for those that are
+//! made for the user's own programs ([`Staged`], [`create_folder`]).
 
 #![expect(clippy::disallowed_methods, reason = "this is the door that the ban leads to")]
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::step;
 
@@ -48,6 +50,130 @@ pub fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     step("rename")?;
     std::fs::rename(&temp, path)?;
     sync_dir(folder)
+}
+
+/// The permissions of a file that is written for the user's own programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permissions {
+    /// Just these, and this owner and group, because the file had them.
+    Exactly {
+        /// The mode.
+        mode: u32,
+        /// The owner.
+        user: u32,
+        /// The group.
+        group: u32,
+    },
+    /// These, as far as the umask lets, because the file is new.
+    New(u32),
+}
+
+/// How the names of files end that wait to take the place of a user's file.
+const STAGED_END: &str = ".retake-tmp";
+/// A file that has waited so long was left behind by a program that was killed.
+const STAGED_FOR_LONG: Duration = Duration::from_secs(24 * 60 * 60);
+/// So many names are tried; others are taken by programs that run at the same time.
+const MOST_NAMES: u32 = 100;
+
+/// The durable bytes of a user's file to be, beside the file whose place they take. If they are
+/// never put there, nothing is left behind.
+#[derive(Debug)]
+pub struct Staged {
+    temp: PathBuf,
+    path: PathBuf,
+}
+
+impl Staged {
+    /// Writes the bytes beside the file.
+    pub fn new(path: &Path, bytes: &[u8], permissions: Permissions) -> io::Result<Self> {
+        let folder = path.parent().ok_or_else(|| io::Error::other("a file has a folder"))?;
+        let name = path.file_name().ok_or_else(|| io::Error::other("a file has a name"))?;
+        let start = format!(".{}.", name.to_string_lossy());
+        remove_old(folder, &start);
+        step("write temp")?;
+        let (file, temp) = create_new(folder, &start, permissions)?;
+        let staged = Self { temp, path: path.to_owned() };
+        fill(file, bytes, permissions)?;
+        Ok(staged)
+    }
+
+    /// Puts the bytes in the file's place: a reader sees the old ones or the new ones.
+    pub fn put(self) -> io::Result<()> {
+        step("rename")?;
+        std::fs::rename(&self.temp, &self.path)?;
+        sync_dir(self.path.parent().ok_or_else(|| io::Error::other("a file has a folder"))?)
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // After the rename it is gone.
+        let _ = std::fs::remove_file(&self.temp);
+    }
+}
+
+fn create_new(folder: &Path, start: &str, permissions: Permissions) -> io::Result<(File, PathBuf)> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        // Nobody else reads it before it has the owner that it should have.
+        let mode = if let Permissions::New(mode) = permissions { mode } else { 0o600 };
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    }
+    for count in 0..MOST_NAMES {
+        let temp = folder.join(format!("{start}{}-{count}{STAGED_END}", std::process::id()));
+        match options.open(&temp) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (file, temp)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn fill(mut file: File, bytes: &[u8], permissions: Permissions) -> io::Result<()> {
+    #[cfg(unix)]
+    if let Permissions::Exactly { mode, user, group } = permissions {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+        let made = file.metadata()?;
+        if (made.uid(), made.gid()) != (user, group) {
+            fchown(&file, Some(user), Some(group))?;
+        }
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+    }
+    file.write_all(bytes)?;
+    step("fsync temp")?;
+    file.sync_all()
+}
+
+/// Removes what killed programs left beside a file.
+fn remove_old(folder: &Path, start: &str) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if name.starts_with(start) && name.ends_with(STAGED_END) && is_old(&entry) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_old(entry: &std::fs::DirEntry) -> bool {
+    let changed = entry.metadata().and_then(|known| known.modified());
+    let age = changed.ok().and_then(|changed| changed.elapsed().ok());
+    age.is_some_and(|age| age > STAGED_FOR_LONG)
+}
+
+/// Creates a folder as the user's own programs do: for all whom the umask lets.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    step("mkdir")?;
+    std::fs::create_dir(path)
+}
+
+/// Removes a folder that is empty.
+pub fn remove_empty_folder(path: &Path) -> io::Result<()> {
+    step("rmdir")?;
+    std::fs::remove_dir(path)
 }
 
 /// Appends bytes at the end of an open file.
@@ -98,5 +224,28 @@ pub fn remove_dir_all(path: &Path) -> io::Result<()> {
         std::fs::remove_dir_all(path)
     } else {
         std::fs::remove_file(path)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_taken_and_old_ones_do_no_harm() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("a.json");
+        let name = |count: u32| format!(".a.json.{}-{count}.retake-tmp", std::process::id());
+        let (taken, old) = (temp.path().join(name(0)), temp.path().join(".a.json.1-0.retake-tmp"));
+        std::fs::write(&taken, "taken").unwrap();
+        std::fs::write(&old, "old").unwrap();
+        let long_ago = std::time::SystemTime::now() - 2 * STAGED_FOR_LONG;
+        File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+        Staged::new(&path, b"new", Permissions::New(0o666)).unwrap().put().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert!(taken.exists() && !old.exists());
+        // What is not put leaves nothing.
+        drop(Staged::new(&path, b"newer", Permissions::New(0o666)).unwrap());
+        assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 2);
     }
 }

@@ -3,6 +3,7 @@
 mod accept;
 mod approve;
 mod blame;
+mod catch_up;
 mod checkpoint;
 mod checkpoints;
 mod completions;
@@ -14,6 +15,7 @@ mod event;
 mod export;
 mod gc;
 mod git;
+mod hook;
 mod init;
 mod log;
 mod message;
@@ -26,8 +28,10 @@ mod reject;
 mod reset;
 mod restore;
 mod rollback;
+mod run;
 mod scope;
 mod session;
+mod setup;
 mod show;
 mod status;
 mod story;
@@ -41,6 +45,7 @@ use crate::context::{Context, Exit};
 /// Does what the command line asks for.
 pub(crate) fn run(context: &Context, command: Command) -> Result<Exit> {
     match command {
+        Command::Setup(options) => setup::run(context, &options),
         Command::Init(options) => init::run(context, &options),
         Command::Status(options) => status::run(context, &options),
         Command::Log(options) => log::run(context, &options),
@@ -61,6 +66,9 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Ops(options) => ops::run(context, &options),
         Command::Recover(options) => recover::run(context, &options),
         Command::Dialogs => dialogs::run(context),
+        Command::Run(options) => run::run(context, &options),
+        Command::Hook(options) => Ok(hook::run(context, &options)),
+        Command::CatchUp => catch_up::run(context),
         Command::Event => event::run(context),
         Command::Doctor(options) => doctor::run(context, &options),
         Command::Git(options) => git::run(context, &options),

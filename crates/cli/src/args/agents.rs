@@ -1,0 +1,35 @@
+//! The command line of what brings agents' work in.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+/// Options of `hook`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "One JSON payload of the agent is read from standard input; the answer that the agent\nunderstands goes to standard output. It always exits with 0 and answers within its budget\n([hook] in the settings): what cannot be recorded by then is kept and taken in later.\n\nExample:\n  retake hook claude-code < payload.json"
+)]
+pub(crate) struct Hook {
+    /// The agent: claude-code, codex, gemini, opencode, copilot, cline, cursor
+    pub(crate) agent: String,
+    /// The agent's name for the event, if the payload does not have it
+    pub(crate) event: Option<String>,
+}
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What the program and its children change is recorded, as one turn of a dialog of its own,\nso that `retake undo` takes it back. The program's exit code and the signals are passed on.\nAn agent that has Retake's hooks may be run like this too; what it reports itself is its own.\n\nExamples:\n  retake run -- make format\n  retake run --agent aider --dialog 'Fix the parser' -- aider --yes"
+)]
+pub(crate) struct Run {
+    /// The name that the work is recorded under [default: the program's name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// A title for the dialog [default: the command]
+    #[arg(long, value_name = "TITLE")]
+    pub(crate) dialog: Option<String>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}

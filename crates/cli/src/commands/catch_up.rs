@@ -1,0 +1,11 @@
+//! `retake catch-up`: takes in what waits, after a hook that had no more time.
+
+use anyhow::Result;
+
+use crate::context::{Context, Exit};
+
+pub(super) fn run(context: &Context) -> Result<Exit> {
+    let project = context.retake.open(context.start())?;
+    project.look(context.now())?;
+    Ok(Exit::Done)
+}

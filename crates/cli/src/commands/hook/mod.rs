@@ -1,0 +1,170 @@
+//! `retake hook`: what agents call at each step of theirs.
+//!
+//! It reads one payload, records what it says, and answers. It never breaks or blocks the agent:
+//! - It exits with 0, whatever happens; some agents take any other code for a refusal.
+//! - It answers within its budget. What is not recorded by then is kept in the spool, and a
+//!   process of its own, for which nobody waits, takes it in.
+//! - What it does not understand is one warning on standard error.
+
+mod talk;
+mod work;
+
+use std::collections::VecDeque;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use retake_agents::{Agent, Moment, Verdict};
+use retake_engine::Keeper;
+use retake_engine::model::{Event, Millis};
+use retake_engine::settings::Hook as HookSettings;
+
+use crate::args::Hook;
+use crate::context::{Context, Exit};
+use crate::output::{Style, tell, warn};
+
+/// How much longer than its budget a hook may take to keep what it could not record.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// An event on its way into the record.
+#[derive(Clone, Debug)]
+struct Parcel {
+    key: String,
+    event: Event,
+    at: Millis,
+}
+
+/// What the working thread has come to.
+enum News {
+    /// The payload is understood: this is how to answer.
+    Heard(Moment),
+    /// The project is open, and this is what is to be recorded there.
+    Opened { keeper: Keeper, budget: Duration, root: PathBuf, parcels: Vec<Parcel> },
+    /// The next parcel is recorded.
+    Recorded,
+}
+
+pub(super) fn run(context: &Context, options: &Hook) -> Exit {
+    let started = Instant::now();
+    let agent: Agent = match options.agent.parse() {
+        Ok(agent) => agent,
+        Err(error) => {
+            warn(&error.to_string());
+            return Exit::Done;
+        }
+    };
+    if std::io::stdin().is_terminal() {
+        let text = "agents call this and send a payload; `retake setup` tells them to";
+        tell("note", Style::Mark, text);
+        return Exit::Done;
+    }
+    let (moment, left) = in_time(context, agent, options, started);
+    let reply = retake_agents::reply(agent, moment, &Verdict::Proceed);
+    // An agent that does not listen any more needs no answer.
+    let _ = context.out.text(&reply);
+    if let Some(left) = left {
+        keep_within(GRACE, left);
+    }
+    // The working thread may be in the middle of something; it ends with this process.
+    Exit::Done
+}
+
+/// Works until all is recorded or the budget is used up; gives how to answer, and what is left.
+fn in_time(
+    context: &Context,
+    agent: Agent,
+    options: &Hook,
+    started: Instant,
+) -> (Moment, Option<Left>) {
+    let (news, heard) = mpsc::channel();
+    let surroundings = work::Surroundings::new(context, agent, options);
+    let worker = thread::Builder::new().spawn(move || {
+        if let Err(error) = work::work(&surroundings, &news) {
+            warn(&format!("not all was recorded for {agent}: {error:#}"));
+        }
+    });
+    match worker {
+        Ok(_) => follow(&heard, started, context.retake.folder()),
+        Err(error) => {
+            warn(&format!("nothing was recorded for {agent}: {error}"));
+            (Moment::default(), None)
+        }
+    }
+}
+
+fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> (Moment, Option<Left>) {
+    let mut moment = Moment::default();
+    let mut budget = HookSettings::default().budget();
+    let mut left = None;
+    let why = loop {
+        match news.recv_timeout(budget.saturating_sub(started.elapsed())) {
+            Ok(News::Heard(heard)) => moment = heard,
+            Ok(News::Opened { keeper, budget: set, root, parcels }) => {
+                budget = set;
+                left = Some(Left { keeper, root, parcels: parcels.into(), home: home.to_owned() });
+            }
+            Ok(News::Recorded) => {
+                if let Some(left) = &mut left {
+                    left.parcels.pop_front();
+                }
+            }
+            // The worker has ended; if it could not do all of it, it has said why.
+            Err(RecvTimeoutError::Disconnected) => break None,
+            Err(RecvTimeoutError::Timeout) => break Some(budget.as_millis()),
+        }
+    };
+    if let (None, Some(ms)) = (&left, why) {
+        warn(&format!("nothing was recorded: there was no payload, or no project, in {ms} ms"));
+    }
+    (moment, left.filter(|left| !left.parcels.is_empty()))
+}
+
+/// Keeps what is left, but waits no longer than this: even a pipe that nobody reads, or a disk
+/// that hangs, must not keep the agent.
+fn keep_within(patience: Duration, left: Left) {
+    let (done, wait) = mpsc::channel();
+    let keep = move || {
+        left.keep();
+        let _ = done.send(());
+    };
+    if thread::Builder::new().spawn(keep).is_ok() {
+        let _ = wait.recv_timeout(patience);
+    }
+}
+
+/// What is not recorded yet.
+struct Left {
+    keeper: Keeper,
+    root: PathBuf,
+    parcels: VecDeque<Parcel>,
+    home: PathBuf,
+}
+
+impl Left {
+    /// Keeps it durably and has somebody else take it in.
+    fn keep(&self) {
+        for parcel in &self.parcels {
+            if let Err(error) = self.keeper.keep(&parcel.key, &parcel.event, parcel.at) {
+                warn(&format!("an event is lost: {error}"));
+                return;
+            }
+        }
+        catch_up(&self.home, &self.root);
+        warn("what could not be recorded in time is kept for later");
+    }
+}
+
+/// Starts a process that looks at the project and takes in what waits there.
+fn catch_up(home: &Path, root: &Path) {
+    use std::os::unix::process::CommandExt as _;
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut command = Command::new(program);
+    command.arg("catch-up").arg("--project").arg(root).arg("--home").arg(home).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Of a group of its own: what interrupts the agent does not interrupt it. If it cannot be
+    // started, the next command takes the event in.
+    let _ = command.process_group(0).spawn();
+}

@@ -1,0 +1,217 @@
+//! The conversation beside the changes: what the agent's own transcript, or the payload, has more.
+//!
+//! Nothing here is needed to take a change back, so what cannot be read is only logged, and waits
+//! for the next time.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use retake_agents::transcript::{self, Cursor, Speaker, Spoken};
+use retake_agents::{Agent, Heard, TranscriptPlace};
+use retake_engine::model::{AgentId, DialogId, Event, EventKind, MAIN_AGENT, Millis};
+use retake_engine::{Project, TranscriptMark};
+
+/// So much of a transcript is read at a time; the rest waits for the next time.
+const LARGEST_PART: u64 = 32 * 1024 * 1024;
+
+/// The conversation that a payload belongs to.
+pub(super) struct Talk<'a> {
+    agent: Agent,
+    project: &'a Project,
+    heard: &'a Heard,
+    at: Millis,
+}
+
+/// What was new in a conversation.
+struct Part {
+    spoken: Vec<Spoken>,
+    /// How many messages there are by now.
+    messages: u64,
+}
+
+/// How far a conversation was read before.
+struct Known {
+    agent: AgentId,
+    cursor: Cursor,
+    /// The same as it stands in the record.
+    stored: Option<String>,
+}
+
+impl<'a> Talk<'a> {
+    pub(super) fn new(agent: Agent, project: &'a Project, heard: &'a Heard, at: Millis) -> Self {
+        Self { agent, project, heard, at }
+    }
+
+    /// Reads what was said until now, and gives the person's message its place after that.
+    ///
+    /// An agent that does not tell the message itself has it in its transcript already.
+    pub(super) fn read_before(&self, event: &mut Event) {
+        let part = match self.read(&event.dialog).and_then(|part| self.or_known(event, part)) {
+            Ok(Some(part)) => part,
+            Ok(None) => return,
+            Err(error) => return tracing::info!("the conversation was not read: {error:#}"),
+        };
+        let EventKind::UserMessage { text } = &mut event.what else { return };
+        let last = part.spoken.last().filter(|spoken| spoken.by == Speaker::User);
+        event.message_index = match last {
+            Some(spoken) if text.is_empty() || *text == spoken.text => {
+                text.clone_from(&spoken.text);
+                Some(spoken.index)
+            }
+            _ => Some(part.messages),
+        };
+    }
+
+    /// Where there is nothing to read now, what was read before counts: the transcript begins with
+    /// this message, or comes with the end of the turn.
+    fn or_known(&self, event: &Event, part: Option<Part>) -> Result<Option<Part>> {
+        let comes = self.heard.transcript.is_some() || self.agent == Agent::Opencode;
+        if part.is_some() || !comes {
+            return Ok(part);
+        }
+        let messages = self.known(&event.dialog, None)?.cursor.messages();
+        Ok(Some(Part { spoken: Vec::new(), messages }))
+    }
+
+    /// Reads what was said in the turn that has ended.
+    pub(super) fn read_after(&self) {
+        let Some(dialog) = self.heard.events.first().map(|event| &event.dialog) else { return };
+        let read = self.read(dialog).and_then(|part| self.last_words(dialog, part.as_ref()));
+        if let Err(error) = read {
+            tracing::info!("the conversation was not read: {error:#}");
+        }
+    }
+
+    /// Reads and records what is new; none if there is nothing to read from.
+    fn read(&self, dialog: &DialogId) -> Result<Option<Part>> {
+        if !self.heard.conversation.is_empty() {
+            return self.read_payload(dialog).map(Some);
+        }
+        match &self.heard.transcript {
+            Some(place) => self.read_transcript(dialog, place),
+            None => Ok(None),
+        }
+    }
+
+    fn read_transcript(&self, dialog: &DialogId, place: &TranscriptPlace) -> Result<Option<Part>> {
+        let known = self.known(dialog, place.agent.as_ref())?;
+        let Some((spoken, cursor)) = read_on(self.agent, place, &known.cursor)? else {
+            return Ok(None);
+        };
+        // What a subagent was told is its parent's word, not the person's.
+        let counts = |spoken: &&Spoken| place.agent.is_none() || spoken.by == Speaker::Assistant;
+        let event = |spoken: &Spoken| spoken.event(dialog, place.agent.as_ref(), self.agent);
+        let events: Vec<_> = spoken.iter().filter(counts).map(event).collect();
+        self.record(dialog, known, &events, &cursor)?;
+        Ok(Some(Part { messages: cursor.messages(), spoken }))
+    }
+
+    /// The payload has the whole conversation each time.
+    fn read_payload(&self, dialog: &DialogId) -> Result<Part> {
+        let whose = self.heard.conversation.first().and_then(|event| event.agent.as_ref());
+        let known = self.known(dialog, whose)?;
+        let is_new = |event: &&Event| {
+            event.message_index.is_some_and(|index| index >= known.cursor.messages())
+                && matches!(event.what, EventKind::AssistantMessage { .. })
+        };
+        let events: Vec<_> = self.heard.conversation.iter().filter(is_new).cloned().collect();
+        let cursor = Cursor::after(self.heard.conversation.len() as u64);
+        self.record(dialog, known, &events, &cursor)?;
+        Ok(Part { messages: cursor.messages(), spoken: Vec::new() })
+    }
+
+    /// The last words of the turn, if the payload has them and there is no transcript, or they are
+    /// not in it yet: then they will come again with the same place.
+    fn last_words(&self, dialog: &DialogId, part: Option<&Part>) -> Result<()> {
+        let Some(text) = self.heard.said.clone() else { return Ok(()) };
+        if part.is_some_and(|part| part.ends_with(&text)) {
+            return Ok(());
+        }
+        let agent = self.heard.transcript.as_ref().and_then(|place| place.agent.clone());
+        let what = EventKind::AssistantMessage { text, calls: Vec::new() };
+        let event = Event {
+            agent: agent.clone(),
+            kind: Some(self.agent.to_string()),
+            message_index: part.map(|part| part.messages),
+            ..Event::new(dialog.clone(), what)
+        };
+        let known = self.known(dialog, agent.as_ref())?;
+        let cursor = known.cursor.clone();
+        self.record(dialog, known, &[event], &cursor)
+    }
+
+    fn known(&self, dialog: &DialogId, agent: Option<&AgentId>) -> Result<Known> {
+        let agent = agent.cloned().unwrap_or_else(|| AgentId::from(MAIN_AGENT));
+        let stored = self.project.transcript_cursor(dialog, &agent)?;
+        // One that cannot be understood is of another version: the transcript is read again.
+        let cursor = stored.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        Ok(Known { agent, cursor: cursor.unwrap_or_default(), stored })
+    }
+
+    fn record(
+        &self,
+        dialog: &DialogId,
+        known: Known,
+        events: &[Event],
+        cursor: &Cursor,
+    ) -> Result<()> {
+        let (dialog, cursor) = (dialog.clone(), serde_json::to_string(cursor)?);
+        let Known { agent, stored: from, .. } = known;
+        let mark = TranscriptMark { dialog, agent, from, cursor };
+        if !self.project.record_conversation(events, &mark, self.at)? {
+            tracing::info!("the project is in use; the conversation is read the next time");
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    /// Whether the agent's last message is this, or its end; either may have been cut.
+    fn ends_with(&self, text: &str) -> bool {
+        let by_agent =
+            |spoken: &&Spoken| spoken.by == Speaker::Assistant && !spoken.text.is_empty();
+        self.spoken.iter().rfind(by_agent).is_some_and(|last| {
+            let (last, text) = (last.text.trim_end(), text.trim_end());
+            text.ends_with(last) || last.ends_with(text) || text.starts_with(last)
+        })
+    }
+}
+
+/// What the transcript has after the cursor, and where it was read to; none if there is no file
+/// yet. A file that is shorter than it was is another one.
+fn read_on(
+    agent: Agent,
+    place: &TranscriptPlace,
+    cursor: &Cursor,
+) -> Result<Option<(Vec<Spoken>, Cursor)>> {
+    let path = absolute(&place.path);
+    // Anything but a plain file could keep us waiting.
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let cannot = || format!("{} cannot be read", path.display());
+    let mut file = File::open(&path).with_context(cannot)?;
+    let size = file.metadata().with_context(cannot)?.len();
+    let anew = Cursor::default();
+    let cursor = if size < cursor.offset() { &anew } else { cursor };
+    file.seek(SeekFrom::Start(cursor.offset())).with_context(cannot)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(LARGEST_PART).read_to_end(&mut bytes).with_context(cannot)?;
+    let read = transcript::read(agent, cursor, &bytes);
+    if read.1 != *cursor || (bytes.len() as u64) < LARGEST_PART {
+        return Ok(Some(read));
+    }
+    // A line that is longer than that: with all of it.
+    file.read_to_end(&mut bytes).with_context(cannot)?;
+    Ok(Some(transcript::read(agent, cursor, &bytes)))
+}
+
+/// A place that starts with `~/` is in the person's home.
+fn absolute(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => PathBuf::from(path),
+    }
+}

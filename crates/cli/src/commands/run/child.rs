@@ -1,0 +1,93 @@
+//! The program that is run: it gets the terminal, the signals and the last word on the exit code.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command};
+use std::thread;
+
+use anyhow::{Context as _, Result};
+use retake_engine::model::DialogId;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+
+use crate::commands::run::around::VARIABLE;
+use crate::context::Exit;
+use crate::output::{Style, tell};
+
+const PASSED_ON: [i32; 8] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT];
+
+/// As shells have it.
+const CANNOT_BE_RUN: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// How a program came out.
+pub(super) enum Ended {
+    /// It exited with this code.
+    With(u8),
+    /// A signal killed it.
+    By(i32),
+}
+
+/// Runs a program to its end, and passes on what is sent to us.
+pub(super) fn run(words: &[OsString], dialog: Option<&DialogId>) -> Result<Ended> {
+    let (program, arguments) = words.split_first().context("no command was given")?;
+    // Before the start: a signal in between must not end us and leave the program alone. What is
+    // ignored (under `nohup`, say) stays so, for the program as well.
+    let ignored = ignored();
+    let handled = PASSED_ON.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
+    let signals = SignalsInfo::<WithOrigin>::new(handled)?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(dialog) = dialog {
+        command.env(VARIABLE, &dialog.0);
+    }
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return Ok(Ended::With(not_started(program, &error))),
+    };
+    pass_on(signals, &child);
+    let status = child.wait()?;
+    Ok(match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::With(code as u8),
+        (None, signal) => Ended::By(signal.unwrap_or(SIGTERM)),
+    })
+}
+
+/// The signals that this process was told to ignore, as far as the system tells.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Passes signals on that somebody sent to this process alone. The terminal sends its own (for
+/// Ctrl-C and the like) to the whole group, so the program has them already.
+fn pass_on(mut signals: SignalsInfo<WithOrigin>, child: &Child) {
+    let child = Pid::from_child(child);
+    thread::spawn(move || {
+        for origin in &mut signals {
+            let sent = origin.process.is_some();
+            if let Some(signal) = Signal::from_named_raw(origin.signal).filter(|_| sent) {
+                // It may be over by now.
+                let _ = kill_process(child, signal);
+            }
+        }
+    });
+}
+
+/// Ends this process as the program ended, so that a shell sees the same.
+pub(super) fn end_by(signal: i32) -> Exit {
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    // Only if the signal does not end a process by default: as shells tell it.
+    Exit::As(128_u8.saturating_add(signal as u8))
+}
+
+/// Says why a program did not start; gives the code for that.
+fn not_started(program: &OsString, error: &io::Error) -> u8 {
+    tell("error", Style::Bad, &format!("{} cannot be run: {error}", program.to_string_lossy()));
+    tell("hint", Style::Mark, "name a program; for a line of a shell: retake run -- sh -c 'LINE'");
+    if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_BE_RUN }
+}

@@ -1,0 +1,38 @@
+//! `retake run`: any program at all, recorded as the work of an agent.
+//!
+//! The program comes first: if Retake cannot record, it says so and runs it all the same, and
+//! nothing but the program's own output goes to standard output.
+
+pub(super) mod around;
+mod child;
+mod recording;
+
+use anyhow::Result;
+
+use crate::args::Run;
+use crate::commands::run::child::Ended;
+use crate::commands::run::recording::Recording;
+use crate::context::{Context, Exit};
+use crate::output::warn;
+
+pub(super) fn run(context: &Context, options: &Run) -> Result<Exit> {
+    let recording = match Recording::begin(context, options) {
+        Ok(recording) => Some(recording),
+        Err(error) => {
+            warn(&format!("what the program changes is not recorded: {error:#}"));
+            None
+        }
+    };
+    let dialog = recording.as_ref().map(Recording::dialog);
+    let ended = child::run(&options.command, dialog);
+    if let Some(recording) = recording {
+        let recorded = recording.end(context, matches!(ended, Ok(Ended::With(0))));
+        if let Err(error) = recorded {
+            warn(&format!("the end of the program is not recorded: {error:#}"));
+        }
+    }
+    Ok(match ended? {
+        Ended::With(code) => Exit::As(code),
+        Ended::By(signal) => child::end_by(signal),
+    })
+}

@@ -1,0 +1,180 @@
+//! The dialog of a program that is run: one message, one call, and what came of it.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::Result;
+use retake_engine::model::{
+    Actor, CallId, Change, DialogId, Event, EventKind, Millis, ProjectPath,
+};
+use retake_engine::shell::quoted;
+use retake_engine::{ChangeFilter, Lock, Project};
+use serde_json::json;
+
+use crate::args::Run;
+use crate::commands::run::around::{CALL, end, end_of_the_run_around};
+use crate::context::Context;
+use crate::describe::{name, plural};
+use crate::output::{Style, tell, tell_json};
+
+/// The tool: a command of the shell, as far as its words tell what it does.
+const TOOL: &str = "shell";
+/// More files than this are only counted.
+const LISTED: usize = 10;
+
+/// A run that is being recorded.
+pub(super) struct Recording {
+    project: Project,
+    dialog: DialogId,
+    kind: String,
+    cwd: Option<String>,
+    /// The last event before it.
+    before: u64,
+    /// While this is held, others know that the run goes on.
+    _lives: Option<Lock>,
+}
+
+impl Recording {
+    /// Opens the dialog and the call's window.
+    pub(super) fn begin(context: &Context, options: &Run) -> Result<Self> {
+        let now = context.now();
+        let project = context.retake.open_or_create(context.start(), now)?;
+        let kind = options.agent.clone().unwrap_or_else(|| program_name(&options.command));
+        let dialog = new_dialog(now);
+        let recording = Self {
+            _lives: project.live_run(&dialog)?,
+            dialog,
+            kind,
+            cwd: context.cwd.to_str().map(ToOwned::to_owned),
+            before: project.store().last_seq()?,
+            project,
+        };
+        if let Some(end) = end_of_the_run_around(&recording.project)? {
+            recording.project.record(&end, now)?;
+        }
+        if let Some(title) = options.dialog.clone() {
+            recording.record(context, EventKind::DialogStart { title: Some(title) })?;
+        }
+        let words: Vec<_> =
+            options.command.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+        let line = words.join(" ");
+        recording.record(context, EventKind::UserMessage { text: line.clone() })?;
+        let input = json!({ "command": line });
+        let (call, tool) = (Some(CallId::from(CALL)), TOOL.to_owned());
+        recording.record(context, EventKind::ToolBegin { call, tool, input })?;
+        Ok(recording)
+    }
+
+    pub(super) fn dialog(&self) -> &DialogId {
+        &self.dialog
+    }
+
+    /// Closes the window and the dialog, and tells what changed.
+    pub(super) fn end(&self, context: &Context, ok: bool) -> Result<()> {
+        self.record(context, end(Some(ok)))?;
+        self.record(context, EventKind::DialogEnd {})?;
+        self.project.forget_run(&self.dialog);
+        self.tell(context)
+    }
+
+    fn record(&self, context: &Context, what: EventKind) -> Result<()> {
+        let mut event = Event::new(self.dialog.clone(), what);
+        event.kind = Some(self.kind.clone());
+        event.cwd.clone_from(&self.cwd);
+        self.project.record(&event, context.now())?;
+        Ok(())
+    }
+
+    /// Says on standard error what changed: standard output is the program's.
+    fn tell(&self, context: &Context) -> Result<()> {
+        let (actor, after) = (Some(Actor::Agent), Some(self.before));
+        let changes =
+            self.project.changes(&ChangeFilter { actor, after, ..ChangeFilter::default() })?;
+        let is_own = |change: &Change| change.dialog.as_ref() == Some(&self.dialog);
+        let (own, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_own);
+        let (own, others) = (Summary::of(&own), Summary::of(&others));
+        if context.json {
+            let document = json!({
+                "dialog": self.dialog, "agent": self.kind, "files": own.files.len(),
+                "added": own.added, "removed": own.removed, "paths": own.names(),
+                "files_of_others": others.files.len(),
+            });
+            tell_json(&document);
+            return Ok(());
+        }
+        if own.files.is_empty() && others.files.is_empty() {
+            tell("retake", Style::Mark, "no file was changed");
+        }
+        if !own.files.is_empty() {
+            tell("retake", Style::Mark, &own.told());
+            tell("undo", Style::Mark, &format!("retake rollback --dialog {}", self.dialog));
+        }
+        if !others.files.is_empty() {
+            tell(
+                "retake",
+                Style::Mark,
+                &format!("by agents that report themselves: {}", others.told()),
+            );
+            tell("undo", Style::Mark, "retake undo");
+        }
+        Ok(())
+    }
+}
+
+/// What changes come to.
+struct Summary {
+    files: BTreeSet<ProjectPath>,
+    added: u64,
+    removed: u64,
+}
+
+impl Summary {
+    fn of(changes: &[Change]) -> Self {
+        let lines = || changes.iter().filter_map(|change| change.lines.as_ref());
+        Self {
+            files: changes.iter().map(|change| change.path.clone()).collect(),
+            added: lines().map(|lines| u64::from(lines.added)).sum(),
+            removed: lines().map(|lines| u64::from(lines.removed)).sum(),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.files.iter().map(name).collect()
+    }
+
+    /// `2 files changed, +3 -1: a.txt, b.txt`.
+    fn told(&self) -> String {
+        let count = plural(self.files.len() as u64, "file", "files");
+        let mut names = self.names();
+        if names.len() > LISTED {
+            names.truncate(LISTED);
+            names.push("…".to_owned());
+        }
+        format!("{count} changed, +{} -{}: {}", self.added, self.removed, names.join(", "))
+    }
+}
+
+/// A short id that no other run has: the time, and the process for runs at the same moment.
+fn new_dialog(now: Millis) -> DialogId {
+    let time = base_36(now.unsigned_abs());
+    let process = base_36(u64::from(std::process::id()) % (36 * 36));
+    DialogId(format!("run-{time}{process:0>2}"))
+}
+
+fn base_36(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(char::from_digit((number % 36) as u32, 36).unwrap_or('0'));
+        number /= 36;
+        if number == 0 {
+            return digits.into_iter().rev().collect();
+        }
+    }
+}
+
+/// The program's name without its folder.
+fn program_name(command: &[OsString]) -> String {
+    let name = command.first().and_then(|program| Path::new(program).file_name());
+    name.map_or_else(|| "program".to_owned(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,200 @@
+//! How an agent is set up at one level, as the agent itself would find it.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use retake_agents::Agent;
+use retake_agents::setup::codex_trust::{self, Trust, trust};
+use retake_agents::setup::{
+    Found, HookCommand, Level, Target, config_folder, switch_files, targets,
+};
+
+use super::{Machine, files, place};
+use crate::output::Style;
+
+/// How an agent is set up at one level.
+pub(super) struct Standing {
+    pub(super) state: State,
+    /// What is to be said of it besides.
+    pub(super) detail: Option<String>,
+    pub(super) files: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Active,
+    /// Some hooks are missing.
+    Partly,
+    /// No hook of ours is there.
+    Absent,
+    /// The person turned all hooks off.
+    Off,
+    /// Codex: not approved yet.
+    Waiting,
+    /// Codex: approved, but changed since.
+    Changed,
+    /// What the hooks call cannot be run.
+    Broken,
+    /// The file cannot be read.
+    Unreadable,
+}
+
+impl State {
+    pub(super) fn code(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Partly => "partly",
+            Self::Absent => "absent",
+            Self::Off => "off",
+            Self::Waiting => "waiting",
+            Self::Changed => "changed",
+            Self::Broken => "broken",
+            Self::Unreadable => "unreadable",
+        }
+    }
+
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Partly => "some hooks are missing; run `retake setup`",
+            Self::Absent => "not set up",
+            Self::Off => "its hooks are turned off",
+            Self::Waiting => "waits for your approval in /hooks",
+            Self::Changed => "approved, but changed since; approve it in /hooks",
+            Self::Broken => "broken; run `retake setup`",
+            Self::Unreadable => "its settings cannot be read",
+        }
+    }
+
+    pub(super) fn style(self) -> Style {
+        match self {
+            Self::Active => Style::Good,
+            Self::Absent => Style::Dim,
+            _ => Style::Warn,
+        }
+    }
+}
+
+impl Standing {
+    pub(super) fn new(agent: Agent, level: Level, machine: &Machine) -> Self {
+        let targets = targets(agent, level, &machine.folders);
+        let look = Look { agent, level, machine, targets: &targets };
+        let (state, detail) = look.state().unwrap_or_else(|why| (State::Unreadable, Some(why)));
+        Self { state, detail, files: targets.into_iter().map(|target| target.path).collect() }
+    }
+}
+
+struct Look<'a> {
+    agent: Agent,
+    level: Level,
+    machine: &'a Machine,
+    targets: &'a [Target],
+}
+
+impl Look<'_> {
+    fn state(&self) -> Result<(State, Option<String>), String> {
+        if self.level == Level::Here && self.is_of_user() {
+            return Ok((State::Absent, None));
+        }
+        let mut all = Found::default();
+        let mut broken = None;
+        for target in self.targets {
+            place::check(self.agent, &target.path, self.level, self.machine)
+                .map_err(|failure| failure.message)?;
+            let found = self.find(target)?;
+            if found.present > 0 && target.is_executable() && files::lacks_execution(&target.path) {
+                broken = Some(format!("{} is not executable", target.path.display()));
+            }
+            all.present += found.present;
+            all.missing += found.missing;
+            all.calls.extend(found.calls);
+            all.switched_off = all.switched_off.or(found.switched_off);
+        }
+        if all.present == 0 {
+            return Ok((State::Absent, None));
+        }
+        let gone = all.calls.iter().find(|call| !runs(call.program(), &self.machine.path));
+        let gone = gone.map(|call| format!("calls {}, which is not there", call.program()));
+        if let Some(why) = gone.or(broken) {
+            return Ok((State::Broken, Some(why)));
+        }
+        if let Some(why) = all.switched_off.or_else(|| self.switched_off_elsewhere()) {
+            return Ok((State::Off, Some(why)));
+        }
+        let approval = (self.agent == Agent::Codex && all.missing == 0)
+            .then(|| approval(&self.targets[0], self.machine))
+            .flatten();
+        let state = if all.missing == 0 { State::Active } else { State::Partly };
+        let detail = all.calls.iter().find_map(|call| self.difference(call));
+        Ok((approval.unwrap_or(state), detail))
+    }
+
+    /// Whether the project is the person's home, or its files lead there.
+    fn is_of_user(&self) -> bool {
+        let of_user = targets(self.agent, Level::User, &self.machine.folders);
+        let real = |target: &Target| place::real_path(&target.path).ok();
+        self.targets.iter().all(|target| of_user.iter().any(|user| real(user) == real(target)))
+    }
+
+    fn find(&self, target: &Target) -> Result<Found, String> {
+        let text = files::read(&target.path).map_err(|failure| failure.message)?;
+        let found = target.form.find(text.as_deref().unwrap_or_default(), self.machine.own());
+        found.map_err(|error| format!("{}: {error}", target.path.display()))
+    }
+
+    /// What in other files turns the hooks off.
+    fn switched_off_elsewhere(&self) -> Option<String> {
+        let others = switch_files(self.agent, &self.machine.folders);
+        let in_settings = others.iter().find_map(|target| {
+            let why = self.find(target).ok()?.switched_off?;
+            Some(format!("{why} in {}", target.path.display()))
+        });
+        in_settings.or_else(|| {
+            let config = (self.agent == Agent::Codex).then(|| codex_config(self.machine))?;
+            codex_trust::switched_off(&config)
+        })
+    }
+
+    /// In what a call is not the one that setup would write now.
+    fn difference(&self, call: &HookCommand) -> Option<String> {
+        let named = self.machine.named_home.as_deref();
+        if self.machine.own().is_some_and(|own| own.program() != call.program()) {
+            return Some(format!("calls another program: {}", call.program()));
+        }
+        (call.home().map(Path::new) != named).then(|| {
+            let home = call.home().unwrap_or("its usual folder");
+            format!("calls Retake with another folder of its own: {home}")
+        })
+    }
+}
+
+/// Whether a program can be run by the name that a hook has for it.
+fn runs(program: &str, path: &[PathBuf]) -> bool {
+    let can_run = |file: &Path| {
+        file.metadata()
+            .is_ok_and(|known| known.is_file() && known.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return can_run(Path::new(program));
+    }
+    path.iter().any(|folder| can_run(&folder.join(program)))
+}
+
+fn codex_config(machine: &Machine) -> String {
+    let config = config_folder(Agent::Codex, &machine.folders).join("config.toml");
+    files::read(&config).ok().flatten().unwrap_or_default()
+}
+
+/// What Codex says of our hooks, if they do not simply run.
+pub(super) fn approval(target: &Target, machine: &Machine) -> Option<State> {
+    let hooks = files::read(&target.path).ok()??;
+    let real = target.path.canonicalize().ok();
+    let names: Vec<_> = [Some(target.path.clone()), real].into_iter().flatten().collect();
+    let names: Vec<_> = names.iter().map(|path| path.display().to_string()).collect();
+    match trust(&hooks, &codex_config(machine), &names, machine.own()).ok()?? {
+        Trust::Approved => None,
+        Trust::Waiting => Some(State::Waiting),
+        Trust::Changed => Some(State::Changed),
+        Trust::Off => Some(State::Off),
+    }
+}
