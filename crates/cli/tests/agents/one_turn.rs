@@ -1,0 +1,247 @@
+//! One turn of each agent: every change is on record once, with all that is known of it, and
+//! `undo` brings back the tree as it was.
+
+use expect_test::{Expect, expect};
+use retake_e2e::Agent;
+use retake_e2e::script::{Script, delete, edit, raw, read, shell, write};
+
+use crate::world::{World, assert_same, distinct, lines};
+
+const PROMPT: &str = "Tidy up, please.";
+
+fn script() -> Script {
+    Script::new()
+        .step("I will write a new file.", [write("new.txt", "alpha\nbeta\n")])
+        .step("Now I edit one.", [edit("existing.txt", "line 2\n", "line TWO\n")])
+        .step(
+            "Now a command.",
+            [shell("sed -i 's/line 15/line FIFTEEN/' existing.txt && echo made > made.txt && rm doomed.txt && chmod 755 run.sh")],
+        )
+        .step("I look at it.", [read("existing.txt")])
+        .step("And away with it.", [delete("gone.txt")])
+        .last("All done.")
+}
+
+#[track_caller]
+fn check(agent: Agent, model: Option<&'static str>, seen: &Expect) {
+    if !agent.is_here() {
+        return;
+    }
+    let world = World::with(&[agent]);
+    let before = world.disk();
+    world.play("all", script());
+    let run = world.agent_with(agent, model).turn("all", PROMPT).ok();
+    assert!(world.read("existing.txt").contains("FIFTEEN"), "{}", run.report());
+
+    let changes = world.log();
+    seen.assert_eq(&lines(&changes));
+    assert!(changes.iter().all(|change| change.kind == agent.name()), "{changes:?}");
+    assert!(changes.iter().all(|change| change.agent == "main"), "{changes:?}");
+    assert_eq!(distinct(&changes, |change| &change.call).len(), 4, "a call for each step");
+    let dialogs = world.dialogs();
+    assert_eq!(dialogs.len(), 1, "{dialogs:?}");
+    assert!(changes.iter().all(|change| change.dialog == dialogs[0]["id"]), "{changes:?}");
+    assert_eq!((&dialogs[0]["kind"], &dialogs[0]["turns"]), (&agent.name().into(), &1.into()));
+
+    let blame = world.json(&["blame", "new.txt"]);
+    let message = blame["changes"][0]["message"]["text"].as_str().unwrap_or_default();
+    // opencode puts a prompt of several words into quotes itself.
+    assert!(message.contains(PROMPT), "{blame:#}");
+
+    world.is_sound();
+    world.undo();
+    assert_same(&world.disk(), &before, run.report());
+}
+
+#[test]
+fn claude_code() {
+    check(
+        Agent::ClaudeCode,
+        None,
+        &expect![[r#"
+        new.txt create by agent Write toolu_s0x0xall certain
+        existing.txt modify by agent Edit toolu_s1x0xall certain
+        doomed.txt delete by agent Bash toolu_s2x0xall window
+        existing.txt modify by agent Bash toolu_s2x0xall window
+        made.txt create by agent Bash toolu_s2x0xall window
+        run.sh mode by agent Bash toolu_s2x0xall window
+        gone.txt delete by agent Bash toolu_s4x0xall window
+    "#]],
+    );
+}
+
+#[test]
+fn codex() {
+    check(
+        Agent::Codex,
+        None,
+        &expect![[r#"
+        new.txt create by agent apply_patch call_s0x0xall certain
+        existing.txt modify by agent apply_patch call_s1x0xall certain
+        doomed.txt delete by agent Bash call_s2x0xall window
+        existing.txt modify by agent Bash call_s2x0xall window
+        made.txt create by agent Bash call_s2x0xall window
+        run.sh mode by agent Bash call_s2x0xall window
+        gone.txt delete by agent apply_patch call_s4x0xall certain
+    "#]],
+    );
+}
+
+/// All models but the oldest run JavaScript that calls the tools; ids are of the inner calls.
+#[test]
+fn codex_in_code_mode() {
+    check(
+        Agent::Codex,
+        Some("gpt-6-sol"),
+        &expect![[r#"
+        new.txt create by agent apply_patch ID certain
+        existing.txt modify by agent apply_patch ID certain
+        doomed.txt delete by agent Bash ID window
+        existing.txt modify by agent Bash ID window
+        made.txt create by agent Bash ID window
+        run.sh mode by agent Bash ID window
+        gone.txt delete by agent apply_patch ID certain
+    "#]],
+    );
+}
+
+/// Gemini has no ids for calls: Retake makes them.
+#[test]
+fn gemini() {
+    check(
+        Agent::Gemini,
+        None,
+        &expect![[r#"
+        new.txt create by agent write_file ID certain
+        existing.txt modify by agent replace ID certain
+        doomed.txt delete by agent run_shell_command ID window
+        existing.txt modify by agent run_shell_command ID window
+        made.txt create by agent run_shell_command ID window
+        run.sh mode by agent run_shell_command ID window
+        gone.txt delete by agent run_shell_command ID window
+    "#]],
+    );
+}
+
+#[test]
+fn opencode() {
+    check(
+        Agent::Opencode,
+        None,
+        &expect![[r#"
+        new.txt create by agent write call_s0x0xall certain
+        existing.txt modify by agent edit call_s1x0xall certain
+        doomed.txt delete by agent bash call_s2x0xall window
+        existing.txt modify by agent bash call_s2x0xall window
+        made.txt create by agent bash call_s2x0xall window
+        run.sh mode by agent bash call_s2x0xall window
+        gone.txt delete by agent bash call_s4x0xall window
+    "#]],
+    );
+}
+
+#[test]
+fn opencode_with_patches() {
+    check(
+        Agent::Opencode,
+        Some("gpt-5.5"),
+        &expect![[r#"
+        new.txt create by agent apply_patch call_s0x0xall certain
+        existing.txt modify by agent apply_patch call_s1x0xall certain
+        doomed.txt delete by agent bash call_s2x0xall window
+        existing.txt modify by agent bash call_s2x0xall window
+        made.txt create by agent bash call_s2x0xall window
+        run.sh mode by agent bash call_s2x0xall window
+        gone.txt delete by agent apply_patch call_s4x0xall certain
+    "#]],
+    );
+}
+
+/// Copilot does not tell its hooks the ids.
+#[test]
+fn copilot() {
+    check(
+        Agent::Copilot,
+        None,
+        &expect![[r#"
+        new.txt create by agent create ID certain
+        existing.txt modify by agent edit ID certain
+        doomed.txt delete by agent bash ID window
+        existing.txt modify by agent bash ID window
+        made.txt create by agent bash ID window
+        run.sh mode by agent bash ID window
+        gone.txt delete by agent bash ID window
+    "#]],
+    );
+}
+
+#[test]
+fn cline() {
+    check(
+        Agent::Cline,
+        None,
+        &expect![[r#"
+        new.txt create by agent editor call_s0x0xall certain
+        existing.txt modify by agent editor call_s1x0xall certain
+        doomed.txt delete by agent run_commands call_s2x0xall window
+        existing.txt modify by agent run_commands call_s2x0xall window
+        made.txt create by agent run_commands call_s2x0xall window
+        run.sh mode by agent run_commands call_s2x0xall window
+        gone.txt delete by agent run_commands call_s4x0xall window
+    "#]],
+    );
+}
+
+/// One call of Codex may create, change, move and remove files.
+#[test]
+fn codex_with_many_files_in_a_patch() {
+    if !Agent::Codex.is_here() {
+        return;
+    }
+    let world = World::with(&[Agent::Codex]);
+    let before = world.disk();
+    let patch = "*** Begin Patch
+*** Add File: new.txt
++new
+*** Update File: run.sh
+@@
+-echo hi
++echo hello
+*** Update File: existing.txt
+*** Move to: moved.txt
+@@
+-line 2
++line TWO
+*** Delete File: gone.txt
+*** End Patch";
+    world.play("many", Script::new().step("All in one.", [raw("apply_patch", patch)]));
+    let run = world.agent(Agent::Codex).turn("many", PROMPT).ok();
+    let mut changes = world.log();
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    expect![[r#"
+        gone.txt delete by agent apply_patch call_s0x0xmany certain
+        moved.txt rename by agent apply_patch call_s0x0xmany certain
+        new.txt create by agent apply_patch call_s0x0xmany certain
+        run.sh modify by agent apply_patch call_s0x0xmany certain
+    "#]]
+    .assert_eq(&lines(&changes));
+    world.undo();
+    assert_same(&world.disk(), &before, run.report());
+}
+
+/// Without the person's review Codex runs no hook; the agent works, and nothing is claimed for it.
+#[test]
+fn codex_without_trust() {
+    if !Agent::Codex.is_here() {
+        return;
+    }
+    let world = World::with(&[Agent::Codex]);
+    world.ok(&["init"]);
+    world.play("all", script());
+    let driver = world.untrusted(Agent::Codex);
+    driver.turn("all", PROMPT).ok();
+    assert_eq!(world.dialogs().len(), 0);
+    let changes = world.log();
+    assert!(!changes.is_empty());
+    assert!(changes.iter().all(|change| change.actor == "user"), "{changes:?}");
+}

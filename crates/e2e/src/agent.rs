@@ -1,0 +1,129 @@
+//! The agents that are driven here, and where their command lines are found.
+//!
+//! `install-agents` puts them into `target/agents/<name>`, at the versions of `agents.lock`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// An agent that runs headless against the scripted model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Agent {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// opencode.
+    Opencode,
+    /// GitHub Copilot CLI.
+    Copilot,
+    /// Cline CLI.
+    Cline,
+}
+
+/// A line of `agents.lock`.
+struct Pin {
+    version: &'static str,
+    program: &'static str,
+}
+
+impl Agent {
+    /// Every agent.
+    pub const ALL: [Self; 6] =
+        [Self::ClaudeCode, Self::Codex, Self::Gemini, Self::Opencode, Self::Copilot, Self::Cline];
+
+    /// The name Retake has for it, in `retake setup` and as the kind of a dialog.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Copilot => "copilot",
+            Self::Cline => "cline",
+        }
+    }
+
+    /// Whether a conversation can go on in another process without a terminal. Cline opens its
+    /// screen when it is asked to resume and forgets the prompt.
+    pub fn resumes(self) -> bool {
+        self != Self::Cline
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|agent| agent.name() == name)
+    }
+
+    /// The program, if it is installed at the pinned version.
+    pub fn program(self) -> Option<PathBuf> {
+        let (pin, folder) = (self.pin(), folder().join(self.name()));
+        let installed = std::fs::read_to_string(folder.join("version")).ok()?;
+        (installed.trim() == pin.version)
+            .then(|| folder.join("node_modules/.bin").join(pin.program))
+    }
+
+    fn pin(self) -> Pin {
+        let line = include_str!("../agents.lock").lines().find_map(|line| {
+            let mut words = line.split_whitespace();
+            (words.next() == Some(self.name())).then(|| words.collect::<Vec<_>>())
+        });
+        match line.as_deref() {
+            Some([_, version, program]) => Pin { version, program },
+            _ => panic!("agents.lock has a line for {self}"),
+        }
+    }
+
+    /// Whether the tests of this agent can run; if not, says so loudly.
+    ///
+    /// # Panics
+    /// If it is missing though `RETAKE_REQUIRE_AGENTS=1` asks for all of them.
+    pub fn is_here(self) -> bool {
+        if self.program().is_some() {
+            return true;
+        }
+        let reason = format!("{self} {} is not installed", self.pin().version);
+        let is_required = std::env::var_os("RETAKE_REQUIRE_AGENTS").is_some_and(|v| v == "1");
+        assert!(!is_required, "{reason}; run crates/e2e/install-agents");
+        report_not_run(&reason);
+        false
+    }
+}
+
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// `target/agents`, the same folder as in `install-agents`.
+fn folder() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    workspace.join(target).join("agents")
+}
+
+/// Past libtest, which hides what a passing test prints; `./test` shows the file at its end.
+fn report_not_run(reason: &str) {
+    use std::io::Write as _;
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    let line = format!("NOT RUN: {test}: {reason}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    // Where nothing at all is installed, that was said aloud just now.
+    let file = std::fs::File::options().create(true).append(true).open(folder().join("not-run"));
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_is_pinned() {
+        for agent in Agent::ALL {
+            assert!(agent.pin().version.split('.').count() == 3, "{agent}");
+            assert_eq!(Agent::from_name(agent.name()), Some(agent));
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Real agents, headless and offline, against a model that plays scripts.
+//!
+//! - [`script`]: what the model says and asks for,
+//! - [`ModelServer`]: the model behind a real HTTP server,
+//! - [`Driver`]: an agent's command line in a home of its own,
+//! - [`Agent`]: which agents there are, and whether they are installed.
+//!
+//! ```no_run
+//! use retake_e2e::script::{Script, write};
+//! use retake_e2e::{Agent, Driver, ModelServer};
+//! # let (home, project) = (std::path::Path::new("h"), std::path::Path::new("p"));
+//! let server = ModelServer::start();
+//! server.play("greet", project, Script::new().step("I write.", [write("hi.txt", "hi\n")]));
+//! let agent = Driver::new(Agent::Codex, &server, home, project);
+//! agent.turn("greet", "Greet us, please.").ok();
+//! ```
+
+#![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
+
+mod agent;
+mod harness;
+mod model;
+pub mod script;
+
+pub use agent::Agent;
+pub use harness::{Driver, Run, Running};
+pub use model::ModelServer;

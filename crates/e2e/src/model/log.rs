@@ -1,0 +1,38 @@
+//! What was asked and answered, for the person who reads a failed test.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::wire::unique;
+
+/// One line for each request, in the order they came.
+pub(crate) struct Log {
+    start: Instant,
+    lines: Mutex<Vec<String>>,
+    /// Where whole requests are kept, if anybody wants them.
+    bodies: Option<PathBuf>,
+}
+
+impl Log {
+    pub(crate) fn new() -> Self {
+        let bodies = std::env::var_os("RETAKE_E2E_BODIES").map(PathBuf::from);
+        Self { start: Instant::now(), lines: Mutex::new(Vec::new()), bodies }
+    }
+
+    pub(crate) fn add(&self, line: &str, body: &Value) {
+        let mut lines = self.lines.lock().expect("no logger panics");
+        lines.push(format!("{:8.3} {line}", self.start.elapsed().as_secs_f32()));
+        if let Some(folder) = &self.bodies {
+            let name = unique(&format!("{}-", std::process::id()));
+            let written = std::fs::write(folder.join(name), format!("{line}\n{body:#}\n"));
+            written.expect("the folder for requests exists");
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.lines.lock().expect("no logger panics").join("\n")
+    }
+}

@@ -1,0 +1,266 @@
+//! The HTTP server: which wire a request is on, which step is played, and the answer.
+
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, Response, StatusCode, header};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::Barrier;
+
+use super::log::Log;
+use super::talk::{Asked, Place, fill};
+use super::tools::Scene;
+use super::wire::{Answer, Asking, Reply, respond};
+use super::{anthropic, chat, gemini, responses};
+use crate::agent::Agent;
+use crate::script::{Script, call_id, marker};
+
+/// A scripted model that listens until it is dropped.
+pub struct ModelServer {
+    address: String,
+    world: Arc<World>,
+    /// Dropping it ends the server; it is taken out so that this does not wait for connections.
+    runtime: Option<Runtime>,
+}
+
+/// What requests share.
+struct World {
+    scripts: Mutex<HashMap<String, Arc<Part>>>,
+    meetings: Mutex<HashMap<String, Arc<Meeting>>>,
+    log: Log,
+}
+
+/// A script and the project it is played in.
+struct Part {
+    script: Script,
+    root: PathBuf,
+}
+
+/// Where conversations, or a test, wait for each other.
+struct Meeting {
+    arrived: AtomicUsize,
+    all: Barrier,
+}
+
+impl ModelServer {
+    /// Starts to listen on a free port of the loopback interface.
+    pub fn start() -> Self {
+        let world = Arc::new(World {
+            scripts: Mutex::default(),
+            meetings: Mutex::default(),
+            log: Log::new(),
+        });
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).enable_all().build().expect("threads can start");
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port is free");
+        let port = listener.local_addr().expect("it is bound").port();
+        let router = Router::new().fallback(serve).with_state(world.clone());
+        runtime.spawn(async { axum::serve(listener, router).await });
+        Self { address: format!("http://127.0.0.1:{port}"), world, runtime: Some(runtime) }
+    }
+
+    /// The address for an agent, without a version or a slash at its end.
+    pub(crate) fn address(&self, agent: Agent) -> String {
+        format!("{}/{agent}", self.address)
+    }
+
+    /// Makes a script known, with those of its subagents. Its name is used once, since the ids of
+    /// its calls are made of it.
+    ///
+    /// # Panics
+    /// If another script has this name.
+    pub fn play(&self, name: &str, root: &Path, script: Script) {
+        marker(name);
+        for (child, script) in script.children() {
+            self.play(child, root, script.clone());
+        }
+        let part = Arc::new(Part { script, root: root.to_owned() });
+        let mut scripts = self.world.scripts.lock().expect("no request panics");
+        assert!(scripts.insert(name.to_owned(), part).is_none(), "two scripts called {name}");
+    }
+
+    /// How many have come to a place where a script meets others.
+    pub fn arrived(&self, place: &str) -> usize {
+        let meetings = self.world.meetings.lock().expect("no request panics");
+        meetings.get(place).map_or(0, |meeting| meeting.arrived.load(Ordering::SeqCst))
+    }
+
+    /// The test itself comes to a place where `talks` meet, and waits for the others.
+    pub fn meet(&self, place: &str, talks: usize) {
+        let runtime = self.runtime.as_ref().expect("it runs until it is dropped");
+        runtime.block_on(self.world.meet(place, talks));
+    }
+
+    /// What was asked and answered so far.
+    pub fn log(&self) -> String {
+        self.world.log.text()
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The kinds of requests.
+#[derive(Clone, Copy)]
+enum Wire {
+    Anthropic,
+    Responses,
+    Chat,
+    Gemini { is_stream: bool },
+}
+
+impl Wire {
+    fn of(path: &str) -> Option<Self> {
+        match path.rsplit('/').next()? {
+            "messages" => Some(Self::Anthropic),
+            "responses" => Some(Self::Responses),
+            "completions" => Some(Self::Chat),
+            last if last.ends_with(":streamGenerateContent") => {
+                Some(Self::Gemini { is_stream: true })
+            }
+            last if last.ends_with(":generateContent") => Some(Self::Gemini { is_stream: false }),
+            _ => None,
+        }
+    }
+
+    fn read(self, body: &Value) -> Asked {
+        match self {
+            Self::Anthropic => anthropic::read(body),
+            Self::Responses => responses::read(body),
+            Self::Chat => chat::read(body),
+            Self::Gemini { is_stream } => gemini::read(body, is_stream),
+        }
+    }
+
+    fn answer(self, reply: &Reply, asked: &Asked, body: &Value) -> Answer {
+        match self {
+            Self::Anthropic => anthropic::answer(reply, asked, &body["model"]),
+            Self::Responses => responses::answer(reply, asked, &body["model"]),
+            Self::Chat => chat::answer(reply, asked, &body["model"]),
+            Self::Gemini { .. } => gemini::answer(reply, asked),
+        }
+    }
+}
+
+async fn serve(State(world): State<Arc<World>>, request: Request) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    let line = format!("{} {path}", head.method);
+    if head.method != Method::POST {
+        world.log.add(&line, &Value::Null);
+        return match head.method {
+            Method::HEAD => respond(StatusCode::OK, "text/plain", String::new()),
+            _ if path.ends_with("/models") => Answer::Json(models()).into_response(),
+            _ => not_found(path),
+        };
+    }
+    let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let body = decode(&head.headers, &bytes);
+    let agent = path.split('/').nth(1).and_then(Agent::from_name);
+    if let (Some(wire), Some(agent)) = (Wire::of(path), agent) {
+        return world.play(wire, agent, &line, &body).await.into_response();
+    }
+    world.log.add(&line, &body);
+    match path.rsplit('/').next() {
+        Some("count_tokens") => Answer::Json(json!({ "input_tokens": 100 })).into_response(),
+        Some(last) if last.ends_with(":countTokens") => {
+            Answer::Json(json!({ "totalTokens": 100 })).into_response()
+        }
+        _ => not_found(path),
+    }
+}
+
+impl World {
+    async fn play(&self, wire: Wire, agent: Agent, line: &str, body: &Value) -> Answer {
+        let asked = wire.read(body);
+        let place = asked.place();
+        let place = place.as_ref().filter(|_| !asked.tools.is_empty());
+        let reply = match place.and_then(|place| Some((self.part(place.script)?, place))) {
+            Some((part, place)) => {
+                let step = part.script.steps.get(place.step);
+                if let Some((place, talks)) = step.and_then(|step| step.meeting.as_ref()) {
+                    self.meet(place, *talks).await;
+                }
+                reply(&part, place, &Scene { agent, asked: &asked, root: &part.root, body })
+            }
+            None => aside(&asked),
+        };
+        let tools: Vec<_> = reply.calls.iter().map(|call| call.tool.as_str()).collect();
+        self.log.add(&format!("{line} {place:?} -> {:?} {tools:?}", reply.text), body);
+        wire.answer(&reply, &asked, body)
+    }
+
+    fn part(&self, name: &str) -> Option<Arc<Part>> {
+        self.scripts.lock().expect("no request panics").get(name).cloned()
+    }
+
+    async fn meet(&self, place: &str, talks: usize) {
+        let meeting = {
+            let mut meetings = self.meetings.lock().expect("no request panics");
+            let new = || Arc::new(Meeting { arrived: 0.into(), all: Barrier::new(talks) });
+            meetings.entry(place.to_owned()).or_insert_with(new).clone()
+        };
+        meeting.arrived.fetch_add(1, Ordering::SeqCst);
+        meeting.all.wait().await;
+    }
+}
+
+fn reply(part: &Part, place: &Place<'_>, scene: &Scene<'_>) -> Reply {
+    let Some(step) = part.script.steps.get(place.step) else {
+        return Reply { text: part.script.last.clone(), calls: Vec::new() };
+    };
+    let calls = step.calls.iter().enumerate().map(|(index, call)| {
+        let call = scene.tool_call(call);
+        let id = call_id(place.script, place.step, index);
+        Asking { id, tool: call.tool, input: call.input, group: call.group }
+    });
+    Reply { text: step.text.clone(), calls: calls.collect() }
+}
+
+/// Clients also ask for titles and summaries, which belong to no script.
+fn aside(asked: &Asked) -> Reply {
+    let text = asked.schema.as_ref().map(|schema| fill(schema).to_string());
+    Reply { text: text.unwrap_or_else(|| "A scripted title".to_owned()), calls: Vec::new() }
+}
+
+fn models() -> Value {
+    let ids = ["scripted", "claude-sonnet-4-5", "gpt-5.5", "gpt-6-sol", "gemini-2.5-pro"];
+    let model = |id| {
+        json!({ "id": id, "object": "model", "type": "model", "display_name": id,
+        "created": 0, "created_at": "2026-01-01T00:00:00Z", "owned_by": "retake" })
+    };
+    json!({ "object": "list", "data": ids.map(model), "has_more": false })
+}
+
+fn not_found(path: &str) -> Response<Body> {
+    let error = json!({ "error": { "type": "not_found_error", "message": format!("no {path}") } });
+    respond(StatusCode::NOT_FOUND, "application/json", error.to_string())
+}
+
+/// Some clients compress what they send. What is no JSON is kept for the log.
+fn decode(headers: &HeaderMap, bytes: &[u8]) -> Value {
+    let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    let plain = match encoding {
+        Some("gzip") => {
+            let mut plain = Vec::new();
+            flate2::read::GzDecoder::new(bytes).read_to_end(&mut plain).map(|_| plain)
+        }
+        Some("zstd") => zstd::decode_all(bytes),
+        _ => Ok(bytes.to_vec()),
+    };
+    let plain = plain.unwrap_or_else(|error| error.to_string().into_bytes());
+    serde_json::from_slice(&plain).unwrap_or_else(|_| String::from_utf8_lossy(&plain).into())
+}

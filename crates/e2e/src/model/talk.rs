@@ -1,0 +1,160 @@
+//! Where a conversation stands, told from the request alone.
+//!
+//! The server keeps no state of the conversations: a client may repeat a request, drop an answer
+//! or come back in another process. The newest marker in the person's words names the script; the
+//! ids of the calls made since then name the step. Gemini has no ids: there the messages with
+//! calls are counted.
+
+use serde_json::Value;
+
+use crate::script::{marked, step_of};
+
+/// What a request says, whatever wire it came by.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    /// The conversation in order.
+    pub(crate) turns: Vec<Turn>,
+    /// The names of the tools on offer.
+    pub(crate) tools: Vec<String>,
+    /// Whether the answer is to be streamed.
+    pub(crate) is_stream: bool,
+    /// The shape of the JSON that the client wants instead of prose.
+    pub(crate) schema: Option<Value>,
+}
+
+/// A part of a conversation.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Words in the person's name; clients put their own reminders there, too.
+    Person(String),
+    /// One message of the model that asked for calls, by their ids as far as the wire has any.
+    Model(Vec<String>),
+}
+
+/// A place in a script.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Place<'t> {
+    pub(crate) script: &'t str,
+    pub(crate) step: usize,
+}
+
+impl Asked {
+    /// The step to be played next, if a script was chosen at all.
+    pub(crate) fn place(&self) -> Option<Place<'_>> {
+        let chosen = |turn: &Turn| match turn {
+            Turn::Person(text) => marked(text).is_some(),
+            Turn::Model(_) => false,
+        };
+        let start = self.turns.iter().rposition(chosen)?;
+        let Turn::Person(text) = &self.turns[start] else { return None };
+        let script = marked(text)?;
+        let calls = || self.turns[start..].iter().filter_map(Turn::calls);
+        let newest = calls().flatten().filter_map(|id| step_of(id, script)).max();
+        let counted = calls().filter(|ids| ids.is_empty()).count();
+        Some(Place { script, step: newest.map_or(counted, |step| step + 1) })
+    }
+
+    pub(crate) fn offers(&self, tool: &str) -> bool {
+        self.tools.iter().any(|name| name == tool)
+    }
+}
+
+impl Turn {
+    fn calls(&self) -> Option<&Vec<String>> {
+        match self {
+            Self::Model(ids) => Some(ids),
+            Self::Person(_) => None,
+        }
+    }
+}
+
+/// The text of a message's `content`: a string, or a list of parts.
+pub(crate) fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The strings at `key` in a list of objects.
+pub(crate) fn names<'v>(list: &'v Value, key: &str) -> impl Iterator<Item = String> + use<'v> {
+    let key = key.to_owned();
+    let items = list.as_array().into_iter().flatten();
+    items.filter_map(move |item| item[&key].as_str().map(str::to_owned))
+}
+
+/// The smallest value of a shape that a client asked for, such as a title for the conversation.
+pub(crate) fn fill(schema: &Value) -> Value {
+    if let Some(first) = schema["enum"].get(0) {
+        return first.clone();
+    }
+    match schema["type"].as_str().unwrap_or("string").to_lowercase().as_str() {
+        "object" => {
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            Value::Object(fields.map(|(name, shape)| (name.clone(), fill(shape))).collect())
+        }
+        "array" => Value::Array(Vec::new()),
+        "boolean" => Value::Bool(false),
+        "integer" | "number" => 1.into(),
+        _ => "scripted".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(turns: Vec<Turn>) -> Asked {
+        Asked { turns, ..Asked::default() }
+    }
+
+    fn says(text: &str) -> Turn {
+        Turn::Person(text.to_owned())
+    }
+
+    fn calls(ids: &[&str]) -> Turn {
+        Turn::Model(ids.iter().map(|&id| id.to_owned()).collect())
+    }
+
+    #[test]
+    fn without_a_marker_there_is_no_script() {
+        assert_eq!(asked(vec![says("hello")]).place(), None);
+    }
+
+    #[test]
+    fn the_ids_tell_the_step() {
+        let talk = asked(vec![
+            says("[script:a]"),
+            calls(&["call_s0x0xa"]),
+            calls(&["call_s1x0xa", "call_s1x1xa"]),
+            says("a reminder of the client"),
+        ]);
+        assert_eq!(talk.place(), Some(Place { script: "a", step: 2 }));
+    }
+
+    #[test]
+    fn a_second_turn_begins_anew() {
+        let talk = asked(vec![says("[script:a]"), calls(&["call_s0x0xa"]), says("[script:b]")]);
+        assert_eq!(talk.place(), Some(Place { script: "b", step: 0 }));
+    }
+
+    #[test]
+    fn messages_without_ids_are_counted() {
+        let talk = asked(vec![says("[script:a]"), calls(&[]), says("reminder"), calls(&[])]);
+        assert_eq!(talk.place(), Some(Place { script: "a", step: 2 }));
+    }
+
+    #[test]
+    fn a_shape_is_filled() {
+        let schema = json!({ "type": "object", "properties": {
+            "title": { "type": "string" }, "kind": { "enum": ["new", "old"] }, "n": { "type": "INTEGER" },
+        }});
+        assert_eq!(fill(&schema), json!({ "title": "scripted", "kind": "new", "n": 1 }));
+    }
+}
