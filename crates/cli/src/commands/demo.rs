@@ -60,7 +60,9 @@ pub(super) fn run(context: &Context, options: &Demo) -> Result<Exit> {
             "Kept in {folder}; look around with\n  retake --home {home} --project {root} log\n"
         ))?;
     } else {
-        context.out.text("Everything above was real; the project is gone again. Now yours:\n  cd your-project && retake init\n")?;
+        context.out.text(
+            "Everything above was real; the project is gone again. Now your agents:\n  retake setup\n",
+        )?;
     }
     Ok(Exit::Done)
 }
