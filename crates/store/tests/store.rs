@@ -118,3 +118,16 @@ fn what_is_spooled_while_the_spool_is_taken_in_stays() {
     spool.push(&spool.new_key(1), &message("four"), 1).unwrap();
     assert_ne!(first, ids(&spool), "ids are never used twice");
 }
+
+/// The first hooks of an agent may come all at once.
+#[test]
+fn a_store_that_several_open_for_the_first_time_is_made_once() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| Store::open(folder.path(), Access::Write).unwrap());
+            }
+        });
+    }
+}
