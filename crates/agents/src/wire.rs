@@ -139,7 +139,7 @@ fn mended(bytes: &[u8]) -> String {
     whole
 }
 
-/// The UTF-16 unit of an escape `\uXXXX` at the start of the text.
+/// The UTF-16 unit of an escape like `\u00e9` at the start of the text.
 fn unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))

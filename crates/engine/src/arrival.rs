@@ -70,8 +70,13 @@ impl Calls {
         let is_orphan = |call: &&Call| lives(call) == Some(false);
         let orphaned = calls.iter().filter(is_orphan).map(|call| call.row).collect();
         let live = calls.into_iter().map(|call| LiveCall::new(root, call)).collect();
+        Ok(Self { live, orphaned, ..Self::none() })
+    }
+
+    /// For events that have nothing to do with calls.
+    pub(crate) fn none() -> Self {
         let (messages, ended) = (HashMap::new(), HashSet::new());
-        Ok(Self { live, next_temporary: -1, messages, ended, orphaned })
+        Self { live: Vec::new(), next_temporary: -1, messages, ended, orphaned: Vec::new() }
     }
 
     /// Works out what an event means; new calls join the live ones.

@@ -77,7 +77,7 @@ impl Project {
             return Ok(false);
         }
         let batch = self.store().batch()?;
-        let (calls, mut rows) = (Calls::load(&batch, self.root(), at)?, NewRows::new());
+        let (calls, mut rows) = (Calls::none(), NewRows::new());
         for event in messages {
             if let EventKind::UserMessage { text } = &event.what {
                 let title = first_words(text, TITLE_CHARS);

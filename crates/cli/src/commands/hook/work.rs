@@ -70,7 +70,12 @@ pub(super) fn work(surroundings: &Surroundings, news: &Sender<News>) -> Result<(
     }
     let start = surroundings.start(&heard);
     let project = surroundings.retake.open_or_create(&start, surroundings.now)?;
-    let events = end_of_the_run_around(&project)?.into_iter().chain(heard.events.iter().cloned());
+    let run = end_of_the_run_around(&project).unwrap_or_else(|error| {
+        // The agent's own event is worth more than the end of the run around it.
+        warn(&format!("the run around {agent} goes on: {error:#}"));
+        None
+    });
+    let events = run.into_iter().chain(heard.events.iter().cloned());
     let parcels = parcels(&project, events, surroundings.now);
     let opened = News::Opened {
         keeper: project.keeper(),
