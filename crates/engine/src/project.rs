@@ -15,6 +15,7 @@ use crate::observe::{HiddenIs, Request, Scope};
 use crate::place::{Place, place};
 use crate::record::{Looked, Progress, RecordError};
 use crate::settings::{Settings, SettingsError};
+use crate::waiting::Keeper;
 
 /// Retake on this machine.
 #[derive(Clone, Debug)]
@@ -168,16 +169,30 @@ impl Retake {
     /// Opens the nearest project at or above a path.
     pub fn open(&self, path: &Path) -> Result<Project, ProjectError> {
         let (start, _) = examine(path)?;
+        match self.nearest(&start)? {
+            Some(found) => self.open_found(found),
+            None => Err(ProjectError::NotAProject(start)),
+        }
+    }
+
+    /// Keeps events for the nearest project at or above a path, even if that cannot be opened: a
+    /// newer program may have written its store, say.
+    pub fn keeper(&self, path: &Path) -> Result<Option<Keeper>, ProjectError> {
+        let (start, _) = examine(path)?;
+        Ok(self.nearest(&start)?.map(|found| Keeper::of(&found.folder)))
+    }
+
+    fn nearest(&self, start: &Path) -> Result<Option<FoundProject>, ProjectError> {
         // The cheap question for every folder first, then the one that reads every project.
         for find in [Home::find, Home::find_moved] {
             for folder in start.ancestors() {
                 let Ok(disk) = disk_identity(folder) else { continue };
                 if let Some(found) = find(&self.home, folder, &disk)? {
-                    return self.open_found(found);
+                    return Ok(Some(found));
                 }
             }
         }
-        Err(ProjectError::NotAProject(start))
+        Ok(None)
     }
 
     /// Opens the nearest project, or makes one of the git repository around a path, else of the

@@ -4,6 +4,7 @@
 //! Each event has a key, so that one which was kept and recorded all the same counts once.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use retake_model::{Event, EventKind, Gap, GapReason, Millis, ProjectPath};
 use retake_store::{JournalEvent, Spool, StoreError};
@@ -21,6 +22,11 @@ pub struct Keeper {
 }
 
 impl Keeper {
+    /// For the project with this folder in Retake's home.
+    pub(crate) fn of(folder: &Path) -> Self {
+        Self { spool: Spool::new(folder) }
+    }
+
     /// A key for an event that comes now.
     pub fn new_key(&self, at: Millis) -> String {
         self.spool.new_key(at)
@@ -36,7 +42,7 @@ impl Keeper {
 impl Project {
     /// Keeps events for this project, from any thread and without opening its store.
     pub fn keeper(&self) -> Keeper {
-        Keeper { spool: self.spool() }
+        Keeper::of(self.store().folder())
     }
 
     /// The spool of the project.

@@ -239,3 +239,21 @@ fn a_task_of_cline_and_its_message_are_one_message() {
     say("and that, too");
     assert_eq!(turns(&world), 2);
 }
+
+#[test]
+fn a_record_of_a_newer_program_is_left_alone_and_the_event_is_kept_for_that() {
+    let world = World::with(&[]);
+    let version = |version: u32| {
+        let db = rusqlite::Connection::open(world.store().join("retake.db")).unwrap();
+        db.pragma_update(None, "user_version", version).unwrap();
+    };
+    let db = rusqlite::Connection::open(world.store().join("retake.db")).unwrap();
+    let ours: u32 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    drop(db);
+    version(999);
+    let done = claude(&world, &prompt("hello"));
+    assert!(done.stderr.contains("newer"), "{}", done.stderr);
+    version(ours);
+    world.ok(&["status"]);
+    assert_eq!(turns(&world), 1);
+}

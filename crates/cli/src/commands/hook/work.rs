@@ -1,14 +1,14 @@
 //! The work of a hook, in a thread that nobody has to wait for.
 
 use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use retake_agents::{Agent, Heard};
 use retake_engine::model::{Event, EventKind, Millis};
-use retake_engine::{Project, RecordError, Retake};
+use retake_engine::{Keeper, Project, RecordError, Retake};
 
 use super::talk::Talk;
 use super::{News, Parcel};
@@ -69,14 +69,20 @@ pub(super) fn work(surroundings: &Surroundings, news: &Sender<News>) -> Result<(
         return Ok(());
     }
     let start = surroundings.start(&heard);
-    let project = surroundings.retake.open_or_create(&start, surroundings.now)?;
+    let project = match surroundings.retake.open_or_create(&start, surroundings.now) {
+        Ok(project) => project,
+        Err(error) => {
+            keep(surroundings, &start, &heard)?;
+            return Err(error.into());
+        }
+    };
     let run = end_of_the_run_around(&project).unwrap_or_else(|error| {
         // The agent's own event is worth more than the end of the run around it.
         warn(&format!("the run around {agent} goes on: {error:#}"));
         None
     });
     let events = run.into_iter().chain(heard.events.iter().cloned());
-    let parcels = parcels(&project, events, surroundings.now);
+    let parcels = parcels(&project.keeper(), events, surroundings.now);
     let opened = News::Opened {
         keeper: project.keeper(),
         budget: budget(&project, &heard),
@@ -134,8 +140,16 @@ fn record(project: &Project, parcel: &Parcel) -> Result<()> {
     Ok(())
 }
 
-fn parcels(project: &Project, events: impl Iterator<Item = Event>, at: Millis) -> Vec<Parcel> {
-    let keeper = project.keeper();
+/// Keeps the events of a project that cannot be opened now; there may be none.
+fn keep(surroundings: &Surroundings, start: &Path, heard: &Heard) -> Result<()> {
+    let Some(keeper) = surroundings.retake.keeper(start)? else { return Ok(()) };
+    for parcel in parcels(&keeper, heard.events.iter().cloned(), surroundings.now) {
+        keeper.keep(&parcel.key, &parcel.event, parcel.at)?;
+    }
+    Ok(())
+}
+
+fn parcels(keeper: &Keeper, events: impl Iterator<Item = Event>, at: Millis) -> Vec<Parcel> {
     events.map(|event| Parcel { key: keeper.new_key(at), event, at }).collect()
 }
 
