@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use retake_engine::model::{DialogId, Millis, ProjectPath};
 use retake_engine::{ChangeFilter, Looked, Project, Retake};
+use retake_server::door::{Look, Progress, Verb};
 
 use crate::args::{Filter, Global};
 use crate::failure::Failure;
@@ -126,8 +127,7 @@ impl Context {
             return Ok((project, None));
         }
         let mut bar = Bar::new("Reading");
-        let looked =
-            project.look_with(self.now(), &mut |done, all| bar.set(done as u64, all as u64));
+        let looked = self.ask_showing(&project, Look {}, &mut |done, all| bar.set(done, all));
         drop(bar);
         match looked {
             Ok(looked) => Ok((project, Some(looked))),
@@ -139,6 +139,21 @@ impl Context {
                 Ok((project, None))
             }
         }
+    }
+
+    /// Asks for a verb of the project.
+    pub(crate) fn ask<V: Verb>(&self, project: &Project, verb: V) -> Result<V::Answer> {
+        self.ask_showing(project, verb, &mut |_, _| {})
+    }
+
+    /// Like [`Self::ask`], for what takes a person's patience: tells how far it has come.
+    pub(crate) fn ask_showing<V: Verb>(
+        &self,
+        project: &Project,
+        verb: V,
+        progress: Progress<'_>,
+    ) -> Result<V::Answer> {
+        Ok(verb.carry_out(project, self.now(), progress)?)
     }
 
     /// What the filter's words mean in this project.

@@ -28,7 +28,7 @@ use clap::Parser as _;
 
 use crate::args::Cli;
 use crate::context::{Context, Exit};
-use crate::failure::Failure;
+use crate::failure::failure_of;
 use crate::output::{Output, Style, tell};
 
 fn main() -> ExitCode {
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 }
 
 fn fail(error: &anyhow::Error, json: bool) {
-    let failure = Failure::of(error);
+    let failure = failure_of(error);
     if json {
         // If even this cannot be written, the exit code remains.
         let _ = Output::detect().json(&serde_json::json!({ "error": failure }));

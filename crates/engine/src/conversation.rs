@@ -6,6 +6,7 @@
 
 use retake_model::{AgentId, DialogId, Event, EventKind, Millis};
 use retake_store::{Lock, StoreError};
+use serde::{Deserialize, Serialize};
 
 use crate::arrival::{Arrived, Calls, Meaning, TITLE_CHARS, conclude, first_words, introduce};
 use crate::project::{INITIALISED, Project};
@@ -13,7 +14,7 @@ use crate::record::RecordError;
 use crate::write::NewRows;
 
 /// Where the reading of a transcript stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranscriptMark {
     /// The conversation.
     pub dialog: DialogId,

@@ -100,7 +100,9 @@ pub use plan::go_to::GoToOptions;
 pub use plan::selection::Selection;
 pub use plan::take_back::{Cascade, TakeBackOptions};
 pub use plan::{Action, Plan, PlannedFile, Reason};
-pub use project::{InitOptions, Initialised, Project, ProjectError, ReplacedBy, Retake};
+pub use project::{
+    InitOptions, Initialised, KnownProject, Project, ProjectError, ReplacedBy, Retake,
+};
 pub use purge::PurgeError;
 pub use query::{DialogStatus, DiffBody, FileDiff, Status};
 pub use record::{Looked, Notice, NoticeCode, Progress, RecordError, Recorded};

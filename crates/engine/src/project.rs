@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use retake_model::{DialogId, Millis, ProjectPath};
-use retake_store::{Access, Batch, FoundProject, Home, Lock, RootIdentity, Store, StoreError};
+use retake_store::{
+    Access, Batch, FoundProject, Home, Identity, Lock, RootIdentity, Store, StoreError,
+};
 use retake_workspace::{OpenError, Workspace, git, root_id};
 
 use crate::observe::{HiddenIs, Request, Scope};
@@ -33,6 +35,17 @@ pub struct InitOptions {
     pub anywhere: bool,
     /// What a folder is that stands where another one was recorded.
     pub replaced: Option<ReplacedBy>,
+}
+
+/// A project on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownProject {
+    /// Its id.
+    pub id: String,
+    /// Its root.
+    pub root: PathBuf,
+    /// When it was initialised.
+    pub created_at: Millis,
 }
 
 /// What a folder is that stands where another one was recorded.
@@ -173,6 +186,16 @@ impl Retake {
             Some(found) => self.open_found(found),
             None => Err(ProjectError::NotAProject(start)),
         }
+    }
+
+    /// Every project on record, whether its folder is there or not.
+    pub fn projects(&self) -> Result<Vec<KnownProject>, StoreError> {
+        let known = |identity: Identity| KnownProject {
+            root: identity.root_path(),
+            id: identity.id,
+            created_at: identity.created_at,
+        };
+        Ok(self.home.projects()?.into_iter().map(known).collect())
     }
 
     /// Keeps events for the nearest project at or above a path, even if that cannot be opened: a

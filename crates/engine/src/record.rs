@@ -5,6 +5,7 @@
 //! happen and the next look finds the same again. An event that finds the
 //! project locked is spooled and taken in, in order, by the next holder.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
 use retake_model::{
@@ -30,7 +31,7 @@ const KEYS_KEPT: Millis = 60 * 60 * 1000;
 const TOLD_GAPS: usize = 5;
 
 /// What came of an event.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
     /// Its place in the project's order; none if it waits in the spool, or says nothing new.
     pub seq: Option<u64>,
@@ -43,7 +44,7 @@ pub struct Recorded {
 }
 
 /// Something that the sender of an event should know; the event was taken all the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// What kind of thing.
     pub code: NoticeCode,
@@ -58,7 +59,7 @@ impl Notice {
 }
 
 /// Kinds of [`Notice`]s, stable in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoticeCode {
     /// A tool names a path outside of the project.
     OutsideProject,
@@ -390,7 +391,7 @@ fn interrupted(batch: &Batch<'_>) -> Result<Option<Notice>, StoreError> {
 }
 
 /// What a look at the whole project found.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Looked {
     /// The changes that were found.
     pub changes: Vec<Change>,

@@ -9,7 +9,7 @@ use crate::text_enum::text_enum;
 use crate::{AgentId, CallId, DialogId, Millis, OperationId, ProjectPath, Side};
 
 /// The name of a change: its place in the project's sequence, written `c12`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ChangeId(pub u64);
 
 impl fmt::Display for ChangeId {
@@ -30,7 +30,7 @@ impl FromStr for ChangeId {
 }
 
 /// One recorded change. Immutable but for its review status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Its id, which is also its `seq`.
     pub id: ChangeId,
@@ -106,7 +106,7 @@ pub struct Candidate {
 }
 
 /// Line counts and places of a change.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineChanges {
     /// Lines added.
     pub added: u32,

@@ -2,6 +2,7 @@
 
 use crate::text_enum::text_enum;
 use crate::{DialogId, Millis, ObjectId};
+use serde::{Deserialize, Serialize};
 
 text_enum! {
     /// Why a checkpoint was made (C-3).
@@ -24,7 +25,7 @@ text_enum! {
 }
 
 /// A named, durable state of the whole project.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// Its place in the project's order: it holds everything recorded before it.
     pub seq: u64,
@@ -61,7 +62,7 @@ text_enum! {
 }
 
 /// One round of approval of a dialog.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkSession {
     /// The dialog.
     pub dialog: DialogId,

@@ -1,5 +1,6 @@
 //! One act of Retake on the user's files.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,7 +8,7 @@ use crate::text_enum::text_enum;
 use crate::{DialogId, Millis, ObjectId};
 
 /// The name of an operation: its place in the project's sequence, written `o12`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct OperationId(pub u64);
 
 impl fmt::Display for OperationId {
@@ -60,7 +61,7 @@ text_enum! {
 }
 
 /// One act of Retake on the user's files, itself recorded and reversible.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// Its id, which is also its `seq`.
     pub id: OperationId,

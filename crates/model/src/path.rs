@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A path relative to the project's root: bytes, `/` between components.
 ///
 /// Invariant: not empty, not absolute, no empty, `.` or `..` component, no NUL.
@@ -93,6 +96,33 @@ impl fmt::Debug for ProjectPath {
     }
 }
 
+/// Text if it is text, else its bytes: nothing is lost between two of our own processes.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Serialize for ProjectPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.as_str() {
+            Some(text) => Written::Text(text.to_owned()).serialize(serializer),
+            None => Written::Bytes(self.0.to_vec()).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ProjectPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = match Written::deserialize(deserializer)? {
+            Written::Text(text) => text.into_bytes(),
+            Written::Bytes(bytes) => bytes,
+        };
+        Self::new(bytes).map_err(D::Error::custom)
+    }
+}
+
 impl std::str::FromStr for ProjectPath {
     type Err = PathError;
 
@@ -114,6 +144,16 @@ mod tests {
         for bad in ["", "/a", "a/", "a//b", ".", "..", "a/..", "./a", "a/./b", "a\0b"] {
             assert!(bad.parse::<ProjectPath>().is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_path_survives_the_way_through_json() {
+        for bytes in [b"a/b".to_vec(), "ü\n".into(), vec![0xff, b'/', 0xfe]] {
+            let path = ProjectPath::new(bytes).unwrap();
+            let json = serde_json::to_string(&path).unwrap();
+            assert_eq!(serde_json::from_str::<ProjectPath>(&json).unwrap(), path);
+        }
+        assert!(serde_json::from_str::<ProjectPath>("\"../a\"").is_err());
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub enum FileKind {
 }
 
 /// A captured state: everything that is needed to put the path back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileState {
     /// Regular file or link.
     pub kind: FileKind,
@@ -31,7 +31,7 @@ pub struct FileState {
 ///
 /// `Absent` and `Unknown` are never mixed up: "missing from the store" must not
 /// be read as "did not exist" (promise 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Side {
     /// The path did not exist.
     Absent,
@@ -57,7 +57,7 @@ impl Side {
 }
 
 /// Something that Retake cannot protect right now, shown in `status` (promise 5).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// The path, or the folder under which everything is concerned.
     pub path: ProjectPath,

@@ -9,6 +9,7 @@
 //! else has written in between, everything is planned anew: what is garbage at
 //! one moment may be named at the next.
 
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use retake_model::{DialogId, Millis};
@@ -27,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 const ATTEMPTS: usize = 20;
 
 /// What the record takes on disk, and what for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meter {
     /// All files of the project in the home.
     pub disk: u64,
@@ -38,7 +39,7 @@ pub struct Meter {
 }
 
 /// What a collection removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
     /// Dialogs of which nothing is left.
     pub dialogs: u64,
@@ -57,7 +58,7 @@ pub struct Removed {
 }
 
 /// What a collection came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collected {
     /// What was removed.
     pub removed: Removed,

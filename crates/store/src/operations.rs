@@ -10,6 +10,7 @@ use retake_model::{
 };
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::changes::{side, side_columns, text};
@@ -51,7 +52,7 @@ pub struct OperationStep {
 }
 
 /// What an operation makes of a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// The change.
     pub change: ChangeId,

@@ -9,6 +9,7 @@
 //! of the project's folder, except in chunks that other contents have too. What a
 //! kill interrupts is completed by the next purge or collection (`meta` `scrub`).
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ const SCRUB: &str = "scrub";
 const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 
 /// What is to be purged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PurgeTarget {
     /// Every recorded version of a file, or of everything in a folder.
     Path(ProjectPath),
@@ -35,7 +36,7 @@ pub enum PurgeTarget {
 }
 
 /// What a purge concerns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeScope {
     /// The contents, with their sizes.
     pub contents: Vec<(ObjectId, u64)>,
@@ -48,7 +49,7 @@ pub struct PurgeScope {
 }
 
 /// What a purge did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purge {
     /// What it concerned.
     pub scope: PurgeScope,

@@ -210,7 +210,8 @@ fn print_plan(project: &Project, plan: &Plan, seen: &mut String) {
 }
 
 fn print_session(project: &Project, dialog: &DialogId, at: i64, seen: &mut String) {
-    let status = project.session_status(dialog, at).unwrap();
+    project.look(at).unwrap();
+    let status = project.session_status(dialog).unwrap();
     let active = status.active.as_ref().map_or("none".into(), WorkSession::name);
     let all: Vec<_> = status.sessions.iter().map(|s| format!("{} {}", s.name(), s.state)).collect();
     let _ = writeln!(seen, "{active} active ({})", all.join(", "));

@@ -1,6 +1,7 @@
 //! What a scan found.
 
 use retake_model::{Gap, ProjectPath};
+use serde::{Deserialize, Serialize};
 
 use crate::{RuleSources, Stat};
 
@@ -46,7 +47,7 @@ pub struct Suspect {
 }
 
 /// A name that the rules left out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ignored {
     /// The file, or the folder that was not entered.
     pub path: ProjectPath,

@@ -3,10 +3,11 @@
 use anyhow::Result;
 use retake_engine::Accepted;
 use retake_engine::model::ChangeId;
+use retake_server::door::{self, Scope};
 use serde_json::json;
 
 use crate::args::Accept;
-use crate::commands::scope::{reviewed, the_change};
+use crate::commands::scope::{hunks, reviewed};
 use crate::context::{Context, Exit};
 use crate::describe::plural;
 
@@ -15,12 +16,12 @@ const LISTED: usize = 10;
 
 pub(super) fn run(context: &Context, options: &Accept) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let (scope, now) = (&options.scope, context.now());
-    let accepted = if options.hunk.is_empty() {
-        project.accept(&reviewed(context, &project, scope)?, now)?
+    let scope = if options.hunk.is_empty() {
+        Scope::Changes(reviewed(context, &project, &options.scope)?)
     } else {
-        project.accept_hunks(the_change(&scope.changes), &options.hunk, now)?
+        hunks(&options.scope.changes, &options.hunk)
     };
+    let accepted = context.ask(&project, door::Accept { scope })?;
     if context.json {
         let ids = |ids: &[ChangeId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
         context.out.json(&json!({

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::Approved;
 use retake_engine::model::DialogId;
+use retake_server::door;
 use serde_json::json;
 
 use crate::args::Approve;
@@ -15,7 +16,8 @@ use crate::output::Style;
 pub(super) fn run(context: &Context, options: &Approve) -> Result<Exit> {
     let project = context.open_to_write()?;
     let dialog = dialog_or_latest(&project, options.dialog.as_deref())?;
-    let approved = project.approve(&dialog, options.message.as_deref(), context.now())?;
+    let message = options.message.clone();
+    let approved = context.ask(&project, door::Approve { dialog: dialog.clone(), message })?;
     if context.json {
         context.out.json(&json!({
             "dialog": dialog.0,

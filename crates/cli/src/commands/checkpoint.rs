@@ -1,6 +1,7 @@
 //! `retake checkpoint`: a named state of everything, to come back to.
 
 use anyhow::Result;
+use retake_server::door::MakeCheckpoint;
 
 use crate::args::Checkpoint;
 use crate::checkpoint_id::short;
@@ -13,7 +14,8 @@ use crate::output::{Style, warn};
 pub(super) fn run(context: &Context, options: &Checkpoint) -> Result<Exit> {
     let project = context.open_to_write()?;
     let dialog = options.dialog.as_deref().map(|text| dialog(&project, text)).transpose()?;
-    let made = project.checkpoint(options.message.as_deref(), dialog.as_ref(), context.now())?;
+    let message = options.message.clone();
+    let made = context.ask(&project, MakeCheckpoint { message, dialog })?;
     if context.json {
         context.out.json(&document(&made))?;
         return Ok(Exit::Done);

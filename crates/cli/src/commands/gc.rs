@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::Millis;
 use retake_engine::{Collected, DialogForecast, Forecast, Meter, Removed, RetentionReason};
+use retake_server::door::Collect;
 use serde_json::{Value, json};
 
 use crate::args::Gc;
@@ -33,7 +34,7 @@ pub(super) fn run(context: &Context, options: &Gc) -> Result<Exit> {
     }
     let forecast = project.retention_forecast(now, false)?;
     let mut bar = Bar::new("Collecting");
-    let done = project.collect(now, &mut |done, all| bar.set(done, all))?;
+    let done = context.ask_showing(&project, Collect {}, &mut |done, all| bar.set(done, all))?;
     drop(bar);
     if context.json {
         context.out.json(&done_document(&done))?;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::ObjectId;
 use retake_engine::{Project, Purge, PurgeError, PurgeScope, PurgeTarget};
+use retake_server::door;
 use serde_json::{Value, json};
 
 use crate::args;
@@ -45,7 +46,7 @@ pub(super) fn run(context: &Context, options: &args::Purge) -> Result<Exit> {
             return Ok(Exit::Problem);
         }
     }
-    let purge = project.purge(&target, context.now())?;
+    let purge = context.ask(&project, door::Purge { target })?;
     if context.json {
         context.out.json(&document(&purge))?;
     } else {

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::ProjectPath;
-use retake_engine::{Interrupted, Recovery, VerbError};
+use retake_engine::{Interrupted, Recovery};
+use retake_server::door;
 use serde_json::{Value, json};
 
 use crate::args::{Manner, Recover};
@@ -30,9 +31,8 @@ pub(super) fn run(context: &Context, options: &Recover) -> Result<Exit> {
         (_, true) => Recovery::Undo,
         _ => return show(context, project.interrupted()?.as_ref()),
     };
-    let applied = match project.recover(how, context.now()) {
-        Err(VerbError::NothingInterrupted) => return show(context, None),
-        other => other?,
+    let Some(applied) = context.ask(&project, door::Recover { how })? else {
+        return show(context, None);
     };
     let manner = Manner { dry_run: false, yes: true, diff: false };
     Outcome::from(applied)

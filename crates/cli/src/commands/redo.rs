@@ -1,8 +1,9 @@
 //! `retake redo`: bring back what was undone last.
 
 use anyhow::Result;
+use retake_engine::Cascade;
 use retake_engine::model::OperationKind;
-use retake_engine::{Cascade, VerbError};
+use retake_server::door::PlanRedo;
 
 use crate::args::Redo;
 use crate::commands::undo::{nothing, told};
@@ -13,9 +14,8 @@ use crate::outcome::carry_out;
 pub(super) fn run(context: &Context, options: &Redo) -> Result<Exit> {
     let project = context.open_to_write()?;
     let taking = options.taking.options(Cascade::Leave);
-    let (plan, undone) = match project.plan_redo(taking, context.now()) {
-        Err(VerbError::NothingTo(_)) => return nothing(context, OperationKind::Redo),
-        other => other?,
+    let Some((plan, undone)) = context.ask(&project, PlanRedo { taking })? else {
+        return nothing(context, OperationKind::Redo);
     };
     let what = undone.title.strip_prefix("undo of ").unwrap_or(&undone.title);
     let what = escape(what);

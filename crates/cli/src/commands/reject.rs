@@ -2,23 +2,24 @@
 
 use anyhow::Result;
 use retake_engine::{Cascade, Selection};
+use retake_server::door::{PlanReject, Scope};
 
 use crate::args::Reject;
-use crate::commands::scope::{reviewed, the_change};
+use crate::commands::scope::{hunks, reviewed};
 use crate::context::{Context, Exit};
 use crate::outcome::{carry_out, summary};
 
 pub(super) fn run(context: &Context, options: &Reject) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let (scope, now) = (&options.scope, context.now());
     let taking = options.taking.options(Cascade::Agents);
-    let plan = if options.hunk.is_empty() {
+    let scope = if options.hunk.is_empty() {
         let include_shared = options.include_shared;
-        let selection = Selection { include_shared, ..reviewed(context, &project, scope)? };
-        project.plan_reject(&selection, taking, now)?
+        let meant = reviewed(context, &project, &options.scope)?;
+        Scope::Changes(Selection { include_shared, ..meant })
     } else {
-        project.plan_reject_hunks(the_change(&scope.changes), &options.hunk, taking, now)?
+        hunks(&options.scope.changes, &options.hunk)
     };
+    let plan = context.ask(&project, PlanReject { scope, taking })?;
     if plan.files.is_empty() && !context.json {
         context.out.text("There is no pending change to reject; nothing was changed.\n")?;
         return Ok(Exit::Done);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::Cascade;
+use retake_server::door::PlanReset;
 
 use crate::args::Reset;
 use crate::context::{Context, Exit, dialog_or_latest};
@@ -13,7 +14,8 @@ pub(super) fn run(context: &Context, options: &Reset) -> Result<Exit> {
     let project = context.open_to_write()?;
     let dialog = dialog_or_latest(&project, options.dialog.as_deref())?;
     let taking = options.taking.options(Cascade::Leave);
-    let plan = project.plan_reset(&dialog, options.exact, taking, context.now())?;
+    let asked = PlanReset { dialog: dialog.clone(), exact: options.exact, taking };
+    let plan = context.ask(&project, asked)?;
     let outcome = carry_out(context, &project, plan, &options.manner)?;
     let active = project.store().active_session(&dialog)?.map(|session| session.name());
     let new_session = active.filter(|_| outcome.operation.is_some());

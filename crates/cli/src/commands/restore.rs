@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use retake_engine::model::{Checkpoint, DialogId};
 use retake_engine::{GoToOptions, Plan, Project};
+use retake_server::door::PlanRestore;
 
 use crate::args::Restore;
 use crate::checkpoint_id::short;
@@ -27,10 +28,8 @@ pub(super) fn run(context: &Context, options: &Restore) -> Result<Exit> {
         exact: options.exact,
         across_git: options.across_git,
     };
-    let mut plan = project.plan_restore(&target.checkpoint, &go_to, context.now())?;
-    if let Some(title) = target.title {
-        plan.title = title;
-    }
+    let Target { checkpoint, title } = target;
+    let plan = context.ask(&project, PlanRestore { checkpoint, options: go_to, title })?;
     let answers = answers(&project, &plan)?;
     let outcome = carry_out(context, &project, plan, &options.manner)?;
     outcome.show(context, &project, &options.manner, &|outcome| {

@@ -2,26 +2,26 @@
 
 use anyhow::Result;
 use retake_engine::{Cascade, Selection};
+use retake_server::door::{PlanRollback, Scope};
 
 use crate::args::Rollback;
-use crate::commands::scope::{rolled_back, the_change};
+use crate::commands::scope::{hunks, rolled_back};
 use crate::context::{Context, Exit};
 use crate::outcome::{carry_out, summary};
 
 pub(super) fn run(context: &Context, options: &Rollback) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let (scope, now) = (&options.scope, context.now());
     let taking = options.taking.options(Cascade::Leave);
-    let plan = if options.hunk.is_empty() {
-        let selection = Selection {
+    let scope = if options.hunk.is_empty() {
+        Scope::Changes(Selection {
             last: options.last,
             include_shared: options.include_shared,
-            ..rolled_back(context, &project, scope)?
-        };
-        project.plan_rollback(&selection, taking, now)?
+            ..rolled_back(context, &project, &options.scope)?
+        })
     } else {
-        project.plan_rollback_hunks(the_change(&scope.change), &options.hunk, taking, now)?
+        hunks(&options.scope.change, &options.hunk)
     };
+    let plan = context.ask(&project, PlanRollback { scope, taking })?;
     if plan.files.is_empty() && !context.json {
         context.out.text("No change in effect fits; nothing was changed.\n")?;
         return Ok(Exit::Done);

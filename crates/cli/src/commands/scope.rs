@@ -5,6 +5,7 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use retake_engine::model::{AgentId, CallId, ChangeId, DialogId};
 use retake_engine::{Project, Selection};
+use retake_server::door::{self, Hunks};
 
 use crate::args::{Cli, RollbackScope, Scope};
 use crate::context::{Context, dialog, dialog_or_latest};
@@ -50,10 +51,10 @@ pub(super) fn rolled_back(
     })
 }
 
-/// The one change that hunks are of.
-pub(super) fn the_change(changes: &[ChangeId]) -> ChangeId {
+/// Places of the one change that they are of.
+pub(super) fn hunks(changes: &[ChangeId], numbers: &[u32]) -> door::Scope {
     match changes {
-        [one] => *one,
+        [one] => door::Scope::Hunks(Hunks { change: *one, numbers: numbers.to_vec() }),
         _ => wrong_usage("--hunk is about the places of one change"),
     }
 }

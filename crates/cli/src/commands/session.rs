@@ -24,7 +24,7 @@ use crate::table::{Cell, Table};
 use crate::time::{iso, local};
 
 pub(super) fn run(context: &Context, options: &Session) -> Result<Exit> {
-    let project = context.open()?;
+    let (project, _) = context.open_and_look()?;
     let dialog = match dialog_or_latest(&project, options.dialog.as_deref()) {
         Err(error) if matches!(error.downcast_ref(), Some(VerbError::NoDialog)) => {
             return no_dialog(context, options.all);
@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, options: &Session) -> Result<Exit> {
     if options.all {
         return sessions(context, &dialog, &project.store().work_sessions(&dialog)?);
     }
-    let status = project.session_status(&dialog, context.now())?;
+    let status = project.session_status(&dialog)?;
     let mut files = Vec::new();
     for file in &status.changed_files {
         files.push(ChangedFile::read(&project, file)?);

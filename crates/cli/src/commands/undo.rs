@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::{Actor, OperationKind, ProjectPath};
-use retake_engine::{Cascade, ChangeFilter, PlannedFile, Project, Reason, UndoStep, VerbError};
+use retake_engine::{Cascade, ChangeFilter, PlannedFile, Project, Reason, UndoStep};
+use retake_server::door::PlanUndo;
 use serde_json::json;
 
 use crate::args::Undo;
@@ -35,9 +36,8 @@ pub(super) fn run(context: &Context, options: &Undo) -> Result<Exit> {
 
 fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Exit> {
     let taking = options.taking.options(Cascade::Leave);
-    let (plan, step) = match project.plan_undo(taking, context.now()) {
-        Err(VerbError::NothingTo(_)) => return nothing(context, OperationKind::Undo),
-        other => other?,
+    let Some((plan, step)) = context.ask(project, PlanUndo { taking })? else {
+        return nothing(context, OperationKind::Undo);
     };
     let what = described(project, &step)?;
     let outcome = carry_out(context, project, plan, &options.manner)?;

@@ -11,6 +11,7 @@ mod report;
 use anyhow::Result;
 use retake_engine::model::{ObjectId, Operation};
 use retake_engine::{Applied, Plan, Project};
+use retake_server::door::Apply;
 
 use crate::args::Manner;
 use crate::context::{Context, Exit};
@@ -62,7 +63,7 @@ pub(crate) fn carry_out(
             return Ok(Outcome::not_done(plan, Stage::Refused(question::declined())));
         }
     }
-    Ok(project.apply(&plan, context.now())?.into())
+    Ok(context.ask(project, Apply { plan })?.into())
 }
 
 impl From<Applied> for Outcome {

@@ -107,7 +107,7 @@ pub(super) fn unasked(questions: &[Question]) -> Failure {
 
 /// What is said after a no.
 pub(super) fn declined() -> Failure {
-    Failure { code: "declined", message: "nothing was changed".to_owned(), hint: None }
+    Failure { code: "declined".into(), message: "nothing was changed".to_owned(), hint: None }
 }
 
 /// The questions of a plan, for its preview.

@@ -19,6 +19,7 @@ mod journal;
 mod recover;
 mod run;
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 use retake_model::{Change, Millis, ObjectId, Operation, Side};
@@ -33,7 +34,7 @@ pub(crate) use finish::keep_hunks;
 pub use recover::{Interrupted, Recovery};
 
 /// What an operation did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Applied {
     /// The operation; none if there was nothing to do.
     pub operation: Option<Operation>,

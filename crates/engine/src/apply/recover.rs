@@ -5,6 +5,7 @@
 //! between put back; then a look records what the operation had written as
 //! Retake's. From there, resuming writes the rest, and undoing is an ordinary undo.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
 use retake_model::{Millis, ObjectId, Operation, ProjectPath, Side};
@@ -29,7 +30,7 @@ pub struct Interrupted {
 }
 
 /// What shall become of an operation that was interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recovery {
     /// Write the rest.
     Resume,

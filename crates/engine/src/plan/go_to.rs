@@ -5,6 +5,7 @@
 //! touched, ignore rules do not matter, and "missing from the store" cannot be
 //! mistaken for "did not exist".
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use retake_model::{Actor, Change, ChangeStatus, DialogId, ProjectPath, Side};
@@ -16,7 +17,7 @@ use crate::plan::nesting::Nesting;
 use crate::plan::{Action, Plan, PlannedFile, Reason};
 
 /// How the files are put into an earlier state.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct GoToOptions {
     /// Only these files, and what is beneath these folders.
     pub paths: Vec<ProjectPath>,

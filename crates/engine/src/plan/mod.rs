@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use reason::Reason;
 
 /// What an operation would do, or did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// What it is.
     pub kind: OperationKind,
@@ -53,7 +53,7 @@ pub struct Plan {
 }
 
 /// One file of a plan.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PlannedFile {
     /// The path.
     pub path: ProjectPath,
@@ -80,7 +80,7 @@ pub struct PlannedFile {
 }
 
 /// What is done to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// It comes to be.
     Create,

@@ -1,9 +1,12 @@
 //! Why a file is written, or left as it is.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
+use retake_model::ChangeStatus;
+
 /// Why a file is written, or left as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
     /// Nothing came after: it is as it was before.
     Exact,
@@ -44,7 +47,7 @@ pub enum Reason {
     /// The person changed it since.
     EditedByYou,
     /// It was decided on before.
-    Decided(&'static str),
+    Decided(ChangeStatus),
     /// It was approved, and a rejection cannot take it back.
     Approved,
     /// It moved on between the plan and its turn to be written.

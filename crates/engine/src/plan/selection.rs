@@ -1,5 +1,6 @@
 //! Which changes a verb is about.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
@@ -10,7 +11,7 @@ use retake_store::{ChangeFilter, Store, StoreError};
 use crate::verb::VerbError;
 
 /// Which changes of agents are meant; what is given all must hold. Empty means all of them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Selection {
     /// These very changes.
     pub changes: Vec<ChangeId>,

@@ -5,6 +5,7 @@
 //! each by a three-way merge (base: after it, ours: now, theirs: before it). A part
 //! is taken back as a whole or left as a whole.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, ProjectPath};
@@ -20,7 +21,7 @@ use crate::plan::{Action, Plan, PlannedFile, Reason};
 pub(crate) type Bond = (ProjectPath, ProjectPath);
 
 /// How changes are taken back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakeBackOptions {
     /// What becomes of later changes that stand in the way.
     pub cascade: Cascade,
@@ -31,7 +32,7 @@ pub struct TakeBackOptions {
 }
 
 /// What becomes of later changes that stand in the way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cascade {
     /// They stay, and so does the file.
     #[default]

@@ -70,7 +70,7 @@ impl Project {
             leave(change, Reason::Shared)?;
         }
         for change in &selected.settled {
-            leave(change, Reason::Decided(change.status.as_str()))?;
+            leave(change, Reason::Decided(change.status))?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! Accepting never writes a file: the change is in it already (W-3). Rejecting takes
 //! it back, and with it the later changes of agents that need it (REV-5, W-14).
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use retake_model::{Actor, Change, ChangeId, ChangeStatus, Millis, OperationKind};
@@ -19,7 +20,7 @@ use crate::project::Project;
 use crate::verb::VerbError;
 
 /// What accepting did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Accepted {
     /// Accepted now.
     pub changes: Vec<ChangeId>,

@@ -3,6 +3,7 @@
 //! With several dialogs in one project all of this concerns one dialog's changes;
 //! comparing trees serves only an exact reset.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
@@ -21,7 +22,7 @@ use crate::project::Project;
 use crate::verb::VerbError;
 
 /// What approving did (SESS-2).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Approved {
     /// The approval, a merge on `main`.
     pub commit: ObjectId,
@@ -171,15 +172,10 @@ impl Project {
         })
     }
 
-    /// Where a dialog stands since its last approval. Looks at the files first (W-4).
-    pub fn session_status(
-        &self,
-        dialog: &DialogId,
-        at: Millis,
-    ) -> Result<SessionStatus, VerbError> {
+    /// Where a dialog stands since its last approval, as of the last look: whoever wants to
+    /// miss nothing looks first (W-4).
+    pub fn session_status(&self, dialog: &DialogId) -> Result<SessionStatus, VerbError> {
         self.known_dialog(dialog)?;
-        let _lock = self.hold()?;
-        self.catch_up_and_look(at)?;
         let sessions = self.store().work_sessions(dialog)?;
         let merged = sessions.iter().filter(|session| session.state == SessionState::Merged);
         let mut plan = Plan::new(OperationKind::Reset, String::new());

@@ -4,6 +4,7 @@
 //! operation too, but no step: undoing again goes further back, and redo takes
 //! the newest undo back.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
 use retake_model::{
@@ -18,7 +19,7 @@ use crate::project::Project;
 use crate::verb::VerbError;
 
 /// What `undo` steps over.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum UndoStep {
     /// One dialog's work from one message to the next.
     Turn {

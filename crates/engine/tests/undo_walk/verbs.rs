@@ -165,7 +165,8 @@ impl Walk {
         let plan = self.opened.plan_reset(&dialog, exact, TakeBackOptions::default(), at);
         let users = if exact { Users::MayGo } else { Users::Stay };
         let whole = self.carry_out(plan, users).unwrap().is_whole();
-        let status = self.opened.session_status(&dialog, self.project.tick()).unwrap();
+        self.opened.look(self.project.tick()).unwrap();
+        let status = self.opened.session_status(&dialog).unwrap();
         assert!(!whole || !status.has_unapproved(), "{:?}", status.changed_files);
     }
 

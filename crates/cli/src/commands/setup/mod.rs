@@ -92,7 +92,7 @@ fn needs_yes(planned: &[Planned]) -> Failure {
 }
 
 fn declined() -> Failure {
-    Failure { code: "declined", message: "nothing was changed".to_owned(), hint: None }
+    Failure { code: "declined".into(), message: "nothing was changed".to_owned(), hint: None }
 }
 
 /// The person's machine, as far as setup cares.

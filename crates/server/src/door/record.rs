@@ -1,0 +1,127 @@
+//! What is recorded: events, what was said, and what a look at the files finds.
+
+use retake_engine::model::{Checkpoint, DialogId, Event, Millis};
+use retake_engine::{Looked, Project, Recorded, TranscriptMark};
+use serde::{Deserialize, Serialize};
+
+use super::{Progress, Verb};
+use crate::Failure;
+
+/// An event on its way into the record; by its key it counts once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Parcel {
+    /// What it is known by, to whoever records or keeps it.
+    pub key: String,
+    /// The event.
+    pub event: Event,
+    /// When it happened.
+    pub at: Millis,
+}
+
+/// Records events, in order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// The events.
+    pub parcels: Vec<Parcel>,
+}
+
+impl Verb for Record {
+    type Answer = Vec<Result<Recorded, Failure>>;
+
+    fn carry_out(
+        &self,
+        project: &Project,
+        _at: Millis,
+        _progress: Progress<'_>,
+    ) -> Result<Self::Answer, Failure> {
+        let record = |parcel: &Parcel| {
+            project.record_once(&parcel.key, &parcel.event, parcel.at).map_err(Failure::from)
+        };
+        Ok(self.parcels.iter().map(record).collect())
+    }
+}
+
+/// Gives the person's last message its words, if it was told without them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CompleteMessage {
+    /// The dialog.
+    pub dialog: DialogId,
+    /// The words.
+    pub text: String,
+}
+
+impl Verb for CompleteMessage {
+    /// Whether it was that message.
+    type Answer = bool;
+
+    fn carry_out(
+        &self,
+        project: &Project,
+        _at: Millis,
+        _progress: Progress<'_>,
+    ) -> Result<bool, Failure> {
+        Ok(project.complete_message(&self.dialog, &self.text)?)
+    }
+}
+
+/// Records what an agent's own transcript has beyond its mark.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecordConversation {
+    /// The messages.
+    pub messages: Vec<Event>,
+    /// How far the transcript was read.
+    pub mark: TranscriptMark,
+}
+
+impl Verb for RecordConversation {
+    /// Whether they were recorded; otherwise they can be read again.
+    type Answer = bool;
+
+    fn carry_out(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: Progress<'_>,
+    ) -> Result<bool, Failure> {
+        Ok(project.record_conversation(&self.messages, &self.mark, at)?)
+    }
+}
+
+/// Looks at the project and records what has changed.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Look {}
+
+impl Verb for Look {
+    type Answer = Looked;
+
+    fn carry_out(
+        &self,
+        project: &Project,
+        at: Millis,
+        progress: Progress<'_>,
+    ) -> Result<Looked, Failure> {
+        Ok(project.look_with(at, &mut |done, all| progress(done as u64, all as u64))?)
+    }
+}
+
+/// Makes a checkpoint of everything.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MakeCheckpoint {
+    /// What it is called.
+    pub message: Option<String>,
+    /// The dialog that it belongs to.
+    pub dialog: Option<DialogId>,
+}
+
+impl Verb for MakeCheckpoint {
+    type Answer = Checkpoint;
+
+    fn carry_out(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: Progress<'_>,
+    ) -> Result<Checkpoint, Failure> {
+        Ok(project.checkpoint(self.message.as_deref(), self.dialog.as_ref(), at)?)
+    }
+}

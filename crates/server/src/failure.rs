@@ -1,0 +1,54 @@
+//! What every surface says when it cannot do what it was asked.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use retake_engine::{
+    Advice, ExportError, ProjectError, PurgeError, RecordError, SnapshotError, StoreError,
+    VerbError,
+};
+use serde::{Deserialize, Serialize};
+
+/// A failure as programs see it: the code is stable, message and hint are for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// A stable name.
+    pub code: Cow<'static, str>,
+    /// What went wrong, naming the thing and the reason.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure with a hint.
+    pub fn new(code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// What the engine says, with its advice.
+    pub fn advised<E: Advice + fmt::Display>(error: &E) -> Self {
+        Self::new(error.code(), error.to_string(), error.hint())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+macro_rules! advised {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::advised(&error)
+            }
+        })*
+    };
+}
+
+advised!(ProjectError, RecordError, VerbError, StoreError, ExportError, PurgeError, SnapshotError);
