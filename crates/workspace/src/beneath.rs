@@ -6,6 +6,7 @@
 //! and where a sandbox forbids openat2, each component is opened by itself
 //! with `O_NOFOLLOW`.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
@@ -60,7 +61,7 @@ pub(crate) struct FolderId {
 
 impl FolderId {
     #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // the C types differ between systems
-    fn of(stat: &rustix::fs::Stat) -> Self {
+    pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
         Self { device: stat.st_dev as u64, inode: stat.st_ino as u64 }
     }
 }
@@ -75,6 +76,16 @@ impl Beneath {
             device,
             #[cfg(test)]
             by_component: false,
+        })
+    }
+
+    /// The same root, for another thread.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            root: self.root.try_clone()?,
+            device: self.device,
+            #[cfg(test)]
+            by_component: self.by_component,
         })
     }
 

@@ -44,7 +44,8 @@ impl Folder {
         Self::list(fd, id)
     }
 
-    fn list(fd: OwnedFd, id: FolderId) -> Result<Self, Errno> {
+    /// Lists a folder that was opened for it.
+    pub(crate) fn list(fd: OwnedFd, id: FolderId) -> Result<Self, Errno> {
         let mut dir = Dir::new(fd)?;
         let mut entries = Vec::new();
         let mut error = None;

@@ -5,6 +5,7 @@
 //!   and the acts from [`Workspace::may_write`] to [`Workspace::sync_folders`]
 //!   change the user's files.
 //! - [`Rules`] are ignore rules as a value, with git's semantics.
+//! - [`Watch`] tells where a scan should look, and is never believed further.
 //! - [`git`] reads the user's repository and never writes it (promise 4).
 //!
 //! Invariants: nothing is opened through a symbolic link or on another mount
@@ -31,6 +32,7 @@ mod rules;
 mod scan;
 mod stat;
 mod walk;
+mod watch;
 mod workspace;
 mod write;
 
@@ -42,5 +44,6 @@ pub use read::ReadError;
 pub use rules::{RuleSources, Rules};
 pub use scan::{Ignored, Scan, Suspect};
 pub use stat::{RootId, Stat, StatKind, root_id, stamp};
+pub use watch::{Budget, Hint, Pending, RootState, Watch, WatchError, WatchState};
 pub use workspace::{OpenError, Workspace};
 pub use write::{Staged, WriteError, WriteFault, is_temp_name, spare_of};

@@ -97,6 +97,23 @@ impl Rules {
         None
     }
 
+    /// How names in `folder` (empty: the root) stand; `None` if the walk does not enter it.
+    #[cfg(any(test, not(target_os = "linux")))]
+    pub(crate) fn standing(&self, folder: &[u8]) -> Option<Standing> {
+        let slashes = folder.iter().enumerate().filter(|&(_, &b)| b == b'/').map(|(at, _)| at);
+        let ends = slashes.chain((!folder.is_empty()).then_some(folder.len()));
+        ends.map(|end| &folder[..end])
+            .try_fold(Standing::Open, |above, part| self.standing_below(&above, part))
+    }
+
+    /// How names in `folder` stand, if those beside it stand like `above`.
+    pub(crate) fn standing_below(&self, above: &Standing, folder: &[u8]) -> Option<Standing> {
+        match self.set.judge(self.chain_for(split(folder).0), above, folder, true) {
+            Verdict::Keep(standing) => Some(standing),
+            Verdict::Ignored { closed, .. } => closed,
+        }
+    }
+
     pub(crate) fn set(&self) -> &Ruleset {
         &self.set
     }

@@ -26,7 +26,8 @@ use crate::{Known, Stat, Workspace};
 /// A longer `.gitignore` is not one.
 pub(crate) const IGNORE_FILE_LIMIT: u64 = 16 << 20;
 
-const IGNORE_FILE: &[u8] = b".gitignore";
+/// The name of the files that hold rules.
+pub(crate) const IGNORE_FILE: &[u8] = b".gitignore";
 
 /// What the walk found, and what it leaves to be looked at one by one.
 #[derive(Default)]

@@ -28,7 +28,7 @@ pub struct Workspace {
 }
 
 /// A folder of Retake's own state inside the root.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct OwnFolder {
     id: FolderId,
     /// Its path in the project, for looks at single paths that pass no folder on the way.
@@ -58,6 +58,17 @@ impl Workspace {
             root: canonical,
             beneath,
             own: Vec::new(),
+            #[cfg(test)]
+            lacks: crate::write::Lacks::default(),
+        })
+    }
+
+    /// The same opened root, for another thread.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            root: self.root.clone(),
+            beneath: self.beneath.try_clone()?,
+            own: self.own.clone(),
             #[cfg(test)]
             lacks: crate::write::Lacks::default(),
         })

@@ -1,0 +1,63 @@
+//! How many folders may be watched.
+//!
+//! The system counts watches per user, for all programs together; whoever takes them all breaks
+//! editors and build tools. So at most half are taken, by all [`crate::Watch`]es of the process
+//! together, and the rest is polled (row 26).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A number of watches. Clones draw on the same number.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    left: Arc<AtomicUsize>,
+}
+
+impl Budget {
+    /// So many watches.
+    pub fn new(watches: usize) -> Self {
+        Self { left: Arc::new(AtomicUsize::new(watches)) }
+    }
+
+    /// Half of what the user may have.
+    pub fn half_of_users() -> Self {
+        Self::new(users_limit() / 2)
+    }
+
+    /// Takes one; `false` if none is left.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only inotify counts"))]
+    pub(crate) fn take(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+    }
+
+    /// Gives some back.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only inotify counts"))]
+    pub(crate) fn give_back(&self, watches: usize) {
+        self.left.fetch_add(watches, Ordering::Relaxed);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn left(&self) -> usize {
+        self.left.load(Ordering::Relaxed)
+    }
+}
+
+/// The user's limit; a user namespace may have a lower one of its own.
+#[cfg(target_os = "linux")]
+fn users_limit() -> usize {
+    /// What Linux gave for years, where it does not tell.
+    const USUAL: usize = 8192;
+    let read = |file| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok();
+    ["/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"]
+        .into_iter()
+        .filter_map(read)
+        .min()
+        .unwrap_or(USUAL)
+}
+
+/// Other systems do not count.
+#[cfg(not(target_os = "linux"))]
+fn users_limit() -> usize {
+    usize::MAX
+}

@@ -1,0 +1,405 @@
+//! The watched folders as a tree, and how it follows the real one.
+//!
+//! inotify names a folder by a number (the watch descriptor) that sticks to the inode wherever it
+//! is moved. A node keeps only its own name and its parent's number, so a path is put together
+//! when it is needed.
+//!
+//! Events tell what once happened; by the time they are read, the name may stand for something
+//! else, and an exchange of two folders is told as two moves that contradict each other. So an
+//! event is only ever a reason to look at a name *now* ([`Tree::look_at`]). What changes after the
+//! look has an event of its own, because the folder around it is watched.
+//!
+//! Invariant: the order is add watch → list → mark. What comes into a folder before it is watched
+//! is found by the listing or lies beneath the mark; what comes later is an event.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::sync::Arc;
+
+use retake_model::ProjectPath;
+use rustix::fs::inotify::{self, WatchFlags};
+use rustix::io::Errno;
+
+use super::Budget;
+use super::sieve::{Sieve, inside};
+use crate::Workspace;
+use crate::beneath::{Access, OpenFolder, split};
+use crate::folder::{Folder, Kind, is_version_control};
+use crate::known::join;
+use crate::rules::Standing;
+use crate::walk::IGNORE_FILE;
+
+/// What is asked of every folder. Of its own end and its moves the folder above it tells.
+const EVENTS: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVE)
+    .union(WatchFlags::MODIFY)
+    .union(WatchFlags::CLOSE_WRITE)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::EXCL_UNLINK)
+    .union(WatchFlags::ONLYDIR);
+/// There is no folder above the root to tell.
+const ROOT_EVENTS: WatchFlags = EVENTS.union(WatchFlags::MOVE_SELF).union(WatchFlags::DELETE_SELF);
+
+/// A watch descriptor.
+pub(crate) type Wd = i32;
+
+/// The watched folders.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    workspace: Workspace,
+    inotify: Arc<OwnedFd>,
+    budget: Budget,
+    pub(crate) sieve: Sieve,
+    nodes: HashMap<Wd, Node>,
+    root: Wd,
+    /// The top-most folders that could not be watched.
+    polled: BTreeSet<ProjectPath>,
+}
+
+#[derive(Debug)]
+struct Node {
+    /// The folder above and the name in it; `None` for the root.
+    place: Option<Place>,
+    /// How the names in it stand by the rules.
+    standing: Standing,
+    children: BTreeMap<Arc<[u8]>, Wd>,
+}
+
+#[derive(Clone, Debug)]
+struct Place {
+    parent: Wd,
+    name: Arc<[u8]>,
+}
+
+/// A folder to be watched.
+struct Task {
+    place: Option<Place>,
+    /// Empty: the root.
+    path: Vec<u8>,
+    standing: Standing,
+}
+
+/// How far to go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Into folders that are not watched yet.
+    New,
+    /// Into all folders.
+    All,
+}
+
+/// What was met on the way.
+#[derive(Debug, Default)]
+pub(crate) struct Met {
+    /// Whether a folder is watched, or polled, that was not before.
+    pub(crate) new_folders: bool,
+    /// Whether one of them holds rules.
+    pub(crate) new_rules: bool,
+    /// Why the root itself could not be listed.
+    pub(crate) root_error: Option<Errno>,
+}
+
+/// What an event's name turned out to be.
+#[derive(Debug)]
+pub(crate) enum Seen {
+    /// Nothing that matters, whatever the rules are.
+    Nothing,
+    /// Something that does not matter by these rules.
+    Ignored,
+    /// Something that may change what the rules say.
+    Rules,
+    Path(ProjectPath),
+}
+
+impl Tree {
+    /// Watches the root, and nothing beneath it yet.
+    pub(crate) fn new(
+        workspace: Workspace,
+        inotify: Arc<OwnedFd>,
+        budget: Budget,
+        sieve: Sieve,
+    ) -> Result<Self, Errno> {
+        if !budget.take() {
+            return Err(Errno::NOSPC);
+        }
+        let added = workspace
+            .beneath
+            .open_folder(b"", Access::List)
+            .and_then(|folder| add(&inotify, &folder, ROOT_EVENTS));
+        let root = added.inspect_err(|_| budget.give_back(1))?;
+        let node = Node { place: None, standing: Standing::Open, children: BTreeMap::new() };
+        let nodes = HashMap::from([(root, node)]);
+        Ok(Self { workspace, inotify, budget, sieve, nodes, root, polled: BTreeSet::new() })
+    }
+
+    pub(crate) fn root(&self) -> Wd {
+        self.root
+    }
+
+    /// How many folders are watched.
+    pub(crate) fn watched(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn polled(&self) -> &BTreeSet<ProjectPath> {
+        &self.polled
+    }
+
+    /// Goes through all folders: watches what should be watched, leaves what should not.
+    pub(crate) fn refresh(&mut self) -> Met {
+        let root = Task { place: None, path: Vec::new(), standing: Standing::Open };
+        self.enter(root, Reach::All)
+    }
+
+    /// Looks at a name of which an event told.
+    pub(crate) fn look_at(&mut self, parent: Wd, name: &[u8], is_dir: bool) -> Seen {
+        // Events of a watch that was given up may still be under way.
+        let Some(node) = self.nodes.get(&parent) else {
+            return Seen::Nothing;
+        };
+        if is_version_control(name) {
+            return Seen::Nothing;
+        }
+        let child = node.children.get(name).copied();
+        let above = node.standing.clone();
+        let path = join(&self.path(parent), name);
+        // Where a file took the place of a folder, another event tells that the folder went.
+        if !is_dir {
+            return match name {
+                IGNORE_FILE => Seen::Rules,
+                _ if self.sieve.wants(&above, &path, false) => Seen::Path(path),
+                _ => Seen::Ignored,
+            };
+        }
+        let mut met = Met::default();
+        if let Some(standing) = self.sieve.standing_below(&above, path.as_bytes()) {
+            let place = Some(Place { parent, name: name.into() });
+            let task = Task { place, path: path.as_bytes().to_vec(), standing };
+            met = self.enter(task, Reach::New);
+        } else {
+            self.leave(child, &path);
+        }
+        if met.new_rules {
+            Seen::Rules
+        } else if self.sieve.wants(&above, &path, true) {
+            Seen::Path(path)
+        } else {
+            Seen::Ignored
+        }
+    }
+
+    /// The system gave up a watch by itself; tells which folder it was.
+    pub(crate) fn lost(&mut self, wd: Wd) -> Option<ProjectPath> {
+        self.nodes.get(&wd)?;
+        let path = ProjectPath::new(self.path(wd)).ok()?;
+        self.leave(Some(wd), &path);
+        Some(path)
+    }
+
+    /// Watches a folder and those beneath it, the near ones first.
+    fn enter(&mut self, start: Task, reach: Reach) -> Met {
+        let mut met = Met::default();
+        let mut waiting = VecDeque::from([start]);
+        while let Some(task) = waiting.pop_front() {
+            let known = self.node_at(task.place.as_ref());
+            let path = ProjectPath::new(task.path.clone()).ok();
+            match self.watch(&task, known) {
+                Ok((wd, folder)) => {
+                    let is_new = known != Some(wd);
+                    met.new_folders |= is_new;
+                    met.new_rules |= is_new && folder.has(IGNORE_FILE);
+                    met.root_error = met.root_error.or(folder.error.filter(|_| path.is_none()));
+                    self.keep(wd, &task, &folder, reach, &mut waiting);
+                }
+                Err(errno) => {
+                    let Some(path) = path else {
+                        met.root_error = Some(errno);
+                        break;
+                    };
+                    let was_polled = self.polled.contains(&path);
+                    self.leave(known, &path);
+                    if must_be_polled(errno) {
+                        met.new_folders |= !was_polled;
+                        self.polled.insert(path);
+                    }
+                }
+            }
+        }
+        met
+    }
+
+    fn node_at(&self, place: Option<&Place>) -> Option<Wd> {
+        match place {
+            None => Some(self.root),
+            Some(place) => self.nodes.get(&place.parent)?.children.get(&place.name).copied(),
+        }
+    }
+
+    /// Adds a watch for the task's folder and lists it, in this order.
+    fn watch(&mut self, task: &Task, known: Option<Wd>) -> Result<(Wd, Folder), Errno> {
+        let folder = self.workspace.beneath.open_folder(&task.path, Access::List)?;
+        if task.place.is_some() && self.workspace.is_own(folder.id) {
+            return Err(Errno::NOENT);
+        }
+        let wd = self.claim(task, &folder, known)?;
+        Ok((wd, Folder::list(folder.fd, folder.id)?))
+    }
+
+    /// Gets the folder's watch and gives it its place in the tree.
+    fn claim(&mut self, task: &Task, folder: &OpenFolder, known: Option<Wd>) -> Result<Wd, Errno> {
+        let Some(place) = &task.place else {
+            return Ok(self.root);
+        };
+        let mut paid = self.budget.take();
+        if !paid && known.is_none() {
+            return Err(Errno::NOSPC);
+        }
+        let added = add(&self.inotify, folder, EVENTS);
+        let mut wd = added.inspect_err(|_| self.budget.give_back(paid.into()))?;
+        if known == Some(wd) {
+            self.budget.give_back(paid.into());
+            return Ok(wd);
+        }
+        if self.nodes.contains_key(&wd) {
+            // It was moved here, and the event that tells is still under way.
+            self.forget(wd);
+            let added = add(&self.inotify, folder, EVENTS);
+            wd = added.inspect_err(|_| self.budget.give_back(paid.into()))?;
+        }
+        if let Some(other) = known {
+            self.forget(other);
+        }
+        paid = paid || self.budget.take();
+        let Some(parent) = self.nodes.get_mut(&place.parent).filter(|_| paid) else {
+            let _ = inotify::remove_watch(&self.inotify, wd);
+            self.budget.give_back(paid.into());
+            // Without its parent it has no place any more; an event will tell of a new one.
+            return Err(if paid { Errno::NOENT } else { Errno::NOSPC });
+        };
+        parent.children.insert(Arc::clone(&place.name), wd);
+        let standing = task.standing.clone();
+        let place = Some(place.clone());
+        self.nodes.insert(wd, Node { place, standing, children: BTreeMap::new() });
+        Ok(wd)
+    }
+
+    /// Takes in what a watched folder holds: queues the folders in it, leaves those that are gone.
+    fn keep(
+        &mut self,
+        wd: Wd,
+        task: &Task,
+        folder: &Folder,
+        reach: Reach,
+        waiting: &mut VecDeque<Task>,
+    ) {
+        let Some(node) = self.nodes.get_mut(&wd) else { return };
+        node.standing = task.standing.clone();
+        let mut gone = node.children.clone();
+        let mut unpolled = self.polled_in(&task.path);
+        let folders = folder.names.iter().filter(|name| name.kind == Kind::Folder);
+        for name in folders.filter(|name| !is_version_control(&name.bytes)) {
+            let path = join(&task.path, &name.bytes);
+            let Some(standing) = self.sieve.standing_below(&task.standing, path.as_bytes()) else {
+                continue;
+            };
+            let known = gone.remove(&*name.bytes);
+            unpolled.remove(&path);
+            if known.is_none() || reach == Reach::All {
+                let place = Some(Place { parent: wd, name: (&*name.bytes).into() });
+                waiting.push_back(Task { place, path: path.as_bytes().to_vec(), standing });
+            }
+        }
+        let own_path = ProjectPath::new(task.path.clone()).ok();
+        if folder.error.is_some() {
+            // Not all names could be read, so nothing is known to be gone.
+            self.polled.extend(own_path);
+            return;
+        }
+        if let Some(path) = own_path {
+            self.polled.remove(&path);
+        }
+        for wd in gone.into_values() {
+            self.forget(wd);
+        }
+        for path in unpolled {
+            self.polled.remove(&path);
+        }
+    }
+
+    /// The polled folders right in this one.
+    fn polled_in(&self, folder: &[u8]) -> BTreeSet<ProjectPath> {
+        let is_here = |path: &&ProjectPath| split(path.as_bytes()).0 == folder;
+        match ProjectPath::new(folder) {
+            Ok(folder) => inside(&self.polled, &folder).filter(is_here).cloned().collect(),
+            Err(_) => self.polled.iter().filter(is_here).cloned().collect(),
+        }
+    }
+
+    /// Leaves what was at a path, watched or polled.
+    fn leave(&mut self, wd: Option<Wd>, path: &ProjectPath) {
+        if let Some(wd) = wd {
+            self.forget(wd);
+        }
+        self.unpoll(path);
+    }
+
+    fn unpoll(&mut self, folder: &ProjectPath) {
+        self.polled.remove(folder);
+        let beneath: Vec<_> = inside(&self.polled, folder).cloned().collect();
+        for path in beneath {
+            self.polled.remove(&path);
+        }
+    }
+
+    /// Gives up the watches of a folder and of all beneath it.
+    fn forget(&mut self, wd: Wd) {
+        if let Ok(path) = ProjectPath::new(self.path(wd)) {
+            self.unpoll(&path);
+        }
+        if let Some(place) = self.nodes.get(&wd).and_then(|node| node.place.clone())
+            && let Some(parent) = self.nodes.get_mut(&place.parent)
+            && parent.children.get(&place.name) == Some(&wd)
+        {
+            parent.children.remove(&place.name);
+        }
+        let mut doomed = vec![wd];
+        while let Some(wd) = doomed.pop() {
+            let Some(node) = self.nodes.remove(&wd) else { continue };
+            doomed.extend(node.children.into_values());
+            // The system has given it up already if the folder is gone.
+            let _ = inotify::remove_watch(&self.inotify, wd);
+            self.budget.give_back(1);
+        }
+    }
+
+    /// The path of a folder (empty: the root).
+    fn path(&self, wd: Wd) -> Vec<u8> {
+        let mut names = Vec::new();
+        let mut next = self.nodes.get(&wd);
+        while let Some(place) = next.and_then(|node| node.place.as_ref()) {
+            names.push(&*place.name);
+            next = self.nodes.get(&place.parent);
+        }
+        names.reverse();
+        names.join(&b'/')
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.budget.give_back(self.nodes.len());
+    }
+}
+
+/// Whether a folder that cannot be watched may still hold something that a scan can see.
+fn must_be_polled(errno: Errno) -> bool {
+    // Gone, a link by now, another mount, or out of reach for everybody.
+    let nothing = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV, Errno::NAMETOOLONG];
+    !nothing.contains(&errno)
+}
+
+/// Watches an opened folder: by its descriptor, so that it is this one and no other.
+fn add(inotify: &OwnedFd, folder: &OpenFolder, events: WatchFlags) -> Result<Wd, Errno> {
+    inotify::add_watch(inotify, format!("/proc/self/fd/{}", folder.fd.as_raw_fd()), events)
+}
