@@ -7,6 +7,7 @@
 //! - the end of a subagent's conversation is only its turn's end: the dialog goes on.
 
 use retake_model::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::prompt::Prompt;
@@ -36,7 +37,7 @@ pub struct Heard {
 }
 
 /// Which reply an agent waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Moment {
     /// A tool is about to run, and can be denied.
     Begin,

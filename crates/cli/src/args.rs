@@ -4,18 +4,21 @@
 
 use std::ffi::OsString;
 mod agents;
+mod daemon;
 mod setup;
 mod verbs;
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand};
 use retake_engine::model::{Actor, ChangeId, ChangeStatus};
 
 use crate::time;
 
 pub(crate) use agents::{Hook, Run};
+pub(crate) use daemon::{Daemon, DaemonAct, DaemonRun};
 pub(crate) use setup::Setup;
 pub(crate) use verbs::{
     Accept, Approve, Checkpoint, Checkpoints, Manner, Ops, Recover, Redo, Reject, Reset, Restore,
@@ -33,10 +36,11 @@ Exit codes:
 `retake hook` always exits with 0.
 
 Environment:
-  RETAKE_HOME  where the records are kept (see --home)
-  RETAKE_LOG   what is logged to standard error, for example `debug`
-  PAGER        the program that shows long output
-  NO_COLOR     no colour, unless --color says otherwise";
+  RETAKE_HOME       where the records are kept (see --home)
+  RETAKE_NO_DAEMON  if 1, no daemon is asked or started (see --no-daemon)
+  RETAKE_LOG        what is logged to standard error, for example `debug`
+  PAGER             the program that shows long output
+  NO_COLOR          no colour, unless --color says otherwise";
 
 /// The undo layer for AI coding agents: see exactly who changed what, and lose nothing.
 #[derive(Debug, Parser)]
@@ -65,6 +69,10 @@ pub(crate) struct Global {
     /// Show what is on record, without looking at the files first
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) no_look: bool,
+    /// Do the work here, even if a daemon runs
+    #[arg(long, global = true, env = "RETAKE_NO_DAEMON", hide_env = true)]
+    #[arg(value_parser = FalseyValueParser::new(), help_heading = "Global options")]
+    pub(crate) no_daemon: bool,
     /// Colour: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_name = "WHEN", value_enum, hide_possible_values = true)]
     #[arg(default_value_t, hide_default_value = true, help_heading = "Global options")]
@@ -153,6 +161,8 @@ pub(crate) enum Command {
     /// Record events from standard input, one JSON object a line
     #[command(after_help = EVENT_HELP)]
     Event,
+    /// The process that makes hooks instant: start it, stop it, see how it is
+    Daemon(Daemon),
     /// Check that everything recorded can be restored; repairs nothing
     Doctor(Doctor),
     /// Look at the checkpoints of a dialog with git

@@ -1,5 +1,6 @@
 //! What every command works with: the home, the folder, the clock and the output.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -8,10 +9,11 @@ use anyhow::{Context as _, Result};
 use retake_engine::model::{DialogId, Millis, ProjectPath};
 use retake_engine::{ChangeFilter, Looked, Project, Retake};
 use retake_server::door::{Look, Progress, Verb};
+use retake_server::{Client, NoDaemon, Unanswered};
 
 use crate::args::{Filter, Global};
 use crate::failure::Failure;
-use crate::output::{Output, warn};
+use crate::output::{Output, Style, tell, warn};
 use crate::progress::Bar;
 use crate::time::{self, End};
 
@@ -57,6 +59,8 @@ pub(crate) struct Context {
     pub(crate) no_look: bool,
     /// Where output goes.
     pub(crate) out: Output,
+    /// Whether there is no daemon to ask, as the person says or as it turned out.
+    alone: Cell<bool>,
 }
 
 impl Context {
@@ -83,6 +87,7 @@ impl Context {
             json: global.json,
             no_look: global.no_look,
             out: Output::detect(),
+            alone: Cell::new(global.no_daemon),
         })
     }
 
@@ -147,13 +152,69 @@ impl Context {
     }
 
     /// Like [`Self::ask`], for what takes a person's patience: tells how far it has come.
+    #[expect(clippy::needless_pass_by_value, reason = "a verb is made to be asked for")]
     pub(crate) fn ask_showing<V: Verb>(
         &self,
         project: &Project,
         verb: V,
         progress: Progress<'_>,
     ) -> Result<V::Answer> {
-        Ok(verb.carry_out(project, self.now(), progress)?)
+        match self.ask_daemon(project.root(), false, &verb, progress) {
+            Some(answer) => Ok(answer?),
+            None => Ok(verb.carry_out(project, self.now(), progress)?),
+        }
+    }
+
+    /// Has the daemon do it for the project at or above a folder; none if it is to be done here.
+    pub(crate) fn ask_daemon<V: Verb>(
+        &self,
+        start: &Path,
+        create: bool,
+        verb: &V,
+        progress: Progress<'_>,
+    ) -> Option<Result<V::Answer, Failure>> {
+        match self.daemon()?.ask(start, create, verb.clone(), progress) {
+            Ok(answer) => Some(Ok(answer)),
+            Err(Unanswered::Failed(failure)) => Some(Err(failure)),
+            Err(Unanswered::NotDone) => None,
+            Err(Unanswered::Lost(pid)) => Some(Err(Failure::new(
+                "daemon_lost",
+                format!("the daemon, process {pid}, began to do this and does not answer any more"),
+                "see with `retake status` and `retake ops` whether it was done",
+            ))),
+        }
+    }
+
+    /// The daemon, if one answers; one that does not is not tried again.
+    fn daemon(&self) -> Option<Client> {
+        if self.alone.get() {
+            return None;
+        }
+        let found = Client::connect(self.retake.folder());
+        self.alone.set(found.is_err());
+        match &found {
+            Err(NoDaemon::Older(daemon)) => tell(
+                "note",
+                Style::Mark,
+                &format!(
+                    "the daemon, process {}, has the older version {} and was asked to stop",
+                    daemon.pid, daemon.version
+                ),
+            ),
+            Err(NoDaemon::Newer(daemon)) => warn(&format!(
+                "the daemon, process {}, has the newer version {}; this is retake {}, update it",
+                daemon.pid,
+                daemon.version,
+                env!("CARGO_PKG_VERSION"),
+            )),
+            Ok(_) | Err(NoDaemon::Absent | NoDaemon::Hung) => {}
+        }
+        found.ok()
+    }
+
+    /// Whether no daemon is to be asked.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone.get()
     }
 
     /// What the filter's words mean in this project.

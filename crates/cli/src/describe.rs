@@ -1,48 +1,38 @@
 //! Words about changes, for people: safe to show and short.
 
-use retake_engine::model::{Actor, Change, ChangeStatus, ProjectPath, Side};
+use retake_engine::model::{Change, ChangeStatus, ProjectPath, Side};
+use retake_server::describe::{self, Show};
+
+pub(crate) use retake_server::describe::{plural, size};
 
 use crate::escape::escape;
 
-/// Ids above this many letters are shortened in lists.
-const LONG_ID: usize = 16;
-const SHORT_ID: usize = 12;
+/// As text that is safe to show.
+fn shown(name: &[u8]) -> String {
+    escape(name)
+}
+
+/// How foreign names are shown in words about changes.
+pub(crate) const SHOW: Show = shown;
 
 /// An id for a list: a long one is cut, its start is enough to name it.
 pub(crate) fn short_id(id: &str) -> String {
-    let id = escape(id);
-    if id.chars().count() <= LONG_ID {
-        return id;
-    }
-    id.chars().take(SHORT_ID).chain(['…']).collect()
+    describe::short_id(id, SHOW)
 }
 
 /// Who made a change: `claude-code d1/main`, `agent d1/main`, `user`, `git`.
 pub(crate) fn actor(change: &Change) -> String {
-    if change.actor != Actor::Agent {
-        return change.actor.to_string();
-    }
-    let mut names: Vec<String> = change
-        .candidates
-        .iter()
-        .map(|call| format!("{}/{}", short_id(&call.dialog.0), short_id(&call.agent.0)))
-        .collect();
-    names.dedup();
-    if names.is_empty() {
-        let part = |id: Option<&String>| id.map_or("?".to_owned(), |id| short_id(id));
-        let dialog = part(change.dialog.as_ref().map(|id| &id.0));
-        names.push(format!("{dialog}/{}", part(change.agent.as_ref().map(|id| &id.0))));
-    }
-    let kind = change.kind.as_deref().map_or_else(|| "agent".to_owned(), short_id);
-    format!("{kind} {}", names.join(" | "))
+    describe::actor(change, SHOW)
+}
+
+/// Who made a change, to the person who reads it.
+pub(crate) fn maker(change: &Change) -> String {
+    describe::maker(change, SHOW)
 }
 
 /// The path, with the path before a rename.
 pub(crate) fn path(change: &Change) -> String {
-    match &change.old_path {
-        Some(old) => format!("{} → {}", name(old), name(&change.path)),
-        None => name(&change.path),
-    }
+    describe::path(change, SHOW)
 }
 
 /// A path.
@@ -73,14 +63,4 @@ pub(crate) fn counts(change: &Change) -> (String, String) {
     change.lines.as_ref().map_or_else(Default::default, |lines| {
         (format!("+{}", lines.added), format!("-{}", lines.removed))
     })
-}
-
-/// Bytes as people say them.
-pub(crate) fn size(bytes: u64) -> String {
-    indicatif::BinaryBytes(bytes).to_string()
-}
-
-/// `1 file`, `2 files`.
-pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -11,14 +11,12 @@ mod context;
 mod describe;
 mod escape;
 mod failure;
-mod json;
 mod outcome;
 mod output;
 mod paint;
 mod patch;
 mod progress;
 mod quote;
-mod syntax;
 mod table;
 mod time;
 
@@ -26,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::Cli;
+use crate::args::{Cli, Command, Daemon, DaemonAct};
 use crate::context::{Context, Exit};
 use crate::failure::failure_of;
 use crate::output::{Output, Style, tell};
@@ -43,9 +41,11 @@ fn main() -> ExitCode {
         parsed => parsed.unwrap_or_else(|error| error.exit()),
     };
     cli.global.color.apply();
-    log_to_stderr();
     let json = cli.global.json;
-    let done = Context::new(&cli.global).and_then(|context| commands::run(&context, cli.command));
+    let done = Context::new(&cli.global).and_then(|context| {
+        log(&context, &cli.command)?;
+        commands::run(&context, cli.command)
+    });
     let exit = match done {
         Ok(exit) => exit,
         // Whoever read our output has seen enough.
@@ -76,8 +76,17 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref().is_some_and(closed))
 }
 
-fn log_to_stderr() {
+/// Logs to standard error; the daemon in the background has none.
+fn log(context: &Context, command: &Command) -> anyhow::Result<()> {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("RETAKE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let set = EnvFilter::try_from_env("RETAKE_LOG");
+    if let Command::Daemon(Daemon { act: DaemonAct::Run(run) }) = command
+        && run.detached
+    {
+        let filter = set.unwrap_or_else(|_| EnvFilter::new("info"));
+        return Ok(commands::log_to_file(context.retake.folder(), filter)?);
+    }
+    let filter = set.unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    Ok(())
 }

@@ -9,11 +9,11 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use anstyle::{AnsiColor, Style as Ansi};
-use retake_engine::{DiffLine, WordRanges, changed_words_of_block};
+use retake_engine::WordRanges;
+use retake_server::syntax::{Token, Tokens};
 
 use crate::escape::escape_line;
 use crate::output::Style;
-use crate::syntax::{Token, Tokens};
 
 /// What is known of the words of a line.
 #[derive(Clone, Debug, Default)]
@@ -33,49 +33,6 @@ pub(crate) fn line(sign: char, text: &[u8], style: Style, marks: &Marks) -> Stri
         out.push(&escape_line(&text[part]), look);
     }
     out.finish()
-}
-
-/// The changed words of every line of a diff.
-pub(crate) fn words(lines: &[DiffLine]) -> Vec<WordRanges> {
-    let mut words = vec![WordRanges::new(); lines.len()];
-    let (mut removed, mut added) = (Vec::new(), Vec::new());
-    for (at, line) in lines.iter().enumerate() {
-        match line {
-            DiffLine::NoNewline => {}
-            DiffLine::Removed(_) if added.is_empty() => removed.push(at),
-            DiffLine::Added(_) => added.push(at),
-            DiffLine::Removed(_) | DiffLine::Context(_) | DiffLine::Header(_) => {
-                pair(lines, &mut removed, &mut added, &mut words);
-                if matches!(line, DiffLine::Removed(_)) {
-                    removed.push(at);
-                }
-            }
-        }
-    }
-    pair(lines, &mut removed, &mut added, &mut words);
-    words
-}
-
-fn pair(
-    lines: &[DiffLine],
-    removed: &mut Vec<usize>,
-    added: &mut Vec<usize>,
-    words: &mut [WordRanges],
-) {
-    let texts = |block: &[usize]| -> Vec<&[u8]> {
-        block.iter().filter_map(|&at| content(&lines[at])).collect()
-    };
-    let (old, new) = changed_words_of_block(&texts(removed), &texts(added));
-    for (at, ranges) in removed.drain(..).zip(old).chain(added.drain(..).zip(new)) {
-        words[at] = ranges;
-    }
-}
-
-fn content(line: &DiffLine) -> Option<&[u8]> {
-    match line {
-        DiffLine::Context(text) | DiffLine::Removed(text) | DiffLine::Added(text) => Some(text),
-        DiffLine::Header(_) | DiffLine::NoNewline => None,
-    }
 }
 
 /// A line cut wherever its look may change.
@@ -150,26 +107,5 @@ mod tests {
         let plain = anstream::adapter::strip_str(&painted).to_string();
         assert_eq!(plain, format!("+{}", escape_line(text)));
         assert!(plain.contains("\\x1b[2J\\u{202e}\\u{9b}"), "{plain}");
-    }
-
-    #[test]
-    fn blocks_are_paired_and_marks_stay_on_their_lines() {
-        let line = |kind: fn(Vec<u8>) -> DiffLine, text: &str| kind(text.as_bytes().to_vec());
-        let lines = [
-            line(DiffLine::Removed, "a = 1"),
-            DiffLine::NoNewline,
-            line(DiffLine::Added, "a = 2"),
-            line(DiffLine::Context, "same"),
-            line(DiffLine::Added, "a = 3"),
-            line(DiffLine::Removed, "b = 1"),
-            line(DiffLine::Added, "b = 2"),
-        ];
-        let marked: Vec<usize> = words(&lines)
-            .iter()
-            .enumerate()
-            .filter(|(_, w)| !w.is_empty())
-            .map(|(n, _)| n)
-            .collect();
-        assert_eq!(marked, [0, 2, 5, 6]);
     }
 }

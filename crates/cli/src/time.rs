@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+pub(crate) use retake_engine::iso;
 use retake_engine::model::Millis;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -16,12 +17,6 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_millis().try_into().unwrap_or(Millis::MAX)
-}
-
-/// For JSON: `2026-02-16T10:00:00.000Z`.
-pub(crate) fn iso(at: Millis) -> String {
-    Timestamp::from_millisecond(at)
-        .map_or_else(|_| at.to_string(), |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
 
 /// For people: `2026-02-16 10:00:00` in the local time zone.

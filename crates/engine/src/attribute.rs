@@ -8,6 +8,13 @@
 //! 5. A formatter's rewrite joins the change that it formats.
 //! 6. `late`: an ended call could have, and there is evidence that it lives on.
 //! 7. Otherwise it is the user's: leaving an edit is recoverable, taking one is betrayal.
+//!
+//! What is found after nothing ran for a while goes by the same rules, as there is no telling what
+//! else it was: no change is `unknown`'s. Only calls are trusted less. One that began within the
+//! last minutes may well be running, and its window is as good as ever. One that is open for longer
+//! than agents wait for their tools may be all that is left of an agent that was killed: it owns
+//! what it aims at and what was written while it could have run, its window is closed, and the
+//! rest is the user's. If it does live, its end is heard and owns what it aims at.
 
 use std::collections::HashMap;
 

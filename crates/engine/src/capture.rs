@@ -51,6 +51,9 @@ pub(crate) fn capture(
     max_bytes: u64,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Vec<Captured>, StoreError> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
     let purged = Refused::load(batch)?;
     let next = AtomicUsize::new(0);
     let (sender, receiver) = sync_channel(IN_FLIGHT);

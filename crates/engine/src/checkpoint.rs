@@ -9,10 +9,11 @@ use std::fmt::Write as _;
 use retake_model::{
     Actor, Checkpoint, CheckpointKind, DialogId, EventKind, Millis, ObjectId, WorkSession,
 };
-use retake_store::{Batch, ChangeFilter, JournalEvent, NewCheckpoint, Store, StoreError};
+use retake_store::{Batch, ChangeFilter, NewCheckpoint, Store, StoreError};
 use serde_json::json;
 
 use crate::arrival::Arrived;
+use crate::journal::note;
 use crate::project::Project;
 use crate::settings::{CheckpointPolicy, Checkpoints};
 use crate::verb::VerbError;
@@ -79,18 +80,12 @@ pub(crate) fn make(
 
 /// The event shares its place in the order with the checkpoint.
 fn announce(batch: &Batch<'_>, checkpoint: &Checkpoint) -> Result<(), StoreError> {
-    batch.put_event(&JournalEvent {
-        seq: checkpoint.seq,
-        at: checkpoint.at,
-        kind: "checkpoint".to_owned(),
-        dialog: checkpoint.dialog.clone(),
-        agent: None,
-        call: None,
-        change: None,
-        body: json!({
-            "checkpoint": checkpoint.id, "kind": checkpoint.kind, "message": checkpoint.message,
-        }),
-    })
+    let body = json!({
+        "checkpoint": checkpoint.id, "kind": checkpoint.kind, "message": checkpoint.message,
+        "session": checkpoint.session,
+    });
+    let place = (checkpoint.seq, checkpoint.at);
+    note(batch, place, "checkpoint", checkpoint.dialog.as_ref(), body)
 }
 
 /// The checkpoint that an event asks for. If it waited in the spool, the state just before it is

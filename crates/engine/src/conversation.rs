@@ -5,10 +5,12 @@
 //! be taken in now is read again the next time.
 
 use retake_model::{AgentId, DialogId, Event, EventKind, Millis};
-use retake_store::{Lock, StoreError};
+use retake_store::{Batch, Lock, StoreError};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::arrival::{Arrived, Calls, Meaning, TITLE_CHARS, conclude, first_words, introduce};
+use crate::journal::note;
 use crate::project::{INITIALISED, Project};
 use crate::record::RecordError;
 use crate::write::NewRows;
@@ -49,7 +51,8 @@ impl Project {
             return Ok(false);
         }
         let batch = self.store().batch()?;
-        batch.fill_message(dialog, index, text, first_words(text, TITLE_CHARS))?;
+        let at = self.store().dialog(dialog)?.map_or(0, |dialog| dialog.last_at);
+        fill_message(&batch, dialog, index, text, at)?;
         batch.commit()?;
         Ok(true)
     }
@@ -81,9 +84,8 @@ impl Project {
         let (calls, mut rows) = (Calls::none(), NewRows::new());
         for event in messages {
             if let EventKind::UserMessage { text } = &event.what {
-                let title = first_words(text, TITLE_CHARS);
                 if let Some(index) = event.message_index {
-                    batch.fill_message(&event.dialog, index, text, title)?;
+                    fill_message(&batch, &event.dialog, index, text, at)?;
                 }
                 continue;
             }
@@ -99,4 +101,19 @@ impl Project {
         batch.commit()?;
         Ok(true)
     }
+}
+
+/// Whoever has seen the message without its words is told that it has them now.
+fn fill_message(
+    batch: &Batch<'_>,
+    dialog: &DialogId,
+    index: u64,
+    text: &str,
+    at: Millis,
+) -> Result<(), StoreError> {
+    if batch.fill_message(dialog, index, text, first_words(text, TITLE_CHARS))? {
+        let body = json!({ "message_index": index });
+        note(batch, (batch.next_seq(), at), "message_completed", Some(dialog), body)?;
+    }
+    Ok(())
 }

@@ -19,6 +19,8 @@ pub(crate) struct GitEvidence {
     /// HEAD moved by something other than a commit: a switch, rebase, reset, merge, pull.
     pub(crate) head_moved: bool,
     index_rewritten: bool,
+    /// A stash was made, taken or dropped.
+    stash_moved: bool,
     index: HashMap<ProjectPath, IndexEntry>,
     /// What HEAD's log says, for the event.
     pub(crate) actions: Vec<String>,
@@ -36,6 +38,7 @@ impl GitEvidence {
         Self {
             head_moved: old.head != new.head && actions.iter().any(moves),
             index_rewritten: old.index_id != new.index_id,
+            stash_moved: old.stash.is_some() && new.stash.is_some() && old.stash != new.stash,
             index: repository.index().unwrap_or_default(),
             actions,
         }
@@ -43,7 +46,7 @@ impl GitEvidence {
 
     /// Whether git's record shows that it made this change.
     pub(crate) fn claims(&self, batch: &Batch<'_>, seen: &Observed) -> Result<bool, StoreError> {
-        if !self.head_moved && !self.index_rewritten {
+        if !self.head_moved && !self.index_rewritten && !self.stash_moved {
             return Ok(false);
         }
         let entry = self.index.get(&seen.path);
@@ -54,6 +57,9 @@ impl GitEvidence {
                 _ => false,
             });
         }
+        if self.stash_moved && self.is_stashed(batch, seen)? {
+            return Ok(true);
+        }
         // `git restore`, `git checkout -- x` and `git stash` bring back a content
         // that was there before; an edit that was then added is new content.
         match (&seen.after, entry) {
@@ -61,6 +67,15 @@ impl GitEvidence {
                 Ok(is_entry(seen, entry) && batch.path_had(&seen.path, state)?)
             }
             _ => Ok(false),
+        }
+    }
+
+    /// A stash takes what is not in HEAD, and brings back a content that was there before.
+    fn is_stashed(&self, batch: &Batch<'_>, seen: &Observed) -> Result<bool, StoreError> {
+        match &seen.after {
+            Side::Absent => Ok(!self.index.contains_key(&seen.path)),
+            Side::Known(state) => batch.path_had(&seen.path, state),
+            Side::Unknown => Ok(false),
         }
     }
 }

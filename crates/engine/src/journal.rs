@@ -1,8 +1,8 @@
 //! An event as it stands in the journal, which is also the stream that clients follow.
 
-use retake_model::{AgentId, Event, EventKind, Millis, ObjectId};
-use retake_store::JournalEvent;
-use serde_json::json;
+use retake_model::{AgentId, DialogId, Event, EventKind, Millis, ObjectId};
+use retake_store::{Batch, JournalEvent, StoreError};
+use serde_json::{Value, json};
 
 /// What is known of an event beyond what it says.
 pub(crate) struct Surroundings {
@@ -51,4 +51,24 @@ pub(crate) fn entry(event: &Event, agent: Option<AgentId>, around: &Surroundings
         change: None,
         body,
     }
+}
+
+/// Writes down what no agent told: what Retake found or did.
+pub(crate) fn note(
+    batch: &Batch<'_>,
+    (seq, at): (u64, Millis),
+    kind: &str,
+    dialog: Option<&DialogId>,
+    body: Value,
+) -> Result<(), StoreError> {
+    batch.put_event(&JournalEvent {
+        seq,
+        at,
+        kind: kind.to_owned(),
+        dialog: dialog.cloned(),
+        agent: None,
+        call: None,
+        change: None,
+        body,
+    })
 }

@@ -56,36 +56,47 @@ mod conversation;
 mod diff;
 mod doctor;
 mod ends;
+mod eyes;
+mod file_record;
 mod formatter;
 mod git_evidence;
 mod inspect;
+mod iso;
 mod journal;
 mod live;
+mod located;
+mod look;
 mod memory;
 mod merge;
 mod naming;
 mod observe;
 mod occasion;
 mod own_work;
+mod pace;
+mod parcel;
 mod place;
 mod plan;
 mod project;
 mod purge;
 mod query;
+mod reconcile;
 mod record;
 mod rename;
 mod repository;
 mod retain;
+mod secrets;
 mod seen;
 pub mod settings;
 pub mod shell;
 mod shield;
 mod snapshots;
+mod survey;
 mod together;
 pub mod tool;
 mod verb;
 mod verbs;
 mod waiting;
+mod watch;
 mod words;
 mod write;
 
@@ -95,7 +106,13 @@ pub use blame::{Blame, BlameBody, BlameLine, Blamed, Origin};
 pub use conversation::TranscriptMark;
 pub use diff::{DiffLine, HunkPlace, TOO_LARGE_TO_SHOW};
 pub use doctor::CheckUp;
+pub use eyes::Eyes;
+pub use file_record::{FileRecord, replaced_text};
 pub use inspect::git_command;
+pub use iso::iso;
+pub use located::Located;
+pub use look::Looked;
+pub use parcel::Parcel;
 pub use plan::go_to::GoToOptions;
 pub use plan::selection::Selection;
 pub use plan::take_back::{Cascade, TakeBackOptions};
@@ -105,14 +122,17 @@ pub use project::{
 };
 pub use purge::PurgeError;
 pub use query::{DialogStatus, DiffBody, FileDiff, Status};
-pub use record::{Looked, Notice, NoticeCode, Progress, RecordError, Recorded};
+pub use record::{Notice, NoticeCode, Progress, RecordError, Recorded};
 pub use retake_model as model;
 pub use retake_store::{
-    ChangeFilter, Collected, Dialog, DialogAgent, DialogForecast, ExportError, Exported, Forecast,
-    JournalEvent, Lock, Message, Meter, Problem, Purge, PurgeScope, PurgeTarget,
-    Reason as RetentionReason, Removed, StatusRow, StoreError, Verification,
+    ChangeFilter, Collected, Dialog, DialogAgent, DialogForecast, EventPage, ExportError, Exported,
+    Forecast, JournalEvent, Lock, Message, Meter, Problem, Purge, PurgeScope, PurgeTarget,
+    Reason as RetentionReason, Removed, Spoken, StatusRow, StoreError, Verification,
 };
-pub use retake_workspace::Ignored;
+pub use retake_workspace::{
+    Budget, Hint, Ignored, RootState, RuleSources, Watch, WatchError, WatchState,
+};
+pub use secrets::usually_holds_secrets;
 pub use seen::Seen;
 pub use snapshots::{SnapshotError, SnapshotOptions, Snapshots};
 pub use verb::VerbError;
@@ -120,4 +140,4 @@ pub use verbs::review::Accepted;
 pub use verbs::session::{Approved, SessionFile, SessionStatus};
 pub use verbs::undo::UndoStep;
 pub use waiting::Keeper;
-pub use words::{WordRanges, changed_words, changed_words_of_block};
+pub use words::{WordRanges, changed_words, changed_words_of_block, changed_words_of_diff};

@@ -4,18 +4,21 @@
 //! Invariants: a path that could not be read keeps its last known state and
 //! becomes a gap; a path that only came into sight is baseline, never a change.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use retake_model::{Gap, GapReason, ObjectId, ProjectPath, Side};
-use retake_store::{Batch, ManifestEntry, StatRow, StoreError, Stored};
+use retake_store::{Batch, StatRow, StoreError, Stored};
 use retake_workspace::git::GitLook;
-use retake_workspace::{Ignored, Known, RuleSources, Rules, Scan, Stat, StatKind, Workspace};
+use retake_workspace::{Hint, RuleSources, Rules, Stat, Workspace};
 
 use crate::capture::{Captured, capture};
+use crate::eyes::View;
+use crate::look::LeftOut;
 use crate::memory;
-use crate::repository::Repository;
 use crate::settings::Settings;
+use crate::survey::{Survey, survey};
 
 /// One path that is not as the manifest says.
 #[derive(Clone, Debug)]
@@ -64,6 +67,12 @@ pub(crate) struct Request<'a> {
     pub(crate) stamp: PathBuf,
     /// Whether that file is on the project's device.
     pub(crate) same_device: bool,
+    /// Whether a look at everything leaves a view for narrower ones.
+    pub(crate) watched: bool,
+    /// What the last look at everything left.
+    pub(crate) view: Option<Arc<View>>,
+    /// Paths of which no new content is taken this time.
+    pub(crate) spared: BTreeSet<ProjectPath>,
 }
 
 /// What a look found.
@@ -75,18 +84,22 @@ pub(crate) struct Observation {
     /// Files that were read and are as the manifest says.
     pub(crate) unchanged: Vec<(ProjectPath, ObjectId, Stat)>,
     pub(crate) gaps: Vec<Gap>,
-    /// Whether the whole project was looked at, so that gaps that were not met are closed.
+    /// Whether the whole project was walked through.
     pub(crate) whole: bool,
+    /// Whether every gap would have been met again, so that the others are closed.
+    pub(crate) all_gaps: bool,
     /// The rules, if they are not the ones of the last look.
     pub(crate) new_rules: Option<RuleSources>,
     /// What git tracks although rules hide it, if that was asked.
     pub(crate) tracked_hidden: Option<Vec<ProjectPath>>,
     pub(crate) old_git: Option<GitLook>,
     pub(crate) git: Option<GitLook>,
-    pub(crate) scratch: u64,
-    pub(crate) ignored: Vec<Ignored>,
-    pub(crate) ignored_count: u64,
-    pub(crate) nested_repositories: Vec<ProjectPath>,
+    /// What rules left out when everything was last looked at.
+    pub(crate) left_out: Arc<LeftOut>,
+    /// What this look leaves for narrower ones.
+    pub(crate) view: Option<Arc<View>>,
+    /// What has changed and was not taken.
+    pub(crate) spared: Vec<ProjectPath>,
     stamp: i64,
 }
 
@@ -107,30 +120,36 @@ impl Observation {
 /// File systems other than the store's may have a coarser clock.
 const OTHER_DEVICE_SLACK_NS: i64 = 2_000_000_000;
 
-/// Looks.
+/// Looks; at everything only where the hint, if there is one, says so.
 pub(crate) fn observe(
     batch: &mut Batch<'_>,
     request: &Request<'_>,
+    hint: Option<&Hint>,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Observation, StoreError> {
     let stamp = retake_workspace::stamp(&request.stamp)?;
     let slack = if request.same_device { 0 } else { OTHER_DEVICE_SLACK_NS };
     let mut observation = Observation { stamp: stamp - slack, ..Observation::default() };
-    let entries = load_manifest(batch, request)?;
-    let old_rules = memory::rules(batch)?;
-    let scan = scan(batch, request, &entries, &mut observation)?;
+    let found = survey(batch, request, hint, &mut observation)?;
+    let Survey { entries, scan, rules, old_rules } = found;
     let manifest: Manifest = entries.into_iter().map(|entry| (entry.path, entry.stored)).collect();
-    let rules = observation.new_rules.clone().or_else(|| old_rules.clone()).map(Rules::new);
+    let gaps: Vec<Gap> = batch.gaps()?.into_iter().map(|(gap, _)| gap).collect();
     let comes_into_sight = Sight {
         first: request.first,
-        gaps: out_of_sight(batch)?,
+        gaps: out_of_sight(&gaps),
         watched: memory::tracked_hidden(batch)?.into_iter().collect(),
         hidden: request.hidden,
         named: request.named.iter().collect(),
-        now: rules.as_ref(),
-        before: observation.new_rules.is_some().then(|| old_rules.map(Rules::new)).flatten(),
+        now: rules.as_deref(),
+        before: old_rules,
     };
-    let paths: Vec<_> = scan.suspects.iter().map(|suspect| suspect.path.clone()).collect();
+    let paths = scan.suspects.into_iter().map(|suspect| suspect.path);
+    // A gap would close if its path was left out.
+    let is_spared = |path: &ProjectPath| {
+        request.spared.contains(path) && !gaps.iter().any(|gap| gap.path == *path)
+    };
+    let (spared, paths): (Vec<_>, Vec<_>) = paths.partition(is_spared);
+    observation.spared = spared;
     let total = paths.len();
     let limit = request.settings.limits.max_file_bytes;
     let captured = capture(request.workspace, batch, &paths, limit, &mut |done| {
@@ -148,136 +167,12 @@ pub(crate) fn observe(
 
 type Manifest = HashMap<ProjectPath, Stored>;
 
-fn load_manifest(
-    batch: &Batch<'_>,
-    request: &Request<'_>,
-) -> Result<Vec<ManifestEntry>, StoreError> {
-    match &request.scope {
-        Scope::Everything => batch.manifest(),
-        Scope::Paths(paths) => {
-            let wanted: HashSet<_> = paths.iter().chain(&request.named).collect();
-            let mut entries = Vec::new();
-            for path in wanted {
-                entries.extend(batch.manifest_entry(path)?);
-            }
-            Ok(entries)
-        }
-    }
-}
-
-fn scan(
-    batch: &Batch<'_>,
-    request: &Request<'_>,
-    manifest: &[ManifestEntry],
-    observation: &mut Observation,
-) -> Result<Scan, StoreError> {
-    let stat = |row: StatRow| Stat {
-        kind: match row.kind {
-            retake_model::FileKind::File => StatKind::File,
-            retake_model::FileKind::Link => StatKind::Link,
-        },
-        mode: row.mode,
-        size: row.size,
-        mtime_ns: row.mtime_ns,
-        ctime_ns: row.ctime_ns,
-        inode: row.inode,
-    };
-    let known = Known::new(manifest.iter().map(|entry| (entry.path.clone(), entry.stat.map(stat))));
-    let workspace = request.workspace;
-    if let Scope::Paths(paths) = &request.scope {
-        let paths: Vec<_> = paths.iter().chain(&request.named).cloned().collect();
-        return Ok(workspace.look_at(&known, &dedup(paths)));
-    }
-    observation.whole = true;
-    let ignore = &request.settings.ignore;
-    let base = workspace.rule_sources(
-        &ignore.profile_patterns(),
-        &ignore.scratch,
-        &ignore.include,
-        request.global_excludes,
-    );
-    let mut scan = workspace.scan(&known, &base);
-    if let Some(why) = scan.root_error {
-        // Nothing was seen, which is not the same as "nothing is there".
-        let (path, source) = (workspace.root().to_owned(), std::io::Error::other(why));
-        return Err(StoreError::Io { act: "list", path, source });
-    }
-    if memory::rules(batch)?.as_ref() != Some(&scan.sources) {
-        observation.new_rules = Some(scan.sources.clone());
-    }
-    let hidden = hidden_paths(batch, request, observation, &known, &scan.sources)?;
-    let extra = workspace.look_at(&known, &hidden);
-    let met: HashSet<_> = scan.suspects.iter().map(|suspect| suspect.path.clone()).collect();
-    scan.suspects.extend(extra.suspects.into_iter().filter(|suspect| !met.contains(&suspect.path)));
-    scan.gaps.extend(extra.gaps);
-    observation.scratch = scan.scratch;
-    observation.ignored = std::mem::take(&mut scan.ignored);
-    observation.ignored_count = scan.ignored_count;
-    observation.nested_repositories = std::mem::take(&mut scan.nested_repositories);
-    Ok(scan)
-}
-
-/// Paths that rules hide but that are tracked: named ones, and what git tracks.
-///
-/// git's index is asked when it or the rules are not those of the last look; in between, what it
-/// said is remembered, so that such a file is seen again when it comes back.
-fn hidden_paths(
-    batch: &Batch<'_>,
-    request: &Request<'_>,
-    observation: &mut Observation,
-    known: &Known,
-    sources: &RuleSources,
-) -> Result<Vec<ProjectPath>, StoreError> {
-    let repository = Repository::around(request.workspace.root());
-    observation.old_git = memory::git_look(batch)?;
-    observation.git = repository.as_ref().and_then(Repository::look);
-    let index_of = |look: &Option<GitLook>| look.as_ref().and_then(|look| look.index_id.clone());
-    let asked_before = index_of(&observation.old_git) == index_of(&observation.git);
-    let mut paths = request.named.clone();
-    match repository {
-        Some(repository) if request.first || observation.new_rules.is_some() || !asked_before => {
-            match repository.index() {
-                Ok(entries) => {
-                    let rules = Rules::new(sources.clone());
-                    let hidden = |path: &ProjectPath| rules.is_ignored(path, false);
-                    let tracked: Vec<_> = entries.into_keys().filter(hidden).collect();
-                    paths.extend(tracked.iter().cloned());
-                    observation.tracked_hidden = Some(tracked);
-                }
-                Err(why) => observation.gaps.extend(index_gap(why)),
-            }
-        }
-        Some(_) => {
-            paths.extend(memory::tracked_hidden(batch)?);
-            // It could not be read then either; the gap must not close by not asking again.
-            let is_it = |gap: &Gap| index_gap(String::new()).is_some_and(|it| it.path == gap.path);
-            observation.gaps.extend(batch.gaps()?.into_iter().map(|(gap, _)| gap).filter(is_it));
-        }
-        None => {}
-    }
-    paths.retain(|path| !known.contains(path));
-    Ok(dedup(paths))
-}
-
-/// Files that git tracks although rules hide them may be missed.
-fn index_gap(why: String) -> Option<Gap> {
-    let path = ProjectPath::new(".git/index").ok()?;
-    Some(Gap { path, reason: GapReason::Unreadable, detail: why })
-}
-
-fn dedup(paths: Vec<ProjectPath>) -> Vec<ProjectPath> {
-    let mut paths = paths;
-    paths.sort();
-    paths.dedup();
-    paths
-}
-
 /// Paths at and beneath which files may have been all along, without being seen.
-fn out_of_sight(batch: &Batch<'_>) -> Result<HashSet<ProjectPath>, StoreError> {
+fn out_of_sight(gaps: &[Gap]) -> HashSet<ProjectPath> {
     use GapReason::{NameTooLong, OtherMount, Unreadable, Unstable};
-    let unseen = |gap: &Gap| matches!(gap.reason, Unreadable | Unstable | OtherMount | NameTooLong);
-    let gaps = batch.gaps()?.into_iter().map(|(gap, _)| gap);
-    Ok(gaps.filter(unseen).map(|gap| gap.path).collect())
+    let unseen =
+        |gap: &&Gap| matches!(gap.reason, Unreadable | Unstable | OtherMount | NameTooLong);
+    gaps.iter().filter(unseen).map(|gap| gap.path.clone()).collect()
 }
 
 /// Tells new files from files that only came into sight.

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use retake_model::{Event, EventKind, Gap, Millis};
 use retake_store::{Batch, StoreError};
@@ -196,6 +197,9 @@ fn shielded(project: &Project, batch: &Batch<'_>, live: &LiveCall) -> Result<Shi
     if !live.may_destroy() {
         return Ok(Shielded::default());
     }
-    let rules = Rules::new(memory::rules(batch)?.unwrap_or_default());
+    let rules = match project.view(batch)? {
+        Some(view) => Arc::clone(&view.rules),
+        None => Arc::new(Rules::new(memory::rules(batch)?.unwrap_or_default())),
+    };
     Ok(shield(batch, project.workspace(), &rules, live, &project.settings().shield))
 }

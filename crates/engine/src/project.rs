@@ -4,6 +4,7 @@
 //! Retake's home, the person's home and the folder for temporary files are, and
 //! passes the time into each call.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,9 +14,12 @@ use retake_store::{
 };
 use retake_workspace::{OpenError, Workspace, git, root_id};
 
+use crate::eyes::Watching;
+use crate::located::Located;
+use crate::look::Looked;
 use crate::observe::{HiddenIs, Request, Scope};
 use crate::place::{Place, place};
-use crate::record::{Looked, Progress, RecordError};
+use crate::record::{Progress, RecordError};
 use crate::settings::{Settings, SettingsError};
 use crate::waiting::Keeper;
 
@@ -205,6 +209,26 @@ impl Retake {
         Ok(self.nearest(&start)?.map(|found| Keeper::of(&found.folder)))
     }
 
+    /// Finds the nearest project at or above a path without opening it.
+    pub fn locate(&self, path: &Path) -> Result<Located, ProjectError> {
+        let (start, _) = examine(path)?;
+        match self.nearest(&start)? {
+            Some(found) => Ok(Located::new(self.home.folder(), found)),
+            None => Err(ProjectError::NotAProject(start)),
+        }
+    }
+
+    /// Like [`Retake::locate`], but makes a project as [`Retake::open_or_create`] does.
+    pub fn locate_or_create(&self, path: &Path, at: Millis) -> Result<Located, ProjectError> {
+        match self.locate(path) {
+            Err(ProjectError::NotAProject(_)) => {
+                let found = self.open_or_create(path, at)?.found;
+                Ok(Located::new(self.home.folder(), found))
+            }
+            other => other,
+        }
+    }
+
     fn nearest(&self, start: &Path) -> Result<Option<FoundProject>, ProjectError> {
         // The cheap question for every folder first, then the one that reads every project.
         for find in [Home::find, Home::find_moved] {
@@ -259,6 +283,7 @@ impl Retake {
             global_excludes,
             same_device,
             read_only,
+            watching: None,
         })
     }
 
@@ -324,6 +349,7 @@ pub struct Project {
     global_excludes: Option<PathBuf>,
     same_device: bool,
     read_only: bool,
+    pub(crate) watching: Option<Watching>,
 }
 
 impl Project {
@@ -335,6 +361,11 @@ impl Project {
     /// The project's id.
     pub fn id(&self) -> &str {
         &self.found.identity.id
+    }
+
+    /// The project's folder in Retake's home.
+    pub fn folder(&self) -> &Path {
+        self.store.folder()
     }
 
     /// The settings in force.
@@ -413,6 +444,9 @@ impl Project {
             global_excludes: self.global_excludes.as_deref(),
             stamp: self.store.folder().join("stamp"),
             same_device: self.same_device,
+            watched: self.watching.is_some(),
+            view: self.view(batch)?,
+            spared: BTreeSet::new(),
         })
     }
 }

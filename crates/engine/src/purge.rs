@@ -2,7 +2,9 @@
 
 use retake_model::{Millis, ObjectId, OperationId};
 use retake_store::{Lock, Purge, PurgeScope, PurgeTarget, StoreError};
+use serde_json::json;
 
+use crate::journal::note;
 use crate::project::Project;
 use crate::record::RecordError;
 
@@ -54,6 +56,11 @@ impl Project {
                 PurgeTarget::Content(oid) => oid.to_string(),
             }));
         }
+        // Whoever shows the content must let go of it.
+        let batch = store.batch()?;
+        let body = json!({ "contents": purge.scope.contents.len() });
+        note(&batch, (batch.next_seq(), at), "purged", None, body)?;
+        batch.commit()?;
         Ok(purge)
     }
 }

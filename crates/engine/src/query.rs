@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 
 use retake_model::{
-    AgentId, Change, ChangeId, DialogId, Gap, Millis, ObjectId, Operation, ProjectPath, Side,
+    AgentId, Change, ChangeId, DialogId, Gap, MAIN_AGENT, Millis, ObjectId, Operation, ProjectPath,
+    Side,
 };
-use retake_store::{ChangeFilter, Dialog, DialogAgent, Spool, StatusRow, StoreError, build_tree};
+use retake_store::{
+    ChangeFilter, Dialog, DialogAgent, Message, Spool, StatusRow, StoreError, build_tree,
+};
 
 use crate::diff::{DiffLine, TOO_LARGE_TO_SHOW, is_binary, unified};
 use crate::plan::PlannedFile;
@@ -129,6 +132,21 @@ impl Project {
             Side::Known(state) => self.store().read(&state.oid).map(Some),
             Side::Unknown => Err(StoreError::NotCaptured),
         }
+    }
+
+    /// The message of the person that a change was made for.
+    pub fn message_behind(&self, change: &Change) -> Result<Option<Message>, StoreError> {
+        let (Some(dialog), Some(turn)) = (&change.dialog, change.turn) else { return Ok(None) };
+        self.store().message_of(dialog, turn)
+    }
+
+    /// What the agent said when it asked for the call that made a change.
+    pub fn said_with(&self, change: &Change) -> Result<Option<String>, StoreError> {
+        let (Some(dialog), Some(index)) = (&change.dialog, change.message_index) else {
+            return Ok(None);
+        };
+        let agent = change.agent.as_ref().filter(|agent| agent.0 != MAIN_AGENT);
+        self.store().said(dialog, agent, index)
     }
 
     /// The difference that one change made.

@@ -8,20 +8,20 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{
-    CallId, Change, DialogId, Event, EventKind, Gap, Millis, ObjectId, Operation, ProjectPath, Side,
-};
+use retake_model::{CallId, Change, DialogId, Gap, Millis, ObjectId, Operation, ProjectPath, Side};
 use retake_store::{Batch, CallState, Lock, StoreError};
 
 use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
 use crate::attribute::Scene;
 use crate::checkpoint;
+use crate::eyes::Glance;
 use crate::git_evidence::GitEvidence;
+use crate::look::Why;
 use crate::naming::name_call;
-use crate::observe::{Observation, Scope, observe};
+use crate::observe::{Observation, observe};
 use crate::occasion::Occasion;
 use crate::own_work::OwnWork;
-use crate::project::{INITIALISED, Project};
+use crate::project::Project;
 use crate::rename::{Step, pair};
 use crate::write::{NewRows, write};
 
@@ -122,80 +122,10 @@ pub enum RecordError {
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 
 impl Project {
-    /// Records an event and everything that has changed until now.
-    ///
-    /// Once this returns, all of it survives a kill and power loss. If the project
-    /// is locked for too long, the event is kept durably and taken in later.
-    pub fn record(&self, event: &Event, at: Millis) -> Result<Recorded, RecordError> {
-        self.record_once(&self.keeper().new_key(at), event, at)
-    }
-
-    /// Like [`Project::record`], for an event that the host may also give to a [`Keeper`](crate::Keeper) because
-    /// it cannot wait any longer: by its key it counts once.
-    pub fn record_once(
-        &self,
-        key: &str,
-        event: &Event,
-        at: Millis,
-    ) -> Result<Recorded, RecordError> {
-        if self.says_nothing_new(event)? {
-            return Ok(Recorded::default());
-        }
-        if let Err(error) = self.writable() {
-            self.spool().push(key, event, at)?;
-            return Err(error);
-        }
-        let wait = self.settings().wait.event();
-        let Some(_lock) = Lock::acquire(self.store().folder(), wait)? else {
-            return self.keep_for_later(key, event, at, "the project is in use");
-        };
-        let arrived =
-            Arrived { event: event.clone(), at, key: Some(key.to_owned()), waited: false };
-        let recorded = self.catch_up(at).and_then(|()| {
-            // It may have come out of the spool just now.
-            let taken = self.store().spool_taken(key)?;
-            self.record_arrived(if taken { Vec::new() } else { vec![arrived] }, at)
-        });
-        match recorded {
-            Ok(mut results) => Ok(results.pop().unwrap_or_default()),
-            Err(error) => self.keep_for_later(key, event, at, &error.to_string()),
-        }
-    }
-
-    /// Whether an event is only about calls that have ended: nearly every end of several calls
-    /// at once, for agents that also tell each single end.
-    fn says_nothing_new(&self, event: &Event) -> Result<bool, StoreError> {
-        let EventKind::ToolsOver { calls } = &event.what else { return Ok(false) };
-        for call in calls {
-            if self.is_open(&event.dialog, call)? {
-                return Ok(false);
-            }
-        }
-        Ok(self.spool().is_empty())
-    }
-
     /// Whether a call has begun and not ended, as far as that is on record.
     pub fn is_open(&self, dialog: &DialogId, call: &CallId) -> Result<bool, StoreError> {
         let known = self.store().call(dialog, call)?;
         Ok(known.is_some_and(|call| call.state == CallState::Open))
-    }
-
-    /// Looks at the whole project and records what has changed, outside of any event.
-    pub fn look(&self, at: Millis) -> Result<Looked, RecordError> {
-        self.look_with(at, &mut |_, _| {})
-    }
-
-    /// Like [`Project::look`], telling how far it has come.
-    pub fn look_with(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, RecordError> {
-        let _lock = self.hold()?;
-        if self.store().meta(INITIALISED)?.is_some() {
-            self.take_in_spool(at)?;
-            return Ok(self.look_locked(at, progress)?);
-        }
-        let looked = self.look_locked(at, progress)?;
-        self.note_late_baseline(at)?;
-        self.take_in_spool(at)?;
-        Ok(looked)
     }
 
     /// Takes the project's lock for a command, which waits longer than an event.
@@ -203,56 +133,6 @@ impl Project {
         self.writable()?;
         let lock = Lock::acquire(self.store().folder(), self.settings().wait.command())?;
         lock.ok_or_else(|| self.locked())
-    }
-
-    /// Takes in what waits and looks at everything; the caller holds the lock.
-    pub(crate) fn catch_up_and_look(&self, at: Millis) -> Result<Looked, StoreError> {
-        self.catch_up(at)?;
-        self.look_locked(at, &mut |_, _| {})
-    }
-
-    fn look_locked(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, StoreError> {
-        self.look_locked_at(None, at, progress)
-    }
-
-    /// Looks at these very paths, whatever rules say; at everything if there are none.
-    pub(crate) fn look_locked_at(
-        &self,
-        paths: Option<&[ProjectPath]>,
-        at: Millis,
-        progress: Progress<'_>,
-    ) -> Result<Looked, StoreError> {
-        let mut batch = self.store().batch()?;
-        let calls = Calls::load(&batch, self.root(), at)?;
-        let mut occasion = Occasion::plain(self, &batch, &calls)?;
-        if let Some(paths) = paths {
-            occasion.request.scope = Scope::Paths(paths.to_vec());
-            occasion.request.named = paths.to_vec();
-        }
-        let observation = observe(&mut batch, &occasion.request, progress)?;
-        let (steps, git) = self.attribute(&batch, &observation, &occasion)?;
-        let changes = write(&batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
-        if occasion.request.first {
-            batch.set_meta(INITIALISED, &at.to_be_bytes())?;
-        }
-        batch.commit()?;
-        Ok(Looked {
-            changes,
-            ignored: observation.ignored,
-            ignored_count: observation.ignored_count,
-            scratch: observation.scratch,
-            nested_repositories: observation.nested_repositories,
-            baseline: observation.baseline.len(),
-        })
-    }
-
-    /// What must be so before an event counts: there is a baseline, and nothing waits.
-    pub(crate) fn catch_up(&self, at: Millis) -> Result<(), StoreError> {
-        if self.store().meta(INITIALISED)?.is_none() {
-            self.look_locked(at, &mut |_, _| {})?;
-            self.note_late_baseline(at)?;
-        }
-        self.take_in_spool(at)
     }
 
     pub(crate) fn record_arrived(
@@ -275,7 +155,9 @@ impl Project {
         }
         let events: Vec<_> = arrived.iter().zip(meanings.iter().copied()).collect();
         let mut occasion = Occasion::of(self, &batch, &events, &calls)?;
-        let mut observation = observe(&mut batch, &occasion.request, &mut |_, _| {})?;
+        let glance = self.glance(&occasion.request.scope, Why::Asked, at);
+        let hint = glance.as_ref().and_then(Glance::hint);
+        let mut observation = observe(&mut batch, &occasion.request, hint, &mut |_, _| {})?;
         observation.gaps.append(&mut occasion.gaps);
         let (steps, git) = self.attribute(&batch, &observation, &occasion)?;
         let new_gaps = new_gaps(&batch, &observation)?;
@@ -321,13 +203,14 @@ impl Project {
         }
         batch.forget_keys(at - KEYS_KEPT)?;
         if let Some(last) = results.last_mut() {
-            last.changes = changes;
+            last.changes.clone_from(&changes);
             last.notices.extend(new_gaps);
             let problem = self.settings_problem().map(ToString::to_string);
             last.notices.extend(problem.map(|why| Notice::new(NoticeCode::Settings, why)));
             last.notices.extend(interrupted(&batch)?);
         }
         batch.commit()?;
+        self.committed(glance, &observation, (&changes, Why::Asked), at);
         for (arrived, result) in arrived.iter().zip(&results) {
             let (event, dialog) = (arrived.event.name(), arrived.event.dialog.0.as_str());
             tracing::debug!(event, dialog, seq = result.seq, changes = result.changes.len());
@@ -335,7 +218,7 @@ impl Project {
         Ok(results)
     }
 
-    fn attribute(
+    pub(crate) fn attribute(
         &self,
         batch: &Batch<'_>,
         observation: &Observation,
@@ -343,7 +226,10 @@ impl Project {
     ) -> Result<(Vec<Step>, GitEvidence), StoreError> {
         let own = OwnWork::unfinished(batch)?;
         let (old, new) = (observation.old_git.as_ref(), observation.git.as_ref());
-        let git = GitEvidence::gather(self.root(), old, new);
+        let git = match observation.changes.as_slice() {
+            [] => GitEvidence::default(),
+            _ => GitEvidence::gather(self.root(), old, new),
+        };
         let before: HashMap<_, _> =
             observation.changes.iter().map(|seen| (&seen.path, seen.before)).collect();
         let state_before = |path: &ProjectPath| match before.get(path) {
@@ -388,23 +274,6 @@ fn interrupted(batch: &Batch<'_>) -> Result<Option<Notice>, StoreError> {
         Notice::new(NoticeCode::Interrupted, message)
     };
     Ok(batch.unfinished()?.map(told))
-}
-
-/// What a look at the whole project found.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Looked {
-    /// The changes that were found.
-    pub changes: Vec<Change>,
-    /// What rules leave out, with the reason; the first few thousand.
-    pub ignored: Vec<retake_workspace::Ignored>,
-    /// How many names rules leave out.
-    pub ignored_count: u64,
-    /// How many files the scratch filter leaves out.
-    pub scratch: u64,
-    /// Folders that are repositories of their own.
-    pub nested_repositories: Vec<ProjectPath>,
-    /// How many files came into sight without having changed.
-    pub baseline: usize,
 }
 
 /// A gap is told of once, when it opens; after that `status` lists it. So it does if they are many.

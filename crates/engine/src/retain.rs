@@ -1,8 +1,10 @@
 //! Keeping the record within its limits.
 
 use retake_model::Millis;
-use retake_store::{Collected, Forecast, GcError, Limits, Lock, Meter, StoreError};
+use retake_store::{Collected, Forecast, GcError, Limits, Lock, Meter, Removed, StoreError};
+use serde_json::json;
 
+use crate::journal::note;
 use crate::project::Project;
 use crate::record::RecordError;
 use crate::settings::Retention;
@@ -47,10 +49,22 @@ impl Project {
         }
         let limits = self.settings().retention.limits();
         let wait = self.settings().wait.command();
-        self.store().gc(&limits, at, wait, progress).map_err(|error| match error {
-            GcError::Busy => self.locked(),
-            GcError::Store(error) => error.into(),
-        })
+        let collected =
+            self.store().gc(&limits, at, wait, progress).map_err(|error| match error {
+                GcError::Busy => self.locked(),
+                GcError::Store(error) => error.into(),
+            })?;
+        let Removed { dialogs, changes, checkpoints, .. } = collected.removed;
+        if collected.removed.events > 0
+            && let Some(_lock) = Lock::acquire(self.store().folder(), wait)?
+        {
+            let batch = self.store().batch()?;
+            let body =
+                json!({ "dialogs": dialogs, "changes": changes, "checkpoints": checkpoints });
+            note(&batch, (batch.next_seq(), at), "collected", None, body)?;
+            batch.commit()?;
+        }
+        Ok(collected)
     }
 
     /// Who holds the project.

@@ -9,6 +9,9 @@ use std::time::Duration;
 use retake_model::ProjectPath;
 use serde::Deserialize;
 
+/// The name of the files.
+pub const FILE: &str = "config.toml";
+
 /// All settings, with their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -27,6 +30,49 @@ pub struct Settings {
     pub checkpoints: Checkpoints,
     /// What agents call.
     pub hook: Hook,
+    /// What other programs are told.
+    pub api: Api,
+    /// The daemon; only the home's file counts.
+    pub daemon: Daemon,
+}
+
+/// What other programs are told, by HTTP and MCP.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Api {
+    /// Whether passwords, keys and tokens are masked in it. The record keeps them.
+    pub mask: bool,
+}
+
+impl Default for Api {
+    fn default() -> Self {
+        Self { mask: true }
+    }
+}
+
+/// The daemon, which serves all projects of a home.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Daemon {
+    /// Whether a hook starts it if none runs.
+    pub autostart: bool,
+    /// Minutes without anything to do until it stops.
+    pub idle_minutes: u64,
+    /// The port of its HTTP interface on this machine; 0 takes one that is free.
+    pub port: u16,
+}
+
+impl Default for Daemon {
+    fn default() -> Self {
+        Self { autostart: false, idle_minutes: 60, port: 0 }
+    }
+}
+
+impl Daemon {
+    /// How long it waits for something to do.
+    pub fn idle(&self) -> Duration {
+        Duration::from_secs(self.idle_minutes.saturating_mul(60))
+    }
 }
 
 /// What agents call.
@@ -231,15 +277,25 @@ pub struct SettingsError {
 impl Settings {
     /// The settings in `config.toml` of the project's folder, else of the home, else the defaults.
     pub fn load(home: &Path, project: &Path) -> Result<Self, SettingsError> {
-        for path in [project.join("config.toml"), home.join("config.toml")] {
-            let error = |why: String| SettingsError { path: path.clone(), why };
-            match std::fs::read_to_string(&path) {
-                Ok(text) => return toml::from_str(&text).map_err(|why| error(why.to_string())),
-                Err(why) if why.kind() == std::io::ErrorKind::NotFound => {}
-                Err(why) => return Err(error(why.to_string())),
-            }
+        match Self::read(project)? {
+            Some(settings) => Ok(settings),
+            None => Self::of_home(home),
         }
-        Ok(Self::default())
+    }
+
+    /// The settings in `config.toml` of the home, else the defaults.
+    pub fn of_home(home: &Path) -> Result<Self, SettingsError> {
+        Ok(Self::read(home)?.unwrap_or_default())
+    }
+
+    fn read(folder: &Path) -> Result<Option<Self>, SettingsError> {
+        let path = folder.join(FILE);
+        let error = |why: String| SettingsError { path: path.clone(), why };
+        match std::fs::read_to_string(&path) {
+            Ok(text) => toml::from_str(&text).map(Some).map_err(|why| error(why.to_string())),
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(why) => Err(error(why.to_string())),
+        }
     }
 }
 

@@ -7,13 +7,16 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use retake_model::{Event, EventKind, Gap, GapReason, Millis, ProjectPath};
-use retake_store::{JournalEvent, Spool, StoreError};
+use retake_store::{Spool, StoreError};
 use serde_json::json;
 
 use crate::arrival::Arrived;
 use crate::attribute::CLOCK_GRAIN;
+use crate::journal::note;
+use crate::parcel::Parcel;
 use crate::project::Project;
 use crate::record::{Notice, NoticeCode, RecordError, Recorded};
+use crate::write::tell_gaps;
 
 /// Keeps events of one project that cannot be recorded in time.
 #[derive(Debug)]
@@ -23,7 +26,7 @@ pub struct Keeper {
 
 impl Keeper {
     /// For the project with this folder in Retake's home.
-    pub(crate) fn of(folder: &Path) -> Self {
+    pub fn of(folder: &Path) -> Self {
         Self { spool: Spool::new(folder) }
     }
 
@@ -53,13 +56,11 @@ impl Project {
     /// Spools an event that cannot be recorded now.
     pub(crate) fn keep_for_later(
         &self,
-        key: &str,
-        event: &Event,
-        at: Millis,
+        parcel: &Parcel,
         why: &str,
     ) -> Result<Recorded, RecordError> {
-        self.spool().push(key, event, at)?;
-        tracing::warn!(event = event.name(), why, "an event is kept for later");
+        self.spool().push(&parcel.key, &parcel.event, parcel.at)?;
+        tracing::warn!(event = parcel.event.name(), why, "an event is kept for later");
         let message = format!("the event is kept and will be taken in later: {why}");
         let notices = vec![Notice::new(NoticeCode::Spooled, message)];
         Ok(Recorded { notices, ..Recorded::default() })
@@ -97,11 +98,13 @@ impl Project {
         let Some(first) = entries.iter().find(|entry| begins(&entry.event)) else { return Ok(()) };
         let batch = self.store().batch()?;
         let began = (first.at - CLOCK_GRAIN) * 1_000_000;
+        let mut opened = 0;
         for path in batch.written_since(began)? {
             let reason = GapReason::BeforeFirstLook;
             let detail = "the first look took longer than the agent waited".to_owned();
-            batch.put_gap(&Gap { path, reason, detail }, at)?;
+            opened += u64::from(batch.put_gap(&Gap { path, reason, detail }, at)?);
         }
+        tell_gaps(&batch, opened, 0, at)?;
         batch.commit()
     }
 
@@ -111,16 +114,8 @@ impl Project {
         let path: ProjectPath = "spool".parse().map_err(|_| StoreError::Row("path".into()))?;
         let detail = format!("{} spooled lines could not be understood", lines.len());
         batch.put_gap(&Gap { path, reason: GapReason::LostEvent, detail }, at)?;
-        batch.put_event(&JournalEvent {
-            seq: batch.next_seq(),
-            at,
-            kind: GapReason::LostEvent.as_str().to_owned(),
-            dialog: None,
-            agent: None,
-            call: None,
-            change: None,
-            body: json!({ "lines": lines }),
-        })?;
+        let (kind, body) = (GapReason::LostEvent.as_str(), json!({ "lines": lines }));
+        note(&batch, (batch.next_seq(), at), kind, None, body)?;
         batch.commit()
     }
 }

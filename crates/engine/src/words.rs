@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use imara_diff::{Algorithm, Diff, InternedInput, TokenSource};
 
+use crate::diff::DiffLine;
+
 /// Longer lines are data or generated; nobody reads them by words.
 const LONGEST_LINE: usize = 1000;
 /// Blocks of more lines are rewrites.
@@ -163,6 +165,49 @@ impl Kind {
     }
 }
 
+/// The changed words of every line of a diff.
+pub fn changed_words_of_diff(lines: &[DiffLine]) -> Vec<WordRanges> {
+    let mut words = vec![WordRanges::new(); lines.len()];
+    let (mut removed, mut added) = (Vec::new(), Vec::new());
+    for (at, line) in lines.iter().enumerate() {
+        match line {
+            DiffLine::NoNewline => {}
+            DiffLine::Removed(_) if added.is_empty() => removed.push(at),
+            DiffLine::Added(_) => added.push(at),
+            DiffLine::Removed(_) | DiffLine::Context(_) | DiffLine::Header(_) => {
+                pair(lines, &mut removed, &mut added, &mut words);
+                if matches!(line, DiffLine::Removed(_)) {
+                    removed.push(at);
+                }
+            }
+        }
+    }
+    pair(lines, &mut removed, &mut added, &mut words);
+    words
+}
+
+fn pair(
+    lines: &[DiffLine],
+    removed: &mut Vec<usize>,
+    added: &mut Vec<usize>,
+    words: &mut [WordRanges],
+) {
+    let texts = |block: &[usize]| -> Vec<&[u8]> {
+        block.iter().filter_map(|&at| content(&lines[at])).collect()
+    };
+    let (old, new) = changed_words_of_block(&texts(removed), &texts(added));
+    for (at, ranges) in removed.drain(..).zip(old).chain(added.drain(..).zip(new)) {
+        words[at] = ranges;
+    }
+}
+
+fn content(line: &DiffLine) -> Option<&[u8]> {
+    match line {
+        DiffLine::Context(text) | DiffLine::Removed(text) | DiffLine::Added(text) => Some(text),
+        DiffLine::Header(_) | DiffLine::NoNewline => None,
+    }
+}
+
 #[cfg(test)]
 #[expect(clippy::single_range_in_vec_init, reason = "one changed word is one range")]
 mod tests {
@@ -232,5 +277,26 @@ mod tests {
     fn bytes_that_are_no_text_are_never_cut() {
         let (old, new) = changed_words(b"a \xc3\xbc\xff b c d", b"a \xc3\xbc\xfe b c d").unwrap();
         assert_eq!((old, new), (vec![2..5], vec![2..5]));
+    }
+
+    #[test]
+    fn blocks_are_paired_and_marks_stay_on_their_lines() {
+        let line = |kind: fn(Vec<u8>) -> DiffLine, text: &str| kind(text.as_bytes().to_vec());
+        let lines = [
+            line(DiffLine::Removed, "a = 1"),
+            DiffLine::NoNewline,
+            line(DiffLine::Added, "a = 2"),
+            line(DiffLine::Context, "same"),
+            line(DiffLine::Added, "a = 3"),
+            line(DiffLine::Removed, "b = 1"),
+            line(DiffLine::Added, "b = 2"),
+        ];
+        let marked: Vec<usize> = changed_words_of_diff(&lines)
+            .iter()
+            .enumerate()
+            .filter(|(_, w)| !w.is_empty())
+            .map(|(n, _)| n)
+            .collect();
+        assert_eq!(marked, [0, 2, 5, 6]);
     }
 }

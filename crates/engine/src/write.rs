@@ -6,10 +6,12 @@ use std::collections::{HashMap, HashSet};
 
 use retake_model::{Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, Millis, Side};
 use retake_store::{Batch, JournalEvent, NewChange, StoreError, Stored};
+use retake_workspace::git::GitLook;
 use serde_json::json;
 
 use crate::content::comparable;
 use crate::diff;
+use crate::journal::note;
 use crate::memory;
 use crate::observe::Observation;
 use crate::rename::Step;
@@ -32,7 +34,7 @@ pub(crate) fn write(
     for step in steps {
         changes.push(write_step(batch, observation, step, rows, at)?);
     }
-    write_git_event(batch, &changes, git_actions, at)?;
+    write_git_event(batch, observation, &changes, git_actions, at)?;
     write_baseline(batch, observation, at)?;
     for (path, oid, stat) in &observation.unchanged {
         if let Some(stat) = observation.trusted(stat) {
@@ -133,6 +135,7 @@ pub(crate) fn put_change_event(batch: &Batch<'_>, change: &Change) -> Result<(),
 /// What git did in bulk is one event.
 fn write_git_event(
     batch: &Batch<'_>,
+    observation: &Observation,
     changes: &[Change],
     actions: &[String],
     at: Millis,
@@ -141,9 +144,17 @@ fn write_git_event(
     let (Some(first), Some(last)) = (of_git.first(), of_git.last()) else { return Ok(()) };
     let body = json!({
         "changes": of_git.len(), "first": first.id.to_string(), "last": last.id.to_string(),
-        "actions": actions,
+        "actions": actions, "from": stand(observation.old_git.as_ref()),
+        "to": stand(observation.git.as_ref()),
     });
-    put_event(batch, "git", at, body)
+    note(batch, (batch.next_seq(), at), "git", None, body)
+}
+
+/// Where git stood: the branch, else the commit.
+fn stand(look: Option<&GitLook>) -> Option<String> {
+    let look = look?;
+    let branch = look.branch().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
+    branch.map(ToOwned::to_owned).or_else(|| look.commit().map(|commit| commit.to_string()))
 }
 
 fn write_baseline(
@@ -161,49 +172,48 @@ fn write_baseline(
             batch.set_stat(path, Some((&state.oid, stat)))?;
         }
     }
-    put_event(batch, "baseline", at, json!({ "files": observation.baseline.len() }))
+    let body = json!({ "files": observation.baseline.len() });
+    note(batch, (batch.next_seq(), at), "baseline", None, body)
 }
 
-/// An event of no dialog.
-fn put_event(
-    batch: &Batch<'_>,
-    kind: &str,
-    at: Millis,
-    body: serde_json::Value,
-) -> Result<(), StoreError> {
-    batch.put_event(&JournalEvent {
-        seq: batch.next_seq(),
-        at,
-        kind: kind.to_owned(),
-        dialog: None,
-        agent: None,
-        call: None,
-        change: None,
-        body,
-    })
+/// Whether a gap tells of something that happened; such ones are shown for a day.
+pub(crate) fn is_lasting(reason: GapReason) -> bool {
+    matches!(reason, GapReason::NotShielded | GapReason::LostEvent | GapReason::BeforeFirstLook)
 }
 
-/// Gaps that a look at everything did not meet again are closed.
+/// Gaps that a look did not meet again are closed, if it would have met them.
 fn write_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
-    // These tell of something that happened; they are shown for a day.
-    let lasting = |gap: &Gap, since: Millis| {
-        matches!(
-            gap.reason,
-            GapReason::NotShielded | GapReason::LostEvent | GapReason::BeforeFirstLook
-        ) && at.saturating_sub(since) < A_DAY
-    };
-    if observation.whole {
+    let lasting =
+        |gap: &Gap, since: Millis| is_lasting(gap.reason) && at.saturating_sub(since) < A_DAY;
+    let mut closed = 0;
+    if observation.all_gaps {
         let met: HashSet<_> = observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
         for (gap, since) in batch.gaps()? {
             if !met.contains(&(&gap.path, gap.reason)) && !lasting(&gap, since) {
                 batch.remove_gap(&gap)?;
+                closed += 1;
             }
         }
     }
+    let mut opened = 0;
     for gap in &observation.gaps {
-        batch.put_gap(gap, at)?;
+        opened += u64::from(batch.put_gap(gap, at)?);
     }
-    Ok(())
+    tell_gaps(batch, opened, closed, at)
+}
+
+/// However many gaps there are, that they have changed is one event.
+pub(crate) fn tell_gaps(
+    batch: &Batch<'_>,
+    opened: u64,
+    closed: u64,
+    at: Millis,
+) -> Result<(), StoreError> {
+    if (opened, closed) == (0, 0) {
+        return Ok(());
+    }
+    let body = json!({ "opened": opened, "closed": closed });
+    note(batch, (batch.next_seq(), at), "gaps", None, body)
 }
 
 /// What changed by lines; `None` if that cannot be told.

@@ -6,17 +6,22 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
 
+use std::cell::Cell;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use retake_engine::model::{Event, EventKind, ProjectPath};
-use retake_engine::{ChangeFilter, JournalEvent, Project};
+use retake_engine::{ChangeFilter, JournalEvent, Parcel, Project};
 use retake_testkit::{TestProject, child};
 use serde_json::json;
 
 const FILES: usize = 3;
 const ENOSPC: i32 = 28;
+/// Events in each group of the story in groups.
+const GROUP: usize = FILES + 1;
+/// What an acknowledgement ends with if the event is in the spool.
+const WAITS: &str = " waits";
 
 #[test]
 fn kill_between_any_two_writes_of_a_record() {
@@ -87,6 +92,46 @@ fn kill_while_spooling_and_taking_in() {
         assert_eq!(messages, sorted, "in order");
         assert_clean(&opened);
     });
+}
+
+#[test]
+fn kill_between_any_two_writes_of_a_group() {
+    if child::role().is_some() {
+        return tell_story_in_groups();
+    }
+    let name = "kill_between_any_two_writes_of_a_group";
+    let steps = sweep(name, "group", Fault::Kill, |project, acks| {
+        verify_groups(project, acks);
+    });
+    assert!(steps > 60, "only {steps} steps: does the seam still see the writes?");
+}
+
+/// What cannot be written is spooled, alone or with its whole group; the rest is not held up.
+#[test]
+fn no_space_at_any_write_of_a_group() {
+    if child::role().is_some() {
+        return tell_story_in_groups();
+    }
+    let name = "no_space_at_any_write_of_a_group";
+    let (step, alone, together) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    sweep(name, "group", Fault::NoSpace, |project, acks| {
+        verify_groups(project, acks);
+        step.set(step.get() + 1);
+        let waiting = acks.iter().filter(|ack| ack.ends_with(WAITS)).count();
+        match step_name(project, step.get()).as_deref() {
+            Some("commit") => {
+                assert_eq!(waiting, GROUP, "{acks:?}");
+                together.set(together.get() + 1);
+            }
+            Some("put event" | "begin call" | "put change" | "close call" | "release") => {
+                assert_eq!((waiting, acks.len()), (1, 2 * GROUP), "{acks:?}");
+                alone.set(alone.get() + 1);
+            }
+            _ => {}
+        }
+    });
+    assert_eq!(together.get(), 2, "each group has one commit");
+    assert!(alone.get() > 4 * GROUP, "only {} events failed alone", alone.get());
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -161,6 +206,89 @@ fn tell_story() {
         acknowledge(&path);
     }
     project.record(&Event::new("d1", EventKind::TurnEnd { background: Vec::new() }));
+}
+
+/// Calls begin in one group and end in another; in between they have written their files.
+fn tell_story_in_groups() {
+    let project = child_project();
+    let Ok(opened) = project.retake().open(&project.root()) else { return };
+    let deliver = |events: Vec<Event>| {
+        assert_eq!(events.len(), GROUP);
+        let parcel = |event| {
+            let at = project.tick();
+            Parcel { key: opened.keeper().new_key(at), event, at }
+        };
+        let parcels: Vec<_> = events.into_iter().map(parcel).collect();
+        for (parcel, result) in parcels.iter().zip(opened.record_all(&parcels)) {
+            let Ok(recorded) = result else { continue };
+            let waits = recorded.seq.is_none();
+            acknowledge(&format!("{}{}", label(&parcel.event), if waits { WAITS } else { "" }));
+        }
+    };
+    let text = |n: usize| format!("agent {n}\n");
+    let begin = |n: usize| {
+        let input = json!({ "file_path": format!("f{n}.txt"), "content": text(n) });
+        TestProject::begin("d1", &format!("w{n}"), "Write", input)
+    };
+    let say = |text: &str| Event::new("d1", EventKind::UserMessage { text: text.into() });
+    deliver(std::iter::once(say("1")).chain((0..FILES).map(begin)).collect());
+    for n in 0..FILES {
+        project.write(&format!("f{n}.txt"), text(n));
+    }
+    let end = |n: usize| TestProject::end("d1", &format!("w{n}"));
+    deliver((0..FILES).map(end).chain(std::iter::once(say("2"))).collect());
+}
+
+/// What an event is called in the story of the groups.
+fn label(event: &Event) -> String {
+    match &event.what {
+        EventKind::UserMessage { text } => text.clone(),
+        EventKind::ToolBegin { call: Some(call), .. } => format!("begin {call}"),
+        EventKind::ToolEnd { call: Some(call), .. } => format!("end {call}"),
+        other => panic!("not in the story: {other:?}"),
+    }
+}
+
+/// What the child did at its n-th step, if it came to it.
+fn step_name(project: &TestProject, number: u64) -> Option<String> {
+    let steps = std::fs::read_to_string(project.outer().join("steps")).unwrap();
+    let name = |line: &str| line.strip_prefix(&format!("{number} ")).map(ToOwned::to_owned);
+    steps.lines().find_map(name)
+}
+
+/// Whatever was acknowledged is there, once and in order, with what it showed.
+fn verify_groups(project: &TestProject, acks: &[String]) {
+    let opened = project.open();
+    opened.look(project.tick()).unwrap();
+    assert_clean(&opened);
+    assert_eq!(opened.status().unwrap().spooled, 0);
+    let events = opened.store().events_after(0, 1000).unwrap();
+    let name = |event: &JournalEvent| match (event.kind.as_str(), &event.call) {
+        ("user_message", _) => event.body["text"].as_str().map(ToOwned::to_owned),
+        ("tool_begin", Some(call)) => Some(format!("begin {call}")),
+        ("tool_end", Some(call)) => Some(format!("end {call}")),
+        _ => None,
+    };
+    let recorded: Vec<_> = events.iter().filter_map(name).collect();
+    let story = ["1", "begin w0", "begin w1", "begin w2", "end w0", "end w1", "end w2", "2"];
+    let in_order = story.iter().filter(|label| recorded.iter().any(|known| known == *label));
+    assert_eq!(recorded, in_order.copied().collect::<Vec<_>>(), "once and in order");
+    for ack in acks {
+        let ack = ack.trim_end_matches(WAITS);
+        assert!(recorded.iter().any(|known| known == ack), "{ack} was acknowledged: {recorded:?}");
+    }
+    for n in 0..FILES {
+        let path = format!("f{n}.txt");
+        let on_disk = project.read(&path);
+        let changes = changes_of(&opened, &path);
+        let expected = usize::from(on_disk.starts_with(b"agent"));
+        assert_eq!(changes.len(), expected, "{path}: {changes:?}");
+        let Some(change) = changes.last() else { continue };
+        assert_eq!(opened.content(&change.after).unwrap(), Some(on_disk));
+        if recorded.contains(&format!("begin w{n}")) {
+            assert_eq!(change.call.as_ref().unwrap().0, format!("w{n}"));
+        }
+    }
 }
 
 /// Goes on whatever fails, and acknowledges the messages that were taken.

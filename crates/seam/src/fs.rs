@@ -176,6 +176,21 @@ pub fn remove_empty_folder(path: &Path) -> io::Result<()> {
     std::fs::remove_dir(path)
 }
 
+/// Makes a file or folder its owner's alone, whatever it was.
+#[cfg(unix)]
+pub fn make_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    step("chmod")?;
+    let mode = if path.is_dir() { 0o700 } else { 0o600 };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}
+
+/// Gives a file of our own another name, in place of whatever has it.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    step("rename")?;
+    std::fs::rename(from, to)
+}
+
 /// Appends bytes at the end of an open file.
 pub fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     use std::io::{Seek as _, SeekFrom};

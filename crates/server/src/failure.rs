@@ -8,11 +8,13 @@ use retake_engine::{
     VerbError,
 };
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A failure as programs see it: the code is stable, message and hint are for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Failure {
     /// A stable name.
+    #[schema(value_type = String)]
     pub code: Cow<'static, str>,
     /// What went wrong, naming the thing and the reason.
     pub message: String,

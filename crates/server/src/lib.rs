@@ -3,13 +3,37 @@
 //! - [`door`] has a type for each verb, one [`door::Request`] for all of them, and one way to
 //!   carry them out. A command sends its request to the daemon if one answers, and otherwise
 //!   carries it out itself: with the same code.
+//! - [`Client`] asks the daemon, [`Daemon`] is it: one process for all projects of a home.
 //! - [`Hall`] is what the daemon serves: each project with a thread that does what is asked.
+//! - [`documents`] has the shape of everything that other programs read, with its schema; what
+//!   they need is beside it: [`patch`], [`questions`], [`syntax`].
+//! - [`stream`] is a project's events as clients follow them, [`http`] what is served to them.
+//! - [`hook`] is the work of an agent's hook, in its own process or in the daemon.
 //! - [`Failure`] is what every surface (terminal, JSON, socket, HTTP) says when something cannot
 //!   be done.
 
+mod client;
+mod daemon;
+pub mod describe;
+pub mod documents;
 pub mod door;
 mod failure;
 mod hall;
+pub mod hook;
+pub mod http;
+mod mask;
+pub mod patch;
+pub mod questions;
+pub mod quote;
+mod run_folder;
+pub mod stream;
+pub mod syntax;
+mod wire;
 
+pub use client::{Client, HELLO, NoDaemon, Unanswered};
+pub use daemon::Daemon;
 pub use failure::Failure;
-pub use hall::{Hall, News, Room};
+pub use hall::{Busy, Hall, Life, News, Room};
+pub use mask::Masking;
+pub use run_folder::RunFolder;
+pub use wire::{DaemonStatus, Hello, ServedProject};

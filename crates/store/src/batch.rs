@@ -1,11 +1,12 @@
-//! One transaction: content and record together.
+//! One transaction, or one part of a group's: content and record together.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::ops::Deref;
 
-use rusqlite::{Params, Transaction, TransactionBehavior};
+use rusqlite::Params;
 
+use crate::group::Bracket;
 use crate::objects::Encoded;
 use crate::{Store, StoreError};
 
@@ -14,11 +15,13 @@ const AHEAD: usize = 32 * 1024 * 1024;
 
 /// A transaction on a [`Store`]. Dropping it takes everything back.
 ///
+/// Inside a [`Group`](crate::Group) it is a part of the group's transaction.
+///
 /// It reads like the store, including what it has written itself.
 #[derive(Debug)]
 pub struct Batch<'s> {
     store: &'s Store,
-    tx: Transaction<'s>,
+    bracket: Bracket<'s>,
     seq: Cell<u64>,
     bytes: Cell<usize>,
     /// Folders whose kept trees were forgotten since the last tree was built.
@@ -35,33 +38,30 @@ impl Deref for Batch<'_> {
 
 impl<'s> Batch<'s> {
     pub(crate) fn begin(store: &'s Store) -> Result<Self, StoreError> {
-        let tx = Transaction::new_unchecked(&store.db, TransactionBehavior::Immediate)?;
+        let bracket = Bracket::open(store)?;
         let seq = Cell::new(store.last_seq()?);
-        Ok(Self { store, tx, seq, bytes: Cell::new(0), forgotten: RefCell::default() })
+        Ok(Self { store, bracket, seq, bytes: Cell::new(0), forgotten: RefCell::default() })
     }
 
-    /// Makes everything durable. Only after this may anything be acknowledged.
+    /// Makes everything durable, inside a group with the group. Only after that may anything be
+    /// acknowledged.
     pub fn commit(self) -> Result<(), StoreError> {
         self.set_meta("seq", &self.seq.get().to_be_bytes())?;
-        retake_seam::step("commit")?;
-        self.tx.commit()?;
-        // A kill here, after the commit and before the reply, must lose nothing either. An
-        // error cannot happen any more: what is committed is committed.
-        let _ = retake_seam::step("after commit");
-        self.store.shorten_wal();
-        Ok(())
+        self.bracket.close(self.store, self.bytes.get())
     }
 
     /// Commits objects ahead of their record if they have become many bytes.
     ///
-    /// Called only while nothing but objects has been written.
+    /// Called only while nothing but objects has been written. Inside a group they stay in its
+    /// transaction: what memory cannot hold of it, SQLite puts into the WAL.
     pub fn commit_ahead(&mut self) -> Result<(), StoreError> {
+        let Bracket::Alone(tx) = &self.bracket else { return Ok(()) };
         if self.bytes.get() < AHEAD {
             return Ok(());
         }
         retake_seam::step("commit ahead")?;
         let store = self.store;
-        self.tx.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
+        tx.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
         self.seq.set(store.last_seq()?);
         self.bytes.set(0);
         Ok(())
@@ -114,23 +114,24 @@ impl<'s> Batch<'s> {
         params: impl Params,
     ) -> Result<usize, StoreError> {
         retake_seam::step(what)?;
-        Ok(self.tx.prepare_cached(sql)?.execute(params)?)
+        Ok(self.store.db.prepare_cached(sql)?.execute(params)?)
     }
 
     pub(crate) fn last_row(&self) -> i64 {
-        self.tx.last_insert_rowid()
+        self.store.db.last_insert_rowid()
     }
 }
 
 impl Store {
     /// The newest place in the project's order.
     pub fn last_seq(&self) -> Result<u64, StoreError> {
-        match self.meta("seq")? {
-            None => Ok(0),
-            Some(bytes) => {
-                let bytes = bytes.as_slice().try_into();
-                Ok(u64::from_be_bytes(bytes.map_err(|_| StoreError::Row("meta 'seq'".into()))?))
-            }
-        }
+        self.number("seq")
+    }
+
+    /// A number kept under a name; 0 if there is none.
+    pub(crate) fn number(&self, key: &str) -> Result<u64, StoreError> {
+        let Some(bytes) = self.meta(key)? else { return Ok(0) };
+        let bytes = bytes.as_slice().try_into();
+        Ok(u64::from_be_bytes(bytes.map_err(|_| StoreError::Row(format!("meta '{key}'")))?))
     }
 }

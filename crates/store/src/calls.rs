@@ -1,8 +1,12 @@
 //! The tool calls that are or were open.
 
+use std::io::Read as _;
+
 use retake_model::{AgentId, CallId, ChangeId, DialogId, Millis};
 use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
+use zstd::stream::read::Decoder;
+use zstd::zstd_safe::DCtx;
 
 use crate::{Batch, Store, StoreError};
 
@@ -112,14 +116,25 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
     Ok((call, row.get(6)?))
 }
 
-/// Arguments that cannot be read any more are none: the call stays, and its window with it.
-fn with_input((mut call, input): (Call, Option<Vec<u8>>)) -> Call {
-    let unpack = |packed: Vec<u8>| {
-        let bytes = zstd::decode_all(packed.as_slice()).ok()?;
-        serde_json::from_slice(&bytes).ok()
-    };
-    call.input = input.and_then(unpack).unwrap_or(Value::Null);
-    call
+/// Unpacks the arguments of calls. To make its buffers costs more than to unpack a call.
+struct Unpacker(DCtx<'static>);
+
+impl Unpacker {
+    fn new() -> Self {
+        Self(DCtx::create())
+    }
+
+    /// Arguments that cannot be read any more are none: the call stays, and its window with it.
+    fn with_input(&mut self, (mut call, input): (Call, Option<Vec<u8>>)) -> Call {
+        let unpack = |packed: Vec<u8>| {
+            let mut bytes = Vec::new();
+            let mut decoder = Decoder::with_context(packed.as_slice(), &mut self.0);
+            decoder.read_to_end(&mut bytes).ok()?;
+            serde_json::from_slice(&bytes).ok()
+        };
+        call.input = input.and_then(unpack).unwrap_or(Value::Null);
+        call
+    }
 }
 
 impl Store {
@@ -130,7 +145,8 @@ impl Store {
             "SELECT {CALL} FROM call INDEXED BY call_alive WHERE state = 0 OR afterlife > 0"
         );
         let mut query = self.db.prepare_cached(&sql)?;
-        let rows = query.query_map([], |row| call_from(row).map(with_input))?;
+        let mut unpacker = Unpacker::new();
+        let rows = query.query_map([], |row| Ok(unpacker.with_input(call_from(row)?)))?;
         let mut calls = rows.collect::<Result<Vec<_>, _>>()?;
         calls.sort_by_key(|call| call.row);
         Ok(calls)
@@ -143,7 +159,7 @@ impl Store {
         );
         let mut query = self.db.prepare_cached(&sql)?;
         let row = query.query_row([&dialog.0, &call.0], call_from).optional()?;
-        Ok(row.map(with_input))
+        Ok(row.map(|row| Unpacker::new().with_input(row)))
     }
 
     /// The names of a dialog's calls that are this name, or this name and `-…`; oldest first.
@@ -178,7 +194,7 @@ impl Store {
             format!("SELECT {CALL} FROM call WHERE id = (SELECT call FROM change WHERE seq = ?1)");
         let mut query = self.db.prepare_cached(&sql)?;
         let row = query.query_row([change.0 as i64], call_from).optional()?;
-        Ok(row.map(with_input))
+        Ok(row.map(|row| Unpacker::new().with_input(row)))
     }
 
     /// Whether a turn of a dialog has come to any call.

@@ -1,6 +1,9 @@
 //! What happened, in order: the stream that others follow. And what is not protected.
 
-use retake_model::{AgentId, CallId, ChangeId, DialogId, Gap, Millis};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use retake_model::{AgentId, CallId, ChangeId, DialogId, Gap, MAIN_AGENT, Millis};
 use rusqlite::OptionalExtension as _;
 use serde_json::Value;
 
@@ -43,7 +46,36 @@ pub struct Message {
     pub session: Option<u64>,
 }
 
+/// Something that was said in a dialog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spoken {
+    /// By the person.
+    Person(Message),
+    /// By the main agent.
+    Agent(String),
+}
+
+/// A stretch of the event stream, as it was at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventPage {
+    /// The events, oldest first.
+    pub events: Vec<JournalEvent>,
+    /// Events up to this place were removed, to keep the record within its limits.
+    pub removed: u64,
+    /// The newest place in the project's order: whatever comes is after it.
+    pub last: u64,
+}
+
+const EVENTS_REMOVED: &str = "events_removed";
+
 impl Store {
+    /// The events after `seq`, with what is needed to know whether any are missing.
+    pub fn event_page(&self, seq: u64, limit: usize) -> Result<EventPage, StoreError> {
+        let _snapshot = self.db.unchecked_transaction()?;
+        let removed = self.number(EVENTS_REMOVED)?;
+        Ok(EventPage { events: self.events_after(seq, limit)?, removed, last: self.last_seq()? })
+    }
+
     /// The events after `seq`, oldest first.
     pub fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<JournalEvent>, StoreError> {
         let mut query = self.db.prepare_cached(
@@ -65,6 +97,12 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// When the newest event was recorded.
+    pub fn last_event_at(&self) -> Result<Option<Millis>, StoreError> {
+        let sql = "SELECT at FROM event ORDER BY seq DESC LIMIT 1";
+        Ok(self.db.query_row(sql, [], |row| row.get(0)).optional()?)
+    }
+
     /// The message that began a dialog's turn; turns count from 1.
     pub fn message_of(&self, dialog: &DialogId, turn: u64) -> Result<Option<Message>, StoreError> {
         let Some(earlier) = turn.checked_sub(1) else { return Ok(None) };
@@ -76,15 +114,41 @@ impl Store {
             Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?))
         });
         let Some((seq, body)) = row.optional()? else { return Ok(None) };
-        let body: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
-        let word = |key: &str| body[key].as_str().map(ToOwned::to_owned);
-        Ok(word("text").map(|text| Message {
-            seq,
-            text,
-            index: body["message_index"].as_u64(),
-            checkpoint: word("checkpoint"),
-            session: body["session"].as_u64(),
-        }))
+        Ok(message(seq, &serde_json::from_str(&body).unwrap_or(Value::Null)))
+    }
+
+    /// What the person and the main agent said in a dialog, the oldest first.
+    pub fn conversation(&self, dialog: &DialogId) -> Result<Vec<Spoken>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT seq, kind, body FROM event
+             WHERE dialog = ?1 AND (kind = 'user_message'
+                 OR (kind = 'assistant_message' AND (agent IS NULL OR agent = ?2)))
+             ORDER BY seq",
+        )?;
+        let mut rows = query.query((&dialog.0, MAIN_AGENT))?;
+        let (mut spoken, mut places) = (Vec::new(), HashMap::new());
+        while let Some(row) = rows.next()? {
+            let body: String = row.get(2)?;
+            let body: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
+            if row.get::<_, String>(1)? == "user_message" {
+                spoken.extend(message(row.get::<_, i64>(0)? as u64, &body).map(Spoken::Person));
+                continue;
+            }
+            let Some(text) = body["text"].as_str().filter(|text| !text.is_empty()) else {
+                continue;
+            };
+            let said = Spoken::Agent(text.to_owned());
+            // A message that had grown was told again: the last word counts, in its first place.
+            match body["message_index"].as_u64().map(|index| places.entry(index)) {
+                Some(Entry::Occupied(place)) => spoken[*place.get()] = said,
+                Some(Entry::Vacant(place)) => {
+                    place.insert(spoken.len());
+                    spoken.push(said);
+                }
+                None => spoken.push(said),
+            }
+        }
+        Ok(spoken)
     }
 
     /// What an agent said in the message with this place in its history.
@@ -124,7 +188,25 @@ impl Store {
     }
 }
 
+/// A message of the person, from the body of its event.
+fn message(seq: u64, body: &Value) -> Option<Message> {
+    let word = |key: &str| body[key].as_str().map(ToOwned::to_owned);
+    Some(Message {
+        seq,
+        text: word("text")?,
+        index: body["message_index"].as_u64(),
+        checkpoint: word("checkpoint"),
+        session: body["session"].as_u64(),
+    })
+}
+
 impl Batch<'_> {
+    /// Notes that events up to this place are not on record any more.
+    pub(crate) fn note_events_removed(&self, seq: u64) -> Result<(), StoreError> {
+        let seq = seq.max(self.number(EVENTS_REMOVED)?);
+        self.set_meta(EVENTS_REMOVED, &seq.to_be_bytes())
+    }
+
     /// Appends an event.
     pub fn put_event(&self, event: &JournalEvent) -> Result<(), StoreError> {
         self.execute(
@@ -145,15 +227,39 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Notes a gap; one that is already known keeps its time.
-    pub fn put_gap(&self, gap: &Gap, at: Millis) -> Result<(), StoreError> {
+    /// Appends the event of a change whose review status was set: one for each (EVT-2).
+    ///
+    /// It is one statement without reading the change, as an operation may set many thousands. The
+    /// column `change` stays free: it belongs to the event that announced the change.
+    pub(crate) fn tell_status(&self, change: ChangeId, at: Millis) -> Result<(), StoreError> {
         self.execute(
-            "put gap",
-            "INSERT INTO gap(path, reason, detail, at) VALUES(?1, ?2, ?3, ?4)
-             ON CONFLICT(path, reason) DO UPDATE SET detail = excluded.detail",
-            (gap.path.as_bytes(), gap.reason.as_str(), &gap.detail, at),
+            "tell status",
+            "INSERT INTO event(seq, at, kind, dialog, agent, call, change, body)
+             SELECT ?1, ?2, 'file_change_status', change.dialog, change.agent, call.call, NULL,
+                 json_object('change', 'c' || change.seq, 'status', change.status,
+                     'approved', change.approved)
+             FROM change LEFT JOIN call ON call.id = change.call WHERE change.seq = ?3",
+            (self.next_seq() as i64, at, change.0 as i64),
         )?;
         Ok(())
+    }
+
+    /// Notes a gap, and tells whether it is new; one that is already known keeps its time.
+    pub fn put_gap(&self, gap: &Gap, at: Millis) -> Result<bool, StoreError> {
+        let (path, reason) = (gap.path.as_bytes(), gap.reason.as_str());
+        let known = self.execute(
+            "update gap",
+            "UPDATE gap SET detail = ?3 WHERE path = ?1 AND reason = ?2",
+            (path, reason, &gap.detail),
+        )?;
+        if known == 0 {
+            self.execute(
+                "put gap",
+                "INSERT INTO gap(path, reason, detail, at) VALUES(?1, ?2, ?3, ?4)",
+                (path, reason, &gap.detail, at),
+            )?;
+        }
+        Ok(known == 0)
     }
 
     /// Closes a gap.

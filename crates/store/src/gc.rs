@@ -144,8 +144,8 @@ impl Store {
         Ok(())
     }
 
-    /// Changes whenever somebody else commits.
-    fn data_version(&self) -> Result<i64, StoreError> {
+    /// Changes whenever another connection commits; asking for it reads no table.
+    pub fn data_version(&self) -> Result<i64, StoreError> {
         Ok(self.db.query_row("PRAGMA main.data_version", [], |row| row.get(0))?)
     }
 
@@ -372,6 +372,7 @@ impl Work<'_> {
             let sql = "DELETE FROM event WHERE seq IN
                 (SELECT seq FROM event WHERE seq < ?1 ORDER BY seq LIMIT ?2)";
             let rows = batch.execute("remove events", sql, (cut as i64, ROWS as i64))?;
+            batch.note_events_removed(cut.saturating_sub(1))?;
             removed.events += rows as u64;
             Ok(rows)
         })

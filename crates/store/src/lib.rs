@@ -1,7 +1,8 @@
 //! Bytes that survive: one SQLite database per project.
 //!
 //! [`Home`] finds the project's folder, [`Lock`] makes one writer at a time,
-//! [`Store`] reads, and a [`Batch`] writes content and record in ONE transaction.
+//! [`Store`] reads, and a [`Batch`] writes content and record in ONE transaction;
+//! a [`Group`] makes several of them durable at once.
 //! [`Spool`] keeps what could not be placed at once.
 //!
 //! Invariants:
@@ -22,6 +23,7 @@ mod events;
 mod export;
 mod folders;
 mod gc;
+mod group;
 mod home;
 mod links;
 mod lock;
@@ -51,9 +53,10 @@ pub use changes::{ChangeFilter, NewChange, StatusRow};
 pub use checkpoints::NewCheckpoint;
 pub use dialogs::{Dialog, DialogAgent};
 pub use error::StoreError;
-pub use events::{JournalEvent, Message};
+pub use events::{EventPage, JournalEvent, Message, Spoken};
 pub use export::{Chain, ExportError, Exported};
 pub use gc::{Collected, GcError, Meter, Removed};
+pub use group::Group;
 pub use home::{FoundProject, Home, Identity, RootIdentity};
 pub use lock::Lock;
 pub use manifest::{ManifestEntry, StatRow, Stored};

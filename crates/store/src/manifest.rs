@@ -90,14 +90,35 @@ impl Store {
     pub fn manifest(&self) -> Result<Vec<ManifestEntry>, StoreError> {
         let mut query = self.db.prepare_cached(&format!("{MANIFEST} ORDER BY path"))?;
         let rows = query.query_map([], entry_from)?;
-        let mut entries: Vec<_> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
-        let mut stats = self.stats()?.into_iter().peekable();
-        for entry in &mut entries {
-            while stats.next_if(|(path, ..)| path.as_slice() < entry.path.as_bytes()).is_some() {}
-            let same = |(path, ..): &CachedStat| path.as_slice() == entry.path.as_bytes();
-            entry.stat = stats.next_if(same).and_then(|stat| stat_of(&entry.stored, stat));
+        let entries = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let stats = self.cached(|db| {
+            let mut query = db.prepare_cached(&format!("{STAT} ORDER BY path"))?;
+            query.query_map([], cached_from)?.collect::<Result<_, _>>()
+        })?;
+        Ok(with_stats(entries, stats.unwrap_or_default()))
+    }
+
+    /// What the manifest says of a path and of everything beneath it, sorted by path.
+    pub fn manifest_beneath(&self, path: &ProjectPath) -> Result<Vec<ManifestEntry>, StoreError> {
+        let [from, to] = beneath(path);
+        let bounds = [path.as_bytes(), &from, &to];
+        // Not `OR`, which would sort the rows once more.
+        let here = |rows: &str| {
+            format!(
+                "{rows} WHERE path = ?1 UNION ALL {rows} WHERE path > ?2 AND path < ?3 ORDER BY path"
+            )
+        };
+        let mut query = self.db.prepare_cached(&here(MANIFEST))?;
+        let rows = query.query_map(bounds, entry_from)?;
+        let entries: Vec<_> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        if entries.is_empty() {
+            return Ok(entries);
         }
-        Ok(entries)
+        let stats = self.cached(|db| {
+            let mut query = db.prepare_cached(&here(STAT))?;
+            query.query_map(bounds, cached_from)?.collect::<Result<_, _>>()
+        })?;
+        Ok(with_stats(entries, stats.unwrap_or_default()))
     }
 
     /// What the manifest says of one path.
@@ -127,11 +148,9 @@ impl Store {
 
     /// The tracked paths beneath a folder.
     pub fn tracked_beneath(&self, folder: &ProjectPath) -> Result<Vec<ProjectPath>, StoreError> {
-        // `0` follows `/`.
-        let bounds = [b"/", b"0"].map(|end| [folder.as_bytes(), end].concat());
         let mut query =
             self.db.prepare_cached("SELECT path FROM manifest WHERE path > ?1 AND path < ?2")?;
-        let rows = query.query_map(bounds, |row| row.get::<_, Vec<u8>>(0))?;
+        let rows = query.query_map(beneath(folder), |row| row.get::<_, Vec<u8>>(0))?;
         rows.map(|path| path_from(path?)).collect()
     }
 
@@ -141,14 +160,23 @@ impl Store {
             self.db.query_row("SELECT count(*) FROM manifest", [], |row| row.get(0))?;
         Ok(count as u64)
     }
+}
 
-    fn stats(&self) -> Result<Vec<CachedStat>, StoreError> {
-        let stats = self.cached(|db| {
-            let mut query = db.prepare_cached(&format!("{STAT} ORDER BY path"))?;
-            query.query_map([], cached_from)?.collect::<Result<_, _>>()
-        })?;
-        Ok(stats.unwrap_or_default())
+/// Everything beneath a folder lies between these two.
+fn beneath(folder: &ProjectPath) -> [Vec<u8>; 2] {
+    // `0` follows `/`.
+    [b"/", b"0"].map(|end| [folder.as_bytes(), end].concat())
+}
+
+/// Gives each entry its stat; both are sorted by path.
+fn with_stats(mut entries: Vec<ManifestEntry>, stats: Vec<CachedStat>) -> Vec<ManifestEntry> {
+    let mut stats = stats.into_iter().peekable();
+    for entry in &mut entries {
+        while stats.next_if(|(path, ..)| path.as_slice() < entry.path.as_bytes()).is_some() {}
+        let same = |(path, ..): &CachedStat| path.as_slice() == entry.path.as_bytes();
+        entry.stat = stats.next_if(same).and_then(|stat| stat_of(&entry.stored, stat));
     }
+    entries
 }
 
 /// A row of the stat cache: path, the object that it vouches for, kind and stat.

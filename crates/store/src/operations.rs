@@ -320,8 +320,8 @@ impl Batch<'_> {
     }
 
     /// Lets a mark come to pass.
-    pub fn set_mark(&self, id: OperationId, mark: &Mark) -> Result<(), StoreError> {
-        self.set_status(mark.change, mark.new)?;
+    pub fn set_mark(&self, id: OperationId, mark: &Mark, at: Millis) -> Result<(), StoreError> {
+        self.set_status(mark.change, mark.new, at)?;
         self.execute(
             "set mark",
             "UPDATE mark SET set_it = 1 WHERE operation = ?1 AND change = ?2",
@@ -330,31 +330,42 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Sets the review status of a change.
-    pub fn set_status(&self, change: ChangeId, status: ChangeStatus) -> Result<(), StoreError> {
+    /// Sets the review status of a change, and tells it.
+    pub fn set_status(
+        &self,
+        change: ChangeId,
+        status: ChangeStatus,
+        at: Millis,
+    ) -> Result<(), StoreError> {
         self.execute(
             "set status",
             "UPDATE change SET status = ?2 WHERE seq = ?1",
             (change.0 as i64, status.as_str()),
         )?;
-        Ok(())
+        self.tell_status(change, at)
     }
 
-    /// Notes that a work session approved a change.
-    pub fn set_approved(&self, change: ChangeId, session: u64) -> Result<(), StoreError> {
+    /// Notes that a work session approved a change, and tells it.
+    pub fn set_approved(
+        &self,
+        change: ChangeId,
+        session: u64,
+        at: Millis,
+    ) -> Result<(), StoreError> {
         self.execute(
             "set approved",
             "UPDATE change SET status = 'accepted', approved = ?2 WHERE seq = ?1",
             (change.0 as i64, session as i64),
         )?;
-        Ok(())
+        self.tell_status(change, at)
     }
 
     /// Notes that an approval no longer holds: the change was taken back, and that was approved.
-    pub fn forget_approval(&self, change: ChangeId) -> Result<(), StoreError> {
+    /// Tells it.
+    pub fn forget_approval(&self, change: ChangeId, at: Millis) -> Result<(), StoreError> {
         let sql = "UPDATE change SET approved = NULL WHERE seq = ?1";
         self.execute("forget approval", sql, [change.0 as i64])?;
-        Ok(())
+        self.tell_status(change, at)
     }
 
     /// Notes that one of the dialogs that may have made a change approved it; gives how many of

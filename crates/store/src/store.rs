@@ -1,5 +1,6 @@
 //! Opening a project's database.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub enum Access {
 #[derive(Debug)]
 pub struct Store {
     pub(crate) db: Connection,
+    /// While there is a group, the bytes of content that its batches have written.
+    pub(crate) grouped: Cell<Option<usize>>,
     folder: PathBuf,
 }
 
@@ -52,9 +55,11 @@ impl Store {
         };
         db.busy_timeout(BUSY)?;
         db.set_prepared_statement_cache_capacity(64);
+        // Else SQLite plans many a statement anew each time, in the hope of better values.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         attach_cache(&db, folder, access)?;
         db.pragma_update(None, "query_only", access == Access::Read)?;
-        Ok(Self { db, folder: folder.to_owned() })
+        Ok(Self { db, grouped: Cell::new(None), folder: folder.to_owned() })
     }
 
     /// The project's folder in the home.
@@ -62,7 +67,7 @@ impl Store {
         &self.folder
     }
 
-    /// Starts a transaction. The caller holds the project's lock.
+    /// Starts a transaction, inside a group a part of it. The caller holds the project's lock.
     pub fn batch(&self) -> Result<Batch<'_>, StoreError> {
         Batch::begin(self)
     }
@@ -71,6 +76,12 @@ impl Store {
     pub fn meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let mut query = self.db.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
         Ok(query.query_row([key], |row| row.get(0)).optional()?)
+    }
+
+    /// Differs from what it was if somebody else has written since: another connection, that is.
+    pub fn generation(&self) -> Result<i64, StoreError> {
+        let mut query = self.db.prepare_cached("PRAGMA main.data_version")?;
+        Ok(query.query_row([], |row| row.get(0))?)
     }
 
     /// The bytes that the project takes on disk.

@@ -21,14 +21,14 @@ impl Store {
 
 impl Batch<'_> {
     /// Gives a message of the person, which was told without words, its words and the dialog a
-    /// title.
+    /// title; tells whether there was one.
     pub fn fill_message(
         &self,
         dialog: &DialogId,
         index: u64,
         text: &str,
         title: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let filled = self.execute(
             "fill message",
             "UPDATE event SET body = json_set(body, '$.text', ?3)
@@ -41,7 +41,7 @@ impl Batch<'_> {
             let sql = "UPDATE dialog SET title = coalesce(title, nullif(?2, '')) WHERE id = ?1";
             self.execute("title dialog", sql, (&dialog.0, title))?;
         }
-        Ok(())
+        Ok(filled > 0)
     }
 
     /// Notes where the reading stopped.

@@ -4,9 +4,10 @@
 
 use std::io::Write as _;
 
-use retake_model::{Event, EventKind};
+use retake_model::{Event, EventKind, FileKind, FileState};
 use retake_store::{
-    Access, CHUNK_ABOVE, ObjectKind, Spool, Store, StoreError, encode, encode_stream, hash_blob,
+    Access, CHUNK_ABOVE, ManifestEntry, ObjectKind, Spool, StatRow, Store, StoreError, Stored,
+    encode, encode_stream, hash_blob,
 };
 
 fn message(text: &str) -> Event {
@@ -85,6 +86,50 @@ fn a_reader_sees_what_is_committed_and_cannot_write() {
     let refused = reader.batch().and_then(|batch| batch.put(&other)).unwrap_err();
     assert!(refused.is_read_only(), "{refused}");
     assert_eq!(reader.manifest().unwrap(), []);
+}
+
+#[test]
+fn what_lies_beneath_a_folder_is_told_apart_from_what_has_a_similar_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), Access::Write).unwrap();
+    let batch = store.batch().unwrap();
+    let oid = encode(ObjectKind::Blob, b"x").unwrap().oid;
+    let kind = FileKind::File;
+    let stat = StatRow { kind, mode: 0o644, size: 1, mtime_ns: 1, ctime_ns: 1, inode: 1 };
+    for name in ["d", "d-x/a", "d.x", "d/a", "d/in/b", "d/in0", "d0", "da"] {
+        let path = name.parse().unwrap();
+        let state = FileState { kind, mode: 0o644, oid, size: 1 };
+        batch.set_manifest(&path, &Stored::Known(state)).unwrap();
+        batch.set_stat(&path, (name != "d/a").then_some((&oid, &stat))).unwrap();
+    }
+    batch.commit().unwrap();
+    let beneath = |name: &str| {
+        let entries = store.manifest_beneath(&name.parse().unwrap()).unwrap();
+        let told = |entry: ManifestEntry| (entry.path.to_string(), entry.stat == Some(stat));
+        entries.into_iter().map(told).collect::<Vec<_>>()
+    };
+    let expected = [("d", true), ("d/a", false), ("d/in/b", true), ("d/in0", true)];
+    assert_eq!(beneath("d"), expected.map(|(name, stat)| (name.to_owned(), stat)));
+    assert_eq!(beneath("d/in"), [("d/in/b".to_owned(), true)]);
+    assert_eq!(beneath("none"), []);
+}
+
+#[test]
+fn the_generation_tells_of_what_others_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = [(); 2].map(|()| Store::open(folder.path(), Access::Write).unwrap());
+    let write = |store: &Store, value: &[u8]| {
+        let batch = store.batch().unwrap();
+        batch.set_meta("key", value).unwrap();
+        batch.commit().unwrap();
+    };
+    write(&other, b"0");
+    let first = one.generation().unwrap();
+    write(&one, b"1");
+    assert_eq!(one.generation().unwrap(), first, "an own commit is no news");
+    write(&other, b"2");
+    let batch = one.batch().unwrap();
+    assert_ne!(batch.generation().unwrap(), first);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! - [`TestProject`]: a throw-away project with a home and a clock of its own,
 //! - [`check`]: the fixture language, in which most engine tests are written,
+//! - [`ListingEyes`]: what a watcher that misses nothing would say,
 //! - [`child`]: a second process,
 //! - [`git`]: real git without the machine's configuration, as oracle,
 //! - linking this crate switches the fault injection of `retake-seam` on.
@@ -11,11 +12,13 @@
 
 pub mod child;
 pub mod disk;
+mod eyes;
 pub mod git;
 mod play;
 mod project;
 mod verbs;
 
 pub use expect_test::{Expect, expect};
+pub use eyes::ListingEyes;
 pub use play::{check, play};
 pub use project::TestProject;

@@ -44,6 +44,20 @@ impl Folder {
         Self::list(fd, id)
     }
 
+    /// Opens the folder at `path` and looks for these names only, without listing it.
+    pub(crate) fn read_names(
+        beneath: &Beneath,
+        path: &[u8],
+        names: &[Box<[u8]>],
+    ) -> Result<Self, Errno> {
+        let OpenFolder { fd, id } = beneath.open_folder(path, Access::List)?;
+        let mut folder = Self { dir: Dir::new(fd)?, id, names: Vec::new(), error: None };
+        for name in names {
+            folder.add(name.clone(), FileType::Unknown);
+        }
+        Ok(folder)
+    }
+
     /// Lists a folder that was opened for it.
     pub(crate) fn list(fd: OwnedFd, id: FolderId) -> Result<Self, Errno> {
         let mut dir = Dir::new(fd)?;
@@ -73,7 +87,7 @@ impl Folder {
             FileType::RegularFile => Kind::File { link: false },
             FileType::Symlink => Kind::File { link: true },
             FileType::Directory => Kind::Folder,
-            // Some file systems do not tell in the listing.
+            // Some file systems do not tell in the listing, and names that were not listed are asked.
             FileType::Unknown => match self.look(&bytes) {
                 Ok(Thing::Link(_)) => Kind::File { link: true },
                 Ok(Thing::Folder) => Kind::Folder,

@@ -1,7 +1,7 @@
 //! The only code that touches the user's files.
 //!
 //! - [`Workspace`] is an opened project root: [`Workspace::scan`] finds what
-//!   moved, [`Workspace::read`] gives contents, the listings serve the shield,
+//!   moved, [`Workspace::scan_within`] finds it where a [`Hint`] says, [`Workspace::read`] gives contents, the listings serve the shield,
 //!   and the acts from [`Workspace::may_write`] to [`Workspace::sync_folders`]
 //!   change the user's files.
 //! - [`Rules`] are ignore rules as a value, with git's semantics.
@@ -41,7 +41,7 @@ pub use known::Known;
 pub use list::Listing;
 pub use patterns::{DEFAULT_EXCLUDES, SCRATCH_PATTERNS};
 pub use read::ReadError;
-pub use rules::{RuleSources, Rules};
+pub use rules::{Hidden, RuleSources, Rules};
 pub use scan::{Ignored, Scan, Suspect};
 pub use stat::{RootId, Stat, StatKind, root_id, stamp};
 pub use watch::{Budget, Hint, Pending, RootState, Watch, WatchError, WatchState};

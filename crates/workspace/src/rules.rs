@@ -9,7 +9,7 @@
 //! Invariant: [`Rules`] built from [`crate::Scan::sources`] answer as the scan
 //! did, because both ask [`Ruleset::judge`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,6 +39,26 @@ pub struct RuleSources {
     /// The user's include patterns: what they match is never ignored. A match
     /// of a folder covers all that is beneath it.
     pub include: Vec<String>,
+}
+
+impl RuleSources {
+    /// Whether these differ from others in `.gitignore` files at most.
+    pub fn same_but_for_files(&self, other: &Self) -> bool {
+        self.exclude == other.exclude
+            && self.global == other.global
+            && self.profile == other.profile
+            && self.scratch == other.scratch
+            && self.include == other.include
+    }
+}
+
+/// A file that rules leave out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    /// The file.
+    pub path: ProjectPath,
+    /// Whether the folder that it lies in is left out, too.
+    pub with_its_folder: bool,
 }
 
 /// Ignore rules that can be asked about any path.
@@ -80,11 +100,9 @@ impl Rules {
     /// Asks the folders from the top down, as git does.
     fn find(&self, path: &ProjectPath, is_dir: bool) -> Option<Reason<'_>> {
         let bytes = path.as_bytes();
-        let slashes = bytes.iter().enumerate().filter(|&(_, &b)| b == b'/').map(|(at, _)| at);
         let mut standing = Standing::Open;
-        for end in slashes.chain([bytes.len()]) {
-            let part = &bytes[..end];
-            let last = end == bytes.len();
+        for part in prefixes(bytes) {
+            let last = part.len() == bytes.len();
             let chain = self.chain_for(split(part).0);
             match self.set.judge(chain, &standing, part, is_dir || !last) {
                 Verdict::Keep(next) => standing = next,
@@ -114,6 +132,40 @@ impl Rules {
         }
     }
 
+    /// Of these paths, the files that the rules leave out.
+    pub fn hidden<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) -> Vec<Hidden> {
+        let mut standings: HashMap<&[u8], Option<Standing>> = HashMap::new();
+        let mut hidden = Vec::new();
+        for path in paths {
+            let (folder, _) = split(path.as_bytes());
+            let standing =
+                standings.entry(folder).or_insert_with(|| self.standing_in(folder)).as_ref();
+            let leaves_out = |standing| {
+                let chain = self.chain_for(folder);
+                let verdict = self.set.judge(chain, standing, path.as_bytes(), false);
+                matches!(verdict, Verdict::Ignored { .. })
+            };
+            if standing.is_none_or(leaves_out) {
+                let in_sight = matches!(standing, Some(Standing::Open | Standing::Included));
+                hidden.push(Hidden { path: path.clone(), with_its_folder: !in_sight });
+            }
+        }
+        hidden
+    }
+
+    /// How the names in `folder` (empty: the root) stand; `None` if a walk does not come there.
+    pub(crate) fn standing_in(&self, folder: &[u8]) -> Option<Standing> {
+        let mut standing = Standing::Open;
+        for part in prefixes(folder) {
+            let chain = self.chain_for(split(part).0);
+            standing = match self.set.judge(chain, &standing, part, true) {
+                Verdict::Keep(next) => next,
+                Verdict::Ignored { closed, .. } => closed?,
+            };
+        }
+        Some(standing)
+    }
+
     pub(crate) fn set(&self) -> &Ruleset {
         &self.set
     }
@@ -122,6 +174,13 @@ impl Rules {
     pub(crate) fn chain_for(&self, folder: &[u8]) -> Option<&Arc<Chain>> {
         nearest(&self.chains, folder)
     }
+}
+
+/// The folders above a path, from the top down, and last the path itself; of an empty one, none.
+fn prefixes(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slashes = path.iter().enumerate().filter(|&(_, &b)| b == b'/').map(|(at, _)| at);
+    let whole = (!path.is_empty()).then_some(path.len());
+    slashes.chain(whole).map(|end| &path[..end])
 }
 
 fn nearest<'a>(chains: &'a BTreeMap<Vec<u8>, Arc<Chain>>, folder: &[u8]) -> Option<&'a Arc<Chain>> {

@@ -1,4 +1,4 @@
-//! The walk through the whole project.
+//! The walk through the project: from its root, or from places where something may have moved.
 //!
 //! Two workers share a stack of folders (last in, first out, so that it stays
 //! short); each folder is opened by its path beneath the root, so no more than
@@ -18,7 +18,7 @@ use crate::beneath::PATH_LIMIT;
 use crate::folder::{Folder, Kind, Name, is_version_control};
 use crate::known::{Names, join};
 use crate::read::read_whole;
-use crate::rules::{Chain, Origin, Reason, Ruleset, Standing, Verdict};
+use crate::rules::{Chain, Origin, Reason, Rules, Ruleset, Standing, Verdict};
 use crate::scan::{IGNORED_LISTED, Ignored, Scan, Suspect};
 use crate::workspace::{gap, gap_at};
 use crate::{Known, Stat, Workspace};
@@ -39,13 +39,15 @@ pub(crate) struct Walked<'a> {
     pub(crate) doubtful: Vec<ProjectPath>,
 }
 
-/// Walks from the root down.
-pub(crate) fn walk<'a>(workspace: &'a Workspace, known: &'a Known, set: &'a Ruleset) -> Walked<'a> {
-    let root = Task { path: Vec::new(), chain: None, standing: Standing::Open };
-    let pool = Pool {
-        state: Mutex::new(PoolState { waiting: vec![root], busy: 0 }),
-        wake: Condvar::new(),
-    };
+/// Walks from these folders down.
+pub(crate) fn walk<'a>(
+    workspace: &'a Workspace,
+    known: &'a Known,
+    set: &'a Ruleset,
+    from: Vec<Task>,
+) -> Walked<'a> {
+    let pool =
+        Pool { state: Mutex::new(PoolState { waiting: from, busy: 0 }), wake: Condvar::new() };
     let work = || {
         let mut worker = Worker { workspace, known, set, walked: Walked::default() };
         while let Some(mut busy) = pool.take() {
@@ -68,10 +70,30 @@ pub(crate) fn walk<'a>(workspace: &'a Workspace, known: &'a Known, set: &'a Rule
 }
 
 /// A folder to be entered.
-struct Task {
+pub(crate) struct Task {
     path: Vec<u8>,
+    /// The names to look for; `None` lists the folder.
+    names: Option<Vec<Box<[u8]>>>,
     chain: Option<Arc<Chain>>,
     standing: Standing,
+}
+
+impl Task {
+    /// The whole project.
+    pub(crate) fn root() -> Self {
+        Self { path: Vec::new(), names: None, chain: None, standing: Standing::Open }
+    }
+
+    /// These names in a folder, with all that is beneath them; `None` if no walk that asks these
+    /// rules comes to that folder.
+    pub(crate) fn names(folder: &[u8], names: Vec<Box<[u8]>>, rules: &Rules) -> Option<Self> {
+        Some(Self {
+            path: folder.to_vec(),
+            names: Some(names),
+            chain: rules.chain_for(folder).cloned(),
+            standing: rules.standing_in(folder)?,
+        })
+    }
 }
 
 struct Pool {
@@ -142,9 +164,18 @@ struct Here<'f> {
 impl<'a> Worker<'a> {
     fn enter(&mut self, busy: &mut Busy<'_>) {
         let path = std::mem::take(&mut busy.task.path);
-        let folder = match Folder::read(&self.workspace.beneath, &path) {
-            Ok(folder) => folder,
-            Err(errno) => return self.cannot_enter(&path, errno),
+        let only = busy.task.names.take();
+        let beneath = &self.workspace.beneath;
+        let folder = match &only {
+            None => Folder::read(beneath, &path),
+            Some(names) => Folder::read_names(beneath, &path, names),
+        };
+        let folder = match (folder, &only) {
+            (Ok(folder), _) => folder,
+            (Err(errno), None) => return self.cannot_enter(&path, errno),
+            (Err(_), Some(names)) => {
+                return self.walked.doubtful.extend(names.iter().map(|name| join(&path, name)));
+            }
         };
         if self.workspace.is_own(folder.id) && !path.is_empty() {
             return;
@@ -152,14 +183,18 @@ impl<'a> Worker<'a> {
         if let Some(errno) = folder.error {
             self.cannot_enter(&path, errno);
         }
-        if !path.is_empty() && folder.has(b".git") {
+        if only.is_none() && !path.is_empty() && folder.has(b".git") {
             self.walked.scan.nested_repositories.push(whole(&path));
         }
         let known = self.known;
         let names = known.names(&path);
         let here = Here {
             path: &path,
-            chain: self.chain_here(&path, &folder, busy),
+            chain: match only {
+                // What applies to single names was told with them.
+                Some(_) => busy.task.chain.take(),
+                None => self.chain_here(&path, &folder, busy),
+            },
             folder: &folder,
             names: names.map(|(_, names)| names),
             standing: busy.task.standing.clone(),
@@ -240,7 +275,10 @@ impl<'a> Worker<'a> {
             }
         };
         match name.kind {
-            Kind::Folder => found.push(Task { path, chain: here.chain.clone(), standing }),
+            Kind::Folder => {
+                let chain = here.chain.clone();
+                found.push(Task { path, names: None, chain, standing });
+            }
             Kind::File { .. } => self.file(here, &name.bytes, path, known),
             Kind::Special(what) if known.is_none() => {
                 let special = gap(&whole(&path), GapReason::Special, what);

@@ -1,5 +1,6 @@
 //! An opened project root and what can be asked of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -7,12 +8,12 @@ use std::path::{Path, PathBuf};
 use retake_model::{Gap, GapReason, ProjectPath};
 use rustix::io::Errno;
 
-use crate::beneath::{Beneath, FolderId, gap_reason};
+use crate::beneath::{Beneath, FolderId, gap_reason, split};
 use crate::examine::examine;
 use crate::folder::in_version_control;
 use crate::rules::Ruleset;
-use crate::walk::walk;
-use crate::{Known, RootId, RuleSources, Scan, git, root_id};
+use crate::walk::{Task, Walked, walk};
+use crate::{Known, RootId, RuleSources, Rules, Scan, git, root_id};
 
 /// An opened project root.
 ///
@@ -103,15 +104,44 @@ impl Workspace {
     /// whatever the rules say, even in an ignored folder.
     pub fn scan(&self, known: &Known, base: &RuleSources) -> Scan {
         let set = Ruleset::new(base);
-        let mut walked = walk(self, known, &set);
+        let mut scan = self.concluded(known, walk(self, known, &set, vec![Task::root()]), &[]);
+        scan.sources =
+            RuleSources { ignore_files: scan.sources.ignore_files, ..without_files(base) };
+        scan
+    }
+
+    /// Finds at and beneath `places` just what [`Workspace::scan`] finds there, if the rules are
+    /// still those that apply, and looks at `also` as [`Workspace::look_at`] does.
+    ///
+    /// No place lies beneath another one. `known` has everything that is known at and beneath
+    /// them, and of `also`; [`Scan::sources`] has the `.gitignore` files met beneath them.
+    pub fn scan_within(
+        &self,
+        known: &Known,
+        rules: &Rules,
+        places: &BTreeSet<ProjectPath>,
+        also: &[ProjectPath],
+    ) -> Scan {
+        let mut folders: BTreeMap<&[u8], Vec<Box<[u8]>>> = BTreeMap::new();
+        for place in places.iter().filter(|place| !self.is_off_limits(place)) {
+            let (folder, name) = split(place.as_bytes());
+            folders.entry(folder).or_default().push(name.into());
+        }
+        let tasks = folders.into_iter();
+        let tasks = tasks.filter_map(|(folder, names)| Task::names(folder, names, rules));
+        let walked = walk(self, known, rules.set(), tasks.collect());
+        self.concluded(known, walked, also)
+    }
+
+    /// Looks one by one at what a walk left open.
+    fn concluded(&self, known: &Known, mut walked: Walked<'_>, also: &[ProjectPath]) -> Scan {
         let unvisited = known.folders().filter(|(folder, _)| !walked.visited.contains(folder));
         for (folder, names) in unvisited {
             walked.doubtful.extend(names.keys().map(|name| crate::known::join(folder, name)));
         }
+        walked.doubtful.extend_from_slice(also);
         let mut scan = walked.scan;
         examine(self, known, walked.doubtful, &mut scan);
-        scan.sources =
-            RuleSources { ignore_files: scan.sources.ignore_files, ..without_files(base) };
         scan.sort();
         scan
     }
@@ -167,7 +197,7 @@ impl Workspace {
 
 fn without_files(base: &RuleSources) -> RuleSources {
     RuleSources {
-        ignore_files: std::collections::BTreeMap::new(),
+        ignore_files: BTreeMap::new(),
         exclude: base.exclude.clone(),
         global: base.global.clone(),
         profile: base.profile.clone(),

@@ -52,7 +52,15 @@ fn a_look_follows_head_through_every_form() {
     assert_eq!((detached.head.as_deref(), detached.branch()), (Some(first.as_str()), None));
     assert_eq!(detached.commit(), loose.commit());
 
-    for look in [loose, detached, GitLook::default()] {
+    project.write("a.txt", "stashed");
+    project.git(&["stash", "-q"]);
+    let stashed = git::look(project.root()).unwrap();
+    let newest = String::from_utf8(project.git(&["rev-parse", "refs/stash"])).unwrap();
+    assert_eq!((loose.stash.as_deref(), stashed.stash.as_deref()), (Some(""), Some(newest.trim())));
+    project.git(&["stash", "drop", "-q"]);
+    assert_eq!(git::look(project.root()).unwrap().stash, loose.stash);
+
+    for look in [loose, detached, stashed, GitLook::default()] {
         assert_eq!(GitLook::from_bytes(&look.to_bytes()), Some(look));
     }
     assert_eq!(GitLook::from_bytes(b"junk"), None);
@@ -226,6 +234,8 @@ fn a_hostile_repository_neither_blocks_nor_leads_astray() {
     for fifo in [".git/HEAD", ".git/index", ".git/commondir"] {
         project.fifo(fifo);
     }
-    assert_eq!(git::look(project.root()), Some(GitLook::default()));
+    let no_stash = Some(String::new());
+    let nothing = GitLook { stash: no_stash, ..GitLook::default() };
+    assert_eq!(git::look(project.root()), Some(nothing));
     assert!(git::index_entries(project.root()).is_err());
 }

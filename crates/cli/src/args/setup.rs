@@ -18,6 +18,7 @@ Examples:
   retake setup --print
   retake setup claude-code codex --yes
   retake setup --here opencode
+  retake setup --yes --daemon
   retake setup --status
   retake setup --remove";
 
@@ -44,4 +45,23 @@ pub(crate) struct Setup {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
+    /// Whether hooks start the daemon if none runs: yes or no [default: as it is, or ask]
+    #[arg(long, value_name = "CHOICE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "yes", conflicts_with_all = ["remove", "print", "status"])]
+    pub(crate) daemon: Option<Choice>,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Choice {
+    /// It is wanted.
+    Yes,
+    /// It is not.
+    No,
+}
+
+impl From<Choice> for bool {
+    fn from(choice: Choice) -> Self {
+        choice == Choice::Yes
+    }
 }

@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 use retake_engine::Accepted;
-use retake_engine::model::ChangeId;
+use retake_server::documents;
 use retake_server::door::{self, Scope};
-use serde_json::json;
 
 use crate::args::Accept;
 use crate::commands::scope::{hunks, reviewed};
@@ -23,12 +22,7 @@ pub(super) fn run(context: &Context, options: &Accept) -> Result<Exit> {
     };
     let accepted = context.ask(&project, door::Accept { scope })?;
     if context.json {
-        let ids = |ids: &[ChangeId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
-        context.out.json(&json!({
-            "accepted": ids(&accepted.changes),
-            "already": ids(&accepted.already),
-            "hunks": options.hunk,
-        }))?;
+        context.out.json(&documents::Accepted::new(&accepted, &options.hunk))?;
     } else {
         context.out.text(&(told(&accepted, &options.hunk) + "\n"))?;
     }

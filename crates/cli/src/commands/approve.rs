@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::Approved;
 use retake_engine::model::DialogId;
-use retake_server::door;
-use serde_json::json;
+use retake_server::{documents, door};
 
 use crate::args::Approve;
 use crate::context::{Context, Exit, dialog_or_latest};
@@ -19,16 +18,8 @@ pub(super) fn run(context: &Context, options: &Approve) -> Result<Exit> {
     let message = options.message.clone();
     let approved = context.ask(&project, door::Approve { dialog: dialog.clone(), message })?;
     if context.json {
-        context.out.json(&json!({
-            "dialog": dialog.0,
-            "commit": approved.commit.to_string(),
-            "session": approved.session.name(),
-            "new_session": approved.new_session,
-            "commits": approved.checkpoints,
-            "changes": approved.changes,
-            "shared": approved.shared,
-            "message": options.message,
-        }))?;
+        let message = options.message.as_deref();
+        context.out.json(&documents::Approved::new(&dialog, &approved, message))?;
     } else {
         context.out.text(&told(context, &dialog, &approved))?;
     }

@@ -1,11 +1,9 @@
 //! `retake blame`: who wrote each line of a file.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
 use retake_engine::model::{Actor, MAIN_AGENT, ProjectPath};
 use retake_engine::{Blame, BlameBody, BlameLine, Blamed, ChangeFilter, Origin, Project};
-use serde_json::json;
+use retake_server::{Masking, documents};
 
 use crate::args::{self, Lines};
 use crate::commands::log::actor_style;
@@ -13,7 +11,6 @@ use crate::context::{Context, Exit};
 use crate::describe::{self, plural, short_id};
 use crate::escape::{escape, escape_line};
 use crate::failure::Failure;
-use crate::json::{self, BlamedJson};
 use crate::output::Style;
 use crate::table::{Cell, Table};
 use crate::time::local;
@@ -34,12 +31,7 @@ pub(super) fn run(context: &Context, options: &args::Blame) -> Result<Exit> {
     };
     let lines = selected(&path, all_lines(&blame)?, options.lines)?;
     if context.json {
-        let named: BTreeSet<_> = lines.iter().filter_map(|line| line.origin.change()).collect();
-        let changes = named.iter().filter_map(|id| blame.changes.get(id)).map(BlamedJson::from);
-        let mut document = json::path(&path);
-        document["lines"] = lines.iter().map(json::blame_line).collect();
-        document["changes"] = json!(changes.collect::<Vec<_>>());
-        context.out.json(&document)?;
+        context.out.json(&documents::Blame::new(&blame, lines, Masking::Off))?;
     } else {
         context.out.paged(table(&blame, lines).render("", context.out.colour).as_bytes())?;
     }

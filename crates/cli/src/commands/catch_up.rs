@@ -1,11 +1,12 @@
 //! `retake catch-up`: takes in what waits, after a hook that had no more time.
 
 use anyhow::Result;
+use retake_server::door::Look;
 
 use crate::context::{Context, Exit};
 
 pub(super) fn run(context: &Context) -> Result<Exit> {
     let project = context.retake.open(context.start())?;
-    project.look(context.now())?;
+    context.ask(&project, Look {})?;
     Ok(Exit::Done)
 }

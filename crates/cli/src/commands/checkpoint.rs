@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use retake_server::door::MakeCheckpoint;
+use retake_server::{Masking, documents};
 
 use crate::args::Checkpoint;
 use crate::checkpoint_id::short;
-use crate::commands::checkpoints::document;
 use crate::context::{Context, Exit, dialog};
 use crate::describe::plural;
 use crate::escape::escape;
@@ -17,7 +17,7 @@ pub(super) fn run(context: &Context, options: &Checkpoint) -> Result<Exit> {
     let message = options.message.clone();
     let made = context.ask(&project, MakeCheckpoint { message, dialog })?;
     if context.json {
-        context.out.json(&document(&made))?;
+        context.out.json(&documents::Checkpoint::new(&made, Masking::Off))?;
         return Ok(Exit::Done);
     }
     let id = short(&project, &made.id)?;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use retake_engine::model::Checkpoint;
-use serde_json::{Value, json};
+use retake_server::{Masking, documents};
 
 use crate::args::Checkpoints;
 use crate::checkpoint_id::ShortIds;
@@ -11,7 +11,7 @@ use crate::describe::{plural, short_id};
 use crate::escape::escape;
 use crate::output::Style;
 use crate::table::{Cell, Table};
-use crate::time::{iso, local};
+use crate::time::local;
 
 pub(super) fn run(context: &Context, options: &Checkpoints) -> Result<Exit> {
     let project = context.open()?;
@@ -19,8 +19,7 @@ pub(super) fn run(context: &Context, options: &Checkpoints) -> Result<Exit> {
     let limit = options.limit.unwrap_or(i64::MAX as usize).min(i64::MAX as usize);
     let checkpoints = project.checkpoints(dialog.as_ref(), limit)?;
     if context.json {
-        let list: Vec<_> = checkpoints.iter().map(document).collect();
-        context.out.json(&json!({ "checkpoints": list }))?;
+        context.out.json(&documents::Checkpoints::new(&checkpoints, Masking::Off))?;
     } else if checkpoints.is_empty() {
         context.out.text("There is no checkpoint yet; `retake checkpoint` makes one.\n")?;
     } else {
@@ -54,20 +53,4 @@ fn named(checkpoint: &Checkpoint) -> String {
         0 => name,
         count => format!("{name} (unstable: {} not captured)", plural(count, "file", "files")),
     }
-}
-
-/// A checkpoint, for programs.
-pub(super) fn document(checkpoint: &Checkpoint) -> Value {
-    json!({
-        "id": checkpoint.id.to_string(),
-        "seq": checkpoint.seq,
-        "tree": checkpoint.tree.to_string(),
-        "timestamp": iso(checkpoint.at),
-        "kind": checkpoint.kind.as_str(),
-        "message": checkpoint.message,
-        "dialog": checkpoint.dialog.as_ref().map(|id| id.0.as_str()),
-        "session": checkpoint.session.map(|number| format!("session_{number}")),
-        "files": checkpoint.files,
-        "unstable": checkpoint.unstable,
-    })
 }

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result};
 use retake_engine::model::{Change, ChangeType, Confidence, DialogId};
 use retake_engine::{Applied, ChangeFilter};
+use retake_server::documents;
 use serde_json::json;
 
 use crate::args::Demo;
@@ -11,7 +12,6 @@ use crate::commands::{log, undo};
 use crate::context::{Context, Exit};
 use crate::describe::{actor, counts, path};
 use crate::escape::{escape, escape_text};
-use crate::json;
 use crate::outcome::{Outcome, table};
 use crate::output::Style;
 use crate::patch::{Look, Printer};
@@ -39,7 +39,7 @@ pub(super) fn run(context: &Context, options: &Demo) -> Result<Exit> {
             "project": root,
             "home": home.to_string_lossy(),
             "kept": kept.is_some(),
-            "changes": json::changes(&changes),
+            "changes": documents::Changes::from(changes.as_slice()).changes,
             "undo": undone,
             "redo": redone,
         }))?;

@@ -2,27 +2,23 @@
 
 use anyhow::Result;
 use retake_engine::{Dialog, DialogAgent};
-use serde_json::json;
+use retake_server::Masking;
+use retake_server::documents::Dialogs;
 
 use crate::context::{Context, Exit};
 use crate::escape::escape;
-use crate::json;
 use crate::output::Style;
 use crate::table::{Cell, Table};
 use crate::time::local;
 
 pub(super) fn run(context: &Context) -> Result<Exit> {
     let project = context.open()?;
-    let dialogs = project.dialogs()?;
     if context.json {
-        let document = |(dialog, agents): &(Dialog, Vec<DialogAgent>)| {
-            let mut document = json::dialog(dialog);
-            document["agents"] = agents.iter().map(json::agent).collect();
-            document
-        };
-        let dialogs: Vec<_> = dialogs.iter().map(document).collect();
-        context.out.json(&json!({ "dialogs": dialogs }))?;
-    } else if dialogs.is_empty() {
+        context.out.json(&Dialogs::read(&project, Masking::Off)?)?;
+        return Ok(Exit::Done);
+    }
+    let dialogs = project.dialogs()?;
+    if dialogs.is_empty() {
         context
             .out
             .text("No agent has told Retake of a dialog yet (see `retake event --help`).\n")?;

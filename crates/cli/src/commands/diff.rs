@@ -3,13 +3,14 @@
 use anyhow::Result;
 use retake_engine::model::{Actor, Change, ChangeStatus};
 use retake_engine::{ChangeFilter, DiffBody, FileDiff, Project};
-use serde_json::json;
+use retake_server::Masking;
+use retake_server::documents::{DiffForm, Differ};
+use retake_server::patch::count;
 
 use crate::args::Diff;
 use crate::commands::show::find;
 use crate::context::{Context, Exit};
 use crate::describe::{name, plural};
-use crate::json;
 use crate::output::Style;
 use crate::patch::{Look, Printer};
 use crate::table::{Cell, Table};
@@ -27,12 +28,8 @@ pub(super) fn run(context: &Context, options: &Diff) -> Result<Exit> {
         diffs = project.net_diff(&selected(context, &project, options)?)?;
     }
     if context.json {
-        let mut printer = Printer::new(&project, Look::PLAIN);
-        let mut files = Vec::new();
-        for diff in &diffs {
-            files.push(json::file_diff(diff, &printer.file(diff)?));
-        }
-        context.out.json(&json!({ "files": files }))?;
+        let mut differ = Differ::new(&project, DiffForm::Unified, Masking::Off);
+        context.out.json(&differ.files(&diffs)?)?;
     } else if options.stat {
         context.out.paged(stat(&diffs, context.out.colour).as_bytes())?;
     } else {
@@ -69,7 +66,7 @@ fn selected(context: &Context, project: &Project, options: &Diff) -> Result<Vec<
 
 fn stat(diffs: &[FileDiff], colour: bool) -> String {
     let counts = |diff: &FileDiff| match &diff.body {
-        DiffBody::Lines(lines) => Some(json::count(lines)),
+        DiffBody::Lines(lines) => Some(count(lines)),
         DiffBody::Binary | DiffBody::TooLarge | DiffBody::NotCaptured => None,
     };
     let most = diffs.iter().filter_map(counts).map(|(added, removed)| added + removed).max();

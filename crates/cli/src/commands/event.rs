@@ -8,13 +8,14 @@ use std::io::{self, BufRead, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use retake_engine::Project;
 use retake_engine::model::Event;
-use retake_engine::{Notice, NoticeCode, Project, Recorded};
+use retake_server::documents;
+use retake_server::door::{Parcel, Record, Verb as _, new_key};
 use serde::Serialize;
 
 use crate::context::{Context, Exit};
 use crate::failure::Failure;
-use crate::json::{self, ChangeJson};
 use crate::output::{Style, tell};
 
 /// Longer lines are not read: an event carries what a tool was told, not what it printed.
@@ -47,7 +48,7 @@ pub(super) fn run(context: &Context) -> Result<Exit> {
         let done = text.map_err(Trouble::Line).and_then(|text| projects.record(&text));
         match &done {
             Err(Trouble::Project(_)) => unopened += 1,
-            Ok(recorded) if error_in(&recorded.notices).is_none() => good += 1,
+            Ok(recorded) if recorded.ok => good += 1,
             Ok(_) | Err(Trouble::Line(_)) => bad += 1,
         }
         heard = heard && reply(context, &done, line)?;
@@ -60,9 +61,16 @@ pub(super) fn run(context: &Context) -> Result<Exit> {
 }
 
 /// Answers a line; `false` if nobody reads the answers.
-fn reply(context: &Context, done: &Result<Recorded, Trouble>, line: u64) -> Result<bool> {
+fn reply(
+    context: &Context,
+    done: &Result<documents::Recorded, Trouble>,
+    line: u64,
+) -> Result<bool> {
     let written = match done {
-        Ok(recorded) => context.out.json_line(&Reply::new(recorded, line)),
+        Ok(recorded) => {
+            let line = recorded.error.as_ref().map(|_| line);
+            context.out.json_line(&documents::Recorded { line, ..recorded.clone() })
+        }
         Err(Trouble::Line(failure) | Trouble::Project(failure)) => {
             context.out.json_line(&Refused { ok: false, error: failure, line })
         }
@@ -88,65 +96,6 @@ struct Refused<'a> {
     line: u64,
 }
 
-#[derive(Serialize)]
-struct Reply<'a> {
-    ok: bool,
-    seq: Option<u64>,
-    changes: Vec<ChangeJson<'a>>,
-    checkpoint: Option<String>,
-    warnings: Vec<Warning<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Failure>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Warning<'a> {
-    code: &'static str,
-    message: &'a str,
-}
-
-impl<'a> Reply<'a> {
-    fn new(recorded: &'a Recorded, line: u64) -> Self {
-        let error = error_in(&recorded.notices);
-        let warnings = recorded
-            .notices
-            .iter()
-            .filter(|notice| error.is_none_or(|error| !std::ptr::eq(error, *notice)))
-            .map(|notice| Warning { code: notice.code.as_str(), message: &notice.message })
-            .collect();
-        Self {
-            ok: error.is_none(),
-            seq: recorded.seq,
-            changes: json::changes(&recorded.changes),
-            checkpoint: recorded.checkpoint.map(|id| id.to_string()),
-            warnings,
-            line: error.map(|_| line),
-            error: error.map(|notice| {
-                Failure::new(notice.code.as_str(), notice.message.clone(), hint(notice.code))
-            }),
-        }
-    }
-}
-
-/// The notice that makes a recorded event an error all the same.
-fn error_in(notices: &[Notice]) -> Option<&Notice> {
-    let is_error = |notice: &&Notice| {
-        matches!(notice.code, NoticeCode::UnknownCall | NoticeCode::OutsideProject)
-    };
-    notices.iter().find(is_error)
-}
-
-fn hint(code: NoticeCode) -> &'static str {
-    match code {
-        NoticeCode::UnknownCall => {
-            "send tool_begin first, or give `tool` and `input` in tool_end; what changed is recorded"
-        }
-        _ => "Retake protects files of the project only; what changed inside is recorded",
-    }
-}
-
 /// Projects that are open, so that thousands of lines do not open them again.
 struct Projects<'a> {
     context: &'a Context,
@@ -159,26 +108,34 @@ impl<'a> Projects<'a> {
         Self { context, roots: HashMap::new(), open: HashMap::new() }
     }
 
-    fn record(&mut self, line: &[u8]) -> Result<Recorded, Trouble> {
+    fn record(&mut self, line: &[u8]) -> Result<documents::Recorded, Trouble> {
         let event = parse(line).map_err(Trouble::Line)?;
-        let now = self.context.now();
-        let project = self.project(&event).map_err(Trouble::Project)?;
-        project.record(&event, now).map_err(|error| Trouble::Line(Failure::advised(&error)))
+        let (start, at) = (self.start(&event), self.context.now());
+        let record = Record { parcels: vec![Parcel { key: new_key(at), event, at }] };
+        let asked = self.context.ask_daemon(&start, true, &record, &mut |_, _| {});
+        let recorded = if let Some(recorded) = asked {
+            recorded
+        } else {
+            let project = self.project(&start).map_err(Trouble::Project)?;
+            record.carry_out(project, at, &mut |_, _| {})
+        };
+        let recorded = recorded.and_then(|mut recorded| recorded.pop().transpose());
+        let recorded = recorded.map_err(Trouble::Line)?.unwrap_or_default();
+        Ok((&recorded).into())
     }
 
-    fn project(&mut self, event: &Event) -> Result<&Project, Failure> {
-        let start = self.start(event);
-        if !self.roots.contains_key(&start) {
+    fn project(&mut self, start: &Path) -> Result<&Project, Failure> {
+        if !self.roots.contains_key(start) {
             let retake = &self.context.retake;
             let project = retake
-                .open_or_create(&start, self.context.now())
+                .open_or_create(start, self.context.now())
                 .map_err(|error| Failure::advised(&error))?;
             let root = project.root().to_owned();
             self.open.entry(root.clone()).or_insert(project);
-            self.roots.insert(start.clone(), root);
+            self.roots.insert(start.to_owned(), root);
         }
         let gone = || Failure::new("folder", "the project went away", "try again");
-        self.roots.get(&start).and_then(|root| self.open.get(root)).ok_or_else(gone)
+        self.roots.get(start).and_then(|root| self.open.get(root)).ok_or_else(gone)
     }
 
     /// `--project`, else the event's folder, else the current one.

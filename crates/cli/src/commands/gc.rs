@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::Millis;
 use retake_engine::{Collected, DialogForecast, Forecast, Meter, Removed, RetentionReason};
+use retake_server::documents;
 use retake_server::door::Collect;
-use serde_json::{Value, json};
 
 use crate::args::Gc;
 use crate::context::{Context, Exit};
@@ -15,7 +15,7 @@ use crate::escape::escape;
 use crate::output::Style;
 use crate::progress::Bar;
 use crate::table::{Cell, Table};
-use crate::time::{iso, local};
+use crate::time::local;
 
 pub(super) fn run(context: &Context, options: &Gc) -> Result<Exit> {
     let project = context.open()?;
@@ -23,10 +23,7 @@ pub(super) fn run(context: &Context, options: &Gc) -> Result<Exit> {
     if options.dry_run {
         let (forecast, meter) = (project.retention_forecast(now, true)?, project.meter()?);
         if context.json {
-            let mut document = forecast_document(&forecast, now);
-            document["dry_run"] = true.into();
-            document["before"] = meter_document(&meter);
-            context.out.json(&document)?;
+            context.out.json(&documents::Forecast::new(&forecast, &meter, now))?;
         } else {
             context.out.text(&forecast_report(context, &forecast, &meter, now))?;
         }
@@ -37,7 +34,7 @@ pub(super) fn run(context: &Context, options: &Gc) -> Result<Exit> {
     let done = context.ask_showing(&project, Collect {}, &mut |done, all| bar.set(done, all))?;
     drop(bar);
     if context.json {
-        context.out.json(&done_document(&done))?;
+        context.out.json(&documents::Collected::from(&done))?;
     } else {
         context.out.text(&report(context, &done, &forecast, now))?;
     }
@@ -158,49 +155,4 @@ fn reason_text(reason: RetentionReason) -> &'static str {
         RetentionReason::TooOld => "older than retention.max_age_days",
         RetentionReason::TooLarge => "the record is larger than retention.max_bytes",
     }
-}
-
-fn meter_document(meter: &Meter) -> Value {
-    json!({ "disk": meter.disk, "content": meter.content, "records": meter.records })
-}
-
-fn done_document(done: &Collected) -> Value {
-    let removed = &done.removed;
-    json!({
-        "dry_run": false,
-        "complete": done.complete,
-        "removed": {
-            "dialogs": removed.dialogs,
-            "changes": removed.changes,
-            "checkpoints": removed.checkpoints,
-            "sessions": removed.sessions,
-            "operations": removed.operations,
-            "events": removed.events,
-            "objects": removed.objects,
-        },
-        "before": meter_document(&done.before),
-        "after": meter_document(&done.after),
-        "over_bytes": done.over_bytes,
-    })
-}
-
-fn forecast_document(forecast: &Forecast, now: Millis) -> Value {
-    let dialog = |going: &DialogForecast| {
-        json!({
-            "id": going.dialog.id.0,
-            "last_activity": iso(going.dialog.last_at),
-            "reason": going.reason.as_str(),
-            "now": going.from <= now,
-            "from": iso(going.from),
-            "unapproved": going.unapproved,
-        })
-    };
-    json!({
-        "dialogs": forecast.dialogs.iter().map(dialog).collect::<Vec<_>>(),
-        "changes": forecast.changes,
-        "checkpoints": forecast.checkpoints,
-        "operations": forecast.operations,
-        "content_bytes": forecast.content_bytes,
-        "over_bytes": forecast.over_bytes,
-    })
 }

@@ -3,13 +3,13 @@
 use anyhow::Result;
 use retake_engine::model::{Actor, Change, ChangeType, Confidence};
 use retake_engine::{ChangeFilter, Project};
+use retake_server::documents::Changes;
 
 use crate::args::Log;
 use crate::commands::message::Prompts;
 use crate::context::{Context, Exit};
 use crate::describe::{actor, counts, path, remarks};
 use crate::escape::escape;
-use crate::json::Changes;
 use crate::output::Style;
 use crate::table::{Cell, Table};
 use crate::time::{End, local};

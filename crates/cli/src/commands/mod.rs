@@ -7,6 +7,7 @@ mod catch_up;
 mod checkpoint;
 mod checkpoints;
 mod completions;
+mod daemon;
 mod demo;
 mod dialogs;
 mod diff;
@@ -39,6 +40,8 @@ mod undo;
 
 use anyhow::Result;
 
+pub(crate) use daemon::log_to_file;
+
 use crate::args::Command;
 use crate::context::{Context, Exit};
 
@@ -70,6 +73,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Hook(options) => Ok(hook::run(context, &options)),
         Command::CatchUp => catch_up::run(context),
         Command::Event => event::run(context),
+        Command::Daemon(options) => daemon::run(context, &options),
         Command::Doctor(options) => doctor::run(context, &options),
         Command::Git(options) => git::run(context, &options),
         Command::Export(options) => export::run(context, &options),

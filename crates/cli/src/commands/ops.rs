@@ -3,7 +3,7 @@
 use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::{Operation, OperationState};
-use serde_json::{Value, json};
+use retake_server::documents::Operations;
 
 use crate::args::Ops;
 use crate::checkpoint_id::ShortIds;
@@ -11,15 +11,14 @@ use crate::context::{Context, Exit};
 use crate::escape::escape;
 use crate::output::Style;
 use crate::table::{Cell, Table};
-use crate::time::{iso, local};
+use crate::time::local;
 
 pub(super) fn run(context: &Context, options: &Ops) -> Result<Exit> {
     let project = context.open()?;
     let limit = options.limit.unwrap_or(i64::MAX as usize).min(i64::MAX as usize);
     let operations = project.store().operations(limit)?;
     if context.json {
-        let list: Vec<_> = operations.iter().map(document).collect();
-        context.out.json(&json!({ "operations": list }))?;
+        context.out.json(&Operations::from(operations.as_slice()))?;
     } else if operations.is_empty() {
         context.out.text("Retake has not changed any file of this project.\n")?;
     } else {
@@ -53,18 +52,4 @@ fn state(operation: &Operation) -> (String, Style) {
         (None, OperationState::Partial) => ("partial".to_owned(), Style::Warn),
         (None, OperationState::Done) => ("done".to_owned(), Style::Good),
     }
-}
-
-/// An operation, for programs.
-pub(super) fn document(operation: &Operation) -> Value {
-    json!({
-        "id": operation.id.to_string(),
-        "timestamp": iso(operation.at),
-        "kind": operation.kind.as_str(),
-        "title": operation.title,
-        "dialog": operation.dialog.as_ref().map(|id| id.0.as_str()),
-        "state": operation.state.as_str(),
-        "safety": operation.safety.to_string(),
-        "undone_by": operation.undone_by.map(|id| id.to_string()),
-    })
 }

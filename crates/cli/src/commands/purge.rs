@@ -5,15 +5,14 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::ObjectId;
 use retake_engine::{Project, Purge, PurgeError, PurgeScope, PurgeTarget};
+use retake_server::documents::{PurgeForecast, Purged};
 use retake_server::door;
-use serde_json::{Value, json};
 
 use crate::args;
 use crate::confirm::confirm;
 use crate::context::{Context, Exit};
 use crate::describe::{name, plural, size};
 use crate::failure::Failure;
-use crate::json;
 use crate::output::{Style, warn};
 use crate::table::{Cell, Table};
 
@@ -29,9 +28,7 @@ pub(super) fn run(context: &Context, options: &args::Purge) -> Result<Exit> {
             return Err(PurgeError::Nothing(options.what.display().to_string()).into());
         }
         if context.json {
-            let mut document = scope_document(&scope);
-            document["dry_run"] = true.into();
-            context.out.json(&document)?;
+            context.out.json(&PurgeForecast::from(&scope))?;
         } else {
             context.out.text(&scope_report(context, "Would purge", &scope))?;
         }
@@ -48,7 +45,7 @@ pub(super) fn run(context: &Context, options: &args::Purge) -> Result<Exit> {
     }
     let purge = context.ask(&project, door::Purge { target })?;
     if context.json {
-        context.out.json(&document(&purge))?;
+        context.out.json(&Purged::from(&purge))?;
     } else {
         context.out.text(&report(context, &purge))?;
     }
@@ -128,25 +125,4 @@ fn report(context: &Context, purge: &Purge) -> String {
     }
     text.push_str("Backups, swap and the disk's own spare blocks are beyond Retake's reach.\n");
     text
-}
-
-fn scope_document(scope: &PurgeScope) -> Value {
-    let content = |(oid, size): &(ObjectId, u64)| json!({ "oid": oid.to_string(), "size": size });
-    json!({
-        "contents": scope.contents.iter().map(content).collect::<Vec<_>>(),
-        "paths": scope.paths.iter().map(json::path).collect::<Vec<_>>(),
-        "current": scope.current.iter().map(json::path).collect::<Vec<_>>(),
-        "changes": scope.changes,
-    })
-}
-
-fn document(purge: &Purge) -> Value {
-    let mut document = scope_document(&purge.scope);
-    document["dry_run"] = false.into();
-    document["calls"] = purge.calls.into();
-    document["events"] = purge.events.into();
-    document["quoted_by_checkpoints"] = purge.quoted_by_checkpoints.into();
-    document["shared"] = purge.shared.into();
-    document["complete"] = purge.is_complete.into();
-    document
 }

@@ -5,15 +5,13 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::ProjectPath;
 use retake_engine::{Interrupted, Recovery};
+use retake_server::documents::Recoverable;
 use retake_server::door;
-use serde_json::{Value, json};
 
 use crate::args::{Manner, Recover};
-use crate::commands::ops;
 use crate::context::{Context, Exit};
 use crate::describe::name;
 use crate::escape::escape;
-use crate::json;
 use crate::outcome::{Outcome, summary};
 use crate::output::Style;
 use crate::table::{Cell, Table};
@@ -42,7 +40,7 @@ pub(super) fn run(context: &Context, options: &Recover) -> Result<Exit> {
 fn show(context: &Context, interrupted: Option<&Interrupted>) -> Result<Exit> {
     let exit = if interrupted.is_some() { Exit::Partly } else { Exit::Done };
     if context.json {
-        context.out.json(&json!({ "interrupted": interrupted.map(document) }))?;
+        context.out.json(&Recoverable::from(interrupted))?;
         return Ok(exit);
     }
     let Some(interrupted) = interrupted else {
@@ -78,13 +76,4 @@ pub(super) fn headline(interrupted: &Interrupted) -> String {
         escape(&operation.title),
         written + all
     )
-}
-
-/// An interrupted operation, for programs.
-pub(super) fn document(interrupted: &Interrupted) -> Value {
-    let paths = |paths: &[ProjectPath]| paths.iter().map(json::path).collect::<Vec<_>>();
-    let mut document = ops::document(&interrupted.operation);
-    document["written"] = paths(&interrupted.written).into();
-    document["missing"] = paths(&interrupted.missing).into();
-    document
 }

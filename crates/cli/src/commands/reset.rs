@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::Cascade;
+use retake_server::documents::ResetOutcome;
 use retake_server::door::PlanReset;
 
 use crate::args::Reset;
@@ -20,9 +21,8 @@ pub(super) fn run(context: &Context, options: &Reset) -> Result<Exit> {
     let active = project.store().active_session(&dialog)?.map(|session| session.name());
     let new_session = active.filter(|_| outcome.operation.is_some());
     if context.json {
-        let mut document = outcome.document(&project)?;
-        document["new_session"] = new_session.into();
-        context.out.json(&document)?;
+        let done = ResetOutcome { outcome: outcome.document(&project)?, new_session };
+        context.out.json(&done)?;
         return Ok(outcome.exit());
     }
     outcome.show(context, &project, &options.manner, &|outcome| {

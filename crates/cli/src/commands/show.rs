@@ -3,9 +3,10 @@
 use std::io::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{Change, Hunk, MAIN_AGENT, Side};
-use retake_engine::{Message, Project};
-use serde_json::json;
+use retake_engine::Project;
+use retake_engine::model::{Change, Hunk, Side};
+use retake_server::Masking;
+use retake_server::documents::{Content, DiffForm, ShownChange, SideContent, octal};
 
 use crate::args::Show;
 use crate::commands::message::first_words;
@@ -13,7 +14,6 @@ use crate::context::{Context, Exit};
 use crate::describe::{self, plural};
 use crate::escape::{escape, escape_text};
 use crate::failure::Failure;
-use crate::json::{self, ChangeJson, Shown};
 use crate::output::Style;
 use crate::patch::{Look, Printer};
 use crate::table::{Cell, Table};
@@ -29,15 +29,12 @@ pub(super) fn run(context: &Context, options: &Show) -> Result<Exit> {
         let when = if options.before { "before" } else { "after" };
         return content(context, &project, &change, side, when, options.raw);
     }
-    let diff = project.diff(&change)?;
     if context.json {
-        let text = Printer::new(&project, Look::PLAIN).file(&diff)?;
-        let diff = json::file_diff(&diff, &text);
-        let message = message(&project, &change)?.as_ref().map(json::message);
-        let said = said(&project, &change)?;
-        context.out.json(&Shown { change: ChangeJson::from(&change), diff, message, said })?;
+        let shown = ShownChange::read(&project, &change, DiffForm::Unified, Masking::Off)?;
+        context.out.json(&shown)?;
         return Ok(Exit::Done);
     }
+    let diff = project.diff(&change)?;
     let look = Look { readable: !options.raw, colour: context.out.colour };
     let mut text = facts(&project, &change)?.render("", context.out.colour).into_bytes();
     text.push(b'\n');
@@ -98,28 +95,13 @@ fn facts(project: &Project, change: &Change) -> Result<Table> {
         fact("belongs to", joins.to_string());
     }
     fact("status", change.status.to_string());
-    if let Some(message) = message(project, change)? {
+    if let Some(message) = project.message_behind(change)? {
         fact("message", escape(first_words(&message.text)));
     }
-    if let Some(said) = said(project, change)? {
+    if let Some(said) = project.said_with(change)? {
         fact("said", escape(first_words(&said)));
     }
     Ok(table)
-}
-
-/// The message of the person that the change was made for.
-fn message(project: &Project, change: &Change) -> Result<Option<Message>> {
-    let (Some(dialog), Some(turn)) = (&change.dialog, change.turn) else { return Ok(None) };
-    Ok(project.store().message_of(dialog, turn)?)
-}
-
-/// What the agent said when it asked for the call that made the change.
-fn said(project: &Project, change: &Change) -> Result<Option<String>> {
-    let (Some(dialog), Some(index)) = (&change.dialog, change.message_index) else {
-        return Ok(None);
-    };
-    let agent = change.agent.as_ref().filter(|agent| agent.0 != MAIN_AGENT);
-    Ok(project.store().said(dialog, agent, index)?)
 }
 
 /// The numbers by which other commands name the places of a change; needless for a single one.
@@ -141,7 +123,7 @@ fn side(side: &Side) -> String {
         Side::Absent => "did not exist".to_owned(),
         Side::Unknown => "was not captured".to_owned(),
         Side::Known(state) => {
-            let mode = json::octal(state.mode);
+            let mode = octal(state.mode);
             let kind =
                 if state.kind == retake_engine::model::FileKind::Link { "link" } else { "file" };
             format!("{} {kind} {mode} {}", state.oid, plural(state.size, "byte", "bytes"))
@@ -169,7 +151,11 @@ fn content(
     };
     if context.json {
         let bytes = project.store().read(&state.oid)?;
-        context.out.json(&json!({ "change": change.id.to_string(), "side": when, "content": json::content(state, &bytes) }))?;
+        context.out.json(&SideContent {
+            change: change.id.to_string(),
+            side: when.to_owned(),
+            content: Content::new(&change.path, state, &bytes, Masking::Off),
+        })?;
     } else if context.out.terminal && !raw {
         let bytes = project.store().read(&state.oid)?;
         if bytes[..bytes.len().min(PROBE)].contains(&0) {

@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{Actor, AgentId, Gap, GapReason};
+use retake_engine::model::{Actor, Gap, GapReason};
 use retake_engine::{ChangeFilter, DialogStatus, Looked, Project, Status, StatusRow};
-use serde_json::{Value, json};
+use retake_server::{Masking, documents};
 
 use crate::args;
 use crate::commands::recover;
 use crate::context::{Context, Exit};
 use crate::describe::{name, plural, size};
 use crate::escape::escape;
-use crate::json;
 use crate::output::Style;
 use crate::table::{Cell, Table};
-use crate::time::{iso, local};
+use crate::time::local;
 
 /// Paths shown of each agent, and of each reason why something is not protected.
 const MOST_PATHS: usize = 100;
@@ -24,14 +23,13 @@ const MOST_GAPS: usize = 10;
 
 pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
     let (project, looked) = context.look()?;
-    let status = project.status()?;
-    let interrupted = project.interrupted()?;
     if context.json {
-        let mut document = document(&project, &status, looked.as_ref(), options.ignored);
-        document["interrupted"] = interrupted.as_ref().map(recover::document).into();
-        context.out.json(&document)?;
+        let (looked, ignored) = (looked.as_ref(), options.ignored);
+        context.out.json(&documents::Status::read(&project, looked, ignored, Masking::Off)?)?;
         return Ok(Exit::Done);
     }
+    let status = project.status()?;
+    let interrupted = project.interrupted()?;
     let mut text = String::new();
     if options.ignored {
         ignored(context, looked.as_ref(), &mut text);
@@ -124,7 +122,7 @@ fn ids(row: &StatusRow) -> String {
 
 /// As git has it: added, modified, deleted, renamed.
 fn letter(row: &StatusRow) -> (&'static str, Style) {
-    match json::net_status(row) {
+    match documents::net_status(row) {
         None => ("·", Style::Dim),
         Some("deleted") => ("D", Style::Bad),
         Some("renamed") => ("R", Style::Mark),
@@ -218,49 +216,4 @@ fn ignored(context: &Context, looked: Option<&Looked>, text: &mut String) {
     if more > 0 {
         let _ = writeln!(text, "… and {more} more");
     }
-}
-
-fn document(project: &Project, status: &Status, looked: Option<&Looked>, ignored: bool) -> Value {
-    let mut document = json!({
-        "root": project.root().to_string_lossy(),
-        "store": project.store().folder().to_string_lossy(),
-        "looked": looked.is_some(),
-        "dialogs": status.dialogs.iter().map(dialog_document).collect::<Vec<_>>(),
-        "gaps": status.gaps.iter().map(|(gap, at)| json::gap(gap, *at)).collect::<Vec<_>>(),
-        "files": status.files,
-        "changes": status.changes,
-        "spooled": status.spooled,
-        "store_bytes": status.store_bytes,
-        "ignored_count": looked.map(|looked| looked.ignored_count),
-        "scratch": looked.map(|looked| looked.scratch),
-        "nested_repositories": looked.map(|looked| {
-            looked.nested_repositories.iter().map(json::path).collect::<Vec<_>>()
-        }),
-    });
-    if ignored && let Some(looked) = looked {
-        let one = |ignored: &retake_engine::Ignored| {
-            let mut one = json::path(&ignored.path);
-            one["folder"] = ignored.is_dir.into();
-            one["by"] = ignored.by.as_str().into();
-            one
-        };
-        document["ignored"] = looked.ignored.iter().map(one).collect();
-    }
-    document
-}
-
-fn dialog_document(status: &DialogStatus) -> Value {
-    let agent = |(agent, rows): &(Option<AgentId>, Vec<StatusRow>)| {
-        json!({
-            "agent": agent.as_ref().map(|id| id.0.as_str()),
-            "files": rows.iter().map(json::status_row).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "dialog": status.dialog.as_ref().map(|dialog| dialog.id.0.as_str()),
-        "kind": status.dialog.as_ref().and_then(|dialog| dialog.kind.as_deref()),
-        "title": status.dialog.as_ref().and_then(|dialog| dialog.title.as_deref()),
-        "last_activity": status.dialog.as_ref().map(|dialog| iso(dialog.last_at)),
-        "agents": status.agents.iter().map(agent).collect::<Vec<_>>(),
-    })
 }

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::{Actor, OperationKind, ProjectPath};
 use retake_engine::{Cascade, ChangeFilter, PlannedFile, Project, Reason, UndoStep};
+use retake_server::documents;
 use retake_server::door::PlanUndo;
-use serde_json::json;
 
 use crate::args::Undo;
 use crate::checkpoint_id::short;
@@ -47,15 +47,10 @@ fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Exit> {
 
 /// Nothing to undo or redo is no error, but it is said.
 pub(super) fn nothing(context: &Context, kind: OperationKind) -> Result<Exit> {
-    let title = format!("nothing to {kind}");
     if context.json {
-        context.out.json(&json!({
-            "operation": null, "kind": kind.as_str(), "title": title, "dialog": null,
-            "safety": null, "checkpoint": null, "dry_run": false, "whole": true,
-            "files": [], "crosses": [], "cascaded": [], "not_covered": [], "asks": [],
-        }))?;
+        context.out.json(&documents::Outcome::nothing(kind))?;
     } else {
-        context.out.text(&format!("There is {title}; no file was changed.\n"))?;
+        context.out.text(&format!("There is nothing to {kind}; no file was changed.\n"))?;
     }
     Ok(Exit::Done)
 }

@@ -4,13 +4,13 @@
 //! files of another dialog or deletes files is never done without a yes: an answer
 //! at the terminal, or `--yes`.
 
-mod document;
 mod question;
 mod report;
 
 use anyhow::Result;
 use retake_engine::model::{ObjectId, Operation};
 use retake_engine::{Applied, Plan, Project};
+use retake_server::documents;
 use retake_server::door::Apply;
 
 use crate::args::Manner;
@@ -88,8 +88,16 @@ impl Outcome {
     }
 
     /// The document for programs.
-    pub(crate) fn document(&self, project: &Project) -> Result<serde_json::Value> {
-        document::of(project, self)
+    pub(crate) fn document(&self, project: &Project) -> Result<documents::Outcome> {
+        let plan = &self.plan;
+        Ok(match &self.stage {
+            Stage::Planned => documents::Outcome::planned(project, plan)?,
+            Stage::Refused(why) => documents::Outcome::refused(project, plan, why.clone())?,
+            Stage::Done => {
+                let operation = self.operation.as_ref();
+                documents::Outcome::done(project, plan, operation, self.checkpoint)?
+            }
+        })
     }
 
     /// Shows it, and gives the exit code. `words` are for people, about what was done.

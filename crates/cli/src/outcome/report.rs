@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{Actor, Change, OperationKind};
-use retake_engine::{Action, Plan, PlannedFile, Project, Reason};
+use retake_engine::model::OperationKind;
+use retake_engine::{Action, Plan, PlannedFile, Project};
+use retake_server::documents::way_out;
 
 use crate::args::Manner;
 use crate::checkpoint_id::short;
 use crate::context::Context;
-use crate::describe::{actor, name, plural};
+use crate::describe::{maker, name, plural};
 use crate::escape::escape;
 use crate::outcome::{Outcome, question};
 use crate::output::Style;
@@ -56,14 +57,6 @@ pub(crate) fn table(project: &Project, plan: &Plan, done: bool) -> Result<Table>
     Ok(table)
 }
 
-/// Who made a change, to the person who reads it.
-pub(crate) fn maker(change: &Change) -> String {
-    match change.actor {
-        Actor::User | Actor::Unknown => "you".to_owned(),
-        _ => actor(change),
-    }
-}
-
 fn word(file: &PlannedFile, done: bool) -> (&'static str, Style) {
     match (file.action, done) {
         (Action::Leave, true) if file.reason.is_settled() => ("kept", Style::Dim),
@@ -77,25 +70,6 @@ fn word(file: &PlannedFile, done: bool) -> (&'static str, Style) {
         (Action::Delete, true) => ("deleted", Style::Bad),
         (Action::Delete, false) => ("delete", Style::Bad),
         (Action::Mode, _) => ("chmod", Style::Good),
-    }
-}
-
-/// What a person can do about a file that is left.
-///
-/// The reason knows an option; here it is known whether that helps with this file and command.
-pub(crate) fn way_out(kind: OperationKind, file: &PlannedFile) -> Option<String> {
-    let newest = file.changes.iter().max();
-    match &file.reason {
-        Reason::Conflict(_) if file.blockers.is_empty() => {
-            Some("--markers writes both versions into the file".to_owned())
-        }
-        Reason::ChangedSince | Reason::GoneSince if file.blockers.is_empty() => {
-            newest.map(|id| format!("`retake show {id} --before` prints what it was"))
-        }
-        Reason::Shared if !matches!(kind, OperationKind::Reject | OperationKind::Rollback) => {
-            newest.map(|id| format!("`retake rollback --change {id}` takes it back"))
-        }
-        reason => reason.way_out().map(ToOwned::to_owned),
     }
 }
 

@@ -7,6 +7,7 @@
 mod asking;
 mod blame;
 mod colour;
+mod daemon;
 mod docs;
 mod event;
 mod hook;

@@ -183,6 +183,12 @@ fn at_a_terminal_the_answer_decides() {
     let seen = answered("", "y\n");
     assert!(seen.contains("added"), "{seen}");
     assert!(fs::read_to_string(&file).unwrap().contains("hook claude-code"));
+    let settings = machine.home(".local/share/retake/config.toml");
+    assert!(!settings.exists(), "no answer is no choice");
+    let seen = answered("", "\n");
+    assert!(seen.contains("daemon") && seen.contains("[Y/n]"), "{seen}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "[daemon]\nautostart = true\n");
+    assert!(!answered("", "").contains("[Y/n]"), "it is asked once");
     let seen = answered("--remove", "y\n");
     assert!(seen.contains("Take Retake's hooks out of this file? [y/N]"), "{seen}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{}\n");

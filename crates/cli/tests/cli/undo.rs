@@ -50,13 +50,13 @@ fn undo_and_redo_say_in_three_lines_what_they_did_and_how_to_get_it_back() {
     "#]]
     .assert_eq(&world.seen(&["redo"]));
     expect![[r#"
-        o18  DATE TIME  redo  done           CHECK-ID  redo of turn 1 of dialog d1
-        o12  DATE TIME  undo  undone by o18  CHECK-ID  undo of turn 1 of dialog d1
+        o21  DATE TIME  redo  done           CHECK-ID  redo of turn 1 of dialog d1
+        o12  DATE TIME  undo  undone by o21  CHECK-ID  undo of turn 1 of dialog d1
         exit 0
     "#]]
     .assert_eq(&world.seen(&["ops"]));
     expect![[r#"
-        o18  DATE TIME  redo  done  CHECK-ID  redo of turn 1 of dialog d1
+        o21  DATE TIME  redo  done  CHECK-ID  redo of turn 1 of dialog d1
         exit 0
     "#]]
     .assert_eq(&world.seen(&["ops", "-n", "1"]));
@@ -285,7 +285,7 @@ fn several_steps_are_undone_at_once_and_operations_are_steps_too() {
     world.ok(&["rollback", "--message", "3"]);
     assert_eq!(world.read("a.txt"), "2\n");
     expect![[r#"
-        Undid o35 (rollback of all changes of message 3 of dialog d1 (message 3)): 1 file changed back
+        Undid o41 (rollback of all changes of message 3 of dialog d1 (message 3)): 1 file changed back
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 0
     "#]]

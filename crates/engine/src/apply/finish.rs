@@ -6,14 +6,13 @@ use retake_model::{
     Actor, Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, Confidence, DialogId,
     Millis, ObjectId, OperationId, OperationState, ProjectPath, Side,
 };
-use retake_store::{
-    Batch, ChangeFilter, JournalEvent, NewChange, OperationStep, Store, StoreError, Stored,
-};
+use retake_store::{Batch, ChangeFilter, NewChange, OperationStep, Store, StoreError, Stored};
 use serde_json::json;
 
 use crate::apply::Applied;
 use crate::apply::run::{Fate, Outcome};
 use crate::checkpoint;
+use crate::journal::note;
 use crate::own_work::means;
 use crate::plan::{Action, Plan, Reason, Sequel};
 use crate::project::Project;
@@ -46,7 +45,7 @@ impl Project {
         }
         let untidy = outcomes.iter().any(|outcome| outcome.untidy);
         plan.tell(steps, outcomes);
-        let marked = set_marks(&batch, id, &failed)?;
+        set_marks(&batch, id, &failed, at)?;
         let whole = failed.is_empty() && plan.is_whole();
         let checkpoint = conclude(&batch, id, &plan.sequel, whole, at)?;
         if matches!(plan.sequel, Sequel::Restored { .. }) {
@@ -54,8 +53,9 @@ impl Project {
         }
         let state = if whole { OperationState::Done } else { OperationState::Partial };
         batch.end_operation(id, state, untidy)?;
-        announce(&batch, id, &plan, &marked, at)?;
+        announce(&batch, (id, state), &plan, (batch.next_seq(), at))?;
         batch.commit()?;
+        self.put_there(steps.iter().map(|step| &step.path));
         let operation = self.store().operation(id)?;
         Ok(Applied { operation, checkpoint, plan })
     }
@@ -160,15 +160,11 @@ fn set_marks(
     batch: &Batch<'_>,
     id: OperationId,
     failed: &BTreeSet<u64>,
-) -> Result<BTreeMap<ChangeId, ChangeStatus>, StoreError> {
-    let mut set = BTreeMap::new();
-    for mark in batch.marks(id, false)? {
-        if !failed.contains(&mark.part) {
-            batch.set_mark(id, &mark)?;
-            set.insert(mark.change, mark.new);
-        }
-    }
-    Ok(set)
+    at: Millis,
+) -> Result<(), StoreError> {
+    let marks = batch.marks(id, false)?;
+    let mut set = marks.iter().filter(|mark| !failed.contains(&mark.part));
+    set.try_for_each(|mark| batch.set_mark(id, mark, at))
 }
 
 /// What follows once the files are written; gives the checkpoint of a restore.
@@ -203,7 +199,11 @@ fn conclude(
             // One that was approved meanwhile is not abandoned.
             if session.number == *number {
                 batch.close_session(&session, None, None, at)?;
-                batch.open_session(&dialog, &session.base, at)?;
+                let next = batch.open_session(&dialog, &session.base, at)?;
+                let new_session = format!("session_{next}");
+                let body = json!({ "session": session.name(), "new_session": new_session });
+                let place = (batch.next_seq(), at);
+                note(batch, place, "session_abandoned", Some(&dialog), body)?;
             }
             Ok(None)
         }
@@ -236,33 +236,20 @@ fn forget_hunks(batch: &Batch<'_>, plan: &Plan) -> Result<(), StoreError> {
     done.try_for_each(|file| batch.forget_hunks_of(&file.path))
 }
 
-fn announce(
+/// Tells that an operation has begun or ended: one event, however many files it has (EVT-6). What
+/// became of each file and change are events of their own.
+pub(super) fn announce(
     batch: &Batch<'_>,
-    id: OperationId,
+    (id, state): (OperationId, OperationState),
     plan: &Plan,
-    marked: &BTreeMap<ChangeId, ChangeStatus>,
-    at: Millis,
+    place: (u64, Millis),
 ) -> Result<(), StoreError> {
-    let statuses: BTreeMap<_, _> =
-        marked.iter().map(|(change, status)| (change.to_string(), *status)).collect();
-    let paths = |done: bool| -> Vec<String> {
-        let files = plan.files.iter().filter(|file| file.done == Some(done));
-        files.map(|file| file.path.to_string()).collect()
-    };
+    let files = |done: bool| plan.files.iter().filter(|file| file.done == Some(done)).count();
     let body = json!({
-        "operation": id.to_string(), "kind": plan.kind, "title": plan.title,
-        "written": paths(true), "left": paths(false), "statuses": statuses,
+        "operation": id.to_string(), "kind": plan.kind, "title": plan.title, "state": state,
+        "files": plan.files.len(), "written": files(true), "left": plan.left().count(),
     });
-    batch.put_event(&JournalEvent {
-        seq: batch.next_seq(),
-        at,
-        kind: "operation".to_owned(),
-        dialog: plan.dialog.clone(),
-        agent: None,
-        call: None,
-        change: None,
-        body,
-    })
+    note(batch, place, "operation", plan.dialog.as_ref(), body)
 }
 
 impl Plan {

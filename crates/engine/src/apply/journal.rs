@@ -1,8 +1,9 @@
 //! Writes down what is about to be done, before any of it is done.
 
-use retake_model::{CheckpointKind, Millis, OperationId, Side};
+use retake_model::{CheckpointKind, Millis, OperationId, OperationState, Side};
 use retake_store::{Batch, NewOperation, ObjectKind, OperationStep, Store, StoreError, encode};
 
+use crate::apply::finish::announce;
 use crate::capture::capture;
 use crate::checkpoint;
 use crate::plan::nesting::Nesting;
@@ -36,6 +37,7 @@ impl Project {
             left_out: plan.left().count() as u64,
             sequel: &sequel,
         })?;
+        announce(&batch, (operation, OperationState::Running), plan, (operation.0, at))?;
         let steps = self.steps(plan, operation);
         batch.put_steps(operation, &steps)?;
         for mark in &plan.marks {

@@ -6,7 +6,7 @@
 //! Retake's. From there, resuming writes the rest, and undoing is an ordinary undo.
 
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use retake_model::{Millis, ObjectId, Operation, ProjectPath, Side};
 use retake_store::{OperationStep, StoreError};
@@ -68,6 +68,14 @@ impl Project {
             drop(self.workspace().remove_emptied(&step.path));
         }
         let waits = |step: &&OperationStep| !done.contains(&step.path);
+        // Or just after it had made a folder in the place of a file, with nothing in it yet.
+        let replaced: HashSet<_> = steps.iter().map(|step| &step.path).collect();
+        for step in steps.iter().filter(waits).filter(|step| !step.then.is_absent()) {
+            let above = std::iter::successors(step.path.parent(), ProjectPath::parent);
+            if above.into_iter().any(|folder| replaced.contains(&folder)) {
+                drop(self.workspace().remove_emptied(&step.path));
+            }
+        }
         let outcomes = match how {
             Recovery::Resume => {
                 let is_free = |step: &&OperationStep| {

@@ -9,7 +9,7 @@ use retake_store::{Store, StoreError};
 use sha2::{Digest as _, Sha256};
 
 use super::Snapshots;
-use super::names::is_secret;
+use crate::secrets::usually_holds_secrets;
 
 /// Writes contents, and counts what it leaves out.
 pub(super) struct Writer<'a> {
@@ -59,7 +59,7 @@ impl Writer<'_> {
 
     /// Whether the content of a path is left out; counts it.
     pub(super) fn is_masked(&mut self, path: &ProjectPath) -> bool {
-        let masked = !self.with_secrets && is_secret(path);
+        let masked = !self.with_secrets && usually_holds_secrets(path);
         self.done.masked += u64::from(masked);
         masked
     }

@@ -22,6 +22,7 @@ use retake_model::{Change, DialogId};
 use retake_seam::dir::Dir;
 use retake_store::{ChangeFilter, Dialog, StoreError};
 
+use crate::iso::iso;
 use crate::project::Project;
 use content::Writer;
 
@@ -138,7 +139,7 @@ impl Export<'_> {
             index,
             "{{\n\"sessionId\":{},\n\"createdAt\":{},\n\"changes\":[",
             documents::text(&dialog.id.0),
-            documents::text(&documents::iso(dialog.started_at)),
+            documents::text(&iso(dialog.started_at)),
         )?;
         let filter = ChangeFilter { dialog: Some(dialog.id.clone()), ..ChangeFilter::default() };
         let mut comma = "\n";

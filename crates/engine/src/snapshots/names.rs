@@ -1,9 +1,8 @@
-//! Names of folders for dialogs, and of files that usually hold secrets.
+//! Names of folders for dialogs.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use retake_model::ProjectPath;
 use sha2::{Digest as _, Sha256};
 
 /// Longer names are cut; file systems allow 255 bytes.
@@ -38,31 +37,6 @@ pub(super) fn unique(id: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
-/// Whether a file of this name usually holds secrets.
-pub(super) fn is_secret(path: &ProjectPath) -> bool {
-    const ENDINGS: [&str; 9] =
-        [".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"];
-    const NAMES: [&str; 12] = [
-        ".netrc",
-        ".pgpass",
-        ".git-credentials",
-        ".htpasswd",
-        ".pypirc",
-        ".npmrc",
-        "credentials",
-        "credentials.json",
-        "id_rsa",
-        "id_dsa",
-        "id_ecdsa",
-        "id_ed25519",
-    ];
-    let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
-    let is_sample = ["example", "sample", "template"].iter().any(|word| name.ends_with(word));
-    (name.starts_with(".env.") && !is_sample)
-        || NAMES.contains(&name.as_str())
-        || ENDINGS.iter().any(|ending| name.ends_with(ending))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,12 +53,5 @@ mod tests {
         assert!(name("").starts_with('~'));
         let long = name(&"x".repeat(5000));
         assert!(long.len() < 255 && long != name(&"x".repeat(5001)));
-    }
-
-    #[test]
-    fn secrets_are_known_by_their_names() {
-        let is = |path: &str| is_secret(&path.parse().unwrap());
-        assert!(is(".env") && is("a/.env.local") && is("prod.env") && is("x/ID_RSA"));
-        assert!(is("server.pem") && !is("id_rsa.pub") && !is(".env.example") && !is("key.rs"));
     }
 }

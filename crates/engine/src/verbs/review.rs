@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use retake_model::{Actor, Change, ChangeId, ChangeStatus, Millis, OperationKind};
-use retake_store::{Batch, JournalEvent, Mark};
-use serde_json::json;
+use retake_store::Mark;
 
 use crate::apply::keep_hunks;
 use crate::content::comparable;
@@ -45,11 +44,10 @@ impl Project {
             if change.status == ChangeStatus::Accepted {
                 accepted.already.push(change.id);
             } else {
-                batch.set_status(change.id, ChangeStatus::Accepted)?;
+                batch.set_status(change.id, ChangeStatus::Accepted, at)?;
                 accepted.changes.push(change.id);
             }
         }
-        announce(&batch, &accepted.changes, at)?;
         batch.commit()?;
         Ok(accepted)
     }
@@ -69,8 +67,8 @@ impl Project {
         let batch = self.store().batch()?;
         let numbers = numbers.to_vec();
         keep_hunks(&batch, &Sequel::Hunks { change: change.0, numbers, status: accepted }, true)?;
-        batch.set_status(change, status)?;
-        announce(&batch, &[change], at)?;
+        // Also if it stays what it was: the hunks are decided on.
+        batch.set_status(change, status, at)?;
         batch.commit()?;
         Ok(Accepted { changes: vec![change], ..Accepted::default() })
     }
@@ -215,25 +213,4 @@ fn check_numbers(change: &Change, numbers: &[u32]) -> Result<Vec<usize>, VerbErr
         _ => Err(VerbError::UnknownHunk { change: change.id, number, has }),
     };
     numbers.iter().map(index).collect()
-}
-
-fn announce(
-    batch: &Batch<'_>,
-    changes: &[ChangeId],
-    at: Millis,
-) -> Result<(), retake_store::StoreError> {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    let ids: Vec<_> = changes.iter().map(ToString::to_string).collect();
-    batch.put_event(&JournalEvent {
-        seq: batch.next_seq(),
-        at,
-        kind: "accepted".to_owned(),
-        dialog: None,
-        agent: None,
-        call: None,
-        change: None,
-        body: json!({ "changes": ids }),
-    })
 }

@@ -10,10 +10,11 @@ use retake_model::{
     Change, ChangeStatus, Checkpoint, CheckpointKind, DialogId, Millis, ObjectId, OperationKind,
     ProjectPath, SessionState, Side, WorkSession,
 };
-use retake_store::{ChangeFilter, JournalEvent, Mark, StoreError};
+use retake_store::{ChangeFilter, Mark, StoreError};
 use serde_json::json;
 
 use crate::checkpoint;
+use crate::journal::note;
 use crate::plan::go_to::{GoToOptions, go_to};
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, take_back};
@@ -95,10 +96,10 @@ impl Project {
         let place = (batch.next_seq(), at);
         let commit = batch.put_commit(&closing.tree, &parents, &name, Some(dialog), place)?;
         for change in &unapproved {
-            batch.set_approved(change.id, session.number)?;
+            batch.set_approved(change.id, session.number, at)?;
         }
         for change in &gone {
-            batch.forget_approval(change.id)?;
+            batch.forget_approval(change.id, at)?;
         }
         let mut waiting = 0;
         for change in &shared {
@@ -106,25 +107,17 @@ impl Project {
             if batch.approve_shared(change.id, dialog)? < dialogs.len() as u64 {
                 waiting += 1;
             } else {
-                batch.set_approved(change.id, session.number)?;
+                batch.set_approved(change.id, session.number, at)?;
             }
         }
         batch.close_session(&session, Some(&commit), message, at)?;
         let number = batch.open_session(dialog, &commit, at)?;
         let new_session = format!("session_{number}");
-        batch.put_event(&JournalEvent {
-            seq: place.0,
-            at,
-            kind: "approved".to_owned(),
-            dialog: Some(dialog.clone()),
-            agent: None,
-            call: None,
-            change: None,
-            body: json!({
-                "session": session.name(), "commit": commit, "new_session": new_session,
-                "changes": unapproved.len() + gone.len(),
-            }),
-        })?;
+        let body = json!({
+            "session": session.name(), "commit": commit, "new_session": new_session,
+            "changes": unapproved.len() + gone.len(),
+        });
+        note(&batch, place, "approved", Some(dialog), body)?;
         batch.commit()?;
         let in_it = |made: &Checkpoint| made.session == Some(session.number);
         let checkpoints = self.store().checkpoints(Some(dialog), usize::MAX >> 1)?;

@@ -10,9 +10,9 @@ use retake_model::{Actor, Change, DialogId, Means, Millis, ProjectPath};
 use retake_store::{ChangeFilter, StoreError};
 use retake_workspace::Rules;
 
+use crate::look::Looked;
 use crate::memory;
 use crate::project::Project;
-use crate::record::Looked;
 use crate::verb::VerbError;
 
 impl Project {
@@ -21,7 +21,7 @@ impl Project {
     pub fn stage(&self, paths: &[ProjectPath], at: Millis) -> Result<Looked, VerbError> {
         let _lock = self.hold()?;
         self.catch_up(at)?;
-        Ok(self.look_locked_at(Some(paths), at, &mut |_, _| {})?)
+        Ok(self.look_locked_at(paths, at)?)
     }
 
     /// The hidden files that a dialog's tools wrote since its last checkpoint: they are in the

@@ -21,7 +21,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use record::{CompleteMessage, Look, MakeCheckpoint, Parcel, Record, RecordConversation};
+pub use retake_engine::Parcel;
+
+pub use record::{CompleteMessage, Look, MakeCheckpoint, Record, RecordConversation, new_key};
 pub use review::{
     Accept, Apply, Approve, Hunks, PlanRedo, PlanReject, PlanReset, PlanRestore, PlanRollback,
     PlanUndo, Recover, Scope,
@@ -34,7 +36,7 @@ use crate::Failure;
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// Something that can be asked of a project.
-pub trait Verb: Into<Request> {
+pub trait Verb: Into<Request> + Clone {
     /// What comes of it.
     type Answer: Serialize + DeserializeOwned;
 
@@ -108,7 +110,32 @@ requests!(
     Purge,
 );
 
-fn answer(answer: &impl Serialize) -> Result<Value, Failure> {
+impl Request {
+    /// Whether it does no harm to do it twice: it reads, or it counts once by its keys.
+    pub fn may_be_repeated(&self) -> bool {
+        match self {
+            Self::Record(_)
+            | Self::CompleteMessage(_)
+            | Self::RecordConversation(_)
+            | Self::Look(_)
+            | Self::PlanUndo(_)
+            | Self::PlanRedo(_)
+            | Self::PlanReject(_)
+            | Self::PlanRollback(_)
+            | Self::PlanRestore(_)
+            | Self::PlanReset(_) => true,
+            Self::MakeCheckpoint(_)
+            | Self::Apply(_)
+            | Self::Accept(_)
+            | Self::Approve(_)
+            | Self::Recover(_)
+            | Self::Collect(_)
+            | Self::Purge(_) => false,
+        }
+    }
+}
+
+pub(crate) fn answer(answer: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(answer).map_err(|error| {
         Failure::new("wire", format!("the answer cannot be sent: {error}"), "stop the daemon")
     })

@@ -1,21 +1,21 @@
 //! What is recorded: events, what was said, and what a look at the files finds.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use retake_engine::model::{Checkpoint, DialogId, Event, Millis};
-use retake_engine::{Looked, Project, Recorded, TranscriptMark};
+use retake_engine::{Looked, Parcel, Project, Recorded, TranscriptMark};
 use serde::{Deserialize, Serialize};
 
 use super::{Progress, Verb};
 use crate::Failure;
 
-/// An event on its way into the record; by its key it counts once.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Parcel {
-    /// What it is known by, to whoever records or keeps it.
-    pub key: String,
-    /// The event.
-    pub event: Event,
-    /// When it happened.
-    pub at: Millis,
+/// Keys that this process has given: makes them differ within a millisecond.
+static KEYS: AtomicU64 = AtomicU64::new(0);
+
+/// A key that nothing else has, whichever project it is for.
+pub fn new_key(at: Millis) -> String {
+    let number = KEYS.fetch_add(1, Ordering::Relaxed);
+    format!("asked-{}-{at}-{number}", std::process::id())
 }
 
 /// Records events, in order.
@@ -34,10 +34,8 @@ impl Verb for Record {
         _at: Millis,
         _progress: Progress<'_>,
     ) -> Result<Self::Answer, Failure> {
-        let record = |parcel: &Parcel| {
-            project.record_once(&parcel.key, &parcel.event, parcel.at).map_err(Failure::from)
-        };
-        Ok(self.parcels.iter().map(record).collect())
+        let recorded = project.record_all(&self.parcels).into_iter();
+        Ok(recorded.map(|recorded| recorded.map_err(Failure::from)).collect())
     }
 }
 

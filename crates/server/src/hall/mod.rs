@@ -2,16 +2,24 @@
 //!
 //! Rooms are opened on first access (REC-1) and stay open.
 
+mod life;
+mod lookout;
+mod news;
 mod room;
+mod worker;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_engine::model::Millis;
-use retake_engine::{KnownProject, Project, Retake};
+use retake_engine::{Budget, KnownProject, Located, Retake};
 
-pub use room::{News, Room};
+pub use life::{Busy, Life};
+pub use news::News;
+use room::Around;
+pub use room::Room;
+pub(crate) use worker::{Job, Recording};
 
 use crate::Failure;
 
@@ -21,12 +29,15 @@ pub struct Hall {
     retake: Retake,
     clock: fn() -> Millis,
     rooms: Mutex<HashMap<String, Arc<Room>>>,
+    life: Arc<Life>,
+    budget: Budget,
 }
 
 impl Hall {
     /// The projects of this home; `clock` tells the time.
     pub fn new(retake: Retake, clock: fn() -> Millis) -> Self {
-        Self { retake, clock, rooms: Mutex::default() }
+        let budget = Budget::half_of_users();
+        Self { retake, clock, rooms: Mutex::default(), life: Arc::default(), budget }
     }
 
     /// Retake on this machine.
@@ -39,19 +50,30 @@ impl Hall {
         (self.clock)()
     }
 
+    /// Whether there is something to do, and for how long.
+    pub fn life(&self) -> &Arc<Life> {
+        &self.life
+    }
+
     /// Every project on record, whether somebody asked for it or not.
     pub fn projects(&self) -> Result<Vec<KnownProject>, Failure> {
         Ok(self.retake.projects()?)
     }
 
+    /// The rooms of the projects that somebody asked for.
+    pub fn rooms(&self) -> Vec<Arc<Room>> {
+        let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        rooms.values().cloned().collect()
+    }
+
     /// The room of the nearest project at or above a path.
     pub fn enter(&self, start: &Path) -> Result<Arc<Room>, Failure> {
-        self.room_of(self.retake.open(start)?)
+        self.room_of(&self.retake.locate(start)?)
     }
 
     /// Like [`Hall::enter`]; a folder that is in no project becomes one.
     pub fn enter_or_create(&self, start: &Path) -> Result<Arc<Room>, Failure> {
-        self.room_of(self.retake.open_or_create(start, self.now())?)
+        self.room_of(&self.retake.locate_or_create(start, self.now())?)
     }
 
     /// The room of the project with this id.
@@ -70,14 +92,27 @@ impl Hall {
         self.enter(&known.root)
     }
 
-    fn room_of(&self, project: Project) -> Result<Arc<Room>, Failure> {
+    /// Ends all event streams, because the daemon stops.
+    pub fn end_streams(&self) {
+        for room in self.rooms.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            room.news().end();
+        }
+    }
+
+    fn room_of(&self, located: &Located) -> Result<Arc<Room>, Failure> {
         let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(room) = rooms.get(project.id()) {
+        if let Some(room) = rooms.get(located.id()) {
+            room.moved_to(located.root());
             return Ok(Arc::clone(room));
         }
-        let id = project.id().to_owned();
-        let room = Arc::new(Room::open(self.retake.clone(), project, self.clock)?);
-        rooms.insert(id, Arc::clone(&room));
+        let around = Around {
+            retake: self.retake.clone(),
+            clock: self.clock,
+            life: Arc::clone(&self.life),
+            budget: self.budget.clone(),
+        };
+        let room = Arc::new(Room::open(around, located)?);
+        rooms.insert(located.id().to_owned(), Arc::clone(&room));
         Ok(room)
     }
 }

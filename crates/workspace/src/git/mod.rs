@@ -10,9 +10,10 @@ mod index;
 use std::ffi::OsStr;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use retake_model::ObjectId;
+use retake_model::{Millis, ObjectId};
 
 use crate::read::{open_path, read_whole_path};
 
@@ -34,6 +35,8 @@ pub struct GitLook {
     pub reflog_size: u64,
     /// The index's own checksum (hexadecimal), or its size and mtime if git was told not to compute one.
     pub index_id: Option<String>,
+    /// The newest stash's id, empty if there is none; `None` if it cannot be told.
+    pub stash: Option<String>,
 }
 
 impl GitLook {
@@ -50,7 +53,13 @@ impl GitLook {
     /// A form to store; [`GitLook::from_bytes`] reads it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        format!("{}\0{}\0{}", text(&self.head), self.reflog_size, text(&self.index_id)).into_bytes()
+        let mut bytes =
+            format!("{}\0{}\0{}", text(&self.head), self.reflog_size, text(&self.index_id));
+        if let Some(stash) = &self.stash {
+            bytes.push('\0');
+            bytes.push_str(stash);
+        }
+        bytes.into_bytes()
     }
 
     /// The look that was stored; `None` if the bytes are none.
@@ -58,7 +67,13 @@ impl GitLook {
         let text = |part: &str| (!part.is_empty()).then(|| part.to_owned());
         let mut parts = std::str::from_utf8(bytes).ok()?.split('\0');
         let (head, size, index) = (parts.next()?, parts.next()?, parts.next()?);
-        Some(Self { head: text(head), reflog_size: size.parse().ok()?, index_id: text(index) })
+        let stash = parts.next().map(ToOwned::to_owned);
+        Some(Self {
+            head: text(head),
+            reflog_size: size.parse().ok()?,
+            index_id: text(index),
+            stash,
+        })
     }
 }
 
@@ -70,7 +85,38 @@ pub fn look(root: &Path) -> Option<GitLook> {
         head: repository.head(),
         reflog_size: reflog.map_or(0, |metadata| metadata.len()),
         index_id: index::id(&repository.own.join("index")),
+        stash: repository.stash(),
     })
+}
+
+/// What git is doing in a working tree right now, as its files tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Underway {
+    /// When a lock on index or HEAD was last touched, in ms since the epoch.
+    pub locked_at: Option<Millis>,
+    /// When a rebase that is not finished last made a step.
+    pub rebased_at: Option<Millis>,
+}
+
+/// What git is doing in the working tree `root`. A killed git leaves its locks, so it takes a
+/// clock to tell whether that is still so.
+pub fn underway(root: &Path) -> Underway {
+    let Some(repository) = Repository::find(root) else {
+        return Underway::default();
+    };
+    let newest = |names: &[&str]| {
+        let files = names.iter().map(|name| repository.own.join(name));
+        files.filter_map(|file| touched_at(&file)).max()
+    };
+    Underway {
+        locked_at: newest(&["index.lock", "HEAD.lock"]),
+        rebased_at: newest(&["rebase-merge", "rebase-merge/done", "rebase-apply"]),
+    }
+}
+
+fn touched_at(file: &Path) -> Option<Millis> {
+    let metadata = file.symlink_metadata().ok()?;
+    Some(metadata.mtime() * 1000 + metadata.mtime_nsec() / 1_000_000)
 }
 
 /// The messages that were added to HEAD's reflog since it had `since_size`
@@ -156,6 +202,19 @@ impl Repository {
         let name = name.trim();
         let oid = self.resolve(name).map(|oid| format!(" {oid}")).unwrap_or_default();
         Some(format!("ref: {name}{oid}"))
+    }
+
+    /// Stashes live in the log of their reference.
+    fn stash(&self) -> Option<String> {
+        match read_whole_path(&self.common.join("logs/refs/stash"), SMALL) {
+            Ok(log) => {
+                let last = log.trim_ascii_end().rsplit(|&b| b == b'\n').next()?;
+                let id = last.split(|&b| b == b' ').nth(1)?;
+                Some(String::from_utf8_lossy(id).into_owned())
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(String::new()),
+            Err(_) => None,
+        }
     }
 
     fn resolve(&self, name: &str) -> Option<ObjectId> {

@@ -1,12 +1,11 @@
 //! `retake hook`: what agents call at each step of theirs.
 //!
-//! It reads one payload, records what it says, and answers. It never breaks or blocks the agent:
+//! It reads one payload, has recorded what it says (by the daemon, else by itself), and answers. It never breaks or blocks the agent:
 //! - It exits with 0, whatever happens; some agents take any other code for a refusal.
 //! - It answers within its budget. What is not recorded by then is kept in the spool, and a
 //!   process of its own, for which nobody waits, takes it in.
 //! - What it does not understand is one warning on standard error.
 
-mod talk;
 mod work;
 
 use std::collections::VecDeque;
@@ -19,8 +18,9 @@ use std::time::{Duration, Instant};
 
 use retake_agents::{Agent, Moment, Verdict};
 use retake_engine::Keeper;
-use retake_engine::model::{Event, Millis};
 use retake_engine::settings::Hook as HookSettings;
+use retake_server::door::Parcel;
+use retake_server::hook::HookNews;
 
 use crate::args::Hook;
 use crate::context::{Context, Exit};
@@ -29,23 +29,17 @@ use crate::output::{Style, tell, warn};
 /// How much longer than its budget a hook may take to keep what it could not record.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// An event on its way into the record.
-#[derive(Clone, Debug)]
-struct Parcel {
-    key: String,
-    event: Event,
-    at: Millis,
+/// Who works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// A thread of this process.
+    Hook,
+    /// The daemon.
+    Daemon,
 }
 
-/// What the working thread has come to.
-enum News {
-    /// The payload is understood: this is how to answer.
-    Heard(Moment),
-    /// The project is open, and this is what is to be recorded there.
-    Opened { keeper: Keeper, budget: Duration, root: PathBuf, parcels: Vec<Parcel> },
-    /// The next parcel is recorded.
-    Recorded,
-}
+/// What whoever works has come to.
+type News = (By, HookNews);
 
 pub(super) fn run(context: &Context, options: &Hook) -> Exit {
     let started = Instant::now();
@@ -101,16 +95,18 @@ fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> (Moment, Opti
     let mut left = None;
     let why = loop {
         match news.recv_timeout(budget.saturating_sub(started.elapsed())) {
-            Ok(News::Heard(heard)) => moment = heard,
-            Ok(News::Opened { keeper, budget: set, root, parcels }) => {
+            Ok((_, HookNews::Heard(heard))) => moment = heard,
+            Ok((by, HookNews::Opened { folder, budget: set, root, parcels })) => {
                 budget = set;
-                left = Some(Left { keeper, root, parcels: parcels.into(), home: home.to_owned() });
+                let keeper = Keeper::of(&folder);
+                left = Some(Left { keeper, root, parcels: parcels.into(), by, home: home.into() });
             }
-            Ok(News::Recorded) => {
+            Ok((_, HookNews::Recorded {})) => {
                 if let Some(left) = &mut left {
                     left.parcels.pop_front();
                 }
             }
+            Ok((_, HookNews::Warned(text))) => warn(&text),
             // The worker has ended; if it could not do all of it, it has said why.
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) => break Some(budget.as_millis()),
@@ -140,6 +136,7 @@ struct Left {
     keeper: Keeper,
     root: PathBuf,
     parcels: VecDeque<Parcel>,
+    by: By,
     home: PathBuf,
 }
 
@@ -152,7 +149,10 @@ impl Left {
                 return;
             }
         }
-        catch_up(&self.home, &self.root);
+        // A daemon is still at it.
+        if self.by == By::Hook {
+            catch_up(&self.home, &self.root);
+        }
         warn("what could not be recorded in time is kept for later");
     }
 }

@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SI
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 
-use crate::commands::run::around::VARIABLE;
+use crate::commands::run::VARIABLE;
 use crate::context::Exit;
 use crate::output::{Style, tell};
 

@@ -3,7 +3,6 @@
 //! The program comes first: if Retake cannot record, it says so and runs it all the same, and
 //! nothing but the program's own output goes to standard output.
 
-pub(super) mod around;
 mod child;
 mod recording;
 
@@ -14,6 +13,9 @@ use crate::commands::run::child::Ended;
 use crate::commands::run::recording::Recording;
 use crate::context::{Context, Exit};
 use crate::output::warn;
+
+/// Tells what is run in which dialog that is.
+pub(super) const VARIABLE: &str = "RETAKE_RUN";
 
 pub(super) fn run(context: &Context, options: &Run) -> Result<Exit> {
     let recording = match Recording::begin(context, options) {

@@ -10,10 +10,12 @@ use retake_engine::model::{
 };
 use retake_engine::shell::quoted;
 use retake_engine::{ChangeFilter, Lock, Project};
+use retake_server::door::{Parcel, Record, new_key};
+use retake_server::hook::{RUN_CALL, end_of_run, run_end};
 use serde_json::json;
 
 use crate::args::Run;
-use crate::commands::run::around::{CALL, end, end_of_the_run_around};
+use crate::commands::run::VARIABLE;
 use crate::context::Context;
 use crate::describe::{name, plural};
 use crate::output::{Style, tell, tell_json};
@@ -50,8 +52,10 @@ impl Recording {
             before: project.store().last_seq()?,
             project,
         };
-        if let Some(end) = end_of_the_run_around(&recording.project)? {
-            recording.project.record(&end, now)?;
+        if let Ok(around) = std::env::var(VARIABLE)
+            && let Some(end) = end_of_run(&recording.project, &around)?
+        {
+            recording.send(context, end)?;
         }
         if let Some(title) = options.dialog.clone() {
             recording.record(context, EventKind::DialogStart { title: Some(title) })?;
@@ -61,7 +65,7 @@ impl Recording {
         let line = words.join(" ");
         recording.record(context, EventKind::UserMessage { text: line.clone() })?;
         let input = json!({ "command": line });
-        let (call, tool) = (Some(CallId::from(CALL)), TOOL.to_owned());
+        let (call, tool) = (Some(CallId::from(RUN_CALL)), TOOL.to_owned());
         recording.record(context, EventKind::ToolBegin { call, tool, input })?;
         Ok(recording)
     }
@@ -72,7 +76,7 @@ impl Recording {
 
     /// Closes the window and the dialog, and tells what changed.
     pub(super) fn end(&self, context: &Context, ok: bool) -> Result<()> {
-        self.record(context, end(Some(ok)))?;
+        self.record(context, run_end(Some(ok)))?;
         self.record(context, EventKind::DialogEnd {})?;
         self.project.forget_run(&self.dialog);
         self.tell(context)
@@ -82,7 +86,15 @@ impl Recording {
         let mut event = Event::new(self.dialog.clone(), what);
         event.kind = Some(self.kind.clone());
         event.cwd.clone_from(&self.cwd);
-        self.project.record(&event, context.now())?;
+        self.send(context, event)
+    }
+
+    fn send(&self, context: &Context, event: Event) -> Result<()> {
+        let at = context.now();
+        let parcels = vec![Parcel { key: new_key(at), event, at }];
+        for recorded in context.ask(&self.project, Record { parcels })? {
+            recorded?;
+        }
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! Each file is planned first and shown, and written only after a yes. A file that cannot be
 //! read as what it should be is left as it is and named; the others go on.
 
+mod autostart;
 mod files;
 mod place;
 mod plan;
@@ -65,7 +66,9 @@ pub(super) fn run(context: &Context, options: &Setup) -> Result<Exit> {
         }
     }
     carry_out(&mut planned, &job);
-    report.done(&planned)
+    let exit = report.done(&planned)?;
+    autostart::choose(context, options)?;
+    Ok(exit)
 }
 
 /// A file that several others share a folder with is removed last: it had the folder made.

@@ -4,14 +4,16 @@
 //! for the next time.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
 use retake_agents::transcript::{self, Cursor, Speaker, Spoken};
 use retake_agents::{Agent, Heard, TranscriptPlace};
 use retake_engine::model::{AgentId, DialogId, Event, EventKind, MAIN_AGENT, Millis};
 use retake_engine::{Project, TranscriptMark};
+
+use super::HookCall;
+use crate::Failure;
 
 /// So much of a transcript is read at a time; the rest waits for the next time.
 const LARGEST_PART: u64 = 32 * 1024 * 1024;
@@ -21,6 +23,8 @@ pub(super) struct Talk<'a> {
     agent: Agent,
     project: &'a Project,
     heard: &'a Heard,
+    /// The person's home, for places that start with `~/`.
+    user_home: Option<&'a Path>,
     at: Millis,
 }
 
@@ -40,8 +44,9 @@ struct Known {
 }
 
 impl<'a> Talk<'a> {
-    pub(super) fn new(agent: Agent, project: &'a Project, heard: &'a Heard, at: Millis) -> Self {
-        Self { agent, project, heard, at }
+    pub(super) fn new(call: &'a HookCall, project: &'a Project, heard: &'a Heard) -> Self {
+        let user_home = call.user_home.as_deref();
+        Self { agent: call.agent, project, heard, user_home, at: call.at }
     }
 
     /// Reads what was said until now, and gives the person's message its place after that.
@@ -51,7 +56,7 @@ impl<'a> Talk<'a> {
         let part = match self.read(&event.dialog).and_then(|part| self.or_known(event, part)) {
             Ok(Some(part)) => part,
             Ok(None) => return,
-            Err(error) => return tracing::info!("the conversation was not read: {error:#}"),
+            Err(error) => return tracing::info!("the conversation was not read: {error}"),
         };
         let EventKind::UserMessage { text } = &mut event.what else { return };
         let last = part.spoken.last().filter(|spoken| spoken.by == Speaker::User);
@@ -66,7 +71,7 @@ impl<'a> Talk<'a> {
 
     /// Where there is nothing to read now, what was read before counts: the transcript begins with
     /// this message, or comes with the end of the turn.
-    fn or_known(&self, event: &Event, part: Option<Part>) -> Result<Option<Part>> {
+    fn or_known(&self, event: &Event, part: Option<Part>) -> Result<Option<Part>, Failure> {
         let comes = self.heard.transcript.is_some() || self.agent == Agent::Opencode;
         if part.is_some() || !comes {
             return Ok(part);
@@ -80,12 +85,12 @@ impl<'a> Talk<'a> {
         let Some(dialog) = self.heard.events.first().map(|event| &event.dialog) else { return };
         let read = self.read(dialog).and_then(|part| self.last_words(dialog, part.as_ref()));
         if let Err(error) = read {
-            tracing::info!("the conversation was not read: {error:#}");
+            tracing::info!("the conversation was not read: {error}");
         }
     }
 
     /// Reads and records what is new; none if there is nothing to read from.
-    fn read(&self, dialog: &DialogId) -> Result<Option<Part>> {
+    fn read(&self, dialog: &DialogId) -> Result<Option<Part>, Failure> {
         if !self.heard.conversation.is_empty() {
             return self.read_payload(dialog).map(Some);
         }
@@ -95,9 +100,13 @@ impl<'a> Talk<'a> {
         }
     }
 
-    fn read_transcript(&self, dialog: &DialogId, place: &TranscriptPlace) -> Result<Option<Part>> {
+    fn read_transcript(
+        &self,
+        dialog: &DialogId,
+        place: &TranscriptPlace,
+    ) -> Result<Option<Part>, Failure> {
         let known = self.known(dialog, place.agent.as_ref())?;
-        let Some((spoken, cursor)) = read_on(self.agent, place, &known.cursor)? else {
+        let Some((spoken, cursor)) = read_on(self.agent, &self.path(place), &known.cursor)? else {
             return Ok(None);
         };
         // What a subagent was told is its parent's word, not the person's.
@@ -108,8 +117,16 @@ impl<'a> Talk<'a> {
         Ok(Some(Part { messages: cursor.messages(), spoken }))
     }
 
+    /// The transcript's file; one that starts with `~/` is in the person's home.
+    fn path(&self, place: &TranscriptPlace) -> PathBuf {
+        match (place.path.strip_prefix("~/"), self.user_home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(&place.path),
+        }
+    }
+
     /// The payload has the whole conversation each time.
-    fn read_payload(&self, dialog: &DialogId) -> Result<Part> {
+    fn read_payload(&self, dialog: &DialogId) -> Result<Part, Failure> {
         let whose = self.heard.conversation.first().and_then(|event| event.agent.as_ref());
         let known = self.known(dialog, whose)?;
         let is_new = |event: &&Event| {
@@ -124,7 +141,7 @@ impl<'a> Talk<'a> {
 
     /// The last words of the turn, if the payload has them and there is no transcript, or they are
     /// not in it yet: then they will come again with the same place.
-    fn last_words(&self, dialog: &DialogId, part: Option<&Part>) -> Result<()> {
+    fn last_words(&self, dialog: &DialogId, part: Option<&Part>) -> Result<(), Failure> {
         let Some(text) = self.heard.said.clone() else { return Ok(()) };
         if part.is_some_and(|part| part.ends_with(&text)) {
             return Ok(());
@@ -142,7 +159,7 @@ impl<'a> Talk<'a> {
         self.record(dialog, known, &[event], &cursor)
     }
 
-    fn known(&self, dialog: &DialogId, agent: Option<&AgentId>) -> Result<Known> {
+    fn known(&self, dialog: &DialogId, agent: Option<&AgentId>) -> Result<Known, Failure> {
         let agent = agent.cloned().unwrap_or_else(|| AgentId::from(MAIN_AGENT));
         let stored = self.project.transcript_cursor(dialog, &agent)?;
         // One that cannot be understood is of another version: the transcript is read again.
@@ -156,8 +173,11 @@ impl<'a> Talk<'a> {
         known: Known,
         events: &[Event],
         cursor: &Cursor,
-    ) -> Result<()> {
-        let (dialog, cursor) = (dialog.clone(), serde_json::to_string(cursor)?);
+    ) -> Result<(), Failure> {
+        let cursor = serde_json::to_string(cursor).map_err(|error| {
+            Failure::new("cursor", format!("the place cannot be noted: {error}"), "read it again")
+        })?;
+        let dialog = dialog.clone();
         let Known { agent, stored: from, .. } = known;
         let mark = TranscriptMark { dialog, agent, from, cursor };
         if !self.project.record_conversation(events, &mark, self.at)? {
@@ -183,35 +203,29 @@ impl Part {
 /// yet. A file that is shorter than it was is another one.
 fn read_on(
     agent: Agent,
-    place: &TranscriptPlace,
+    path: &Path,
     cursor: &Cursor,
-) -> Result<Option<(Vec<Spoken>, Cursor)>> {
-    let path = absolute(&place.path);
+) -> Result<Option<(Vec<Spoken>, Cursor)>, Failure> {
     // Anything but a plain file could keep us waiting.
     if !path.is_file() {
         return Ok(None);
     }
-    let cannot = || format!("{} cannot be read", path.display());
-    let mut file = File::open(&path).with_context(cannot)?;
-    let size = file.metadata().with_context(cannot)?.len();
+    let cannot = |error: io::Error| {
+        let message = format!("{} cannot be read: {error}", path.display());
+        Failure::new("transcript", message, "it is read the next time")
+    };
+    let mut file = File::open(path).map_err(cannot)?;
+    let size = file.metadata().map_err(cannot)?.len();
     let anew = Cursor::default();
     let cursor = if size < cursor.offset() { &anew } else { cursor };
-    file.seek(SeekFrom::Start(cursor.offset())).with_context(cannot)?;
+    file.seek(SeekFrom::Start(cursor.offset())).map_err(cannot)?;
     let mut bytes = Vec::new();
-    file.by_ref().take(LARGEST_PART).read_to_end(&mut bytes).with_context(cannot)?;
+    file.by_ref().take(LARGEST_PART).read_to_end(&mut bytes).map_err(cannot)?;
     let read = transcript::read(agent, cursor, &bytes);
     if read.1 != *cursor || (bytes.len() as u64) < LARGEST_PART {
         return Ok(Some(read));
     }
     // A line that is longer than that: with all of it.
-    file.read_to_end(&mut bytes).with_context(cannot)?;
+    file.read_to_end(&mut bytes).map_err(cannot)?;
     Ok(Some(transcript::read(agent, cursor, &bytes)))
-}
-
-/// A place that starts with `~/` is in the person's home.
-fn absolute(path: &str) -> PathBuf {
-    match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
-        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
-        _ => PathBuf::from(path),
-    }
 }

@@ -6,12 +6,13 @@
 //! long as both sides mean the same. That takes time, and a diff has to be there at once: see the
 //! limits below. A file is coloured as a whole or not at all.
 
-use std::cell::OnceCell;
 use std::ops::Range;
 use std::str::FromStr as _;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use retake_engine::DiffLine;
+use serde::{Deserialize, Serialize};
 use two_face::re_exports::syntect::highlighting::{
     Color, HighlightState, Highlighter, RangedHighlightIterator, ScopeSelectors, StyleModifier,
     Theme, ThemeItem,
@@ -19,10 +20,11 @@ use two_face::re_exports::syntect::highlighting::{
 use two_face::re_exports::syntect::parsing::{
     ParseState, ScopeStack, ScopeStackOp, SyntaxReference, SyntaxSet,
 };
+use utoipa::ToSchema;
 
 /// Bytes of one file that are read: about 500 lines of code, a tenth of a second.
 const MOST_OF_A_FILE: usize = 16 * 1024;
-/// Bytes of all files of one command.
+/// Bytes of all files of one command or request.
 const MOST_OF_ALL: usize = 3 * MOST_OF_A_FILE;
 /// Longer lines are data; some patterns take very long on them.
 const LONGEST_LINE: usize = 2000;
@@ -30,13 +32,16 @@ const LONGEST_LINE: usize = 2000;
 const LONGEST_TIME: Duration = Duration::from_secs(2);
 
 /// What a word is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Token {
     /// Nothing of note.
     Other,
+    /// Comments.
     Comment,
     /// Texts, numbers and other constants.
     Literal,
+    /// Keywords.
     Keyword,
     /// Functions, types, tags, headings.
     Name,
@@ -52,12 +57,15 @@ const SCOPES: &[(Token, &str)] = &[
 ];
 
 /// The tokens of one line, in order; what is between them is [`Token::Other`].
-pub(crate) type Tokens = Vec<(Range<usize>, Token)>;
+pub type Tokens = Vec<(Range<usize>, Token)>;
 
-/// Reads files for one command.
+/// Unpacked once for a process.
+static GRAMMARS: LazyLock<(SyntaxSet, Theme)> =
+    LazyLock::new(|| (two_face::syntax::extra_newlines(), theme()));
+
+/// Reads files for one command or request.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    grammars: OnceCell<(SyntaxSet, Theme)>,
+pub struct Reader {
     read: usize,
     spent: Duration,
 }
@@ -65,12 +73,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// The tokens of every line of a diff; `None` if there is no grammar for the file or reading
     /// it would take too long. `after` is the whole content after.
-    pub(crate) fn tokens(
-        &mut self,
-        name: &[u8],
-        after: &[u8],
-        lines: &[DiffLine],
-    ) -> Option<Vec<Tokens>> {
+    pub fn tokens(&mut self, name: &[u8], after: &[u8], lines: &[DiffLine]) -> Option<Vec<Tokens>> {
         let after = std::str::from_utf8(after).ok()?;
         let work = work(after, lines)?;
         if work > MOST_OF_A_FILE || self.read + work > MOST_OF_ALL || self.spent > LONGEST_TIME {
@@ -78,8 +81,7 @@ impl Reader {
         }
         self.read += work;
         let started = Instant::now();
-        let (set, theme) =
-            self.grammars.get_or_init(|| (two_face::syntax::extra_newlines(), theme()));
+        let (set, theme) = &*GRAMMARS;
         let syntax = grammar(set, std::str::from_utf8(name).ok()?, after)?;
         let state = State { parse: ParseState::new(syntax), scopes: ScopeStack::new() };
         let mut sides = Sides {

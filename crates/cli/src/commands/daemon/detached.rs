@@ -1,0 +1,29 @@
+//! A daemon that nobody waits for: of a session of its own, and without what it does not need.
+
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::commands::run::VARIABLE;
+
+/// Starts a daemon for a home in the background.
+pub(crate) fn start_detached(home: &Path, idle_seconds: Option<u64>) -> io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["daemon", "run", "--detached"]).arg("--home").arg(home).current_dir("/");
+    if let Some(seconds) = idle_seconds {
+        command.arg("--idle-seconds").arg(seconds.to_string());
+    }
+    // What is true of the agent or the git command that calls a hook is not true of the next one.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GIT_") || name == VARIABLE {
+            command.env_remove(name);
+        }
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+}
+
+/// Leaves the session of whoever started this process.
+pub(super) fn leave_terminal() {
+    // The leader of a group has one of its own already.
+    let _ = rustix::process::setsid();
+}

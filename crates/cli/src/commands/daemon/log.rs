@@ -1,0 +1,83 @@
+//! The daemon's log file: its owner's alone, and never larger than a bound.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use retake_server::RunFolder;
+use tracing_subscriber::filter::{FilterExt as _, filter_fn};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
+
+/// When the log is larger than this it becomes the old one, and another is begun.
+const LARGEST: u64 = 1024 * 1024;
+
+/// Has everything that is logged written into the file of a home's daemon.
+pub(crate) fn log_to_file(home: &Path, filter: EnvFilter) -> io::Result<()> {
+    let folder = RunFolder::of(home);
+    folder.make()?;
+    let log = Log::open(folder.log())?;
+    // Others log whole commands.
+    let own = filter_fn(|event| event.target().starts_with("retake"));
+    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Mutex::new(log));
+    tracing_subscriber::registry().with(layer.with_filter(filter.and(own))).init();
+    Ok(())
+}
+
+struct Log {
+    path: PathBuf,
+    file: File,
+    size: u64,
+}
+
+impl Log {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let file = retake_seam::fs::open_private(&path)?;
+        let size = file.metadata()?.len();
+        Ok(Self { path, file, size })
+    }
+
+    fn begin_another(&mut self) -> io::Result<()> {
+        retake_seam::fs::rename(&self.path, &self.path.with_extension("log.1"))?;
+        *self = Self::open(self.path.clone())?;
+        Ok(())
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.size > LARGEST {
+            self.begin_another()?;
+        }
+        retake_seam::fs::append(&mut self.file, bytes)?;
+        self.size += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stays_within_its_bound_and_keeps_the_newest() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("daemon.log");
+        let mut log = Log::open(path.clone()).unwrap();
+        let line = [b'x'; 4096];
+        for _ in 0..(3 * LARGEST / 4096) {
+            log.write_all(&line).unwrap();
+        }
+        log.write_all(b"newest").unwrap();
+        assert!(std::fs::read(&path).unwrap().ends_with(b"newest"));
+        let size = |name: &str| temp.path().join(name).metadata().unwrap().len();
+        assert!(size("daemon.log") + size("daemon.log.1") <= 2 * (LARGEST + 4096));
+        assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 2);
+    }
+}

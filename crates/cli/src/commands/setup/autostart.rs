@@ -1,0 +1,95 @@
+//! The person's choice whether hooks start the daemon, in the settings of Retake's own home.
+//!
+//! Invariant: whatever else the file has, comments and order too, stays as it is.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::Result;
+use retake_engine::settings::{FILE, Settings};
+use toml_edit::{DocumentMut, Item, Table, value};
+
+use crate::args::Setup;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{Style, ask_or_yes, can_ask, tell};
+
+const QUESTION: &str = "Have hooks start Retake's daemon, so that agents never wait? [Y/n] ";
+
+/// Takes the choice from the command line, else asks for it once, if there is somebody to ask.
+pub(super) fn choose(context: &Context, options: &Setup) -> Result<()> {
+    let home = context.retake.folder();
+    let wanted = match options.daemon {
+        Some(choice) => choice.into(),
+        None if options.remove || options.yes || context.json || !can_ask() => return Ok(()),
+        None if is_chosen(home) => return Ok(()),
+        None => match ask_or_yes(QUESTION)? {
+            Some(answer) => answer,
+            None => return Ok(()),
+        },
+    };
+    write(home, wanted)?;
+    let told = if wanted { "hooks start the daemon" } else { "hooks start no daemon" };
+    tell("daemon", Style::Mark, told);
+    Ok(())
+}
+
+fn is_chosen(home: &Path) -> bool {
+    let text = std::fs::read_to_string(home.join(FILE)).unwrap_or_default();
+    let known = text.parse::<DocumentMut>();
+    known.is_ok_and(|known| known.get("daemon").is_some_and(|part| part.get("autostart").is_some()))
+}
+
+fn write(home: &Path, autostart: bool) -> Result<(), Failure> {
+    let path = home.join(FILE);
+    let cannot = |why: String| {
+        let message = format!("{} is left as it is: {why}", path.display());
+        Failure::new("settings", message, "correct it, see docs/settings.md")
+    };
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| cannot(error.to_string()))?,
+    };
+    let text = with_autostart(&text, autostart).map_err(cannot)?;
+    retake_seam::fs::create_private_dir_all(home)
+        .and_then(|()| retake_seam::fs::replace_durably(&path, text.as_bytes()))
+        .map_err(|error| cannot(error.to_string()))?;
+    // What was wrong before is wrong still, and is said.
+    Settings::of_home(home).map(drop).map_err(|error| cannot(error.to_string()))
+}
+
+/// The settings with the choice in them.
+fn with_autostart(text: &str, autostart: bool) -> Result<String, String> {
+    let mut document: DocumentMut = text.parse().map_err(|error| format!("{error}"))?;
+    let daemon = document.entry("daemon").or_insert(Item::Table(Table::new()));
+    let part = daemon.as_table_like_mut().ok_or("`daemon` is no table")?;
+    match part.get_mut("autostart").and_then(Item::as_value_mut) {
+        Some(known) => {
+            let decor = known.decor().clone();
+            *known = autostart.into();
+            *known.decor_mut() = decor;
+        }
+        None => drop(part.insert("autostart", value(autostart))),
+    }
+    Ok(document.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_is_put_in_and_the_rest_stays() {
+        let put = |text: &str, on| with_autostart(text, on).unwrap();
+        assert_eq!(put("", true), "[daemon]\nautostart = true\n");
+        let text =
+            "# mine\n[hook] # fast\nbudget_ms = 5\n\n[daemon] # here\nautostart = false # no\n";
+        assert_eq!(put(text, true), text.replace("false", "true"));
+        assert_eq!(put(text, false), text);
+        let text = "[daemon]\n# an hour\nidle_minutes = 60\n";
+        assert_eq!(put(text, true), format!("{text}autostart = true\n"));
+        assert_eq!(put("daemon.port = 7\n", true), "daemon.port = 7\ndaemon.autostart = true\n");
+        assert!(with_autostart("daemon = 3", true).is_err());
+        assert!(with_autostart("[", true).is_err());
+    }
+}

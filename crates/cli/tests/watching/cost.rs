@@ -1,0 +1,64 @@
+//! What a hook costs the daemon: a small constant, however large the project is.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::World;
+use crate::watched::Watched;
+
+/// Of one hook, on either side.
+const FEW: usize = 150;
+
+fn project(files: usize) -> World {
+    let world = World::new();
+    for number in 0..files {
+        world.write(&format!("{}/{}/{number}.txt", number % 60, number % 600), "text\n");
+    }
+    world.ok(&["init"]);
+    world
+}
+
+/// The calls that ask for names or states of files, so far.
+fn asked(trace: &Path) -> usize {
+    let text = String::from_utf8_lossy(&std::fs::read(trace).unwrap()).into_owned();
+    let calls = ["stat", "open", "getdents", "access", "readlink"];
+    text.lines().filter(|line| calls.iter().any(|call| line.contains(call))).count()
+}
+
+/// What the two hooks of a shell call that changes one file ask the system for.
+fn cost(files: usize) -> (usize, u64) {
+    let world = project(files);
+    let trace = world.outer().join("trace");
+    let daemon = world.command(&["daemon", "run"]);
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-qq", "-e", "trace=%file,getdents64", "-o"]).arg(&trace);
+    traced.arg(daemon.get_program()).args(daemon.get_args()).env_clear();
+    for (name, value) in daemon.get_envs() {
+        traced.env(name, value.unwrap());
+    }
+    traced.current_dir(world.root());
+    let watched = Watched::start_as(world, traced);
+    // The first ones make the dialog, and its first checkpoint.
+    watched.hook("PreToolUse", "make first");
+    watched.hook("PostToolUse", "make first");
+    watched.world.ok(&["status"]);
+    let before = asked(&trace);
+    watched.hook("PreToolUse", "make");
+    watched.world.write("1/1/1.txt", "changed\n");
+    watched.hook("PostToolUse", "make");
+    let after = asked(&trace);
+    assert_eq!(watched.changes()[0]["call"], "t1");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", watched.pid)).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
+    (after - before, kilobytes / 1024)
+}
+
+#[test]
+fn a_hook_costs_the_same_on_six_hundred_and_on_sixty_thousand_files() {
+    let (small, _) = cost(600);
+    let (large, memory) = cost(60_000);
+    assert!(large <= FEW, "{large} calls on 60,000 files");
+    assert!(large <= small + 20, "{large} calls on 60,000 files, {small} on 600");
+    assert!(memory < 256, "{memory} MiB");
+}

@@ -1,0 +1,206 @@
+//! A project's eyes: who watches the files can say where to look, so that a look costs what has
+//! changed and not what is there.
+//!
+//! Invariants: a hint is used up only by a look that was committed; after a look at everything the
+//! eyes go by its rules, and what they may have missed until then is looked at once more; what
+//! they cannot see (tracked files in ignored folders) is looked at each time.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use retake_model::{Change, Millis, ProjectPath};
+use retake_store::{Batch, StoreError};
+use retake_workspace::{Hint, RuleSources, Rules};
+
+use crate::look::{LeftOut, Why};
+use crate::memory;
+use crate::observe::{Observation, Scope};
+use crate::pace::Pace;
+use crate::project::Project;
+
+/// Tells what may have changed since it was last asked; a hint, never the truth.
+pub trait Eyes: Debug + Send {
+    /// Makes sure that everything that happened until now is in the hint, or that it says
+    /// [`Hint::Everything`].
+    fn settle(&self);
+    /// Takes the hint; what happens from now on goes into a new one.
+    fn take(&self) -> Hint;
+    /// Gives back a hint that was not used, or adds one.
+    fn put_back(&self, hint: Hint);
+    /// From now on these rules say what need not be watched. Of the files that they hide, these
+    /// are tracked all the same: where their folders are watched, so must they be.
+    fn rules(&self, sources: &RuleSources, tracked_hidden: &[ProjectPath]);
+}
+
+/// A project's eyes, and what is kept in memory from look to look because of them.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    eyes: Box<dyn Eyes>,
+    told: RefCell<Told>,
+    view: RefCell<Option<Arc<View>>>,
+    pace: RefCell<Pace>,
+}
+
+/// What the eyes go by.
+#[derive(Debug, Default)]
+struct Told {
+    rules: RuleSources,
+    hidden: BTreeSet<ProjectPath>,
+}
+
+/// What the last look at everything saw that a narrower one needs.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    /// The store's, when it was made: it holds until somebody else writes there.
+    pub(crate) generation: i64,
+    pub(crate) rules: Arc<Rules>,
+    /// Tracked although rules hide it, where the eyes do not see it.
+    pub(crate) unwatched: BTreeSet<ProjectPath>,
+    /// The same where they do, once they are told.
+    pub(crate) hidden: Arc<[ProjectPath]>,
+    pub(crate) left_out: Arc<LeftOut>,
+}
+
+/// A hint that is used up by [`Glance::used`], and otherwise goes back.
+pub(crate) struct Glance<'a> {
+    eyes: &'a dyn Eyes,
+    hint: Option<Hint>,
+}
+
+impl Glance<'_> {
+    pub(crate) fn hint(&self) -> Option<&Hint> {
+        self.hint.as_ref()
+    }
+
+    fn used(mut self) {
+        self.hint = None;
+    }
+}
+
+impl Drop for Glance<'_> {
+    fn drop(&mut self) {
+        if let Some(hint) = self.hint.take() {
+            self.eyes.put_back(hint);
+        }
+    }
+}
+
+impl Watching {
+    fn new(eyes: Box<dyn Eyes>, rules: RuleSources) -> Self {
+        let told = RefCell::new(Told { rules, hidden: BTreeSet::new() });
+        Self { eyes, told, view: RefCell::default(), pace: RefCell::default() }
+    }
+
+    /// Takes the hint, with what was left for later and is due.
+    fn glance(&self, why: Why, at: Millis) -> Glance<'_> {
+        self.eyes.settle();
+        let mut hint = self.eyes.take();
+        let pace = self.pace.borrow();
+        match (&mut hint, why) {
+            (Hint::Everything, _) => {}
+            // Nobody watched.
+            (hint, Why::Reconcile) => *hint = Hint::Everything,
+            (Hint::Paths(paths), Why::Around) => paths.extend(pace.due(at)),
+            (Hint::Paths(paths), Why::Asked) => paths.extend(pace.later().cloned()),
+        }
+        Glance { eyes: &*self.eyes, hint: Some(hint) }
+    }
+
+    /// The eyes go by what a look at everything found. What they went by before may have kept
+    /// something from them since that look.
+    fn tell(&self, view: &View) {
+        let mut told = self.told.borrow_mut();
+        let hidden: BTreeSet<_> = view.hidden.iter().cloned().collect();
+        let (rules, new_rules) = (view.rules.sources(), told.rules != *view.rules.sources());
+        if !new_rules && told.hidden == hidden {
+            return;
+        }
+        self.eyes.rules(rules, &view.hidden);
+        let missed = hidden.difference(&told.hidden).cloned().collect();
+        self.eyes.put_back(if new_rules { Hint::Everything } else { Hint::Paths(missed) });
+        *told = Told { rules: rules.clone(), hidden };
+    }
+
+    /// Some of these paths may be tracked from now on although rules hide them.
+    fn learn<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
+        let mut view = self.view.borrow_mut();
+        let Some(view) = view.as_mut() else { return };
+        let hidden = view.rules.hidden(paths).into_iter().map(|hidden| hidden.path);
+        let new: Vec<_> = hidden.filter(|path| !view.unwatched.contains(path)).collect();
+        if !new.is_empty() {
+            Arc::make_mut(view).unwatched.extend(new);
+        }
+    }
+}
+
+impl Project {
+    /// Gives the project eyes, which have watched by these rules since they were opened.
+    ///
+    /// The first look after this is at everything, as is each one that the eyes cannot help.
+    pub fn open_eyes(&mut self, eyes: Box<dyn Eyes>, rules: RuleSources) {
+        self.watching = Some(Watching::new(eyes, rules));
+    }
+
+    /// The rules of the last look at everything, for eyes that are about to be opened.
+    pub fn rules_for_eyes(&self) -> Result<RuleSources, StoreError> {
+        Ok(memory::rules(self.store())?.unwrap_or_default())
+    }
+
+    /// What the last look at everything left in memory, if that is how things are.
+    pub(crate) fn view(&self, batch: &Batch<'_>) -> Result<Option<Arc<View>>, StoreError> {
+        let Some(view) = self.watching.as_ref().and_then(|it| it.view.borrow().clone()) else {
+            return Ok(None);
+        };
+        Ok((batch.generation()? == view.generation).then_some(view))
+    }
+
+    /// Takes the hint for a look at everything.
+    pub(crate) fn glance(&self, scope: &Scope, why: Why, at: Millis) -> Option<Glance<'_>> {
+        let watching = self.watching.as_ref().filter(|_| *scope == Scope::Everything)?;
+        Some(watching.glance(why, at))
+    }
+
+    /// The paths of which a look that nobody asked for keeps no other version yet.
+    pub(crate) fn spared(&self, why: Why, at: Millis) -> BTreeSet<ProjectPath> {
+        match &self.watching {
+            Some(watching) if why == Why::Around => watching.pace.borrow().spared(at),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// A look was committed: its hint is used up, and what it saw is kept for the next.
+    pub(crate) fn committed(
+        &self,
+        glance: Option<Glance<'_>>,
+        observation: &Observation,
+        (changes, why): (&[Change], Why),
+        at: Millis,
+    ) {
+        let Some(watching) = &self.watching else { return };
+        let used = glance.is_some();
+        glance.into_iter().for_each(Glance::used);
+        watching.pace.borrow_mut().note((used, why), changes, &observation.spared, at);
+        if let Some(view) = &observation.view {
+            *watching.view.borrow_mut() = Some(Arc::clone(view));
+            watching.tell(view);
+        }
+        let baseline = observation.baseline.iter().map(|(path, ..)| path);
+        let tracked = observation.tracked_hidden.iter().flatten();
+        let moved = changes.iter().map(|change| &change.path);
+        watching.learn(moved.chain(baseline).chain(tracked));
+    }
+
+    /// Retake itself put files at these paths.
+    pub(crate) fn put_there<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
+        if let Some(watching) = &self.watching {
+            watching.learn(paths);
+        }
+    }
+
+    /// When the next version is due that was left for later.
+    pub(crate) fn next_due(&self) -> Option<Millis> {
+        self.watching.as_ref().and_then(|watching| watching.pace.borrow().next())
+    }
+}

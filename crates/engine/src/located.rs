@@ -1,0 +1,58 @@
+//! Where a project is, and whether one that is kept open has to be opened again.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use retake_store::FoundProject;
+
+use crate::settings;
+
+/// A project that was found and not opened.
+///
+/// Two are equal as long as a project that was opened in between is still the one to use: its
+/// root, its record and its settings are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    found: FoundProject,
+    record: Option<FileId>,
+    settings: [Option<Version>; 2],
+}
+
+/// Tells a file from another one of the same name.
+type FileId = (u64, u64);
+/// Tells one content of a file from the next.
+type Version = (FileId, u64, i64, i64);
+
+impl Located {
+    pub(crate) fn new(home: &Path, mut found: FoundProject) -> Self {
+        let record = file_id(&found.folder.join("retake.db"));
+        let settings = [&*found.folder, home].map(|folder| version(&folder.join(settings::FILE)));
+        // That it has moved is told once, to whoever found it first.
+        found.moved_from = None;
+        Self { found, record, settings }
+    }
+
+    /// The project's id.
+    pub fn id(&self) -> &str {
+        &self.found.identity.id
+    }
+
+    /// The project's root.
+    pub fn root(&self) -> PathBuf {
+        self.found.identity.root_path()
+    }
+
+    /// The project's folder in Retake's home.
+    pub fn folder(&self) -> &Path {
+        &self.found.folder
+    }
+}
+
+fn file_id(path: &Path) -> Option<FileId> {
+    path.metadata().ok().map(|data| (data.dev(), data.ino()))
+}
+
+fn version(path: &Path) -> Option<Version> {
+    let data = path.metadata().ok()?;
+    Some(((data.dev(), data.ino()), data.size(), data.mtime(), data.mtime_nsec()))
+}

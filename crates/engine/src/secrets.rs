@@ -1,0 +1,76 @@
+//! Files that usually hold secrets, known by their names.
+
+use retake_model::ProjectPath;
+
+/// Endings of keys, certificates with keys, and stores of them.
+const ENDINGS: [&str; 10] =
+    [".env", ".pem", ".key", ".p8", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"];
+
+const NAMES: [&str; 16] = [
+    ".envrc",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".my.cnf",
+    ".git-credentials",
+    ".htpasswd",
+    ".pypirc",
+    ".npmrc",
+    ".dockercfg",
+    "credentials",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "kubeconfig",
+];
+
+/// With these endings, files of such names are data and no code.
+const DATA: [&str; 9] =
+    [".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".properties", ".txt", ".xml"];
+const DATA_NAMES: [&str; 5] = ["credential", "credentials", "secret", "secrets", "service-account"];
+
+/// Whether a file of this name usually holds secrets.
+pub fn usually_holds_secrets(path: &ProjectPath) -> bool {
+    let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
+    let is_sample =
+        ["example", "sample", "template", "dist"].iter().any(|word| name.ends_with(word));
+    let is_data = DATA.iter().filter_map(|ending| name.strip_suffix(ending));
+    (name.starts_with(".env.") && !is_sample)
+        || NAMES.contains(&name.as_str())
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || is_data.into_iter().any(|stem| DATA_NAMES.contains(&stem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        let is = |path: &str| usually_holds_secrets(&path.parse().unwrap());
+        for path in [
+            ".env",
+            "a/.env.local",
+            "prod.env",
+            "x/ID_RSA",
+            "server.pem",
+            "secrets.yml",
+            "config/credentials.json",
+            ".npmrc",
+        ] {
+            assert!(is(path), "{path}");
+        }
+        for path in [
+            "id_rsa.pub",
+            ".env.example",
+            "key.rs",
+            "secrets.rs",
+            "credentials.ts",
+            "keys.json",
+            "secret/README.md",
+        ] {
+            assert!(!is(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Where a look looks: at some paths, wherever a hint says, or everywhere.
+//!
+//! Invariant: what is found where a hint says is just what would have been found there by looking
+//! everywhere. Where that cannot be promised (the rules may have changed, the hint is of no use)
+//! the look is at everything.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use retake_model::{FileKind, Gap, GapReason, ProjectPath};
+use retake_store::{Batch, ManifestEntry, StatRow, StoreError};
+use retake_workspace::git::GitLook;
+use retake_workspace::{Hint, Known, RuleSources, Rules, Scan, Stat, StatKind};
+
+use crate::eyes::View;
+use crate::look::LeftOut;
+use crate::memory;
+use crate::observe::{Observation, Request, Scope};
+use crate::repository::Repository;
+use crate::write::is_lasting;
+
+/// What may have moved, and what the manifest says of it.
+pub(crate) struct Survey {
+    pub(crate) entries: Vec<ManifestEntry>,
+    pub(crate) scan: Scan,
+    /// The rules in force.
+    pub(crate) rules: Option<Arc<Rules>>,
+    /// The rules of the last look, if they were others.
+    pub(crate) old_rules: Option<Rules>,
+}
+
+/// Finds out what may have moved.
+pub(crate) fn survey(
+    batch: &Batch<'_>,
+    request: &Request<'_>,
+    hint: Option<&Hint>,
+    observation: &mut Observation,
+) -> Result<Survey, StoreError> {
+    match (&request.scope, hint, &request.view) {
+        (Scope::Paths(paths), ..) => at_paths(batch, request, paths),
+        (Scope::Everything, Some(Hint::Paths(hinted)), Some(view)) if !request.first => {
+            match within(batch, request, (hinted, view), observation)? {
+                Some(survey) => Ok(survey),
+                None => everywhere(batch, request, observation),
+            }
+        }
+        (Scope::Everything, ..) => everywhere(batch, request, observation),
+    }
+}
+
+/// Looks at these very paths, whatever rules say.
+fn at_paths(
+    batch: &Batch<'_>,
+    request: &Request<'_>,
+    paths: &[ProjectPath],
+) -> Result<Survey, StoreError> {
+    let paths: BTreeSet<_> = paths.iter().chain(&request.named).cloned().collect();
+    let mut entries = Vec::new();
+    for path in &paths {
+        entries.extend(batch.manifest_entry(path)?);
+    }
+    let paths: Vec<_> = paths.into_iter().collect();
+    let scan = request.workspace.look_at(&known(&entries), &paths);
+    let rules = match &request.view {
+        Some(view) => Some(Arc::clone(&view.rules)),
+        None => memory::rules(batch)?.map(Rules::new).map(Arc::new),
+    };
+    Ok(Survey { entries, scan, rules, old_rules: None })
+}
+
+/// Looks where the hint says, at open gaps, and at what is tracked and not watched; `None` if that
+/// is not enough.
+fn within(
+    batch: &Batch<'_>,
+    request: &Request<'_>,
+    (hinted, view): (&BTreeSet<ProjectPath>, &View),
+    observation: &mut Observation,
+) -> Result<Option<Survey>, StoreError> {
+    let sources = view.rules.sources();
+    if !sources.same_but_for_files(&rules_outside(request)) {
+        return Ok(None);
+    }
+    let gaps = batch.gaps()?.into_iter().map(|(gap, _)| gap);
+    let gaps = gaps.filter(|gap| !is_lasting(gap.reason)).map(|gap| gap.path);
+    let places: BTreeSet<_> = hinted.iter().cloned().chain(gaps).collect();
+    if places.iter().any(|path| path.file_name() == b".gitignore") {
+        return Ok(None);
+    }
+    let places = topmost(places);
+    let tracked = Tracked::find(batch, request, &view.rules, false)?;
+    let hidden: BTreeSet<_> = request.named.iter().chain(&tracked.hidden).collect();
+    let singles: BTreeSet<_> = hidden.iter().copied().chain(&view.unwatched).collect();
+    let mut entries = Vec::new();
+    for place in &places {
+        entries.extend(batch.manifest_beneath(place)?);
+    }
+    for path in singles.iter().filter(|path| !is_covered(path.as_bytes(), &places)) {
+        entries.extend(batch.manifest_entry(path)?);
+    }
+    let known = known(&entries);
+    // What is neither tracked any more nor asked for is hidden.
+    let singles = singles.into_iter().filter(|path| known.contains(path) || hidden.contains(path));
+    let singles: Vec<_> = singles.cloned().collect();
+    let scan = request.workspace.scan_within(&known, &view.rules, &places, &singles);
+    let remembered = sources.ignore_files.iter();
+    let remembered = remembered.filter(|(folder, _)| is_covered(folder, &places));
+    if !remembered.eq(&scan.sources.ignore_files) {
+        return Ok(None);
+    }
+    tracked.note(observation);
+    observation.all_gaps = true;
+    observation.left_out = Arc::clone(&view.left_out);
+    let rules = Some(Arc::clone(&view.rules));
+    Ok(Some(Survey { entries, scan, rules, old_rules: None }))
+}
+
+/// The paths that lie beneath no other one.
+fn topmost(paths: BTreeSet<ProjectPath>) -> BTreeSet<ProjectPath> {
+    let is_beneath = |path: &ProjectPath| {
+        path.parent().is_some_and(|folder| is_covered(folder.as_bytes(), &paths))
+    };
+    let beneath: Vec<_> = paths.iter().filter(|path| is_beneath(path)).cloned().collect();
+    let mut paths = paths;
+    for path in beneath {
+        paths.remove(&path);
+    }
+    paths
+}
+
+/// Whether a path is one of these, or lies beneath one; an empty one is the root.
+fn is_covered(path: &[u8], places: &BTreeSet<ProjectPath>) -> bool {
+    let path = ProjectPath::new(path).ok();
+    std::iter::successors(path, ProjectPath::parent).any(|at| places.contains(&at))
+}
+
+fn everywhere(
+    batch: &Batch<'_>,
+    request: &Request<'_>,
+    observation: &mut Observation,
+) -> Result<Survey, StoreError> {
+    let workspace = request.workspace;
+    let entries = batch.manifest()?;
+    let known = known(&entries);
+    let mut scan = workspace.scan(&known, &rules_outside(request));
+    if let Some(why) = scan.root_error {
+        // Nothing was seen, which is not the same as "nothing is there".
+        let (path, source) = (workspace.root().to_owned(), std::io::Error::other(why));
+        return Err(StoreError::Io { act: "list", path, source });
+    }
+    let old_rules = memory::rules(batch)?;
+    let is_new = old_rules.as_ref() != Some(&scan.sources);
+    let rules = Arc::new(Rules::new(scan.sources.clone()));
+    let tracked = Tracked::find(batch, request, &rules, is_new)?;
+    let unknown: BTreeSet<_> = request.named.iter().chain(&tracked.hidden).collect();
+    let unknown = unknown.into_iter().filter(|path| !known.contains(path)).cloned();
+    let extra = workspace.look_at(&known, &unknown.collect::<Vec<_>>());
+    let met: HashSet<_> = scan.suspects.iter().map(|suspect| suspect.path.clone()).collect();
+    scan.suspects.extend(extra.suspects.into_iter().filter(|suspect| !met.contains(&suspect.path)));
+    scan.gaps.extend(extra.gaps);
+    observation.left_out = Arc::new(LeftOut {
+        ignored: std::mem::take(&mut scan.ignored),
+        ignored_count: scan.ignored_count,
+        scratch: scan.scratch,
+        nested_repositories: std::mem::take(&mut scan.nested_repositories),
+    });
+    if request.watched {
+        let paths = entries.iter().map(|entry| &entry.path).chain(&tracked.hidden);
+        observation.view = Some(Arc::new(view(batch, &rules, paths, &observation.left_out)?));
+    }
+    tracked.note(observation);
+    (observation.whole, observation.all_gaps) = (true, true);
+    observation.new_rules = is_new.then(|| scan.sources.clone());
+    let old_rules = old_rules.filter(|_| is_new).map(Rules::new);
+    Ok(Survey { entries, scan, rules: Some(rules), old_rules })
+}
+
+/// What a look at everything leaves for narrower ones.
+fn view<'p>(
+    batch: &Batch<'_>,
+    rules: &Arc<Rules>,
+    tracked: impl Iterator<Item = &'p ProjectPath>,
+    left_out: &Arc<LeftOut>,
+) -> Result<View, StoreError> {
+    let hidden = rules.hidden(tracked);
+    let (unwatched, hidden): (Vec<_>, Vec<_>) =
+        hidden.into_iter().partition(|hidden| hidden.with_its_folder);
+    Ok(View {
+        generation: batch.generation()?,
+        rules: Arc::clone(rules),
+        unwatched: unwatched.into_iter().map(|hidden| hidden.path).collect(),
+        hidden: hidden.into_iter().map(|hidden| hidden.path).collect(),
+        left_out: Arc::clone(left_out),
+    })
+}
+
+/// The rules that do not lie in the tree.
+fn rules_outside(request: &Request<'_>) -> RuleSources {
+    let ignore = &request.settings.ignore;
+    request.workspace.rule_sources(
+        &ignore.profile_patterns(),
+        &ignore.scratch,
+        &ignore.include,
+        request.global_excludes,
+    )
+}
+
+fn known(entries: &[ManifestEntry]) -> Known {
+    let stat = |row: StatRow| Stat {
+        kind: match row.kind {
+            FileKind::File => StatKind::File,
+            FileKind::Link => StatKind::Link,
+        },
+        mode: row.mode,
+        size: row.size,
+        mtime_ns: row.mtime_ns,
+        ctime_ns: row.ctime_ns,
+        inode: row.inode,
+    };
+    Known::new(entries.iter().map(|entry| (entry.path.clone(), entry.stat.map(stat))))
+}
+
+/// Where git stands, and what it tracks although rules hide it.
+struct Tracked {
+    old: Option<GitLook>,
+    new: Option<GitLook>,
+    hidden: Vec<ProjectPath>,
+    /// Whether the index was asked; if not, the hidden paths are those of an earlier time.
+    asked: bool,
+    gaps: Vec<Gap>,
+}
+
+impl Tracked {
+    /// git's index is asked when it or the rules are not those of the last look; in between, what
+    /// it said is remembered, so that such a file is seen again when it comes back.
+    fn find(
+        batch: &Batch<'_>,
+        request: &Request<'_>,
+        rules: &Rules,
+        new_rules: bool,
+    ) -> Result<Self, StoreError> {
+        let repository = Repository::around(request.workspace.root());
+        let old = memory::git_look(batch)?;
+        let new = repository.as_ref().and_then(Repository::look);
+        let index_of = |look: &Option<GitLook>| look.as_ref().and_then(|it| it.index_id.clone());
+        let is_new = request.first || new_rules || index_of(&old) != index_of(&new);
+        let (hidden, gaps) = (Vec::new(), Vec::new());
+        let mut tracked = Self { old, new, hidden, asked: false, gaps };
+        match repository {
+            Some(repository) if is_new => match repository.index() {
+                Ok(entries) => {
+                    let hidden = rules.hidden(entries.keys());
+                    tracked.hidden = hidden.into_iter().map(|hidden| hidden.path).collect();
+                    tracked.asked = true;
+                }
+                Err(why) => tracked.gaps.extend(index_gap(why)),
+            },
+            Some(_) => {
+                tracked.hidden = memory::tracked_hidden(batch)?;
+                // It could not be read then either; the gap must not close by not asking again.
+                let index = index_gap(String::new()).map(|gap| gap.path);
+                let gaps = batch.gaps()?.into_iter().map(|(gap, _)| gap);
+                tracked.gaps.extend(gaps.filter(|gap| Some(&gap.path) == index.as_ref()));
+            }
+            None => {}
+        }
+        Ok(tracked)
+    }
+
+    fn note(self, observation: &mut Observation) {
+        observation.tracked_hidden = self.asked.then_some(self.hidden);
+        (observation.old_git, observation.git) = (self.old, self.new);
+        observation.gaps.extend(self.gaps);
+    }
+}
+
+/// Files that git tracks although rules hide them may be missed.
+fn index_gap(why: String) -> Option<Gap> {
+    let path = ProjectPath::new(".git/index").ok()?;
+    Some(Gap { path, reason: GapReason::Unreadable, detail: why })
+}

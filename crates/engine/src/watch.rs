@@ -1,0 +1,50 @@
+//! The watcher as a project's eyes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use retake_model::ProjectPath;
+use retake_store::StoreError;
+use retake_workspace::{Budget, Hint, RuleSources, Watch, WatchError};
+
+use crate::eyes::Eyes;
+use crate::project::{INITIALISED, Project};
+
+/// A busy machine needs a while to tell; longer than this, a walk through everything is quicker.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl Eyes for Arc<Watch> {
+    fn settle(&self) {
+        Watch::settle(self, PATIENCE);
+    }
+
+    fn take(&self) -> Hint {
+        Watch::take(self)
+    }
+
+    fn put_back(&self, hint: Hint) {
+        Watch::put_back(self, hint);
+    }
+
+    fn rules(&self, sources: &RuleSources, tracked_hidden: &[ProjectPath]) {
+        self.always(tracked_hidden.iter().cloned().collect());
+        self.set_rules(sources);
+    }
+}
+
+impl Project {
+    /// Whether the project was looked at before, so that there are rules to watch by.
+    pub fn has_baseline(&self) -> Result<bool, StoreError> {
+        Ok(self.store().meta(INITIALISED)?.is_some())
+    }
+
+    /// Watches the files from now on: a look costs what has changed, not what is there.
+    pub fn watch(&mut self, budget: Budget) -> Result<Arc<Watch>, WatchError> {
+        // By no rules at all too much is watched, until the next look at everything.
+        let rules = self.rules_for_eyes().unwrap_or_default();
+        let cookies = self.store().folder().join("watch");
+        let watch = Arc::new(Watch::start(self.workspace(), &rules, &cookies, budget)?);
+        self.open_eyes(Box::new(Arc::clone(&watch)), rules);
+        Ok(watch)
+    }
+}

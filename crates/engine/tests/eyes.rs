@@ -1,0 +1,321 @@
+//! Looks where the eyes say: what they cost, what becomes of hints, and what the watcher may leave.
+
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test plays the user")]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use retake_engine::model::{Actor, Event, EventKind, Millis, ProjectPath};
+use retake_engine::{Eyes, Hint, Looked, Project, RuleSources, TakeBackOptions};
+use retake_testkit::{ListingEyes, TestProject, git};
+use serde_json::json;
+
+const MINUTE: Millis = 60_000;
+
+/// Eyes that say what they were told to say.
+#[derive(Clone, Debug)]
+struct Told(Arc<Mutex<Hint>>);
+
+impl Told {
+    fn say(&self, paths: &[&str]) {
+        self.put_back(hint(paths));
+    }
+
+    fn pending(&self) -> Hint {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Eyes for Told {
+    fn settle(&self) {}
+
+    fn take(&self) -> Hint {
+        std::mem::replace(&mut *self.0.lock().unwrap(), hint(&[]))
+    }
+
+    fn put_back(&self, hint: Hint) {
+        let mut here = self.0.lock().unwrap();
+        match (&mut *here, hint) {
+            (Hint::Paths(paths), Hint::Paths(more)) => paths.extend(more),
+            (here, _) => *here = Hint::Everything,
+        }
+    }
+
+    fn rules(&self, _sources: &RuleSources, _tracked_hidden: &[ProjectPath]) {}
+}
+
+fn hint(paths: &[&str]) -> Hint {
+    Hint::Paths(paths.iter().map(|path| path.parse().unwrap()).collect())
+}
+
+/// A project that was initialised, with eyes and after the first look with them.
+fn with_told_eyes(test: &TestProject) -> (Project, Told) {
+    let mut project = test.init();
+    let told = Told(Arc::new(Mutex::new(Hint::Everything)));
+    let rules = project.rules_for_eyes().unwrap();
+    project.open_eyes(Box::new(told.clone()), rules);
+    assert!(project.look(test.tick()).unwrap().whole);
+    (project, told)
+}
+
+fn with_listing_eyes(test: &TestProject) -> (Project, ListingEyes) {
+    let mut project = test.init();
+    let rules = project.rules_for_eyes().unwrap();
+    let eyes = ListingEyes::open(&test.root(), rules.clone());
+    project.open_eyes(Box::new(eyes.clone()), rules);
+    assert!(project.look(test.tick()).unwrap().whole);
+    (project, eyes)
+}
+
+fn paths(looked: &Looked) -> Vec<String> {
+    looked.changes.iter().map(|change| change.path.to_string()).collect()
+}
+
+#[test]
+fn only_what_the_hint_says_is_looked_at() {
+    let test = TestProject::new();
+    for number in 0..60 {
+        test.write(&format!("src/{}/{number}.txt", number % 7), "base\n");
+    }
+    let (project, eyes) = with_told_eyes(&test);
+    // More has changed than the eyes say: whoever looks elsewhere gives itself away.
+    for name in ["src/0/0.txt", "src/1/1.txt", "src/2/2.txt", "src/2/new.txt", "new/a.txt"] {
+        test.write(name, "changed\n");
+    }
+    eyes.say(&["src/1/1.txt"]);
+    let looked = project.look(test.tick()).unwrap();
+    assert_eq!((paths(&looked), looked.whole), (vec!["src/1/1.txt".to_owned()], false));
+    eyes.say(&["src/2", "src/gone.txt"]);
+    let begin = TestProject::begin("d1", "s1", "Bash", json!({ "command": "make" }));
+    let found = project.record(&begin, test.tick()).unwrap().changes;
+    let found: Vec<_> = found.iter().map(|change| change.path.to_string()).collect();
+    assert_eq!(found, ["src/2/2.txt", "src/2/new.txt"]);
+    assert_eq!(project.look(test.tick()).unwrap().changes, []);
+    eyes.put_back(Hint::Everything);
+    let looked = project.look(test.tick()).unwrap();
+    assert_eq!(
+        (paths(&looked), looked.whole),
+        (vec!["new/a.txt".into(), "src/0/0.txt".into()], true)
+    );
+}
+
+#[test]
+fn what_only_a_whole_look_can_tell_is_told_again_by_a_narrow_one() {
+    let test = TestProject::new();
+    test.write(".gitignore", "*.log\n");
+    test.write("a.log", "hidden\n");
+    test.write("inner/.git/HEAD", "ref: refs/heads/main\n");
+    let (project, _) = with_told_eyes(&test);
+    let looked = project.look(test.tick()).unwrap();
+    assert!(!looked.whole);
+    assert_eq!((looked.ignored.len(), looked.ignored_count), (1, 1));
+    assert_eq!(looked.nested_repositories, ["inner".parse().unwrap()]);
+}
+
+#[test]
+fn a_hint_goes_back_if_the_look_fails() {
+    let test = TestProject::new();
+    test.write("a.txt", "one\n");
+    let (project, eyes) = with_told_eyes(&test);
+    test.write("a.txt", "two\n");
+    eyes.say(&["a.txt"]);
+    let stamp = project.store().folder().join("stamp");
+    std::fs::remove_file(&stamp).unwrap();
+    std::fs::create_dir(&stamp).unwrap();
+    project.look(test.tick()).unwrap_err();
+    assert_eq!(eyes.pending(), hint(&["a.txt"]));
+    std::fs::remove_dir(&stamp).unwrap();
+    assert_eq!(paths(&project.look(test.tick()).unwrap()), ["a.txt"]);
+    assert_eq!(eyes.pending(), hint(&[]), "it is used up");
+}
+
+#[test]
+fn rules_that_change_take_a_look_at_everything_and_one_more() {
+    let test = TestProject::new();
+    test.write(".gitignore", "*.hid\n");
+    test.write("a.hid", "hidden\n");
+    let (project, eyes) = with_told_eyes(&test);
+    for (file, whole) in [(".gitignore", true), ("sub/.gitignore", true), ("sub/b.txt", false)] {
+        test.write(file, "*.tmp\n");
+        eyes.say(&[file.split('/').next().unwrap()]);
+        assert_eq!(project.look(test.tick()).unwrap().whole, whole, "{file}");
+        // Until the eyes went by the new rules they may have missed something.
+        assert_eq!(project.look(test.tick()).unwrap().whole, whole, "after {file}");
+        assert!(!project.look(test.tick()).unwrap().whole);
+    }
+    assert_eq!(project.status().unwrap().files, 4, "a.hid came into sight");
+    std::fs::create_dir_all(test.outer().join("config/git")).unwrap();
+    std::fs::write(test.outer().join("config/git/ignore"), "b.txt\n").unwrap();
+    assert!(project.look(test.tick()).unwrap().whole, "the global rules are others");
+}
+
+#[test]
+fn tracked_files_that_rules_hide_are_seen_though_nobody_watches_them() {
+    let test = TestProject::new();
+    test.write(".gitignore", "out/\n*.env\n");
+    test.write("out/made.txt", "one\n");
+    test.write("a.env", "A=1\n");
+    let (project, eyes) = with_listing_eyes(&test);
+    let write = |call: &str, path: &str| {
+        let input = json!({ "file_path": path, "content": "by a tool\n" });
+        project.record(&TestProject::begin("d1", call, "Write", input), test.tick()).unwrap();
+        test.write(path, "by a tool\n");
+        project.record(&TestProject::end("d1", call), test.tick()).unwrap();
+    };
+    write("w1", "out/made.txt");
+    write("w2", "a.env");
+    test.write("out/made.txt", "by hand\n");
+    test.write("a.env", "by hand\n");
+    test.write("out/other.txt", "never tracked\n");
+    let looked = project.look(test.tick()).unwrap();
+    assert_eq!(
+        (paths(&looked), looked.whole),
+        (vec!["a.env".into(), "out/made.txt".into()], false)
+    );
+    eyes.put_back(Hint::Everything);
+    assert!(project.look(test.tick()).unwrap().whole);
+    test.write("out/made.txt", "again\n");
+    std::fs::remove_file(test.root().join("a.env")).unwrap();
+    let looked = project.look(test.tick()).unwrap();
+    assert_eq!(
+        (paths(&looked), looked.whole),
+        (vec!["a.env".into(), "out/made.txt".into()], false)
+    );
+}
+
+#[test]
+fn what_retake_puts_back_into_an_ignored_folder_stays_in_sight() {
+    let test = TestProject::new();
+    test.write(".gitignore", "out/\n");
+    let mut project = test.init();
+    let input = json!({ "file_path": "out/a.txt", "content": "by a tool\n" });
+    project.record(&TestProject::begin("d1", "w1", "Write", input), test.tick()).unwrap();
+    test.write("out/a.txt", "by a tool\n");
+    project.record(&TestProject::end("d1", "w1"), test.tick()).unwrap();
+    let (plan, _) = project.plan_undo(TakeBackOptions::default(), test.tick()).unwrap();
+    project.apply(&plan, test.tick()).unwrap();
+    let rules = project.rules_for_eyes().unwrap();
+    project.open_eyes(Box::new(ListingEyes::open(&test.root(), rules.clone())), rules);
+    project.look(test.tick()).unwrap();
+    let (plan, _) = project.plan_redo(TakeBackOptions::default(), test.tick()).unwrap();
+    project.apply(&plan, test.tick()).unwrap();
+    test.write("out/a.txt", "by hand\n");
+    let looked = project.look(test.tick()).unwrap();
+    assert_eq!((paths(&looked), looked.whole), (vec!["out/a.txt".to_owned()], false));
+}
+
+#[test]
+fn after_somebody_else_wrote_everything_is_looked_at() {
+    let test = TestProject::new();
+    test.write(".gitignore", "out/\n");
+    let (project, _) = with_listing_eyes(&test);
+    assert!(!project.look(test.tick()).unwrap().whole);
+    let input = json!({ "file_path": "out/a.txt", "content": "x\n" });
+    test.record(&TestProject::begin("d1", "w1", "Write", input));
+    test.write("out/a.txt", "x\n");
+    test.record(&TestProject::end("d1", "w1"));
+    assert!(project.look(test.tick()).unwrap().whole);
+    test.write("out/a.txt", "by hand\n");
+    let looked = project.look(test.tick()).unwrap();
+    assert_eq!((paths(&looked), looked.whole), (vec!["out/a.txt".to_owned()], false));
+}
+
+#[test]
+fn the_watcher_keeps_one_version_per_path_and_minute() {
+    let test = TestProject::new();
+    test.write("a.txt", "base\n");
+    test.write("b.txt", "base\n");
+    let (project, _) = with_listing_eyes(&test);
+    let start = test.tick();
+    let around = |text: &str, at: Millis| {
+        test.write("a.txt", text);
+        let looked = project.look_around(at).unwrap();
+        (paths(&looked), looked.due)
+    };
+    let nothing = |due| (Vec::<String>::new(), Some(due));
+    assert_eq!(around("one\n", start), (vec!["a.txt".to_owned()], None), "the first at once");
+    assert_eq!(around("two\n", start + 1000), nothing(start + MINUTE));
+    assert_eq!(around("three\n", start + 2000), nothing(start + MINUTE));
+    // Nothing else moves, and still it comes when its time has come.
+    assert_eq!(paths(&project.look_around(start + MINUTE - 1).unwrap()), [""; 0]);
+    let looked = project.look_around(start + MINUTE).unwrap();
+    assert_eq!((paths(&looked), looked.due), (vec!["a.txt".to_owned()], None));
+    assert_eq!(around("four\n", start + MINUTE + 1), nothing(start + 2 * MINUTE));
+    // Whoever asks gets it at once.
+    let said = EventKind::UserMessage { text: "what now".into() };
+    let said = project.record(&Event::new("d1", said), start + MINUTE + 2).unwrap();
+    assert_eq!((said.changes.len(), said.changes[0].actor), (1, Actor::User));
+    assert_eq!(around("five\n", start + MINUTE + 3), (vec!["a.txt".to_owned()], None));
+    test.write("a.txt", "six\n");
+    assert_eq!(project.look_around(start + MINUTE + 4).unwrap().changes, []);
+    assert_eq!(paths(&project.look(start + MINUTE + 5).unwrap()), ["a.txt"]);
+    // That a file went away is no version.
+    assert_eq!(around("seven\n", start + MINUTE + 6).0, ["a.txt"]);
+    std::fs::remove_file(test.root().join("a.txt")).unwrap();
+    assert_eq!(paths(&project.look_around(start + MINUTE + 7).unwrap()), ["a.txt"]);
+    assert_eq!(around("eight\n", start + MINUTE + 8).0, [""; 0]);
+    assert_eq!(paths(&project.look(start + MINUTE + 9).unwrap()), ["a.txt"]);
+    // What an agent did is kept each time.
+    let begin = TestProject::begin("d1", "s1", "Bash", json!({ "command": "make" }));
+    project.record(&begin, start + MINUTE + 10).unwrap();
+    for text in ["made\n", "made again\n"] {
+        assert_eq!(around(text, start + MINUTE + 11).0, ["a.txt"]);
+    }
+}
+
+#[test]
+fn the_watcher_waits_for_git() {
+    let test = TestProject::new();
+    test.write("a.txt", "main\n");
+    let root = test.root();
+    git::run(&root, &["init", "-q", "."]);
+    git::run(&root, &["add", "-A"]);
+    git::run(&root, &["commit", "-qm", "one"]);
+    git::run(&root, &["worktree", "add", "-q", "../tree"]);
+    let (project, eyes) = with_listing_eyes(&test);
+    test.write("a.txt", "half of a switch\n");
+    for (name, old) in [("index.lock", 60_000), ("HEAD.lock", 60_000), ("rebase-merge/done", 2000)]
+    {
+        let file = root.join(".git").join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "").unwrap();
+        let at = touched(&file);
+        let takes = eyes.takes();
+        let looked = project.look_around(at + old - 1).unwrap();
+        assert!(looked.postponed && looked.changes.is_empty(), "{name}");
+        assert_eq!(eyes.takes(), takes, "the hint stays for later");
+        assert!(!project.look_around(at + old + 1000).unwrap().postponed, "{name} is stale");
+        assert!(!project.look(at).unwrap().postponed, "{name}: whoever asks is answered");
+        std::fs::remove_file(&file).unwrap();
+        drop(std::fs::remove_dir(file.parent().unwrap()));
+    }
+    // A working tree of its own has its own git folder.
+    let lock = root.join(".git/worktrees/tree/index.lock");
+    std::fs::write(&lock, "").unwrap();
+    assert!(!project.look_around(touched(&lock)).unwrap().postponed);
+    let tree = test.retake().init(
+        &test.outer().join("tree"),
+        retake_engine::InitOptions::default(),
+        test.tick(),
+        &mut |_, _| {},
+    );
+    assert!(tree.unwrap().project.look_around(touched(&lock)).unwrap().postponed);
+}
+
+fn touched(file: &Path) -> Millis {
+    let time = file.metadata().unwrap().modified().unwrap();
+    assert!(time <= SystemTime::now());
+    time.duration_since(UNIX_EPOCH).unwrap().as_millis() as Millis
+}
+
+#[test]
+fn a_project_with_eyes_can_go_to_another_thread() {
+    let test = TestProject::new();
+    test.write("a.txt", "one\n");
+    let (project, _) = with_listing_eyes(&test);
+    test.write("a.txt", "two\n");
+    let at = test.tick();
+    let looked = std::thread::spawn(move || project.look(at).unwrap()).join().unwrap();
+    assert_eq!(paths(&looked), ["a.txt"]);
+}

@@ -1,0 +1,220 @@
+//! The asker's side of the socket.
+//!
+//! Whatever is wrong with a daemon, the asker can go on without it: one that is not there costs
+//! nothing, one that hangs costs [`HELLO`], one of another version is told so and left alone.
+
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::Failure;
+use crate::door::{Progress, Verb};
+use crate::hook::{HookCall, HookNews};
+use crate::run_folder::RunFolder;
+use crate::wire::{self, Ask, Call, DaemonStatus, Frame, Hello, PROTOCOL, VERSION};
+
+/// The daemon says its first word at once, or hangs.
+pub const HELLO: Duration = Duration::from_millis(300);
+/// While a request waits or is done, the daemon says every now and then that it is there.
+const UNTIL_BEGUN: Duration = Duration::from_secs(2);
+const SILENCE: Duration = Duration::from_secs(10);
+/// An agent waits for its hook, so that does not wait long for a daemon.
+const UNTIL_OPENED: Duration = Duration::from_millis(500);
+
+/// A daemon that has said hello.
+#[derive(Debug)]
+pub struct Client {
+    stream: UnixStream,
+    pid: u32,
+}
+
+/// Why there is no daemon to ask.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NoDaemon {
+    /// None runs.
+    Absent,
+    /// It does not say hello.
+    Hung,
+    /// It is older than this program, and was asked to stop.
+    Older(Hello),
+    /// It is newer than this program.
+    Newer(Hello),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Unanswered {
+    /// Nothing was done, and nothing will be.
+    NotDone,
+    /// The daemon of this pid has begun, and is not heard of any more.
+    Lost(u32),
+    /// It was done, with this failure.
+    Failed(Failure),
+}
+
+impl Client {
+    /// Connects to the daemon of a home.
+    pub fn connect(home: &Path) -> Result<Self, NoDaemon> {
+        let mut stream = RunFolder::of(home).connect().map_err(|_| NoDaemon::Absent)?;
+        let hello: Hello = match within(&mut stream, HELLO) {
+            Ok(hello) => hello,
+            Err(error) if is_timeout(&error) => return Err(NoDaemon::Hung),
+            Err(_) => return Err(NoDaemon::Absent),
+        };
+        if (hello.protocol, hello.version.as_str()) == (PROTOCOL, VERSION) {
+            return Ok(Self { stream, pid: hello.pid });
+        }
+        if age(&hello) > (PROTOCOL, numbers(VERSION)) {
+            return Err(NoDaemon::Newer(hello));
+        }
+        let because = format!("version {VERSION} is in use");
+        // If it does not hear it, the next command tells it again.
+        let _ = wire::send(&mut stream, &Call { ask: Ask::Stop { because } });
+        Err(NoDaemon::Older(hello))
+    }
+
+    /// Has a verb done for the project at or above a folder.
+    pub fn ask<V: Verb>(
+        self,
+        start: &Path,
+        create: bool,
+        verb: V,
+        progress: Progress<'_>,
+    ) -> Result<V::Answer, Unanswered> {
+        let request = verb.into();
+        let may_be_repeated = request.may_be_repeated();
+        let pid = self.pid;
+        let ask = Ask::Project { start: start.to_owned(), create, request };
+        let patience = Patience { until_begun: UNTIL_BEGUN, silence: SILENCE };
+        let answer = self.call(ask, &patience, &mut |told| {
+            if let Told::Progress(done, all) = told {
+                progress(done, all);
+            }
+        });
+        let answer = match answer {
+            Err(Unanswered::Lost(_)) if may_be_repeated => return Err(Unanswered::NotDone),
+            other => other?,
+        };
+        serde_json::from_value(answer).map_err(|_| Unanswered::Lost(pid))
+    }
+
+    /// Has the work of a hook done, and passes on what comes of it.
+    pub fn hook(self, call: HookCall, news: &mut dyn FnMut(HookNews)) -> Result<(), Unanswered> {
+        let patience = Patience { until_begun: UNTIL_OPENED, silence: SILENCE };
+        let answer = self.call(Ask::Hook(call), &patience, &mut |told| {
+            if let Told::News(told) = told {
+                news(told);
+            }
+        });
+        answer.map(|_| ())
+    }
+
+    /// How the daemon is.
+    pub fn status(self) -> Result<DaemonStatus, Unanswered> {
+        let pid = self.pid;
+        let answer = self.call(Ask::Status {}, &Patience::plain(), &mut |_| {})?;
+        serde_json::from_value(answer).map_err(|_| Unanswered::Lost(pid))
+    }
+
+    /// Has the daemon end, when it has done what it is at; gives its pid.
+    pub fn stop(self, because: &str) -> Result<u32, Unanswered> {
+        let pid = self.pid;
+        let ask = Ask::Stop { because: because.to_owned() };
+        self.call(ask, &Patience::plain(), &mut |_| {}).map(|_| pid)
+    }
+
+    fn call(
+        mut self,
+        ask: Ask,
+        patience: &Patience,
+        told: &mut dyn FnMut(Told),
+    ) -> Result<Value, Unanswered> {
+        // What is not sent whole is not understood.
+        let sent = self
+            .stream
+            .set_write_timeout(Some(SILENCE))
+            .and_then(|()| wire::send(&mut self.stream, &Call { ask }));
+        sent.map_err(|_| Unanswered::NotDone)?;
+        let mut begun = false;
+        loop {
+            match within(&mut self.stream, patience.now(begun)) {
+                Ok(Frame::Done(answer)) => return Ok(answer),
+                Ok(Frame::Failed(failure)) if begun => return Err(Unanswered::Failed(failure)),
+                Ok(Frame::Begun {}) => begun = true,
+                Ok(Frame::Progress { done, all }) => told(Told::Progress(done, all)),
+                Ok(Frame::News(news)) => {
+                    begun = begun || matches!(news, HookNews::Opened { .. });
+                    told(Told::News(news));
+                }
+                // From now on the daemon cannot begin; if it just has, that can still be read.
+                Err(error) if is_timeout(&error) && !begun => {
+                    self.stream.shutdown(Shutdown::Read).map_err(|_| Unanswered::NotDone)?;
+                }
+                Err(_) if begun => return Err(Unanswered::Lost(self.pid)),
+                Ok(Frame::Failed(_)) | Err(_) => return Err(Unanswered::NotDone),
+            }
+        }
+    }
+}
+
+/// What the daemon tells before its last word.
+enum Told {
+    Progress(u64, u64),
+    News(HookNews),
+}
+
+/// How long nothing may be heard.
+struct Patience {
+    until_begun: Duration,
+    silence: Duration,
+}
+
+impl Patience {
+    fn plain() -> Self {
+        Self { until_begun: UNTIL_BEGUN, silence: SILENCE }
+    }
+
+    fn now(&self, begun: bool) -> Duration {
+        if begun { self.silence } else { self.until_begun }
+    }
+}
+
+/// The next message, if nothing keeps it for so long.
+fn within<T: serde::de::DeserializeOwned>(
+    stream: &mut UnixStream,
+    patience: Duration,
+) -> io::Result<T> {
+    stream.set_read_timeout(Some(patience))?;
+    wire::receive(stream)
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// What decides which of two programs is the newer one.
+fn age(hello: &Hello) -> (u32, Vec<u64>) {
+    (hello.protocol, numbers(&hello.version))
+}
+
+fn numbers(version: &str) -> Vec<u64> {
+    let core = version.split(['-', '+']).next().unwrap_or_default();
+    core.split('.').map(|number| number.parse().unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_protocol_decides_which_is_newer_and_then_the_version() {
+        let hello = |protocol, version: &str| Hello { protocol, version: version.into(), pid: 1 };
+        assert!(age(&hello(2, "0.1.0")) > age(&hello(1, "9.0.0")));
+        assert!(age(&hello(1, "0.10.0")) > age(&hello(1, "0.9.3")));
+        assert!(age(&hello(1, "0.1.0-beta")) == age(&hello(1, "0.1.0")));
+    }
+}

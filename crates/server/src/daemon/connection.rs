@@ -1,0 +1,174 @@
+//! One asker: hello, its call, and the answer.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::Failure;
+use crate::door::{self, Parcel, Request};
+use crate::hall::{Busy, Job, Recording, Room};
+use crate::hook::{self, HookCall, HookNews};
+use crate::wire::{self, Ask, Call, Frame, Hello};
+
+/// An asker sends its call at once, and reads what it is told.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// So often an asker is told that its request is still at work.
+const TICK: Duration = Duration::from_millis(250);
+
+/// The way back to an asker.
+#[derive(Clone, Debug)]
+struct Asker {
+    stream: Arc<Mutex<UnixStream>>,
+}
+
+impl Asker {
+    fn tell(&self, frame: &Frame) -> io::Result<()> {
+        wire::send(&mut *self.stream.lock().unwrap_or_else(PoisonError::into_inner), frame)
+    }
+
+    /// Says that it begins; `false` if nobody wants it any more.
+    fn begin(&self) -> bool {
+        self.tell(&Frame::Begun {}).is_ok()
+    }
+
+    fn answer(&self, answer: Result<Value, Failure>) -> io::Result<()> {
+        match answer {
+            Ok(answer) => self.tell(&Frame::Done(answer)),
+            Err(failure) => self.tell(&Frame::Failed(failure)),
+        }
+    }
+}
+
+/// Says that there is no time.
+pub(super) fn send_away(mut stream: UnixStream) {
+    let busy = Failure::new("busy", "the daemon has too much to do", "try again");
+    // It is small enough to be sent at once; if not, the asker finds nobody.
+    let _ = stream
+        .set_nonblocking(true)
+        .and_then(|()| wire::send(&mut stream, &Hello::own()))
+        .and_then(|()| wire::send(&mut stream, &Frame::Failed(busy)));
+}
+
+/// Answers one asker.
+pub(super) fn serve(desk: &Desk, mut stream: UnixStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    wire::send(&mut stream, &Hello::own())?;
+    let call: Call = wire::receive(&mut stream)?;
+    let asker = Asker { stream: Arc::new(Mutex::new(stream)) };
+    let life = desk.hall.life();
+    match call.ask {
+        Ask::Status {} => asker.answer(door::answer(&desk.status())),
+        Ask::Stop { because } => {
+            let told = asker.answer(Ok(json!({})));
+            life.end(&because);
+            told
+        }
+        Ask::Project { start, create, request } => {
+            let Some(busy) = life.begin() else { return asker.answer(Err(ending())) };
+            let hall = &desk.hall;
+            let room = if create { hall.enter_or_create(&start) } else { hall.enter(&start) };
+            match room {
+                Ok(room) => carry_out(&asker, &room, request, busy),
+                Err(failure) => asker.answer(Err(failure)),
+            }
+        }
+        Ask::Hook(call) => {
+            let Some(_busy) = life.begin() else { return asker.answer(Err(ending())) };
+            asker.answer(carry_out_hook(desk, &asker, &call).map(|()| Value::Null))
+        }
+    }
+}
+
+fn ending() -> Failure {
+    Failure::new("stopping", "the daemon is about to end", "try again")
+}
+
+/// Has a verb done by the project's thread, and tells the asker how far it has come.
+fn carry_out(asker: &Asker, room: &Room, request: Request, busy: Busy) -> io::Result<()> {
+    tracing::debug!(verb = request.name(), project = room.id(), "asked");
+    let (done, wait) = mpsc::sync_channel(1);
+    let come: Arc<(AtomicU64, AtomicU64)> = Arc::default();
+    let sent = room.send(job(room, request, asker.clone(), Arc::clone(&come), move |answer| {
+        let _ = done.send(answer);
+        drop(busy);
+    }));
+    if let Err(failure) = sent {
+        return asker.answer(Err(failure));
+    }
+    loop {
+        match wait.recv_timeout(TICK) {
+            Ok(answer) => return asker.answer(answer),
+            Err(RecvTimeoutError::Timeout) => {
+                let (done, all) = (come.0.load(Ordering::Relaxed), come.1.load(Ordering::Relaxed));
+                asker.tell(&Frame::Progress { done, all })?;
+            }
+            // Nobody wanted it any more, or it panicked.
+            Err(RecvTimeoutError::Disconnected) => return asker.answer(Err(room.broken())),
+        }
+    }
+}
+
+/// A request as the project's thread does it.
+fn job(
+    room: &Room,
+    request: Request,
+    asker: Asker,
+    come: Arc<(AtomicU64, AtomicU64)>,
+    answer: impl FnOnce(Result<Value, Failure>) + Send + 'static,
+) -> Job {
+    match request {
+        Request::Record(record) => Job::Record(Recording {
+            parcels: record.parcels,
+            begin: Box::new(move || asker.begin()),
+            answer: Box::new(move |recorded| {
+                answer(recorded.and_then(|recorded| door::answer(&recorded)));
+            }),
+        }),
+        request => {
+            let at = room.now();
+            Job::work(move |project| {
+                let project = match project {
+                    Ok(project) => project,
+                    Err(failure) => return answer(Err(failure)),
+                };
+                if asker.begin() {
+                    answer(request.carry_out(project, at, &mut |done, all| {
+                        come.0.store(done, Ordering::Relaxed);
+                        come.1.store(all, Ordering::Relaxed);
+                    }));
+                }
+            })
+        }
+    }
+}
+
+/// Does the work of a hook: its project is read here, and what it tells is recorded together with
+/// what others tell.
+fn carry_out_hook(desk: &Desk, asker: &Asker, call: &HookCall) -> Result<(), Failure> {
+    let heard = call.hear()?;
+    let tell = &mut |news: HookNews| {
+        // Once it has not heard that the project is open, the hook does it itself.
+        asker.tell(&Frame::News(news)).map_err(|error| {
+            Failure::new("gone", format!("nobody listens any more: {error}"), "nothing was done")
+        })
+    };
+    tell(HookNews::Heard(heard.moment))?;
+    if hook::is_empty(&heard) {
+        return Ok(());
+    }
+    let room = desk.hall.enter_or_create(&call.start(&heard))?;
+    let record = &mut |parcel: &Parcel| {
+        let mut recorded = room.record(vec![parcel.clone()])?;
+        recorded.pop().unwrap_or_else(|| Err(room.broken()))
+    };
+    let done = room.read(|project| call.work(project, &heard, record, tell));
+    room.news().tell();
+    done
+}

@@ -1,0 +1,191 @@
+//! The daemon: one process for all projects of a home, asked through a socket.
+//!
+//! Nothing needs it: a command that finds none does the same work itself. With one, a hook costs
+//! a round trip, and what several bring at once is recorded together.
+//!
+//! Invariants: there is one of them for each home, for as long as it holds the [`Claim`]. It ends
+//! when it is told to or has nothing to do, and finishes what it has begun.
+
+mod connection;
+
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use retake_engine::model::Millis;
+use retake_engine::{Dialog, Retake, WatchState};
+
+use crate::run_folder::{Claim, RunFolder, is_own};
+use crate::wire::{DaemonStatus, ServedProject, VERSION};
+use crate::{Failure, Hall, Life, Room};
+
+/// More askers than this at once are sent away; they do it themselves.
+const MOST_ASKERS: usize = 128;
+/// So long what has begun may take when the daemon is to end (reliability row 9).
+const TO_FINISH: Duration = Duration::from_secs(5);
+
+/// Dialogs that were heard of since then go on.
+const RECENT: Millis = 24 * 60 * 60 * 1000;
+
+/// The daemon of a home, ready to serve.
+#[derive(Debug)]
+pub struct Daemon {
+    hall: Arc<Hall>,
+    since: Millis,
+    folder: RunFolder,
+    listener: UnixListener,
+    claim: Claim,
+}
+
+impl Daemon {
+    /// Becomes the daemon of the home; fails with the name of the one that is it already.
+    pub fn open(retake: Retake, clock: fn() -> Millis) -> Result<Self, Failure> {
+        let folder = RunFolder::of(retake.folder());
+        let cannot = |error: io::Error| {
+            let message = format!("the daemon cannot use {}: {error}", folder.path().display());
+            Failure::new("daemon", message, "check that folder; commands work without a daemon")
+        };
+        let Some(claim) = folder.claim().map_err(cannot)? else {
+            let pid = folder.owner().unwrap_or(0);
+            return Err(Failure::new(
+                "daemon_runs",
+                format!("the daemon of {} runs already: process {pid}", retake.folder().display()),
+                "`retake daemon stop` ends it",
+            ));
+        };
+        let listener = folder.listen(&claim).map_err(cannot)?;
+        let hall = Arc::new(Hall::new(retake, clock));
+        let since = hall.now();
+        Ok(Self { hall, since, folder, listener, claim })
+    }
+
+    /// What it serves.
+    pub fn hall(&self) -> &Arc<Hall> {
+        &self.hall
+    }
+
+    /// How it is told to end.
+    pub fn life(&self) -> Arc<Life> {
+        Arc::clone(self.hall.life())
+    }
+
+    /// Serves until it is told to end, or has nothing to do for so long; tells why it ended.
+    pub fn serve(self, idle: Duration) -> Result<String, Failure> {
+        let Self { hall, since, folder, listener, claim } = self;
+        let desk = Arc::new(Desk { hall, since, askers: AtomicUsize::new(0) });
+        let life = Arc::clone(desk.hall.life());
+        let resumed = Arc::clone(&desk.hall);
+        // Nobody has to wait for that.
+        let _ = thread::Builder::new().spawn(move || resume(&resumed));
+        thread::Builder::new().spawn(move || accept(&desk, &listener)).map_err(|error| {
+            Failure::new("daemon", format!("there is no thread to listen: {error}"), "try again")
+        })?;
+        let because = life.wait(idle);
+        // Whoever comes now does it themselves.
+        folder.remove_socket();
+        if !life.finish(TO_FINISH) {
+            tracing::warn!("something was not finished in time");
+        }
+        drop(claim);
+        Ok(because)
+    }
+}
+
+/// What those who answer need.
+#[derive(Debug)]
+struct Desk {
+    hall: Arc<Hall>,
+    since: Millis,
+    askers: AtomicUsize,
+}
+
+impl Desk {
+    fn status(&self) -> DaemonStatus {
+        let project = |room: Arc<Room>| ServedProject {
+            id: room.id().to_owned(),
+            root: room.root().to_string_lossy().into_owned(),
+            watch: watched(room.watch_state().as_ref()),
+        };
+        let mut projects: Vec<_> = self.hall.rooms().into_iter().map(project).collect();
+        projects.sort_by(|one, other| one.root.cmp(&other.root));
+        let (pid, version) = (std::process::id(), VERSION.to_owned());
+        DaemonStatus { pid, version, since: self.since, http: None, projects }
+    }
+}
+
+/// How much of a project is watched, for people.
+fn watched(state: Option<&WatchState>) -> String {
+    let Some(state) = state else { return "off".to_owned() };
+    if let Some(why) = &state.blind {
+        return format!("off: {why}");
+    }
+    match (state.catching_up, state.polled.len()) {
+        (true, _) => "catching up".to_owned(),
+        (false, 0) => "on".to_owned(),
+        (false, count) => format!("partial: {count} folders are looked at each time instead"),
+    }
+}
+
+/// Opens the rooms of projects that agents were at work in, and finds what happened meanwhile.
+fn resume(hall: &Hall) {
+    let recent = hall.now() - RECENT;
+    let is_at_work = |dialog: &Dialog| dialog.ended_at.is_none() && dialog.last_at > recent;
+    for project in hall.projects().unwrap_or_default() {
+        let resume = || {
+            let dialogs = hall.retake().open(&project.root)?.store().dialogs()?;
+            if dialogs.iter().any(is_at_work) {
+                hall.enter(&project.root)?.work(|_| ())?;
+            }
+            Ok::<_, Failure>(())
+        };
+        if let Err(failure) = resume() {
+            tracing::info!(code = %failure.code, id = project.id, "a project was not resumed");
+        }
+    }
+}
+
+fn accept(desk: &Arc<Desk>, listener: &UnixListener) {
+    for stream in listener.incoming() {
+        match stream {
+            Ok(stream) if is_own(&stream) => receive(desk, stream),
+            Ok(_) => tracing::warn!("somebody else tried to ask"),
+            // Too many open files, say: the rest goes on, and this is tried again.
+            Err(error) => {
+                tracing::warn!("nobody can be heard: {error}");
+                thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+}
+
+fn receive(desk: &Arc<Desk>, stream: UnixStream) {
+    let Some(place) = Place::take(desk) else { return connection::send_away(stream) };
+    let serve = move || {
+        if let Err(error) = connection::serve(&place.0, stream) {
+            tracing::debug!("an asker went away: {error}");
+        }
+    };
+    if let Err(error) = thread::Builder::new().spawn(serve) {
+        tracing::warn!("there is no thread for an asker: {error}");
+    }
+}
+
+/// A place at the desk, given back whatever happens.
+struct Place(Arc<Desk>);
+
+impl Place {
+    fn take(desk: &Arc<Desk>) -> Option<Self> {
+        let before = desk.askers.fetch_add(1, Ordering::Relaxed);
+        // One that is not kept is given back at once.
+        Some(Self(Arc::clone(desk))).filter(|_| before < MOST_ASKERS)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.askers.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,303 @@
+//! Changes: one file's step from `before` to `after`.
+
+use retake_engine::model::{
+    self, Actor, ChangeStatus, ChangeType, Confidence, FileKind, FileState, Means, Millis,
+    ProjectPath,
+};
+use retake_engine::{Project, StoreError, iso};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::path::{hex, hex_if_needed};
+use super::{DiffForm, Differ, FileDiff, Message, words};
+use crate::Masking;
+
+/// One file's step from `before` to `after`, made by an actor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Change {
+    /// Its name: `c` and its `seq`.
+    #[schema(example = "c12")]
+    pub id: String,
+    /// Its place in the project's order.
+    pub seq: u64,
+    /// The dialog, if an agent made it.
+    pub dialog: Option<String>,
+    /// The agent, if exactly one can have made it.
+    pub agent: Option<String>,
+    /// The product of the agent.
+    #[schema(example = "claude-code")]
+    pub kind: Option<String>,
+    /// The turn of its dialog: how many messages the person had sent.
+    pub turn: Option<u64>,
+    /// The place in the agent's message history of the message that asked for the call.
+    pub message_index: Option<u64>,
+    /// Who made it.
+    #[schema(schema_with = words::actor)]
+    pub actor: Actor,
+    /// How sure that is, strongest first.
+    #[schema(schema_with = words::confidence)]
+    pub confidence: Confidence,
+    /// The agent's tool call, if exactly one can have made it.
+    pub call: Option<String>,
+    /// The tool's name as the agent gave it.
+    pub tool: Option<String>,
+    /// Every call that can have made it.
+    pub candidates: Vec<Candidate>,
+    /// The path after it; the path before it if it was deleted.
+    pub path: String,
+    /// The path's exact bytes in hexadecimal digits; only if it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_hex: Option<String>,
+    /// The path before a rename.
+    pub old_path: Option<String>,
+    /// The old path's exact bytes in hexadecimal digits; only if it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_path_hex: Option<String>,
+    /// What happened to the path.
+    #[schema(schema_with = words::change_type)]
+    pub change_type: ChangeType,
+    /// How it happened.
+    #[schema(schema_with = words::means)]
+    pub operation: Means,
+    /// The state before; null if the file did not exist.
+    pub before: Option<Side>,
+    /// The state after; null if the file is gone.
+    pub after: Option<Side>,
+    /// Lines added; null for what has no lines.
+    pub added: Option<u32>,
+    /// Lines removed; null for what has no lines.
+    pub removed: Option<u32>,
+    /// The places where lines changed.
+    pub hunks: Option<Vec<Hunk>>,
+    /// What was decided about it.
+    #[schema(schema_with = words::change_status)]
+    pub status: ChangeStatus,
+    /// When it was recorded.
+    #[schema(format = DateTime)]
+    pub timestamp: String,
+    /// The same in milliseconds since the epoch.
+    pub at: Millis,
+    /// The change that this one belongs to: a formatter's rewrite of it.
+    pub joins: Option<String>,
+}
+
+impl From<&model::Change> for Change {
+    fn from(change: &model::Change) -> Self {
+        let lines = change.lines.as_ref();
+        Self {
+            id: change.id.to_string(),
+            seq: change.id.0,
+            dialog: change.dialog.as_ref().map(|id| id.0.clone()),
+            agent: change.agent.as_ref().map(|id| id.0.clone()),
+            kind: change.kind.clone(),
+            turn: change.turn,
+            message_index: change.message_index,
+            actor: change.actor,
+            confidence: change.confidence,
+            call: change.call.as_ref().map(|id| id.0.clone()),
+            tool: change.tool.clone(),
+            candidates: change.candidates.iter().map(Candidate::from).collect(),
+            path: change.path.to_string(),
+            path_hex: hex_if_needed(&change.path),
+            old_path: change.old_path.as_ref().map(ToString::to_string),
+            old_path_hex: change.old_path.as_ref().and_then(hex_if_needed),
+            change_type: change.change_type,
+            operation: change.operation,
+            before: Side::of(&change.before),
+            after: Side::of(&change.after),
+            added: lines.map(|lines| lines.added),
+            removed: lines.map(|lines| lines.removed),
+            hunks: lines.map(|lines| Hunk::numbered(&lines.hunks)),
+            status: change.status,
+            timestamp: iso(change.at),
+            at: change.at,
+            joins: change.joins.map(|id| id.to_string()),
+        }
+    }
+}
+
+/// A call that can have made a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Candidate {
+    /// The dialog.
+    pub dialog: String,
+    /// The agent within the dialog.
+    pub agent: String,
+    /// The agent's id of the call.
+    pub call: String,
+    /// The tool's name as the agent gave it.
+    pub tool: String,
+}
+
+impl From<&model::Candidate> for Candidate {
+    fn from(candidate: &model::Candidate) -> Self {
+        Self {
+            dialog: candidate.dialog.0.clone(),
+            agent: candidate.agent.0.clone(),
+            call: candidate.call.0.clone(),
+            tool: candidate.tool.clone(),
+        }
+    }
+}
+
+/// A place where lines changed; line numbers count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Hunk {
+    /// The number by which it is named, from 1.
+    pub number: u32,
+    /// First line on the old side.
+    pub old_start: u32,
+    /// Lines on the old side.
+    pub old_lines: u32,
+    /// First line on the new side.
+    pub new_start: u32,
+    /// Lines on the new side.
+    pub new_lines: u32,
+}
+
+impl Hunk {
+    fn numbered(hunks: &[model::Hunk]) -> Vec<Self> {
+        let hunk = |(number, hunk): (u32, &model::Hunk)| Self {
+            number,
+            old_start: hunk.old_start,
+            old_lines: hunk.old_lines,
+            new_start: hunk.new_start,
+            new_lines: hunk.new_lines,
+        };
+        (1..).zip(hunks).map(hunk).collect()
+    }
+}
+
+/// One side of a change that existed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Side {
+    /// It was not captured; the gaps say why.
+    Unknown,
+    /// A regular file.
+    File(SideState),
+    /// A symbolic link; its content is the target's text.
+    Link(SideState),
+}
+
+/// A captured state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SideState {
+    /// The content's id, which is git's.
+    #[schema(example = "5626abf0f72e58d7a153368ba57db4c673c0e171")]
+    pub oid: String,
+    /// The content's length in bytes.
+    pub size: u64,
+    /// The permission bits in octal digits.
+    #[schema(example = "0644")]
+    pub mode: String,
+}
+
+impl Side {
+    /// A side; none if the file did not exist.
+    pub fn of(side: &model::Side) -> Option<Self> {
+        match side {
+            model::Side::Absent => None,
+            model::Side::Unknown => Some(Self::Unknown),
+            model::Side::Known(state) => Some(Self::captured(state)),
+        }
+    }
+
+    fn captured(state: &FileState) -> Self {
+        let captured =
+            SideState { oid: state.oid.to_string(), size: state.size, mode: octal(state.mode) };
+        match state.kind {
+            FileKind::File => Self::File(captured),
+            FileKind::Link => Self::Link(captured),
+        }
+    }
+}
+
+/// Permission bits as people know them: `0644`.
+pub fn octal(mode: u32) -> String {
+    format!("{mode:04o}")
+}
+
+/// The exact content of a side: as text if it is UTF-8, else in hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Content {
+    /// Its state.
+    #[serde(flatten)]
+    pub state: Side,
+    /// The content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The content, if it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hex: Option<String>,
+}
+
+impl Content {
+    /// The content of a state of a path; one that is no text is left out if its file usually
+    /// holds secrets.
+    pub fn new(path: &ProjectPath, state: &FileState, bytes: &[u8], masking: Masking) -> Self {
+        let (text, hex) = match std::str::from_utf8(bytes) {
+            Ok(text) => (Some(masking.content(path, text).into_owned()), None),
+            Err(_) if masking.hides(path) => (None, None),
+            Err(_) => (None, Some(hex(bytes))),
+        };
+        Self { state: Side::captured(state), text, hex }
+    }
+}
+
+/// The content of one side of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SideContent {
+    /// The change.
+    pub change: String,
+    /// `before` or `after`.
+    pub side: String,
+    /// The content.
+    pub content: Content,
+}
+
+/// Changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Changes {
+    /// The changes.
+    pub changes: Vec<Change>,
+}
+
+impl From<&[model::Change]> for Changes {
+    fn from(changes: &[model::Change]) -> Self {
+        Self { changes: changes.iter().map(Change::from).collect() }
+    }
+}
+
+/// A change, the difference that it made, and what was said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ShownChange {
+    /// The change.
+    pub change: Change,
+    /// The difference that it made.
+    pub diff: FileDiff,
+    /// The message of the person that it was made for.
+    pub message: Option<Message>,
+    /// What the agent said with it.
+    pub said: Option<String>,
+}
+
+impl ShownChange {
+    /// Everything about a change.
+    pub fn read(
+        project: &Project,
+        change: &model::Change,
+        form: DiffForm,
+        masking: Masking,
+    ) -> Result<Self, StoreError> {
+        let diff = Differ::new(project, form, masking).file(&project.diff(change)?)?;
+        let message = project.message_behind(change)?;
+        let said = project.said_with(change)?;
+        Ok(Self {
+            change: change.into(),
+            diff,
+            message: message.map(|message| Message::new(&message, masking)),
+            said: masking.words(said.as_deref()),
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Dialogs, their agents, and what was said in them.
+
+use retake_engine::{self as engine, Project, StoreError, iso};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::session::session_name;
+use crate::Masking;
+
+/// A conversation between a person and agents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Dialog {
+    /// The agent's own id of it.
+    pub id: String,
+    /// The product of its main agent.
+    #[schema(example = "claude-code")]
+    pub kind: Option<String>,
+    /// A title for people.
+    pub title: Option<String>,
+    /// Messages of the person so far.
+    pub turns: u64,
+    /// Whether a turn is under way.
+    pub turn_open: bool,
+    /// When it was first seen.
+    #[schema(format = DateTime)]
+    pub started: String,
+    /// When it last did anything.
+    #[schema(format = DateTime)]
+    pub last_activity: String,
+    /// When it ended, if it did.
+    pub ended: Option<String>,
+    /// Who acts in it.
+    pub agents: Vec<Agent>,
+}
+
+impl Dialog {
+    /// A dialog with its agents.
+    pub fn new(dialog: &engine::Dialog, agents: &[engine::DialogAgent], masking: Masking) -> Self {
+        Self {
+            id: dialog.id.0.clone(),
+            kind: dialog.kind.clone(),
+            title: masking.words(dialog.title.as_deref()),
+            turns: dialog.turns,
+            turn_open: dialog.turn_open,
+            started: iso(dialog.started_at),
+            last_activity: iso(dialog.last_at),
+            ended: dialog.ended_at.map(iso),
+            agents: agents.iter().map(Agent::from).collect(),
+        }
+    }
+}
+
+/// An agent of a dialog.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Agent {
+    /// Its id; `main` is the one that the person talks to.
+    pub id: String,
+    /// Its product.
+    pub kind: Option<String>,
+    /// The agent that started it.
+    pub parent: Option<String>,
+}
+
+impl From<&engine::DialogAgent> for Agent {
+    fn from(agent: &engine::DialogAgent) -> Self {
+        Self {
+            id: agent.id.0.clone(),
+            kind: agent.kind.clone(),
+            parent: agent.parent.as_ref().map(|id| id.0.clone()),
+        }
+    }
+}
+
+/// Every dialog, the latest activity first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Dialogs {
+    /// The dialogs.
+    pub dialogs: Vec<Dialog>,
+}
+
+impl Dialogs {
+    /// The dialogs of a project.
+    pub fn read(project: &Project, masking: Masking) -> Result<Self, StoreError> {
+        let dialogs = project.dialogs()?;
+        let document = |(dialog, agents): &(_, Vec<_>)| Dialog::new(dialog, agents, masking);
+        Ok(Self { dialogs: dialogs.iter().map(document).collect() })
+    }
+}
+
+/// A message of the person, which began a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Message {
+    /// Its place in the project's order.
+    pub seq: u64,
+    /// What it says.
+    pub text: String,
+    /// Its place in the agent's message history.
+    pub message_index: Option<u64>,
+    /// The checkpoint that was made before it.
+    pub checkpoint: Option<String>,
+    /// The work session that it was sent in.
+    #[schema(example = "session_1")]
+    pub session: Option<String>,
+}
+
+impl Message {
+    /// A message.
+    pub fn new(message: &engine::Message, masking: Masking) -> Self {
+        Self {
+            seq: message.seq,
+            text: masking.text(&message.text).into_owned(),
+            message_index: message.index,
+            checkpoint: message.checkpoint.clone(),
+            session: message.session.map(session_name),
+        }
+    }
+}

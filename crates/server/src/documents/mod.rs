@@ -1,0 +1,56 @@
+//! The documents that other programs read: one stable shape for each noun.
+//!
+//! The engine's types are not made to be read by others; what leaves the program is decided here,
+//! once, for the command line's `--json` and for HTTP. Rules that hold for all of them:
+//!
+//! - Times are ISO 8601 in UTC with milliseconds.
+//! - Paths are relative to the project. One that is not UTF-8 has its exact bytes beside it, in
+//!   hexadecimal digits (`path_hex`).
+//! - `null` for a side of a change means that the file did not exist; `{"kind":"unknown"}` means
+//!   that it was not captured. They are never mixed up.
+//! - Text comes as it is: whoever shows it escapes it. Contents and messages pass a
+//!   [`Masking`](crate::Masking), which takes secrets out of what leaves by HTTP.
+
+mod blame;
+mod change;
+mod checkpoint;
+mod dialog;
+mod diff;
+mod doctor;
+mod file_change;
+mod history;
+mod operation;
+mod outcome;
+mod path;
+mod project;
+mod record;
+mod review;
+mod session;
+mod status;
+mod upkeep;
+mod words;
+
+pub use blame::{Blame, BlameLine, BlamedChange};
+pub use change::{
+    Candidate, Change, Changes, Content, Hunk, ShownChange, Side, SideContent, SideState, octal,
+};
+pub use checkpoint::{Checkpoint, Checkpoints, DialogCheckpoint, DialogCheckpoints};
+pub use dialog::{Agent, Dialog, Dialogs, Message};
+pub use diff::{DiffForm, DiffHunk, DiffLine, DiffToken, Differ, Diffs, FileDiff, LineKind};
+pub use doctor::{Check, CheckUp};
+pub use file_change::{FileChangeRecord, FileChanges, LineRange, ReviewedFileChanges};
+pub use history::{History, HistoryEvent};
+pub use operation::{Interrupted, Operation, Operations, Recoverable};
+pub use outcome::{FileReason, Outcome, PlannedFile, ResetOutcome, UncoveredPath, way_out};
+pub use path::PathName;
+pub use project::{Project, Projects};
+pub use record::{Recorded, Warning};
+pub use review::{Accepted, Approved};
+pub use session::{
+    ApproveRequest, ApproveResult, ChangedFile, ResetResult, RestoreRequest, RestoreResult,
+    SessionStatus, WorkSession, WorkSessions,
+};
+pub use status::{AgentWork, DialogWork, Gap, IgnoredPath, Status, StatusRow, net_status};
+pub use upkeep::{
+    Collected, Forecast, ForecastDialog, Meter, PurgeForecast, Purged, PurgedContent, Removed,
+};

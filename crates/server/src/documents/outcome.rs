@@ -1,0 +1,217 @@
+//! A plan and its outcome: one shape for both.
+
+use retake_engine::model::{self, ChangeId, ObjectId, OperationKind};
+use retake_engine::{self as engine, Plan, Project, Reason, StoreError};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::path::PathName;
+use super::words;
+use crate::questions::{Question, questions};
+use crate::{Failure, describe};
+
+/// What an operation would do, or did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Outcome {
+    /// The operation that it was; null if nothing was done.
+    #[schema(example = "o12")]
+    pub operation: Option<String>,
+    /// What it is.
+    #[schema(schema_with = words::operation_kind)]
+    pub kind: OperationKind,
+    /// What it is called, for people.
+    pub title: String,
+    /// The dialog that it is about, if it is one.
+    pub dialog: Option<String>,
+    /// The checkpoint of everything as it was before.
+    pub safety: Option<String>,
+    /// The checkpoint that names a restored state.
+    pub checkpoint: Option<String>,
+    /// Whether it is only planned.
+    pub dry_run: bool,
+    /// Whether everything that was asked for is (or would be) done.
+    pub whole: bool,
+    /// Each file that is concerned.
+    pub files: Vec<PlannedFile>,
+    /// Other dialogs that changed some of these files later.
+    pub crosses: Vec<String>,
+    /// Changes that nobody asked for and that are taken back too, since they stand in the way.
+    pub cascaded: Vec<String>,
+    /// What is not protected: changes of it are not known, so they cannot be taken back.
+    pub not_covered: Vec<UncoveredPath>,
+    /// The stable names of what a person must say yes to before it is done.
+    pub asks: Vec<String>,
+    /// The same in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Question>,
+    /// Why it was not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+}
+
+impl Outcome {
+    /// What a plan would do.
+    pub fn planned(project: &Project, plan: &Plan) -> Result<Self, StoreError> {
+        Ok(Self { dry_run: true, ..Self::done(project, plan, None, None)? })
+    }
+
+    /// A plan that was not carried out, and why.
+    pub fn refused(project: &Project, plan: &Plan, why: Failure) -> Result<Self, StoreError> {
+        Ok(Self { error: Some(why), ..Self::done(project, plan, None, None)? })
+    }
+
+    /// What became of a plan.
+    pub fn applied(project: &Project, applied: &engine::Applied) -> Result<Self, StoreError> {
+        Self::done(project, &applied.plan, applied.operation.as_ref(), applied.checkpoint)
+    }
+
+    /// A plan that was carried out.
+    pub fn done(
+        project: &Project,
+        plan: &Plan,
+        operation: Option<&model::Operation>,
+        checkpoint: Option<ObjectId>,
+    ) -> Result<Self, StoreError> {
+        let questions = questions(project, plan, describe::as_it_is)?;
+        Ok(Self {
+            operation: operation.map(|operation| operation.id.to_string()),
+            kind: plan.kind,
+            title: plan.title.clone(),
+            dialog: plan.dialog.as_ref().map(|id| id.0.clone()),
+            safety: operation.map(|operation| operation.safety.to_string()),
+            checkpoint: checkpoint.map(|id| id.to_string()),
+            dry_run: false,
+            whole: plan.is_whole(),
+            files: plan.files.iter().map(|file| PlannedFile::new(plan.kind, file)).collect(),
+            crosses: plan.crosses.iter().map(|id| id.0.clone()).collect(),
+            cascaded: ids(&plan.cascaded),
+            not_covered: plan.not_covered.iter().map(UncoveredPath::from).collect(),
+            asks: questions.iter().map(|question| question.code.clone().into_owned()).collect(),
+            questions,
+            error: None,
+        })
+    }
+
+    /// That there is nothing to undo or redo.
+    pub fn nothing(kind: OperationKind) -> Self {
+        Self {
+            operation: None,
+            kind,
+            title: format!("nothing to {kind}"),
+            dialog: None,
+            safety: None,
+            checkpoint: None,
+            dry_run: false,
+            whole: true,
+            files: Vec::new(),
+            crosses: Vec::new(),
+            cascaded: Vec::new(),
+            not_covered: Vec::new(),
+            asks: Vec::new(),
+            questions: Vec::new(),
+            error: None,
+        }
+    }
+}
+
+/// What a reset would do, or did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ResetOutcome {
+    /// What becomes of the files.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// The work session that is active now; null if nothing was done.
+    #[schema(example = "session_3")]
+    pub new_session: Option<String>,
+}
+
+/// One file of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PlannedFile {
+    /// The path.
+    #[serde(flatten)]
+    pub path: PathName,
+    /// `create`, `write`, `delete`, `mode` or `leave`.
+    pub action: String,
+    /// Whether it was done; null while it is only planned.
+    pub done: Option<bool>,
+    /// Why it is done, or why the file is left alone.
+    pub reason: FileReason,
+    /// The changes that it takes back.
+    pub changes: Vec<String>,
+    /// Later changes that stand in the way.
+    pub blockers: Vec<String>,
+    /// Something that the person should know before.
+    pub warning: Option<String>,
+}
+
+impl PlannedFile {
+    fn new(kind: OperationKind, file: &engine::PlannedFile) -> Self {
+        let way_out = file.is_left().then(|| way_out(kind, file)).flatten();
+        Self {
+            path: (&file.path).into(),
+            action: file.action.as_str().to_owned(),
+            done: file.done,
+            reason: FileReason {
+                code: file.reason.code().to_owned(),
+                message: file.reason.to_string(),
+                way_out,
+            },
+            changes: ids(&file.changes),
+            blockers: ids(&file.blockers),
+            warning: file.warning.clone(),
+        }
+    }
+}
+
+/// Why a file is written, or left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FileReason {
+    /// A stable name.
+    #[schema(example = "merged")]
+    pub code: String,
+    /// In words.
+    pub message: String,
+    /// What a person can do about a file that is left.
+    pub way_out: Option<String>,
+}
+
+/// Something that is not protected, and may have changed unseen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UncoveredPath {
+    /// The path.
+    #[serde(flatten)]
+    pub path: PathName,
+    /// Why: a stable name.
+    #[schema(example = "too_large")]
+    pub reason: String,
+}
+
+impl From<&model::Gap> for UncoveredPath {
+    fn from(gap: &model::Gap) -> Self {
+        Self { path: (&gap.path).into(), reason: gap.reason.as_str().to_owned() }
+    }
+}
+
+/// What a person can do about a file that is left.
+///
+/// The reason knows an option; here it is known whether that helps with this file and command.
+pub fn way_out(kind: OperationKind, file: &engine::PlannedFile) -> Option<String> {
+    let newest = file.changes.iter().max();
+    match &file.reason {
+        Reason::Conflict(_) if file.blockers.is_empty() => {
+            Some("--markers writes both versions into the file".to_owned())
+        }
+        Reason::ChangedSince | Reason::GoneSince if file.blockers.is_empty() => {
+            newest.map(|id| format!("`retake show {id} --before` prints what it was"))
+        }
+        Reason::Shared if !matches!(kind, OperationKind::Reject | OperationKind::Rollback) => {
+            newest.map(|id| format!("`retake rollback --change {id}` takes it back"))
+        }
+        reason => reason.way_out().map(ToOwned::to_owned),
+    }
+}
+
+fn ids(changes: &[ChangeId]) -> Vec<String> {
+    changes.iter().map(ToString::to_string).collect()
+}

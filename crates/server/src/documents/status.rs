@@ -1,0 +1,210 @@
+//! What agents did that nobody has decided on, and what is not protected.
+
+use retake_engine::model::{self, AgentId, Millis};
+use retake_engine::{self as engine, Looked, iso};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Interrupted;
+use super::path::{PathName, names};
+use crate::{Failure, Masking};
+
+/// What agents did that nobody has decided on, and what is not protected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Status {
+    /// The project's folder.
+    pub root: String,
+    /// The folder of its record.
+    pub store: String,
+    /// Whether the files were looked at for this; if not, this is what was last recorded.
+    pub looked: bool,
+    /// By dialog, the latest one first; what dialogs share comes last.
+    pub dialogs: Vec<DialogWork>,
+    /// What is not protected.
+    pub gaps: Vec<Gap>,
+    /// Files that are tracked.
+    pub files: u64,
+    /// Changes on record.
+    pub changes: u64,
+    /// Events that wait to be taken in.
+    pub spooled: u64,
+    /// Bytes that the record takes on disk.
+    pub store_bytes: u64,
+    /// How many names rules leave out.
+    pub ignored_count: Option<u64>,
+    /// How many files the scratch filter leaves out.
+    pub scratch: Option<u64>,
+    /// Folders that are repositories of their own.
+    pub nested_repositories: Option<Vec<PathName>>,
+    /// What rules leave out, if it was asked for; the first few thousand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Vec<IgnoredPath>>,
+    /// The operation that was interrupted, if one was: nothing is undone before that is settled.
+    pub interrupted: Option<Interrupted>,
+}
+
+impl Status {
+    /// The status of a project; `looked` is what a look just found.
+    pub fn read(
+        project: &engine::Project,
+        looked: Option<&Looked>,
+        with_ignored: bool,
+        masking: Masking,
+    ) -> Result<Self, Failure> {
+        let status = project.status()?;
+        let interrupted = project.interrupted()?;
+        let ignored = looked.filter(|_| with_ignored).map(|looked| &looked.ignored);
+        Ok(Self {
+            root: project.root().to_string_lossy().into_owned(),
+            store: project.store().folder().to_string_lossy().into_owned(),
+            looked: looked.is_some(),
+            dialogs: status.dialogs.iter().map(|one| DialogWork::new(one, masking)).collect(),
+            gaps: status.gaps.iter().map(|(gap, since)| Gap::new(gap, *since)).collect(),
+            files: status.files,
+            changes: status.changes,
+            spooled: status.spooled as u64,
+            store_bytes: status.store_bytes,
+            ignored_count: looked.map(|looked| looked.ignored_count),
+            scratch: looked.map(|looked| looked.scratch),
+            nested_repositories: looked.map(|looked| names(&looked.nested_repositories)),
+            ignored: ignored.map(|ignored| ignored.iter().map(IgnoredPath::from).collect()),
+            interrupted: interrupted.as_ref().map(Interrupted::from),
+        })
+    }
+}
+
+/// What the agents of one dialog did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DialogWork {
+    /// The dialog; null for what several dialogs share.
+    pub dialog: Option<String>,
+    /// The product of its main agent.
+    pub kind: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// When it last did anything.
+    pub last_activity: Option<String>,
+    /// Its agents.
+    pub agents: Vec<AgentWork>,
+}
+
+impl DialogWork {
+    fn new(status: &engine::DialogStatus, masking: Masking) -> Self {
+        let dialog = status.dialog.as_ref();
+        Self {
+            dialog: dialog.map(|dialog| dialog.id.0.clone()),
+            kind: dialog.and_then(|dialog| dialog.kind.clone()),
+            title: dialog.and_then(|dialog| masking.words(dialog.title.as_deref())),
+            last_activity: dialog.map(|dialog| iso(dialog.last_at)),
+            agents: status.agents.iter().map(AgentWork::from).collect(),
+        }
+    }
+}
+
+/// The paths that one agent changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentWork {
+    /// The agent; null for what several agents share.
+    pub agent: Option<String>,
+    /// The paths.
+    pub files: Vec<StatusRow>,
+}
+
+impl From<&(Option<AgentId>, Vec<engine::StatusRow>)> for AgentWork {
+    fn from((agent, rows): &(Option<AgentId>, Vec<engine::StatusRow>)) -> Self {
+        Self {
+            agent: agent.as_ref().map(|id| id.0.clone()),
+            files: rows.iter().map(StatusRow::from).collect(),
+        }
+    }
+}
+
+/// A path that an agent changed and nobody has decided on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StatusRow {
+    /// The path.
+    #[serde(flatten)]
+    pub path: PathName,
+    /// `added`, `modified`, `deleted` or `renamed`; null if it came and went.
+    pub status: Option<String>,
+    /// How many pending changes it has.
+    pub changes: u64,
+    /// The first of them.
+    pub first: String,
+    /// The last of them.
+    pub last: String,
+    /// Lines that they added; null if none of them has lines.
+    pub added: Option<u64>,
+    /// Lines that they removed; null if none of them has lines.
+    pub removed: Option<u64>,
+}
+
+impl From<&engine::StatusRow> for StatusRow {
+    fn from(row: &engine::StatusRow) -> Self {
+        Self {
+            path: (&row.path).into(),
+            status: net_status(row).map(ToOwned::to_owned),
+            changes: row.changes,
+            first: row.first.to_string(),
+            last: row.last.to_string(),
+            added: row.added,
+            removed: row.removed,
+        }
+    }
+}
+
+/// What an agent's changes made of a path in all; none if it came and went.
+pub fn net_status(row: &engine::StatusRow) -> Option<&'static str> {
+    match (row.existed, row.exists) {
+        (false, false) => None,
+        (true, false) => Some("deleted"),
+        (true, true) if row.old_path.is_some() => Some("renamed"),
+        (true, true) => Some("modified"),
+        (false, true) => Some("added"),
+    }
+}
+
+/// Something that is not protected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Gap {
+    /// The path, or the folder under which everything is concerned.
+    #[serde(flatten)]
+    pub path: PathName,
+    /// Why: a stable name.
+    #[schema(example = "too_large")]
+    pub reason: String,
+    /// A detail for people.
+    pub detail: String,
+    /// Since when.
+    #[schema(format = DateTime)]
+    pub since: String,
+}
+
+impl Gap {
+    fn new(gap: &model::Gap, since: Millis) -> Self {
+        Self {
+            path: (&gap.path).into(),
+            reason: gap.reason.as_str().to_owned(),
+            detail: gap.detail.clone(),
+            since: iso(since),
+        }
+    }
+}
+
+/// Something that rules leave out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct IgnoredPath {
+    /// The path.
+    #[serde(flatten)]
+    pub path: PathName,
+    /// Whether it is a folder, with all that is in it.
+    pub folder: bool,
+    /// The rule.
+    pub by: String,
+}
+
+impl From<&engine::Ignored> for IgnoredPath {
+    fn from(ignored: &engine::Ignored) -> Self {
+        Self { path: (&ignored.path).into(), folder: ignored.is_dir, by: ignored.by.clone() }
+    }
+}

@@ -1,0 +1,28 @@
+//! The schemas of closed sets of names, from the sets themselves.
+
+use retake_engine::model::{
+    Actor, ChangeStatus, ChangeType, CheckpointKind, Confidence, Means, OperationKind,
+    OperationState, SessionState,
+};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+
+macro_rules! words {
+    ($($name:ident: $set:ty),* $(,)?) => {
+        $(pub(super) fn $name() -> Object {
+            let names = <$set>::ALL.iter().map(|word| word.as_str());
+            ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
+        })*
+    };
+}
+
+words! {
+    actor: Actor,
+    confidence: Confidence,
+    change_type: ChangeType,
+    means: Means,
+    change_status: ChangeStatus,
+    checkpoint_kind: CheckpointKind,
+    operation_kind: OperationKind,
+    operation_state: OperationState,
+    session_state: SessionState,
+}

@@ -1,0 +1,118 @@
+//! How long the daemon has something to do.
+//!
+//! Invariants: what has begun is finished before the end, if it does not take too long; nothing
+//! begins after the end was decided.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What the daemon has to do, and whether it ends.
+#[derive(Debug)]
+pub struct Life {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    busy: usize,
+    last: Instant,
+    /// Why it ends.
+    ends: Option<String>,
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        let state = State { busy: 0, last: Instant::now(), ends: None };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+}
+
+/// For as long as it is held, there is something to do.
+#[derive(Debug)]
+pub struct Busy(Arc<Life>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.busy -= 1;
+        state.last = Instant::now();
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+impl Life {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins something; none if the end was decided.
+    pub fn begin(self: &Arc<Self>) -> Option<Busy> {
+        let mut state = self.lock();
+        if state.ends.is_some() {
+            return None;
+        }
+        state.busy += 1;
+        Some(Busy(Arc::clone(self)))
+    }
+
+    /// Something happened that nobody has to wait for, as a file that was changed.
+    pub fn touch(&self) {
+        self.lock().last = Instant::now();
+    }
+
+    /// Decides the end; the first reason counts.
+    pub fn end(&self, because: &str) {
+        self.lock().ends.get_or_insert_with(|| because.to_owned());
+        self.changed.notify_all();
+    }
+
+    /// Whether the end was decided.
+    pub fn ends(&self) -> bool {
+        self.lock().ends.is_some()
+    }
+
+    /// Waits until the end is decided, or there was nothing to do for so long; tells why.
+    pub(crate) fn wait(&self, idle: Duration) -> String {
+        let mut state = self.lock();
+        loop {
+            if let Some(because) = &state.ends {
+                return because.clone();
+            }
+            let left = idle.saturating_sub(state.last.elapsed());
+            if state.busy == 0 && left.is_zero() {
+                let because = "there was nothing to do".to_owned();
+                return state.ends.insert(because).clone();
+            }
+            let pause = if state.busy == 0 { left } else { idle.max(Duration::from_secs(1)) };
+            let waited = self.changed.wait_timeout(state, pause);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits until everything that has begun is done; `false` if that takes longer than this.
+    pub(crate) fn finish(&self, patience: Duration) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), patience, |state| state.busy > 0);
+        waited.unwrap_or_else(PoisonError::into_inner).0.busy == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_not_idle_while_something_is_done_and_nothing_begins_after_the_end() {
+        let life = Arc::new(Life::default());
+        let busy = life.begin().unwrap();
+        let waiting = Arc::clone(&life);
+        let wait = std::thread::spawn(move || waiting.wait(Duration::from_millis(10)));
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!wait.is_finished(), "somebody is at work");
+        drop(busy);
+        assert_eq!(wait.join().unwrap(), "there was nothing to do");
+        assert!(life.begin().is_none());
+        assert!(life.finish(Duration::ZERO));
+    }
+}

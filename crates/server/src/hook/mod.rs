@@ -1,0 +1,250 @@
+//! The work of a hook: what an agent told becomes part of the record.
+//!
+//! The same code runs in the hook's own process and in the daemon. So nothing here reads the
+//! environment: what matters of it comes with the [`HookCall`]. What came of it is told step by
+//! step ([`HookNews`]), so that a hook whose budget is used up knows what is left.
+//!
+//! Invariant: the keys of what is recorded come from the call's key, so that a call that was
+//! worked on twice, by a daemon that was late and by the hook itself, counts once.
+
+mod talk;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use retake_agents::{Agent, Heard, Moment};
+use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis};
+use retake_engine::{Project, Recorded, Retake};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Failure;
+use crate::door::Parcel;
+use talk::Talk;
+
+/// The most that Claude Code waits for the last hook is 1.5 s, and Codex 3 s.
+const AT_THE_END: Duration = Duration::from_millis(900);
+/// The one call of a dialog of `retake run`.
+pub const RUN_CALL: &str = "run";
+
+/// What an agent called a hook with, and what matters of the hook's surroundings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HookCall {
+    /// The agent.
+    pub agent: Agent,
+    /// Its name for the event, if the payload does not have it.
+    pub event: Option<String>,
+    /// What it sent.
+    pub payload: String,
+    /// The folder that the person named.
+    pub project: Option<PathBuf>,
+    /// The folder that the agent names in its environment.
+    pub told: Option<PathBuf>,
+    /// The hook's own folder.
+    pub cwd: PathBuf,
+    /// The dialog of the run that all of this happens in.
+    pub run: Option<String>,
+    /// The person's home.
+    pub user_home: Option<PathBuf>,
+    /// What the call is known by.
+    pub key: String,
+    /// When it came.
+    pub at: Millis,
+}
+
+/// What the work has come to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookNews {
+    /// The payload is understood: this is how to answer.
+    Heard(Moment),
+    /// The project is open, and this is what is to be recorded there.
+    Opened {
+        /// The project's folder in the home, to keep there what is not recorded in time.
+        folder: PathBuf,
+        /// How long the agent may be kept waiting.
+        budget: Duration,
+        /// The project's root.
+        root: PathBuf,
+        /// What is to be recorded.
+        parcels: Vec<Parcel>,
+    },
+    /// The next parcel is recorded.
+    Recorded {},
+    /// Something that the person should know.
+    Warned(String),
+}
+
+/// Tells what the work has come to; an error ends it.
+pub type Tell<'a> = &'a mut dyn FnMut(HookNews) -> Result<(), Failure>;
+
+impl HookCall {
+    /// What the payload says.
+    pub fn hear(&self) -> Result<Heard, Failure> {
+        let agent = self.agent;
+        let heard = retake_agents::hear(agent, self.event.as_deref(), self.payload.as_bytes());
+        heard.map_err(|error| {
+            let message = format!("{agent} sent what is no payload of a hook: {error}");
+            Failure::new("bad_payload", message, "`retake setup` tells agents what to call")
+        })
+    }
+
+    /// The folder whose project is meant: the agent's own word for its project's folder, because
+    /// the working directory moves with every `cd`.
+    pub fn start(&self, heard: &Heard) -> PathBuf {
+        if let Some(project) = &self.project {
+            return self.cwd.join(project);
+        }
+        let folder = heard.folder.as_ref().map(PathBuf::from);
+        let usable = |path: &PathBuf| path.is_absolute() && path.is_dir();
+        let named = [self.told.clone(), folder].into_iter().flatten().find(usable);
+        named.unwrap_or_else(|| self.cwd.clone())
+    }
+
+    /// Does all of the work in this process.
+    pub fn carry_out(&self, retake: &Retake, tell: Tell<'_>) -> Result<(), Failure> {
+        let heard = self.hear()?;
+        tell(HookNews::Heard(heard.moment))?;
+        if is_empty(&heard) {
+            return Ok(());
+        }
+        let start = self.start(&heard);
+        let project = match retake.open_or_create(&start, self.at) {
+            Ok(project) => project,
+            Err(error) => {
+                self.keep(retake, &start, &heard)?;
+                return Err(error.into());
+            }
+        };
+        let record = &mut |parcel: &Parcel| {
+            Ok(project.record_once(&parcel.key, &parcel.event, parcel.at)?)
+        };
+        self.work(&project, &heard, record, tell)
+    }
+
+    /// Records in a project what was heard; `record` does so for one event.
+    pub(crate) fn work(
+        &self,
+        project: &Project,
+        heard: &Heard,
+        record: &mut dyn FnMut(&Parcel) -> Result<Recorded, Failure>,
+        tell: Tell<'_>,
+    ) -> Result<(), Failure> {
+        let run = match self.run.as_deref().map(|dialog| end_of_run(project, dialog)) {
+            None => None,
+            Some(Ok(end)) => end,
+            // The agent's own event is worth more than the end of the run around it.
+            Some(Err(error)) => {
+                let agent = self.agent;
+                tell(HookNews::Warned(format!("the run around {agent} goes on: {error}")))?;
+                None
+            }
+        };
+        let parcels = self.parcels(run, heard);
+        tell(HookNews::Opened {
+            folder: project.folder().to_owned(),
+            budget: budget(project, heard),
+            root: project.root().to_owned(),
+            parcels: parcels.clone(),
+        })?;
+        let talk = Talk::new(self, project, heard);
+        for mut parcel in parcels {
+            if let EventKind::UserMessage { .. } = parcel.event.what {
+                talk.read_before(&mut parcel.event);
+            }
+            if !self.completes(project, &parcel.event)? {
+                note(record(&parcel), tell)?;
+            }
+            // If nobody follows any more, the rest is done all the same.
+            let _ = tell(HookNews::Recorded {});
+        }
+        if heard.events.iter().any(ends_turn) {
+            talk.read_after();
+        }
+        Ok(())
+    }
+
+    /// Cline tells of a task that starts, and then perhaps what the person said: that is one
+    /// message.
+    fn completes(&self, project: &Project, event: &Event) -> Result<bool, Failure> {
+        match &event.what {
+            EventKind::UserMessage { text } if self.agent == Agent::Cline && !text.is_empty() => {
+                Ok(project.complete_message(&event.dialog, text)?)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Keeps the events of a project that cannot be opened now; there may be none.
+    fn keep(&self, retake: &Retake, start: &Path, heard: &Heard) -> Result<(), Failure> {
+        let Some(keeper) = retake.keeper(start)? else { return Ok(()) };
+        for parcel in self.parcels(None, heard) {
+            keeper.keep(&parcel.key, &parcel.event, parcel.at)?;
+        }
+        Ok(())
+    }
+
+    /// What is recorded, with keys that are the same whoever works on the call.
+    fn parcels(&self, run: Option<Event>, heard: &Heard) -> Vec<Parcel> {
+        let parcel = |name: String, event: Event| {
+            let key = format!("{}.{name}", self.key);
+            Parcel { key, event, at: self.at }
+        };
+        let run = run.map(|event| parcel("run".to_owned(), event));
+        let events = heard.events.iter().cloned().enumerate();
+        let told = events.map(|(number, event)| parcel(number.to_string(), event));
+        run.into_iter().chain(told).collect()
+    }
+}
+
+/// Whether there is nothing to record.
+pub(crate) fn is_empty(heard: &Heard) -> bool {
+    heard.events.is_empty() && heard.conversation.is_empty()
+}
+
+/// The end of the call of a run, if it is open. Whatever reports itself needs no `retake run`
+/// around it, which would claim the person's edits as well.
+pub fn end_of_run(project: &Project, dialog: &str) -> Result<Option<Event>, Failure> {
+    let dialog = DialogId(dialog.to_owned());
+    let is_open = project.is_open(&dialog, &CallId::from(RUN_CALL))?;
+    Ok(is_open.then(|| Event::new(dialog, run_end(None))))
+}
+
+/// The end of the call of a run.
+pub fn run_end(ok: Option<bool>) -> EventKind {
+    let (call, tool, input) = (Some(CallId::from(RUN_CALL)), None, Value::Null);
+    EventKind::ToolEnd { call, ok, tool, input, background: false, task: None }
+}
+
+/// Agents wait for little when they are about to end.
+fn budget(project: &Project, heard: &Heard) -> Duration {
+    let ends = heard.events.iter().any(|event| matches!(event.what, EventKind::DialogEnd {}));
+    let set = project.settings().hook.budget();
+    if ends { set.min(AT_THE_END) } else { set }
+}
+
+/// Tells of what was recorded what somebody should know.
+fn note(recorded: Result<Recorded, Failure>, tell: Tell<'_>) -> Result<(), Failure> {
+    match recorded {
+        Ok(recorded) => {
+            for notice in &recorded.notices {
+                tracing::info!(code = notice.code.as_str(), "{}", notice.message);
+            }
+            Ok(())
+        }
+        // These are kept until the person has settled it.
+        Err(failure) if ["replaced", "gone", "read_only"].contains(&failure.code.as_ref()) => {
+            let _ = tell(HookNews::Warned(format!(
+                "the event is kept, not recorded: {}",
+                failure.message
+            )));
+            Ok(())
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Whether the conversation may have gone on in the agent's own record.
+fn ends_turn(event: &Event) -> bool {
+    matches!(event.what, EventKind::TurnEnd { .. } | EventKind::DialogEnd {})
+}

@@ -1,0 +1,3 @@
+//! Retake over HTTP.
+
+pub mod sse;

@@ -1,0 +1,173 @@
+//! Passwords, keys and tokens, taken out of what other programs are told.
+//!
+//! The record keeps every byte, so that it can be restored; a person at the terminal sees them,
+//! too. What leaves by HTTP is read by programs that need to know what changed, not what a secret
+//! is. Two kinds of secrets are known: everything in files whose names say so, and what looks
+//! like a secret anywhere ([`pattern`]).
+//!
+//! Invariant: a masked text has as many lines as before, each in its place.
+
+mod keys;
+mod pattern;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use retake_engine::model::ProjectPath;
+use retake_engine::settings::Api;
+use retake_engine::{DiffLine, usually_holds_secrets};
+
+/// What stands for a secret.
+const MASK: &str = "•••";
+
+/// Whether secrets are masked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Masking {
+    /// They are.
+    On,
+    /// They are shown.
+    Off,
+}
+
+impl From<&Api> for Masking {
+    fn from(settings: &Api) -> Self {
+        if settings.mask { Self::On } else { Self::Off }
+    }
+}
+
+impl Masking {
+    /// Whether this file is one that usually holds secrets, and they are masked.
+    pub fn hides(self, path: &ProjectPath) -> bool {
+        self == Self::On && usually_holds_secrets(path)
+    }
+
+    /// What somebody said.
+    pub fn text(self, text: &str) -> Cow<'_, str> {
+        if self == Self::Off {
+            return Cow::Borrowed(text);
+        }
+        then(keys::mask(text), |text| pattern::mask(text, false))
+    }
+
+    /// What somebody said, if they said something.
+    pub fn words(self, text: Option<&str>) -> Option<String> {
+        text.map(|text| self.text(text).into_owned())
+    }
+
+    /// The whole content of a file.
+    pub fn content<'a>(self, path: &ProjectPath, text: &'a str) -> Cow<'a, str> {
+        if self == Self::Off {
+            return Cow::Borrowed(text);
+        }
+        let named = if usually_holds_secrets(path) { values(text) } else { Cow::Borrowed(text) };
+        let is_yaml = [&b".yml"[..], b".yaml"].iter().any(|end| path.as_bytes().ends_with(end));
+        then(then(named, keys::mask), |text| pattern::mask(text, is_yaml))
+    }
+
+    /// The whole content of a file, text or not.
+    pub fn bytes(self, path: &ProjectPath, content: Vec<u8>) -> Vec<u8> {
+        match self {
+            Self::Off => content,
+            Self::On => {
+                self.content(path, &String::from_utf8_lossy(&content)).into_owned().into_bytes()
+            }
+        }
+    }
+
+    /// The lines of a file that hold secrets, by their numbers from 0.
+    pub fn changed_lines(self, path: &ProjectPath, content: &[u8]) -> HashMap<usize, String> {
+        if self == Self::Off {
+            return HashMap::new();
+        }
+        let text = String::from_utf8_lossy(content);
+        let masked = self.content(path, &text);
+        let lines = text.split('\n').zip(masked.split('\n')).enumerate();
+        let lines = lines.filter(|(_, (line, masked))| line != masked);
+        lines.map(|(number, (_, masked))| (number, masked.to_owned())).collect()
+    }
+
+    /// The lines of a difference between two contents of a file.
+    ///
+    /// What a line means depends on the lines around it, so both contents are masked as a whole.
+    pub fn lines(
+        self,
+        before: (&ProjectPath, &[u8]),
+        after: (&ProjectPath, &[u8]),
+        lines: &mut [DiffLine],
+    ) {
+        let (before, after) =
+            (self.changed_lines(before.0, before.1), self.changed_lines(after.0, after.1));
+        if before.is_empty() && after.is_empty() {
+            return;
+        }
+        let (mut old, mut new) = (0, 0);
+        for line in lines {
+            let (text, masked) = match line {
+                DiffLine::Header(place) => {
+                    (old, new) = (place.old.start as usize, place.new.start as usize);
+                    continue;
+                }
+                DiffLine::NoNewline => continue,
+                DiffLine::Removed(text) => {
+                    old += 1;
+                    (text, before.get(&(old - 1)))
+                }
+                DiffLine::Added(text) => {
+                    new += 1;
+                    (text, after.get(&(new - 1)))
+                }
+                DiffLine::Context(text) => {
+                    (old, new) = (old + 1, new + 1);
+                    (text, after.get(&(new - 1)).or_else(|| before.get(&(old - 1))))
+                }
+            };
+            if let Some(masked) = masked {
+                *text = masked.clone().into_bytes();
+            }
+        }
+    }
+}
+
+/// One step after the other, without a copy where nothing is found.
+fn then(text: Cow<'_, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_, str> {
+    let changed = match step(&text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(changed) => Some(changed),
+    };
+    changed.map_or(text, Cow::Owned)
+}
+
+/// In a file that holds secrets: what is after `=` or `:`, and all of a line that has neither.
+/// Names, comments, sections and brackets stay.
+fn values(text: &str) -> Cow<'_, str> {
+    static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+        let named = r#"^(\s*(?:export\s+|set\s+|-\s+)?["']?[\w.@/-]+["']?\s*[=:]\s*)(.*)$"#;
+        Regex::new(named).expect("the pattern is well formed")
+    });
+    let line = |line: &str| {
+        let (body, end) = split_end(line);
+        let start = body.trim_start();
+        let is_structure = |text: &str| text.chars().all(|char| "{}[](),;|>-".contains(char));
+        if ["#", ";", "//", "-----", "["].iter().any(|mark| start.starts_with(mark))
+            || is_structure(start.trim_end())
+        {
+            return line.to_owned();
+        }
+        match NAMED.captures(body) {
+            Some(found) if is_structure(found[2].trim_end()) => line.to_owned(),
+            Some(found) => format!("{}{MASK}{end}", &found[1]),
+            None => format!("{}{MASK}{end}", &body[..body.len() - start.len()]),
+        }
+    };
+    Cow::Owned(text.split_inclusive('\n').map(line).collect())
+}
+
+/// A line without and with its end.
+fn split_end(line: &str) -> (&str, &str) {
+    line.split_at(line.trim_end_matches(['\r', '\n']).len())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! Differences in git's format.
+//!
+//! A difference is a list of [`Part`]s; whoever shows them decides how names and contents look.
+//! [`plain`] writes every byte as `git apply` needs it. What git's format cannot say is a line that
+//! `git apply` either skips (permissions that git does not know) or stumbles over (content that is
+//! not there), never one that it applies wrongly.
+
+use retake_engine::model::{FileKind, FileState, Side};
+use retake_engine::{DiffBody, DiffLine, FileDiff, Project, StoreError};
+
+use crate::documents::octal;
+use crate::quote::git_name;
+
+/// A line of a difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// About the file: its names, modes, and that it was renamed.
+    Head(String),
+    /// The ids of both contents, which programs use and people do not.
+    Ids(String),
+    /// That there are no lines.
+    NoLines(String),
+    /// Why there are none; git skips it.
+    Why(String),
+    /// The head of a hunk.
+    Place(String),
+    /// A line of the file.
+    Line {
+        /// Its number among the lines of the body, from 0.
+        at: usize,
+        /// Which side has it: `+`, `-` or a space.
+        sign: char,
+        /// Its bytes, without the newline.
+        text: &'a [u8],
+    },
+    /// That the line above has no newline.
+    NoNewline,
+}
+
+/// What git says of a line that is the file's last and has no newline.
+pub const NO_NEWLINE: &str = "\\ No newline at end of file";
+
+/// How a name with a prefix is written.
+pub type Naming = fn(&str, &[u8]) -> String;
+
+/// The difference as git has it: a file that becomes a link is one file deleted and another made.
+pub fn for_git(project: &Project, diff: &FileDiff) -> Result<Vec<FileDiff>, StoreError> {
+    match (diff.before.known(), diff.after.known()) {
+        (Some(before), Some(after)) if before.kind != after.kind => {
+            let (old, new) = (diff.old_path.clone(), diff.path.clone());
+            let gone = project.diff_sides(old.clone(), old, diff.before, Side::Absent)?;
+            let made = project.diff_sides(new.clone(), new, Side::Absent, diff.after)?;
+            Ok(vec![gone, made])
+        }
+        _ => Ok(vec![diff.clone()]),
+    }
+}
+
+/// The difference as `git apply` reads it.
+pub fn plain(diff: &FileDiff) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in parts(diff, git_name) {
+        match part {
+            Part::Head(text)
+            | Part::Ids(text)
+            | Part::NoLines(text)
+            | Part::Why(text)
+            | Part::Place(text) => bytes.extend(text.bytes()),
+            Part::Line { sign, text, .. } => {
+                bytes.extend(sign.to_string().bytes());
+                bytes.extend(text);
+            }
+            Part::NoNewline => bytes.extend(NO_NEWLINE.bytes()),
+        }
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// The lines as standard parsers read them: two header lines and the hunks (STAT-7).
+pub fn standard(path: &[u8], lines: &[DiffLine]) -> String {
+    let mut text = Vec::new();
+    for (sign, prefix) in [("---", "a/"), ("+++", "b/")] {
+        text.extend(format!("{sign} {}\n", git_name(prefix, path)).bytes());
+    }
+    for part in body(lines) {
+        match part {
+            Part::Line { sign, text: line, .. } => {
+                text.extend(sign.to_string().bytes());
+                text.extend(line);
+            }
+            Part::Place(place) => text.extend(place.bytes()),
+            _ => text.extend(NO_NEWLINE.bytes()),
+        }
+        text.push(b'\n');
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Whether it is about links, whose targets are no text of any language.
+pub fn is_of_links(diff: &FileDiff) -> bool {
+    let is_link = |side: &Side| side.known().is_some_and(|state| state.kind == FileKind::Link);
+    is_link(&diff.before) || is_link(&diff.after)
+}
+
+/// Lines added and removed.
+pub fn count(lines: &[DiffLine]) -> (u64, u64) {
+    lines.iter().fold((0, 0), |(added, removed), line| match line {
+        DiffLine::Added(_) => (added + 1, removed),
+        DiffLine::Removed(_) => (added, removed + 1),
+        _ => (added, removed),
+    })
+}
+
+/// The difference of one file, line by line.
+pub fn parts(diff: &FileDiff, naming: Naming) -> Vec<Part<'_>> {
+    let old = naming("a/", diff.old_path.as_bytes());
+    let new = naming("b/", diff.path.as_bytes());
+    let renamed = diff.old_path != diff.path;
+    let (before, after) = (diff.before.known(), diff.after.known());
+    if let (Some(before), Some(after), false) = (before, after, renamed)
+        && before.oid == after.oid
+        && git_mode(before) == git_mode(after)
+    {
+        let name = naming("", diff.path.as_bytes());
+        let (before, after) = (octal(before.mode), octal(after.mode));
+        return vec![Part::Head(format!("# {name}: permissions {before} → {after}"))];
+    }
+    let mut parts = vec![Part::Head(format!("diff --git {old} {new}"))];
+    let mut head = |text: String| parts.push(Part::Head(text));
+    match (before, after) {
+        (None, Some(after)) if diff.before.is_absent() => {
+            head(format!("new file mode {}", git_mode(after)));
+        }
+        (Some(before), None) if diff.after.is_absent() => {
+            head(format!("deleted file mode {}", git_mode(before)));
+        }
+        (Some(before), Some(after)) if git_mode(before) != git_mode(after) => {
+            head(format!("old mode {}", git_mode(before)));
+            head(format!("new mode {}", git_mode(after)));
+        }
+        _ => {}
+    }
+    if renamed {
+        head(format!("rename from {}", naming("", diff.old_path.as_bytes())));
+        head(format!("rename to {}", naming("", diff.path.as_bytes())));
+    }
+    parts.extend(ids(diff));
+    let old = if diff.before.is_absent() { "/dev/null".to_owned() } else { old };
+    let new = if diff.after.is_absent() { "/dev/null".to_owned() } else { new };
+    let why = match &diff.body {
+        DiffBody::Lines(lines) => {
+            if !lines.is_empty() {
+                parts.push(Part::Head(format!("--- {}", with_tab(old))));
+                parts.push(Part::Head(format!("+++ {}", with_tab(new))));
+            }
+            parts.extend(body(lines));
+            return parts;
+        }
+        DiffBody::Binary => None,
+        DiffBody::TooLarge => Some("too large to show"),
+        DiffBody::NotCaptured => Some("one side was not captured"),
+    };
+    // In just these words, or `git apply` would take the head for all there is.
+    parts.push(Part::NoLines(format!("Binary files {old} and {new} differ")));
+    parts.extend(why.map(|why| Part::Why(format!("# {new}: {why}"))));
+    parts
+}
+
+fn ids(diff: &FileDiff) -> Option<Part<'_>> {
+    let oid = |side: &Side| match side {
+        Side::Known(state) => Some(state.oid.to_string()),
+        Side::Absent => Some("0".repeat(40)),
+        Side::Unknown => None,
+    };
+    let (before, after) = (oid(&diff.before)?, oid(&diff.after)?);
+    (before != after).then(|| Part::Ids(format!("index {before}..{after}")))
+}
+
+fn body(lines: &[DiffLine]) -> impl Iterator<Item = Part<'_>> {
+    lines.iter().enumerate().map(|(at, line)| {
+        let (sign, text) = match line {
+            DiffLine::Header(place) => return Part::Place(place.to_string()),
+            DiffLine::NoNewline => return Part::NoNewline,
+            DiffLine::Context(text) => (' ', text),
+            DiffLine::Removed(text) => ('-', text),
+            DiffLine::Added(text) => ('+', text),
+        };
+        Part::Line { at, sign, text }
+    })
+}
+
+/// git ends a name that holds a space with a tab, so that `patch` knows where it ends.
+fn with_tab(name: String) -> String {
+    if name.contains(' ') && !name.starts_with('"') { name + "\t" } else { name }
+}
+
+/// The modes that git knows.
+fn git_mode(state: &FileState) -> &'static str {
+    match state.kind {
+        FileKind::Link => "120000",
+        FileKind::File if state.mode & 0o100 != 0 => "100755",
+        FileKind::File => "100644",
+    }
+}

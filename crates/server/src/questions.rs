@@ -1,0 +1,85 @@
+//! What a person must say yes to before a plan is carried out.
+//!
+//! Invariant: what replaces a person's edits, takes back what nobody named, touches files of
+//! another dialog or deletes files is never done without a yes.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use retake_engine::model::{Actor, Change, ChangeId, OperationKind, ProjectPath};
+use retake_engine::{Action, Plan, Project, StoreError};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::describe::{self, Show, plural, short_id};
+
+/// Names that a question lists before it only counts.
+const LISTED: usize = 10;
+
+/// One thing that a person must say yes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Question {
+    /// A stable name.
+    #[schema(value_type = String, example = "deletes_files")]
+    pub code: Cow<'static, str>,
+    /// What it is about, a sentence without its full stop.
+    pub text: String,
+}
+
+/// What this plan must not do without a yes; `show` makes foreign names fit to be read.
+pub fn questions(project: &Project, plan: &Plan, show: Show) -> Result<Vec<Question>, StoreError> {
+    let mut questions = Vec::new();
+    let mut ask = |code: &'static str, text: Option<String>| {
+        questions.extend(text.map(|text| Question { code: code.into(), text }));
+    };
+    let replaced: Vec<_> = plan.replaces_user_edits().map(|file| &file.path).collect();
+    ask("replaces_your_edits", paths("It replaces edits of yours", &replaced, show));
+    let cascaded: BTreeSet<_> = plan.cascaded.iter().copied().collect();
+    let taken: BTreeSet<_> = plan.writes().flat_map(|file| file.changes.iter().copied()).collect();
+    let taken = changes(project, &taken)?;
+    let is_yours = |change: &&Change| matches!(change.actor, Actor::User | Actor::Unknown);
+    let yours = taken.iter().filter(is_yours).map(|change| named(change, show));
+    ask("takes_your_edits", listed("It takes back edits of yours", &yours.collect::<Vec<_>>()));
+    let others = taken.iter().filter(|change| cascaded.contains(&change.id) && !is_yours(change));
+    let by = |change| format!("{} by {}", named(change, show), describe::maker(change, show));
+    ask("cascades", listed("It takes back later changes too", &others.map(by).collect::<Vec<_>>()));
+    if !plan.crosses.is_empty() {
+        let names: Vec<_> = plan.crosses.iter().map(|id| short_id(&id.0, show)).collect();
+        let dialogs = if names.len() == 1 { "Dialog" } else { "Dialogs" };
+        let text = format!("{dialogs} {} changed some of these files, too", few(&names));
+        ask("crosses_dialogs", Some(text));
+    }
+    if matches!(plan.kind, OperationKind::Restore | OperationKind::Reset) {
+        let deleted = plan.writes().filter(|file| file.action == Action::Delete);
+        let deleted: Vec<_> = deleted.map(|file| &file.path).collect();
+        let count = plural(deleted.len() as u64, "file", "files");
+        ask("deletes_files", paths(&format!("It deletes {count}"), &deleted, show));
+    }
+    Ok(questions)
+}
+
+fn changes(project: &Project, ids: &BTreeSet<ChangeId>) -> Result<Vec<Change>, StoreError> {
+    let mut found = Vec::new();
+    for id in ids {
+        found.extend(project.change(*id)?);
+    }
+    Ok(found)
+}
+
+fn paths(what: &str, paths: &[&ProjectPath], show: Show) -> Option<String> {
+    listed(what, &paths.iter().map(|path| show(path.as_bytes())).collect::<Vec<_>>())
+}
+
+fn named(change: &Change, show: Show) -> String {
+    format!("{} in {}", change.id, describe::path(change, show))
+}
+
+fn listed(what: &str, names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| format!("{what}: {}", few(names)))
+}
+
+fn few(names: &[String]) -> String {
+    let more = names.len().saturating_sub(LISTED);
+    let text = names[..names.len() - more].join(", ");
+    if more == 0 { text } else { format!("{text} and {more} more") }
+}

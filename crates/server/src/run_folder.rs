@@ -1,0 +1,180 @@
+//! The folder of a running daemon: its socket, its lock and its log.
+//!
+//! ```text
+//! HOME/run/               0700
+//! HOME/run/daemon.lock    held for the daemon's life, with its pid in it
+//! HOME/run/daemon.sock    0600; where it listens
+//! HOME/run/daemon.log     0600; bounded
+//! ```
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+const SOCKET: &str = "daemon.sock";
+
+/// The folder of the daemon of one home.
+#[derive(Clone, Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+/// Held by the one daemon of a home.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    _file: File,
+}
+
+impl RunFolder {
+    /// The folder in this home; it need not exist yet.
+    pub fn of(home: &Path) -> Self {
+        Self { path: home.join("run") }
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the daemon writes its log.
+    pub fn log(&self) -> PathBuf {
+        self.path.join("daemon.log")
+    }
+
+    /// Where it listens.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.path.join(SOCKET)
+    }
+
+    /// Makes the folder, for its owner alone.
+    pub fn make(&self) -> io::Result<()> {
+        retake_seam::fs::create_private_dir_all(&self.path)?;
+        retake_seam::fs::make_private(&self.path)
+    }
+
+    /// Becomes the daemon of this home; none if there is one, see [`RunFolder::owner`].
+    pub(crate) fn claim(&self) -> io::Result<Option<Claim>> {
+        self.make()?;
+        let mut file = retake_seam::fs::open_private(&self.lock())?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        retake_seam::fs::truncate(&file, 0)?;
+        retake_seam::fs::append(&mut file, format!("{}\n", std::process::id()).as_bytes())?;
+        Ok(Some(Claim { _file: file }))
+    }
+
+    /// The process that is the daemon of this home, whether it answers or not; 0 if it is just
+    /// becoming it.
+    pub fn owner(&self) -> Option<u32> {
+        let mut file = File::open(self.lock()).ok()?;
+        if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+            return None;
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        Some(text.trim().parse().unwrap_or(0))
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.path.join("daemon.lock")
+    }
+
+    /// Listens, in place of a daemon that was killed; only with the claim.
+    pub(crate) fn listen(&self, _claim: &Claim) -> io::Result<UnixListener> {
+        self.remove_socket();
+        let way = Way::new(&self.path)?;
+        let listener = UnixListener::bind(&way.path)?;
+        retake_seam::fs::make_private(&self.socket())?;
+        Ok(listener)
+    }
+
+    pub(crate) fn remove_socket(&self) {
+        // Most often it is not there.
+        let _ = retake_seam::fs::remove_file(&self.socket());
+    }
+
+    /// Connects to the daemon, if one listens; a full queue is not waited for.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn connect(&self) -> io::Result<UnixStream> {
+        use rustix::net::{
+            AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with,
+        };
+        let way = Way::new(&self.path)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&socket, &SocketAddrUnix::new(&way.path)?)?;
+        let stream = UnixStream::from(socket);
+        stream.set_nonblocking(false)?;
+        Ok(stream)
+    }
+
+    /// Connects to the daemon, if one listens.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn connect(&self) -> io::Result<UnixStream> {
+        UnixStream::connect(Way::new(&self.path)?.path)
+    }
+}
+
+/// A path to the socket that is short enough for the system.
+struct Way {
+    path: PathBuf,
+    /// What the path leads through.
+    _folder: Option<File>,
+}
+
+impl Way {
+    #[cfg(target_os = "linux")]
+    fn new(folder: &Path) -> io::Result<Self> {
+        use std::os::fd::AsRawFd as _;
+        use std::os::unix::ffi::OsStrExt as _;
+        /// As many bytes as an address has for the path, without the end of it.
+        const LONGEST: usize = 107;
+        let straight = folder.join(SOCKET);
+        if straight.as_os_str().as_bytes().len() <= LONGEST {
+            return Ok(Self { path: straight, _folder: None });
+        }
+        let opened = File::open(folder)?;
+        let path = format!("/proc/self/fd/{}/{SOCKET}", opened.as_raw_fd());
+        Ok(Self { path: path.into(), _folder: Some(opened) })
+    }
+
+    /// The system itself says if the path is too long.
+    #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unnecessary_wraps, reason = "it can fail on Linux")]
+    fn new(folder: &Path) -> io::Result<Self> {
+        Ok(Self { path: folder.join(SOCKET), _folder: None })
+    }
+}
+
+/// Whether whoever connected is us, or could be us anyway.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_own(stream: &UnixStream) -> bool {
+    let peer = rustix::net::sockopt::socket_peercred(stream);
+    peer.is_ok_and(|peer| may_ask(peer.uid.as_raw(), rustix::process::geteuid().as_raw()))
+}
+
+/// The modes of the folder and the socket decide.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_own(_stream: &UnixStream) -> bool {
+    true
+}
+
+#[cfg(target_os = "linux")]
+fn may_ask(peer: u32, own: u32) -> bool {
+    peer == own || peer == 0
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_user_and_root_may_ask() {
+        assert!(may_ask(1000, 1000) && may_ask(0, 1000) && may_ask(0, 0));
+        assert!(!may_ask(1001, 1000) && !may_ask(1000, 0) && !may_ask(65534, 0));
+    }
+}

@@ -1,0 +1,67 @@
+//! What of a stream a client wants.
+//!
+//! Filters narrow each other. An event that is about several files at once (what git did, an
+//! operation) passes a filter for a path: it may be among them.
+
+use std::collections::BTreeSet;
+
+use retake_engine::JournalEvent;
+use retake_engine::model::{AgentId, Candidate, Change, DialogId, ProjectPath};
+
+use super::event::{NAMES, name_of};
+use crate::Failure;
+
+/// Events about so many files that they are not named.
+const OF_MANY_FILES: &[&str] = &["git", "baseline", "operation", "collected", "purged"];
+
+/// What a client wants; everything if nothing is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of this dialog, or possibly of it.
+    pub dialog: Option<DialogId>,
+    /// Of this agent, or possibly of it.
+    pub agent: Option<AgentId>,
+    /// Only events with these names.
+    pub names: Option<BTreeSet<String>>,
+    /// This file, or what is in this folder.
+    pub path: Option<ProjectPath>,
+}
+
+impl Filter {
+    /// Names of events, separated by commas.
+    pub fn names(list: &str) -> Result<BTreeSet<String>, Failure> {
+        let names: BTreeSet<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
+        match names.iter().find(|name| !NAMES.contains(&name.as_str())) {
+            None => Ok(names),
+            Some(unknown) => Err(Failure::new(
+                "bad_kind",
+                format!("there are no events '{unknown}'"),
+                format!("the names are {}", NAMES.join(", ")),
+            )),
+        }
+    }
+
+    /// Whether an event is wanted; `change` is the one that it is about.
+    pub(super) fn wants(&self, event: &JournalEvent, change: Option<&Change>) -> bool {
+        self.names.as_ref().is_none_or(|names| names.contains(name_of(&event.kind)))
+            && self.dialog.as_ref().is_none_or(|dialog| {
+                event.dialog.as_ref() == Some(dialog)
+                    || may_be_by(change, |candidate| candidate.dialog == *dialog)
+            })
+            && self.agent.as_ref().is_none_or(|agent| {
+                event.agent.as_ref() == Some(agent)
+                    || may_be_by(change, |candidate| candidate.agent == *agent)
+            })
+            && self.path.as_ref().is_none_or(|path| concerns(path, event, change))
+    }
+}
+
+fn may_be_by(change: Option<&Change>, is_it: impl Fn(&Candidate) -> bool) -> bool {
+    change.is_some_and(|change| change.candidates.iter().any(is_it))
+}
+
+fn concerns(wanted: &ProjectPath, event: &JournalEvent, change: Option<&Change>) -> bool {
+    let Some(change) = change else { return OF_MANY_FILES.contains(&event.kind.as_str()) };
+    let is_in = |path: &ProjectPath| path == wanted || path.is_beneath(wanted);
+    is_in(&change.path) || change.old_path.as_ref().is_some_and(is_in)
+}

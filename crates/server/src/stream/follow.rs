@@ -1,0 +1,127 @@
+//! Following a project's events: from a place on, until the end of time.
+//!
+//! A follower has a connection of its own to the store, and asks it whether anybody has committed.
+//! That costs nothing while nobody has, and also sees what other processes record. News from this
+//! process only make it ask sooner.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use retake_engine::{JournalEvent, Project};
+use serde_json::json;
+
+use super::event::{Teller, change_of};
+use super::{Filter, Told};
+use crate::{Failure, Room};
+
+/// Events that are read at once.
+const PAGE: usize = 256;
+/// What another process recorded is seen after this time at the latest.
+const POLL: Duration = Duration::from_millis(250);
+
+/// Where following starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With what is recorded from now on.
+    Now,
+    /// With the first event after this place.
+    After(u64),
+}
+
+/// Somebody who follows a project.
+#[derive(Debug)]
+pub struct Follower {
+    room: Arc<Room>,
+    reader: Project,
+    filter: Filter,
+    compat: bool,
+    position: u64,
+    /// The store's version when it was last read.
+    version: i64,
+    /// The last page was full.
+    has_more: bool,
+    /// How many news were heard.
+    heard: u64,
+}
+
+impl Follower {
+    /// Starts to follow; `compat` adds the names that older designs gave to events (C-21).
+    pub fn new(
+        room: Arc<Room>,
+        start: Start,
+        filter: Filter,
+        compat: bool,
+    ) -> Result<Self, Failure> {
+        let reader = room.reader()?;
+        let heard = room.news().wait(u64::MAX, Duration::ZERO);
+        let position = match start {
+            Start::Now => reader.store().last_seq()?,
+            Start::After(seq) => seq,
+        };
+        Ok(Self { room, reader, filter, compat, position, version: 0, has_more: true, heard })
+    }
+
+    /// Up to where the order has been read.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Whether nobody is to follow any longer.
+    pub fn is_over(&self) -> bool {
+        self.room.news().is_over()
+    }
+
+    /// What comes next; waits for it, but no longer than `patience`.
+    pub fn next(&mut self, patience: Duration) -> Result<Vec<Told>, Failure> {
+        let began = Instant::now();
+        loop {
+            // Asked before reading: what is committed in between is found the next time.
+            let version = self.reader.store().data_version()?;
+            if self.has_more || version != self.version {
+                self.version = version;
+                let told = self.read()?;
+                if !told.is_empty() {
+                    return Ok(told);
+                }
+            }
+            let left = patience.saturating_sub(began.elapsed());
+            if left.is_zero() || self.is_over() {
+                return Ok(Vec::new());
+            }
+            if !self.has_more {
+                self.heard = self.room.news().wait(self.heard, left.min(POLL));
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Vec<Told>, Failure> {
+        let page = self.reader.store().event_page(self.position, PAGE)?;
+        // A place that is not in this record: it was put back to an earlier state, or is another.
+        let ahead = self.position > page.last;
+        if ahead || self.position < page.removed {
+            let (after, oldest) = (self.position, if ahead { page.last } else { page.removed });
+            self.position = oldest;
+            self.has_more = true;
+            let data = json!({
+                "type": "reset", "project": self.room.id(), "after": after, "oldest": oldest + 1,
+            });
+            return Ok(vec![Told { seq: oldest, entries: vec![("reset".into(), data)] }]);
+        }
+        self.has_more = page.events.len() == PAGE;
+        let mut told = Vec::new();
+        for event in page.events {
+            told.extend(self.tell(&event)?);
+            self.position = event.seq;
+        }
+        Ok(told)
+    }
+
+    fn tell(&self, event: &JournalEvent) -> Result<Option<Told>, Failure> {
+        let change = change_of(event).map(|id| self.reader.change(id)).transpose()?.flatten();
+        if !self.filter.wants(event, change.as_ref()) {
+            return Ok(None);
+        }
+        let teller = Teller { project: &self.reader, compat: self.compat };
+        Ok(Some(teller.tell(event, change.as_ref())))
+    }
+}

@@ -1,0 +1,46 @@
+//! Carries events from a follower to its connection.
+
+use std::time::{Duration, Instant};
+
+use super::{Follower, Inlet, Pace, frame};
+use crate::Failure;
+
+/// How soon it is noticed that a client has left.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Follows until the client leaves, does not read, or nobody is to follow any longer.
+pub fn pump(mut follower: Follower, inlet: &Inlet, pace: Pace) {
+    if let Err(failure) = carry(&mut follower, inlet, pace) {
+        tracing::warn!(code = %failure.code, %failure, "an event stream ends");
+        let data = serde_json::to_string(&failure).unwrap_or_default();
+        let _ = inlet.push(format!("event: failure\ndata: {data}\n\n"));
+    }
+}
+
+fn carry(follower: &mut Follower, inlet: &Inlet, pace: Pace) -> Result<(), Failure> {
+    let mut told_until = follower.position();
+    let mut quiet_since = Instant::now();
+    if !inlet.push(frame::opening(told_until)) {
+        return Ok(());
+    }
+    while !follower.is_over() && inlet.is_drained() {
+        let told = follower.next(TICK.min(pace.heartbeat))?;
+        for told in &told {
+            if !inlet.push(frame::told(told)) {
+                return Ok(());
+            }
+            told_until = told.seq;
+            quiet_since = Instant::now();
+        }
+        if quiet_since.elapsed() >= pace.heartbeat {
+            let position = follower.position();
+            let has_moved = position != told_until;
+            let beat = if has_moved { frame::position(position) } else { frame::HEARTBEAT.into() };
+            if !inlet.push(beat) {
+                return Ok(());
+            }
+            (told_until, quiet_since) = (position, Instant::now());
+        }
+    }
+    Ok(())
+}

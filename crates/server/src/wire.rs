@@ -1,0 +1,178 @@
+//! What travels through the daemon's socket, and in which form.
+//!
+//! A message is a length of 4 bytes (the most significant first) and so much JSON. The daemon
+//! begins with [`Hello`], the asker sends one [`Call`], and the daemon answers with [`Frame`]s up
+//! to one that is the last.
+//!
+//! Invariants:
+//! - [`Hello`] and `{"ask":{"stop":{…}}}` have the same form in every version, so that an older
+//!   and a newer program can tell each other; everything else is of one version.
+//! - Nothing is done before [`Frame::Begun`] could be sent. So an asker that has not seen it, and
+//!   does not listen any more, knows that it will not be done.
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use retake_engine::model::Millis;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Failure;
+use crate::door::Request;
+use crate::hook::{HookCall, HookNews};
+
+/// Goes up when a call or a frame changes its meaning.
+pub(crate) const PROTOCOL: u32 = 1;
+/// The version of this program.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The payload of a hook may have 64 MiB, and JSON inside of JSON about doubles.
+const LARGEST: u32 = 160 * 1024 * 1024;
+
+/// The daemon's first word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// What it understands.
+    pub protocol: u32,
+    /// Its version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+}
+
+impl Hello {
+    pub(crate) fn own() -> Self {
+        Self { protocol: PROTOCOL, version: VERSION.to_owned(), pid: std::process::id() }
+    }
+}
+
+/// What an asker says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Call {
+    /// What it asks for.
+    pub(crate) ask: Ask,
+}
+
+/// What can be asked of the daemon.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ask {
+    /// A verb of the project at or above a folder.
+    Project {
+        /// The folder.
+        start: PathBuf,
+        /// Whether a folder that is in no project becomes one.
+        create: bool,
+        /// The verb.
+        request: Request,
+    },
+    /// The work of a hook.
+    Hook(HookCall),
+    /// How the daemon is.
+    Status {},
+    /// That it ends.
+    Stop {
+        /// Why.
+        because: String,
+    },
+}
+
+/// What the daemon says after its first word.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Frame {
+    /// It begins to do what it was asked for.
+    Begun {},
+    /// It is still there, and has come so far.
+    Progress { done: u64, all: u64 },
+    /// What came of a part of a hook's work.
+    News(HookNews),
+    /// The last word: this came of it.
+    Done(Value),
+    /// The last word: this was in the way. Before [`Frame::Begun`]: nothing was done.
+    Failed(Failure),
+}
+
+/// How a daemon is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonStatus {
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// When it started.
+    pub since: Millis,
+    /// Where its HTTP interface is, if it has one.
+    pub http: Option<String>,
+    /// The projects that somebody asked for.
+    pub projects: Vec<ServedProject>,
+}
+
+/// A project that a daemon serves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedProject {
+    /// Its id.
+    pub id: String,
+    /// Its root.
+    pub root: String,
+    /// How its files are watched.
+    pub watch: String,
+}
+
+/// Sends a message, whole or not at all as far as its size decides.
+pub(crate) fn send(stream: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut bytes = vec![0; 4];
+    serde_json::to_writer(&mut bytes, message)?;
+    let length = u32::try_from(bytes.len() - 4).ok().filter(|length| *length <= LARGEST);
+    let length = length.ok_or_else(too_large)?;
+    bytes[..4].copy_from_slice(&length.to_be_bytes());
+    stream.write_all(&bytes)
+}
+
+/// Receives a message.
+pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<T> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length);
+    if length > LARGEST {
+        return Err(too_large());
+    }
+    // Grows with what comes: a length alone takes no memory.
+    let mut bytes = Vec::new();
+    stream.take(u64::from(length)).read_to_end(&mut bytes)?;
+    if bytes.len() < length as usize {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(serde_json::from_slice(&bytes)?)
+}
+
+fn too_large() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("a message of more than {LARGEST} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_received_and_what_is_cut_or_too_large_is_an_error() {
+        let mut bytes = Vec::new();
+        send(&mut bytes, &Hello::own()).unwrap();
+        assert_eq!(receive::<Hello>(&mut bytes.as_slice()).unwrap(), Hello::own());
+        let cut = &bytes[..bytes.len() - 1];
+        assert_eq!(receive::<Hello>(&mut &*cut).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        let endless = [255; 64];
+        let error = receive::<Hello>(&mut endless.as_slice()).unwrap_err();
+        assert!(error.to_string().contains("more than"), "{error}");
+    }
+
+    /// Programs of other versions send and understand just this.
+    #[test]
+    fn the_forms_that_all_versions_share_stay_as_they_are() {
+        let hello: Hello =
+            serde_json::from_str(r#"{"protocol":7,"version":"9.1","pid":3,"more":[]}"#).unwrap();
+        assert_eq!((hello.protocol, hello.version.as_str(), hello.pid), (7, "9.1", 3));
+        let stop = Call { ask: Ask::Stop { because: "x".into() } };
+        assert_eq!(serde_json::to_string(&stop).unwrap(), r#"{"ask":{"stop":{"because":"x"}}}"#);
+    }
+}

@@ -1,0 +1,107 @@
+//! A project in the daemon: what fails fails alone, and what waits is recorded together.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
+
+use std::sync::Arc;
+use std::thread;
+
+use retake_agents::Agent;
+use retake_engine::model::{Event, EventKind};
+use retake_engine::{InitOptions, Retake};
+use retake_server::door::{Look, Parcel, new_key};
+use retake_server::hook::HookCall;
+use retake_server::{Hall, Room};
+
+struct World {
+    hall: Hall,
+    project: tempfile::TempDir,
+    _home: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let retake = Retake::new(home.path());
+        retake.init(project.path(), InitOptions::default(), 1, &mut |_, _| {}).unwrap();
+        Self { hall: Hall::new(retake, || 2), project, _home: home }
+    }
+
+    fn room(&self) -> Arc<Room> {
+        self.hall.enter(self.project.path()).unwrap()
+    }
+}
+
+fn say(number: usize) -> Parcel {
+    let event =
+        Event::new(format!("d{number}").as_str(), EventKind::UserMessage { text: "x".into() });
+    Parcel { key: format!("k{number}"), event, at: 3 }
+}
+
+#[test]
+fn a_job_that_panics_fails_alone() {
+    let world = World::new();
+    let room = world.room();
+    let failure = room.work(|_| panic!("on purpose")).unwrap_err();
+    assert_eq!(failure.code, "internal");
+    room.ask(Look {}).unwrap();
+    let failure = room.work(|project| assert_eq!(project.id(), "")).unwrap_err();
+    assert_eq!(failure.code, "internal");
+    assert!(room.record(vec![say(1)]).unwrap()[0].is_ok());
+}
+
+#[test]
+fn each_gets_what_came_of_theirs_however_many_are_recorded_together() {
+    let world = World::new();
+    let room = world.room();
+    thread::scope(|scope| {
+        for number in 0..30 {
+            let room = &room;
+            scope.spawn(move || {
+                let count = 1 + number % 3;
+                let parcels = (0..count).map(|part| say(10 * number + part)).collect();
+                let recorded = room.record(parcels).unwrap();
+                assert_eq!(recorded.len(), count);
+                assert!(recorded.iter().all(|one| one.as_ref().unwrap().seq.is_some()));
+            });
+        }
+    });
+    let dialogs = room.read(|project| Ok(project.dialogs()?.len())).unwrap();
+    assert_eq!(dialogs, 60);
+    // By its key each counts once.
+    assert_eq!(room.record(vec![say(0)]).unwrap()[0].as_ref().unwrap().seq, None);
+}
+
+#[test]
+fn a_project_is_served_by_one_room_wherever_it_is_entered() {
+    let world = World::new();
+    let below = world.project.path().join("below");
+    std::fs::DirBuilder::new().create(&below).unwrap();
+    assert!(Arc::ptr_eq(&world.room(), &world.hall.enter(&below).unwrap()));
+    assert!(Arc::ptr_eq(&world.room(), &world.hall.room(world.room().id()).unwrap()));
+    assert_eq!(world.hall.rooms().len(), 1);
+}
+
+/// A daemon that was late and the hook itself may work on the same call.
+#[test]
+fn a_hook_s_call_counts_once_whoever_works_on_it() {
+    let world = World::new();
+    let payload = r#"{"session_id":"s1","hook_event_name":"UserPromptSubmit","prompt":"hi"}"#;
+    let call = HookCall {
+        agent: Agent::ClaudeCode,
+        event: None,
+        payload: payload.to_owned(),
+        project: Some(world.project.path().to_owned()),
+        told: None,
+        cwd: "/".into(),
+        run: None,
+        user_home: None,
+        key: new_key(5),
+        at: 5,
+    };
+    let turns = |call: &HookCall| {
+        call.carry_out(world.hall.retake(), &mut |_| Ok(())).unwrap();
+        world.room().read(|project| Ok(project.dialogs()?[0].0.turns)).unwrap()
+    };
+    assert_eq!((turns(&call), turns(&call)), (1, 1));
+    assert_eq!(turns(&HookCall { key: new_key(5), ..call }), 2);
+}

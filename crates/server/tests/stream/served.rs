@@ -1,0 +1,110 @@
+//! A project that is served, and what happens to it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use retake_engine::model::{Event, EventKind, Millis};
+use retake_engine::{JournalEvent, Project};
+use retake_server::door::{Parcel, Record, Verb};
+use retake_server::http::sse;
+use retake_server::stream::Pace;
+use retake_server::{Failure, Hall, Room};
+use retake_testkit::TestProject;
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+static NOW: AtomicI64 = AtomicI64::new(1_700_000_000_000);
+
+/// Each reading is one second later.
+pub(crate) fn now() -> Millis {
+    NOW.fetch_add(1000, Ordering::Relaxed)
+}
+
+/// Nothing in a test waits for a heartbeat of the real pace.
+pub(crate) const LIVELY: Pace =
+    Pace { heartbeat: Duration::from_millis(100), patience: Duration::from_secs(60) };
+
+/// A project, a server, and another process that works on the same project.
+pub(crate) struct Served {
+    pub(crate) test: TestProject,
+    pub(crate) hall: Arc<Hall>,
+    pub(crate) room: Arc<Room>,
+    /// As another process has it open: the server hears nothing of what it does.
+    pub(crate) other: Project,
+    pub(crate) address: SocketAddr,
+    runtime: Option<Runtime>,
+}
+
+impl Served {
+    pub(crate) fn new(pace: Pace) -> Self {
+        let test = TestProject::in_memory();
+        test.write("a.txt", "one\n");
+        let other = test.init();
+        let hall = Arc::new(Hall::new(test.retake(), now));
+        let room = hall.enter(&test.root()).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let routes = sse::route(Arc::clone(&hall), pace);
+        runtime.spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            axum::serve(listener, routes).await.unwrap();
+        });
+        Self { test, hall, room, other, address, runtime: Some(runtime) }
+    }
+
+    /// The path of the project's stream.
+    pub(crate) fn events(&self, query: &str) -> String {
+        format!("/api/projects/{}/events{query}", self.room.id())
+    }
+
+    /// Every event on record.
+    pub(crate) fn table(&self) -> Vec<JournalEvent> {
+        self.table_after(0)
+    }
+
+    pub(crate) fn table_after(&self, seq: u64) -> Vec<JournalEvent> {
+        self.other.store().events_after(seq, 1_000_000).unwrap()
+    }
+
+    /// Has a verb carried out, by the server or by the other process.
+    pub(crate) fn ask<V>(&self, here: bool, verb: V) -> Result<V::Answer, Failure>
+    where
+        V: Verb + Send + 'static,
+        V::Answer: Send + 'static,
+    {
+        if here { self.room.ask(verb) } else { verb.carry_out(&self.other, now(), &mut |_, _| {}) }
+    }
+
+    pub(crate) fn record(&self, here: bool, event: Event) {
+        let at = now();
+        let parcels = vec![Parcel { key: format!("test-{at}"), event, at }];
+        let recorded = self.ask(here, Record { parcels }).unwrap();
+        assert!(recorded.iter().all(Result::is_ok), "{recorded:?}");
+    }
+
+    /// An agent writes a file.
+    pub(crate) fn edit(&self, here: bool, dialog: &str, path: &str, content: &str) {
+        let call = format!("call-{}", now());
+        let input = json!({ "file_path": path, "content": content });
+        self.record(here, TestProject::begin(dialog, &call, "Write", input));
+        self.test.write(path, content);
+        self.record(here, TestProject::end(dialog, &call));
+    }
+
+    pub(crate) fn say(&self, here: bool, dialog: &str, text: &str) {
+        self.record(here, Event::new(dialog, EventKind::UserMessage { text: text.to_owned() }));
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.hall.end_streams();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Eyes that miss nothing: each time they are asked they list the whole project and compare.
+//!
+//! They keep what a watcher promises and no more: nothing in an ignored folder is told, nor an
+//! ignored file, unless it was named as tracked. On request they are also as vague as a watcher
+//! may be: they name too much, a folder instead of what is in it, or simply everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use fastrand::Rng;
+use retake_engine::model::ProjectPath;
+use retake_engine::{Eyes, Hint, RuleSources};
+use retake_workspace::Rules;
+
+/// Eyes for a project whose watcher is not what is tested; clones are the same eyes.
+#[derive(Clone, Debug)]
+pub struct ListingEyes(Arc<Mutex<Seen>>);
+
+#[derive(Debug)]
+struct Seen {
+    root: PathBuf,
+    listing: Listing,
+    hint: Hint,
+    rules: Rules,
+    tracked_hidden: BTreeSet<ProjectPath>,
+    vague: Option<Rng>,
+    takes: usize,
+}
+
+type Listing = BTreeMap<ProjectPath, Mark>;
+
+/// What tells two states of a path apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    is_dir: bool,
+    mode: u32,
+    inode: u64,
+    /// Of a folder only its mode and who it is count.
+    size: u64,
+    ctime_ns: i64,
+}
+
+impl ListingEyes {
+    /// Opened on a folder, and watching by these rules from now on.
+    pub fn open(root: &Path, rules: RuleSources) -> Self {
+        Self(Arc::new(Mutex::new(Seen {
+            root: root.to_owned(),
+            listing: list(root),
+            hint: Hint::Everything,
+            rules: Rules::new(rules),
+            tracked_hidden: BTreeSet::new(),
+            vague: None,
+            takes: 0,
+        })))
+    }
+
+    /// From now on they are vague, each time in another way.
+    #[must_use]
+    pub fn vague(self, seed: u64) -> Self {
+        self.seen().vague = Some(Rng::with_seed(seed));
+        self
+    }
+
+    /// What the next look will be told, if nothing else happens.
+    pub fn pending(&self) -> Hint {
+        self.seen().hint.clone()
+    }
+
+    /// How often a hint was taken.
+    pub fn takes(&self) -> usize {
+        self.seen().takes
+    }
+
+    /// Sees what has happened until now. A watcher sees each thing as it happens; here whoever
+    /// makes one thing come and go says when.
+    pub fn notice(&self) {
+        let mut seen = self.seen();
+        let now = list(&seen.root);
+        let paths = seen.listing.keys().chain(now.keys());
+        let moved = paths.filter(|path| seen.listing.get(*path) != now.get(*path));
+        let is_dir = |path| {
+            [&seen.listing, &now].iter().filter_map(|it| it.get(path)).any(|mark| mark.is_dir)
+        };
+        let told = moved.filter(|path| seen.tells(path, is_dir(*path))).cloned();
+        let mut hint = Hint::Paths(told.collect());
+        seen.listing = now;
+        if let Some(mut rng) = seen.vague.take() {
+            hint = blur(hint, &seen.listing, &mut rng);
+            seen.vague = Some(rng);
+        }
+        seen.add(hint);
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl Eyes for ListingEyes {
+    fn settle(&self) {
+        self.notice();
+    }
+
+    fn take(&self) -> Hint {
+        let mut seen = self.seen();
+        seen.takes += 1;
+        std::mem::replace(&mut seen.hint, Hint::Paths(BTreeSet::new()))
+    }
+
+    fn put_back(&self, hint: Hint) {
+        self.seen().add(hint);
+    }
+
+    fn rules(&self, sources: &RuleSources, tracked_hidden: &[ProjectPath]) {
+        let mut seen = self.seen();
+        seen.rules = Rules::new(sources.clone());
+        seen.tracked_hidden = tracked_hidden.iter().cloned().collect();
+    }
+}
+
+impl Seen {
+    fn tells(&self, path: &ProjectPath, is_dir: bool) -> bool {
+        let out_of_sight = path.parent().is_some_and(|folder| self.rules.is_ignored(&folder, true));
+        let hidden = self.rules.is_ignored(path, is_dir) && !self.tracked_hidden.contains(path);
+        !out_of_sight && !hidden
+    }
+
+    fn add(&mut self, hint: Hint) {
+        match (&mut self.hint, hint) {
+            (Hint::Paths(here), Hint::Paths(more)) => here.extend(more),
+            (here, _) => *here = Hint::Everything,
+        }
+    }
+}
+
+/// Says no less than the hint did.
+fn blur(hint: Hint, listing: &Listing, rng: &mut Rng) -> Hint {
+    let Hint::Paths(paths) = hint else { return hint };
+    if rng.u8(0..24) == 0 {
+        return Hint::Everything;
+    }
+    let wider = |path: ProjectPath, rng: &mut Rng| match path.parent() {
+        Some(folder) if rng.u8(0..4) == 0 => folder,
+        _ => path,
+    };
+    let mut blurred: BTreeSet<_> = paths.into_iter().map(|path| wider(path, rng)).collect();
+    if rng.bool() {
+        let any: Vec<_> = listing.keys().filter(|path| path.file_name() != b".gitignore").collect();
+        blurred.extend(rng.choice(any).cloned());
+    }
+    Hint::Paths(blurred)
+}
+
+fn list(root: &Path) -> Listing {
+    let mut listing = Listing::new();
+    let mut waiting = vec![root.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.map(Result::unwrap).filter(|entry| entry.file_name() != ".git") {
+            let (path, data) = (entry.path(), entry.metadata().unwrap());
+            let inside = path.strip_prefix(root).unwrap().as_os_str().as_bytes();
+            listing.insert(ProjectPath::new(inside).unwrap(), mark(&data));
+            if data.is_dir() {
+                waiting.push(path);
+            }
+        }
+    }
+    listing
+}
+
+fn mark(data: &std::fs::Metadata) -> Mark {
+    let is_dir = data.is_dir();
+    let ctime_ns = data.ctime() * 1_000_000_000 + data.ctime_nsec();
+    Mark {
+        is_dir,
+        mode: data.mode(),
+        inode: data.ino(),
+        size: if is_dir { 0 } else { data.len() },
+        ctime_ns: if is_dir { 0 } else { ctime_ns },
+    }
+}
