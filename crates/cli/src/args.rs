@@ -18,7 +18,7 @@ use retake_engine::model::{Actor, ChangeId, ChangeStatus};
 use crate::time;
 
 pub(crate) use agents::{Hook, Run};
-pub(crate) use daemon::{Daemon, DaemonAct, DaemonRun};
+pub(crate) use daemon::{Daemon, DaemonAct, DaemonCode, DaemonRun};
 pub(crate) use setup::Setup;
 pub(crate) use verbs::{
     Accept, Approve, Checkpoint, Checkpoints, Manner, Ops, Recover, Redo, Reject, Reset, Restore,
@@ -180,6 +180,9 @@ pub(crate) enum Command {
     /// Print the reference of all commands in Markdown
     #[command(hide = true)]
     HelpMarkdown,
+    /// Print the description of the HTTP interface (OpenAPI 3.1)
+    #[command(hide = true)]
+    Openapi,
 }
 
 const EVENT_HELP: &str = r#"Each line gets one line of JSON as reply, in order:

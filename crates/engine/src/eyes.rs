@@ -192,6 +192,14 @@ impl Project {
         watching.learn(moved.chain(baseline).chain(tracked));
     }
 
+    /// What the last looks saw was not recorded after all: the next one is at everything.
+    pub(crate) fn look_again(&self) {
+        if let Some(watching) = &self.watching {
+            watching.eyes.put_back(Hint::Everything);
+            watching.view.replace(None);
+        }
+    }
+
     /// Retake itself put files at these paths.
     pub(crate) fn put_there<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
         if let Some(watching) = &self.watching {

@@ -100,7 +100,8 @@ impl Project {
                 break;
             }
         }
-        group.commit()?;
+        // What was seen for these events is not on record.
+        group.commit().inspect_err(|_| self.look_again())?;
         Ok((recorded, failure))
     }
 

@@ -256,12 +256,13 @@ fn the_watcher_keeps_one_version_per_path_and_minute() {
     assert_eq!(paths(&project.look_around(start + MINUTE + 7).unwrap()), ["a.txt"]);
     assert_eq!(around("eight\n", start + MINUTE + 8).0, [""; 0]);
     assert_eq!(paths(&project.look(start + MINUTE + 9).unwrap()), ["a.txt"]);
-    // What an agent did is kept each time.
+    // What a command writes bit by bit is kept like that, too, and all of it when it ends.
     let begin = TestProject::begin("d1", "s1", "Bash", json!({ "command": "make" }));
     project.record(&begin, start + MINUTE + 10).unwrap();
-    for text in ["made\n", "made again\n"] {
-        assert_eq!(around(text, start + MINUTE + 11).0, ["a.txt"]);
-    }
+    assert_eq!(around("made\n", start + MINUTE + 11).0, ["a.txt"]);
+    assert_eq!(around("made more\n", start + MINUTE + 12).0, [""; 0]);
+    let ended = project.record(&TestProject::end("d1", "s1"), start + MINUTE + 13).unwrap();
+    assert_eq!((ended.changes.len(), ended.changes[0].actor), (1, Actor::Agent));
 }
 
 #[test]
@@ -318,4 +319,21 @@ fn a_project_with_eyes_can_go_to_another_thread() {
     let at = test.tick();
     let looked = std::thread::spawn(move || project.look(at).unwrap()).join().unwrap();
     assert_eq!(paths(&looked), ["a.txt"]);
+}
+
+#[test]
+fn what_a_failed_group_saw_is_looked_at_again() {
+    const ENOSPC: i32 = 28;
+    let test = TestProject::new();
+    test.write("a.txt", "one\n");
+    let (project, told) = with_told_eyes(&test);
+    test.write("a.txt", "two\n");
+    told.say(&["a.txt"]);
+    retake_seam::fail_once("commit", 1, ENOSPC);
+    let message = Event::new("d1", EventKind::UserMessage { text: "hello".to_owned() });
+    let kept = project.record(&message, test.tick()).unwrap();
+    assert!(kept.seq.is_none() && project.changes(&Default::default()).unwrap().is_empty());
+    assert_eq!(told.pending(), Hint::Everything);
+    project.look(test.tick()).unwrap();
+    assert_eq!(project.changes(&Default::default()).unwrap().len(), 1);
 }

@@ -11,10 +11,11 @@ use std::rc::Rc;
 
 use fastrand::Rng;
 use retake_engine::model::{Actor, Event, EventKind};
-use retake_engine::{NoticeCode, Parcel, Project, Recorded};
+use retake_engine::{JournalEvent, NoticeCode, Parcel, Project, Recorded};
 use retake_testkit::TestProject;
 use serde_json::json;
 
+const ENOSPC: i32 = 28;
 const DIALOGS: &[&str] = &["d1", "d2", "d3"];
 const FILES: &[&str] = &["a.txt", "b.txt", "c.hid", "d/e.txt"];
 
@@ -67,6 +68,30 @@ fn a_group_is_one_commit_and_sees_itself() {
 }
 
 #[test]
+fn an_event_that_fails_waits_alone_and_keeps_its_place() {
+    let twin = Twin::new();
+    retake_seam::fail_once("release", 3, ENOSPC);
+    let recorded = twin.record(&twin.parcels((0..5).map(say)));
+    let waits: Vec<_> = recorded.iter().map(|recorded| recorded.seq.is_none()).collect();
+    assert_eq!(waits, [false, false, true, false, false]);
+    assert_eq!(recorded[2].notices[0].code, NoticeCode::Spooled);
+    assert_eq!(twin.said(), ["0", "1", "2", "3", "4"], "it was taken in before the next one");
+    assert_eq!(twin.project.status().unwrap().spooled, 0);
+}
+
+#[test]
+fn a_group_whose_commit_fails_waits_as_a_whole() {
+    let twin = Twin::new();
+    retake_seam::fail_once("commit", 1, ENOSPC);
+    let kept = twin.record(&twin.parcels((0..5).map(say)));
+    assert!(kept.iter().all(|kept| kept.notices[0].code == NoticeCode::Spooled), "{kept:?}");
+    assert!(twin.said().is_empty(), "nothing of it was recorded");
+    assert_eq!(twin.project.status().unwrap().spooled, 5);
+    twin.project.look(twin.test.tick()).unwrap();
+    assert_eq!(twin.said(), ["0", "1", "2", "3", "4"]);
+}
+
+#[test]
 fn a_group_with_much_content_is_committed_in_parts() {
     let twin = Twin::new();
     let write = |n: usize| {
@@ -91,20 +116,16 @@ fn a_group_that_finds_the_project_locked_waits_in_the_spool_in_order() {
     let twin = Twin::new();
     let lock = std::fs::File::open(twin.project.store().folder().join("lock")).unwrap();
     lock.lock().unwrap();
-    let say = |n: usize| Event::new("d1", EventKind::UserMessage { text: n.to_string() });
     let kept = twin.record(&twin.parcels((0..5).map(say)));
     assert!(kept.iter().all(|kept| kept.notices[0].code == NoticeCode::Spooled), "{kept:?}");
     drop(lock);
     twin.record(&twin.parcels((5..8).map(say)));
-    let events = twin.project.store().events_after(0, 100).unwrap();
-    let texts: Vec<_> = events.iter().filter_map(|event| event.body["text"].as_str()).collect();
-    assert_eq!(texts, ["0", "1", "2", "3", "4", "5", "6", "7"]);
+    assert_eq!(twin.said(), ["0", "1", "2", "3", "4", "5", "6", "7"]);
 }
 
 #[test]
 fn a_group_for_a_folder_that_is_gone_is_kept_and_refused() {
     let twin = Twin::new();
-    let say = |n: usize| Event::new("d1", EventKind::UserMessage { text: n.to_string() });
     let parcels = twin.parcels((0..2).map(say));
     let (root, away) = (twin.test.root(), twin.test.outer().join("away"));
     std::fs::rename(&root, &away).unwrap();
@@ -114,6 +135,10 @@ fn a_group_for_a_folder_that_is_gone_is_kept_and_refused() {
     twin.project.look(twin.test.tick()).unwrap();
     let dialog = twin.project.dialog(&"d1".into()).unwrap().unwrap();
     assert_eq!(dialog.turns, 2, "both were kept");
+}
+
+fn say(n: usize) -> Event {
+    Event::new("d1", EventKind::UserMessage { text: n.to_string() })
 }
 
 /// Counts the steps with this name in this thread, from now until the answer is asked for.
@@ -151,6 +176,13 @@ impl Twin {
             Parcel { key: self.project.keeper().new_key(at), event, at }
         };
         events.into_iter().map(parcel).collect()
+    }
+
+    /// The messages on record, in order.
+    fn said(&self) -> Vec<String> {
+        let events = self.project.store().events_after(0, 100).unwrap();
+        let text = |event: &JournalEvent| event.body["text"].as_str().map(ToOwned::to_owned);
+        events.iter().filter_map(text).collect()
     }
 
     fn record(&self, parcels: &[Parcel]) -> Vec<Recorded> {

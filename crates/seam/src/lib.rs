@@ -7,7 +7,8 @@
 //! - `RETAKE_FAIL_AT=n:ERRNO`: the n-th step fails with this errno,
 //! - `RETAKE_COUNT_STEPS=FILE`: each step's number and name are appended to FILE.
 //!
-//! A test in the same process can do something of its own before each step (`on_step`).
+//! A test in the same process can do something of its own before each step (`on_step`), and let a
+//! step fail by its name (`fail_once`): how many steps a program takes may differ from run to run.
 //!
 //! Invariant: no other code of `store` and `workspace` calls a mutating
 //! file-system function; `clippy.toml` bans those of std and rustix. SQLite's
@@ -29,11 +30,11 @@ pub fn step(_what: &'static str) -> std::io::Result<()> {
 }
 
 #[cfg(feature = "inject")]
-pub use inject::{on_step, step};
+pub use inject::{fail_once, on_step, step};
 
 #[cfg(feature = "inject")]
 mod inject {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
     use std::io::{self, Write as _};
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,6 +67,31 @@ mod inject {
 
     thread_local! {
         static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+        static FAILURE: Cell<Option<Failure>> = const { Cell::new(None) };
+    }
+
+    #[derive(Clone, Copy)]
+    struct Failure {
+        what: &'static str,
+        nth: u32,
+        errno: i32,
+    }
+
+    /// Lets the n-th step of this name in this thread fail, counted from now.
+    pub fn fail_once(what: &'static str, nth: u32, errno: i32) {
+        FAILURE.set(Some(Failure { what, nth, errno }));
+    }
+
+    fn asked_to_fail(what: &'static str) -> io::Result<()> {
+        let Some(failure) = FAILURE.get().filter(|failure| failure.what == what) else {
+            return Ok(());
+        };
+        if failure.nth > 1 {
+            FAILURE.set(Some(Failure { nth: failure.nth - 1, ..failure }));
+            return Ok(());
+        }
+        FAILURE.set(None);
+        Err(io::Error::from_raw_os_error(failure.errno))
     }
 
     /// Calls `hook` before each step of this thread; `None` ends that.
@@ -95,7 +121,7 @@ mod inject {
         }
         match plan.fail_at {
             Some((fail_at, errno)) if fail_at == at => Err(io::Error::from_raw_os_error(errno)),
-            _ => Ok(()),
+            _ => asked_to_fail(what),
         }
     }
 }

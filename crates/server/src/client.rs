@@ -14,8 +14,9 @@ use serde_json::Value;
 use crate::Failure;
 use crate::door::{Progress, Verb};
 use crate::hook::{HookCall, HookNews};
+use crate::http::Scope;
 use crate::run_folder::RunFolder;
-use crate::wire::{self, Ask, Call, DaemonStatus, Frame, Hello, PROTOCOL, VERSION};
+use crate::wire::{self, Ask, Call, DaemonCode, DaemonStatus, Frame, Hello, PROTOCOL, VERSION};
 
 /// The daemon says its first word at once, or hangs.
 pub const HELLO: Duration = Duration::from_millis(300);
@@ -117,6 +118,13 @@ impl Client {
     pub fn status(self) -> Result<DaemonStatus, Unanswered> {
         let pid = self.pid;
         let answer = self.call(Ask::Status {}, &Patience::plain(), &mut |_| {})?;
+        serde_json::from_value(answer).map_err(|_| Unanswered::Lost(pid))
+    }
+
+    /// Has the daemon make a code that is exchanged once for a token of this scope.
+    pub fn code(self, scope: Scope) -> Result<DaemonCode, Unanswered> {
+        let pid = self.pid;
+        let answer = self.call(Ask::Code { scope }, &Patience::plain(), &mut |_| {})?;
         serde_json::from_value(answer).map_err(|_| Unanswered::Lost(pid))
     }
 

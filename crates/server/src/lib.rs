@@ -7,7 +7,8 @@
 //! - [`Hall`] is what the daemon serves: each project with a thread that does what is asked.
 //! - [`documents`] has the shape of everything that other programs read, with its schema; what
 //!   they need is beside it: [`patch`], [`questions`], [`syntax`].
-//! - [`stream`] is a project's events as clients follow them, [`http`] what is served to them.
+//! - [`http`] serves all of it to other programs, on this machine only; [`stream`] is a project's
+//!   events as they follow them.
 //! - [`hook`] is the work of an agent's hook, in its own process or in the daemon.
 //! - [`Failure`] is what every surface (terminal, JSON, socket, HTTP) says when something cannot
 //!   be done.
@@ -36,4 +37,4 @@ pub use failure::Failure;
 pub use hall::{Busy, Hall, Life, News, Room};
 pub use mask::Masking;
 pub use run_folder::RunFolder;
-pub use wire::{DaemonStatus, Hello, ServedProject};
+pub use wire::{DaemonCode, DaemonStatus, Hello, ServedProject};

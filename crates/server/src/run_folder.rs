@@ -11,8 +11,12 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const SOCKET: &str = "daemon.sock";
+/// Longer than it takes to ask for the owner.
+const A_GLANCE: Duration = Duration::from_millis(300);
 
 /// The folder of the daemon of one home.
 #[derive(Clone, Debug)]
@@ -57,10 +61,17 @@ impl RunFolder {
     pub(crate) fn claim(&self) -> io::Result<Option<Claim>> {
         self.make()?;
         let mut file = retake_seam::fs::open_private(&self.lock())?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(error),
+        let until = Instant::now() + A_GLANCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                // Whoever asks for the owner holds it for a moment, too.
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
         }
         retake_seam::fs::truncate(&file, 0)?;
         retake_seam::fs::append(&mut file, format!("{}\n", std::process::id()).as_bytes())?;

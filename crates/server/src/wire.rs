@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::Failure;
 use crate::door::Request;
 use crate::hook::{HookCall, HookNews};
+use crate::http::Scope;
 
 /// Goes up when a call or a frame changes its meaning.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -70,6 +71,11 @@ pub(crate) enum Ask {
     Hook(HookCall),
     /// How the daemon is.
     Status {},
+    /// A code for a browser.
+    Code {
+        /// What it is for.
+        scope: Scope,
+    },
     /// That it ends.
     Stop {
         /// Why.
@@ -106,6 +112,15 @@ pub struct DaemonStatus {
     pub http: Option<String>,
     /// The projects that somebody asked for.
     pub projects: Vec<ServedProject>,
+}
+
+/// How another program comes in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonCode {
+    /// Where to exchange the code.
+    pub url: String,
+    /// It is good once, for a minute.
+    pub code: String,
 }
 
 /// A project that a daemon serves.

@@ -85,6 +85,17 @@ impl StoreError {
         }
     }
 
+    /// Whether somebody else is at work in the database.
+    pub(crate) fn is_busy(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+        match self {
+            Self::Sqlite(error) => {
+                matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked))
+            }
+            _ => false,
+        }
+    }
+
     /// An I/O error with its act and path.
     pub(crate) fn io(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
@@ -15,6 +15,7 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 const APPLICATION_ID: i32 = 0x5265_7461; // "Reta"
 /// Writers wait for the project's lock, so only a foreign program can keep the database busy.
 const BUSY: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(5);
 const CACHE_FILES: [&str; 3] = ["cache.db", "cache.db-wal", "cache.db-shm"];
 /// A WAL longer than this is brought into the database and cut off.
 const WAL_BYTES: u64 = 4 * 1024 * 1024;
@@ -49,7 +50,7 @@ impl Store {
             refuse_newer(&path)?;
         }
         let db = match access {
-            Access::Write => open_for_writing(&path)?,
+            Access::Write => open_patiently(&path)?,
             // Not SQLite's own read-only mode: that would bind what is attached, too.
             Access::Read => Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?,
         };
@@ -166,6 +167,20 @@ fn refuse_newer(path: &Path) -> Result<(), StoreError> {
         });
     }
     Ok(())
+}
+
+/// Several may open a new database at once, and SQLite does not wait for all that this takes: not
+/// for the change to a write-ahead log.
+fn open_patiently(path: &Path) -> Result<Connection, StoreError> {
+    let until = Instant::now() + BUSY;
+    loop {
+        match open_for_writing(path) {
+            Err(error) if error.is_busy() && Instant::now() < until => {
+                std::thread::sleep(PAUSE);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {

@@ -29,8 +29,18 @@ pub(crate) enum DaemonAct {
     Stop,
     /// Show whether it runs, and which projects it serves
     Status,
+    /// Make a code that another program exchanges once for a token: see docs/api.md
+    Code(DaemonCode),
     /// Be it, in the foreground
     Run(DaemonRun),
+}
+
+/// Options of `daemon code`.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct DaemonCode {
+    /// For an agent, which may look, record and plan, but decide nothing and write no file
+    #[arg(long)]
+    pub(crate) agent: bool,
 }
 
 /// Options of `daemon run` and `daemon start`.

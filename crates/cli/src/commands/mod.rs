@@ -20,6 +20,7 @@ mod hook;
 mod init;
 mod log;
 mod message;
+mod openapi;
 mod ops;
 mod purge;
 mod recover;
@@ -82,5 +83,6 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Demo(options) => demo::run(context, &options),
         Command::Completions(options) => completions::run(context, &options),
         Command::HelpMarkdown => reference::run(context),
+        Command::Openapi => openapi::run(context),
     }
 }

@@ -26,6 +26,12 @@ fn the_reference_is_what_the_program_says() {
 }
 
 #[test]
+fn the_description_of_http_is_what_the_program_says() {
+    let made = World::new().ok(&["openapi"]);
+    assert!(std::fs::read_to_string(document("openapi.json")).unwrap() == made);
+}
+
+#[test]
 fn the_guide_s_commands_are_commands_of_the_program() {
     let guide = std::fs::read_to_string(document("undo.md")).unwrap();
     let reference = std::fs::read_to_string(document("cli.md")).unwrap();

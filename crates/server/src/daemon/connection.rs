@@ -65,6 +65,7 @@ pub(super) fn serve(desk: &Desk, mut stream: UnixStream) -> io::Result<()> {
     let life = desk.hall.life();
     match call.ask {
         Ask::Status {} => asker.answer(door::answer(&desk.status())),
+        Ask::Code { scope } => asker.answer(desk.code(scope).and_then(|code| door::answer(&code))),
         Ask::Stop { because } => {
             let told = asker.answer(Ok(json!({})));
             life.end(&because);

@@ -19,8 +19,8 @@ use retake_engine::model::Millis;
 use retake_engine::{Dialog, Retake, WatchState};
 
 use crate::run_folder::{Claim, RunFolder, is_own};
-use crate::wire::{DaemonStatus, ServedProject, VERSION};
-use crate::{Failure, Hall, Life, Room};
+use crate::wire::{DaemonCode, DaemonStatus, ServedProject, VERSION};
+use crate::{Failure, Hall, Life, Room, http};
 
 /// More askers than this at once are sent away; they do it themselves.
 const MOST_ASKERS: usize = 128;
@@ -73,9 +73,21 @@ impl Daemon {
     }
 
     /// Serves until it is told to end, or has nothing to do for so long; tells why it ended.
-    pub fn serve(self, idle: Duration) -> Result<String, Failure> {
+    ///
+    /// On this port it also speaks HTTP; if it cannot, everything else works all the same.
+    pub fn serve(self, idle: Duration, port: u16) -> Result<String, Failure> {
         let Self { hall, since, folder, listener, claim } = self;
-        let desk = Arc::new(Desk { hall, since, askers: AtomicUsize::new(0) });
+        let options = http::Options { port, ..http::Options::default() };
+        let http = match http::serve(Arc::clone(&hall), &options) {
+            Ok(http) => Some(http),
+            Err(failure) => {
+                tracing::warn!(code = %failure.code, "no HTTP: {}", failure.message);
+                None
+            }
+        };
+        let (url, codes) = http.as_ref().map(|http| (http.url(), Arc::clone(http.codes()))).unzip();
+        let desk = Arc::new(Desk { hall, since, url, codes, askers: AtomicUsize::new(0) });
+        let hall = Arc::clone(&desk.hall);
         let life = Arc::clone(desk.hall.life());
         let resumed = Arc::clone(&desk.hall);
         // Nobody has to wait for that.
@@ -86,6 +98,8 @@ impl Daemon {
         let because = life.wait(idle);
         // Whoever comes now does it themselves.
         folder.remove_socket();
+        hall.end_streams();
+        drop(http);
         if !life.finish(TO_FINISH) {
             tracing::warn!("something was not finished in time");
         }
@@ -99,10 +113,22 @@ impl Daemon {
 struct Desk {
     hall: Arc<Hall>,
     since: Millis,
+    /// Where it speaks HTTP, and how browsers come in there.
+    url: Option<String>,
+    codes: Option<Arc<http::Codes>>,
     askers: AtomicUsize,
 }
 
 impl Desk {
+    /// A code that a browser exchanges for a token.
+    fn code(&self, scope: http::Scope) -> Result<DaemonCode, Failure> {
+        let (Some(url), Some(codes)) = (&self.url, &self.codes) else {
+            let message = "the daemon does not speak HTTP";
+            return Err(Failure::new("no_http", message, "see its log; is the port in use?"));
+        };
+        Ok(DaemonCode { url: url.clone(), code: codes.make(scope)? })
+    }
+
     fn status(&self) -> DaemonStatus {
         let project = |room: Arc<Room>| ServedProject {
             id: room.id().to_owned(),
@@ -112,7 +138,7 @@ impl Desk {
         let mut projects: Vec<_> = self.hall.rooms().into_iter().map(project).collect();
         projects.sort_by(|one, other| one.root.cmp(&other.root));
         let (pid, version) = (std::process::id(), VERSION.to_owned());
-        DaemonStatus { pid, version, since: self.since, http: None, projects }
+        DaemonStatus { pid, version, since: self.since, http: self.url.clone(), projects }
     }
 }
 

@@ -28,7 +28,7 @@ mod review;
 mod session;
 mod status;
 mod upkeep;
-mod words;
+pub(crate) mod words;
 
 pub use blame::{Blame, BlameLine, BlamedChange};
 pub use change::{

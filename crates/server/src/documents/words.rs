@@ -8,7 +8,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 macro_rules! words {
     ($($name:ident: $set:ty),* $(,)?) => {
-        $(pub(super) fn $name() -> Object {
+        $(pub(crate) fn $name() -> Object {
             let names = <$set>::ALL.iter().map(|word| word.as_str());
             ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
         })*

@@ -2,19 +2,19 @@
 //!
 //! Every event has the same first fields, whatever others call them (C-1, C-21): where it stands,
 //! when it was, and whose it is. What else the journal knows of it comes beside them. Contents of
-//! files are in none of them but the diff of `file_edit`.
+//! files are in none of them but the diff of `file_edit`. Secrets in words and diffs are masked.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use jiff::Timestamp;
-use retake_engine::model::{Change, ChangeId, Millis, ProjectPath, Side};
-use retake_engine::{JournalEvent, Project};
+use retake_engine::model::{Change, ChangeId, ProjectPath};
+use retake_engine::{JournalEvent, Project, iso};
 use serde_json::{Map, Value, json};
 
 use super::compat;
+use crate::{Masking, documents};
 
 /// The names of all events that the journal has, for filters.
 pub const NAMES: &[&str] = &[
@@ -38,9 +38,13 @@ pub const NAMES: &[&str] = &[
     "session_abandoned",
     "gaps",
     "lost_event",
+    "reconciled",
     "collected",
     "purged",
 ];
+
+/// What people and agents wrote, who may have written anything.
+const WORDS: [&str; 4] = ["content", "text", "title", "message"];
 
 /// What is told at one place of the order: one event, or one under several names.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +74,7 @@ pub(super) struct Teller<'p> {
     pub(super) project: &'p Project,
     /// Also under the names of older designs.
     pub(super) compat: bool,
+    pub(super) masking: Masking,
 }
 
 impl Teller<'_> {
@@ -86,13 +91,18 @@ impl Teller<'_> {
             }
             _ => add(&mut data, event.body.clone()),
         }
+        for key in WORDS {
+            if let Some(Value::String(text)) = data.get_mut(key) {
+                *text = self.masking.text(text).into_owned();
+            }
+        }
         // Others know a work session by its name.
         if let Some(number) = data.get("session").and_then(Value::as_u64) {
             data.insert("session".to_owned(), format!("session_{number}").into());
         }
         let mut entries = Vec::new();
         if let (true, "file_changed", Some(change)) = (self.compat, event.kind.as_str(), change) {
-            entries = compat::entries(self.project, change);
+            entries = compat::entries(self.project, change, self.masking);
         }
         entries.push((name_of(&event.kind).to_owned().into(), Value::Object(data)));
         Told { seq: event.seq, entries }
@@ -142,7 +152,7 @@ fn file_changed(change: &Change) -> Value {
         "operation": change.operation,
         "actor": change.actor,
         "confidence": change.confidence,
-        "change": document(change),
+        "change": documents::Change::from(change),
     })
 }
 
@@ -150,33 +160,6 @@ fn status(body: &Value) -> Value {
     json!({
         "change_id": body["change"], "status": body["status"], "approved": body["approved"],
     })
-}
-
-/// A change in short.
-pub(super) fn document(change: &Change) -> Value {
-    json!({
-        "id": change.id.to_string(),
-        "path": change.path.to_string(),
-        "old_path": change.old_path.as_ref().map(ToString::to_string),
-        "change_type": change.change_type,
-        "operation": change.operation,
-        "status": change.status,
-        "before": side(&change.before),
-        "after": side(&change.after),
-        "added": change.lines.as_ref().map(|lines| lines.added),
-        "removed": change.lines.as_ref().map(|lines| lines.removed),
-        "turn": change.turn,
-        "message_index": change.message_index,
-    })
-}
-
-/// `null` did not exist, `{"kind":"unknown"}` was not captured.
-fn side(side: &Side) -> Value {
-    match side {
-        Side::Absent => Value::Null,
-        Side::Unknown => json!({ "kind": "unknown" }),
-        Side::Known(state) => json!({ "oid": state.oid, "size": state.size }),
-    }
 }
 
 fn add(data: &mut Map<String, Value>, more: Value) {
@@ -187,10 +170,4 @@ fn add(data: &mut Map<String, Value>, more: Value) {
 
 pub(super) fn absolute(root: &Path, path: &ProjectPath) -> String {
     root.join(OsStr::from_bytes(path.as_bytes())).display().to_string()
-}
-
-/// `2026-02-16T10:00:00.000Z`
-pub(super) fn iso(at: Millis) -> String {
-    Timestamp::from_millisecond(at)
-        .map_or_else(|_| at.to_string(), |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }

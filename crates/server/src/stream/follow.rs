@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::event::{Teller, change_of};
 use super::{Filter, Told};
-use crate::{Failure, Room};
+use crate::{Failure, Masking, Room};
 
 /// Events that are read at once.
 const PAGE: usize = 256;
@@ -121,7 +121,8 @@ impl Follower {
         if !self.filter.wants(event, change.as_ref()) {
             return Ok(None);
         }
-        let teller = Teller { project: &self.reader, compat: self.compat };
+        let masking = Masking::from(&self.reader.settings().api);
+        let teller = Teller { project: &self.reader, compat: self.compat, masking };
         Ok(Some(teller.tell(event, change.as_ref())))
     }
 }

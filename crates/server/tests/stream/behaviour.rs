@@ -20,7 +20,7 @@ fn fields(data: &Value, names: &[&str]) -> Value {
 fn read_all(served: &Served, query: &str) -> Client {
     let end = served.other.store().last_seq().unwrap();
     let mut client = Client::from_the_start();
-    let mut connection = client.connect(served.address, &served.events(query));
+    let mut connection = client.connect(&served.door, &served.events(query));
     client.read_until(&mut connection, |client| client.last == Some(end));
     client
 }
@@ -39,7 +39,7 @@ fn a_stream_starts_now_and_resumes_where_it_was_cut_off() {
     served.say(true, "d1", "before");
     for query in ["", "?after=now"] {
         let mut client = Client::default();
-        let mut connection = client.connect(served.address, &served.events(query));
+        let mut connection = client.connect(&served.door, &served.events(query));
         assert!(connection.head.contains("content-type: text/event-stream"), "{}", connection.head);
         assert!(connection.head.contains("cache-control: no-store"), "{}", connection.head);
         // It knows where it is before anything happens.
@@ -49,7 +49,7 @@ fn a_stream_starts_now_and_resumes_where_it_was_cut_off() {
         let before = served.table().len();
         served.say(true, "d1", "while it was away");
         served.say(false, "d1", "by another process");
-        let mut connection = client.connect(served.address, &served.events(query));
+        let mut connection = client.connect(&served.door, &served.events(query));
         let end = served.other.store().last_seq().unwrap();
         client.read_until(&mut connection, |client| client.last == Some(end));
         let new: Vec<_> = served.table().into_iter().skip(before).map(|event| event.seq).collect();
@@ -61,7 +61,7 @@ fn a_stream_starts_now_and_resumes_where_it_was_cut_off() {
 fn what_another_process_records_arrives_by_itself() {
     let served = Served::new(Pace { heartbeat: DEADLINE, ..LIVELY });
     let mut client = Client::default();
-    let mut connection = client.connect(served.address, &served.events(""));
+    let mut connection = client.connect(&served.door, &served.events(""));
     client.read_until(&mut connection, |client| client.last.is_some());
     for here in [false, true, false] {
         served.say(here, "d1", "hello");
@@ -75,7 +75,7 @@ fn what_another_process_records_arrives_by_itself() {
 fn silence_is_filled_with_heartbeats_that_move_the_id_past_what_was_filtered_out() {
     let served = Served::new(LIVELY);
     let mut client = Client::default();
-    let mut connection = client.connect(served.address, &served.events("?kinds=purged"));
+    let mut connection = client.connect(&served.door, &served.events("?kinds=purged"));
     let comments = |client: &Client| client.beats.iter().filter(|beat| *beat == ":\n\n").count();
     client.read_until(&mut connection, |client| comments(client) >= 2);
     let start = client.last.unwrap();
@@ -276,13 +276,13 @@ fn a_client_that_missed_removed_events_is_told_so() {
     assert_eq!(client.seen[1].seq(), oldest);
     // Whoever has seen all of them is not.
     let mut client = Client { last: Some(oldest), ..Client::default() };
-    let mut connection = client.connect(served.address, &served.events(""));
+    let mut connection = client.connect(&served.door, &served.events(""));
     let end = served.other.store().last_seq().unwrap();
     client.read_until(&mut connection, |client| client.last == Some(end));
     assert_eq!(client.named("reset").len(), 0);
     // An id that is not in this record yet is of another one.
     let mut client = Client { last: Some(end + 1000), ..Client::default() };
-    let mut connection = client.connect(served.address, &served.events(""));
+    let mut connection = client.connect(&served.door, &served.events(""));
     client.read_until(&mut connection, |client| client.last == Some(end));
     assert_eq!(client.seen[0].name, "reset");
 }
@@ -293,7 +293,7 @@ fn what_makes_no_sense_is_refused() {
     let ask = |path: &str, last: &str| {
         let headers: Vec<_> =
             (!last.is_empty()).then(|| ("Last-Event-ID", last.to_owned())).into_iter().collect();
-        let answer = Connection::get(served.address, path, &headers);
+        let answer = Connection::get(&served.door, path, &headers);
         let status = answer.status;
         (status, answer.body()["code"].as_str().unwrap().to_owned())
     };
@@ -320,14 +320,14 @@ fn a_client_that_does_not_read_is_let_go_and_can_resume() {
         served.say(true, "d1", &long);
     }
     let mut client = Client::from_the_start();
-    let mut connection = client.connect(served.address, &served.events(""));
+    let mut connection = client.connect(&served.door, &served.events(""));
     wait_for_seats(&served, 0);
     client.read_to_end(&mut connection);
     let (first, end) = (client.seen.len(), served.other.store().last_seq().unwrap());
     assert!(client.last < Some(end), "all of it was sent");
     while client.last != Some(end) {
         // Reading takes time, too: it may be let go again.
-        let mut connection = client.connect(served.address, &served.events(""));
+        let mut connection = client.connect(&served.door, &served.events(""));
         let began = Instant::now();
         while !connection.ended && client.last != Some(end) {
             assert!(began.elapsed() < DEADLINE, "stuck at {:?}", client.last);
@@ -344,8 +344,7 @@ fn a_client_that_does_not_read_is_let_go_and_can_resume() {
 fn so_many_may_follow_at_once_and_a_seat_is_free_again_when_one_leaves() {
     let served = Served::new(LIVELY);
     let path = served.events("");
-    let connections: Vec<_> =
-        (0..200).map(|_| Connection::get(served.address, &path, &[])).collect();
+    let connections: Vec<_> = (0..200).map(|_| Connection::get(&served.door, &path, &[])).collect();
     let taken = connections.iter().filter(|connection| connection.status == 200).count();
     assert_eq!(taken, MOST_STREAMS);
     let (mut open, refused): (Vec<_>, Vec<_>) =
@@ -356,7 +355,7 @@ fn so_many_may_follow_at_once_and_a_seat_is_free_again_when_one_leaves() {
     }
     open.pop();
     wait_for_seats(&served, MOST_STREAMS - 1);
-    assert_eq!(Connection::get(served.address, &path, &[]).status, 200);
+    assert_eq!(Connection::get(&served.door, &path, &[]).status, 200);
     drop(open);
     wait_for_seats(&served, 0);
 }
@@ -365,7 +364,7 @@ fn so_many_may_follow_at_once_and_a_seat_is_free_again_when_one_leaves() {
 fn streams_end_when_the_daemon_stops() {
     let served = Served::new(LIVELY);
     let mut client = Client::default();
-    let mut connection = client.connect(served.address, &served.events(""));
+    let mut connection = client.connect(&served.door, &served.events(""));
     client.read_until(&mut connection, |client| client.last.is_some());
     served.hall.end_streams();
     client.read_to_end(&mut connection);

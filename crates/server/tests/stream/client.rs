@@ -32,6 +32,13 @@ pub(crate) struct Client {
     pub(crate) beats: Vec<String>,
 }
 
+/// Where to ask, and by what right.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: String,
+}
+
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -44,11 +51,12 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Asks for a path, and reads the head of the answer.
-    pub(crate) fn get(address: SocketAddr, path: &str, headers: &[(&str, String)]) -> Self {
-        let mut socket = TcpStream::connect(address).unwrap();
+    pub(crate) fn get(door: &Door, path: &str, headers: &[(&str, String)]) -> Self {
+        let mut socket = TcpStream::connect(door.address).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
         // In the older protocol a body is not cut into chunks, so that its bytes are the frames.
-        let mut request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n");
+        let mut request = format!("GET {path} HTTP/1.0\r\nHost: {}\r\n", door.address);
+        request.extend(["Authorization: Bearer ", &door.token, "\r\n"]);
         for (name, value) in headers {
             request.extend([name, ": ", value.as_str(), "\r\n"]);
         }
@@ -111,9 +119,9 @@ impl Client {
     }
 
     /// Connects, where it left off.
-    pub(crate) fn connect(&self, address: SocketAddr, path: &str) -> Connection {
+    pub(crate) fn connect(&self, door: &Door, path: &str) -> Connection {
         let last = self.last.map(|id| ("Last-Event-ID", id.to_string()));
-        let connection = Connection::get(address, path, last.as_slice());
+        let connection = Connection::get(door, path, last.as_slice());
         assert_eq!(connection.status, 200, "{}", connection.head);
         connection
     }

@@ -1,6 +1,5 @@
 //! A project that is served, and what happens to it.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -8,12 +7,13 @@ use std::time::Duration;
 use retake_engine::model::{Event, EventKind, Millis};
 use retake_engine::{JournalEvent, Project};
 use retake_server::door::{Parcel, Record, Verb};
-use retake_server::http::sse;
+use retake_server::http::{self, Options, Running};
 use retake_server::stream::Pace;
 use retake_server::{Failure, Hall, Room};
 use retake_testkit::TestProject;
 use serde_json::json;
-use tokio::runtime::Runtime;
+
+use crate::client::Door;
 
 static NOW: AtomicI64 = AtomicI64::new(1_700_000_000_000);
 
@@ -33,8 +33,8 @@ pub(crate) struct Served {
     pub(crate) room: Arc<Room>,
     /// As another process has it open: the server hears nothing of what it does.
     pub(crate) other: Project,
-    pub(crate) address: SocketAddr,
-    runtime: Option<Runtime>,
+    pub(crate) door: Door,
+    running: Option<Running>,
 }
 
 impl Served {
@@ -44,16 +44,11 @@ impl Served {
         let other = test.init();
         let hall = Arc::new(Hall::new(test.retake(), now));
         let room = hall.enter(&test.root()).unwrap();
-        let runtime = Runtime::new().unwrap();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap();
-        let routes = sse::route(Arc::clone(&hall), pace);
-        runtime.spawn(async move {
-            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-            axum::serve(listener, routes).await.unwrap();
-        });
-        Self { test, hall, room, other, address, runtime: Some(runtime) }
+        let options = Options { pace, ..Options::default() };
+        let running = http::serve(Arc::clone(&hall), &options).unwrap();
+        let token = std::fs::read_to_string(test.home().join("run/agent-token")).unwrap();
+        let door = Door { address: running.addresses()[0], token };
+        Self { test, hall, room, other, door, running: Some(running) }
     }
 
     /// The path of the project's stream.
@@ -103,8 +98,6 @@ impl Served {
 impl Drop for Served {
     fn drop(&mut self) {
         self.hall.end_streams();
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+        drop(self.running.take());
     }
 }

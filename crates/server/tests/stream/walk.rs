@@ -4,7 +4,6 @@
 //! `RETAKE_WALK_SEED=n` replays one walk.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -16,7 +15,7 @@ use retake_server::door::{
 };
 use retake_server::stream::NAMES;
 
-use super::client::{Client, DEADLINE, Seen};
+use super::client::{Client, DEADLINE, Door, Seen};
 use super::served::{LIVELY, Served, now};
 
 const WALKS: u64 = 6;
@@ -61,8 +60,8 @@ impl Walk {
         let end = AtomicU64::new(u64::MAX);
         let follow = |number: u64, query: &str| {
             let (path, mut rng) = (served.events(query), Rng::with_seed(seed * 10 + number));
-            let (address, end) = (served.address, &end);
-            move || follow(address, &path, &mut rng, end)
+            let (door, end) = (&served.door, &end);
+            move || follow(door, &path, &mut rng, end)
         };
         let follows = [
             follow(1, "?after=0"),
@@ -107,12 +106,12 @@ fn name_of(kind: &str) -> &str {
 }
 
 /// Follows with connections that break after any byte, until the end is reached.
-fn follow(address: SocketAddr, path: &str, rng: &mut Rng, end: &AtomicU64) -> Client {
+fn follow(door: &Door, path: &str, rng: &mut Rng, end: &AtomicU64) -> Client {
     let mut client = Client::from_the_start();
     let began = Instant::now();
     let is_done = |client: &Client| client.last.unwrap_or(0) >= end.load(Ordering::Acquire);
     while !is_done(&client) {
-        let mut connection = client.connect(address, path);
+        let mut connection = client.connect(door, path);
         let mut left = rng.usize(1..6000);
         while left > 0 && !is_done(&client) {
             assert!(began.elapsed() < 4 * DEADLINE, "stuck at {:?} of {end:?}", client.last);

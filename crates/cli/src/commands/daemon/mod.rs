@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use retake_engine::settings::Settings;
+use retake_server::http::Scope;
 use retake_server::{Client, Daemon, DaemonStatus, NoDaemon, RunFolder, Unanswered};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::args::{self, DaemonAct, DaemonRun};
+use crate::args::{self, DaemonAct, DaemonCode, DaemonRun};
 use crate::context::{Context, Exit};
 use crate::describe::plural;
 use crate::escape::escape_text;
@@ -34,6 +35,7 @@ pub(super) fn run(context: &Context, options: &args::Daemon) -> Result<Exit> {
         DaemonAct::Start(options) => start(context, options),
         DaemonAct::Stop => stop(context),
         DaemonAct::Status => status(context),
+        DaemonAct::Code(options) => code(context, options),
         DaemonAct::Run(options) => serve(context, options),
     }
 }
@@ -44,10 +46,8 @@ fn serve(context: &Context, options: DaemonRun) -> Result<Exit> {
         detached::leave_terminal();
     }
     let daemon = Daemon::open(context.retake.clone(), time::now)?;
-    let idle = match options.idle_seconds {
-        Some(seconds) => Duration::from_secs(seconds),
-        None => settings(context).daemon.idle(),
-    };
+    let settings = settings(context).daemon;
+    let idle = options.idle_seconds.map_or(settings.idle(), Duration::from_secs);
     let life = daemon.life();
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("signals")?;
     thread::spawn(move || {
@@ -56,7 +56,7 @@ fn serve(context: &Context, options: DaemonRun) -> Result<Exit> {
         }
     });
     tracing::info!(pid = std::process::id(), "the daemon serves");
-    let because = daemon.serve(idle)?;
+    let because = daemon.serve(idle, settings.port)?;
     tracing::info!("the daemon ends: {because}");
     Ok(Exit::Done)
 }
@@ -129,6 +129,23 @@ fn status(context: &Context) -> Result<Exit> {
         (Err(_), Some(pid)) => Err(hung(pid).into()),
         (Err(_), None) => not_running(context),
     }
+}
+
+/// Tells how a browser, or another program, comes in.
+fn code(context: &Context, options: DaemonCode) -> Result<Exit> {
+    let client = Client::connect(context.retake.folder()).map_err(|_| {
+        Failure::new("no_daemon", "no daemon answers", "`retake daemon start` starts one")
+    })?;
+    let scope = if options.agent { Scope::Agent } else { Scope::Human };
+    let made = answered(client.code(scope))?;
+    if context.json {
+        context.out.json(&made)?;
+    } else {
+        context.out.text(&format!("{}\n", made.code))?;
+        let text = format!("for {}, good once, for a minute", escape_text(&made.url));
+        tell("code", Style::Mark, &text);
+    }
+    Ok(Exit::Done)
 }
 
 fn not_running(context: &Context) -> Result<Exit> {

@@ -183,6 +183,7 @@ fn what_a_daemon_did_not_begin_is_done_here_and_what_it_did_is_not_done_again() 
 fn what_nobody_waits_for_any_more_is_not_done() {
     let world = World::with(&[]);
     let _daemon = Daemon::of(&world);
+    world.ok(&["status"]);
     let lock = std::fs::File::open(world.store().join("lock")).unwrap();
     lock.lock().unwrap();
     let ask = |name: &str| {

@@ -1,4 +1,4 @@
-//! `GET /api/projects/{project}/events`: a project's events as they are recorded.
+//! A project's events, as they are recorded.
 //!
 //! `id:` is the place in the project's order. A client that was cut off sends the last one that it
 //! has as `Last-Event-ID` and misses nothing; without one it gets what is recorded from now on.
@@ -9,42 +9,42 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Query, State, rejection::QueryRejection};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
 use futures_core::Stream;
 use retake_engine::model::{AgentId, DialogId, ProjectPath};
 use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::super::Desk;
+use super::super::error::Problem;
+use super::super::input::{Asked, Named};
+use super::super::operation::EVERYONE;
 use crate::stream::{Filter, Follower, MOST_STREAMS, Outlet, Pace, Seat, Start, pump, queue};
-use crate::{Failure, Hall, Room};
+use crate::{Busy, Failure, Room};
 
-/// What streams need.
-#[derive(Clone, Debug)]
-struct Streams {
-    hall: Arc<Hall>,
-    pace: Pace,
-}
-
-/// The route of the event streams.
-pub fn route(hall: Arc<Hall>, pace: Pace) -> Router {
-    let streams = Streams { hall, pace };
-    Router::new().route("/api/projects/{project}/events", get(events)).with_state(streams)
+pub(super) fn router() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new().routes(EVERYONE.keep(routes!(follow)))
 }
 
 /// From where on, and what, a client follows.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-pub struct Follow {
+#[into_params(parameter_in = Query)]
+struct Follow {
     /// Events after this place; `now`, as if it is absent: what is recorded from now on. The header
     /// `Last-Event-ID` goes before it.
+    #[param(pattern = "^([0-9]{1,18}|now)$")]
     after: Option<String>,
     /// Only events of this dialog.
+    #[param(value_type = Option<String>)]
     dialog: Option<DialogId>,
     /// Only events of this agent.
+    #[param(value_type = Option<String>)]
     agent: Option<AgentId>,
     /// Only events with these names, separated by commas.
     kinds: Option<String>,
@@ -55,27 +55,41 @@ pub struct Follow {
     compat: bool,
 }
 
-/// Follows a project's events.
-async fn events(
-    State(streams): State<Streams>,
-    Path(project): Path<String>,
-    follow: Result<Query<Follow>, QueryRejection>,
+/// Follows a project's events, as server-sent events.
+///
+/// `id:` is the place in the project's order: whoever was cut off sends the last one as
+/// `Last-Event-ID` and misses nothing. docs/events.md tells which events there are.
+#[utoipa::path(
+    get, path = "/api/projects/{project}/events", tag = "events",
+    params(
+        ("project" = String, Path, description = "The project's id."),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last `id:` that was seen."),
+        Follow,
+    ),
+    responses((
+        status = 200, description = "Events, until one side ends the connection.",
+        content_type = "text/event-stream", body = String,
+    ))
+)]
+async fn follow(
+    State(desk): State<Desk>,
+    Named(project): Named<String>,
+    Asked(follow): Asked<Follow>,
     headers: HeaderMap,
-) -> Response {
-    let opened = tokio::task::spawn_blocking(move || {
-        let Query(follow) = follow.map_err(|error| bad("bad_query", error.body_text()))?;
-        let start = follow.start(&headers)?;
-        let filter = follow.filter()?;
-        let room = streams.hall.room(&project)?;
-        open(&room, start, filter, follow.compat, streams.pace)
+) -> Result<Response, Problem> {
+    let (start, filter) = (follow.start(&headers)?, follow.filter()?);
+    let pace = desk.pace;
+    let opened = desk.work(move |hall| {
+        let room = hall.room(&project)?;
+        let busy = hall.life().begin().ok_or_else(Problem::busy)?;
+        Ok(open(
+            &room,
+            Follower::new(Arc::clone(&room), start, filter, follow.compat)?,
+            pace,
+            busy,
+        )?)
     });
-    let opened = opened.await.unwrap_or_else(|error| {
-        Err(Failure::new("internal", format!("the stream was not opened: {error}"), "try again"))
-    });
-    match opened {
-        Ok(outlet) => stream(outlet),
-        Err(failure) => refuse(&failure),
-    }
+    Ok(stream(opened.await?))
 }
 
 impl Follow {
@@ -106,29 +120,22 @@ fn bad_id(id: &str) -> Failure {
 }
 
 fn bad(code: &'static str, message: String) -> Failure {
-    Failure::new(code, message, "see /docs")
+    Failure::new(code, message, "docs/events.md says what is understood here")
 }
 
-/// Starts the thread that follows; it ends with the connection.
-fn open(
-    room: &Arc<Room>,
-    start: Start,
-    filter: Filter,
-    compat: bool,
-    pace: Pace,
-) -> Result<Outlet, Failure> {
-    let busy = |message: String| Failure::new("too_many_streams", message, "close one, or wait");
+/// Starts the thread that follows; it ends with the connection. Until then the daemon is busy.
+fn open(room: &Room, follower: Follower, pace: Pace, busy: Busy) -> Result<Outlet, Failure> {
+    let full = |message: String| Failure::new("too_many_streams", message, "close one, or wait");
     let seat: Seat = room.seats().take().ok_or_else(|| {
-        busy(format!("{MOST_STREAMS} streams follow {} already", room.root().display()))
+        full(format!("{MOST_STREAMS} streams follow {} already", room.root().display()))
     })?;
-    let follower = Follower::new(Arc::clone(room), start, filter, compat)?;
     let (inlet, outlet) = queue(pace.patience);
     let follow = move || {
-        let _seat = seat;
+        let _both = (seat, busy);
         pump(follower, &inlet, pace);
     };
     let started = thread::Builder::new().name("events".to_owned()).spawn(follow);
-    started.map_err(|error| busy(format!("no thread for a stream: {error}")))?;
+    started.map_err(|error| full(format!("no thread for a stream: {error}")))?;
     Ok(outlet)
 }
 
@@ -150,15 +157,4 @@ impl Stream for Frames {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_frame(context).map(|frame| frame.map(Ok))
     }
-}
-
-fn refuse(failure: &Failure) -> Response {
-    let status = match failure.code.as_ref() {
-        "bad_event_id" | "bad_kind" | "bad_path" | "bad_query" => StatusCode::BAD_REQUEST,
-        "unknown_project" => StatusCode::NOT_FOUND,
-        "too_many_streams" => StatusCode::SERVICE_UNAVAILABLE,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    };
-    let body = serde_json::to_string(failure).unwrap_or_default();
-    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

@@ -1,0 +1,62 @@
+//! How long things took: the middle, and how bad it gets.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Many measured times.
+#[derive(Debug, Default)]
+pub(crate) struct Latencies {
+    times: Vec<Duration>,
+}
+
+impl Latencies {
+    /// One more.
+    pub(crate) fn add(&mut self, time: Duration) {
+        self.times.push(time);
+    }
+
+    /// Those of another one, too.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.times.extend(&other.times);
+    }
+
+    /// The time that this part of all (0 to 1) did not exceed.
+    fn at(&self, part: f64) -> Duration {
+        #[expect(clippy::cast_precision_loss, reason = "a rank")]
+        let rank = (self.times.len() as f64 * part).ceil() as usize;
+        self.times.get(rank.clamp(1, self.times.len().max(1)) - 1).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Latencies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        let sorted = Self { times };
+        let ms = |part: f64| sorted.at(part).as_secs_f64() * 1000.0;
+        write!(
+            f,
+            "median {:8.2}   p95 {:8.2}   p99 {:8.2}   most {:8.2} ms   ({} times)",
+            ms(0.5),
+            ms(0.95),
+            ms(0.99),
+            ms(1.0),
+            sorted.times.len()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_is_among_those_that_count() {
+        let mut times = Latencies::default();
+        (1..=100).for_each(|ms| times.add(Duration::from_millis(ms)));
+        assert_eq!(times.at(0.5), Duration::from_millis(50));
+        assert_eq!(times.at(0.99), Duration::from_millis(99));
+        assert_eq!(times.at(1.0), Duration::from_millis(100));
+        assert_eq!(Latencies::default().at(0.5), Duration::ZERO);
+    }
+}

@@ -1,0 +1,125 @@
+//! What every request must pass before it is routed, and what every answer carries.
+//!
+//! In this order: the Host is exactly ours (DNS rebinding), an Origin is exactly ours (requests
+//! of foreign pages), the token is one of this start. There are no CORS headers, no cookies, and
+//! nothing secret in a URL, so no other site can ask, and none can read an answer.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use super::Desk;
+use super::error::Problem;
+use super::token::Scope;
+
+/// Paths that are answered without a token: they hold nothing of anybody's projects.
+pub(super) const PUBLIC: [&str; 2] = ["/api/exchange", "/docs"];
+
+const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+/// The policy of a page that has this style sheet and no script.
+pub(super) fn page_policy(style_hash: &str) -> String {
+    format!("{POLICY}; style-src 'sha256-{style_hash}'")
+}
+
+/// The names by which this server is asked.
+#[derive(Clone, Debug)]
+pub(super) struct Names(Vec<String>);
+
+impl Names {
+    /// The names of a server on this port.
+    pub(super) fn on(port: u16) -> Self {
+        Self(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")).into())
+    }
+
+    fn is_host(&self, host: &str) -> bool {
+        self.0.iter().any(|name| name.eq_ignore_ascii_case(host))
+    }
+
+    fn is_origin(&self, origin: &str) -> bool {
+        origin.strip_prefix("http://").is_some_and(|host| self.0.iter().any(|name| name == host))
+    }
+}
+
+/// Lets a request through, or answers it.
+pub(super) async fn guard(State(desk): State<Desk>, mut request: Request, next: Next) -> Response {
+    let mut answer = match admit(&desk, &mut request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    dress(answer.headers_mut());
+    answer
+}
+
+fn admit(desk: &Desk, request: &mut Request) -> Result<(), Problem> {
+    check_host(&desk.names, request.uri(), request.headers())?;
+    check_origin(&desk.names, request.headers())?;
+    if PUBLIC.contains(&request.uri().path()) {
+        return Ok(());
+    }
+    let scope = scope_of(desk, request.headers())?;
+    request.extensions_mut().insert(scope);
+    Ok(())
+}
+
+/// The one value of a header; an error if there are several, or if it is no text.
+fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
+        (Some(_), Some(_)) => Err(()),
+    }
+}
+
+fn check_host(names: &Names, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    let host = only(headers, header::HOST).ok().flatten();
+    // In a request for a proxy the address itself names a host.
+    let in_uri = uri.authority().is_none_or(|authority| names.is_host(authority.as_str()));
+    if in_uri && host.is_some_and(|host| names.is_host(host)) {
+        return Ok(());
+    }
+    let hint = "ask for http://127.0.0.1 with the port, as run/http.json names it";
+    Err(Problem::new("foreign_host", "this host name is not this server's", hint))
+}
+
+fn check_origin(names: &Names, headers: &HeaderMap) -> Result<(), Problem> {
+    match only(headers, header::ORIGIN) {
+        Ok(None) => Ok(()),
+        Ok(Some(origin)) if names.is_origin(origin) => Ok(()),
+        _ => {
+            let hint = "pages of other sites cannot use this interface";
+            Err(Problem::new("foreign_origin", "the request comes from another site", hint))
+        }
+    }
+}
+
+fn scope_of(desk: &Desk, headers: &HeaderMap) -> Result<Scope, Problem> {
+    let value = only(headers, header::AUTHORIZATION).ok().flatten();
+    let token = value
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    token.and_then(|(_, token)| desk.tokens.scope_of(token)).ok_or_else(|| {
+        let hint = "send `Authorization: Bearer` and the token in run/http.json; \
+                    it changes at each start";
+        Problem::new("unauthorized", "there is no valid token in the request", hint)
+    })
+}
+
+/// What every answer carries.
+fn dress(headers: &mut HeaderMap) {
+    let fixed = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    // A page has a policy of its own.
+    let policy = HeaderValue::from_static(POLICY);
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
+}

@@ -1,0 +1,163 @@
+//! What comes in with a request, and the one shape in which it is refused.
+
+use std::time::Duration;
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::error::Problem;
+
+/// The body of a request must be there within this time.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The largest body, unless a route says otherwise.
+pub(super) const LARGEST: usize = 1024 * 1024;
+
+/// The largest body for this route.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit(pub(super) usize);
+
+impl Limit {
+    /// Refuses what says of itself that it is larger.
+    pub(super) fn check(self, headers: &HeaderMap) -> Result<(), Problem> {
+        let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        let length: Option<u64> = length.and_then(|text| text.parse().ok());
+        if length.is_some_and(|length| length > self.0 as u64) {
+            return Err(self.exceeded());
+        }
+        Ok(())
+    }
+
+    fn exceeded(self) -> Problem {
+        let message = format!("the body has more than {} bytes", self.0);
+        Problem::new("too_large", message, "send less at a time")
+    }
+}
+
+/// A JSON document with nothing in it that is not understood.
+#[derive(Debug)]
+pub(super) struct Body<T>(pub(super) T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            return Err(not_json());
+        }
+        let bytes = read(request).await?;
+        parse(&bytes, Value::is_object).map(Self)
+    }
+}
+
+/// A JSON document, or no body at all for what it is without.
+#[derive(Debug)]
+pub(super) struct OptionalBody<T>(pub(super) T);
+
+impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        let is_json = is_json(request.headers());
+        let bytes = read(request).await?;
+        match (bytes.is_empty(), is_json) {
+            (true, _) => Ok(Self(T::default())),
+            (false, true) => {
+                parse(&bytes, |value| value.is_object() || value.is_null()).map(Self::or_default)
+            }
+            (false, false) => Err(not_json()),
+        }
+    }
+}
+
+impl<T: Default> OptionalBody<T> {
+    fn or_default(body: Option<T>) -> Self {
+        Self(body.unwrap_or_default())
+    }
+}
+
+fn not_json() -> Problem {
+    let hint = "send JSON with `Content-Type: application/json`";
+    Problem::new("bad_body", "the body is not said to be JSON", hint)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = kind.map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"))
+}
+
+async fn read(request: Request) -> Result<Vec<u8>, Problem> {
+    let limit = request.extensions().get::<Limit>().copied().unwrap_or(Limit(LARGEST));
+    let reading = to_bytes(request.into_body(), limit.0);
+    let Ok(read) = tokio::time::timeout(PATIENCE, reading).await else {
+        let message = format!("the body was not there after {} seconds", PATIENCE.as_secs());
+        return Err(Problem::new("slow_body", message, "send it at once"));
+    };
+    read.map(Into::into)
+        .map_err(|error| if is_too_long(&error) { limit.exceeded() } else { broken(&error) })
+}
+
+fn is_too_long(error: &axum::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        if error.is::<http_body_util::LengthLimitError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn broken(error: &axum::Error) -> Problem {
+    Problem::new("bad_body", format!("the body cannot be read: {error}"), "send it again")
+}
+
+/// Lists are refused by `is_possible`: they would be taken for the fields of a document in order.
+fn parse<T: DeserializeOwned>(bytes: &[u8], is_possible: fn(&Value) -> bool) -> Result<T, Problem> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+        Problem::new("bad_json", format!("not JSON: {error}"), "send one JSON object")
+    })?;
+    let hint = "docs/openapi.json says what is understood here";
+    if !is_possible(&value) {
+        return Err(Problem::new("bad_value", "the body is not a JSON object", hint));
+    }
+    serde_json::from_value(value).map_err(|error| {
+        Problem::new("bad_value", format!("the body is not understood: {error}"), hint)
+    })
+}
+
+/// The parameters after the question mark, with none that is not understood.
+#[derive(Debug)]
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let asked = Query::from_request_parts(parts, state).await;
+        asked.map(|Query(asked)| Self(asked)).map_err(|error| {
+            let hint = "docs/openapi.json says what is understood here";
+            Problem::new("bad_query", error.body_text(), hint)
+        })
+    }
+}
+
+/// What the path names.
+#[derive(Debug)]
+pub(super) struct Named<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Named<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let named = Path::from_request_parts(parts, state).await;
+        named.map(|Path(named)| Self(named)).map_err(|error| {
+            Problem::new("bad_path", error.body_text(), "write names as UTF-8, percent-encoded")
+        })
+    }
+}

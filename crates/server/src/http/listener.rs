@@ -1,0 +1,122 @@
+//! Where requests come in: loopback only, so many connections, and no waiting for slow ones.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+use super::impatient::Impatient;
+use crate::Failure;
+
+/// More connections than this are turned away.
+pub(super) const MOST_CONNECTIONS: usize = 256;
+/// So many are told why, for so long.
+const MOST_REFUSALS: usize = 32;
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(1);
+/// The head of a request must be there within this time.
+const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+const MOST_HEADERS: usize = 64;
+const LARGEST_HEAD: usize = 32 * 1024;
+
+const TURNED_AWAY: &str =
+    r#"{"code":"busy","message":"too many connections","hint":"close some, or try again"}"#;
+
+/// Listens on these addresses, all with the same port.
+pub(super) async fn bind(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListener>, Failure> {
+    if let Some(address) = addresses.iter().find(|address| !address.is_loopback()) {
+        return Err(Failure::new(
+            "not_loopback",
+            format!("{address} can be reached from other machines, so nothing listens there"),
+            "use 127.0.0.1 or ::1; to reach it from elsewhere, forward the port with ssh",
+        ));
+    }
+    let mut listeners: Vec<TcpListener> = Vec::new();
+    let mut port = port;
+    for address in addresses {
+        let cannot = |error| {
+            let message = format!("nothing can listen on {address} port {port}: {error}");
+            Failure::new("no_port", message, "choose another port, or 0 for any that is free")
+        };
+        let listener = TcpListener::bind(SocketAddr::new(*address, port)).await.map_err(cannot)?;
+        port = listener.local_addr().map_err(cannot)?.port();
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+/// Serves whoever connects, until it is told to stop.
+pub(super) async fn accept(
+    listener: TcpListener,
+    router: Router,
+    connections: Arc<Semaphore>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let refusals = Arc::new(Semaphore::new(MOST_REFUSALS));
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.changed() => return,
+        };
+        let Ok((stream, _)) = stream else {
+            // No file handle is left, or the like: it passes.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        match Arc::clone(&connections).try_acquire_owned() {
+            Ok(permit) => {
+                let (router, stop) = (router.clone(), stop.clone());
+                tokio::spawn(async move {
+                    serve(stream, router, stop).await;
+                    drop(permit);
+                });
+            }
+            // Whoever does not listen to the refusal in time is just cut off.
+            Err(_) => {
+                if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
+                    tokio::spawn(async move {
+                        let _ = tokio::time::timeout(REFUSAL_PATIENCE, turn_away(stream)).await;
+                        drop(permit);
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// What the client has sent is read and forgotten: otherwise it would lose the answer.
+async fn turn_away(mut stream: TcpStream) -> std::io::Result<()> {
+    let length = TURNED_AWAY.len();
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\nconnection: close\r\nx-content-type-options: nosniff\r\n\
+         cache-control: no-store\r\n\r\n{TURNED_AWAY}"
+    );
+    stream.write_all(answer.as_bytes()).await?;
+    stream.shutdown().await?;
+    let mut forgotten = [0; 4096];
+    while stream.read(&mut forgotten).await? > 0 {}
+    Ok(())
+}
+
+async fn serve(stream: TcpStream, router: Router, mut stop: watch::Receiver<bool>) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .max_headers(MOST_HEADERS)
+        .max_buf_size(LARGEST_HEAD)
+        .serve_connection(TokioIo::new(Impatient::new(stream)), TowerToHyperService::new(router));
+    let mut connection = std::pin::pin!(connection);
+    // How a connection ends is the client's affair.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = stop.changed() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}

@@ -1,0 +1,120 @@
+//! The description of the interface, OpenAPI 3.1: made of the routes, never by hand.
+//!
+//! `docs/openapi.json` is its text; a test fails if the two differ.
+
+use serde_json::{Value, json};
+use utoipa::OpenApi as _;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::path::Operation as Documented;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
+
+use super::operation::{Operation, Users};
+use super::routes;
+
+const EVENTS: &str = include_str!("../../../../docs/event.schema.json");
+
+/// The name of the one way to prove who asks.
+const BEARER: &str = "bearer";
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Retake",
+        description = "What agents changed, and everything that can be done about it. docs/api.md \
+                       tells how to get the address and a token, and shows a session with curl.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    tags(
+        (name = "projects", description = "Projects and where they stand."),
+        (name = "changes", description = "What was changed, by whom, and what differs."),
+        (name = "review", description = "Deciding on changes and going back."),
+        (name = "checkpoints", description = "States that can be restored."),
+        (name = "dialogs", description = "One dialog: its messages, session and approval."),
+        (name = "file changes", description = "One dialog's records, decided one by one."),
+        (name = "events", description = "Recording what happens."),
+        (name = "interface", description = "The interface itself."),
+    )
+)]
+struct Interface;
+
+/// The whole description.
+pub fn description() -> Value {
+    let mut described = serde_json::to_value(made()).unwrap_or_default();
+    // What an event is, is said in one place, which is read by others, too.
+    let events: Value = serde_json::from_str(EVENTS).unwrap_or_default();
+    let schemas = &mut described["components"]["schemas"];
+    schemas["Event"] = events["$defs"]["event"].clone();
+    schemas["NewEvents"]["properties"]["events"]["items"] =
+        json!({ "$ref": "#/components/schemas/Event" });
+    described
+}
+
+fn made() -> OpenApi {
+    let mut described = Interface::openapi();
+    described.merge(routes::all().into_openapi());
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("The token in HOME/run/http.json, new at each start."));
+    described
+        .components
+        .get_or_insert_with(Components::new)
+        .add_security_scheme(BEARER, SecurityScheme::Http(bearer.build()));
+    described
+}
+
+/// The answers that come of the guard and of reading the request, so that no route repeats them.
+pub(super) fn document(path: &str, operation: &mut Documented, kept: Operation) {
+    let has_body = operation.request_body.is_some();
+    let has_query = operation.parameters.iter().flatten().next().is_some();
+    let mut add = |status: &str, text: &str| {
+        operation.responses.responses.entry(status.to_owned()).or_insert_with(|| problem(text));
+    };
+    if has_body || has_query {
+        add("400", "The request cannot be read: `bad_json`, `bad_body`, `bad_query`, `bad_path`.");
+    }
+    if kept.users != Users::Anybody {
+        add("401", "There is no valid token: `unauthorized`.");
+    }
+    add("403", users(kept.users));
+    if path.contains('{') {
+        add("404", "Something that is named does not exist: `unknown_…`.");
+        add("409", "It does not fit what is on record; the code says how.");
+    }
+    add("413", "The body is too large: `too_large`.");
+    if has_body || has_query {
+        add("422", "A value is not possible here: `bad_value`, `outside_project`.");
+    }
+    add("500", "A fault of Retake or of the disk; the code says which.");
+    add("503", "Too much is asked for at once: `busy`. Or the disk is full: `no_space`.");
+    if kept.users != Users::Anybody {
+        operation.security = Some(vec![SecurityRequirement::new(BEARER, [""; 0])]);
+    }
+    let scope = match kept.users {
+        Users::Anybody => "anybody",
+        Users::Everyone => "agent",
+        Users::HumansOrDryRuns => "human, or agent with dry_run",
+        Users::Humans => "human",
+    };
+    operation
+        .extensions
+        .get_or_insert_with(Extensions::default)
+        .insert("x-scope".into(), scope.into());
+}
+
+fn users(users: Users) -> &'static str {
+    match users {
+        Users::Anybody | Users::Everyone => {
+            "The Host or Origin is not this server's: `foreign_host`, `foreign_origin`."
+        }
+        Users::HumansOrDryRuns => {
+            "An agent asked for more than a dry run: `human_only`. Or a foreign Host or Origin."
+        }
+        Users::Humans => "An agent asked: `human_only`. Or a foreign Host or Origin.",
+    }
+}
+
+fn problem(text: &str) -> RefOr<utoipa::openapi::Response> {
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+    ResponseBuilder::new().description(text).content("application/json", content).build().into()
+}

@@ -1,0 +1,314 @@
+//! What clients send to the verbs that decide and go back. Nothing unknown is taken.
+
+use retake_engine::model::{CallId, ChangeId, DialogId, Millis};
+use retake_engine::{Cascade, GoToOptions, Project, Recovery, Selection, TakeBackOptions};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::act::Consent;
+use super::{agent, change_id, dialog, place};
+use crate::Failure;
+use crate::door::{Hunks, Scope};
+
+/// A body with what every verb that writes files takes besides.
+macro_rules! body {
+    ($(#[$about:meta])* $name:ident { $($(#[$told:meta])* $field:ident: $kind:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+        #[serde(default, deny_unknown_fields)]
+        pub(super) struct $name {
+            $($(#[$told])* pub(super) $field: $kind,)*
+            /// Only tell what would be done.
+            pub(super) dry_run: bool,
+            /// Say yes to everything that the plan asks.
+            pub(super) yes: bool,
+            /// Say yes to these of the plan's `asks`.
+            pub(super) agreed: Vec<String>,
+            /// Carry out the plan with this digest, and no other.
+            pub(super) plan_digest: Option<String>,
+        }
+
+        impl $name {
+            pub(super) fn consent(&self) -> Consent {
+                Consent {
+                    dry_run: self.dry_run,
+                    yes: self.yes,
+                    agreed: self.agreed.clone(),
+                    plan_digest: self.plan_digest.clone(),
+                }
+            }
+        }
+    };
+}
+
+body! {
+    /// Which changes to take back, and how; what is given all must hold.
+    TakeBack {
+        /// These changes.
+        #[schema(example = json!(["c12"]))]
+        changes: Vec<String>,
+        /// Only these places of the one change.
+        hunks: Vec<u32>,
+        /// Of this file, or of everything in this folder.
+        path: Option<String>,
+        /// Of this dialog.
+        dialog: Option<String>,
+        /// Of this agent.
+        agent: Option<String>,
+        /// Of this tool call.
+        call: Option<String>,
+        /// Of the answer to this message of the dialog, from 1.
+        message: Option<u64>,
+        /// Recorded later than this, in milliseconds since the epoch.
+        after: Option<Millis>,
+        /// Everything that agents did, if nothing else is said.
+        all: bool,
+        /// Take back changes that another agent may have made.
+        include_shared: bool,
+        /// Take back later changes that stand in the way, whoever made them.
+        cascade: bool,
+        /// Write both versions between markers where later changes stand in the way.
+        markers: bool,
+        /// Take back what git changed since.
+        across_git: bool,
+    }
+}
+
+body! {
+    /// How to take back the newest step, or to bring it back.
+    Step {
+        /// Take back later changes that stand in the way, whoever made them.
+        cascade: bool,
+        /// Write both versions between markers where later changes stand in the way.
+        markers: bool,
+        /// Take back what git changed since.
+        across_git: bool,
+    }
+}
+
+body! {
+    /// Which state to go back to.
+    Restore {
+        /// The checkpoint; four digits of its id are enough.
+        checkpoint: Option<String>,
+        /// Instead: the state before this message of the dialog, from 1.
+        before_message: Option<u64>,
+        /// The dialog of the message.
+        dialog: Option<String>,
+        /// Only these files and folders.
+        paths: Vec<String>,
+        /// Also what other dialogs and the person changed.
+        exact: bool,
+        /// Also what git changed since.
+        across_git: bool,
+    }
+}
+
+body! {
+    /// Which dialog to take back to its last approval.
+    Reset {
+        /// The dialog.
+        #[schema(required, value_type = String)]
+        dialog: Option<String>,
+        /// Compare trees instead of taking back changes.
+        exact: bool,
+        /// Take back later changes that stand in the way, whoever made them.
+        cascade: bool,
+        /// Write both versions between markers where later changes stand in the way.
+        markers: bool,
+        /// Take back what git changed since.
+        across_git: bool,
+    }
+}
+
+/// Which changes to keep; what is given all must hold.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Keep {
+    /// These changes.
+    #[schema(example = json!(["c12"]))]
+    changes: Vec<String>,
+    /// Only these places of the one change.
+    pub(super) hunks: Vec<u32>,
+    /// Of this file, or of everything in this folder.
+    path: Option<String>,
+    /// Of this dialog.
+    dialog: Option<String>,
+    /// Of this agent.
+    agent: Option<String>,
+    /// Everything that agents did, if nothing else is said.
+    all: bool,
+}
+
+/// Which dialog to approve.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Approve {
+    /// The dialog.
+    pub(super) dialog: String,
+    /// What the person says to it.
+    #[serde(default)]
+    pub(super) message: Option<String>,
+}
+
+/// How to settle an operation that was interrupted.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Recover {
+    /// How.
+    pub(super) how: How,
+}
+
+/// How an interrupted operation is settled.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum How {
+    /// Write the rest.
+    Resume,
+    /// Take back what was written.
+    Undo,
+}
+
+impl From<How> for Recovery {
+    fn from(how: How) -> Self {
+        match how {
+            How::Resume => Self::Resume,
+            How::Undo => Self::Undo,
+        }
+    }
+}
+
+impl Keep {
+    /// What that is to the engine.
+    pub(super) fn scope(&self, project: &Project) -> Result<Scope, Failure> {
+        let meant = TakeBack {
+            changes: self.changes.clone(),
+            hunks: self.hunks.clone(),
+            path: self.path.clone(),
+            dialog: self.dialog.clone(),
+            agent: self.agent.clone(),
+            all: self.all,
+            ..TakeBack::default()
+        };
+        meant.scope(project)
+    }
+}
+
+impl TakeBack {
+    /// Which changes that are to the engine.
+    pub(super) fn scope(&self, project: &Project) -> Result<Scope, Failure> {
+        let changes: Vec<ChangeId> =
+            self.changes.iter().map(|id| change_id(id)).collect::<Result<_, _>>()?;
+        if !self.hunks.is_empty() {
+            return match changes.as_slice() {
+                [one] => Ok(Scope::Hunks(Hunks { change: *one, numbers: self.hunks.clone() })),
+                _ => Err(unclear("`hunks` are places of one change", "name it in `changes`")),
+            };
+        }
+        let selection = Selection {
+            changes,
+            path: self.path.as_deref().map(|path| place(project, path)).transpose()?,
+            dialog: self.dialog.as_deref().map(|id| dialog(project, id)).transpose()?,
+            agent: self.agent.as_deref().map(|id| agent(project, id)).transpose()?,
+            call: self.call.as_deref().map(CallId::from),
+            message: self.message,
+            after: self.after,
+            last: false,
+            include_shared: self.include_shared,
+        };
+        self.check(project, &selection)?;
+        Ok(Scope::Changes(selection))
+    }
+
+    fn check(&self, project: &Project, selection: &Selection) -> Result<(), Failure> {
+        let says_nothing = selection.changes.is_empty()
+            && selection.path.is_none()
+            && selection.dialog.is_none()
+            && selection.agent.is_none()
+            && selection.call.is_none()
+            && selection.after.is_none();
+        if says_nothing && !self.all {
+            return Err(unclear(
+                "nothing says which changes are meant",
+                "name some, or send `all`",
+            ));
+        }
+        match (&selection.dialog, selection.message) {
+            (None, Some(_)) => Err(unclear("`message` is of a dialog", "name it in `dialog`")),
+            (Some(dialog), Some(number)) => check_message(project, dialog, number),
+            (_, None) => Ok(()),
+        }
+    }
+
+    /// How; without `cascade` it is `otherwise`.
+    pub(super) fn taking(&self, otherwise: Cascade) -> TakeBackOptions {
+        taking(self.cascade, otherwise, self.markers, self.across_git)
+    }
+}
+
+impl Step {
+    /// How.
+    pub(super) fn taking(&self) -> TakeBackOptions {
+        taking(self.cascade, Cascade::Leave, self.markers, self.across_git)
+    }
+}
+
+impl Reset {
+    /// The dialog.
+    pub(super) fn dialog(&self, project: &Project) -> Result<DialogId, Failure> {
+        let id = self.dialog.as_deref();
+        dialog(project, id.ok_or_else(|| unclear("`dialog` is missing", "say which one"))?)
+    }
+
+    /// How.
+    pub(super) fn taking(&self) -> TakeBackOptions {
+        taking(self.cascade, Cascade::Leave, self.markers, self.across_git)
+    }
+}
+
+impl Restore {
+    /// How.
+    pub(super) fn options(&self, project: &Project) -> Result<GoToOptions, Failure> {
+        let paths: Result<_, _> = self.paths.iter().map(|path| place(project, path)).collect();
+        Ok(GoToOptions { paths: paths?, exact: self.exact, across_git: self.across_git })
+    }
+
+    /// The id of the checkpoint.
+    pub(super) fn checkpoint(&self, project: &Project) -> Result<String, Failure> {
+        match (&self.checkpoint, self.before_message, &self.dialog) {
+            (Some(id), None, _) => Ok(id.clone()),
+            (None, Some(number), Some(id)) => {
+                let dialog = dialog(project, id)?;
+                check_message(project, &dialog, number)?;
+                let message = project.store().message_of(&dialog, number)?;
+                message.and_then(|message| message.checkpoint).ok_or_else(|| {
+                    let message =
+                        format!("no checkpoint was made before message {number} of dialog {id}");
+                    Failure::new("no_checkpoint", message, "roll back the message instead")
+                })
+            }
+            _ => Err(unclear(
+                "a state is named by `checkpoint`, or by `before_message` and `dialog`",
+                "send one of them",
+            )),
+        }
+    }
+}
+
+fn taking(cascade: bool, otherwise: Cascade, markers: bool, across_git: bool) -> TakeBackOptions {
+    let cascade = if cascade { Cascade::All } else { otherwise };
+    TakeBackOptions { cascade, markers, across_git }
+}
+
+fn check_message(project: &Project, dialog: &DialogId, number: u64) -> Result<(), Failure> {
+    let has = project.dialog(dialog)?.map_or(0, |dialog| dialog.turns);
+    if (1..=has).contains(&number) {
+        return Ok(());
+    }
+    let message = format!("dialog {dialog} has {has} messages, so there is no message {number}");
+    Err(Failure::new("unknown_message", message, "they count from 1"))
+}
+
+fn unclear(message: &str, hint: &str) -> Failure {
+    Failure { code: "bad_value".into(), message: message.into(), hint: Some(hint.into()) }
+}

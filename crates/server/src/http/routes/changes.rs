@@ -1,0 +1,341 @@
+//! What was changed, by whom, and what differs.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use retake_engine::model::{
+    Actor, Change as Recorded, ChangeId, ChangeStatus, Millis, ProjectPath,
+};
+use retake_engine::{BlameBody, ChangeFilter, Project};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::super::Desk;
+use super::super::error::Problem;
+use super::super::input::{Asked, Named};
+use super::super::operation::EVERYONE;
+use super::{agent, change_id, dialog, limit, masking, place, place_in_order};
+use crate::Failure;
+use crate::documents::{Blame, Change, DiffForm, Differ, Diffs, FileDiff, ShownChange, words};
+
+pub(super) fn router() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new()
+        .routes(EVERYONE.keep(routes!(changes)))
+        .routes(EVERYONE.keep(routes!(change)))
+        .routes(EVERYONE.keep(routes!(change_diff)))
+        .routes(EVERYONE.keep(routes!(diff)))
+        .routes(EVERYONE.keep(routes!(blame)))
+        .routes(EVERYONE.keep(routes!(context)))
+}
+
+/// Which changes; what is given all must hold.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ChangesAsked {
+    /// Of this dialog.
+    dialog: Option<String>,
+    /// Of this agent.
+    agent: Option<String>,
+    /// Of this file, or of everything in this folder.
+    path: Option<String>,
+    /// With this status.
+    #[param(schema_with = words::change_status, required = false)]
+    status: Option<ChangeStatus>,
+    /// By this actor.
+    #[param(schema_with = words::actor, required = false)]
+    actor: Option<Actor>,
+    /// Recorded at this time or later, in milliseconds since the epoch.
+    since: Option<Millis>,
+    /// Older than the change with this `seq`: the `next` of the page before.
+    before: Option<u64>,
+    /// At most so many; 100 unless told otherwise.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+impl ChangesAsked {
+    fn filter(&self, project: &Project) -> Result<ChangeFilter, Failure> {
+        Ok(ChangeFilter {
+            dialog: self.dialog.as_deref().map(|id| dialog(project, id)).transpose()?,
+            agent: self.agent.as_deref().map(|id| agent(project, id)).transpose()?,
+            path: self.path.as_deref().map(|path| place(project, path)).transpose()?,
+            status: self.status,
+            actor: self.actor,
+            since: self.since,
+            before: self.before.map(place_in_order).transpose()?.map(ChangeId),
+            ..ChangeFilter::default()
+        })
+    }
+}
+
+/// A page of changes.
+#[derive(Debug, Serialize, ToSchema)]
+struct ChangesPage {
+    /// The changes, newest first.
+    changes: Vec<Change>,
+    /// What to send as `before` for the next page; null if this was the last.
+    next: Option<u64>,
+}
+
+/// What was changed, the newest first, page by page.
+#[utoipa::path(
+    get, path = "/api/projects/{project}/changes", tag = "changes",
+    params(("project" = String, Path, description = "The project's id."), ChangesAsked),
+    responses((status = 200, description = "A page of changes.", body = ChangesPage))
+)]
+async fn changes(
+    State(desk): State<Desk>,
+    Named(id): Named<String>,
+    Asked(asked): Asked<ChangesAsked>,
+) -> Result<Json<ChangesPage>, Problem> {
+    desk.read(id, move |project| {
+        let limit = limit(asked.limit, 100)?;
+        let filter = ChangeFilter { limit: Some(limit + 1), ..asked.filter(project)? };
+        let mut found = project.changes(&filter)?;
+        let is_last = found.len() <= limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| !is_last).map(|change| change.id.0);
+        Ok(Json(ChangesPage { changes: found.iter().map(Change::from).collect(), next }))
+    })
+    .await
+}
+
+/// A change of the project.
+fn find(project: &Project, id: &str) -> Result<Recorded, Failure> {
+    project.change(change_id(id)?)?.ok_or_else(|| {
+        let message = format!("there is no change {id}");
+        Failure::new("unknown_change", message, "GET /api/projects/{project}/changes lists them")
+    })
+}
+
+/// What a difference is written as.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct DiffAsked {
+    /// As text alone, or also by lines with changed words and highlighting.
+    #[param(inline)]
+    form: DiffForm,
+}
+
+/// One change, the difference that it made, and what was said.
+#[utoipa::path(
+    get, path = "/api/projects/{project}/changes/{change}", tag = "changes",
+    params(
+        ("project" = String, Path, description = "The project's id."),
+        ("change" = String, Path, description = "The change's id.", example = "c12"),
+        DiffAsked,
+    ),
+    responses((status = 200, description = "The change.", body = ShownChange))
+)]
+async fn change(
+    State(desk): State<Desk>,
+    Named((id, change)): Named<(String, String)>,
+    Asked(asked): Asked<DiffAsked>,
+) -> Result<Json<ShownChange>, Problem> {
+    desk.read(id, move |project| {
+        let change = find(project, &change)?;
+        Ok(Json(ShownChange::read(project, &change, asked.form, masking(project))?))
+    })
+    .await
+}
+
+/// The difference that one change made.
+#[utoipa::path(
+    get, path = "/api/projects/{project}/changes/{change}/diff", tag = "changes",
+    params(
+        ("project" = String, Path, description = "The project's id."),
+        ("change" = String, Path, description = "The change's id.", example = "c12"),
+        DiffAsked,
+    ),
+    responses((status = 200, description = "The difference.", body = FileDiff))
+)]
+async fn change_diff(
+    State(desk): State<Desk>,
+    Named((id, change)): Named<(String, String)>,
+    Asked(asked): Asked<DiffAsked>,
+) -> Result<Json<FileDiff>, Problem> {
+    desk.read(id, move |project| {
+        let diff = project.diff(&find(project, &change)?)?;
+        Ok(Json(Differ::new(project, asked.form, masking(project)).file(&diff)?))
+    })
+    .await
+}
+
+/// Which changes a difference is of; what is given all must hold.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct NetAsked {
+    /// Of this dialog.
+    dialog: Option<String>,
+    /// Of this agent.
+    agent: Option<String>,
+    /// Of this file, or of everything in this folder.
+    path: Option<String>,
+    /// By this actor.
+    #[param(schema_with = words::actor, required = false)]
+    actor: Option<Actor>,
+    /// From this change on.
+    from: Option<String>,
+    /// Up to this change, and with it.
+    to: Option<String>,
+    /// As text alone, or also by lines with changed words and highlighting.
+    #[param(inline)]
+    form: DiffForm,
+}
+
+/// The difference that several changes made in all, file by file.
+///
+/// What was taken back since is left out.
+#[utoipa::path(
+    get, path = "/api/projects/{project}/diff", tag = "changes",
+    params(("project" = String, Path, description = "The project's id."), NetAsked),
+    responses((status = 200, description = "The differences.", body = Diffs))
+)]
+async fn diff(
+    State(desk): State<Desk>,
+    Named(id): Named<String>,
+    Asked(asked): Asked<NetAsked>,
+) -> Result<Json<Diffs>, Problem> {
+    desk.read(id, move |project| {
+        let after = asked.from.as_deref().map(change_id).transpose()?;
+        let until = asked.to.as_deref().map(change_id).transpose()?;
+        let filter = ChangeFilter {
+            dialog: asked.dialog.as_deref().map(|id| dialog(project, id)).transpose()?,
+            agent: asked.agent.as_deref().map(|id| agent(project, id)).transpose()?,
+            path: asked.path.as_deref().map(|path| place(project, path)).transpose()?,
+            actor: asked.actor,
+            after: after.map(|id| id.0.saturating_sub(1)),
+            before: until.map(|id| ChangeId(id.0.saturating_add(1))),
+            oldest_first: true,
+            ..ChangeFilter::default()
+        };
+        let mut changes = project.changes(&filter)?;
+        changes.retain(Recorded::is_effective);
+        let diffs = project.net_diff(&changes)?;
+        Ok(Json(Differ::new(project, asked.form, masking(project)).files(&diffs)?))
+    })
+    .await
+}
+
+/// Which file.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct BlameAsked {
+    /// The file.
+    #[param(example = "src/main.rs")]
+    path: String,
+}
+
+/// Who wrote each line of a file.
+#[utoipa::path(
+    get, path = "/api/projects/{project}/blame", tag = "changes",
+    params(("project" = String, Path, description = "The project's id."), BlameAsked),
+    responses(
+        (status = 200, description = "The lines. A file without lines to tell of (binary, too \
+            large, not captured) has none.", body = Blame),
+    )
+)]
+async fn blame(
+    State(desk): State<Desk>,
+    Named(id): Named<String>,
+    Asked(asked): Asked<BlameAsked>,
+) -> Result<Json<Blame>, Problem> {
+    desk.read(id, move |project| {
+        let path = place(project, &asked.path)?;
+        let Some(blame) = project.blame(&path)? else {
+            let message = format!("'{}' is no file on record", asked.path);
+            return Err(Failure::new("unknown_file", message, "name a file that is tracked"));
+        };
+        let lines = match &blame.body {
+            BlameBody::Lines(lines) => lines.as_slice(),
+            BlameBody::Binary | BlameBody::TooLarge | BlameBody::NotCaptured => &[],
+        };
+        Ok(Json(Blame::new(&blame, lines, masking(project))))
+    })
+    .await
+}
+
+/// Whose files.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ContextAsked {
+    /// The dialog.
+    dialog: String,
+}
+
+/// The files that a dialog's agents know (DM-13).
+#[derive(Debug, Serialize, ToSchema)]
+struct FilesInContext {
+    /// The files.
+    files_in_context: Vec<ContextFile>,
+}
+
+/// A file that a dialog's agents know (DM-12).
+#[derive(Debug, Serialize, ToSchema)]
+struct ContextFile {
+    /// Relative to the project's root.
+    path: String,
+    /// `stale` if the file is not as the dialog's agents last left it.
+    #[schema(example = "active")]
+    record_state: &'static str,
+    /// `roo_edited` or `user_edited`: who changed it last.
+    #[schema(example = "roo_edited")]
+    record_source: &'static str,
+    /// When an agent of the dialog read it.
+    roo_read_date: Option<Millis>,
+    /// When an agent of the dialog changed it.
+    roo_edit_date: Option<Millis>,
+    /// When the person changed it after that.
+    user_edit_date: Option<Millis>,
+}
+
+/// The files that a dialog's agents changed, and whether they know them as they are.
+#[utoipa::path(
+    get, path = "/api/projects/{project}/context", tag = "changes",
+    params(("project" = String, Path, description = "The project's id."), ContextAsked),
+    responses((status = 200, description = "The files.", body = FilesInContext))
+)]
+async fn context(
+    State(desk): State<Desk>,
+    Named(id): Named<String>,
+    Asked(asked): Asked<ContextAsked>,
+) -> Result<Json<FilesInContext>, Problem> {
+    desk.read(id, move |project| {
+        let filter = ChangeFilter {
+            dialog: Some(dialog(project, &asked.dialog)?),
+            actor: Some(Actor::Agent),
+            oldest_first: true,
+            ..ChangeFilter::default()
+        };
+        let changes = project.changes(&filter)?;
+        let newest: BTreeMap<&ProjectPath, &Recorded> =
+            changes.iter().map(|change| (&change.path, change)).collect();
+        let files: Result<_, _> =
+            newest.into_values().map(|change| context_file(project, change)).collect();
+        Ok(Json(FilesInContext { files_in_context: files? }))
+    })
+    .await
+}
+
+fn context_file(project: &Project, own: &Recorded) -> Result<ContextFile, Failure> {
+    let last = project.store().last_change_of(&own.path)?;
+    let later = last.as_ref().filter(|last| last.id > own.id);
+    let by_user = later.filter(|last| matches!(last.actor, Actor::User | Actor::Unknown));
+    let is_same = later.is_none_or(|last| last.after == own.after);
+    Ok(ContextFile {
+        path: own.path.to_string(),
+        record_state: if is_same { "active" } else { "stale" },
+        record_source: if by_user.is_some() { "user_edited" } else { "roo_edited" },
+        roo_read_date: None,
+        roo_edit_date: Some(own.at),
+        user_edit_date: by_user.map(|change| change.at),
+    })
+}

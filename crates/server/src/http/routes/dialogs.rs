@@ -1,0 +1,204 @@
+//! One dialog, wherever it is: its messages, checkpoints, session and approval (API-6…API-11).
+//!
+//! The answers have exactly the fields of the requirements, so they cannot say "in part": what
+//! these routes cannot do whole they do not do, and say why.
+
+use axum::Json;
+use axum::extract::State;
+use retake_engine::model::DialogId;
+use retake_engine::{GoToOptions, TakeBackOptions};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::super::Desk;
+use super::super::error::Problem;
+use super::super::input::{Asked, Body, Named, OptionalBody};
+use super::super::operation::{EVERYONE, HUMANS};
+use super::act::{Consent, carry_out_whole};
+use super::{limit, masking, place_in_order};
+use crate::documents::{
+    ApproveRequest, ApproveResult, DialogCheckpoints, History, ResetResult, RestoreRequest,
+    RestoreResult, SessionStatus,
+};
+use crate::door::{self, Look};
+use crate::{Failure, Room};
+
+pub(super) fn router() -> OpenApiRouter<Desk> {
+    OpenApiRouter::new()
+        .routes(EVERYONE.keep(routes!(history)))
+        .routes(EVERYONE.keep(routes!(dialog_checkpoints)))
+        .routes(EVERYONE.keep(routes!(session)))
+        .routes(HUMANS.keep(routes!(approve_dialog)))
+        .routes(HUMANS.keep(routes!(reset_dialog)))
+        .routes(HUMANS.keep(routes!(restore_dialog)))
+}
+
+/// Which project.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct In {
+    /// The project's id, if several projects have the dialog.
+    pub(super) project: Option<String>,
+}
+
+/// Which page of a dialog.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct HistoryAsked {
+    /// At most so many; 20 unless told otherwise.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// What the page after this one gave as `cursor`.
+    cursor: Option<u64>,
+    /// The project's id, if several projects have the dialog.
+    project: Option<String>,
+}
+
+/// What was said in a dialog: the newest page first, each page from old to new.
+#[utoipa::path(
+    get, path = "/api/dialogs/{dialog_id}/history", tag = "dialogs",
+    params(("dialog_id" = String, Path, description = "The dialog's id."), HistoryAsked),
+    responses((status = 200, description = "A page.", body = History))
+)]
+async fn history(
+    State(desk): State<Desk>,
+    Named(dialog): Named<String>,
+    Asked(asked): Asked<HistoryAsked>,
+) -> Result<Json<History>, Problem> {
+    let limit = limit(asked.limit, 20)?;
+    let cursor = asked.cursor.map(place_in_order).transpose()?;
+    desk.enter_dialog(dialog, asked.project, move |room, dialog| {
+        Ok(Json(room.read(|project| {
+            Ok(History::read(project, dialog, cursor, limit, masking(project))?)
+        })?))
+    })
+    .await
+}
+
+/// The checkpoints of a dialog, the oldest first.
+#[utoipa::path(
+    get, path = "/api/dialogs/{dialog_id}/checkpoints", tag = "dialogs",
+    params(("dialog_id" = String, Path, description = "The dialog's id."), In),
+    responses((status = 200, description = "The checkpoints.", body = DialogCheckpoints))
+)]
+async fn dialog_checkpoints(
+    State(desk): State<Desk>,
+    Named(dialog): Named<String>,
+    Asked(within): Asked<In>,
+) -> Result<Json<DialogCheckpoints>, Problem> {
+    desk.enter_dialog(dialog, within.project, |room, dialog| {
+        Ok(Json(
+            room.read(|project| Ok(DialogCheckpoints::read(project, dialog, masking(project))?))?,
+        ))
+    })
+    .await
+}
+
+/// Where a dialog stands since its last approval.
+#[utoipa::path(
+    get, path = "/api/dialogs/{dialog_id}/session", tag = "dialogs",
+    params(("dialog_id" = String, Path, description = "The dialog's id."), In),
+    responses((status = 200, description = "The session.", body = SessionStatus))
+)]
+async fn session(
+    State(desk): State<Desk>,
+    Named(dialog): Named<String>,
+    Asked(within): Asked<In>,
+) -> Result<Json<SessionStatus>, Problem> {
+    desk.enter_dialog(dialog, within.project, |room, dialog| {
+        // What is on record is worth telling even if nothing can be added to it.
+        let _ = room.ask(Look {});
+        Ok(Json(room.read(|project| SessionStatus::read(project, dialog, masking(project)))?))
+    })
+    .await
+}
+
+/// Locks in what a dialog did.
+#[utoipa::path(
+    post, path = "/api/dialogs/{dialog_id}/approve", tag = "dialogs",
+    request_body = Option<ApproveRequest>,
+    params(("dialog_id" = String, Path, description = "The dialog's id."), In),
+    responses((status = 200, description = "What was approved.", body = ApproveResult))
+)]
+async fn approve_dialog(
+    State(desk): State<Desk>,
+    Named(dialog): Named<String>,
+    Asked(within): Asked<In>,
+    OptionalBody(asked): OptionalBody<ApproveRequest>,
+) -> Result<Json<ApproveResult>, Problem> {
+    desk.enter_dialog(dialog, within.project, move |room, dialog| {
+        let approve = door::Approve { dialog: dialog.clone(), message: asked.message };
+        Ok(Json(ApproveResult::from(&room.ask(approve)?)))
+    })
+    .await
+}
+
+/// What is agreed to by asking for it: files that agents made are deleted. Edits of the person
+/// and of other dialogs are never touched here.
+fn consent() -> Consent {
+    Consent { agreed: vec!["deletes_files".to_owned()], ..Consent::default() }
+}
+
+/// Takes back what a dialog did since its last approval, whole or not at all.
+///
+/// Edits of the person or of other dialogs are never touched; where that is needed (409), the
+/// project's `reset` shows what is asked.
+#[utoipa::path(
+    post, path = "/api/dialogs/{dialog_id}/reset", tag = "dialogs",
+    params(("dialog_id" = String, Path, description = "The dialog's id."), In),
+    responses((status = 200, description = "What was done.", body = ResetResult))
+)]
+async fn reset_dialog(
+    State(desk): State<Desk>,
+    Named(dialog): Named<String>,
+    Asked(within): Asked<In>,
+) -> Result<Json<ResetResult>, Problem> {
+    desk.enter_dialog(dialog, within.project, |room, dialog| {
+        let taking = TakeBackOptions::default();
+        let plan = room.ask(door::PlanReset { dialog: dialog.clone(), exact: false, taking })?;
+        carry_out_whole(room, plan, &consent())?;
+        Ok(Json(active_session(room, dialog)?))
+    })
+    .await
+}
+
+fn active_session(room: &Room, dialog: &DialogId) -> Result<ResetResult, Failure> {
+    room.read(|project| {
+        let session = project.store().active_session(dialog)?.ok_or_else(|| {
+            let message = format!("dialog {dialog} has no session yet");
+            Failure::new("unknown_session", message, "it has one once an agent changed a file")
+        })?;
+        Ok(ResetResult { reset_to: session.base.to_string(), new_session: session.name() })
+    })
+}
+
+/// Puts the files into the state of a checkpoint, whole or not at all.
+///
+/// Edits of the person or of other dialogs are never touched; where that is needed (409), the
+/// project's `restore` shows what is asked.
+#[utoipa::path(
+    post, path = "/api/dialogs/{dialog_id}/restore", tag = "dialogs",
+    request_body = RestoreRequest,
+    params(("dialog_id" = String, Path, description = "The dialog's id."), In),
+    responses((status = 200, description = "What was done.", body = RestoreResult))
+)]
+async fn restore_dialog(
+    State(desk): State<Desk>,
+    Named(dialog): Named<String>,
+    Asked(within): Asked<In>,
+    Body(asked): Body<RestoreRequest>,
+) -> Result<Json<RestoreResult>, Problem> {
+    desk.enter_dialog(dialog, within.project, move |room, _| {
+        let checkpoint = room.read(|project| Ok(project.find_checkpoint(&asked.checkpoint_id)?))?;
+        let restored_to = checkpoint.id.to_string();
+        let options = GoToOptions::default();
+        let plan = room.ask(door::PlanRestore { checkpoint, options, title: None })?;
+        let done = carry_out_whole(room, plan, &consent())?;
+        Ok(Json(RestoreResult { restored_to, new_checkpoint: done.outcome.checkpoint }))
+    })
+    .await
+}

@@ -1,0 +1,90 @@
+//! Recording what happens, for agents that speak HTTP instead of hooks.
+
+use axum::Json;
+use axum::extract::State;
+use retake_engine::model::Event;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::super::Desk;
+use super::super::error::Problem;
+use super::super::input::{Body, Limit, Named};
+use super::super::operation::{EVERYONE, Operation};
+use super::super::token::Secret;
+use crate::Failure;
+use crate::documents::Recorded;
+use crate::door::{Parcel, Record};
+
+/// An event carries what a tool was told, not what it printed.
+const LARGEST: usize = 16 * 1024 * 1024;
+
+pub(super) fn router() -> OpenApiRouter<Desk> {
+    let large = Operation { limit: Limit(LARGEST), ..EVERYONE };
+    OpenApiRouter::new().routes(large.keep(routes!(record)))
+}
+
+/// Events to be recorded.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewEvents {
+    /// In the order in which they happened; see docs/event.schema.json.
+    #[schema(value_type = Vec<Object>)]
+    events: Vec<Event>,
+    /// What this request is known by: sent again with the same key, it counts once.
+    key: Option<String>,
+}
+
+/// What came of events.
+#[derive(Debug, Serialize, ToSchema)]
+struct RecordedEvents {
+    /// For each event, in the same order.
+    replies: Vec<Recorded>,
+}
+
+/// Records events, in order.
+///
+/// An event that cannot be recorded is answered with `ok: false`; the others are recorded. Send
+/// the begin of a call before the tool runs, and wait for the answer: then what it may destroy
+/// is safe.
+#[utoipa::path(
+    post, path = "/api/projects/{project}/events", tag = "events",
+    params(("project" = String, Path, description = "The project's id.")),
+    request_body = NewEvents,
+    responses((status = 200, description = "What came of each event.", body = RecordedEvents))
+)]
+async fn record(
+    State(desk): State<Desk>,
+    Named(id): Named<String>,
+    Body(new): Body<NewEvents>,
+) -> Result<Json<RecordedEvents>, Problem> {
+    let key = match new.key {
+        Some(key) => format!("http.{key}"),
+        None => Secret::new::<16>()?.text().to_owned(),
+    };
+    let at = desk.hall.now();
+    desk.enter(id, move |room| {
+        let parcel = |(number, event)| Parcel { key: format!("{key}.{number}"), event, at };
+        let parcels = new.events.into_iter().enumerate().map(parcel).collect();
+        let done = room.ask(Record { parcels })?;
+        Ok(Json(RecordedEvents { replies: done.iter().map(reply).collect() }))
+    })
+    .await
+}
+
+/// An event that could not be recorded is answered like any other.
+fn reply(done: &Result<retake_engine::Recorded, Failure>) -> Recorded {
+    match done {
+        Ok(recorded) => recorded.into(),
+        Err(failure) => Recorded {
+            ok: false,
+            seq: None,
+            changes: Vec::new(),
+            checkpoint: None,
+            warnings: Vec::new(),
+            error: Some(failure.clone()),
+            line: None,
+        },
+    }
+}

@@ -1,0 +1,165 @@
+//! Who may ask: the tokens of this start, and the files that programs read them from.
+//!
+//! ```text
+//! HOME/run/http.json      the address and the person's token
+//! HOME/run/token          the person's token
+//! HOME/run/agent-token    the agents' token
+//! ```
+//!
+//! Invariants: a token has 256 bits from the operating system, is new at each start, and lies in
+//! files that only their owner can read. Tokens are compared by their digests, so that the time
+//! it takes tells nothing about them.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
+
+use crate::Failure;
+
+/// What somebody may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Everything.
+    Human,
+    /// Record, look, and plan; never decide, and never write files.
+    Agent,
+}
+
+/// A secret that is handed out, and by which whoever holds it is known.
+#[derive(Clone)]
+pub(super) struct Secret {
+    text: String,
+    digest: [u8; 32],
+}
+
+impl Secret {
+    /// A new one of this many random bytes, in letters that are safe everywhere.
+    pub(super) fn new<const BYTES: usize>() -> Result<Self, Failure> {
+        let mut bytes = [0; BYTES];
+        getrandom::fill(&mut bytes).map_err(|error| {
+            let message = format!("the system gives no random numbers: {error}");
+            Failure::new("no_random", message, "nothing can be served safely without them")
+        })?;
+        let text = BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        Ok(Self { digest: digest(&text), text })
+    }
+
+    /// Whether this is it.
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.digest == digest(text)
+    }
+
+    /// The secret itself.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// The tokens of this start.
+#[derive(Debug)]
+pub(super) struct Tokens {
+    human: Secret,
+    agent: Secret,
+}
+
+impl Tokens {
+    /// New ones.
+    pub(super) fn new() -> Result<Self, Failure> {
+        Ok(Self { human: Secret::new::<32>()?, agent: Secret::new::<32>()? })
+    }
+
+    /// What the holder of this token may do.
+    pub(super) fn scope_of(&self, token: &str) -> Option<Scope> {
+        let (human, agent) = (self.human.is(token), self.agent.is(token));
+        human.then_some(Scope::Human).or(agent.then_some(Scope::Agent))
+    }
+
+    /// The token of a scope.
+    pub(super) fn of(&self, scope: Scope) -> &str {
+        match scope {
+            Scope::Human => self.human.text(),
+            Scope::Agent => self.agent.text(),
+        }
+    }
+}
+
+/// The files that tell where to ask, and with which token; gone when this is dropped.
+#[derive(Debug)]
+pub(super) struct RunFiles(Vec<PathBuf>);
+
+impl RunFiles {
+    /// Writes them into `HOME/run`.
+    pub(super) fn write(home: &Path, url: &str, tokens: &Tokens) -> Result<Self, Failure> {
+        let folder = home.join("run");
+        let cannot = |error| {
+            let message = format!("{} cannot be written: {error}", folder.display());
+            Failure::new("run_files", message, "check the permissions of that folder")
+        };
+        retake_seam::fs::create_private_dir_all(&folder).map_err(cannot)?;
+        let human = tokens.of(Scope::Human);
+        let http = json!({ "url": url, "token": human }).to_string();
+        let files = [
+            ("http.json", http.as_str()),
+            ("token", human),
+            ("agent-token", tokens.of(Scope::Agent)),
+        ];
+        let mut written = Self(Vec::new());
+        for (name, text) in files {
+            let path = folder.join(name);
+            retake_seam::fs::replace_durably(&path, text.as_bytes()).map_err(cannot)?;
+            written.0.push(path);
+        }
+        Ok(written)
+    }
+}
+
+impl Drop for RunFiles {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // What cannot be removed holds tokens that nobody takes any more.
+            let _ = retake_seam::fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_long_differ_and_know_their_scope() {
+        let (one, other) = (Tokens::new().unwrap(), Tokens::new().unwrap());
+        let human = one.of(Scope::Human);
+        assert_eq!(human.len(), 43, "256 bits, six in a letter");
+        assert_ne!(human, one.of(Scope::Agent));
+        assert_ne!(human, other.of(Scope::Human));
+        assert_eq!(one.scope_of(human), Some(Scope::Human));
+        assert_eq!(one.scope_of(one.of(Scope::Agent)), Some(Scope::Agent));
+        assert_eq!(other.scope_of(human), None);
+        assert_eq!(one.scope_of(&human[..42]), None);
+        assert_eq!(one.scope_of(""), None);
+    }
+
+    #[test]
+    fn a_secret_is_not_told_by_accident() {
+        let tokens = Tokens::new().unwrap();
+        let told = format!("{tokens:?}");
+        assert!(!told.contains(tokens.of(Scope::Human)), "{told}");
+    }
+}

@@ -1,0 +1,15 @@
+//! The HTTP interface as other programs meet it: over a real socket, byte by byte.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
+#![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
+
+mod abuse;
+mod client;
+mod curl;
+mod description;
+mod dialogs;
+mod every_route;
+mod reading;
+mod reviewing;
+mod schemathesis;
+mod stage;
