@@ -87,6 +87,6 @@ fn log(context: &Context, command: &Command) -> anyhow::Result<()> {
         return Ok(commands::log_to_file(context.retake.folder(), filter)?);
     }
     let filter = set.unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    commands::log_to_stderr(filter);
     Ok(())
 }

@@ -36,6 +36,27 @@ impl Project {
     }
 }
 
+impl Project {
+    /// The unique name of the record of a change by an agent (DM-3); none if it is not one's.
+    pub fn tool_call_id(&self, change: &Change) -> Result<Option<String>, StoreError> {
+        let Some(dialog) = change.dialog.clone().filter(|_| change.actor == Actor::Agent) else {
+            return Ok(None);
+        };
+        let filter = ChangeFilter {
+            dialog: Some(dialog),
+            actor: Some(Actor::Agent),
+            call: change.call.clone(),
+            oldest_first: true,
+            ..ChangeFilter::default()
+        };
+        let mut names = Names::default();
+        if change.call.is_some() {
+            self.changes(&filter)?.iter().for_each(|change| names.note(change));
+        }
+        Ok(Some(names.of(change)))
+    }
+}
+
 impl FileRecord {
     /// The agent, or `unknown` (DM-1).
     pub fn agent_id(&self) -> &str {

@@ -16,7 +16,7 @@ const A_MINUTE: Millis = 60_000;
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     /// Paths whose newest change was found by a look that nobody asked for, and when.
-    kept: HashMap<ProjectPath, Millis>,
+    kept: HashMap<ProjectPath, (Millis, Actor)>,
     later: BTreeSet<ProjectPath>,
 }
 
@@ -38,13 +38,13 @@ impl Pace {
 
     /// When the first of what waits is due.
     pub(crate) fn next(&self) -> Option<Millis> {
-        let due = |path| self.kept.get(path).map_or(0, |kept| kept + A_MINUTE);
+        let due = |path| self.kept.get(path).map_or(0, |(kept, _)| kept + A_MINUTE);
         self.later.iter().map(due).min()
     }
 
     fn is_due(&self, path: &ProjectPath, at: Millis) -> bool {
         // A clock that was set back must not make anything wait for long.
-        !self.kept.get(path).is_some_and(|kept| (0..A_MINUTE).contains(&(at - kept)))
+        !self.kept.get(path).is_some_and(|(kept, _)| (0..A_MINUTE).contains(&(at - kept)))
     }
 
     /// A look was committed that made these changes and left these paths out; `everywhere` is
@@ -66,13 +66,16 @@ impl Pace {
             match (why, change.actor) {
                 (Why::Around, Actor::User | Actor::Agent) if change.after.is_absent() => {}
                 (Why::Around, Actor::User | Actor::Agent) => {
-                    self.kept.insert(change.path.clone(), at);
+                    self.kept.insert(change.path.clone(), (at, change.actor));
                 }
                 _ => {
                     self.kept.remove(&change.path);
                 }
             }
         }
-        self.kept.retain(|_, kept| (0..A_MINUTE).contains(&(at - *kept)));
+        // A tool ended, say: whatever comes now is not the rest of what an agent was writing.
+        let goes_on = |actor| why == Why::Around || actor != Actor::Agent;
+        let is_recent = |kept: Millis| (0..A_MINUTE).contains(&(at - kept));
+        self.kept.retain(|_, (kept, actor)| is_recent(*kept) && goes_on(*actor));
     }
 }

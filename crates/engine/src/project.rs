@@ -297,6 +297,8 @@ impl Retake {
             "your home folder"
         } else if is(self.temp.as_deref()) {
             "the folder for temporary files"
+        } else if self.home.folder().canonicalize().is_ok_and(|home| root.starts_with(home)) {
+            "Retake's own folder"
         } else {
             return Ok(());
         };

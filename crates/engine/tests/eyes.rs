@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use retake_engine::model::{Actor, Event, EventKind, Millis, ProjectPath};
-use retake_engine::{Eyes, Hint, Looked, Project, RuleSources, TakeBackOptions};
+use retake_engine::{ChangeFilter, Eyes, Hint, Looked, Project, RuleSources, TakeBackOptions};
 use retake_testkit::{ListingEyes, TestProject, git};
 use serde_json::json;
 
@@ -263,6 +263,8 @@ fn the_watcher_keeps_one_version_per_path_and_minute() {
     assert_eq!(around("made more\n", start + MINUTE + 12).0, [""; 0]);
     let ended = project.record(&TestProject::end("d1", "s1"), start + MINUTE + 13).unwrap();
     assert_eq!((ended.changes.len(), ended.changes[0].actor), (1, Actor::Agent));
+    // The person's first edit after that is not the rest of it.
+    assert_eq!(around("by hand\n", start + MINUTE + 14).0, ["a.txt"]);
 }
 
 #[test]
@@ -332,8 +334,8 @@ fn what_a_failed_group_saw_is_looked_at_again() {
     retake_seam::fail_once("commit", 1, ENOSPC);
     let message = Event::new("d1", EventKind::UserMessage { text: "hello".to_owned() });
     let kept = project.record(&message, test.tick()).unwrap();
-    assert!(kept.seq.is_none() && project.changes(&Default::default()).unwrap().is_empty());
+    assert!(kept.seq.is_none() && project.changes(&ChangeFilter::default()).unwrap().is_empty());
     assert_eq!(told.pending(), Hint::Everything);
     project.look(test.tick()).unwrap();
-    assert_eq!(project.changes(&Default::default()).unwrap().len(), 1);
+    assert_eq!(project.changes(&ChangeFilter::default()).unwrap().len(), 1);
 }

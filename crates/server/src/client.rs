@@ -7,7 +7,7 @@ use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -23,6 +23,8 @@ pub const HELLO: Duration = Duration::from_millis(300);
 /// While a request waits or is done, the daemon says every now and then that it is there.
 const UNTIL_BEGUN: Duration = Duration::from_secs(2);
 const SILENCE: Duration = Duration::from_secs(10);
+/// As long as a command waits for the project's lock: whatever is at work in the daemon may hang.
+const IN_THE_QUEUE: Duration = Duration::from_secs(10);
 /// An agent waits for its hook, so that does not wait long for a daemon.
 const UNTIL_OPENED: Duration = Duration::from_millis(500);
 
@@ -147,8 +149,13 @@ impl Client {
             .set_write_timeout(Some(SILENCE))
             .and_then(|()| wire::send(&mut self.stream, &Call { ask }));
         sent.map_err(|_| Unanswered::NotDone)?;
-        let mut begun = false;
+        let (mut begun, mut given_up) = (false, false);
+        let asked = Instant::now();
         loop {
+            if !begun && !given_up && asked.elapsed() > IN_THE_QUEUE {
+                given_up = true;
+                self.give_up()?;
+            }
             match within(&mut self.stream, patience.now(begun)) {
                 Ok(Frame::Done(answer)) => return Ok(answer),
                 Ok(Frame::Failed(failure)) if begun => return Err(Unanswered::Failed(failure)),
@@ -158,14 +165,18 @@ impl Client {
                     begun = begun || matches!(news, HookNews::Opened { .. });
                     told(Told::News(news));
                 }
-                // From now on the daemon cannot begin; if it just has, that can still be read.
-                Err(error) if is_timeout(&error) && !begun => {
-                    self.stream.shutdown(Shutdown::Read).map_err(|_| Unanswered::NotDone)?;
-                }
+                Err(error) if is_timeout(&error) && !begun => self.give_up()?,
                 Err(_) if begun => return Err(Unanswered::Lost(self.pid)),
                 Ok(Frame::Failed(_)) | Err(_) => return Err(Unanswered::NotDone),
             }
         }
+    }
+}
+
+impl Client {
+    /// From now on the daemon cannot begin; if it just has, that can still be read.
+    fn give_up(&self) -> Result<(), Unanswered> {
+        self.stream.shutdown(Shutdown::Read).map_err(|_| Unanswered::NotDone)
     }
 }
 

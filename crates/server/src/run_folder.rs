@@ -9,6 +9,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -27,7 +28,7 @@ pub struct RunFolder {
 /// Held by the one daemon of a home.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    _file: File,
+    file: File,
 }
 
 impl RunFolder {
@@ -75,7 +76,7 @@ impl RunFolder {
         }
         retake_seam::fs::truncate(&file, 0)?;
         retake_seam::fs::append(&mut file, format!("{}\n", std::process::id()).as_bytes())?;
-        Ok(Some(Claim { _file: file }))
+        Ok(Some(Claim { file }))
     }
 
     /// The process that is the daemon of this home, whether it answers or not; 0 if it is just
@@ -103,9 +104,24 @@ impl RunFolder {
         Ok(listener)
     }
 
-    pub(crate) fn remove_socket(&self) {
+    fn remove_socket(&self) {
         // Most often it is not there.
         let _ = retake_seam::fs::remove_file(&self.socket());
+    }
+
+    /// Removes the socket, if it is still that of the claim.
+    pub(crate) fn close(&self, claim: &Claim) {
+        if self.is_claimed_by(claim) {
+            self.remove_socket();
+        }
+    }
+
+    /// Whether the claim still counts: the home may have been removed, and made again by another
+    /// daemon.
+    pub(crate) fn is_claimed_by(&self, claim: &Claim) -> bool {
+        let own = claim.file.metadata().ok().map(|data| (data.dev(), data.ino()));
+        let there = std::fs::metadata(self.lock()).ok().map(|data| (data.dev(), data.ino()));
+        own.is_some() && own == there
     }
 
     /// Connects to the daemon, if one listens; a full queue is not waited for.

@@ -105,3 +105,25 @@ fn a_hook_s_call_counts_once_whoever_works_on_it() {
     assert_eq!((turns(&call), turns(&call)), (1, 1));
     assert_eq!(turns(&HookCall { key: new_key(5), ..call }), 2);
 }
+
+#[test]
+fn rooms_that_nobody_asks_for_are_closed_when_there_are_many() {
+    let world = World::new();
+    let first = world.room();
+    let others: Vec<_> = (0..40).map(|_| tempfile::tempdir().unwrap()).collect();
+    for other in &others {
+        let room = world.hall.enter_or_create(other.path()).unwrap();
+        room.ask(Look {}).unwrap();
+    }
+    assert_eq!(world.hall.rooms().len(), 32);
+    assert!(world.hall.rooms().iter().any(|room| room.id() == first.id()), "it is in use");
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while threads() > 32 * 3 + 20 {
+        assert!(std::time::Instant::now() < end, "{} threads", threads());
+        thread::sleep(std::time::Duration::from_millis(50));
+    }
+    // One that was closed is opened again.
+    let room = world.hall.enter(others[0].path()).unwrap();
+    assert!(room.record(vec![say(1)]).unwrap()[0].is_ok());
+}

@@ -41,7 +41,7 @@ mod undo;
 
 use anyhow::Result;
 
-pub(crate) use daemon::log_to_file;
+pub(crate) use daemon::{log_to_file, log_to_stderr};
 
 use crate::args::Command;
 use crate::context::{Context, Exit};

@@ -12,4 +12,5 @@ mod crowd;
 mod one_turn;
 mod together;
 mod trouble;
+mod watched;
 mod world;

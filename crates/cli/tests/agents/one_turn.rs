@@ -7,9 +7,9 @@ use retake_e2e::script::{Script, delete, edit, raw, read, shell, write};
 
 use crate::world::{World, assert_same, distinct, lines};
 
-const PROMPT: &str = "Tidy up, please.";
+pub(crate) const PROMPT: &str = "Tidy up, please.";
 
-fn script() -> Script {
+pub(crate) fn script() -> Script {
     Script::new()
         .step("I will write a new file.", [write("new.txt", "alpha\nbeta\n")])
         .step("Now I edit one.", [edit("existing.txt", "line 2\n", "line TWO\n")])

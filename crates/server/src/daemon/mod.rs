@@ -95,11 +95,15 @@ impl Daemon {
         thread::Builder::new().spawn(move || accept(&desk, &listener)).map_err(|error| {
             Failure::new("daemon", format!("there is no thread to listen: {error}"), "try again")
         })?;
-        let because = life.wait(idle);
+        let is_claimed = || folder.is_claimed_by(&claim);
+        let because = life.wait(idle, &is_claimed);
         // Whoever comes now does it themselves.
-        folder.remove_socket();
+        folder.close(&claim);
         hall.end_streams();
-        drop(http);
+        if let Some(http) = http {
+            // Files of another daemon are not ours to remove.
+            http.stop(is_claimed());
+        }
         if !life.finish(TO_FINISH) {
             tracing::warn!("something was not finished in time");
         }

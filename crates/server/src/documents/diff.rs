@@ -173,8 +173,10 @@ impl<'a> Differ<'a> {
         let DiffBody::Lines(lines) = &mut diff.body else { return Ok(Vec::new()) };
         let before = self.project.content(&diff.before)?.unwrap_or_default();
         let after = self.project.content(&diff.after)?.unwrap_or_default();
-        self.masking.lines((&diff.old_path, &before), (&diff.path, &after), lines);
-        Ok(self.masking.bytes(&diff.path, after))
+        let secret = self.masking.hiding([&diff.old_path, &diff.path]);
+        let (old, new) = (secret.unwrap_or(&diff.old_path), secret.unwrap_or(&diff.path));
+        self.masking.lines((old, &before), (new, &after), lines);
+        Ok(self.masking.bytes(new, after))
     }
 
     fn hunks(&mut self, diff: &engine::FileDiff) -> Result<Option<Vec<DiffHunk>>, StoreError> {

@@ -8,6 +8,9 @@ use utoipa::ToSchema;
 use super::path::hex_if_needed;
 use crate::Masking;
 
+/// So many bytes of contents one list has at most.
+const MOST_CONTENT: usize = 8 * 1024 * 1024;
+
 /// One file's change by one tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FileChangeRecord {
@@ -44,7 +47,8 @@ pub struct FileChangeRecord {
     /// The lines that were removed.
     pub removed_ranges: Vec<LineRange>,
     /// What was replaced: the lines of an edit, the whole file if it was overwritten; null for a
-    /// new file, and for what is no text, too large or not captured.
+    /// new file, and for what is no text, too large or not captured. In a long list the contents
+    /// of the later records are left out: `/changes/{change}/diff` has them.
     pub old_content: Option<String>,
     /// The whole file before.
     pub pre_tool_content: Option<String>,
@@ -103,6 +107,16 @@ impl FileChangeRecord {
     }
 }
 
+impl FileChangeRecord {
+    fn contents(&self) -> impl Iterator<Item = &String> {
+        [&self.old_content, &self.pre_tool_content, &self.new_content].into_iter().flatten()
+    }
+
+    fn leave_out_contents(&mut self) {
+        (self.old_content, self.pre_tool_content, self.new_content) = (None, None, None);
+    }
+}
+
 struct Contents {
     old: Option<String>,
     before: Option<String>,
@@ -116,8 +130,9 @@ impl Contents {
             let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
             Ok(text.map(|text| masking.content(path, &text).into_owned()))
         };
-        let before = text(change.from_path(), &change.before)?;
-        let after = text(&change.path, &change.after)?;
+        let secret = masking.hiding([change.from_path(), &change.path]);
+        let before = text(secret.unwrap_or(change.from_path()), &change.before)?;
+        let after = text(secret.unwrap_or(&change.path), &change.after)?;
         let old = before.as_deref().map(|before| replaced_text(change, before));
         Ok(Self { old, before, after })
     }
@@ -151,10 +166,17 @@ impl FileChanges {
         dialog: &DialogId,
         masking: Masking,
     ) -> Result<Self, StoreError> {
-        let records = project.file_records(dialog)?;
-        let records = records.iter().map(|one| FileChangeRecord::read(project, one, masking));
-        let file_changes: Result<_, _> = records.collect();
-        Ok(Self { session_id: dialog.0.clone(), file_changes: file_changes? })
+        let mut told = 0;
+        let mut file_changes = Vec::new();
+        for record in project.file_records(dialog)? {
+            let mut read = FileChangeRecord::read(project, &record, masking)?;
+            told += read.contents().map(String::len).sum::<usize>();
+            if told > MOST_CONTENT {
+                read.leave_out_contents();
+            }
+            file_changes.push(read);
+        }
+        Ok(Self { session_id: dialog.0.clone(), file_changes })
     }
 }
 

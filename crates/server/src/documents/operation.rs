@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::path::{PathName, names};
 use super::words;
+use crate::Masking;
 
 /// One act of Retake on the files, itself recorded and reversible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -48,11 +49,29 @@ impl From<&model::Operation> for Operation {
     }
 }
 
+impl Operation {
+    /// Without secrets, of which people may have written some into what it is called by.
+    #[must_use]
+    pub fn masked(mut self, masking: Masking) -> Self {
+        self.title = masking.text(&self.title).into_owned();
+        self
+    }
+}
+
 /// Operations, the newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Operations {
     /// The operations.
     pub operations: Vec<Operation>,
+}
+
+impl Operations {
+    /// Without secrets.
+    #[must_use]
+    pub fn masked(self, masking: Masking) -> Self {
+        let masked = |operation: Operation| operation.masked(masking);
+        Self { operations: self.operations.into_iter().map(masked).collect() }
+    }
 }
 
 impl From<&[model::Operation]> for Operations {
@@ -88,6 +107,16 @@ impl From<&engine::Interrupted> for Interrupted {
 pub struct Recoverable {
     /// The operation that was interrupted, if one was.
     pub interrupted: Option<Interrupted>,
+}
+
+impl Recoverable {
+    /// Without secrets.
+    #[must_use]
+    pub fn masked(self, masking: Masking) -> Self {
+        let masked =
+            |one: Interrupted| Interrupted { operation: one.operation.masked(masking), ..one };
+        Self { interrupted: self.interrupted.map(masked) }
+    }
 }
 
 impl From<Option<&engine::Interrupted>> for Recoverable {

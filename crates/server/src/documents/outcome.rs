@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::path::PathName;
 use super::words;
 use crate::questions::{Question, questions};
-use crate::{Failure, describe};
+use crate::{Failure, Masking, describe};
 
 /// What an operation would do, or did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -90,6 +90,13 @@ impl Outcome {
             questions,
             error: None,
         })
+    }
+
+    /// Without secrets, of which people may have written some into what it is called by.
+    #[must_use]
+    pub fn masked(mut self, masking: Masking) -> Self {
+        self.title = masking.text(&self.title).into_owned();
+        self
     }
 
     /// That there is nothing to undo or redo.

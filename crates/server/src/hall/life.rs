@@ -6,6 +6,9 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// How often it is checked that there is still a place for the daemon.
+const CHECK: Duration = Duration::from_secs(5);
+
 /// What the daemon has to do, and whether it ends.
 #[derive(Debug)]
 pub struct Life {
@@ -73,8 +76,9 @@ impl Life {
         self.lock().ends.is_some()
     }
 
-    /// Waits until the end is decided, or there was nothing to do for so long; tells why.
-    pub(crate) fn wait(&self, idle: Duration) -> String {
+    /// Waits until the end is decided, there was nothing to do for so long, or there is no place
+    /// for it any more; tells why.
+    pub(crate) fn wait(&self, idle: Duration, has_place: &dyn Fn() -> bool) -> String {
         let mut state = self.lock();
         loop {
             if let Some(because) = &state.ends {
@@ -85,7 +89,10 @@ impl Life {
                 let because = "there was nothing to do".to_owned();
                 return state.ends.insert(because).clone();
             }
-            let pause = if state.busy == 0 { left } else { idle.max(Duration::from_secs(1)) };
+            if !has_place() {
+                return state.ends.insert("its home was removed".to_owned()).clone();
+            }
+            let pause = if state.busy == 0 { left.min(CHECK) } else { CHECK };
             let waited = self.changed.wait_timeout(state, pause);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -107,7 +114,7 @@ mod tests {
         let life = Arc::new(Life::default());
         let busy = life.begin().unwrap();
         let waiting = Arc::clone(&life);
-        let wait = std::thread::spawn(move || waiting.wait(Duration::from_millis(10)));
+        let wait = std::thread::spawn(move || waiting.wait(Duration::from_millis(10), &|| true));
         std::thread::sleep(Duration::from_millis(50));
         assert!(!wait.is_finished(), "somebody is at work");
         drop(busy);

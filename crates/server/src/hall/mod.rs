@@ -1,6 +1,7 @@
 //! Everything that the daemon serves: a room for each project that somebody asked for.
 //!
-//! Rooms are opened on first access (REC-1) and stay open.
+//! Rooms are opened on first access (REC-1). When they become many, the one that nobody has asked
+//! for the longest is closed: each has files open, threads, and a watcher.
 
 mod life;
 mod lookout;
@@ -8,7 +9,6 @@ mod news;
 mod room;
 mod worker;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,12 +23,17 @@ pub(crate) use worker::{Job, Recording};
 
 use crate::Failure;
 
+/// So many rooms are open at once, unless all of them are in use. Each takes an instance of
+/// inotify, of which a user has 128.
+const MOST_ROOMS: usize = 32;
+
 /// All projects of one home.
 #[derive(Debug)]
 pub struct Hall {
     retake: Retake,
     clock: fn() -> Millis,
-    rooms: Mutex<HashMap<String, Arc<Room>>>,
+    /// The one that was asked for last comes last.
+    rooms: Mutex<Vec<Arc<Room>>>,
     life: Arc<Life>,
     budget: Budget,
 }
@@ -62,8 +67,7 @@ impl Hall {
 
     /// The rooms of the projects that somebody asked for.
     pub fn rooms(&self) -> Vec<Arc<Room>> {
-        let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        rooms.values().cloned().collect()
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The room of the nearest project at or above a path.
@@ -78,8 +82,9 @@ impl Hall {
 
     /// The room of the project with this id.
     pub fn room(&self, id: &str) -> Result<Arc<Room>, Failure> {
-        if let Some(room) = self.rooms.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
-            return Ok(Arc::clone(room));
+        let found = find(&mut self.rooms.lock().unwrap_or_else(PoisonError::into_inner), id);
+        if let Some(room) = found {
+            return Ok(room);
         }
         let known = self.projects()?.into_iter().find(|project| project.id == id);
         let Some(known) = known else {
@@ -94,17 +99,18 @@ impl Hall {
 
     /// Ends all event streams, because the daemon stops.
     pub fn end_streams(&self) {
-        for room in self.rooms.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        for room in self.rooms() {
             room.news().end();
         }
     }
 
     fn room_of(&self, located: &Located) -> Result<Arc<Room>, Failure> {
         let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(room) = rooms.get(located.id()) {
+        if let Some(room) = find(&mut rooms, located.id()) {
             room.moved_to(located.root());
-            return Ok(Arc::clone(room));
+            return Ok(room);
         }
+        close_oldest(&mut rooms);
         let around = Around {
             retake: self.retake.clone(),
             clock: self.clock,
@@ -112,7 +118,24 @@ impl Hall {
             budget: self.budget.clone(),
         };
         let room = Arc::new(Room::open(around, located)?);
-        rooms.insert(located.id().to_owned(), Arc::clone(&room));
+        rooms.push(Arc::clone(&room));
         Ok(room)
+    }
+}
+
+/// The room with this id, which is the last one asked for from now on.
+fn find(rooms: &mut Vec<Arc<Room>>, id: &str) -> Option<Arc<Room>> {
+    let at = rooms.iter().position(|room| room.id() == id)?;
+    let room = rooms.remove(at);
+    rooms.push(Arc::clone(&room));
+    Some(room)
+}
+
+/// Makes place for another room.
+fn close_oldest(rooms: &mut Vec<Arc<Room>>) {
+    if rooms.len() >= MOST_ROOMS
+        && let Some(at) = rooms.iter().position(|room| Arc::strong_count(room) == 1)
+    {
+        rooms.remove(at);
     }
 }

@@ -5,7 +5,7 @@
 //! waits for that.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
@@ -66,6 +66,16 @@ impl About {
         let root = located.root();
         let message = format!("{} is another project now", root.display());
         Err(Failure::new("unknown_project", message, "ask for it by its folder"))
+    }
+}
+
+impl Drop for Room {
+    /// Its thread ends when it has done what waits; the lookout has a way to ask, too.
+    fn drop(&mut self) {
+        let jobs = self.jobs.clone();
+        if let Err(TrySendError::Full(end)) = jobs.try_send(Job::End) {
+            thread::spawn(move || jobs.send(end));
+        }
     }
 }
 

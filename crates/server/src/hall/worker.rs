@@ -25,6 +25,8 @@ pub(crate) enum Job {
     Record(Recording),
     /// Anything else.
     Work(Work),
+    /// Nobody will ask any more.
+    End,
 }
 
 type Work = Box<dyn FnOnce(Result<&Project, Failure>) + Send>;
@@ -51,6 +53,7 @@ impl fmt::Debug for Job {
         match self {
             Self::Record(recording) => write!(f, "Record({})", recording.parcels.len()),
             Self::Work(_) => f.write_str("Work"),
+            Self::End => f.write_str("End"),
         }
     }
 }
@@ -75,6 +78,7 @@ impl Worker {
         let mut next = None;
         while let Some(job) = next.take().or_else(|| queue.recv().ok()) {
             let done = match job {
+                Job::End => return,
                 Job::Work(work) => self.attempt(work),
                 Job::Record(first) => {
                     let (group, other) = gather(first, queue);
@@ -211,7 +215,7 @@ mod tests {
         let (jobs, queue) = sync_channel(100);
         let first = |job: Job| match job {
             Job::Record(recording) => recording,
-            Job::Work(_) => panic!("it records"),
+            Job::Work(_) | Job::End => panic!("it records"),
         };
         for job in [parcels(2), parcels(1), Job::work(|_| {}), parcels(1)] {
             jobs.send(job).unwrap();

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 /// So long nothing of what waits is taken.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection that is given up if the other side does not read.
 pub(super) struct Impatient {

@@ -87,9 +87,11 @@ impl Desk {
         let place = tokio::time::timeout(WORK_PATIENCE, self.at_work.clone().acquire_owned());
         let Ok(Ok(place)) = place.await else { return Err(Problem::busy()) };
         let hall = Arc::clone(&self.hall);
+        // What is asked by HTTP keeps the daemon, as what is asked through its socket does.
+        let busy = hall.life().begin().ok_or_else(Problem::busy)?;
         let done = tokio::task::spawn_blocking(move || {
             let done = job(&hall);
-            drop(place);
+            drop((place, busy));
             done
         });
         done.await.unwrap_or_else(|_| {
@@ -105,8 +107,9 @@ pub struct Running {
     addresses: Vec<SocketAddr>,
     codes: Arc<Codes>,
     stop: watch::Sender<bool>,
+    connections: Arc<Semaphore>,
     runtime: Option<Runtime>,
-    _files: RunFiles,
+    files: RunFiles,
 }
 
 impl Running {
@@ -125,14 +128,21 @@ impl Running {
         &self.codes
     }
 
-    /// Takes no more requests, and finishes those that it has.
-    pub fn stop(self) {}
+    /// Takes no more requests, and finishes those that it has; removes its files if it still has
+    /// them.
+    pub fn stop(mut self, removes_files: bool) {
+        if !removes_files {
+            self.files.leave();
+        }
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.stop.send(true);
         if let Some(runtime) = self.runtime.take() {
+            let all = self.connections.acquire_many(listener::MOST_CONNECTIONS as u32);
+            let _ = runtime.block_on(async { tokio::time::timeout(STOP_PATIENCE, all).await });
             runtime.shutdown_timeout(STOP_PATIENCE);
         }
     }
@@ -168,10 +178,10 @@ pub fn serve(hall: Arc<Hall>, options: &Options) -> Result<Running, Failure> {
     let connections = Arc::new(Semaphore::new(listener::MOST_CONNECTIONS));
     let (stop, stopped) = watch::channel(false);
     for listener in listeners {
-        let (router, connections) = (router.clone(), Arc::clone(&connections));
-        runtime.spawn(listener::accept(listener, router, connections, stopped.clone()));
+        let (router, places) = (router.clone(), Arc::clone(&connections));
+        runtime.spawn(listener::accept(listener, router, places, stopped.clone()));
     }
-    Ok(Running { addresses, codes, stop, runtime: Some(runtime), _files: files })
+    Ok(Running { addresses, codes, stop, connections, runtime: Some(runtime), files })
 }
 
 /// All routes behind the guard. The inner router is the outer one's only answer, so that the

@@ -129,6 +129,13 @@ impl RunFiles {
     }
 }
 
+impl RunFiles {
+    /// Leaves them where they are.
+    pub(super) fn leave(&mut self) {
+        self.0.clear();
+    }
+}
+
 impl Drop for RunFiles {
     fn drop(&mut self) {
         for path in &self.0 {

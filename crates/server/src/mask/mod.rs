@@ -43,6 +43,12 @@ impl Masking {
         self == Self::On && usually_holds_secrets(path)
     }
 
+    /// The first of these names of a file that says that it holds secrets: a file keeps them when
+    /// it is renamed.
+    pub fn hiding(self, names: [&ProjectPath; 2]) -> Option<&ProjectPath> {
+        names.into_iter().find(|name| self.hides(name))
+    }
+
     /// What somebody said.
     pub fn text(self, text: &str) -> Cow<'_, str> {
         if self == Self::Off {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use retake_engine::model::Change;
+use retake_engine::model::{Change, Side};
 use retake_engine::{DiffBody, FileDiff, Project, iso};
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ pub(super) fn entries(
         (text.len() <= LONGEST_DIFF).then_some(text)
     };
     let diff = match project.diff(change) {
-        Ok(diff) if matches!(diff.body, DiffBody::Lines(_)) => unified(&diff),
+        Ok(diff) if matches!(diff.body, DiffBody::Lines(_)) && is_short(&diff) => unified(&diff),
         Ok(_) => None,
         // What was purged or damaged has no diff, and is an event all the same.
         Err(error) => {
@@ -47,4 +47,10 @@ pub(super) fn entries(
         "diff": diff, "dialog_id": change.dialog,
     });
     vec![("file:changed".into(), file_changed), ("file_edit".into(), file_edit)]
+}
+
+/// Whether it can be short enough: what is changed in a large file need not be looked for.
+fn is_short(diff: &FileDiff) -> bool {
+    let size = |side: &Side| side.known().map_or(0, |state| state.size);
+    size(&diff.before).abs_diff(size(&diff.after)) <= LONGEST_DIFF as u64
 }

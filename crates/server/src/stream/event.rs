@@ -129,7 +129,7 @@ impl Teller<'_> {
                 json!({
                     "path": change.path.to_string(),
                     "file_path": absolute(self.project.root(), &change.path),
-                    "tool_call_id": change.call,
+                    "tool_call_id": self.project.tool_call_id(change).ok().flatten(),
                 }),
             );
         }

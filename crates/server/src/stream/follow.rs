@@ -14,8 +14,8 @@ use super::event::{Teller, change_of};
 use super::{Filter, Told};
 use crate::{Failure, Masking, Room};
 
-/// Events that are read at once.
-const PAGE: usize = 256;
+/// Events that are read at once: whether anybody is left to hear them is asked in between.
+const PAGE: usize = 64;
 /// What another process recorded is seen after this time at the latest.
 const POLL: Duration = Duration::from_millis(250);
 

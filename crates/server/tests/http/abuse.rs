@@ -73,7 +73,7 @@ fn tokens_lie_in_private_files_for_as_long_as_the_server_runs() {
     assert_eq!(http, json!({ "url": stage.running.url(), "token": stage.human() }));
     let (old, address) = (stage.human(), stage.address());
     let Stage { project, running, .. } = stage;
-    running.stop();
+    running.stop(true);
     for name in ["http.json", "token", "agent-token"] {
         assert!(!run.join(name).exists(), "{name}");
     }
@@ -98,8 +98,9 @@ fn a_code_is_exchanged_once() {
         exchange("guess");
     }
     let code = stage.running.codes().make(Scope::Human).unwrap();
-    let slowed = exchange(&code);
+    let slowed = exchange("guess");
     assert_eq!((slowed.status, slowed.code().as_str()), (403, "too_many_codes"));
+    assert_eq!(exchange(&code).json()["scope"], "human", "others keep nobody out");
 }
 
 #[test]

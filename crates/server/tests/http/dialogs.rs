@@ -179,3 +179,30 @@ fn a_dialog_that_two_projects_have_is_named_with_its_project() {
     let told = stage.got(&format!("/api/dialogs/d1/history?project={}", stage.id));
     assert_eq!(told["events"][0]["content"], "make it better");
 }
+
+#[test]
+fn a_checkpoint_of_another_dialog_is_not_this_one_s() {
+    let stage = Stage::new(&format!("{STORY}\n    say other: hello\n    turn-end other\n"));
+    let foreign = stage.got("/api/dialogs/d1/checkpoints")["initial_checkpoint"].clone();
+    let refused = stage.post("/api/dialogs/other/restore", &json!({ "checkpoint_id": foreign }));
+    assert_eq!((refused.status, refused.code().as_str()), (404, "unknown_checkpoint"));
+    assert_eq!(read(&stage, "new.txt"), "made by an agent\n");
+}
+
+#[test]
+fn a_project_whose_folder_is_gone_is_in_nobody_s_way() {
+    let stage = Stage::new(STORY);
+    let gone = stage.project.home().join("../gone");
+    std::fs::create_dir_all(&gone).unwrap();
+    let made = stage.done("/api/projects", &json!({ "root": gone }));
+    stage.got(&format!("/api/projects/{}/status", made["id"].as_str().unwrap()));
+    std::fs::remove_dir_all(&gone).unwrap();
+    assert_eq!(stage.got("/sessions/d1/file-changes")["session_id"], "d1");
+}
+
+#[test]
+fn retake_s_own_folder_is_no_project() {
+    let stage = Stage::new(STORY);
+    let refused = stage.post("/api/projects", &json!({ "root": stage.project.home() }));
+    assert_eq!((refused.status, refused.code().as_str()), (422, "too_broad"));
+}

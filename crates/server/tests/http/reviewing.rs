@@ -130,3 +130,39 @@ fn what_is_approved_is_not_rejected() {
     assert_eq!(stage.post("approve", &json!({ "dialog": "none" })).code(), "unknown_dialog");
     assert_eq!(stage.post("recover", &json!({ "how": "undo" })).code(), "nothing_interrupted");
 }
+
+#[test]
+fn what_an_operation_is_called_holds_no_secrets() {
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let stage = Stage::new(&STORY.replace("make it better", &format!("use {secret}")));
+    let plan = stage.done("rollback", &json!({ "dialog": "d1", "message": 1, "dry_run": true }));
+    assert!(plan["title"].as_str().unwrap().contains("•••"), "{plan}");
+    stage.done("rollback", &json!({ "dialog": "d1", "message": 1, "yes": true }));
+    for path in ["operations", "checkpoints", "dialogs", "changes", "status"] {
+        let told = stage.get(path).body;
+        assert!(!told.contains("ghp_01234"), "{path}: {told}");
+    }
+    assert!(!stage.get("/api/dialogs/d1/checkpoints").body.contains("ghp_01234"));
+}
+
+#[test]
+fn a_file_keeps_its_secrets_when_it_is_renamed() {
+    let story = r"
+        file .env: X=hunter2hunter2\n
+        init
+        shell d1 s1: mv .env notes.txt
+    ";
+    let stage = Stage::new(story);
+    for path in ["diff?dialog=d1", "/sessions/d1/file-changes"] {
+        let told = stage.get(path);
+        assert!(told.body.contains("notes.txt") && !told.body.contains("hunter2"), "{}", told.body);
+    }
+}
+
+#[test]
+fn a_plan_of_which_nothing_is_left_has_changed() {
+    let stage = Stage::new("file a.txt: one\\n\n    init\n");
+    let refused = stage.post("undo", &json!({ "plan_digest": "seen", "yes": true }));
+    assert_eq!((refused.status, refused.code().as_str()), (409, "plan_changed"));
+    assert_eq!(stage.done("undo", &json!({}))["whole"], true);
+}

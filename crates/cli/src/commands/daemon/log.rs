@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use retake_server::RunFolder;
-use tracing_subscriber::filter::{FilterExt as _, filter_fn};
+use tracing_subscriber::filter::{FilterExt as _, FilterFn, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
@@ -19,11 +19,20 @@ pub(crate) fn log_to_file(home: &Path, filter: EnvFilter) -> io::Result<()> {
     let folder = RunFolder::of(home);
     folder.make()?;
     let log = Log::open(folder.log())?;
-    // Others log whole commands.
-    let own = filter_fn(|event| event.target().starts_with("retake"));
     let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Mutex::new(log));
-    tracing_subscriber::registry().with(layer.with_filter(filter.and(own))).init();
+    tracing_subscriber::registry().with(layer.with_filter(filter.and(own()))).init();
     Ok(())
+}
+
+/// Has everything that is logged written to standard error.
+pub(crate) fn log_to_stderr(filter: EnvFilter) {
+    let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    tracing_subscriber::registry().with(layer.with_filter(filter.and(own()))).init();
+}
+
+/// Others log whole commands.
+fn own() -> FilterFn {
+    filter_fn(|event| event.target().starts_with("retake"))
 }
 
 struct Log {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use retake_engine::settings::Settings;
+use retake_server::door::Look;
 use retake_server::http::Scope;
 use retake_server::{Client, Daemon, DaemonStatus, NoDaemon, RunFolder, Unanswered};
 use serde_json::json;
@@ -24,7 +25,7 @@ use crate::output::{Style, tell, warn};
 use crate::time;
 
 pub(crate) use detached::start_detached;
-pub(crate) use log::log_to_file;
+pub(crate) use log::{log_to_file, log_to_stderr};
 
 /// A daemon that starts answers within this; one that stops is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -45,6 +46,7 @@ fn serve(context: &Context, options: DaemonRun) -> Result<Exit> {
     if options.detached {
         detached::leave_terminal();
     }
+    open_more_files();
     let daemon = Daemon::open(context.retake.clone(), time::now)?;
     let settings = settings(context).daemon;
     let idle = options.idle_seconds.map_or(settings.idle(), Duration::from_secs);
@@ -59,6 +61,16 @@ fn serve(context: &Context, options: DaemonRun) -> Result<Exit> {
     let because = daemon.serve(idle, settings.port)?;
     tracing::info!("the daemon ends: {because}");
     Ok(Exit::Done)
+}
+
+/// Each project takes a dozen files, and the usual limit is for programs that have one.
+fn open_more_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::info!("no more files can be open: {error}");
+    }
 }
 
 /// Settings that cannot be used must not keep the daemon from starting.
@@ -78,8 +90,9 @@ fn start(context: &Context, options: DaemonRun) -> Result<Exit> {
     let mut child = start_detached(home, options.idle_seconds).context("it cannot be started")?;
     let until = Instant::now() + PATIENCE;
     loop {
-        if let Ok(client) = Client::connect(home) {
-            return show(context, &answered(client.status())?);
+        if Client::connect(home).is_ok() {
+            watch_this(context);
+            return status(context);
         }
         let ended = child.try_wait().context("the daemon")?;
         if ended.is_some() || Instant::now() > until {
@@ -89,6 +102,14 @@ fn start(context: &Context, options: DaemonRun) -> Result<Exit> {
             return Err(Failure::new("daemon", message, hint).into());
         }
         thread::sleep(PAUSE);
+    }
+}
+
+/// Whoever starts it in a project wants that watched.
+fn watch_this(context: &Context) {
+    let asked = context.retake.open(context.start()).map(|project| context.ask(&project, Look {}));
+    if let Ok(Err(error)) = asked {
+        warn(&format!("this project is not watched yet: {error:#}"));
     }
 }
 

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use retake_agents::{Agent, Moment, Verdict};
 use retake_engine::Keeper;
+use retake_engine::model::EventKind;
 use retake_engine::settings::Hook as HookSettings;
 use retake_server::door::Parcel;
 use retake_server::hook::HookNews;
@@ -26,8 +27,11 @@ use crate::args::Hook;
 use crate::context::{Context, Exit};
 use crate::output::{Style, tell, warn};
 
-/// How much longer than its budget a hook may take to keep what it could not record.
-const GRACE: Duration = Duration::from_millis(500);
+/// How much longer than its budget a hook may take to keep what it could not record: a busy disk
+/// must not cost an event.
+const GRACE: Duration = Duration::from_secs(2);
+/// Agents that are about to end wait for less.
+const GRACE_AT_THE_END: Duration = Duration::from_millis(500);
 
 /// Who works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +64,7 @@ pub(super) fn run(context: &Context, options: &Hook) -> Exit {
     // An agent that does not listen any more needs no answer.
     let _ = context.out.text(&reply);
     if let Some(left) = left {
-        keep_within(GRACE, left);
+        keep_within(left.grace(), left);
     }
     // The working thread may be in the middle of something; it ends with this process.
     Exit::Done
@@ -141,6 +145,11 @@ struct Left {
 }
 
 impl Left {
+    fn grace(&self) -> Duration {
+        let ends = |parcel: &Parcel| matches!(parcel.event.what, EventKind::DialogEnd {});
+        if self.parcels.iter().any(ends) { GRACE_AT_THE_END } else { GRACE }
+    }
+
     /// Keeps it durably and has somebody else take it in.
     fn keep(&self) {
         for parcel in &self.parcels {

@@ -19,7 +19,9 @@ fn it_is_started_shown_and_stopped_and_its_files_are_its_owner_s() {
     assert_eq!(world.run(&["daemon", "status", "--json"]).json(), json!({ "running": false }));
     let started = world.run(&["daemon", "start", "--json"]).json();
     let pid = started["pid"].as_u64().unwrap();
-    assert_eq!((&started["running"], &started["projects"]), (&json!(true), &json!([])));
+    assert_eq!(started["running"], true);
+    let watched = &started["projects"][0];
+    assert_eq!(watched["root"].as_str(), world.root().to_str(), "where it was started");
     assert_eq!(mode(&world, ""), 0o700);
     for name in ["daemon.sock", "daemon.lock", "daemon.log"] {
         assert_eq!(mode(&world, name), 0o600, "{name}");
@@ -172,4 +174,40 @@ fn asked_to_stop_while_it_works_it_finishes_that() {
     assert_eq!(daemon.ended(), Some(0));
     assert!(look.wait().unwrap().success());
     assert_eq!(world.run(&["doctor", "--json"]).code, 0);
+}
+
+/// Whoever removes the home of a daemon has another one in its place, in the end.
+#[test]
+fn a_daemon_whose_home_was_removed_ends_and_leaves_its_successor_alone() {
+    let world = World::with(&[("a.txt", "one\n")]);
+    // In one step: a daemon at work may put something into it meanwhile.
+    let remove = |name: &str| std::fs::rename(world.home(), world.outer().join(name)).unwrap();
+    let first = Daemon::of(&world);
+    remove("first");
+    world.ok(&["init"]);
+    let second = Daemon::of(&world);
+    first.signal(Signal::TERM);
+    assert_eq!(first.ended(), Some(0));
+    assert_eq!(status(&world)["pid"], second.pid());
+    assert!(world.home().join("run/token").exists());
+    remove("second");
+    assert_eq!(second.ended(), Some(0), "there is no place for it any more");
+}
+
+/// What is asked by HTTP keeps the daemon as well.
+#[test]
+fn a_daemon_that_is_asked_by_http_is_not_idle() {
+    let world = World::with(&[("a.txt", "one\n")]);
+    let daemon = Daemon::with(&world, &["--idle-seconds", "3"]);
+    let run = world.home().join("run");
+    let told = std::fs::read_to_string(run.join("http.json")).unwrap();
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let header = format!("Authorization: Bearer {}", told["token"].as_str().unwrap());
+    let url = format!("{}/api/projects", told["url"].as_str().unwrap());
+    for _ in 0..25 {
+        let asked = Command::new("curl").args(["-sSf", "-H", &header, &url]).output().unwrap();
+        assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+        std::thread::sleep(std::time::Duration::from_millis(250));
+    }
+    assert_eq!(daemon.ended(), Some(0), "then nobody asks any more");
 }

@@ -208,3 +208,25 @@ fn what_nobody_waits_for_any_more_is_not_done() {
     }
     assert_eq!(manual_checkpoints(&world), ["third", "first"]);
 }
+
+/// Whatever hangs in the daemon may hang for ever.
+#[test]
+fn what_waits_in_the_daemon_for_too_long_is_done_here() {
+    let world = World::with(&[]);
+    let waits = json!({ "progress": { "done": 0, "all": 0 } });
+    let folder = world.home().join("run");
+    std::fs::create_dir_all(&folder).unwrap();
+    let listener = UnixListener::bind(folder.join("daemon.sock")).unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        send(&mut stream, &json!({ "protocol": 1, "version": version, "pid": 77 }));
+        let bytes = serde_json::to_vec(&waits).unwrap();
+        let frame = [&(bytes.len() as u32).to_be_bytes()[..], &bytes].concat();
+        while stream.write_all(&frame).is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    });
+    world.ok(&["checkpoint", "-m", "here"]);
+    assert_eq!(manual_checkpoints(&world), ["here"]);
+}

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use super::super::error::Problem;
 use super::super::operation::human;
 use super::super::token::Scope;
+use super::masking;
 use crate::documents::Outcome;
 use crate::door::Apply;
 use crate::{Failure, Room};
@@ -23,13 +24,6 @@ pub(in super::super) struct Acted {
     pub(super) outcome: Outcome,
     /// What the plan is known by: sent back, nothing but this plan is carried out.
     pub(super) plan_digest: Option<String>,
-}
-
-impl Acted {
-    /// That there is nothing to do.
-    pub(super) fn nothing(outcome: Outcome) -> Self {
-        Self { outcome, plan_digest: None }
-    }
 }
 
 /// What a client agreed to.
@@ -57,6 +51,17 @@ impl Consent {
     fn covers(&self, code: &str) -> bool {
         self.yes || self.agreed.iter().any(|agreed| agreed == code)
     }
+}
+
+/// Refuses a client that has seen a plan, where there is nothing to do any more.
+pub(super) fn nothing(outcome: Outcome, consent: &Consent) -> Result<Acted, Problem> {
+    let nothing = Acted { outcome, plan_digest: None };
+    if consent.plan_digest.is_some() && !consent.dry_run {
+        let hint = "there is nothing to do any more";
+        let problem = Problem::new("plan_changed", "the plan is not the one that was seen", hint);
+        return Err(problem.with(nothing));
+    }
+    Ok(nothing)
 }
 
 /// Carries out a plan, as far as the client agreed.
@@ -100,13 +105,15 @@ pub(super) fn carry_out_whole(
 }
 
 fn planned(room: &Room, plan: &Plan) -> Result<Acted, Problem> {
-    let outcome = room.read(|project| Ok(Outcome::planned(project, plan)?))?;
+    let outcome =
+        room.read(|project| Ok(Outcome::planned(project, plan)?.masked(masking(project))))?;
     Ok(Acted { outcome, plan_digest: Some(digest(plan)?) })
 }
 
 fn applied(room: &Room, plan: Plan, plan_digest: Option<String>) -> Result<Acted, Problem> {
     let applied = room.ask(Apply { plan })?;
-    let outcome = room.read(|project| Ok(Outcome::applied(project, &applied)?))?;
+    let outcome =
+        room.read(|project| Ok(Outcome::applied(project, &applied)?.masked(masking(project))))?;
     Ok(Acted { outcome, plan_digest })
 }
 

@@ -192,8 +192,13 @@ async fn restore_dialog(
     Asked(within): Asked<In>,
     Body(asked): Body<RestoreRequest>,
 ) -> Result<Json<RestoreResult>, Problem> {
-    desk.enter_dialog(dialog, within.project, move |room, _| {
+    desk.enter_dialog(dialog, within.project, move |room, dialog| {
         let checkpoint = room.read(|project| Ok(project.find_checkpoint(&asked.checkpoint_id)?))?;
+        if checkpoint.dialog.as_ref() != Some(dialog) {
+            let message = format!("dialog '{dialog}' has no checkpoint {}", asked.checkpoint_id);
+            let hint = "/api/projects/{project}/restore takes any checkpoint";
+            return Err(Problem::new("unknown_checkpoint", message, hint));
+        }
         let restored_to = checkpoint.id.to_string();
         let options = GoToOptions::default();
         let plan = room.ask(door::PlanRestore { checkpoint, options, title: None })?;

@@ -1,5 +1,7 @@
 //! The interface itself: its description, a page to read it on, and how a browser gets a token.
 
+use std::sync::LazyLock;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::header;
@@ -47,7 +49,8 @@ struct Exchanged {
 
 /// Gives a token for a one-time code.
 ///
-/// A code is good once and for a minute. After many wrong ones none is heard for a while.
+/// A code is good once and for a minute. After many wrong ones, others are
+/// refused as such for a while; a good one is heard all the same.
 #[utoipa::path(
     post, path = "/api/exchange", tag = "interface", request_body = Exchange,
     responses(
@@ -79,8 +82,10 @@ async fn exchange(
     responses((status = 200, description = "The page.", body = String, content_type = "text/html"))
 )]
 async fn reference() -> Response {
-    let policy = page_policy(&style_hash());
-    ([(header::CONTENT_SECURITY_POLICY, policy)], Html(page())).into_response()
+    static PAGE: LazyLock<(String, String)> =
+        LazyLock::new(|| (page_policy(&style_hash()), page()));
+    let (policy, page) = &*PAGE;
+    ([(header::CONTENT_SECURITY_POLICY, policy.as_str())], Html(page.as_str())).into_response()
 }
 
 /// This description, as OpenAPI 3.1.

@@ -94,8 +94,9 @@ fn room_of(hall: &Hall, dialog: &DialogId, project: Option<&str>) -> Result<Arc<
     let mut found = Vec::new();
     for known in hall.projects()? {
         let has_it = match open.iter().find(|room| room.id() == known.id) {
-            Some(room) => has(room)?,
-            // A project whose folder is gone cannot be asked, and one is not kept open for this.
+            // A project whose folder is gone cannot be asked.
+            Some(room) => has(room).unwrap_or(false),
+            // One is not opened for good because of this.
             None => match hall.retake().open(&known.root) {
                 Ok(project) => project.id() == known.id && project.dialog(dialog)?.is_some(),
                 Err(_) => false,

@@ -14,7 +14,7 @@ use super::super::error::Problem;
 use super::super::input::{Asked, Body, Named, OptionalBody};
 use super::super::operation::{EVERYONE, HUMANS, HUMANS_OR_DRY_RUNS};
 use super::super::token::Scope;
-use super::act::{Acted, carry_out};
+use super::act::{Acted, carry_out, nothing};
 use super::bodies::{Approve, Keep, Recover, Reset, Restore, Step, TakeBack};
 use super::{dialog, limit, masking};
 use crate::documents::{Accepted, Approved, Operations, Outcome, Recoverable};
@@ -118,7 +118,7 @@ async fn undo(
     let consent = asked.consent().by(by)?;
     desk.enter(id, move |room| match room.ask(door::PlanUndo { taking: asked.taking() })? {
         Some((plan, _)) => carry_out(room, plan, &consent).map(Json),
-        None => Ok(Json(Acted::nothing(Outcome::nothing(OperationKind::Undo)))),
+        None => nothing(Outcome::nothing(OperationKind::Undo), &consent).map(Json),
     })
     .await
 }
@@ -141,7 +141,7 @@ async fn redo(
     let consent = asked.consent().by(by)?;
     desk.enter(id, move |room| match room.ask(door::PlanRedo { taking: asked.taking() })? {
         Some((plan, _)) => carry_out(room, plan, &consent).map(Json),
-        None => Ok(Json(Acted::nothing(Outcome::nothing(OperationKind::Redo)))),
+        None => nothing(Outcome::nothing(OperationKind::Redo), &consent).map(Json),
     })
     .await
 }
@@ -236,7 +236,8 @@ async fn operations(
 ) -> Result<Json<Operations>, Problem> {
     desk.read(id, move |project| {
         let limit = limit(asked.limit, 100)?;
-        Ok(Json(Operations::from(project.operations(limit)?.as_slice())))
+        let operations = Operations::from(project.operations(limit)?.as_slice());
+        Ok(Json(operations.masked(masking(project))))
     })
     .await
 }
@@ -251,7 +252,11 @@ async fn interrupted(
     State(desk): State<Desk>,
     Named(id): Named<String>,
 ) -> Result<Json<Recoverable>, Problem> {
-    desk.read(id, |project| Ok(Json(Recoverable::from(project.interrupted()?.as_ref())))).await
+    desk.read(id, |project| {
+        let recoverable = Recoverable::from(project.interrupted()?.as_ref());
+        Ok(Json(recoverable.masked(masking(project))))
+    })
+    .await
 }
 
 /// Settles the operation that was interrupted.
@@ -270,7 +275,9 @@ async fn recover(
             let hint = "there is nothing to do";
             return Err(Problem::new("nothing_interrupted", "no operation was interrupted", hint));
         };
-        Ok(Json(room.read(|project| Ok(Outcome::applied(project, &applied)?))?))
+        Ok(Json(
+            room.read(|project| Ok(Outcome::applied(project, &applied)?.masked(masking(project))))?,
+        ))
     })
     .await
 }
