@@ -102,13 +102,14 @@ impl Worker {
 
     fn project(&mut self) -> Result<&Project, Failure> {
         let located = self.about.locate(&self.around.retake)?;
-        let open = match self.open.take() {
-            Some(open) if open.0 == located => open,
-            _ => {
-                let mut project = self.around.retake.open(&located.root())?;
-                self.watch(&mut project);
-                (located, project)
-            }
+        // One that is opened again is closed first: two watchers would take twice the watches.
+        let kept = self.open.take().filter(|open| open.0 == located);
+        let open = if let Some(open) = kept {
+            open
+        } else {
+            let mut project = self.around.retake.open(&located.root())?;
+            self.watch(&mut project);
+            (located, project)
         };
         Ok(&self.open.insert(open).1)
     }
