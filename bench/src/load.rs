@@ -167,7 +167,7 @@ impl Agent<'_> {
         let mut event = Event::new(dialog, what);
         event.cwd = Some(self.root.to_string_lossy().into_owned());
         let key = format!("load-{}", KEYS.fetch_add(1, Ordering::Relaxed));
-        let parcels = vec![Parcel { key, event, at: now() }];
+        let parcels = vec![Parcel::new(key, event, now())];
         let client = Client::connect(self.home).ok().context("the daemon does not answer")?;
         let asked = client.ask(self.root, false, Record { parcels }, &mut |_, _| {});
         let answers = asked.map_err(|unanswered| match unanswered {

@@ -5,17 +5,27 @@
 //! The end of a call can stay away (denied, interrupted), and a call that fails its validation
 //! shows only in `PostToolBatch`.
 
-use retake_model::{AgentId, CallId};
+use retake_model::{AgentId, CallId, Sight};
 use serde_json::Value;
 
 use crate::heard::{Act, Call, Outcome, Subagent, Voice};
 use crate::wire::{self, Payload};
-use crate::{Agent, Heard, Misheard, TranscriptPlace};
+use crate::{Agent, Heard, Misheard, TranscriptPlace, sight};
 
 pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
     // `PostToolUse` comes only for calls that did not fail.
     let whole = |payload: &Payload| Some(payload.flag("/tool_response/interrupted") != Some(true));
-    hear_alike(Agent::ClaudeCode, name, payload, whole)
+    Ok(hear_alike(Agent::ClaudeCode, name, payload, whole)?.with_saw(saw(payload)))
+}
+
+/// What a prompt brings along, or what `Read` answered.
+fn saw(payload: &Payload) -> Vec<Sight> {
+    if let Some(prompt) = payload.text(&["/prompt"]) {
+        return sight::mentioned(prompt);
+    }
+    let response =
+        payload.at("/tool_response").filter(|_| payload.text(&["/tool_name"]) == Some("Read"));
+    response.and_then(sight::of_claude).into_iter().collect()
 }
 
 /// Understands an agent whose hooks are like Claude Code's; they differ in how a call's success

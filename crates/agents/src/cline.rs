@@ -8,12 +8,16 @@
 //! them, as a message with an empty text; an empty message with one that has words right behind it
 //! is the same message.
 
-use retake_model::CallId;
+use retake_model::{CallId, Sight};
 use serde_json::Value;
 
 use crate::heard::{Act, Call, Outcome, Subagent, Voice};
 use crate::wire::{self, Payload};
-use crate::{Agent, Heard, Misheard, TranscriptPlace};
+use crate::{Agent, Heard, Misheard, TranscriptPlace, sight};
+
+/// Where the person's words are, if they are told.
+const PROMPT: &[&str] =
+    &["/taskStart/taskMetadata/initialTask", "/userPromptSubmit/prompt", "/prompt"];
 
 pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
     let folder = payload.id(&["/workspaceRoots/0", "/workspaceInfo/rootPath", "/cwd"]);
@@ -30,20 +34,26 @@ pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
     let place = if voice.subagent.is_none() { transcript(id) } else { None };
     Ok(Heard::told(&voice, act, folder)
         .with_transcript(place)
-        .with_said(payload.text(&["/turn/outputText"])))
+        .with_said(payload.text(&["/turn/outputText"]))
+        .with_saw(saw(payload)))
+}
+
+/// The files that a message mentions, or what `read_files` answered.
+fn saw(payload: &Payload) -> Vec<Sight> {
+    if let Some(prompt) = payload.text(PROMPT) {
+        return sight::mentioned_to_cline(prompt);
+    }
+    let tool = payload.text(&["/tool_result/name"]);
+    let parts = payload.at("/tool_result/output").filter(|_| tool == Some("read_files"));
+    let parts = parts.and_then(Value::as_array).into_iter().flatten();
+    parts.filter_map(sight::of_cline).collect()
 }
 
 fn act(name: &str, payload: &Payload, subagent: bool) -> Result<Option<Act>, Misheard> {
     Ok(Some(match name {
         "agent_start" | "agent_resume" | "TaskStart" | "TaskResume" if subagent => Act::Start,
-        "agent_start" | "agent_resume" | "TaskStart" | "TaskResume" => {
-            let task = payload.text(&["/taskStart/taskMetadata/initialTask"]);
-            Act::Prompt(task.unwrap_or_default().to_owned())
-        }
-        "prompt_submit" | "UserPromptSubmit" => {
-            let prompt = payload.text(&["/userPromptSubmit/prompt", "/prompt"]);
-            Act::Prompt(prompt.unwrap_or_default().to_owned())
-        }
+        "agent_start" | "agent_resume" | "TaskStart" | "TaskResume" | "prompt_submit"
+        | "UserPromptSubmit" => Act::Prompt(payload.text(PROMPT).unwrap_or_default().to_owned()),
         "tool_call" | "PreToolUse" => Act::Begin(call(payload, "/tool_call", "/preToolUse")?),
         "tool_result" | "PostToolUse" => {
             Act::End(call(payload, "/tool_result", "/postToolUse")?, outcome(payload))

@@ -3,6 +3,7 @@
 //! Its hooks are those of Claude Code, with an `Interrupt` for a turn that the person stopped.
 //! `PostToolUse` stays away for a patch that failed, and tells no exit code of a command. In code
 //! mode the call ids (`exec-…`) are not the model's; [`crate::transcript`] finds them again.
+//! A mention of a file (`@path`) brings only its path along, and files are read by the shell.
 //! The program `notify` is not a hook and is passed over.
 
 use crate::wire::Payload;

@@ -5,6 +5,8 @@
 //! and `tool_input`, and some tools under other names. Both are understood. Calls have no ids, so
 //! a tool has one name here and in the transcript: Copilot's own.
 //!
+//! A mention of a file (`@path`) brings only its path along.
+//!
 //! A subagent speaks in a session of its own, and names the session that started it: that one is
 //! the dialog.
 
@@ -82,7 +84,10 @@ fn outcome(payload: &Payload) -> Outcome {
         "/tool_result/result_type",
         "/tool_response/resultType",
     ]);
-    Outcome { ok: kind.map(|kind| kind == "success"), task: None }
+    let shown = payload.text(&["/toolResult/textResultForLlm", "/tool_result/text_result_for_llm"]);
+    // A file that is too large is refused with success.
+    let refused = shown.is_some_and(|text| text.starts_with("File too large to read at once"));
+    Outcome { ok: kind.map(|kind| kind == "success" && !refused), task: None }
 }
 
 fn transcript(payload: &Payload, id: &str) -> Option<TranscriptPlace> {

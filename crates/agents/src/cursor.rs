@@ -5,12 +5,12 @@
 //! (shell, MCP) also tell: register one kind or the other, not both. `afterFileEdit` has no begin.
 //! The form of the file at `transcript_path` is not documented, so it is not read.
 
-use retake_model::CallId;
+use retake_model::{CallId, Sight};
 use serde_json::{Map, Value};
 
 use crate::heard::{Act, Call, Outcome, Voice};
-use crate::wire::Payload;
-use crate::{Agent, Heard, Misheard};
+use crate::wire::{self, Payload};
+use crate::{Agent, Heard, Misheard, sight};
 
 pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
     let folder = payload.id(&["/workspace_roots/0", "/cwd"]).map(str::to_owned);
@@ -23,7 +23,15 @@ pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
         subagent: None,
         cwd: payload.id(&["/cwd", "/workspace_roots/0"]).map(str::to_owned),
     };
-    Ok(Heard::told(&voice, act, folder))
+    Ok(Heard::told(&voice, act, folder).with_saw(attached(payload)))
+}
+
+/// The files that a message carries; rules are not files of the project that it is about.
+fn attached(payload: &Payload) -> Vec<Sight> {
+    let attachments = payload.at("/attachments").and_then(Value::as_array).into_iter().flatten();
+    let files = attachments.filter(|one| wire::text(one, "/type") == Some("file"));
+    let path = |one| wire::text(one, "/file_path").or_else(|| wire::text(one, "/filePath"));
+    files.filter_map(path).map(sight::included).collect()
 }
 
 fn act(name: &str, payload: &Payload) -> Result<Option<Act>, Misheard> {

@@ -3,11 +3,12 @@
 //! Calls have no ids and subagents no names: an end belongs to the begin with the same tool and
 //! arguments, and a subagent's calls are the main agent's. `AfterTool` comes for failures, too.
 
+use retake_model::Sight;
 use serde_json::Value;
 
 use crate::heard::{Act, Call, Outcome, Voice};
 use crate::wire::Payload;
-use crate::{Agent, Heard, Misheard, TranscriptPlace};
+use crate::{Agent, Heard, Misheard, TranscriptPlace, sight};
 
 pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
     let cwd = payload.id(&["/cwd"]).map(str::to_owned);
@@ -19,7 +20,21 @@ pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
     let path = payload.id(&["/transcript_path"]).map(str::to_owned);
     Ok(Heard::told(&voice, act, cwd)
         .with_transcript(path.map(|path| TranscriptPlace { path, agent: None }))
-        .with_said(payload.text(&["/prompt_response"])))
+        .with_said(payload.text(&["/prompt_response"]))
+        .with_saw(saw(payload)))
+}
+
+/// The files that the prompt has in it, or what `read_file` answered.
+fn saw(payload: &Payload) -> Vec<Sight> {
+    if let Some(prompt) = payload.text(&["/prompt"]) {
+        return sight::written_into(prompt);
+    }
+    if payload.text(&["/tool_name"]) != Some("read_file") {
+        return Vec::new();
+    }
+    let path = payload.id(&["/tool_input/file_path", "/tool_input/absolute_path"]);
+    let answer = payload.text(&["/tool_response/llmContent"]);
+    path.zip(answer).and_then(|(path, answer)| sight::of_gemini(path, answer)).into_iter().collect()
 }
 
 fn act(name: &str, payload: &Payload) -> Result<Option<Act>, Misheard> {

@@ -6,7 +6,7 @@
 //! - a prompt inside a subagent and a task's notification begin no turn;
 //! - the end of a subagent's conversation is only its turn's end: the dialog goes on.
 
-use retake_model::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT};
+use retake_model::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT, Sight};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -144,6 +144,7 @@ impl Voice {
             kind: Some(self.kind.name().to_owned()),
             cwd: self.cwd.clone(),
             message_index: None,
+            saw: Vec::new(),
             what,
         }
     }
@@ -184,6 +185,19 @@ impl Heard {
             matches!(event.what, UserMessage { .. } | TurnEnd { .. } | DialogEnd {})
         };
         self.transcript = place.filter(|_| self.events.iter().any(news));
+        self
+    }
+
+    /// Adds what the agent got to see: with a person's message, or by a call that did not fail.
+    pub(crate) fn with_saw(mut self, saw: impl IntoIterator<Item = Sight>) -> Self {
+        let shows = |event: &&mut Event| match event.what {
+            EventKind::UserMessage { .. } => true,
+            EventKind::ToolEnd { ok, .. } => ok != Some(false),
+            _ => false,
+        };
+        if let Some(event) = self.events.iter_mut().find(shows) {
+            event.saw = saw.into_iter().collect();
+        }
         self
     }
 

@@ -20,9 +20,10 @@ mod opencode;
 mod prompt;
 mod reply;
 pub mod setup;
+mod sight;
 pub mod transcript;
 mod wire;
 
 pub use agent::{Agent, UnknownAgent};
 pub use heard::{Heard, Misheard, Moment, TranscriptPlace, hear};
-pub use reply::{Verdict, reply};
+pub use reply::{Answer, Verdict, hears, reply};

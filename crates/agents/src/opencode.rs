@@ -14,6 +14,7 @@
 //! | `prompt` | the person's words | `chat.message` |
 //! | `call_id`, `tool_name`, `tool_input` | the call | `tool.*` |
 //! | `ok`, `error` | how it ended | `tool.execute.after`, `tool.error` |
+//! | `shown` | what the read tool showed, without most of the lines | `chat.message`, `tool.execute.after` |
 //! | `messages` | what `client.session.messages` returns | `session.idle` |
 //!
 //! Events: `session.created`, `chat.message`, `tool.execute.before`, `tool.execute.after`,
@@ -23,13 +24,13 @@
 //! The arguments of a plugin's hooks as they are (`input`, `output`, `event.properties`) are
 //! understood as well; there a subagent's session stands alone, with no root.
 
-use retake_model::{CallId, MAIN_AGENT};
+use retake_model::{CallId, MAIN_AGENT, Sight};
 use serde_json::Value;
 
 use crate::heard::{Act, Call, Outcome, Subagent, Voice};
 use crate::transcript;
 use crate::wire::{self, Payload};
-use crate::{Agent, Heard, Misheard};
+use crate::{Agent, Heard, Misheard, sight};
 
 pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
     let name = if name == "event" { payload.text(&["/type"]).unwrap_or(name) } else { name };
@@ -42,12 +43,23 @@ pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
     };
     let (dialog, subagent) = speaker(payload)?;
     let voice = Voice { kind: Agent::Opencode, dialog: dialog.into(), subagent, cwd: directory };
-    let mut heard = Heard::told(&voice, act, folder);
+    let mut heard = Heard::told(&voice, act, folder).with_saw(saw(payload));
     if let Some(messages) = payload.at("/messages") {
         let spoken = transcript::opencode_messages(messages);
         heard.conversation = spoken.iter().map(|message| message.said_by(&voice)).collect();
     }
     Ok(heard)
+}
+
+/// What opencode's read tool showed, when the model or a message asked for it.
+fn saw(payload: &Payload) -> Vec<Sight> {
+    let list = |pointer| payload.at(pointer).and_then(Value::as_array).into_iter().flatten();
+    let shown = list("/shown").filter_map(Value::as_str);
+    let parts = list("/output/parts").filter(|part| wire::is_true(part, "/synthetic"));
+    let parts = parts.filter_map(|part| wire::text(part, "/text"));
+    let read = payload.text(&["/input/tool"]) == Some("read");
+    let answer = payload.text(&["/output/output"]).filter(|_| read);
+    shown.chain(parts).chain(answer).filter_map(sight::of_opencode).collect()
 }
 
 fn act(name: &str, payload: &Payload) -> Result<Option<Act>, Misheard> {

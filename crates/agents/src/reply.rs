@@ -18,6 +18,28 @@ pub enum Verdict {
     Deny(String),
 }
 
+/// What an agent can be told before a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Only a note: the call goes on.
+    Notes,
+    /// That the call must not run, with a reason that the model reads.
+    Denials,
+}
+
+/// What this agent understands at [`Moment::Begin`].
+pub fn hears(agent: Agent) -> Answer {
+    match agent {
+        Agent::Cline => Answer::Notes,
+        Agent::ClaudeCode
+        | Agent::Codex
+        | Agent::Gemini
+        | Agent::Opencode
+        | Agent::Copilot
+        | Agent::Cursor => Answer::Denials,
+    }
+}
+
 /// The text for standard output; it may be empty.
 pub fn reply(agent: Agent, moment: Moment, verdict: &Verdict) -> String {
     let answer = match (moment, verdict) {

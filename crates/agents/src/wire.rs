@@ -59,6 +59,11 @@ pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     value.pointer(pointer)?.as_str()
 }
 
+/// The whole number at a JSON pointer.
+pub(crate) fn number(value: &Value, pointer: &str) -> Option<u32> {
+    value.pointer(pointer)?.as_u64().and_then(|number| u32::try_from(number).ok())
+}
+
 /// Whether there is a true at a JSON pointer.
 pub(crate) fn is_true(value: &Value, pointer: &str) -> bool {
     value.pointer(pointer).and_then(Value::as_bool).unwrap_or(false)

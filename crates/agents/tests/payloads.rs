@@ -55,7 +55,9 @@ fn claude_code() {
             PostToolUse.Edit: Other
               tool_end 8a721139-1fba-46 Edit #toolu_s2x0x643b7 (file_path,new_string,old_string,replace_all) ok=Some(true)
             PostToolUse.Read: Other
-              tool_end 8a721139-1fba-46 Read #toolu_s1x0x3fadd (file_path) ok=Some(true)
+              tool_end 8a721139-1fba-46 Read #toolu_s1x0x3fadd (file_path) ok=Some(true) saw /home/dev/project/existing.txt
+            PostToolUse.Read.part: Other
+              tool_end 1b156df5-afb4-46 Read #toolu_s0x0xe074f (file_path,limit,offset) ok=Some(true) saw /home/dev/project/big.txt:10-14
             PostToolUse.Write: Other
               tool_end 8a721139-1fba-46 Write #toolu_s0x0x8e86e (content,file_path) ok=Some(true)
             PostToolUse.Write.subagent: Other
@@ -100,6 +102,9 @@ fn claude_code() {
             UserPromptSubmit: UserMessage
               user_message 8a721139-1fba-46 "do the thing"
               at /home/dev/.claude/projects/-home-dev-project/8a721139-1fba-46df-9f93-b50021aab146.jsonl
+            UserPromptSubmit.mention: UserMessage
+              user_message 1b156df5-afb4-46 "look at @existing.txt#L2-3." saw existing.txt:2-3
+              at /home/dev/.claude/projects/-home-dev-project/1b156df5-afb4-46a6-873a-2092f23125cd.jsonl
         "#]],
     );
 }
@@ -187,49 +192,54 @@ fn gemini() {
     check(
         Agent::Gemini,
         &expect![[r#"
-        AfterAgent: Other
-          turn_end 348f1794-ad11-47 background=[]
-          at /home/dev/.gemini/tmp/g1/chats/session-2026-11-15T18-40-348f1794.jsonl
-          said "I will write a new file.\nNow edit an existing file.\nNow a shell command.\nRead it back.\nAll done: wrote, edited, ran a shell command, read."
-        AfterModel: Other
-        AfterTool.invoke_agent: Other
-          tool_end c4597611-f105-49 invoke_agent (agent_name,prompt) ok=Some(true)
-        AfterTool.mcp_probe_echo: Other
-          tool_end 7a83dfed-5b09-49 mcp_probe_echo (text) ok=Some(true)
-        AfterTool.read_file: Other
-          tool_end 348f1794-ad11-47 read_file (file_path) ok=Some(true)
-        AfterTool.replace: Other
-          tool_end 348f1794-ad11-47 replace (file_path,instruction,new_string,old_string) ok=Some(true)
-        AfterTool.run_shell_command: Other
-          tool_end 348f1794-ad11-47 run_shell_command (command,description) ok=Some(true)
-        AfterTool.write_file: Other
-          tool_end 348f1794-ad11-47 write_file (content,file_path) ok=Some(true)
-        BeforeAgent: UserMessage
-          user_message 348f1794-ad11-47 "do the thing"
-          at /home/dev/.gemini/tmp/g1/chats/session-2026-11-15T18-40-348f1794.jsonl
-        BeforeModel: Other
-        BeforeTool.invoke_agent: Begin
-          tool_begin c4597611-f105-49 invoke_agent (agent_name,prompt)
-        BeforeTool.mcp_probe_echo: Begin
-          tool_begin 7a83dfed-5b09-49 mcp_probe_echo (text)
-        BeforeTool.read_file: Begin
-          tool_begin 348f1794-ad11-47 read_file (file_path)
-        BeforeTool.replace: Begin
-          tool_begin 348f1794-ad11-47 replace (file_path,instruction,new_string,old_string)
-        BeforeTool.run_shell_command: Begin
-          tool_begin 348f1794-ad11-47 run_shell_command (command,description)
-        BeforeTool.write_file: Begin
-          tool_begin 348f1794-ad11-47 write_file (content,file_path)
-        BeforeToolSelection: Other
-        PreCompress: Other
-        SessionEnd: Other
-          dialog_end 348f1794-ad11-47
-          at /home/dev/.gemini/tmp/g1/chats/session-2026-11-15T18-40-348f1794.jsonl
-        SessionStart: Other
-          dialog_start 348f1794-ad11-47
-        SessionStart.resume: Other
-          dialog_start 07e713ed-2adb-49
-    "#]],
+            AfterAgent: Other
+              turn_end 348f1794-ad11-47 background=[]
+              at /home/dev/.gemini/tmp/g1/chats/session-2026-11-15T18-40-348f1794.jsonl
+              said "I will write a new file.\nNow edit an existing file.\nNow a shell command.\nRead it back.\nAll done: wrote, edited, ran a shell command, read."
+            AfterModel: Other
+            AfterTool.invoke_agent: Other
+              tool_end c4597611-f105-49 invoke_agent (agent_name,prompt) ok=Some(true)
+            AfterTool.mcp_probe_echo: Other
+              tool_end 7a83dfed-5b09-49 mcp_probe_echo (text) ok=Some(true)
+            AfterTool.read_file: Other
+              tool_end 348f1794-ad11-47 read_file (file_path) ok=Some(true) saw /home/dev/project/existing.txt
+            AfterTool.read_file.part: Other
+              tool_end c25402fa-fa6d-47 read_file (end_line,file_path,start_line) ok=Some(true) saw /home/dev/project/big.txt:10-14
+            AfterTool.replace: Other
+              tool_end 348f1794-ad11-47 replace (file_path,instruction,new_string,old_string) ok=Some(true)
+            AfterTool.run_shell_command: Other
+              tool_end 348f1794-ad11-47 run_shell_command (command,description) ok=Some(true)
+            AfterTool.write_file: Other
+              tool_end 348f1794-ad11-47 write_file (content,file_path) ok=Some(true)
+            BeforeAgent: UserMessage
+              user_message 348f1794-ad11-47 "do the thing"
+              at /home/dev/.gemini/tmp/g1/chats/session-2026-11-15T18-40-348f1794.jsonl
+            BeforeAgent.mention: UserMessage
+              user_message c25402fa-fa6d-47 "look at @existing.txt and ( @./README.md), mail a @b.de; @\"doomed.txt\"\n--- Content from referenced files ---\nContent from @./README.md:\n# ws\nContent from @existing.txt:\nline one\nline two\nline three\n--- End of content ---" saw ./README.md:1-1000 saw existing.txt:1-1000
+              at /home/dev/.gemini/tmp/gemini/chats/session-2026-11-16T10-26-c25402fa.jsonl
+            BeforeModel: Other
+            BeforeTool.invoke_agent: Begin
+              tool_begin c4597611-f105-49 invoke_agent (agent_name,prompt)
+            BeforeTool.mcp_probe_echo: Begin
+              tool_begin 7a83dfed-5b09-49 mcp_probe_echo (text)
+            BeforeTool.read_file: Begin
+              tool_begin 348f1794-ad11-47 read_file (file_path)
+            BeforeTool.replace: Begin
+              tool_begin 348f1794-ad11-47 replace (file_path,instruction,new_string,old_string)
+            BeforeTool.run_shell_command: Begin
+              tool_begin 348f1794-ad11-47 run_shell_command (command,description)
+            BeforeTool.write_file: Begin
+              tool_begin 348f1794-ad11-47 write_file (content,file_path)
+            BeforeToolSelection: Other
+            PreCompress: Other
+            SessionEnd: Other
+              dialog_end 348f1794-ad11-47
+              at /home/dev/.gemini/tmp/g1/chats/session-2026-11-15T18-40-348f1794.jsonl
+            SessionStart: Other
+              dialog_start 348f1794-ad11-47
+            SessionStart.resume: Other
+              dialog_start 07e713ed-2adb-49
+        "#]],
     );
 }
 
@@ -238,6 +248,8 @@ fn opencode() {
     check(
         Agent::Opencode,
         &expect![[r#"
+            chat.message.file: UserMessage
+              user_message ses_e1c1a1f50ffe "\"look at these\"" saw /home/dev/project/big.txt:1-825 saw /home/dev/project/existing.txt
             chat.message: UserMessage
               user_message ses_e1f78f2d6ffe "\"do the thing\""
             dispose: Other
@@ -259,7 +271,9 @@ fn opencode() {
             tool.execute.after.probe_echo: Other
               tool_end ses_e1f750457ffe probe_echo #call_s0x0x192c73 (text) ok=Some(true)
             tool.execute.after.read: Other
-              tool_end ses_e1f78f2d6ffe read #call_s3x0x15e053 (filePath) ok=Some(true)
+              tool_end ses_e1f78f2d6ffe read #call_s3x0x15e053 (filePath) ok=Some(true) saw /home/dev/project/existing.txt
+            tool.execute.after.read.part: Other
+              tool_end ses_e1c1a1f50ffe read #call_s0x0xc63d62 (filePath,limit,offset) ok=Some(true) saw /home/dev/project/big.txt:10-14
             tool.execute.after.task: Other
               tool_end ses_e1f74acbcffe task #call_s0x0xb9f023 (description,prompt,subagent_type) ok=Some(true)
             tool.execute.after.write: Other
@@ -278,6 +292,8 @@ fn opencode() {
               tool_begin ses_e1f74acbcffe task #call_s0x0xb9f023 (description,prompt,subagent_type)
             tool.execute.before.write: Begin
               tool_begin ses_e1f78f2d6ffe write #call_s0x0x9382b2 (content,filePath)
+            wire.chat.message.file: UserMessage
+              user_message ses_e1f74acbcffe "look at these" saw /home/dev/project/big.txt:1-825 saw /home/dev/project/existing.txt
             wire.chat.message: UserMessage
               user_message ses_e1f74acbcffe "do the thing"
             wire.chat.message.subagent: UserMessage
@@ -312,37 +328,41 @@ fn copilot() {
     check(
         Agent::Copilot,
         &expect![[r#"
-        PreToolUse.Write.pascalcase-config: Begin
-          tool_begin 8ae8894d-b151-47 create (file_text,path)
-        agentStop: Other
-          turn_end 3c6653f0-e79a-48 background=[]
-          at /home/dev/.copilot/session-state/3c6653f0-e79a-4870-b98f-1a4626e94375/events.jsonl
-        permissionRequest.bash: Other
-        permissionRequest.edit: Other
-        postToolUse.bash: Other
-          tool_end 3c6653f0-e79a-48 bash (command,description) ok=Some(true)
-        postToolUse.create: Other
-          tool_end 3c6653f0-e79a-48 create (file_text,path) ok=Some(true)
-        postToolUse.edit: Other
-          tool_end 3c6653f0-e79a-48 edit (new_str,old_str,path) ok=Some(true)
-        postToolUse.view: Other
-          tool_end 3c6653f0-e79a-48 view (path) ok=Some(true)
-        preToolUse.bash: Begin
-          tool_begin 3c6653f0-e79a-48 bash (command,description)
-        preToolUse.create: Begin
-          tool_begin 3c6653f0-e79a-48 create (file_text,path)
-        preToolUse.edit: Begin
-          tool_begin 3c6653f0-e79a-48 edit (new_str,old_str,path)
-        preToolUse.view: Begin
-          tool_begin 3c6653f0-e79a-48 view (path)
-        sessionEnd: Other
-          dialog_end 3c6653f0-e79a-48
-          at ~/.copilot/session-state/3c6653f0-e79a-4870-b98f-1a4626e94375/events.jsonl
-        sessionStart: Other
-        userPromptSubmitted: UserMessage
-          user_message 3c6653f0-e79a-48 "do the thing"
-          at ~/.copilot/session-state/3c6653f0-e79a-4870-b98f-1a4626e94375/events.jsonl
-    "#]],
+            PreToolUse.Write.pascalcase-config: Begin
+              tool_begin 8ae8894d-b151-47 create (file_text,path)
+            agentStop: Other
+              turn_end 3c6653f0-e79a-48 background=[]
+              at /home/dev/.copilot/session-state/3c6653f0-e79a-4870-b98f-1a4626e94375/events.jsonl
+            permissionRequest.bash: Other
+            permissionRequest.edit: Other
+            postToolUse.bash: Other
+              tool_end 3c6653f0-e79a-48 bash (command,description) ok=Some(true)
+            postToolUse.create: Other
+              tool_end 3c6653f0-e79a-48 create (file_text,path) ok=Some(true)
+            postToolUse.edit: Other
+              tool_end 3c6653f0-e79a-48 edit (new_str,old_str,path) ok=Some(true)
+            postToolUse.view: Other
+              tool_end 3c6653f0-e79a-48 view (path) ok=Some(true)
+            postToolUse.view.large: Other
+              tool_end d762b010-fc83-4e view (path) ok=Some(false)
+            postToolUse.view.part: Other
+              tool_end d762b010-fc83-4e view (path,view_range) ok=Some(true)
+            preToolUse.bash: Begin
+              tool_begin 3c6653f0-e79a-48 bash (command,description)
+            preToolUse.create: Begin
+              tool_begin 3c6653f0-e79a-48 create (file_text,path)
+            preToolUse.edit: Begin
+              tool_begin 3c6653f0-e79a-48 edit (new_str,old_str,path)
+            preToolUse.view: Begin
+              tool_begin 3c6653f0-e79a-48 view (path)
+            sessionEnd: Other
+              dialog_end 3c6653f0-e79a-48
+              at ~/.copilot/session-state/3c6653f0-e79a-4870-b98f-1a4626e94375/events.jsonl
+            sessionStart: Other
+            userPromptSubmitted: UserMessage
+              user_message 3c6653f0-e79a-48 "do the thing"
+              at ~/.copilot/session-state/3c6653f0-e79a-4870-b98f-1a4626e94375/events.jsonl
+        "#]],
     );
 }
 
@@ -351,26 +371,28 @@ fn cline() {
     check(
         Agent::Cline,
         &expect![[r#"
-        PostToolUse.editor: Other
-          tool_end 1794768870410_bm editor #call_s0x0x2f886c (new_text,path) ok=Some(true)
-        PostToolUse.read_files: Other
-          tool_end 1794768870410_bm read_files #call_s3x0x16d74e (files) ok=Some(true)
-        PostToolUse.run_commands: Other
-          tool_end 1794768870410_bm run_commands #call_s2x0x136907 (commands) ok=Some(true)
-        PreToolUse.editor: Begin
-          tool_begin 1794768870410_bm editor #call_s0x0x2f886c (new_text,path)
-        PreToolUse.read_files: Begin
-          tool_begin 1794768870410_bm read_files #call_s3x0x16d74e (files)
-        PreToolUse.run_commands: Begin
-          tool_begin 1794768870410_bm run_commands #call_s2x0x136907 (commands)
-        TaskComplete: Other
-          turn_end 1794768870410_bm background=[]
-          at ~/.cline/data/sessions/1794768870410_bm7ty/1794768870410_bm7ty.messages.json
-          said "All done: wrote, edited, ran a shell command, read."
-        TaskStart: UserMessage
-          user_message 1794768870410_bm ""
-          at ~/.cline/data/sessions/1794768870410_bm7ty/1794768870410_bm7ty.messages.json
-    "#]],
+            PostToolUse.editor: Other
+              tool_end 1794768870410_bm editor #call_s0x0x2f886c (new_text,path) ok=Some(true)
+            PostToolUse.read_files: Other
+              tool_end 1794768870410_bm read_files #call_s3x0x16d74e (files) ok=Some(true) saw /home/dev/project/existing.txt
+            PostToolUse.read_files.part: Other
+              tool_end 1794824802501_ys read_files #call_s0x0x8afce2 (files) ok=Some(true) saw /home/dev/project/big.txt:10-14
+            PostToolUse.run_commands: Other
+              tool_end 1794768870410_bm run_commands #call_s2x0x136907 (commands) ok=Some(true)
+            PreToolUse.editor: Begin
+              tool_begin 1794768870410_bm editor #call_s0x0x2f886c (new_text,path)
+            PreToolUse.read_files: Begin
+              tool_begin 1794768870410_bm read_files #call_s3x0x16d74e (files)
+            PreToolUse.run_commands: Begin
+              tool_begin 1794768870410_bm run_commands #call_s2x0x136907 (commands)
+            TaskComplete: Other
+              turn_end 1794768870410_bm background=[]
+              at ~/.cline/data/sessions/1794768870410_bm7ty/1794768870410_bm7ty.messages.json
+              said "All done: wrote, edited, ran a shell command, read."
+            TaskStart: UserMessage
+              user_message 1794768870410_bm ""
+              at ~/.cline/data/sessions/1794768870410_bm7ty/1794768870410_bm7ty.messages.json
+        "#]],
     );
 }
 

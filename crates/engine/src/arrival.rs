@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use retake_model::{AgentId, CallId, DialogId, Event, EventKind, Millis, ObjectId};
+use retake_model::{AgentId, CallId, DialogId, Event, EventKind, Millis, ObjectId, ProjectPath};
 use retake_store::{Afterlife, Batch, Call, CallState, Lock, NewCall, StoreError};
 use serde_json::Value;
 
@@ -14,12 +14,16 @@ use crate::ends::{close_open, end_task, end_turn, outlasts_message};
 use crate::journal::{Surroundings, entry};
 use crate::live::LiveCall;
 use crate::naming;
+use crate::parcel::Hears;
 use crate::record::{Notice, NoticeCode};
+use crate::tool::ToolKind;
 use crate::write::NewRows;
 
 /// So much of a message is a dialog's title.
 pub(crate) const TITLE_CHARS: usize = 80;
 const COMMAND_BYTES: usize = 4096;
+/// Edits take no longer than this, unless a person is asked.
+const SHORT_CALL: Millis = 60 * 1000;
 const LONGEST_CALL: Millis = 6 * 60 * 60 * 1000;
 
 /// An event and when it came.
@@ -31,6 +35,8 @@ pub(crate) struct Arrived {
     pub(crate) key: Option<String>,
     /// Whether it waited in the spool.
     pub(crate) waited: bool,
+    /// What its sender can be told.
+    pub(crate) hears: Hears,
 }
 
 /// What an event is about.
@@ -150,6 +156,16 @@ impl Calls {
             }
             _ => Ok(Meaning::Other),
         }
+    }
+
+    /// What edit tools are at work on. Found before they end, one cannot tell whether it is their
+    /// work; but a call may also wait long for the person's word.
+    pub(crate) fn being_edited(&self, at: Millis) -> impl Iterator<Item = ProjectPath> {
+        let is_at_work = move |live: &&LiveCall| {
+            let edits = matches!(live.kind(), ToolKind::Write | ToolKind::Edit);
+            edits && live.is_open() && at.saturating_sub(live.call.begin_at) < SHORT_CALL
+        };
+        self.live.iter().filter(is_at_work).flat_map(|live| live.named.clone())
     }
 
     pub(crate) fn get(&self, row: i64) -> Option<&LiveCall> {

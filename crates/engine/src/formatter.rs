@@ -64,7 +64,7 @@ fn is_layout_of(batch: &Batch<'_>, last: &Change, after: &Side) -> Result<bool, 
 }
 
 /// Whether both say the same, but for layout.
-fn same_words(written: &[u8], formatted: &[u8]) -> bool {
+pub(crate) fn same_words(written: &[u8], formatted: &[u8]) -> bool {
     words(written).eq(words(formatted))
 }
 

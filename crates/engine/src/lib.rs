@@ -59,6 +59,7 @@ mod ends;
 mod eyes;
 mod file_record;
 mod formatter;
+mod freshness;
 mod git_evidence;
 mod inspect;
 mod iso;
@@ -108,11 +109,14 @@ pub use diff::{DiffLine, HunkPlace, TOO_LARGE_TO_SHOW};
 pub use doctor::CheckUp;
 pub use eyes::Eyes;
 pub use file_record::{FileRecord, replaced_text};
+pub use freshness::{
+    ContextEntry, ContextFile, Reaction, StaleContext, StaleFile, StaleLines, Staleness, Who,
+};
 pub use inspect::git_command;
 pub use iso::iso;
 pub use located::Located;
 pub use look::Looked;
-pub use parcel::Parcel;
+pub use parcel::{Hears, Parcel};
 pub use plan::go_to::GoToOptions;
 pub use plan::selection::Selection;
 pub use plan::take_back::{Cascade, TakeBackOptions};
@@ -125,9 +129,9 @@ pub use query::{DialogStatus, DiffBody, FileDiff, Status};
 pub use record::{Notice, NoticeCode, Progress, RecordError, Recorded};
 pub use retake_model as model;
 pub use retake_store::{
-    ChangeFilter, Collected, Dialog, DialogAgent, DialogForecast, EventPage, ExportError, Exported,
-    Forecast, JournalEvent, Lock, Message, Meter, Problem, Purge, PurgeScope, PurgeTarget,
-    Reason as RetentionReason, Removed, Spoken, StatusRow, StoreError, Verification,
+    ChangeFilter, Collected, Dates, Dialog, DialogAgent, DialogForecast, EventPage, ExportError,
+    Exported, Forecast, JournalEvent, Lock, Message, Meter, Problem, Purge, PurgeScope,
+    PurgeTarget, Reason as RetentionReason, Removed, Spoken, StatusRow, StoreError, Verification,
 };
 pub use retake_workspace::{
     Budget, Hint, Ignored, RootState, RuleSources, Watch, WatchError, WatchState,

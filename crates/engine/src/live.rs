@@ -9,9 +9,10 @@ use std::path::Path;
 use retake_model::{Change, ProjectPath, Side};
 use retake_store::{Afterlife, Batch, Call, CallState, StoreError, hash_blob};
 
+use crate::freshness::Shown;
 use crate::place::{Place, link_target, place};
 use crate::shell::{self, Effect, Effects, Target};
-use crate::tool::{self, Edit, Intent, Predicted, ToolKind};
+use crate::tool::{self, Edit, Intent, Part, Predicted, Reading, ToolKind};
 
 /// Content above this is not predicted: tools do not carry it in their arguments.
 const PREDICTABLE: u64 = 8 * 1024 * 1024;
@@ -25,6 +26,8 @@ pub(crate) struct LiveCall {
     cwd: Option<String>,
     /// The files that it names, in the project.
     pub(crate) named: Vec<ProjectPath>,
+    /// The files that it shows to its agent.
+    pub(crate) reads: Shown,
     /// The paths that it names outside of the project.
     pub(crate) outside: Vec<String>,
     edits: Vec<PlacedEdit>,
@@ -84,7 +87,10 @@ impl LiveCall {
             targets.extend(through.map(|path| Reach { path: Some(path), ..reach.clone() }));
             targets.push(reach);
         }
-        Self { call, intent, cwd, named, outside, edits, effects, targets }
+        let shown = effects.iter().flat_map(|effects| &effects.reads).chain(&intent.reads);
+        let reads = shown.filter_map(|reading| placed_reading(root, cwd.as_deref(), reading));
+        let reads = reads.collect();
+        Self { call, intent, cwd, named, reads, outside, edits, effects, targets }
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -342,6 +348,18 @@ fn placed_edits(root: &Path, cwd: Option<&str>, intent: &Intent) -> Vec<PlacedEd
         Some(PlacedEdit { path: inside(&edit.path)?, edit: edit.edit.clone(), to })
     };
     intent.edits.iter().filter_map(placed).collect()
+}
+
+fn placed_reading(
+    root: &Path,
+    cwd: Option<&str>,
+    reading: &Reading,
+) -> Option<(ProjectPath, Part)> {
+    let cwd = self::cwd(root, cwd, reading.cwd.as_deref());
+    match place(root, cwd.as_deref(), &reading.path) {
+        Place::Inside(path) => Some((link_target(root, &path).unwrap_or(path), reading.part)),
+        Place::Root | Place::Outside => None,
+    }
 }
 
 /// A glob reaches everything beneath the folder of its first special character:

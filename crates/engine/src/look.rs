@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrival::Calls;
 use crate::eyes::Glance;
+use crate::freshness::tell_followers;
 use crate::observe::{Observation, Scope, observe};
 use crate::occasion::Occasion;
 use crate::project::{INITIALISED, Project};
@@ -181,11 +182,15 @@ impl Project {
         progress: Progress<'_>,
     ) -> Result<Sight<'_>, StoreError> {
         occasion.request.spared = self.spared(why, at);
+        if why == Why::Around {
+            occasion.request.spared.extend(occasion.calls.being_edited(at));
+        }
         let glance = self.glance(&occasion.request.scope, why, at);
         let hint = glance.as_ref().and_then(Glance::hint);
         let observation = observe(batch, &occasion.request, hint, progress)?;
         let (steps, git) = self.attribute(batch, &observation, occasion)?;
         let changes = write(batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
+        tell_followers(batch, &changes, &self.settings().freshness, at)?;
         if occasion.request.first {
             batch.set_meta(INITIALISED, &at.to_be_bytes())?;
         }

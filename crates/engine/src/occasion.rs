@@ -7,12 +7,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use retake_model::{Event, EventKind, Gap, Millis};
+use retake_model::{Event, EventKind, Gap, Millis, ProjectPath};
 use retake_store::{Batch, StoreError};
 use retake_workspace::Rules;
 
 use crate::arrival::{Arrived, Calls, Meaning};
 use crate::attribute::Limit;
+use crate::freshness::shown;
 use crate::live::LiveCall;
 use crate::memory;
 use crate::observe::{HiddenIs, Request, Scope};
@@ -25,6 +26,8 @@ pub(crate) struct Occasion<'a> {
     pub(crate) calls: &'a Calls,
     /// The call that begins with this look.
     pub(crate) beginning: Option<i64>,
+    /// The call that has ended well with this look.
+    pub(crate) ending: Option<i64>,
     pub(crate) limits: HashMap<i64, Limit>,
     /// What the shield could not take.
     pub(crate) gaps: Vec<Gap>,
@@ -40,7 +43,8 @@ impl<'a> Occasion<'a> {
         let request = project.request(batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
         // Whoever killed a run may have written what is found now.
         let limits = calls.orphaned.iter().map(|row| (*row, Limit::AimOnly)).collect();
-        Ok(Self { request, calls, beginning: None, limits, gaps: Vec::new() })
+        let (beginning, ending, gaps) = (None, None, Vec::new());
+        Ok(Self { request, calls, beginning, ending, limits, gaps })
     }
 
     /// The look that these events ask for.
@@ -88,10 +92,20 @@ impl<'a> Occasion<'a> {
         occasion.limits.extend(limit.map(|limit| (row, limit)));
         // A dialog's first event makes its initial checkpoint, which is of everything.
         if batch.dialog(&event.dialog)?.is_some() {
-            occasion.request.scope = live.scope().map_or(Scope::Everything, Scope::Paths);
+            occasion.request.scope = match live.scope() {
+                None => Scope::Everything,
+                Some(mut paths) => {
+                    let shown = shown(project.root(), event, Some(live)).into_iter();
+                    let shown: Vec<_> = shown.map(|(path, _)| path).collect();
+                    paths.extend(in_sight(project, batch, shown)?);
+                    Scope::Paths(paths)
+                }
+            };
         }
         occasion.request.hidden = hidden;
         occasion.request.named.clone_from(&live.named);
+        let well = matches!(event.what, EventKind::ToolEnd { ok, .. } if ok != Some(false));
+        occasion.ending = Some(row).filter(|_| well && matches!(meaning, Meaning::Ends(_)));
         if matches!(meaning, Meaning::Begins(_)) {
             occasion.beginning = Some(row);
             let taken = shielded(project, batch, live)?;
@@ -193,13 +207,36 @@ fn is_of(live: &LiveCall, event: &Event) -> bool {
         && event.subagent().is_none_or(|agent| live.call.agent == *agent)
 }
 
+/// The paths that are tracked, or would be: to read a file is no reason to keep it.
+fn in_sight(
+    project: &Project,
+    batch: &Batch<'_>,
+    paths: Vec<ProjectPath>,
+) -> Result<Vec<ProjectPath>, StoreError> {
+    let (mut tracked, mut others) = (Vec::new(), Vec::new());
+    for path in paths {
+        let is_tracked = batch.manifest_entry(&path)?.is_some();
+        if is_tracked { tracked.push(path) } else { others.push(path) }
+    }
+    if !others.is_empty() {
+        let rules = rules(project, batch)?;
+        tracked.extend(others.into_iter().filter(|path| !rules.is_ignored(path, false)));
+    }
+    Ok(tracked)
+}
+
+/// The rules of the last look.
+fn rules(project: &Project, batch: &Batch<'_>) -> Result<Arc<Rules>, StoreError> {
+    Ok(match project.view(batch)? {
+        Some(view) => Arc::clone(&view.rules),
+        None => Arc::new(Rules::new(memory::rules(batch)?.unwrap_or_default())),
+    })
+}
+
 fn shielded(project: &Project, batch: &Batch<'_>, live: &LiveCall) -> Result<Shielded, StoreError> {
     if !live.may_destroy() {
         return Ok(Shielded::default());
     }
-    let rules = match project.view(batch)? {
-        Some(view) => Arc::clone(&view.rules),
-        None => Arc::new(Rules::new(memory::rules(batch)?.unwrap_or_default())),
-    };
+    let rules = rules(project, batch)?;
     Ok(shield(batch, project.workspace(), &rules, live, &project.settings().shield))
 }

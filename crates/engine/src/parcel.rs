@@ -22,6 +22,28 @@ pub struct Parcel {
     pub event: Event,
     /// When it came.
     pub at: Millis,
+    /// What its sender can be told.
+    pub hears: Hears,
+}
+
+/// What the sender of an event understands of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hears {
+    /// Nothing.
+    Nothing,
+    /// What its model should know.
+    #[default]
+    Notes,
+    /// That a call is denied, and why: then it does not happen.
+    Denials,
+}
+
+impl Parcel {
+    /// An event whose sender gets an answer, but does not let itself be denied anything.
+    pub fn new(key: impl Into<String>, event: Event, at: Millis) -> Self {
+        Self { key: key.into(), event, at, hears: Hears::default() }
+    }
 }
 
 impl Project {
@@ -41,8 +63,12 @@ impl Project {
         event: &Event,
         at: Millis,
     ) -> Result<Recorded, RecordError> {
-        let parcel = Parcel { key: key.to_owned(), event: event.clone(), at };
-        self.record_all(std::slice::from_ref(&parcel)).pop().unwrap_or(Ok(Recorded::default()))
+        self.take(&Parcel::new(key, event.clone(), at))
+    }
+
+    /// Records one event, and gives as much of an answer as its sender understands.
+    pub fn take(&self, parcel: &Parcel) -> Result<Recorded, RecordError> {
+        self.record_all(std::slice::from_ref(parcel)).pop().unwrap_or(Ok(Recorded::default()))
     }
 
     /// Records several events in a row under one lock and with one commit; gives what came of each,
@@ -111,7 +137,8 @@ impl Project {
             return Ok(Recorded::default());
         }
         let (event, key) = (parcel.event.clone(), Some(parcel.key.clone()));
-        let arrived = Arrived { event, at: parcel.at, key, waited: false };
+        let (at, hears) = (parcel.at, parcel.hears);
+        let arrived = Arrived { event, at, key, waited: false, hears };
         let mut results = self.record_arrived(vec![arrived], parcel.at)?;
         Ok(results.pop().unwrap_or_default())
     }

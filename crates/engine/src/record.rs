@@ -15,6 +15,7 @@ use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
 use crate::attribute::Scene;
 use crate::checkpoint;
 use crate::eyes::Glance;
+use crate::freshness::{Reaction, StaleContext, react, see, tell_followers};
 use crate::git_evidence::GitEvidence;
 use crate::look::Why;
 use crate::naming::name_call;
@@ -41,6 +42,17 @@ pub struct Recorded {
     pub checkpoint: Option<ObjectId>,
     /// What the sender should know.
     pub notices: Vec<Notice>,
+    /// What its agent should know of files that changed since it saw them. If the reaction is to
+    /// deny, the call must not happen, and counts as one that did not.
+    #[serde(default)]
+    pub stale: Option<StaleContext>,
+}
+
+impl Recorded {
+    /// What is to be done about files that changed since the agent saw them.
+    pub fn reaction(&self) -> Option<Reaction> {
+        self.stale.as_ref().map(|stale| stale.reaction)
+    }
 }
 
 /// Something that the sender of an event should know; the event was taken all the same.
@@ -190,6 +202,8 @@ impl Project {
             }
         }
         let changes = write(&batch, &observation, &steps, &rows, &git.actions, at)?;
+        let freshness = &self.settings().freshness;
+        tell_followers(&batch, &changes, freshness, at)?;
         for ((arrived, meaning), result) in arrived.iter().zip(&meanings).zip(&mut results) {
             if !late {
                 checkpoint(arrived, result)?;
@@ -197,6 +211,13 @@ impl Project {
             let (seq, before) = (batch.next_seq(), result.checkpoint);
             conclude(&batch, arrived, *meaning, (&calls, &rows), (seq, before))?;
             result.seq = Some(seq);
+            see(&batch, self.root(), (arrived, *meaning), &calls, (&changes, late), seq)?;
+            result.stale = react(&batch, (arrived, *meaning), &calls, freshness);
+            if let (Meaning::Begins(row), Some(Reaction::Deny)) = (*meaning, result.reaction()) {
+                // It does not happen, so nothing that happens from now on is its work.
+                let row = rows.get(&row).copied().unwrap_or(row);
+                batch.close_call(row, CallState::Abandoned, None, seq, at)?;
+            }
             if let Some(key) = &arrived.key {
                 batch.take_key(key, at)?;
             }
@@ -243,6 +264,7 @@ impl Project {
         let scene = Scene {
             calls: &occasion.calls.live,
             beginning: occasion.beginning,
+            ending: occasion.ending,
             limits: &occasion.limits,
             git: &git,
             state_before: &state_before,

@@ -2,11 +2,13 @@
 //!
 //! Where calls overlap, one look may find what two of them did to a file. If what they announced,
 //! one after the other, makes exactly what is there, then each gets its own step; the content in
-//! between was never seen, but it is known.
+//! between was never seen, but it is known. The same goes for one call that announced what it
+//! makes, where something else is found at its end: somebody went on from there.
 
 use retake_model::{FileState, Side};
 use retake_store::{Batch, CHUNK_ABOVE, ObjectKind, StoreError, encode, hash_blob};
 
+use crate::formatter::same_words;
 use crate::live::LiveCall;
 use crate::observe::Observed;
 
@@ -23,14 +25,7 @@ pub(crate) fn told_apart<'a>(
     if !(2..=MOST).contains(&calls.len()) || goal.size > CHUNK_ABOVE {
         return Ok(None);
     }
-    let original = match &seen.before {
-        Side::Absent => None,
-        Side::Known(state) if state.size <= CHUNK_ABOVE => {
-            let Some(bytes) = batch.read_if_sound(&state.oid)? else { return Ok(None) };
-            Some(bytes)
-        }
-        Side::Known(_) | Side::Unknown => return Ok(None),
-    };
+    let Some(original) = content(batch, &seen.before)? else { return Ok(None) };
     let mut way = Vec::new();
     if !find_way(calls, seen, &goal, original.as_deref(), &mut way)? {
         return Ok(None);
@@ -45,6 +40,45 @@ pub(crate) fn told_apart<'a>(
         before = after;
     }
     Ok(Some(steps))
+}
+
+/// The step of a call that has ended well and did what it announced, and the rest of what is found,
+/// which is somebody else's; none if it is all the call's.
+///
+/// The call's tool may have put what it wrote into another layout: that is still its own.
+pub(crate) fn gone_on(
+    batch: &Batch<'_>,
+    call: &LiveCall,
+    seen: &Observed,
+) -> Result<Option<[Observed; 2]>, StoreError> {
+    let Side::Known(goal) = seen.after else { return Ok(None) };
+    let Some(original) = content(batch, &seen.before)? else { return Ok(None) };
+    let (Some(announced), Some(Some(found))) =
+        (call.announced(&seen.path, original.as_deref()), content(batch, &seen.after)?)
+    else {
+        return Ok(None);
+    };
+    if same_words(&announced, &found) || original.as_ref() == Some(&announced) {
+        return Ok(None);
+    }
+    let encoded = encode(ObjectKind::Blob, &announced)?;
+    batch.put(&encoded)?;
+    let between = FileState { oid: encoded.oid, size: announced.len() as u64, ..goal };
+    let (path, between) = (&seen.path, Side::Known(between));
+    let own = Observed { path: path.clone(), before: seen.before, after: between, stat: None };
+    let rest = Observed { before: between, ..seen.clone() };
+    Ok(Some([own, rest]))
+}
+
+/// The content of a path, none if it was not there; nothing if it cannot be told or is large.
+fn content(batch: &Batch<'_>, side: &Side) -> Result<Option<Option<Vec<u8>>>, StoreError> {
+    match side {
+        Side::Absent => Ok(Some(None)),
+        Side::Known(state) if state.size <= CHUNK_ABOVE => {
+            Ok(batch.read_if_sound(&state.oid)?.map(Some))
+        }
+        Side::Known(_) | Side::Unknown => Ok(None),
+    }
 }
 
 /// Extends a way of calls, each with the content that it makes, until the goal is reached.

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::arrival::Arrived;
 use crate::attribute::CLOCK_GRAIN;
 use crate::journal::note;
-use crate::parcel::Parcel;
+use crate::parcel::{Hears, Parcel};
 use crate::project::Project;
 use crate::record::{Notice, NoticeCode, RecordError, Recorded};
 use crate::write::tell_gaps;
@@ -80,7 +80,8 @@ impl Project {
             // Two may have kept the same event: its thread, and whoever did not wait for that.
             if seen.insert(&entry.id) && !self.store().spool_taken(&entry.id)? {
                 let (event, at) = (entry.event.clone(), entry.at);
-                fresh.push(Arrived { event, at, key: Some(entry.id.clone()), waited: true });
+                let (key, hears) = (Some(entry.id.clone()), Hears::Nothing);
+                fresh.push(Arrived { event, at, key, waited: true, hears });
             }
         }
         self.record_arrived(fresh, at)?;

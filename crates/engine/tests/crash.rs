@@ -190,7 +190,7 @@ fn tell_story_in_groups() {
     let deliver = |events: Vec<Event>| {
         let parcel = |event| {
             let at = project.tick();
-            Parcel { key: opened.keeper().new_key(at), event, at }
+            Parcel::new(opened.keeper().new_key(at), event, at)
         };
         let parcels: Vec<_> = events.into_iter().map(parcel).collect();
         for (parcel, result) in parcels.iter().zip(opened.record_all(&parcels)) {

@@ -173,7 +173,7 @@ impl Twin {
     fn parcels(&self, events: impl IntoIterator<Item = Event>) -> Vec<Parcel> {
         let parcel = |event| {
             let at = self.test.tick();
-            Parcel { key: self.project.keeper().new_key(at), event, at }
+            Parcel::new(self.project.keeper().new_key(at), event, at)
         };
         events.into_iter().map(parcel).collect()
     }
@@ -224,7 +224,7 @@ impl Story {
         }
         self.keys += 1;
         let at = 1_800_000_000_000 + i64::from(self.keys) * 100;
-        let parcel = Parcel { key: format!("key-{}", self.keys), event: self.event(), at };
+        let parcel = Parcel::new(format!("key-{}", self.keys), self.event(), at);
         self.last = Some(parcel.clone());
         parcel
     }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Sight;
+
 macro_rules! foreign_id {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
@@ -62,6 +64,10 @@ pub struct Event {
     /// The place in the agent's message history (DM-4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_index: Option<u64>,
+    /// What the agent got to see with it: files whose content a message carries, or what the end
+    /// of a call showed. Without this, a call's arguments say what it reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub saw: Vec<Sight>,
     /// What happened.
     #[serde(flatten)]
     pub what: EventKind,
@@ -171,6 +177,7 @@ impl Event {
             kind: None,
             cwd: None,
             message_index: None,
+            saw: Vec::new(),
             what,
         }
     }
@@ -211,6 +218,8 @@ mod tests {
             r#"{"event":"tool_begin","dialog":"d1","agent":"a1","kind":"my-agent","call":"c1","tool":"Write","input":{"file_path":"a"},"cwd":"/x"}"#,
             r#"{"event":"tool_end","dialog":"d1","call":"c1","ok":true}"#,
             r#"{"event":"user_message","session_id":"d1","text":"hello"}"#,
+            r#"{"event":"user_message","dialog":"d1","text":"see @a","saw":[{"path":"a"}]}"#,
+            r#"{"event":"tool_end","dialog":"d1","call":"c1","saw":[{"path":"a","lines":[1,40]}]}"#,
             r#"{"event":"assistant_message","dialog":"d1","text":"hi","calls":[{"call":"c1"}]}"#,
             r#"{"event":"tool_begin","dialog":"d1","tool":"bash","input":{"command":"ls"}}"#,
             r#"{"event":"tools_over","dialog":"d1","calls":["c1"]}"#,

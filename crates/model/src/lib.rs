@@ -6,9 +6,11 @@
 mod change;
 mod checkpoint;
 mod event;
+mod message;
 mod object;
 mod operation;
 mod path;
+mod sight;
 mod state;
 mod text_enum;
 
@@ -18,9 +20,11 @@ pub use change::{
 };
 pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
 pub use event::{AgentId, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
+pub use message::{ModelMessage, Role};
 pub use object::{ObjectId, ParseObjectIdError};
 pub use operation::{Operation, OperationId, OperationKind, OperationState};
 pub use path::{PathError, ProjectPath};
+pub use sight::{ContextSource, Lines, Sight};
 pub use state::{FileKind, FileState, Gap, GapReason, Side};
 
 /// Milliseconds since the Unix epoch, taken from the clock that the host passes in.

@@ -393,6 +393,7 @@ impl Work<'_> {
                 ("remove approvals", "DELETE FROM shared_approval WHERE change <= ?1"),
                 ("remove marks", "DELETE FROM mark WHERE change <= ?1"),
                 ("remove their events", "DELETE FROM event WHERE change <= ?1"),
+                ("remove sights", "DELETE FROM sight WHERE seq <= ?1"),
             ] {
                 batch.execute(what, sql, [last])?;
             }
@@ -419,6 +420,12 @@ impl Work<'_> {
                     "DELETE FROM transcript WHERE dialog = ?1",
                     [&dialog.0],
                 )?;
+                for (what, sql) in [
+                    ("remove sights", "DELETE FROM sight WHERE dialog = ?1"),
+                    ("remove told", "DELETE FROM told WHERE dialog = ?1"),
+                ] {
+                    batch.execute(what, sql, [&dialog.0])?;
+                }
                 batch.execute("remove dialog", "DELETE FROM dialog WHERE id = ?1", [&dialog.0])?;
             }
             removed.dialogs += dialogs.len() as u64;

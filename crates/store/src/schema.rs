@@ -10,7 +10,7 @@ use crate::StoreError;
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
 
 const V1: &str = "
 CREATE TABLE meta(
@@ -269,6 +269,37 @@ CREATE TABLE transcript(
     agent  TEXT NOT NULL,
     cursor TEXT NOT NULL,
     PRIMARY KEY(dialog, agent)
+) WITHOUT ROWID;
+";
+
+/// What each agent got to see of a file, and of what it was told that it is not so any more.
+const V5: &str = "
+CREATE TABLE sight(
+    id     INTEGER PRIMARY KEY,
+    seq    INTEGER NOT NULL,
+    at     INTEGER NOT NULL,
+    dialog TEXT    NOT NULL,
+    agent  TEXT    NOT NULL,
+    path   BLOB    NOT NULL,
+    source TEXT    NOT NULL,
+    kind   INTEGER NOT NULL,
+    mode   INTEGER,
+    size   INTEGER,
+    oid    BLOB,
+    lines  TEXT,
+    dates  TEXT
+);
+CREATE INDEX sight_by_agent ON sight(dialog, agent, path, seq);
+CREATE INDEX sight_by_path ON sight(path, dialog, agent);
+
+CREATE TABLE told(
+    dialog   TEXT    NOT NULL,
+    agent    TEXT    NOT NULL,
+    path     BLOB    NOT NULL,
+    oid      BLOB    NOT NULL,
+    reaction TEXT    NOT NULL,
+    at       INTEGER NOT NULL,
+    PRIMARY KEY(dialog, agent, path, oid, reaction)
 ) WITHOUT ROWID;
 ";
 

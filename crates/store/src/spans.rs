@@ -54,7 +54,9 @@ impl Store {
                 }
             })
         };
-        for table in ["change", "event", "checkpoint", "operation"] {
+        // What others did to the files that a dialog knows is no activity of the dialog.
+        let events = "(SELECT dialog, seq FROM event WHERE kind <> 'stale_context')";
+        for table in ["change", events, "checkpoint", "operation"] {
             let own = format!("SELECT dialog, min(seq), max(seq) FROM {table}");
             widen(&format!("{own} WHERE dialog NOT NULL GROUP BY 1"), false)?;
         }

@@ -13,6 +13,7 @@
 pub mod child;
 pub mod disk;
 mod eyes;
+mod freshness;
 pub mod git;
 mod play;
 mod project;

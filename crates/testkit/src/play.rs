@@ -8,6 +8,10 @@
 //! say D: TEXT                  the person sends a message in dialog D
 //! write D CALL PATH: TEXT      an agent's Write, whole: begin, the write, end
 //! edit D CALL PATH: A => B     an agent's Edit, whole
+//! read D CALL PATH [A-B]       an agent's Read, whole, or of lines A to B
+//! mention D PATH: TEXT         the person's message carries the content of a file
+//! attempt D CALL PATH: A => B  an Edit whose agent lets itself be denied: then nothing happens
+//! context D | stale D          print the files in an agent's context | that are not as it saw them
 //! shell D CALL: COMMAND        an agent's shell call, whole; it really runs
 //! begin D CALL TOOL {JSON}     only the begin of a call
 //! begin D CALL sh: COMMAND     only the begin of a shell call; it does not run
@@ -78,6 +82,7 @@ fn step(project: &TestProject, line: &str, seen: &mut String) {
         }
         "write" => whole_write(project, rest, seen),
         "edit" => whole_edit(project, rest, seen),
+        _ if crate::freshness::step(project, verb, rest, seen) => {}
         "shell" => whole_shell(project, rest, seen),
         "begin" => begin(project, rest, seen),
         "end" => end(project, rest, false, seen),
@@ -139,14 +144,30 @@ fn whole_write(project: &TestProject, rest: &str, seen: &mut String) {
 fn whole_edit(project: &TestProject, rest: &str, seen: &mut String) {
     let (head, text) = colon(rest);
     let (who, call, path) = three(head);
+    let (old, new) = replacement(text);
+    print(&project.record(&begin_event(who, call, "Edit", edit_input(path, &old, &new))), seen);
+    finish_edit(project, (who, call, path), (&old, &new), seen);
+}
+
+pub(crate) fn replacement(text: &str) -> (String, String) {
     let (old, new) = text.split_once(" => ").expect("an edit is OLD => NEW");
     let (old, new) = (unescape(old), unescape(new));
-    let (old, new) = (String::from_utf8(old).unwrap(), String::from_utf8(new).unwrap());
-    let input = json!({ "file_path": path, "old_string": old, "new_string": new });
-    print(&project.record(&begin_event(who, call, "Edit", input)), seen);
+    (String::from_utf8(old).unwrap(), String::from_utf8(new).unwrap())
+}
+
+pub(crate) fn edit_input(path: &str, old: &str, new: &str) -> Value {
+    json!({ "file_path": path, "old_string": old, "new_string": new })
+}
+
+pub(crate) fn finish_edit(
+    project: &TestProject,
+    (who, call, path): (&str, &str, &str),
+    (old, new): (&str, &str),
+    seen: &mut String,
+) {
     let content = String::from_utf8(project.read(path)).unwrap();
-    assert!(content.contains(&old), "{path} has no {old:?}");
-    project.write(path, content.replacen(&old, &new, 1));
+    assert!(content.contains(old), "{path} has no {old:?}");
+    project.write(path, content.replacen(old, new, 1));
     print(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
 }
 
@@ -186,18 +207,24 @@ fn tool_and_input(text: &str) -> (String, Value) {
     (tool.to_owned(), serde_json::from_str(json).expect("the input is JSON"))
 }
 
-fn event(who: &str, what: EventKind) -> Event {
+pub(crate) fn event(who: &str, what: EventKind) -> Event {
     let (dialog, agent) = who.split_once('/').map_or((who, None), |(d, a)| (d, Some(a)));
     let mut event = Event::new(dialog, what);
     event.agent = agent.map(Into::into);
     event
 }
 
-fn begin_event(who: &str, call: &str, tool: &str, input: Value) -> Event {
+pub(crate) fn begin_event(who: &str, call: &str, tool: &str, input: Value) -> Event {
     event(who, EventKind::ToolBegin { call: named(call), tool: tool.to_owned(), input })
 }
 
-fn end_event(who: &str, call: &str, tool: Option<String>, input: Value, background: bool) -> Event {
+pub(crate) fn end_event(
+    who: &str,
+    call: &str,
+    tool: Option<String>,
+    input: Value,
+    background: bool,
+) -> Event {
     event(
         who,
         EventKind::ToolEnd {
@@ -216,7 +243,7 @@ fn named(call: &str) -> Option<CallId> {
     (call != "-").then(|| call.into())
 }
 
-fn print(recorded: &Recorded, seen: &mut String) {
+pub(crate) fn print(recorded: &Recorded, seen: &mut String) {
     print_changes(&recorded.changes, seen);
     for notice in &recorded.notices {
         let _ = writeln!(seen, "! {}", notice.code.as_str());
@@ -229,12 +256,12 @@ fn print_changes(changes: &[Change], seen: &mut String) {
     }
 }
 
-fn colon(text: &str) -> (&str, &str) {
+pub(crate) fn colon(text: &str) -> (&str, &str) {
     let (head, tail) = text.split_once(':').unwrap_or_else(|| panic!("no ':' in '{text}'"));
     (head, tail.trim_start())
 }
 
-fn three(text: &str) -> (&str, &str, &str) {
+pub(crate) fn three(text: &str) -> (&str, &str, &str) {
     let mut words = text.splitn(3, ' ');
     let mut next = || words.next().unwrap_or_else(|| panic!("three words are needed: '{text}'"));
     (next(), next(), next())

@@ -184,6 +184,15 @@ export const Retake = async ({ client, directory, worktree }) => {
     }
   }
 
+  // The frame of what the read tool showed: the file, its first line, and how it ended. The model
+  // asks for it, or opencode itself does for a file that the person's message mentions.
+  const frame = (text) => {
+    const lines = text.split("\n")
+    const end = lines.find((line) => line.startsWith("("))
+    return [...lines.slice(0, 4), end].map((line) => line?.slice(0, 4096)).join("\n")
+  }
+  const frames = (texts) => texts.filter((text) => text?.startsWith?.("<path>")).map(frame)
+
   const succeeded = (output) => {
     const exit = output?.metadata?.exit
     return !output?.isError && (typeof exit !== "number" || exit === 0)
@@ -199,7 +208,9 @@ export const Retake = async ({ client, directory, worktree }) => {
       await tell(() => {
         const said = (part) => part?.type === "text" && !part.synthetic
         const prompt = (output?.parts ?? []).filter(said).map((part) => part.text)
-        return about("chat.message", input.sessionID, { prompt: prompt.join("\n") })
+        const read = (output?.parts ?? []).filter((part) => part?.synthetic).map((part) => part.text)
+        const message = { prompt: prompt.join("\n"), shown: frames(read) }
+        return about("chat.message", input.sessionID, message)
       })
     },
     "tool.execute.before": async (input, output) => {
@@ -212,7 +223,8 @@ export const Retake = async ({ client, directory, worktree }) => {
     "tool.execute.after": async (input, output) => {
       await tell(() => {
         const call = { call_id: input.callID, tool_name: input.tool, tool_input: input.args }
-        return about("tool.execute.after", input.sessionID, { ...call, ok: succeeded(output) })
+        const shown = input.tool === "read" ? frames([output?.output]) : []
+        return about("tool.execute.after", input.sessionID, { ...call, ok: succeeded(output), shown })
       })
     },
     dispose: async () => {

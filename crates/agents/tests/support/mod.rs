@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use retake_agents::Agent;
 use retake_agents::transcript::{self, Cursor, Spoken};
-use retake_model::{CallId, CalledTool, Event, EventKind};
+use retake_model::{CallId, CalledTool, Event, EventKind, Sight};
 use serde_json::Value;
 
 /// A file that an agent wrote.
@@ -65,7 +65,15 @@ pub(crate) fn line(event: &Event) -> String {
     if let Some(index) = event.message_index {
         write!(line, " index={index}").expect("a text takes all");
     }
-    line + &details(&event.what)
+    line + &details(&event.what) + &saw(event)
+}
+
+fn saw(event: &Event) -> String {
+    let sight = |sight: &Sight| match sight.lines {
+        Some(lines) => format!(" saw {}:{}-{}", sight.path, lines.first, lines.last),
+        None => format!(" saw {}", sight.path),
+    };
+    event.saw.iter().map(sight).collect()
 }
 
 fn details(what: &EventKind) -> String {

@@ -111,7 +111,7 @@ impl<'a> Projects<'a> {
     fn record(&mut self, line: &[u8]) -> Result<documents::Recorded, Trouble> {
         let event = parse(line).map_err(Trouble::Line)?;
         let (start, at) = (self.start(&event), self.context.now());
-        let record = Record { parcels: vec![Parcel { key: new_key(at), event, at }] };
+        let record = Record { parcels: vec![Parcel::new(new_key(at), event, at)] };
         let asked = self.context.ask_daemon(&start, true, &record, &mut |_, _| {});
         let recorded = if let Some(recorded) = asked {
             recorded

@@ -13,7 +13,7 @@ use brush_parser::ast::{
 use super::state::Value;
 use super::walk::Walker;
 use super::word::{self, Word};
-use super::{Effect, files, find, git, script, wrappers};
+use super::{Effect, files, find, git, reads, script, wrappers};
 
 /// One simple command, ready to be looked up.
 pub(super) struct Call {
@@ -104,8 +104,16 @@ pub(super) fn simple(walker: &mut Walker, command: &SimpleCommand) {
     for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
         item_words(walker, item, &mut words, &mut stdin);
     }
-    if command.word_or_name.is_some() {
+    if command.word_or_name.is_none() {
+        return;
+    }
+    let diverts_all = matches!(words.as_slice(), [only] if only.exact() == Some("exec"));
+    if !walker.redirected(command) {
         run(walker, words, stdin);
+    } else if diverts_all {
+        walker.divert();
+    } else {
+        walker.unseen(|walker| run(walker, words, stdin));
     }
 }
 
@@ -114,19 +122,33 @@ pub(super) fn run(walker: &mut Walker, mut words: Vec<Word>, stdin: Option<Strin
     if words.is_empty() || !walker.step() {
         return;
     }
+    let printed = walker.printed(&words);
     let args = words.split_off(1);
-    if words[0].text == "[" {
+    let alone = args.is_empty();
+    dispatch(walker, &words[0], args, stdin);
+    walker.print(printed, &words[0], alone);
+}
+
+fn dispatch(walker: &mut Walker, name: &Word, args: Vec<Word>, stdin: Option<String>) {
+    if name.text == "[" {
         // Unquoted it opens a pattern, and alone it is a command.
         return;
     }
-    let Some(name) = words[0].exact() else {
+    let Some(name) = name.exact() else {
         return walker.incomplete();
     };
     if let Some(body) = walker.state.functions.get(name).map(Rc::clone) {
         let redirects = body.1.iter().flat_map(|list| &list.0);
+        let elsewhere = redirects.clone().any(reads::diverts);
         redirects.for_each(|redirect| drop(self::redirect(walker, redirect)));
         set_positional(walker, &args);
-        return walker.nested(|walker| walker.compound(&body.0));
+        return walker.nested(|walker| {
+            if elsewhere {
+                walker.unseen(|walker| walker.compound(&body.0));
+            } else {
+                walker.compound(&body.0);
+            }
+        });
     }
     let Some(name) = known_place(name) else {
         return walker.incomplete();
@@ -143,7 +165,7 @@ pub(super) fn run(walker: &mut Walker, mut words: Vec<Word>, stdin: Option<Strin
 }
 
 /// The bare name of a command in a system folder; a project's own `./ls` is not `ls`.
-fn known_place(name: &str) -> Option<&str> {
+pub(super) fn known_place(name: &str) -> Option<&str> {
     match name.rsplit_once('/') {
         None => Some(name),
         Some(("/bin" | "/usr/bin" | "/usr/local/bin" | "/sbin" | "/usr/sbin", bare)) => Some(bare),
@@ -167,7 +189,7 @@ fn item_words(
             *stdin = redirect(walker, item).or(stdin.take());
         }
         CommandPrefixOrSuffixItem::ProcessSubstitution(_, shell) => {
-            walker.apart(|walker| walker.list(&shell.list));
+            walker.unseen(|walker| walker.apart(|walker| walker.list(&shell.list)));
             // A pipe's name: no file of the project.
             words.push(Word::plain("/dev/fd/63"));
         }
@@ -201,7 +223,7 @@ fn file_redirect(walker: &mut Walker, kind: &IoFileRedirectKind, target: &IoFile
     match (kind, target) {
         (_, IoFileRedirectTarget::Fd(_)) => {}
         (_, IoFileRedirectTarget::ProcessSubstitution(_, shell)) => {
-            walker.apart(|walker| walker.list(&shell.list));
+            walker.unseen(|walker| walker.apart(|walker| walker.list(&shell.list)));
         }
         (
             IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput,

@@ -49,7 +49,7 @@ fn run(walker: &mut Walker, starts: &[Word], words: &[Word]) {
             text if text.contains("{}") => Word::unknown(),
             _ => word.clone(),
         };
-        commands::run(walker, words.iter().map(place).collect(), None);
+        walker.unseen(|w| commands::run(w, words.iter().map(place).collect(), None));
     }
 }
 

@@ -55,6 +55,7 @@ fn random_text_never_panics() {
         "cat <<'EOF' > f 2>&1 | bash -lc 'git checkout -- a && find . -exec rm {} +'\nx\nEOF\n",
         "if [[ -n $(git stash) ]]; then $'a\\x41\\u12' >| `b`; else case é in *) dd of=x;; esac fi",
         "perl -i -pe 's/a/b/' x; patch -p1 <<E\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nE\n",
+        "cat -n a | sed -n '1,5p;3q' | tail -n +2 <b; head -n 3 a b && awk 'NR>=1&&NR<2' \"$x\" | nl",
     ];
     const BITS: &[&str] = &[
         "(",

@@ -1,4 +1,5 @@
-//! What a command line may change, read from its text alone (DET-9, DET-10, W-33).
+//! What a command line may change, read from its text alone (DET-9, DET-10, W-33), and which files
+//! it shows.
 //!
 //! The scan of the project stays the truth; this only names targets before and after it. A word
 //! whose value the text does not tell makes the answer incomplete, never wrong on purpose.
@@ -14,7 +15,9 @@ mod git;
 mod options;
 mod parse;
 mod quote;
+mod reads;
 mod script;
+mod show;
 mod state;
 mod walk;
 mod word;
@@ -22,8 +25,12 @@ mod wrappers;
 
 pub use quote::quoted;
 
+use crate::tool::Reading;
+
 #[cfg(test)]
 mod limit_tests;
+#[cfg(test)]
+mod reads_tests;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +48,8 @@ pub struct Effects {
     pub background: bool,
     /// What is about to be lost: the part of the targets that the shield must capture first.
     pub destroys: Vec<Target>,
+    /// The files whose content its output shows: only what is certain from its text.
+    pub reads: Vec<Reading>,
     /// It deletes or moves something whose name cannot be told before it runs.
     pub destroys_unknown: bool,
 }

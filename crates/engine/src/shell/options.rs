@@ -82,6 +82,12 @@ impl Options {
         self.given.iter().any(|(name, _)| names.contains(&name.as_str()))
     }
 
+    /// Whether no other option than these was given; the names are separated by blanks.
+    pub(super) fn only(&self, names: &str) -> bool {
+        let known = |name: &String| names.split_ascii_whitespace().any(|known| known == name);
+        self.given.iter().all(|(name, _)| known(name))
+    }
+
     /// The values of every one of `names`.
     pub(super) fn values<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Word> {
         let given = self.given.iter().filter(|(name, _)| names.contains(&name.as_str()));

@@ -10,6 +10,7 @@ use brush_parser::ast::{
     CompoundList, ExtendedTestExpr, ForClauseCommand, IfClauseCommand, Pipeline, SeparatorOperator,
 };
 
+use super::reads::{self, Flow};
 use super::state::{Folder, State, Value};
 use super::word::{self, Expansion, Word};
 use super::{Effect, Effects, Target, commands, parse, quote};
@@ -25,7 +26,8 @@ const MAX_TARGETS: usize = 1_000;
 /// Reads a script from a fresh state.
 pub(super) fn analyse(text: &str) -> Effects {
     let effects = Effects { complete: true, ..Effects::default() };
-    let mut walker = Walker { effects, state: State::default(), steps: 0, scripts: 0 };
+    let (state, flow) = (State::default(), Flow::default());
+    let mut walker = Walker { effects, state, flow, steps: 0, scripts: 0 };
     walker.script(text);
     walker.effects
 }
@@ -34,6 +36,7 @@ pub(super) fn analyse(text: &str) -> Effects {
 pub(super) struct Walker {
     pub(super) effects: Effects,
     pub(super) state: State,
+    pub(super) flow: Flow,
     steps: usize,
     scripts: usize,
 }
@@ -136,13 +139,13 @@ impl Walker {
         if expansion.obscure {
             self.incomplete();
         }
-        expansion.commands.iter().for_each(|text| self.subscript(text));
+        expansion.commands.iter().for_each(|text| self.unseen(|walker| walker.subscript(text)));
     }
 
     /// Runs `walk` like a subshell: what it changes in the state is gone afterwards.
     pub(super) fn apart(&mut self, walk: impl FnOnce(&mut Self)) {
         let state = self.state.clone();
-        walk(self);
+        self.inside(walk);
         self.state = state;
     }
 
@@ -151,7 +154,7 @@ impl Walker {
             match item.1 {
                 SeparatorOperator::Async => {
                     self.effects.background = true;
-                    self.apart(|walker| walker.and_or(&item.0));
+                    self.unseen(|walker| walker.apart(|walker| walker.and_or(&item.0)));
                 }
                 SeparatorOperator::Sequence => self.and_or(&item.0),
             }
@@ -160,31 +163,41 @@ impl Walker {
 
     fn and_or(&mut self, list: &AndOrList) {
         self.pipeline(&list.first);
+        let mut reached = reads::succeeds(&list.first);
         for next in &list.additional {
             match next {
-                // What follows is taken to be reached: `cd a && rm b`.
-                AndOr::And(pipeline) => self.pipeline(pipeline),
+                // What it changes counts all the same: `cd a && rm b`.
+                AndOr::And(pipeline) if reached => self.pipeline(pipeline),
+                AndOr::And(pipeline) => self.unseen(|walker| walker.pipeline(pipeline)),
                 AndOr::Or(pipeline) if leaves(pipeline) => self.apart(|w| w.pipeline(pipeline)),
                 AndOr::Or(pipeline) => self.maybe(|walker| walker.pipeline(pipeline)),
             }
+            reached &= matches!(next, AndOr::And(pipeline) if reads::succeeds(pipeline));
         }
     }
 
     /// Walks what may or may not run.
     fn maybe(&mut self, walk: impl FnOnce(&mut Self)) {
         let before = self.state.clone();
-        walk(self);
+        self.unseen(walk);
         self.state.join(&before);
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
         match pipeline.seq.as_slice() {
             [only] => self.command(only),
-            several => several.iter().for_each(|one| self.apart(|walker| walker.command(one))),
+            [before @ .., last] => {
+                for one in before {
+                    self.apart(|walker| walker.piped(one));
+                }
+                self.apart(|walker| walker.command(last));
+                self.end_pipe();
+            }
+            [] => {}
         }
     }
 
-    fn command(&mut self, command: &Command) {
+    pub(super) fn command(&mut self, command: &Command) {
         // Counted for compound commands too: loops in loops end as soon as the budget does.
         if !self.step() {
             return;
@@ -193,8 +206,13 @@ impl Walker {
             Command::Simple(simple) => commands::simple(self, simple),
             Command::Compound(compound, redirects) => {
                 let redirects = redirects.iter().flat_map(|list| &list.0);
+                let elsewhere = redirects.clone().any(reads::diverts);
                 redirects.for_each(|redirect| drop(commands::redirect(self, redirect)));
-                self.compound(compound);
+                if elsewhere {
+                    self.unseen(|walker| walker.compound(compound));
+                } else {
+                    self.compound(compound);
+                }
             }
             Command::Function(function) => {
                 let body = Rc::new(function.body.clone());
@@ -225,7 +243,7 @@ impl Walker {
             }
             CompoundCommand::Coprocess(process) => {
                 self.effects.background = true;
-                self.apart(|walker| walker.command(&process.body));
+                self.unseen(|walker| walker.apart(|walker| walker.command(&process.body)));
             }
         }
     }
@@ -238,7 +256,7 @@ impl Walker {
         self.state.join(&before);
         self.effects = effects;
         let start = self.state.clone();
-        walk(self);
+        self.unseen(walk);
         self.state.join(&start);
     }
 
@@ -290,16 +308,16 @@ impl Walker {
     fn if_clause(&mut self, clause: &IfClauseCommand) {
         self.list(&clause.condition);
         let before = self.state.clone();
-        self.list(&clause.then);
+        self.unseen(|walker| walker.list(&clause.then));
         let mut joined = std::mem::replace(&mut self.state, before);
         let mut exhaustive = false;
         for branch in clause.elses.iter().flatten() {
             match &branch.condition {
-                Some(condition) => self.list(condition),
+                Some(condition) => self.unseen(|walker| walker.list(condition)),
                 None => exhaustive = true,
             }
             let before = self.state.clone();
-            self.list(&branch.body);
+            self.unseen(|walker| walker.list(&branch.body));
             joined.join(&self.state);
             self.state = before;
         }

@@ -57,7 +57,7 @@ pub(super) fn eval(walker: &mut Walker, call: &Call) {
 pub(super) fn trap(walker: &mut Walker, call: &Call) {
     match call.args.iter().find(|word| !word.is_option()).map(Word::exact) {
         Some(Some("-")) | None => {}
-        Some(Some(text)) => walker.subscript(text),
+        Some(Some(text)) => walker.unseen(|walker| walker.subscript(text)),
         Some(None) => walker.incomplete(),
     }
 }
@@ -128,7 +128,7 @@ pub(super) fn background(walker: &mut Walker, call: &Call) {
             if call.name == "nohup" {
                 walker.change(&Word::plain("nohup.out"), super::Effect::Append, false);
             }
-            plain(walker, call);
+            walker.unseen(|walker| plain(walker, call));
         }
         "disown" => {}
         _ => walker.incomplete(),
@@ -142,7 +142,7 @@ pub(super) fn xargs(walker: &mut Walker, call: &Call) {
         return;
     }
     let words = rest.iter().cloned().chain([Word::unknown()]).collect();
-    commands::run(walker, words, None);
+    walker.unseen(|walker| commands::run(walker, words, None));
 }
 
 /// The words after the wrapper's own options.

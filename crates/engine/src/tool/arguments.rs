@@ -93,6 +93,23 @@ impl Arguments {
         self.pick(names, whole_number)
     }
 
+    /// The first of `names` that holds anything but null.
+    pub(super) fn value(&self, names: &[&str]) -> Option<&Value> {
+        self.pick(names, |value| Some(value).filter(|value| !value.is_null()))
+    }
+
+    /// Whether there is an argument that is spelled just so.
+    pub(super) fn has_exactly(&self, key: &str) -> bool {
+        self.0.get(key).is_some()
+    }
+
+    /// Whether an argument of another name than these holds a number.
+    pub(super) fn has_number_besides(&self, names: &[&str]) -> bool {
+        let besides = |key: &str| !names.iter().any(|name| squash_eq(key, name));
+        let members = self.0.as_object().into_iter().flatten();
+        members.into_iter().any(|(key, value)| besides(key) && holds_number(value))
+    }
+
     /// The first of `names` that holds a list; a string that holds a JSON list counts.
     pub fn list(&self, names: &[&str]) -> Option<Vec<Value>> {
         self.pick(names, as_list)
@@ -154,6 +171,15 @@ fn whole_number(value: &Value) -> Option<usize> {
         Value::Number(number) => number.as_u64().and_then(|n| usize::try_from(n).ok()),
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
+    }
+}
+
+fn holds_number(value: &Value) -> bool {
+    match value {
+        Value::Number(_) => true,
+        Value::String(text) => text.trim().parse::<f64>().is_ok(),
+        Value::Array(items) => items.iter().any(holds_number),
+        _ => false,
     }
 }
 

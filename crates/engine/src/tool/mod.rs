@@ -11,17 +11,24 @@ mod names;
 mod patch;
 mod predict;
 mod python;
+mod reads;
 
 #[cfg(test)]
 mod predict_tests;
 #[cfg(test)]
+mod reads_tests;
+#[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+pub(crate) use reads_tests::show_readings;
 
 pub use arguments::Arguments;
 pub use names::{ToolKind, kind_of, kind_of_call};
 pub use patch::{PatchDialect, PatchHunk, parse_patch};
 pub use predict::{Predicted, predict, predict_moved};
 
+use retake_model::Lines;
 use serde_json::Value;
 
 /// What one tool call is about.
@@ -32,6 +39,8 @@ pub struct Intent {
     /// Every file that it names to write, edit or delete, as the agent wrote it: absolute, or
     /// relative to its working folder. Both ends of a move are listed.
     pub paths: Vec<String>,
+    /// The files whose content it shows to the agent, as far as the arguments tell.
+    pub reads: Vec<Reading>,
     /// The shell text, if it runs one.
     pub command: Option<String>,
     /// The folder that the arguments ask the command to run in.
@@ -40,6 +49,28 @@ pub struct Intent {
     pub edits: Vec<FileEdit>,
     /// The arguments ask for a run that outlives the call.
     pub background: bool,
+}
+
+/// A file whose content a call shows to the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The file, as the agent wrote it.
+    pub path: String,
+    /// The folder that the path starts at, if the call moved there first.
+    pub cwd: Option<String>,
+    /// How much of it.
+    pub part: Part,
+}
+
+/// How much of a file is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// These lines, as far as it has them.
+    Lines(Lines),
+    /// So many lines at its end.
+    Last(u32),
 }
 
 /// One edit of one file.
@@ -102,13 +133,14 @@ pub fn intent(tool: &str, input: &Value) -> Intent {
     let mut intent = Intent {
         kind,
         paths: Vec::new(),
+        reads: Vec::new(),
         command: None,
         cwd: None,
         edits: Vec::new(),
         background: false,
     };
     match kind {
-        ToolKind::Read => {}
+        ToolKind::Read => intent.reads = reads::collect(tool, &arguments),
         ToolKind::Shell => {
             intent.command = arguments.command();
             intent.cwd = arguments.text(arguments::CWD).map(str::to_owned);

@@ -91,12 +91,36 @@ const NAMES: &[(ToolKind, &str)] = &[
     ),
 ];
 
+/// The readers that show the content of the files that they name. The others list, search, or
+/// read no file at all.
+const SHOWERS: &str = "read readfile readfiles readmanyfiles readmultiplefiles fsread \
+     readtextfile readmediafile notebookread readnotebook view viewfile viewimage cat openfile";
+
 /// The kind that a tool's name stands for.
 pub fn kind_of(tool_name: &str) -> ToolKind {
+    known(tool_name).map_or(ToolKind::Other, |(kind, _)| kind)
+}
+
+/// Whether a call of kind [`ToolKind::Read`] shows the content of the files that it names.
+pub(super) fn shows_content(tool: &str) -> bool {
+    match known(tool) {
+        // Only an editor's command `view` makes it a reader.
+        Some((ToolKind::Edit, _)) => true,
+        Some((_, name)) => SHOWERS.split_ascii_whitespace().any(|shower| shower == name),
+        None => false,
+    }
+}
+
+/// Whether the tool belongs to a server, which any agent may use.
+pub(super) fn is_from_server(tool: &str) -> bool {
+    tool.trim().get(..3).is_some_and(|start| start.eq_ignore_ascii_case("mcp"))
+}
+
+/// The row of the table and the squashed name in it.
+fn known(tool_name: &str) -> Option<(ToolKind, String)> {
     let name = tool_name.trim();
-    let lower = name.to_ascii_lowercase();
-    if !lower.starts_with("mcp") {
-        return lookup(&squash(name)).unwrap_or(ToolKind::Other);
+    if !is_from_server(name) {
+        return lookup(squash(name));
     }
     // `mcp__server__tool`; or `mcp_server_tool`, where only the table tells where the tool's name
     // begins, so the longest known ending wins.
@@ -104,8 +128,7 @@ pub fn kind_of(tool_name: &str) -> ToolKind {
     let tool = tool.rsplit(['.', ':', '/']).next().unwrap_or(tool);
     std::iter::once(tool)
         .chain(tool.match_indices('_').map(|(at, _)| &tool[at + 1..]))
-        .find_map(|ending| lookup(&squash(ending)))
-        .unwrap_or(ToolKind::Other)
+        .find_map(|ending| lookup(squash(ending)))
 }
 
 /// The kind of a call: some tools are several in one, and an argument decides.
@@ -129,7 +152,8 @@ fn gives_whole_file(arguments: &Arguments) -> bool {
         && arguments.number(arguments::INSERT_LINE).is_none()
 }
 
-fn lookup(squashed: &str) -> Option<ToolKind> {
+fn lookup(squashed: String) -> Option<(ToolKind, String)> {
     let row = |names: &str| names.split_ascii_whitespace().any(|name| name == squashed);
-    NAMES.iter().find(|(_, names)| row(names)).map(|(kind, _)| *kind)
+    let kind = NAMES.iter().find(|(_, names)| row(names)).map(|(kind, _)| *kind)?;
+    Some((kind, squashed))
 }

@@ -206,7 +206,7 @@ mod tests {
     fn parcels(count: usize) -> Job {
         use retake_engine::model::{Event, EventKind};
         let event = Event::new("d", EventKind::DialogEnd {});
-        let parcel = Parcel { key: "k".into(), event, at: 1 };
+        let parcel = Parcel::new("k", event, 1);
         let parcels = vec![parcel; count];
         Job::Record(Recording { parcels, begin: Box::new(|| true), answer: Box::new(|_| {}) })
     }

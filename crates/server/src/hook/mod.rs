@@ -12,9 +12,9 @@ mod talk;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retake_agents::{Agent, Heard, Moment};
+use retake_agents::{Agent, Answer, Heard, Moment};
 use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis};
-use retake_engine::{Project, Recorded, Retake};
+use retake_engine::{Hears, Project, Reaction, Recorded, Retake, StaleContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -70,9 +70,21 @@ pub enum HookNews {
         parcels: Vec<Parcel>,
     },
     /// The next parcel is recorded.
-    Recorded {},
+    Recorded {
+        /// What the agent is to be told.
+        told: Option<Told>,
+    },
     /// Something that the person should know.
     Warned(String),
+}
+
+/// What an agent is to be told about files that changed since it saw them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Whether that is a reason not to do what it is about to do.
+    pub reaction: Reaction,
+    /// In words.
+    pub message: String,
 }
 
 /// Tells what the work has come to; an error ends it.
@@ -116,9 +128,7 @@ impl HookCall {
                 return Err(error.into());
             }
         };
-        let record = &mut |parcel: &Parcel| {
-            Ok(project.record_once(&parcel.key, &parcel.event, parcel.at)?)
-        };
+        let record = &mut |parcel: &Parcel| Ok(project.take(parcel)?);
         self.work(&project, &heard, record, tell)
     }
 
@@ -152,11 +162,12 @@ impl HookCall {
             if let EventKind::UserMessage { .. } = parcel.event.what {
                 talk.read_before(&mut parcel.event);
             }
-            if !self.completes(project, &parcel.event)? {
-                note(record(&parcel), tell)?;
-            }
+            let told = match self.completes(project, &parcel.event)? {
+                true => None,
+                false => note(record(&parcel), tell)?,
+            };
             // If nobody follows any more, the rest is done all the same.
-            let _ = tell(HookNews::Recorded {});
+            let _ = tell(HookNews::Recorded { told });
         }
         if heard.events.iter().any(ends_turn) {
             talk.read_after();
@@ -188,12 +199,19 @@ impl HookCall {
     fn parcels(&self, run: Option<Event>, heard: &Heard) -> Vec<Parcel> {
         let parcel = |name: String, event: Event| {
             let key = format!("{}.{name}", self.key);
-            Parcel { key, event, at: self.at }
+            Parcel { hears: hears(self.agent), ..Parcel::new(key, event, self.at) }
         };
         let run = run.map(|event| parcel("run".to_owned(), event));
         let events = heard.events.iter().cloned().enumerate();
         let told = events.map(|(number, event)| parcel(number.to_string(), event));
         run.into_iter().chain(told).collect()
+    }
+}
+
+fn hears(agent: Agent) -> Hears {
+    match retake_agents::hears(agent) {
+        Answer::Notes => Hears::Notes,
+        Answer::Denials => Hears::Denials,
     }
 }
 
@@ -223,14 +241,16 @@ fn budget(project: &Project, heard: &Heard) -> Duration {
     if ends { set.min(AT_THE_END) } else { set }
 }
 
-/// Tells of what was recorded what somebody should know.
-fn note(recorded: Result<Recorded, Failure>, tell: Tell<'_>) -> Result<(), Failure> {
+/// Tells of what was recorded what somebody should know; gives what the agent should.
+fn note(recorded: Result<Recorded, Failure>, tell: Tell<'_>) -> Result<Option<Told>, Failure> {
     match recorded {
         Ok(recorded) => {
             for notice in &recorded.notices {
                 tracing::info!(code = notice.code.as_str(), "{}", notice.message);
             }
-            Ok(())
+            let told =
+                |stale: StaleContext| Told { reaction: stale.reaction, message: stale.message };
+            Ok(recorded.stale.map(told))
         }
         // These are kept until the person has settled it.
         Err(failure) if ["replaced", "gone", "read_only"].contains(&failure.code.as_ref()) => {
@@ -238,7 +258,7 @@ fn note(recorded: Result<Recorded, Failure>, tell: Tell<'_>) -> Result<(), Failu
                 "the event is kept, not recorded: {}",
                 failure.message
             )));
-            Ok(())
+            Ok(None)
         }
         Err(failure) => Err(failure),
     }

@@ -76,7 +76,7 @@ impl Served {
 
     pub(crate) fn record(&self, here: bool, event: Event) {
         let at = now();
-        let parcels = vec![Parcel { key: format!("test-{at}"), event, at }];
+        let parcels = vec![Parcel::new(format!("test-{at}"), event, at)];
         let recorded = self.ask(here, Record { parcels }).unwrap();
         assert!(recorded.iter().all(Result::is_ok), "{recorded:?}");
     }

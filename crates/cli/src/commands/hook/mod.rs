@@ -17,11 +17,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use retake_agents::{Agent, Moment, Verdict};
-use retake_engine::Keeper;
 use retake_engine::model::EventKind;
 use retake_engine::settings::Hook as HookSettings;
+use retake_engine::{Keeper, Reaction};
 use retake_server::door::Parcel;
-use retake_server::hook::HookNews;
+use retake_server::hook::{HookNews, Told};
 
 use crate::args::Hook;
 use crate::context::{Context, Exit};
@@ -59,8 +59,8 @@ pub(super) fn run(context: &Context, options: &Hook) -> Exit {
         tell("note", Style::Mark, text);
         return Exit::Done;
     }
-    let (moment, left) = in_time(context, agent, options, started);
-    let reply = retake_agents::reply(agent, moment, &Verdict::Proceed);
+    let Followed { moment, verdict, left } = in_time(context, agent, options, started);
+    let reply = retake_agents::reply(agent, moment, &verdict);
     // An agent that does not listen any more needs no answer.
     let _ = context.out.text(&reply);
     if let Some(left) = left {
@@ -70,13 +70,18 @@ pub(super) fn run(context: &Context, options: &Hook) -> Exit {
     Exit::Done
 }
 
-/// Works until all is recorded or the budget is used up; gives how to answer, and what is left.
-fn in_time(
-    context: &Context,
-    agent: Agent,
-    options: &Hook,
-    started: Instant,
-) -> (Moment, Option<Left>) {
+/// What came of following the work.
+struct Followed {
+    /// Which reply the agent waits for.
+    moment: Moment,
+    /// What to answer.
+    verdict: Verdict,
+    /// What is not recorded.
+    left: Option<Left>,
+}
+
+/// Works until all is recorded or the budget is used up.
+fn in_time(context: &Context, agent: Agent, options: &Hook, started: Instant) -> Followed {
     let (news, heard) = mpsc::channel();
     let surroundings = work::Surroundings::new(context, agent, options);
     let worker = thread::Builder::new().spawn(move || {
@@ -88,13 +93,13 @@ fn in_time(
         Ok(_) => follow(&heard, started, context.retake.folder()),
         Err(error) => {
             warn(&format!("nothing was recorded for {agent}: {error}"));
-            (Moment::default(), None)
+            Followed { moment: Moment::default(), verdict: Verdict::Proceed, left: None }
         }
     }
 }
 
-fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> (Moment, Option<Left>) {
-    let mut moment = Moment::default();
+fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> Followed {
+    let (mut moment, mut verdict) = (Moment::default(), Verdict::Proceed);
     let mut budget = HookSettings::default().budget();
     let mut left = None;
     let why = loop {
@@ -105,7 +110,8 @@ fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> (Moment, Opti
                 let keeper = Keeper::of(&folder);
                 left = Some(Left { keeper, root, parcels: parcels.into(), by, home: home.into() });
             }
-            Ok((_, HookNews::Recorded {})) => {
+            Ok((_, HookNews::Recorded { told })) => {
+                verdict = told.map_or(verdict, answer);
                 if let Some(left) = &mut left {
                     left.parcels.pop_front();
                 }
@@ -119,7 +125,15 @@ fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> (Moment, Opti
     if let (None, Some(ms)) = (&left, why) {
         warn(&format!("nothing was recorded: there was no payload, or no project, in {ms} ms"));
     }
-    (moment, left.filter(|left| !left.parcels.is_empty()))
+    Followed { moment, verdict, left: left.filter(|left| !left.parcels.is_empty()) }
+}
+
+fn answer(told: Told) -> Verdict {
+    match told.reaction {
+        Reaction::None => Verdict::Proceed,
+        Reaction::Note => Verdict::Note(told.message),
+        Reaction::Deny => Verdict::Deny(told.message),
+    }
 }
 
 /// Keeps what is left, but waits no longer than this: even a pipe that nobody reads, or a disk

@@ -91,7 +91,7 @@ impl Recording {
 
     fn send(&self, context: &Context, event: Event) -> Result<()> {
         let at = context.now();
-        let parcels = vec![Parcel { key: new_key(at), event, at }];
+        let parcels = vec![Parcel::new(new_key(at), event, at)];
         for recorded in context.ask(&self.project, Record { parcels })? {
             recorded?;
         }

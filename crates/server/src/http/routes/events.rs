@@ -65,7 +65,7 @@ async fn record(
     };
     let at = desk.hall.now();
     desk.enter(id, move |room| {
-        let parcel = |(number, event)| Parcel { key: format!("{key}.{number}"), event, at };
+        let parcel = |(number, event)| Parcel::new(format!("{key}.{number}"), event, at);
         let parcels = new.events.into_iter().enumerate().map(parcel).collect();
         let done = room.ask(Record { parcels })?;
         Ok(Json(RecordedEvents { replies: done.iter().map(reply).collect() }))

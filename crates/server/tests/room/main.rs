@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
 
+mod race;
+
 use std::sync::Arc;
 use std::thread;
 
@@ -34,7 +36,7 @@ impl World {
 fn say(number: usize) -> Parcel {
     let event =
         Event::new(format!("d{number}").as_str(), EventKind::UserMessage { text: "x".into() });
-    Parcel { key: format!("k{number}"), event, at: 3 }
+    Parcel::new(format!("k{number}"), event, 3)
 }
 
 #[test]

@@ -1,0 +1,387 @@
+//! What an agent got to see: files that a message carries, and lines that a tool showed.
+//!
+//! Invariant: no line is claimed that the agent may not have got. What a payload does not tell is
+//! left out; whoever records it looks at the call's arguments then. Whether a path is a file is
+//! not asked here.
+
+use retake_model::{Lines, Sight};
+use serde_json::Value;
+
+use crate::wire;
+
+/// How much of a file comes along with a message for sure. Agents cut what is long: Claude Code at
+/// 25,000 tokens and Gemini CLI at 2,000 lines, and no hook tells where.
+const INCLUDED: Lines = Lines { first: 1, last: 1_000 };
+
+/// The files that a person's words mention by `@path`, as Claude Code understands them: `@` at the
+/// start of a word, the path up to its last letter or digit, or in quotes; `#L10-20` for lines.
+pub(crate) fn mentioned(words: &str) -> Vec<Sight> {
+    let mut sights = Vec::new();
+    let mut rest = words;
+    let mut starts = true;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        rest = match (starts && c == '@').then(|| mention(after)).flatten() {
+            Some((name, tail)) => {
+                sights.extend(sight_of(name));
+                tail
+            }
+            None => after,
+        };
+        starts = c.is_whitespace();
+    }
+    sights
+}
+
+/// The path after an `@`, and what follows it.
+fn mention(text: &str) -> Option<(&str, &str)> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        return quoted.split_once('"').filter(|(name, _)| !name.is_empty());
+    }
+    let (word, tail) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
+    let name = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    (!name.is_empty()).then_some((name, tail))
+}
+
+/// `a.rs#L10-20`, `a.rs#L10`; any other mark after the path means the whole file.
+fn sight_of(name: &str) -> Option<Sight> {
+    let (path, mark) = name.split_once('#').unwrap_or((name, ""));
+    if path.is_empty() || mark.contains('#') {
+        return Some(included(name));
+    }
+    let range = mark.strip_prefix('L').map(|range| range.split_once('-').unwrap_or((range, range)));
+    match range.filter(|(first, last)| is_numeral(first) && is_numeral(last)) {
+        Some((first, last)) => of_lines(path, first.parse().ok()?, last.parse().ok()?),
+        None => Some(included(path)),
+    }
+}
+
+/// A file that comes along with a message.
+pub(crate) fn included(path: &str) -> Sight {
+    Sight { path: path.to_owned(), lines: Some(INCLUDED) }
+}
+
+/// The files that Cline adds to a message: words after `@`, without brackets and quotes around.
+pub(crate) fn mentioned_to_cline(words: &str) -> Vec<Sight> {
+    let names = words.split_whitespace().filter_map(|word| word.strip_prefix('@'));
+    let names = names.map(|name| {
+        let name = name.trim_start_matches(['(', '`', '\'', '"']);
+        name.trim_end_matches([')', ',', '.', ':', ';', '!', '?', '`', '\'', '"'])
+    });
+    names.filter(|name| !name.is_empty() && !name.contains('@')).map(included).collect()
+}
+
+/// The files that Gemini CLI wrote into a prompt behind the person's words, which mention them.
+pub(crate) fn written_into(prompt: &str) -> Vec<Sight> {
+    let Some((words, contents)) = prompt.split_once("\n--- Content from referenced files ---")
+    else {
+        return Vec::new();
+    };
+    let heads = contents.lines().filter_map(|line| line.strip_prefix("Content from @"));
+    let names = heads.filter_map(|head| head.strip_suffix(':'));
+    names.filter(|name| words.contains(&format!("@{name}"))).map(included).collect()
+}
+
+/// What Claude Code's `Read` answered: `{type, file: {filePath, content, startLine, …}}`.
+pub(crate) fn of_claude(response: &Value) -> Option<Sight> {
+    let path = wire::text(response, "/file/filePath")?;
+    if wire::text(response, "/type")? != "text" {
+        return None;
+    }
+    let number = |key: &str| wire::number(response, &format!("/file/{key}"));
+    let (first, count, total) = (number("startLine")?, number("numLines")?, number("totalLines")?);
+    let first = first.max(1);
+    if first == 1 && count >= total {
+        return Some(Sight { path: path.to_owned(), lines: None });
+    }
+    // The empty text behind the last line break counts as a line there.
+    let shown = wire::text(response, "/file/content")?.lines().count();
+    let count = count.min(u32::try_from(shown).unwrap_or(u32::MAX));
+    of_lines(path, first, first.saturating_add(count).saturating_sub(1))
+}
+
+/// What Gemini CLI's `read_file` answered; a file that it cut is announced.
+pub(crate) fn of_gemini(path: &str, answer: &str) -> Option<Sight> {
+    const CUT: &[&str] =
+        &["\nIMPORTANT: The file content has been truncated.", "[File content truncated:"];
+    if !CUT.iter().any(|start| answer.starts_with(start)) {
+        let shown = !answer.starts_with("Cannot display content of ");
+        return shown.then(|| Sight { path: path.to_owned(), lines: None });
+    }
+    let (first, last) = range_after(answer, "howing lines ")?;
+    of_lines(path, first, last)
+}
+
+/// What opencode's `read` showed, or the frame of it: the file, the lines with their numbers, and
+/// in brackets how it ended.
+pub(crate) fn of_opencode(shown: &str) -> Option<Sight> {
+    let mut lines = shown.lines();
+    let path = lines.next()?.strip_prefix("<path>")?.strip_suffix("</path>")?;
+    if lines.next()? != "<type>file</type>" {
+        return None;
+    }
+    // Lines of the file begin with their number.
+    let number = |line: &str| line.split_once(": ").and_then(|(number, _)| number.parse().ok());
+    let first = lines.nth(1).and_then(number);
+    let end = shown.lines().find(|line| line.starts_with('('))?;
+    if let Some((first, last)) = range_after(end, "Showing lines ") {
+        return of_lines(path, first, last);
+    }
+    let total = end.strip_prefix("(End of file - total ")?.strip_suffix(" lines)")?.parse().ok()?;
+    match first {
+        Some(1) => Some(Sight { path: path.to_owned(), lines: None }),
+        Some(first) => of_lines(path, first, total),
+        None => (total == 0).then(|| Sight { path: path.to_owned(), lines: None }),
+    }
+}
+
+/// What one part of the answer of Cline's `read_files` shows: `{query, result, success}`. The
+/// query is the path, with `:10-20` if lines were asked for; each line has its number.
+pub(crate) fn of_cline(part: &Value) -> Option<Sight> {
+    let query = wire::text(part, "/query")?;
+    let result = wire::text(part, "/result")?;
+    let number = |line: &str| line.split_once(" | ").and_then(|(n, _)| n.trim().parse().ok());
+    let mut numbers = result.lines().map_while(number);
+    let first: u32 = numbers.next()?;
+    let last = numbers.last().unwrap_or(first);
+    let asked = query.rsplit_once(':').filter(|(_, range)| {
+        let bounds = range.split_once('-');
+        bounds.is_some_and(|(first, last)| is_numeral(first) && (last == "EOF" || is_numeral(last)))
+    });
+    let path = asked.map_or(query, |(path, _)| path);
+    let cut = result.ends_with(" to read other sections.]");
+    if first == 1 && asked.is_none() && !cut {
+        return Some(Sight { path: path.to_owned(), lines: None });
+    }
+    of_lines(path, first, last)
+}
+
+fn of_lines(path: &str, first: u32, last: u32) -> Option<Sight> {
+    let lines = (1..=last).contains(&first).then_some(Lines { first, last })?;
+    Some(Sight { path: path.to_owned(), lines: Some(lines) })
+}
+
+fn is_numeral(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `10-20` after the first place where `mark` stands.
+fn range_after(text: &str, mark: &str) -> Option<(u32, u32)> {
+    let (_, after) = text.split_once(mark)?;
+    let (first, after) = after.split_once('-')?;
+    let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+    Some((first.parse().ok()?, after[..end].parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use expect_test::{Expect, expect};
+    use serde_json::json;
+
+    use super::*;
+
+    fn show(sights: &[Sight]) -> String {
+        let one = |sight: &Sight| match sight.lines {
+            None => sight.path.clone(),
+            Some(INCLUDED) => format!("{}…", sight.path),
+            Some(lines) => format!("{}:{}-{}", sight.path, lines.first, lines.last),
+        };
+        let all: Vec<String> = sights.iter().map(one).collect();
+        if all.is_empty() { "-".to_owned() } else { all.join(", ") }
+    }
+
+    fn check(find: fn(&str) -> Vec<Sight>, texts: &[&str], expected: &Expect) {
+        let mut table = String::new();
+        for text in texts {
+            writeln!(table, "{text:?}: {}", show(&find(text))).unwrap();
+        }
+        expected.assert_eq(&table);
+    }
+
+    const MENTIONS: &[&str] = &[
+        "@a.rs",
+        "see @./src/a.rs, and @src/b_c.rs.",
+        "@/abs/a.ts\n@~/x",
+        "@\"a b.txt\" and @\"c\"!",
+        "@a.rs#L10-20) @b#L7 @c#heading @d#L9-3 @#L1",
+        "mail me@b.de or (@c.rs) x@d",
+        "@ @, @\" @\"\" @\"open",
+        "@tag/über @ü",
+        "@a@b",
+    ];
+
+    #[test]
+    fn a_mention_is_a_word_that_begins_with_an_at() {
+        check(
+            mentioned,
+            MENTIONS,
+            &expect![[r#"
+            "@a.rs": a.rs…
+            "see @./src/a.rs, and @src/b_c.rs.": ./src/a.rs…, src/b_c.rs…
+            "@/abs/a.ts\n@~/x": /abs/a.ts…, ~/x…
+            "@\"a b.txt\" and @\"c\"!": a b.txt…, c…
+            "@a.rs#L10-20) @b#L7 @c#heading @d#L9-3 @#L1": a.rs:10-20, b:7-7, c…, #L1…
+            "mail me@b.de or (@c.rs) x@d": -
+            "@ @, @\" @\"\" @\"open":  @…
+            "@tag/über @ü": tag/über…
+            "@a@b": a@b…
+        "#]],
+        );
+        check(
+            mentioned_to_cline,
+            MENTIONS,
+            &expect![[r#"
+            "@a.rs": a.rs…
+            "see @./src/a.rs, and @src/b_c.rs.": ./src/a.rs…, src/b_c.rs…
+            "@/abs/a.ts\n@~/x": /abs/a.ts…, ~/x…
+            "@\"a b.txt\" and @\"c\"!": a…, c…
+            "@a.rs#L10-20) @b#L7 @c#heading @d#L9-3 @#L1": a.rs#L10-20…, b#L7…, c#heading…, d#L9-3…, #L1…
+            "mail me@b.de or (@c.rs) x@d": -
+            "@ @, @\" @\"\" @\"open": open…
+            "@tag/über @ü": tag/über…, ü…
+            "@a@b": -
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_prompt_has_what_is_written_into_it() {
+        check(
+            written_into,
+            &[
+                "look at @a",
+                "look at @a and ( @./b c)\n--- Content from referenced files ---\nContent from @./b c:\n# b\n\
+                 Content from @a:\nContent from @z:\n--- End of content ---",
+            ],
+            &expect![[r#"
+                "look at @a": -
+                "look at @a and ( @./b c)\n--- Content from referenced files ---\nContent from @./b c:\n# b\nContent from @a:\nContent from @z:\n--- End of content ---": ./b c…, a…
+            "#]],
+        );
+    }
+
+    #[test]
+    fn answers_say_which_lines_they_show() {
+        let claude = |kind: &str, content: &str, first: u32, count: u32, total: u32| {
+            of_claude(&json!({"type": kind, "file": {"filePath": "a", "content": content,
+                "startLine": first, "numLines": count, "totalLines": total}}))
+        };
+        let cline =
+            |query: &str, result: &str| of_cline(&json!({"query": query, "result": result}));
+        let cut = "\nIMPORTANT: The file content has been truncated.\nStatus: Showing lines 3-5 of 9 total lines.\n";
+        let opencode = |lines: &str, end: &str| {
+            of_opencode(&format!(
+                "<path>a</path>\n<type>file</type>\n<content>\n{lines}\n\n({end}\n</content>"
+            ))
+        };
+        let rows = [
+            ("claude, all", claude("text", "x\ny\n", 1, 3, 3)),
+            ("claude, some", claude("text", "x\ny", 2, 2, 9)),
+            ("claude, at the end", claude("text", "x\ny\n", 7, 3, 9)),
+            ("claude, empty lines", claude("text", "x\n\n", 7, 3, 99)),
+            ("claude, behind the end", claude("text", "", 50, 0, 9)),
+            ("claude, a picture", claude("image", "", 1, 1, 1)),
+            ("gemini, all", of_gemini("a", "Showing lines 1-2 of 3")),
+            ("gemini, some", of_gemini("a", cut)),
+            ("gemini, binary", of_gemini("a", "Cannot display content of binary file: a")),
+            ("opencode, all", opencode("1: (x)\n2: y", "End of file - total 2 lines)")),
+            ("opencode, the end", opencode("8: x\n9: y", "End of file - total 9 lines)")),
+            ("opencode, some", opencode("2: x", "Showing lines 2-2 of 9. Use offset=3")),
+            (
+                "opencode, capped",
+                opencode("1: x", "Output capped at 50 KB. Showing lines 1-1. Use"),
+            ),
+            ("opencode, empty", opencode("", "End of file - total 0 lines)")),
+            (
+                "opencode, a folder",
+                of_opencode("<path>a</path>\n<type>directory</type>\n(3 entries)"),
+            ),
+            ("cline, all", cline("a", "1 | x\n2 | y")),
+            ("cline, asked", cline("a:9-10", " 9 | x\n10 | y")),
+            ("cline, to the end", cline("a:1-EOF", "1 | x")),
+            (
+                "cline, cut",
+                cline(
+                    "a",
+                    "1 | x\n\n[Showing lines 1-1 of 9. Use start_line/end_line to read other sections.]",
+                ),
+            ),
+            ("cline, a name with a colon", cline("a:b", "1 | x")),
+            ("cline, a picture", of_cline(&json!({"query": "a", "result": []}))),
+        ];
+        let mut table = String::new();
+        for (name, sight) in rows {
+            writeln!(table, "{name}: {}", show(&Vec::from_iter(sight))).unwrap();
+        }
+        expect![[r"
+            claude, all: a
+            claude, some: a:2-3
+            claude, at the end: a:7-8
+            claude, empty lines: a:7-8
+            claude, behind the end: -
+            claude, a picture: -
+            gemini, all: a
+            gemini, some: a:3-5
+            gemini, binary: -
+            opencode, all: a
+            opencode, the end: a:8-9
+            opencode, some: a:2-2
+            opencode, capped: a:1-1
+            opencode, empty: a
+            opencode, a folder: -
+            cline, all: a
+            cline, asked: a:9-10
+            cline, to the end: a:1-1
+            cline, cut: a:1-1
+            cline, a name with a colon: a:b
+            cline, a picture: -
+        "]]
+        .assert_eq(&table);
+    }
+
+    #[test]
+    fn any_text_is_read_and_only_what_stands_in_it_is_claimed() {
+        const BITS: &[&str] = &[
+            "@",
+            "\"",
+            "#L",
+            "#",
+            "-",
+            "12",
+            "99999999999",
+            " ",
+            "\n",
+            "(",
+            ")",
+            ".",
+            "é",
+            "a",
+            "/",
+            " | ",
+            ": ",
+            "<path>",
+            "</path>\n",
+            "<type>file</type>\n",
+            "(End of file - total ",
+            "Content from @",
+            "\n--- Content from referenced files ---\n",
+            "Showing lines ",
+        ];
+        let mut random = fastrand::Rng::with_seed(3);
+        for _ in 0..20_000 {
+            let bits = (0..random.usize(..14)).filter_map(|_| random.choice(BITS).copied());
+            let text: String = bits.collect();
+            let part = json!({"query": text, "result": text});
+            let sights =
+                [mentioned(&text), mentioned_to_cline(&text), written_into(&text)].concat();
+            let told = [of_gemini("a", &text), of_opencode(&text), of_cline(&part)];
+            for sight in sights.into_iter().chain(told.into_iter().flatten()) {
+                let lines = sight.lines.unwrap_or(INCLUDED);
+                assert!(1 <= lines.first && lines.first <= lines.last, "{text:?}");
+                assert!(sight.path == "a" || text.contains(&sight.path), "{text:?}");
+            }
+        }
+    }
+}

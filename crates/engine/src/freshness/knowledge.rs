@@ -1,0 +1,198 @@
+//! What an agent knows of a file: its looks and everybody's changes, folded in order.
+//!
+//! There is no flag that could be set too late. What counts is the record: which lines the agent
+//! has seen (or written), and which of them somebody else has changed since. The content that it
+//! saw or wrote last is remembered, so that an edit that was taken back leaves nothing behind.
+
+use std::collections::BTreeSet;
+
+use retake_model::{Change, ChangeId, ChangeType, Hunk, Means, ObjectId, ProjectPath, Side};
+use retake_store::Sighting;
+
+use super::spans::{Span, Spans};
+
+/// What an agent knows of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Knowledge {
+    /// Lines that it has seen as they are now.
+    seen: Spans,
+    /// Places of what it had seen, that are different now, with the changes that did it.
+    pub(super) differs: Vec<(Span, BTreeSet<ChangeId>)>,
+    /// Others took the file away.
+    pub(super) gone: Option<Gone>,
+    /// All of it may be different, by these changes, and nobody can tell the lines.
+    pub(super) unclear: Option<BTreeSet<ChangeId>>,
+    /// The content after the last thing that the agent saw or did, and the lines that it knew of it,
+    /// if nothing differed.
+    fresh: Option<(ObjectId, Spans)>,
+    /// What the file is after the last step.
+    pub(super) now: Option<Side>,
+}
+
+/// How others took a file away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Gone {
+    pub(super) by: ChangeId,
+    pub(super) to: Option<ProjectPath>,
+}
+
+impl Knowledge {
+    /// Whether it knows anything of the file.
+    pub(super) fn is_some(&self) -> bool {
+        !self.seen.is_empty() || self.is_stale()
+    }
+
+    /// Whether something of what it knows is not so any more.
+    pub(super) fn is_stale(&self) -> bool {
+        !self.differs.is_empty() || self.gone.is_some() || self.unclear.is_some()
+    }
+
+    /// The agent looks at the file, or at lines of it.
+    pub(super) fn look(&mut self, sight: &Sighting) {
+        self.gone = None;
+        match &sight.lines {
+            None => self.know_all(),
+            Some(lines) => {
+                let read = Spans::from_lines(lines);
+                let differs = std::mem::take(&mut self.differs);
+                self.differs = differs
+                    .into_iter()
+                    .flat_map(|(span, by)| {
+                        read.missing_of(span).into_iter().map(move |left| (left, by.clone()))
+                    })
+                    .collect();
+                self.seen.add_all(&read);
+            }
+        }
+        self.settle(&sight.side);
+        // What another program knew is known by its dates alone.
+        if let Some(dates) = sight.dates {
+            self.now = None;
+            self.unclear = (dates.user > dates.read).then(BTreeSet::new);
+        }
+    }
+
+    /// The agent itself changes the file.
+    pub(super) fn write(&mut self, change: &Change, path: &ProjectPath) {
+        self.gone = None;
+        if change.after.is_absent() || change.path != *path {
+            *self = Self { now: Some(Side::Absent), ..Self::default() };
+            return;
+        }
+        match hunks(change) {
+            // It has written all of it, or nobody can tell what.
+            _ if change.operation == Means::Write => self.know_all(),
+            None => self.know_all(),
+            Some(hunks) => {
+                self.move_along(hunks);
+                for (_, new) in hunks.iter().map(Span::sides) {
+                    self.seen.add(new);
+                }
+            }
+        }
+        self.settle(&change.after);
+    }
+
+    /// Somebody else changes the file.
+    pub(super) fn suffer(&mut self, change: &Change, path: &ProjectPath) {
+        let (is_known, by) = (self.is_some(), change.id);
+        if change.old_path.as_ref() == Some(path) && change.path != *path {
+            let to = Some(change.path.clone());
+            self.gone = is_known.then_some(Gone { by, to });
+            self.now = Some(Side::Absent);
+            return;
+        }
+        if change.after.is_absent() {
+            self.gone = is_known.then_some(Gone { by, to: None });
+            self.now = Some(Side::Absent);
+            return;
+        }
+        let before = self.gone.take();
+        match hunks(change) {
+            _ if !is_known => {}
+            // Whatever is there now is another file than the one that was known.
+            _ if before.is_some() || change.before.is_absent() || change.old_path.is_some() => {
+                self.lose_all(by)
+            }
+            None => self.lose_all(by),
+            Some(hunks) => self.lose(hunks, by),
+        }
+        self.now = Some(change.after);
+        self.know_again(&change.after);
+    }
+
+    fn know_all(&mut self) {
+        self.seen = Spans::all();
+        self.differs.clear();
+        self.unclear = None;
+    }
+
+    fn lose_all(&mut self, by: ChangeId) {
+        self.seen = Spans::default();
+        self.differs.clear();
+        self.unclear.get_or_insert_default().insert(by);
+    }
+
+    fn lose(&mut self, hunks: &[Hunk], by: ChangeId) {
+        let mut lost = Vec::new();
+        for (old, new) in hunks.iter().map(Span::sides) {
+            let mut all: BTreeSet<ChangeId> = BTreeSet::new();
+            for (span, earlier) in &self.differs {
+                if span.is_hit_by(old) {
+                    all.extend(earlier);
+                }
+            }
+            if self.seen.are_hit_by(old) || !all.is_empty() {
+                all.insert(by);
+                lost.push((new, all));
+            }
+        }
+        self.move_along(hunks);
+        self.differs.extend(lost);
+        self.differs.sort();
+    }
+
+    /// What the hunks do not touch stays known, or different, where it is now.
+    fn move_along(&mut self, hunks: &[Hunk]) {
+        self.seen = self.seen.after(hunks);
+        let stays = |span: Span| !hunks.iter().any(|hunk| span.is_hit_by(Span::sides(hunk).0));
+        self.differs.retain(|(span, _)| stays(*span));
+        for (span, _) in &mut self.differs {
+            *span = span.moved(hunks);
+        }
+    }
+
+    /// The file has this content after something that the agent did or saw.
+    fn settle(&mut self, now: &Side) {
+        self.now = Some(*now);
+        let state = now.known().filter(|_| !self.is_stale());
+        self.fresh = state.map(|state| (state.oid, self.seen.clone()));
+    }
+
+    /// The file may be again what the agent knew.
+    fn know_again(&mut self, now: &Side) {
+        let oid = now.known().map(|state| state.oid);
+        if let Some((_, seen)) = self.fresh.as_ref().filter(|(fresh, _)| Some(*fresh) == oid) {
+            self.seen = seen.clone();
+            self.differs.clear();
+            self.unclear = None;
+        }
+    }
+}
+
+/// The places of a change; none if they cannot be told.
+fn hunks(change: &Change) -> Option<&[Hunk]> {
+    match (&change.lines, change.change_type) {
+        (_, ChangeType::Mode) => Some(&[]),
+        (Some(lines), _) => Some(&lines.hunks),
+        (None, _) if same_content(change) => Some(&[]),
+        (None, _) => None,
+    }
+}
+
+fn same_content(change: &Change) -> bool {
+    match (change.before.known(), change.after.known()) {
+        (Some(before), Some(after)) => before.oid == after.oid && before.kind == after.kind,
+        _ => false,
+    }
+}

@@ -1,0 +1,194 @@
+//! Sets of lines, and what becomes of them when the file changes around them.
+//!
+//! Lines count from 0 here, and a span is half open. What an agent saw whole is one span without
+//! an end, so that nobody has to know how many lines a file has.
+
+use retake_model::{Hunk, Lines};
+
+/// Some lines of a file: spans in order that neither touch nor overlap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spans(Vec<Span>);
+
+/// Lines from `start` up to, but without, `end`. An empty one is a place between two lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Span {
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+impl Span {
+    pub(super) const ALL: Self = Self { start: 0, end: u32::MAX };
+
+    fn of(first: u32, count: u32) -> Self {
+        let start = first.saturating_sub(1);
+        Self { start, end: start.saturating_add(count) }
+    }
+
+    /// The lines of a hunk before, and after.
+    pub(super) fn sides(hunk: &Hunk) -> (Self, Self) {
+        (Self::of(hunk.old_start, hunk.old_lines), Self::of(hunk.new_start, hunk.new_lines))
+    }
+
+    pub(super) fn lines(self) -> Lines {
+        Lines { first: self.start.saturating_add(1), last: self.end }
+    }
+
+    fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    /// Whether replacing `old` changes what these lines show. Something that is put in counts if it
+    /// stands between two of them, or on top of a file of which the first line is one of them.
+    pub(super) fn is_hit_by(self, old: Self) -> bool {
+        if old.is_empty() {
+            let within = self.start < old.start && old.start < self.end;
+            return within || (old.start == 0 && self.start == 0);
+        }
+        if self.is_empty() {
+            return old.start <= self.start && self.start <= old.end;
+        }
+        self.start < old.end && old.start < self.end
+    }
+
+    /// Where these lines are after the hunks, if none of them hits them.
+    pub(super) fn moved(self, hunks: &[Hunk]) -> Self {
+        let shift = |line: u32| {
+            if line == u32::MAX {
+                return line;
+            }
+            let before = hunks.iter().map(Self::sides).take_while(|(old, _)| old.end <= line);
+            before.last().map_or(line, |(old, new)| new.end.saturating_add(line - old.end))
+        };
+        // The last line moves with itself, not with what is put in after it.
+        let end = if self.is_empty() || self.end == u32::MAX {
+            shift(self.end)
+        } else {
+            shift(self.end - 1).saturating_add(1)
+        };
+        Self { start: shift(self.start).min(end), end }
+    }
+}
+
+impl Spans {
+    pub(super) fn all() -> Self {
+        Self(vec![Span::ALL])
+    }
+
+    pub(super) fn from_lines(lines: &[Lines]) -> Self {
+        let mut spans = Self::default();
+        for lines in lines.iter().filter(|lines| lines.first >= 1 && lines.last >= lines.first) {
+            spans.add(Span { start: lines.first - 1, end: lines.last });
+        }
+        spans
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether replacing these lines changes what the set shows.
+    pub(super) fn are_hit_by(&self, old: Span) -> bool {
+        self.0.iter().any(|span| span.is_hit_by(old))
+    }
+
+    /// What of a span is not in the set; a place between lines is in it if a line beside it is.
+    pub(super) fn missing_of(&self, span: Span) -> Vec<Span> {
+        if span.is_empty() {
+            let beside = |known: &Span| known.start <= span.start && span.start <= known.end;
+            return if self.0.iter().any(beside) { Vec::new() } else { vec![span] };
+        }
+        let mut missing = Vec::new();
+        let mut start = span.start;
+        for known in self.0.iter().filter(|known| known.end > span.start) {
+            if start < known.start.min(span.end) {
+                missing.push(Span { start, end: known.start.min(span.end) });
+            }
+            start = start.max(known.end);
+        }
+        if start < span.end {
+            missing.push(Span { start, end: span.end });
+        }
+        missing
+    }
+
+    pub(super) fn add(&mut self, new: Span) {
+        if new.is_empty() {
+            return;
+        }
+        let (mut start, mut end) = (new.start, new.end);
+        self.0.retain(|span| {
+            let apart = span.end < start || end < span.start;
+            if !apart {
+                (start, end) = (start.min(span.start), end.max(span.end));
+            }
+            apart
+        });
+        let at = self.0.partition_point(|span| span.start < start);
+        self.0.insert(at, Span { start, end });
+    }
+
+    pub(super) fn add_all(&mut self, other: &Self) {
+        other.0.iter().for_each(|span| self.add(*span));
+    }
+
+    /// What is left of the set after these hunks, where it is then.
+    pub(super) fn after(&self, hunks: &[Hunk]) -> Self {
+        let mut left = Self::default();
+        for span in &self.0 {
+            let mut start = span.start;
+            for (old, _) in hunks.iter().map(Span::sides) {
+                // What is put in, too, parts the lines before from those after.
+                let cut = Span { start, end: span.end.min(old.start) };
+                if old.end < span.start || span.end < old.start {
+                    continue;
+                }
+                if cut.start < cut.end {
+                    left.add_moved(cut, hunks);
+                }
+                start = start.max(old.end);
+            }
+            if start < span.end {
+                left.add_moved(Span { start, end: span.end }, hunks);
+            }
+        }
+        left
+    }
+
+    fn add_moved(&mut self, span: Span, hunks: &[Hunk]) {
+        self.add(span.moved(hunks));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hunk(old_start: u32, old_lines: u32, new_start: u32, new_lines: u32) -> Hunk {
+        Hunk { old_start, old_lines, new_start, new_lines }
+    }
+
+    fn spans(list: &[(u32, u32)]) -> Spans {
+        Spans(list.iter().map(|&(start, end)| Span { start, end }).collect())
+    }
+
+    #[test]
+    fn lines_move_with_what_happens_before_them() {
+        let ten = spans(&[(0, 10)]);
+        assert_eq!(ten.after(&[hunk(11, 2, 11, 5)]), ten);
+        assert_eq!(ten.after(&[hunk(1, 0, 1, 3)]), spans(&[(3, 13)]));
+        assert_eq!(ten.after(&[hunk(5, 1, 5, 1)]), spans(&[(0, 4), (5, 10)]));
+        assert_eq!(ten.after(&[hunk(5, 0, 5, 2)]), spans(&[(0, 4), (6, 12)]));
+        assert_eq!(ten.after(&[hunk(5, 2, 5, 0)]), spans(&[(0, 8)]));
+        assert_eq!(ten.after(&[hunk(11, 0, 11, 2)]), ten);
+        assert_eq!(Spans::all().after(&[hunk(3, 1, 3, 2)]), spans(&[(0, 2), (4, u32::MAX)]));
+        assert_eq!(ten.after(&[hunk(1, 20, 1, 0)]), spans(&[]));
+    }
+
+    #[test]
+    fn what_is_put_in_hits_only_what_it_parts() {
+        let ten = spans(&[(5, 10)]);
+        let at = |line| ten.are_hit_by(Span { start: line, end: line });
+        assert_eq!([4, 5, 6, 9, 10].map(at), [false, false, true, true, false]);
+        assert!(Spans::all().are_hit_by(Span { start: 0, end: 0 }));
+    }
+}

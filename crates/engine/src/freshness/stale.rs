@@ -1,0 +1,200 @@
+//! What is not as an agent last saw it, for programs and in words.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use retake_model::{
+    Actor, AgentId, Change, ChangeId, DialogId, Lines, MAIN_AGENT, Millis, OperationId,
+    ProjectPath, Side,
+};
+use retake_store::{Store, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::fold::Knower;
+use super::knowledge::Knowledge;
+
+/// A file that is not as an agent last saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StaleFile {
+    /// The file.
+    pub path: ProjectPath,
+    /// What became of it.
+    pub what: Staleness,
+    /// Everybody who had a part in it.
+    pub by: Vec<Who>,
+    /// When it was first different.
+    pub since: Option<Millis>,
+    /// What it is now.
+    pub now: Side,
+}
+
+/// What became of a file that an agent has seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Staleness {
+    /// These lines, as they are numbered now.
+    Lines(Vec<StaleLines>),
+    /// It is another content, and lines cannot be told.
+    Content,
+    /// It is not there any more.
+    Deleted,
+    /// It is there no more; it was moved to this path.
+    MovedTo(ProjectPath),
+}
+
+/// Lines that are not as an agent last saw them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StaleLines {
+    /// The lines now; `last` is one less than `first` where lines were removed before `first`.
+    pub lines: Lines,
+    /// Who changed them.
+    pub by: Vec<Who>,
+}
+
+/// Somebody who changed a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Who {
+    /// What they are.
+    pub actor: Actor,
+    /// The product, if it is an agent.
+    pub kind: Option<String>,
+    /// The conversation, if it is an agent.
+    pub dialog: Option<DialogId>,
+    /// The agent, if it is one.
+    pub agent: Option<AgentId>,
+    /// The operation, if it is Retake itself.
+    pub operation: Option<OperationId>,
+}
+
+impl Who {
+    pub(crate) fn of(change: &Change) -> Self {
+        Self {
+            actor: change.actor,
+            kind: change.kind.clone(),
+            dialog: change.dialog.clone(),
+            agent: change.agent.clone(),
+            operation: change.made_by,
+        }
+    }
+
+    /// For somebody who is not the user.
+    pub fn name(&self) -> String {
+        match self.actor {
+            Actor::User | Actor::Unknown => "the user".to_owned(),
+            Actor::Git => "git".to_owned(),
+            Actor::Retake => match self.operation {
+                Some(operation) => format!("Retake ({operation})"),
+                None => "Retake".to_owned(),
+            },
+            Actor::Agent => {
+                let agent = self.agent.as_ref().filter(|agent| agent.0 != MAIN_AGENT);
+                match (&self.kind, agent) {
+                    (Some(kind), Some(agent)) => format!("agent {kind}/{agent}"),
+                    (Some(kind), None) => format!("agent {kind}"),
+                    (None, Some(agent)) => format!("agent {agent}"),
+                    (None, None) => "another agent".to_owned(),
+                }
+            }
+        }
+    }
+}
+
+impl Knower<'_> {
+    /// How a file is not as the agent last saw it; none if it is, or was never seen.
+    pub(crate) fn stale(
+        &self,
+        store: &Store,
+        path: &ProjectPath,
+    ) -> Result<Option<StaleFile>, StoreError> {
+        let known = self.knows(store, path)?;
+        if !known.is_stale() {
+            return Ok(None);
+        }
+        let changes = blamed(store, &known)?;
+        let who = |ids: &BTreeSet<ChangeId>| {
+            let changes = changes.iter().filter(|change| ids.contains(&change.id));
+            let who: BTreeSet<_> = changes.map(Who::of).collect();
+            who.into_iter().collect::<Vec<_>>()
+        };
+        let what = match (&known.gone, &known.unclear) {
+            (Some(gone), _) => gone.to.clone().map_or(Staleness::Deleted, Staleness::MovedTo),
+            (None, Some(_)) => Staleness::Content,
+            (None, None) => {
+                let lines = known.differs.iter();
+                let stale =
+                    lines.map(|(span, ids)| StaleLines { lines: span.lines(), by: who(ids) });
+                Staleness::Lines(joined(stale))
+            }
+        };
+        let ids = changes.iter().map(|change| change.id).collect();
+        Ok(Some(StaleFile {
+            path: path.clone(),
+            what,
+            by: who(&ids),
+            since: changes.iter().map(|change| change.at).min(),
+            now: known.now.unwrap_or(Side::Unknown),
+        }))
+    }
+}
+
+/// The changes that made the difference.
+fn blamed(store: &Store, known: &Knowledge) -> Result<Vec<Change>, StoreError> {
+    let mut ids: BTreeSet<ChangeId> = BTreeSet::new();
+    ids.extend(known.gone.as_ref().map(|gone| gone.by));
+    ids.extend(known.unclear.iter().flatten());
+    ids.extend(known.differs.iter().flat_map(|(_, by)| by));
+    let mut changes = Vec::new();
+    for id in ids {
+        changes.extend(store.change(id)?);
+    }
+    Ok(changes)
+}
+
+/// Lines that follow each other, by the same ones, are one place.
+fn joined(lines: impl Iterator<Item = StaleLines>) -> Vec<StaleLines> {
+    let mut places: Vec<StaleLines> = Vec::new();
+    for next in lines {
+        match places.last_mut() {
+            Some(last) if last.by == next.by && next.lines.first <= last.lines.last + 1 => {
+                last.lines.last = last.lines.last.max(next.lines.last);
+            }
+            _ => places.push(next),
+        }
+    }
+    places
+}
+
+/// `lines 40–62 changed by the user, line 70 changed by git`.
+impl fmt::Display for StaleFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            Staleness::Lines(places) => {
+                for (number, place) in places.iter().enumerate() {
+                    let comma = if number == 0 { "" } else { ", " };
+                    write!(f, "{comma}{}{}", range(place.lines), by(&place.by))?;
+                }
+                Ok(())
+            }
+            Staleness::Content => write!(f, "changed{}", by(&self.by)),
+            Staleness::Deleted => write!(f, "deleted{}", by(&self.by)),
+            Staleness::MovedTo(to) => write!(f, "moved to {to}{}", by(&self.by)),
+        }
+    }
+}
+
+fn range(Lines { first, last }: Lines) -> String {
+    match last {
+        _ if last < first => format!("lines removed before line {first}"),
+        _ if last == first => format!("line {first} changed"),
+        u32::MAX => format!("lines {first} to the end changed"),
+        _ => format!("lines {first}–{last} changed"),
+    }
+}
+
+fn by(who: &[Who]) -> String {
+    if who.is_empty() {
+        return String::new();
+    }
+    let names: BTreeSet<String> = who.iter().map(Who::name).collect();
+    format!(" by {}", names.into_iter().collect::<Vec<_>>().join(" and "))
+}

@@ -1,0 +1,242 @@
+//! Which files a command line shows: what its output certainly has of their content.
+//!
+//! Invariant: no line is claimed that the command may not print. What runs only perhaps, prints
+//! into a file, a substitution or a filter that picks lines, or depends on a word that the text
+//! does not tell, shows nothing. That a file is there and is no folder is not asked here.
+
+use brush_parser::ast::{
+    Command, CommandPrefixOrSuffixItem, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect,
+    Pipeline, SimpleCommand,
+};
+
+use super::commands::known_place;
+use super::show::{Asked, asked};
+use super::state::Folder;
+use super::walk::Walker;
+use super::word::{self, Word};
+use crate::tool::{Part, Reading};
+use retake_model::Lines;
+
+/// More files than this are not listed.
+const MAX_READINGS: usize = 1_000;
+
+/// They fail only if something is missing, so that what follows `&&` is taken to run.
+const SUCCEEDS: &str = ": awk bat cat cd cut date echo export head less ls mkdir more nl printf \
+     pushd pwd sed set sort tail touch tr tree true uname uniq wc whoami";
+/// After these the shell does not go on.
+const LEAVES: &str = "exit return break continue exec";
+
+/// Where the text that commands print goes, and where it comes from.
+#[derive(Default)]
+pub(super) struct Flow {
+    /// It is not certain to reach the agent.
+    unseen: bool,
+    /// The shell was left: what comes next may not run.
+    left: bool,
+    /// What the next command gets to read, if it is only content of files.
+    input: Option<Vec<Reading>>,
+    /// What the last command printed, if it is only content of files.
+    output: Option<Vec<Reading>>,
+}
+
+/// What a command prints of files.
+#[derive(Default)]
+pub(super) struct Printed {
+    readings: Vec<Reading>,
+    /// Nothing else is printed, and exactly these lines.
+    exactly: bool,
+}
+
+impl Walker {
+    /// Walks what may not run, or prints to somewhere else.
+    pub(super) fn unseen(&mut self, walk: impl FnOnce(&mut Self)) {
+        let flow = std::mem::take(&mut self.flow);
+        self.flow.unseen = true;
+        walk(self);
+        self.flow = Flow { left: flow.left || self.flow.left, ..flow };
+    }
+
+    /// Walks like a subshell: leaving it leaves nothing else.
+    pub(super) fn inside(&mut self, walk: impl FnOnce(&mut Self)) {
+        let left = self.flow.left;
+        walk(self);
+        self.flow.left = left;
+    }
+
+    /// Walks a part of a pipeline whose output the next one reads.
+    pub(super) fn piped(&mut self, command: &Command) {
+        let unseen = std::mem::replace(&mut self.flow.unseen, true);
+        self.flow.output = None;
+        self.command(command);
+        self.flow.unseen = unseen;
+        // A group prints what its last command prints, and more.
+        let simple = matches!(command, Command::Simple(_));
+        self.flow.input = self.flow.output.take().filter(|_| simple);
+    }
+
+    /// Nothing comes through a pipe any more.
+    pub(super) fn end_pipe(&mut self) {
+        self.flow.input = None;
+    }
+
+    /// What the command of these words prints; it uses up what it gets to read.
+    pub(super) fn printed(&mut self, words: &[Word]) -> Printed {
+        let input = self.flow.input.take();
+        let [name, args @ ..] = words else {
+            return Printed::default();
+        };
+        let name = name.exact().filter(|name| !self.state.functions.contains_key(*name));
+        let asked = name.and_then(known_place).and_then(|name| asked(name, args));
+        asked.map(|asked| self.shown(&asked, input)).unwrap_or_default()
+    }
+
+    fn shown(&self, asked: &Asked, input: Option<Vec<Reading>>) -> Printed {
+        let from_pipe = asked.files.is_empty();
+        let mut exactly = !from_pipe || input.is_some();
+        let mut sources = input.filter(|_| from_pipe).unwrap_or_default();
+        for word in &asked.files {
+            let reading = self.whole_file(word);
+            exactly &= reading.is_some();
+            sources.extend(reading);
+        }
+        let whole = asked.parts == [Part::Whole];
+        let several = from_pipe && sources.len() != 1 || !from_pipe && asked.files.len() != 1;
+        // Lines of several files in a row have numbers of their own only if the tool says so.
+        if several && !whole && (from_pipe || !asked.counts_each) {
+            return Printed::default();
+        }
+        exactly &= whole || !several && asked.parts.len() == 1;
+        let mut readings = Vec::new();
+        for source in &sources {
+            for part in &asked.parts {
+                let narrowed = narrow(source.part, *part);
+                exactly &= narrowed.is_some_and(|(_, exactly)| exactly);
+                readings.extend(narrowed.map(|(part, _)| Reading { part, ..source.clone() }));
+            }
+        }
+        Printed { readings, exactly }
+    }
+
+    /// Notes what a command has printed, and whether anything comes after it.
+    pub(super) fn print(&mut self, printed: Printed, name: &Word, alone: bool) {
+        if !self.flow.unseen && !self.flow.left {
+            for reading in &printed.readings {
+                let known = &mut self.effects.reads;
+                if known.len() < MAX_READINGS && !known.contains(reading) {
+                    known.push(reading.clone());
+                }
+            }
+        }
+        self.flow.output = Some(printed.readings).filter(|_| printed.exactly);
+        let leaves = LEAVES.split_ascii_whitespace().any(|leaving| name.text == leaving);
+        self.flow.left |= leaves && !(alone && name.text == "exec");
+    }
+
+    /// The file that a word names, if the text tells which.
+    fn whole_file(&self, word: &Word) -> Option<Reading> {
+        let path = word.exact()?;
+        let absolute = path.starts_with('/');
+        let special = path.is_empty() || path == "-" || path.starts_with('~');
+        let cwd = match &self.state.folder {
+            _ if absolute => None,
+            Folder::Start => None,
+            Folder::At(folder) if !folder.starts_with('~') => Some(folder.clone()),
+            Folder::At(_) | Folder::Unknown => return None,
+        };
+        let path = Some(path.to_owned()).filter(|path| !special && !path.starts_with("/dev/"))?;
+        Some(Reading { path, cwd, part: Part::Whole })
+    }
+
+    /// Follows the redirections of a command: what it reads, and whether its output is seen.
+    pub(super) fn redirected(&mut self, command: &SimpleCommand) -> bool {
+        let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
+        let suffix = command.suffix.iter().flat_map(|suffix| &suffix.0);
+        let mut elsewhere = false;
+        for item in prefix.chain(suffix) {
+            if let CommandPrefixOrSuffixItem::IoRedirect(redirect) = item {
+                elsewhere |= diverts(redirect);
+                if let Some(source) = source(redirect) {
+                    let word = source.map(|text| word::expand_whole(text, &self.state).0);
+                    let file = word.and_then(|word| self.whole_file(&word));
+                    self.flow.input = file.map(|file| vec![file]);
+                }
+            }
+        }
+        elsewhere
+    }
+
+    /// `exec > log`: from here on, nothing is seen.
+    pub(super) fn divert(&mut self) {
+        self.flow.unseen = true;
+    }
+}
+
+/// Whether a redirection takes the output elsewhere.
+pub(super) fn diverts(redirect: &IoRedirect) -> bool {
+    match redirect {
+        IoRedirect::OutputAndError(..) => true,
+        IoRedirect::File(fd, kind, _) => {
+            let input = matches!(
+                kind,
+                IoFileRedirectKind::Read
+                    | IoFileRedirectKind::DuplicateInput
+                    | IoFileRedirectKind::ReadAndWrite
+            );
+            fd.map_or(!input, |fd| fd == 1)
+        }
+        IoRedirect::HereDocument(..) | IoRedirect::HereString(..) => false,
+    }
+}
+
+/// Where a redirection makes a command read from: a file, or (`None`) something else.
+#[expect(clippy::option_option, reason = "another source and no redirection are two answers")]
+fn source(redirect: &IoRedirect) -> Option<Option<&str>> {
+    match redirect {
+        IoRedirect::File(None | Some(0), IoFileRedirectKind::Read, target) => Some(match target {
+            IoFileRedirectTarget::Filename(word) => Some(&word.value),
+            _ => None,
+        }),
+        IoRedirect::File(
+            None | Some(0),
+            IoFileRedirectKind::DuplicateInput | IoFileRedirectKind::ReadAndWrite,
+            _,
+        )
+        | IoRedirect::File(Some(0), ..)
+        | IoRedirect::HereDocument(None | Some(0), _)
+        | IoRedirect::HereString(None | Some(0), _) => Some(None),
+        _ => None,
+    }
+}
+
+/// Whether what comes after `&&` runs, unless something is missing.
+pub(super) fn succeeds(pipeline: &Pipeline) -> bool {
+    let Some(Command::Simple(simple)) = pipeline.seq.last() else {
+        return false;
+    };
+    let name = simple.word_or_name.as_ref().map_or(":", |word| word.value.as_str());
+    !pipeline.bang && SUCCEEDS.split_ascii_whitespace().any(|known| known == name)
+}
+
+/// A part of a part, and whether that is all that is shown of it. A file that ends early shows
+/// other last lines than a long one: then only those are claimed that both show.
+fn narrow(of: Part, by: Part) -> Option<(Part, bool)> {
+    Some(match (of, by) {
+        (Part::Whole, part) | (part, Part::Whole) => (part, true),
+        (Part::Lines(of), Part::Lines(by)) => {
+            let first = of.first.saturating_add(by.first - 1);
+            let last = of.last.min(of.first.saturating_add(by.last - 1));
+            (Part::Lines(lines(first, last)?), true)
+        }
+        (Part::Lines(of), Part::Last(count)) if of.last < u32::MAX => {
+            let first = of.first.max((of.last + 1).saturating_sub(count));
+            (Part::Lines(lines(first, of.last)?), false)
+        }
+        (Part::Last(of), Part::Last(by)) => (Part::Last(of.min(by)), true),
+        (Part::Lines(_), Part::Last(_)) | (Part::Last(_), Part::Lines(_)) => return None,
+    })
+}
+
+/// These lines, if there are any.
+pub(super) fn lines(first: u32, last: u32) -> Option<Lines> {
+    (first <= last).then_some(Lines { first, last })
+}

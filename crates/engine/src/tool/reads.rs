@@ -1,0 +1,168 @@
+//! Which files, and how much of them, a read tool shows, as its arguments tell.
+//!
+//! Invariant: no line is claimed that the tool may not have shown. Bounds that can be meant in two
+//! ways give what both ways show, and bounds that are not understood give nothing.
+//!
+//! Whose tool it is, only its spelling tells: `Read` with `file_path` is Claude Code's and counts
+//! from 1; `read` with `filePath` is opencode's, and `read_file` with `file_path` or
+//! `absolute_path` is Gemini CLI's, of which some versions count from 0 and others from 1. These
+//! show at most 2,000 lines at once. Other tools show all that they are not told to leave out.
+
+use retake_model::Lines;
+use serde_json::Value;
+
+use super::arguments::{Arguments, FILES, PATH};
+use super::names::{is_from_server, shows_content};
+use super::{Part, Reading};
+
+/// The first line, from 1.
+const START: &[&str] = &["startline", "startlineoneindexed", "linestart", "fromline"];
+/// The last line, itself included.
+const END: &[&str] = &["endline", "endlineoneindexedinclusive", "lineend", "toline"];
+/// The first line, from 1 or from 0.
+const OFFSET: &[&str] = &["offset"];
+/// How many lines.
+const LIMIT: &[&str] = &["limit"];
+/// Both ends in one list; -1 is the end of the file.
+const RANGE: &[&str] = &["viewrange"];
+/// So many lines at the start, or at the end.
+const HEAD: &[&str] = &["head"];
+const TAIL: &[&str] = &["tail"];
+/// A part that is not counted in lines.
+const PAGES: &[&str] = &["pages"];
+/// Reads of several kinds, one of which searches.
+const MODE: &[&str] = &["mode"];
+
+/// The tools, with their name for a file, that show so many lines unless they are told.
+const LIMITED: &[(&str, &str)] = &[
+    ("Read", "file_path"),
+    ("read", "filePath"),
+    ("read_file", "file_path"),
+    ("read_file", "absolute_path"),
+    ("read_many_files", "paths"),
+    ("read_many_files", "include"),
+];
+const MOST_LINES: u32 = 2_000;
+
+/// What a call of a reader shows.
+pub(super) fn collect(tool: &str, arguments: &Arguments) -> Vec<Reading> {
+    if !shows_content(tool) {
+        return Vec::new();
+    }
+    let habits = Habits::of(tool, arguments);
+    let mut readings = Vec::new();
+    let mut add = |path: Option<&str>, part: Option<Part>| {
+        if let (Some(path), Some(part)) = (path.filter(|path| !path.is_empty()), part) {
+            readings.push(Reading { path: path.to_owned(), cwd: None, part });
+        }
+    };
+    add(arguments.text(PATH), habits.part(arguments));
+    for names in [PATH, FILES, &["include", "operations"]] {
+        for item in arguments.list(names).unwrap_or_default() {
+            if let Some(path) = item.as_str() {
+                add(Some(path), habits.part(arguments));
+            } else {
+                let entry = Arguments::parse(&item);
+                add(entry.text(PATH), habits.part(&entry));
+            }
+        }
+    }
+    readings
+}
+
+/// What the spelling of a call tells about its tool.
+struct Habits {
+    /// It shows so many lines, unless it is told.
+    limit: Option<u32>,
+    /// Its `offset` counts from 1.
+    offset_from_one: bool,
+    /// Its lines count from 1.
+    lines_from_one: bool,
+}
+
+/// Where a part starts: as it is written, and whether that counts from 1 for sure.
+struct Start {
+    written: u32,
+    from_one: bool,
+}
+
+impl Habits {
+    fn of(tool: &str, arguments: &Arguments) -> Self {
+        let limited =
+            LIMITED.iter().find(|(name, key)| *name == tool && arguments.has_exactly(key));
+        Self {
+            limit: limited.map(|_| MOST_LINES),
+            offset_from_one: limited.is_some_and(|(name, _)| *name == "Read"),
+            lines_from_one: !is_from_server(tool),
+        }
+    }
+
+    /// How much these arguments ask for; nothing if they can not be understood.
+    fn part(&self, arguments: &Arguments) -> Option<Part> {
+        let understood = [START, END, OFFSET, LIMIT, RANGE, HEAD, TAIL].concat();
+        let by_lines = arguments.text(MODE).is_none_or(|mode| mode.eq_ignore_ascii_case("line"));
+        if arguments.has_number_besides(&understood)
+            || arguments.value(PAGES).is_some()
+            || !by_lines
+        {
+            return None;
+        }
+        if let Some(count) = arguments.value(TAIL) {
+            let alone = !arguments.has_number_besides(TAIL);
+            return number(count).filter(|count| alone && *count > 0).map(Part::Last);
+        }
+        let (start, end) = match arguments.value(RANGE) {
+            Some(range) => self.range(range)?,
+            None => (self.start(arguments)?, bound(arguments, END)?),
+        };
+        let count = bound(arguments, LIMIT)?.or(bound(arguments, HEAD)?);
+        let count = count.or(self.limit.filter(|_| end.is_none()));
+        // Counted from 0, a line has the number before; nobody calls the first line 0 who counts
+        // from 1.
+        let unsure = start.written > 0 && !start.from_one;
+        let first = start.written.max(1).saturating_add(u32::from(unsure));
+        let counted = count.map(|count| start.written.max(1).saturating_add(count) - 1);
+        let last = end.unwrap_or(u32::MAX).min(counted.unwrap_or(u32::MAX));
+        match (first, last) {
+            (1, u32::MAX) => Some(Part::Whole),
+            _ => (first <= last).then_some(Part::Lines(Lines { first, last })),
+        }
+    }
+
+    fn start(&self, arguments: &Arguments) -> Option<Start> {
+        let line = bound(arguments, START)?;
+        let offset = bound(arguments, OFFSET)?;
+        Some(match (line, offset) {
+            (Some(written), None) => Start { written, from_one: self.lines_from_one },
+            (None, Some(written)) => Start { written, from_one: self.offset_from_one },
+            (None, None) => Start { written: 1, from_one: true },
+            (Some(_), Some(_)) => return None,
+        })
+    }
+
+    /// `[10, 20]`, `[10, -1]`.
+    fn range(&self, range: &Value) -> Option<(Start, Option<u32>)> {
+        let [first, last] = range.as_array()?.as_slice() else {
+            return None;
+        };
+        let end = if last.as_i64() == Some(-1) { None } else { Some(number(last)?) };
+        Some((Start { written: number(first)?, from_one: self.lines_from_one }, end))
+    }
+}
+
+/// A bound that may be left out; `None` if it is there and no number.
+#[expect(clippy::option_option, reason = "absent and not understood are two answers")]
+fn bound(arguments: &Arguments, names: &[&str]) -> Option<Option<u32>> {
+    match arguments.value(names) {
+        None => Some(None),
+        Some(value) => number(value).map(Some),
+    }
+}
+
+fn number(value: &Value) -> Option<u32> {
+    match value {
+        Value::Number(number) => u32::try_from(number.as_u64()?).ok(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}

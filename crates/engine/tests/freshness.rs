@@ -1,0 +1,260 @@
+//! What an agent knows of files, and when it is told that it is not so any more.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use expect_test::expect;
+use retake_testkit::check;
+
+#[test]
+fn ctx_11_read_edit_and_a_users_edit_are_three_entries() {
+    check(
+        r"
+        file a.txt: one\ntwo\nthree\n
+        init
+        read d c1 a.txt
+        edit d c2 a.txt: one => ONE
+        file a.txt: ONE\ntwo\nTHREE\n
+        look
+        context d
+        stale d
+        ",
+        &expect![[r#"
+            "a.txt" modify by agent d/main:c2 certain +1 -1
+            "a.txt" modify by user +1 -1
+            a.txt stale read_tool read 3 edit - user -
+            a.txt stale roo_edited read 5 edit 5 user -
+            a.txt active user_edited read 5 edit 5 user 6
+            a.txt: line 3 changed by the user
+        "#]],
+    );
+}
+
+#[test]
+fn ctx_26_mention_read_users_edit_denial_read_again_and_edit() {
+    check(
+        r"
+        file a.txt: one\ntwo\nthree\nfour\n
+        init
+        mention d a.txt: look at @a.txt
+        read d c1 a.txt
+        file a.txt: one\ntwo\n3\nfour\n
+        attempt d c2 a.txt: one => ONE
+        attempt d c3 a.txt: one => ONE
+        stale d
+        read d c4 a.txt
+        attempt d c5 a.txt: ONE => 1
+        stale d
+        context d
+        ",
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            deny a.txt: line 3 changed by the user
+            "a.txt" modify by agent d/main:c3 certain +1 -1
+            a.txt: line 3 changed by the user
+            "a.txt" modify by agent d/main:c5 certain +1 -1
+            a.txt stale file_mentioned read 2 edit - user -
+            a.txt stale read_tool read 4 edit - user -
+            a.txt stale user_edited read 4 edit - user 5
+            a.txt stale roo_edited read 7 edit 7 user 5
+            a.txt stale read_tool read 9 edit 7 user 5
+            a.txt active roo_edited read 11 edit 11 user 5
+        "#]],
+    );
+}
+
+#[test]
+fn only_what_was_seen_counts_and_it_moves_along() {
+    check(
+        r"
+        file a.txt: 1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n
+        init
+        read d c1 a.txt 4-6
+        file a.txt: 1\n2\n3\n4\n5\n6\n7\n8\nnine\n10\n
+        attempt d c2 a.txt: 5 => five
+        file a.txt: 0\n1\n2\n3\n4\nfive\n6\n7\n8\nnine\n10\n
+        attempt d c3 a.txt: five => 5
+        file a.txt: 0\n1\n2\n3\n4\n5\nsix\n7\n8\nnine\n10\n
+        attempt d c4 a.txt: 4 => four
+        stale d
+        read d c5 a.txt 7-7
+        stale d
+        file a.txt: 0\n1\n2\n3\n5\nsix\n7\n8\nnine\n10\n
+        look
+        stale d
+        ",
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            "a.txt" modify by agent d/main:c2 certain +1 -1
+            "a.txt" modify by user +1 -0
+            "a.txt" modify by agent d/main:c3 certain +1 -1
+            "a.txt" modify by user +1 -1
+            deny a.txt: line 7 changed by the user
+            a.txt: line 7 changed by the user
+            "a.txt" modify by user +0 -1
+            a.txt: lines removed before line 5 by the user
+        "#]],
+    );
+}
+
+#[test]
+fn an_edit_that_is_taken_back_was_never_there() {
+    check(
+        r"
+        file a.txt: 1\n2\n
+        init
+        read d c1 a.txt
+        file a.txt: 1\ntwo\n
+        look
+        stale d
+        file a.txt: 1\n2\n
+        attempt d c2 a.txt: 1 => one
+        ",
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            a.txt: line 2 changed by the user
+            "a.txt" modify by user +1 -1
+            "a.txt" modify by agent d/main:c2 certain +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn each_agent_knows_what_it_saw_itself() {
+    check(
+        r"
+        file a.txt: 1\n2\n3\n4\n
+        init
+        read d c1 a.txt
+        read e c1 a.txt
+        subagent d/sub of main
+        read d/sub c2 a.txt
+        edit d c3 a.txt: 1 => one
+        stale d
+        stale e
+        stale d/sub
+        attempt d/sub c4 a.txt: 3 => three
+        shell e c5: sed -i s/4/four/ a.txt
+        attempt e c6 a.txt: 2 => two
+        stale d
+        ",
+        &expect![[r#"
+            "a.txt" modify by agent d/main:c3 certain +1 -1
+            a.txt: line 1 changed by another agent
+            a.txt: line 1 changed by another agent
+            deny a.txt: line 1 changed by another agent
+            "a.txt" modify by agent e/main:c5 window +1 -1
+            deny a.txt: line 1 changed by another agent
+            a.txt: line 4 changed by another agent
+        "#]],
+    );
+}
+
+#[test]
+fn deleted_and_moved_files_are_told() {
+    check(
+        r"
+        file a.txt: 1\n
+        file b.txt: 2\n3\n4\n5\n
+        file c.txt: 7\n
+        init
+        read d c1 a.txt
+        read d c2 b.txt
+        read d c3 c.txt
+        run rm a.txt
+        run mv b.txt new.txt
+        say d: go on
+        stale d
+        shell d c4: mv c.txt moved.txt
+        file moved.txt: seven\n
+        attempt d c5 moved.txt: seven => 7
+        file a.txt: other\n
+        look
+        stale d
+        ",
+        &expect![[r#"
+            "a.txt" delete by user +0 -1
+            "b.txt" -> "new.txt" rename by user +0 -0
+            a.txt: deleted by the user
+            b.txt: moved to new.txt by the user
+            "c.txt" -> "moved.txt" rename by agent d/main:c4 window +0 -0
+            "moved.txt" modify by user +1 -1
+            deny moved.txt: line 1 changed by the user
+            "a.txt" create by user +1 -0
+            a.txt: changed by the user
+            b.txt: moved to new.txt by the user
+            moved.txt: line 1 changed by the user
+        "#]],
+    );
+}
+
+#[test]
+fn git_and_retake_itself_are_named() {
+    check(
+        r"
+        run git init -q -b main && git config user.email a@b.c && git config user.name n
+        file a.txt: 1\n2\n
+        run git add -A && git commit -qm one
+        run git checkout -q -b other && echo 3 >> a.txt && git commit -qam two && git checkout -q main
+        init
+        read d c1 a.txt
+        write d c2 b.txt: new\n
+        run git checkout -q other
+        look
+        stale d
+        say d: next
+        write d c3 b.txt: newer\n
+        undo
+        stale d
+        ",
+        &expect![[r#"
+            "b.txt" create by agent d/main:c2 certain +1 -0
+            "a.txt" modify by git +1 -0
+            a.txt: line 3 changed by git
+            "b.txt" modify by agent d/main:c3 certain +1 -1
+            undo: "b.txt" write exact
+            a.txt: line 3 changed by git
+            b.txt: line 1 changed by Retake (o18)
+        "#]],
+    );
+}
+
+#[test]
+fn a_person_who_writes_while_a_tool_reads_is_not_overlooked() {
+    check(
+        r#"
+        file a.txt: 1\n2\n
+        init
+        say d: hello
+        begin d c1 Read {"file_path":"a.txt"}
+        file a.txt: 1\ntwo\n
+        end d c1
+        stale d
+        attempt d c2 a.txt: 1 => one
+        "#,
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            "a.txt" modify by agent d/main:c2 certain +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn what_was_denied_did_not_happen() {
+    check(
+        r"
+        file a.txt: 1\n2\n
+        init
+        say d: hello
+        read d c1 a.txt
+        file a.txt: 1\ntwo\n
+        attempt d c2 a.txt: 1 => one
+        file a.txt: mine\ntwo\n
+        look
+        turn-end d
+        ",
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            deny a.txt: line 2 changed by the user
+            "a.txt" modify by user +1 -1
+        "#]],
+    );
+}

@@ -1,0 +1,41 @@
+//! A message of a conversation as the model gets it (DM-14).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Millis;
+use crate::text_enum::text_enum;
+
+text_enum! {
+    /// Who speaks in a [`ModelMessage`].
+    Role {
+        /// The person, or a tool's result.
+        User = "user",
+        /// The model.
+        Assistant = "assistant",
+    }
+}
+
+/// One message as the model gets it; in JSON an entry of `api_conversation_history.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// The blocks, in Anthropic's form: `text`, `tool_use`, `tool_result`, `thinking`, `image`, …
+    /// What another agent has that fits none of them is a block `opaque`, which keeps it as it was.
+    pub content: Vec<Value>,
+    /// When it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ts: Option<Millis>,
+    /// Whether it stands for messages before it.
+    #[serde(default, rename = "isSummary", skip_serializing_if = "is_false")]
+    pub is_summary: bool,
+    /// The place among what was said (`message_index` of events); none for results of tools.
+    #[serde(skip)]
+    pub index: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
