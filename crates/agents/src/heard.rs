@@ -41,6 +41,8 @@ pub struct Heard {
 pub enum Moment {
     /// A tool is about to run, and can be denied.
     Begin,
+    /// A tool has run.
+    End,
     /// A message is about to reach the model.
     UserMessage,
     /// The agent only lets know.
@@ -171,6 +173,7 @@ impl Heard {
     pub(crate) fn told(voice: &Voice, act: Act, folder: Option<String>) -> Self {
         let moment = match act {
             Act::Begin(_) => Moment::Begin,
+            Act::End(..) => Moment::End,
             Act::Prompt(_) => Moment::UserMessage,
             _ => Moment::Other,
         };

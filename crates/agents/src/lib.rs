@@ -2,8 +2,8 @@
 //!
 //! A hook's payload becomes neutral [`retake_model::Event`]s ([`hear`]), a verdict becomes the
 //! reply that the agent understands ([`reply()`]), its transcript becomes messages
-//! ([`transcript::read`]), and its settings get Retake's hooks. Whoever calls reads and writes
-//! the files.
+//! ([`transcript::read`]) or the whole conversation ([`history::read`]), and its settings get
+//! Retake's hooks. Whoever calls reads and writes the files.
 //!
 //! Invariants: nothing here reads a file, the clock or the environment; no input makes it panic;
 //! what an agent may add tomorrow (events, keys, lines) is passed over, not refused.
@@ -16,6 +16,7 @@ mod copilot;
 mod cursor;
 mod gemini;
 mod heard;
+pub mod history;
 mod opencode;
 mod prompt;
 mod reply;

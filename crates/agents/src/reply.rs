@@ -23,20 +23,21 @@ pub enum Verdict {
 pub enum Answer {
     /// Only a note: the call goes on.
     Notes,
-    /// That the call must not run, with a reason that the model reads.
+    /// That the call must not run, with a reason that the model reads; or a note.
     Denials,
+    /// The same, but a note reaches the model only once the call has run.
+    DenialsAndLateNotes,
 }
 
 /// What this agent understands at [`Moment::Begin`].
 pub fn hears(agent: Agent) -> Answer {
     match agent {
         Agent::Cline => Answer::Notes,
-        Agent::ClaudeCode
-        | Agent::Codex
-        | Agent::Gemini
-        | Agent::Opencode
-        | Agent::Copilot
-        | Agent::Cursor => Answer::Denials,
+        // It ignores what `BeforeTool` adds.
+        Agent::Gemini => Answer::DenialsAndLateNotes,
+        Agent::ClaudeCode | Agent::Codex | Agent::Opencode | Agent::Copilot | Agent::Cursor => {
+            Answer::Denials
+        }
     }
 }
 
@@ -75,13 +76,17 @@ fn deny(agent: Agent, reason: &str) -> Option<Value> {
 
 fn note(agent: Agent, moment: Moment, text: &str) -> Option<Value> {
     match agent {
+        Agent::Gemini => match moment {
+            Moment::UserMessage => Some(added_context("BeforeAgent", text)),
+            Moment::End => Some(added_context("AfterTool", text)),
+            Moment::Begin | Moment::Other => None,
+        },
+        // They are told before a call.
+        _ if moment == Moment::End => None,
         Agent::ClaudeCode | Agent::Codex => {
             let event = if moment == Moment::Begin { "PreToolUse" } else { "UserPromptSubmit" };
             Some(added_context(event, text))
         }
-        // Gemini ignores what `BeforeTool` adds.
-        Agent::Gemini if moment == Moment::Begin => None,
-        Agent::Gemini => Some(added_context("BeforeAgent", text)),
         Agent::Opencode => Some(json!({"note": text})),
         Agent::Copilot => Some(json!({"additionalContext": text})),
         Agent::Cline => Some(json!({"cancel": false, "contextModification": text})),
@@ -194,5 +199,20 @@ mod tests {
             cursor Other note: {}
             cursor Other deny: {}
         "#]].assert_eq(&table);
+    }
+
+    #[test]
+    fn after_a_call_only_those_are_told_that_cannot_be_before() {
+        for agent in Agent::ALL {
+            let at_end = |verdict| reply(agent, Moment::End, &verdict);
+            let (nothing, note) = (at_end(Verdict::Proceed), at_end(Verdict::Note("N".into())));
+            assert_eq!(note != nothing, hears(agent) == Answer::DenialsAndLateNotes, "{agent}");
+            assert_eq!(reply(agent, Moment::Other, &Verdict::Proceed), nothing, "{agent}");
+        }
+        let told = reply(Agent::Gemini, Moment::End, &Verdict::Note("N".into()));
+        expect![[
+            r#"{"hookSpecificOutput":{"additionalContext":"N","hookEventName":"AfterTool"}}"#
+        ]]
+        .assert_eq(&told);
     }
 }

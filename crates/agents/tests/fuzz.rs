@@ -4,13 +4,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fastrand::Rng;
+use retake_agents::history::{self, Form, ModelCursor};
 use retake_agents::transcript::{self, Cursor, Spoken, TEXT_LIMIT};
 use retake_agents::{Agent, Heard, Verdict, hear, reply};
+use retake_model::ModelMessage;
 use serde_json::{Map, Value, json};
 
 mod support;
@@ -114,6 +116,9 @@ fn transcripts() {
                 scramble(&mut bytes, random);
             }
             check_read(agent, &bytes, random);
+            if random.u8(..4) == 0 {
+                check_history(agent, &bytes, random);
+            }
         });
     }
 }
@@ -145,6 +150,32 @@ fn in_two(agent: Agent, bytes: &[u8], random: &mut Rng) -> Vec<Spoken> {
         }
     }
     messages
+}
+
+/// Whatever is read can be written and read again, in every form; slices make no difference.
+fn check_history(agent: Agent, bytes: &[u8], random: &mut Rng) {
+    let form = history::sniff("x.jsonl", bytes);
+    for form in form.into_iter().chain([*pick(&Form::ALL, random)]) {
+        let Ok(read) = history::read(form, bytes) else { continue };
+        let other = *pick(&Form::ALL, random);
+        let written = history::write(other, &read, 7);
+        // A file of Claude Code has nothing but messages.
+        let empty = written.is_empty() && other == Form::ClaudeCode;
+        let again = history::read(other, written.as_bytes());
+        assert!(empty || again.is_ok_and(|again| again.problems.is_empty()), "{form} as {other}");
+    }
+    let (messages, cursor) = history::read_on(agent, &ModelCursor::default(), bytes);
+    assert!(cursor.offset() <= bytes.len() as u64);
+    let messages: BTreeMap<u64, ModelMessage> = messages.into_iter().collect();
+    assert!(messages.keys().copied().eq(0..cursor.messages()));
+    if !matches!(agent, Agent::Cline | Agent::Opencode) {
+        let cut = random.usize(..=bytes.len());
+        let (start, cursor) = history::read_on(agent, &ModelCursor::default(), &bytes[..cut]);
+        let from = usize::try_from(cursor.offset()).unwrap();
+        let (rest, _) = history::read_on(agent, &cursor, &bytes[from..]);
+        let sliced: BTreeMap<u64, ModelMessage> = start.into_iter().chain(rest).collect();
+        assert_eq!(sliced, messages);
+    }
 }
 
 fn pick<'a, T>(all: &'a [T], random: &mut Rng) -> &'a T {

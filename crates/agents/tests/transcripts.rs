@@ -10,6 +10,7 @@ use retake_agents::Agent;
 use retake_agents::transcript::{self, Cursor, Speaker, Spoken, TEXT_LIMIT};
 use serde_json::{Value, json};
 
+mod history;
 mod support;
 use support::read_at_once;
 

@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 mod agents;
 mod daemon;
+mod history;
 mod setup;
 mod verbs;
 
@@ -19,6 +20,9 @@ use crate::time;
 
 pub(crate) use agents::{Hook, Run};
 pub(crate) use daemon::{Daemon, DaemonAct, DaemonCode, DaemonRun};
+pub(crate) use history::{
+    History, HistoryAct, HistoryCondense, HistoryExport, HistoryImport, HistoryShow, Talk,
+};
 pub(crate) use setup::Setup;
 pub(crate) use verbs::{
     Accept, Approve, Checkpoint, Checkpoints, Manner, Ops, Recover, Redo, Reject, Reset, Restore,
@@ -151,6 +155,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  retake dialogs\n  retake log --dialog \"$(retake dialogs --json | jq -r '.dialogs[0].id')\""
     )]
     Dialogs,
+    /// Show what was said in a dialog, and what the model got; take it in, write it, condense it
+    History(History),
     /// Run a program, and record what it changes as the work of an agent
     Run(Run),
     /// Take in what an agent tells at each of its steps; `retake setup` has agents call this

@@ -1,7 +1,8 @@
 //! What a command says when it cannot do what it was asked.
 
 use retake_engine::{
-    ExportError, ProjectError, PurgeError, RecordError, SnapshotError, StoreError, VerbError,
+    CondenseError, ExportError, HistoryError, ProjectError, PurgeError, RecordError, SnapshotError,
+    StoreError, VerbError,
 };
 
 pub(crate) use retake_server::Failure;
@@ -24,6 +25,10 @@ pub(crate) fn failure_of(error: &anyhow::Error) -> Failure {
     } else if let Some(error) = error.downcast_ref::<PurgeError>() {
         Failure::advised(error)
     } else if let Some(error) = error.downcast_ref::<SnapshotError>() {
+        Failure::advised(error)
+    } else if let Some(error) = error.downcast_ref::<HistoryError>() {
+        Failure::advised(error)
+    } else if let Some(error) = error.downcast_ref::<CondenseError>() {
         Failure::advised(error)
     } else {
         // Errors of others do not name their causes themselves.

@@ -5,6 +5,7 @@
 
 use retake_store::{ExportError, StoreError};
 
+use crate::history::{CondenseError, HistoryError};
 use crate::project::ProjectError;
 use crate::purge::PurgeError;
 use crate::record::RecordError;
@@ -131,6 +132,54 @@ impl Advice for VerbError {
             }
             Self::Record(error) => error.hint(),
             Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+impl Advice for HistoryError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Diverges { .. } => "diverges",
+            Self::NothingHidden(_) => "nothing_hidden",
+            Self::Moved(_) => "moved",
+            Self::UnknownPlace { .. } => "unknown_message",
+            Self::NoMessage { .. } => "no_message",
+            Self::Record(error) => error.code(),
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Diverges { .. } => "take it in as another dialog, with --dialog NAME",
+            Self::NothingHidden(_) => "`retake history --views` lists what was done to it",
+            Self::Moved(_) => "look at it with `retake history`, and try again",
+            Self::UnknownPlace { .. } => "`retake history --model --whole` lists all messages",
+            Self::NoMessage { .. } => {
+                "`retake history` shows the messages; only those that Retake was told can be cut at"
+            }
+            Self::Record(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+impl Advice for CondenseError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Nothing(_) => "nothing_to_do",
+            Self::TooLittle { .. } => "summary",
+            Self::History(error) => error.code(),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Nothing(_) => {
+                "`retake history --model` shows what the model gets; keep fewer messages with --keep"
+            }
+            Self::TooLittle { .. } => "see [summary] in docs/settings.md, and try again",
+            Self::History(error) => error.hint(),
         }
     }
 }

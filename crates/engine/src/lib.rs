@@ -61,6 +61,7 @@ mod file_record;
 mod formatter;
 mod freshness;
 mod git_evidence;
+mod history;
 mod inspect;
 mod iso;
 mod journal;
@@ -111,6 +112,12 @@ pub use eyes::Eyes;
 pub use file_record::{FileRecord, replaced_text};
 pub use freshness::{
     ContextEntry, ContextFile, Reaction, StaleContext, StaleFile, StaleLines, Staleness, Who,
+};
+pub use history::{
+    Added, Asking, Condensation, CondenseError, CondensePlan, Condensed, Condensing, CountTokens,
+    FORCED_CONTEXT_REDUCTION_PERCENT, HistoryError, KeptMessage, ModelView, PlannedRewind, Retry,
+    Rewind, RewindHow, Rewound, SUMMARY_HEAD, Summarise, SummaryError, View, ViewChange, ViewItem,
+    message_tokens,
 };
 pub use inspect::git_command;
 pub use iso::iso;

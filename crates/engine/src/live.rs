@@ -275,14 +275,14 @@ impl LiveCall {
 }
 
 /// What a path holds, as far as it can be told.
-enum Content {
+pub(crate) enum Content {
     Absent,
     Bytes(Vec<u8>),
     Untold,
 }
 
 impl Content {
-    fn of(batch: &Batch<'_>, side: &Side) -> Result<Self, StoreError> {
+    pub(crate) fn of(batch: &Batch<'_>, side: &Side) -> Result<Self, StoreError> {
         match side {
             Side::Absent => Ok(Self::Absent),
             Side::Known(state) if state.size <= PREDICTABLE => {
@@ -290,6 +290,16 @@ impl Content {
                 Ok(bytes.map_or(Self::Untold, Self::Bytes))
             }
             Side::Known(_) | Side::Unknown => Ok(Self::Untold),
+        }
+    }
+
+    /// The bytes, none if there is nothing; no answer if it cannot be told.
+    #[expect(clippy::option_option, reason = "to be absent and to be unknown are two things")]
+    pub(crate) fn told(&self) -> Option<Option<&[u8]>> {
+        match self {
+            Self::Absent => Some(None),
+            Self::Bytes(bytes) => Some(Some(bytes)),
+            Self::Untold => None,
         }
     }
 

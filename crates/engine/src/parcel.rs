@@ -37,6 +37,9 @@ pub enum Hears {
     Notes,
     /// That a call is denied, and why: then it does not happen.
     Denials,
+    /// The same; but what its model should know of a call, it hears at the call's end. What the
+    /// call has overwritten by then is not told.
+    DenialsAndLateNotes,
 }
 
 impl Parcel {

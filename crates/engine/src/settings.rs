@@ -3,13 +3,17 @@
 //! Settings are never read from the project's own folder: an agent can write
 //! there, and a clone can bring a file along.
 
+mod freshness;
+mod summary;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retake_model::{AgentId, ContextSource, DialogId, ProjectPath};
+use retake_model::ProjectPath;
 use serde::Deserialize;
 
-use crate::freshness::Knower;
+pub use freshness::{Freshness, FreshnessPolicy};
+pub use summary::{Summary, SummaryApi};
 
 /// The name of the files.
 pub const FILE: &str = "config.toml";
@@ -34,6 +38,10 @@ pub struct Settings {
     pub hook: Hook,
     /// What agents are told about files that changed under them.
     pub freshness: Freshness,
+    /// What is kept of conversations.
+    pub history: History,
+    /// Who writes summaries of conversations.
+    pub summary: Summary,
     /// What other programs are told.
     pub api: Api,
     /// The daemon; only the home's file counts.
@@ -100,43 +108,19 @@ impl Hook {
     }
 }
 
-/// What agents are told about files that changed since they saw them (CTX-20).
+/// What is kept of conversations.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Freshness {
-    /// What is done before an edit of such a file. If it is not set: `deny` where an agent can be
-    /// told why, else `note`.
-    pub policy: Option<FreshnessPolicy>,
-    /// A change within so many milliseconds after the agent's look does not count.
-    pub threshold_ms: u64,
-    /// Only files count that the agent last saw in one of these ways.
-    pub sources: Vec<ContextSource>,
-    /// Whether a formatter's rewrite of what the agent wrote counts as a change by somebody else.
-    pub formatters: bool,
+pub struct History {
+    /// Whether what the model gets is kept too, as agents write it down, and not only what was said.
+    pub keep: bool,
+    /// Of one message of an agent so many bytes are kept; the longest results of tools go first.
+    pub max_message_bytes: u64,
 }
 
-/// What is done before an agent edits a file that is not as it last saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FreshnessPolicy {
-    /// The edit is denied, with what changed; the agent has to read again.
-    Deny,
-    /// The agent's model is told, and the edit goes on.
-    Note,
-    /// Nothing; also nothing before a message.
-    Off,
-}
-
-impl Default for Freshness {
+impl Default for History {
     fn default() -> Self {
-        let sources = ContextSource::ALL.to_vec();
-        Self { policy: None, threshold_ms: 0, sources, formatters: false }
-    }
-}
-
-impl Freshness {
-    pub(crate) fn knower<'a>(&self, dialog: &'a DialogId, agent: &'a AgentId) -> Knower<'a> {
-        Knower { dialog, agent, minds_formatters: self.formatters }
+        Self { keep: true, max_message_bytes: 1024 * 1024 }
     }
 }
 

@@ -9,7 +9,7 @@ use retake_model::{FileState, Side};
 use retake_store::{Batch, CHUNK_ABOVE, ObjectKind, StoreError, encode, hash_blob};
 
 use crate::formatter::same_words;
-use crate::live::LiveCall;
+use crate::live::{Content, LiveCall};
 use crate::observe::Observed;
 
 /// More calls at one file than this are not tried in every order.
@@ -25,9 +25,10 @@ pub(crate) fn told_apart<'a>(
     if !(2..=MOST).contains(&calls.len()) || goal.size > CHUNK_ABOVE {
         return Ok(None);
     }
-    let Some(original) = content(batch, &seen.before)? else { return Ok(None) };
+    let original = Content::of(batch, &seen.before)?;
+    let Some(original) = original.told() else { return Ok(None) };
     let mut way = Vec::new();
-    if !find_way(calls, seen, &goal, original.as_deref(), &mut way)? {
+    if !find_way(calls, seen, &goal, original, &mut way)? {
         return Ok(None);
     }
     let (mut steps, mut before) = (Vec::new(), seen.before);
@@ -52,13 +53,12 @@ pub(crate) fn gone_on(
     seen: &Observed,
 ) -> Result<Option<[Observed; 2]>, StoreError> {
     let Side::Known(goal) = seen.after else { return Ok(None) };
-    let Some(original) = content(batch, &seen.before)? else { return Ok(None) };
-    let (Some(announced), Some(Some(found))) =
-        (call.announced(&seen.path, original.as_deref()), content(batch, &seen.after)?)
-    else {
+    let (original, found) = (Content::of(batch, &seen.before)?, Content::of(batch, &seen.after)?);
+    let (Some(original), Some(Some(found))) = (original.told(), found.told()) else {
         return Ok(None);
     };
-    if same_words(&announced, &found) || original.as_ref() == Some(&announced) {
+    let Some(announced) = call.announced(&seen.path, original) else { return Ok(None) };
+    if same_words(&announced, found) || original == Some(&announced) {
         return Ok(None);
     }
     let encoded = encode(ObjectKind::Blob, &announced)?;
@@ -68,17 +68,6 @@ pub(crate) fn gone_on(
     let own = Observed { path: path.clone(), before: seen.before, after: between, stat: None };
     let rest = Observed { before: between, ..seen.clone() };
     Ok(Some([own, rest]))
-}
-
-/// The content of a path, none if it was not there; nothing if it cannot be told or is large.
-fn content(batch: &Batch<'_>, side: &Side) -> Result<Option<Option<Vec<u8>>>, StoreError> {
-    match side {
-        Side::Absent => Ok(Some(None)),
-        Side::Known(state) if state.size <= CHUNK_ABOVE => {
-            Ok(batch.read_if_sound(&state.oid)?.map(Some))
-        }
-        Side::Known(_) | Side::Unknown => Ok(None),
-    }
 }
 
 /// Extends a way of calls, each with the content that it makes, until the goal is reached.

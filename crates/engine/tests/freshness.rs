@@ -232,7 +232,8 @@ fn a_person_who_writes_while_a_tool_reads_is_not_overlooked() {
         "#,
         &expect![[r#"
             "a.txt" modify by user +1 -1
-            "a.txt" modify by agent d/main:c2 certain +1 -1
+            a.txt: line 2 changed by the user
+            deny a.txt: line 2 changed by the user
         "#]],
     );
 }

@@ -10,7 +10,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use retake_engine::model::{
-    CheckpointKind, Event, EventKind, GapReason, ObjectId, OperationKind, Side,
+    AgentId, CheckpointKind, Event, EventKind, GapReason, ModelMessage, ObjectId, OperationKind,
+    Role, Side,
 };
 use retake_engine::{GoToOptions, Project, Purge, PurgeError, PurgeTarget, TranscriptMark};
 use retake_store::{JournalEvent, NewCheckpoint, NewOperation, Spool, hash_blob};
@@ -222,6 +223,26 @@ fn what_quotes_it_goes_too() {
     };
     let mark = TranscriptMark { dialog: "d1".into(), agent: "main".into(), from: None, cursor };
     project.record_conversation(&[Event::new("d1", words)], &mark, test.tick()).unwrap();
+    // What the model got, and what people were shown.
+    let agent = AgentId::from("main");
+    let model = ModelMessage {
+        role: Role::Assistant,
+        content: vec![
+            json!({ "type": "text", "text": format!("I use {token} now") }),
+            json!({ "type": "tool_use", "id": "w1", "name": "Write", "input": { "content": secret } }),
+            json!({ "type": "text", "text": "harmless" }),
+        ],
+        ts: None,
+        is_summary: false,
+        index: Some(1),
+    };
+    let take_in = || {
+        let new = [(0, model.clone())];
+        project.add_model_messages(&"d1".into(), &agent, &new, test.tick()).unwrap()
+    };
+    assert_eq!(take_in().added, 1);
+    let display = [json!({ "say": "tool", "text": format!("Write {token}") })];
+    project.save_display_messages(&"d1".into(), &agent, &display, test.tick()).unwrap();
     // A call that was never ended, and one that waits in the spool.
     let command = format!("echo '{secret}' >> conf.env; : {token}");
     test.record(&TestProject::begin("d1", "s1", "Bash", json!({ "command": command })));
@@ -230,10 +251,20 @@ fn what_quotes_it_goes_too() {
     let at = test.tick();
     spool.push(&spool.new_key(at), &waiting, at).unwrap();
     let done = purge(&test, &path("conf.env"));
-    assert!(done.calls >= 2 && done.events == 2, "{done:?}");
+    assert!(done.calls >= 2 && done.events == 4, "{done:?}");
     assert_eq!(done.quoted_by_checkpoints, 0);
     assert!(!is_left(&test, token));
     assert_eq!(project.dialogs().unwrap()[0].0.title, None, "the title quoted it");
+    let purged = "[purged]";
+    let kept = project.model_log(&"d1".into(), &agent).unwrap().remove(0).message;
+    assert_eq!(kept.content[0]["text"], purged);
+    let call =
+        json!({ "type": "tool_use", "id": "w1", "name": "Write", "input": { "content": purged } });
+    assert_eq!(kept.content[1..], [call, model.content[2].clone()], "the rest stays");
+    let shown = project.display_messages(&"d1".into(), &agent).unwrap();
+    assert_eq!(shown, [json!({ "say": "tool", "text": purged })]);
+    assert_eq!(take_in().added, 0, "it does not come back from the agent's own record");
+    assert!(!is_left(&test, token));
     assert!(project.store().live_calls().unwrap().iter().all(|call| call.input == Value::Null));
 }
 

@@ -10,12 +10,13 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use retake_engine::model::{
-    Change, CheckpointKind, DialogId, Millis, ObjectId, OperationId, OperationKind, OperationState,
+    AgentId, Change, CheckpointKind, DialogId, Millis, ModelMessage, ObjectId, OperationId,
+    OperationKind, OperationState, Role,
 };
 use retake_engine::{Collected, Project, RetentionReason, TakeBackOptions};
 use retake_store::{NewCheckpoint, NewOperation, ObjectKind, encode};
 use retake_testkit::{TestProject, child, git};
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{Work, assert_clean};
 
 const DAY: Millis = 24 * 60 * 60 * 1000;
@@ -66,6 +67,32 @@ fn approved(test: &TestProject, names: &[&str]) {
     }
 }
 
+/// A history of two messages, one of which is hidden.
+fn converse(test: &TestProject, dialog: &str) {
+    let message = |text: &str| ModelMessage {
+        role: Role::User,
+        content: vec![json!({ "type": "text", "text": text })],
+        ts: None,
+        is_summary: false,
+        index: None,
+    };
+    let (project, agent) = (test.open(), AgentId::from("main"));
+    for list in [&[message("a"), message("b")][..], &[message("b")]] {
+        project.save_model_messages(&dialog.into(), &agent, list, test.tick()).unwrap();
+    }
+}
+
+/// The dialogs that have messages, with how many those are, and how many views there are.
+fn conversations(test: &TestProject) -> Vec<(String, i64, i64)> {
+    let db = rusqlite::Connection::open(test.open().store().folder().join("retake.db")).unwrap();
+    let sql = "SELECT dialog, sum(is_message), sum(1 - is_message) FROM
+        (SELECT dialog, 1 AS is_message FROM message UNION ALL SELECT dialog, 0 FROM conversation_view)
+        GROUP BY dialog ORDER BY dialog";
+    let mut query = db.prepare(sql).unwrap();
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
 fn start(test: &TestProject) {
     test.write("a.txt", "original\n");
     test.init();
@@ -86,7 +113,9 @@ fn the_oldest_dialogs_beyond_the_count_go_with_all_that_is_theirs() {
     approved(&test, &["d1", "d2", "d3"]);
     test.write("a.txt", "the person's\n");
     test.look();
+    converse(&test, "d3");
     approved(&test, &["d4", "d5"]);
+    converse(&test, "d5");
     settings(&test, "max_dialogs = 2");
     let project = test.open();
     let forecast = project.retention_forecast(FAR, true).unwrap();
@@ -106,6 +135,7 @@ fn the_oldest_dialogs_beyond_the_count_go_with_all_that_is_theirs() {
     assert!(project.store().has(&oid("d1 alone\n")).unwrap(), "the file is still there");
     assert_eq!(project.store().work_sessions(&DialogId("d1".into())).unwrap(), []);
     assert_eq!(project.store().work_sessions(&DialogId("d5".into())).unwrap().len(), 2);
+    assert_eq!(conversations(&test), [("d5".to_owned(), 2, 1)], "a conversation goes with them");
     let events = project.store().events_after(0, 1).unwrap();
     assert!(events[0].seq > ids(&before)[before.len() - 5], "its events go with it");
     assert!(done.after.content < done.before.content);
@@ -206,6 +236,7 @@ fn one_dialog_without_end_loses_what_it_decided_on_long_ago() {
     let test = TestProject::new();
     start(&test);
     let work = Work::begin(&test, "d1");
+    converse(&test, "d1");
     for n in 0..5 {
         let mut bytes = vec![0; 100_000];
         fastrand::Rng::with_seed(n).fill(&mut bytes);
@@ -221,6 +252,9 @@ fn one_dialog_without_end_loses_what_it_decided_on_long_ago() {
     let done = collect(&test, FAR);
     let project = test.open();
     assert_eq!(dialogs(&project), ["d1"]);
+    assert_eq!(conversations(&test), [("d1".to_owned(), 0, 1)]);
+    let (dialog, agent) = (&work.dialog, AgentId::from("main"));
+    assert_eq!(project.model_view(dialog, &agent).unwrap().next, 2, "no place is given twice");
     assert!(done.removed.changes == 5 && done.removed.sessions == 5, "{done:?}");
     let session = project.store().active_session(&work.dialog).unwrap().unwrap();
     assert_eq!(session.number, 6);

@@ -20,7 +20,7 @@ pub use change::{
 };
 pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
 pub use event::{AgentId, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
-pub use message::{ModelMessage, Role};
+pub use message::{History, ModelMessage, RewindWhat, Role, ViewReason};
 pub use object::{ObjectId, ParseObjectIdError};
 pub use operation::{Operation, OperationId, OperationKind, OperationState};
 pub use path::{PathError, ProjectPath};

@@ -16,6 +16,42 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// One of the two histories of a conversation (HIST-1).
+    History {
+        /// What the model gets.
+        Model = "model",
+        /// What people are shown.
+        Display = "display",
+    }
+}
+
+text_enum! {
+    /// Why a conversation is shown otherwise than it was told.
+    ViewReason {
+        /// The agent, or the program around it, has another list now.
+        Saved = "saved",
+        /// A summary stands for a part of it.
+        Condensed = "condensed",
+        /// It was cut before a message.
+        Rewound = "rewound",
+        /// What was hidden is shown again.
+        BroughtBack = "brought_back",
+    }
+}
+
+text_enum! {
+    /// What goes back to an earlier state.
+    RewindWhat {
+        /// The files.
+        Files = "files",
+        /// What is shown of the conversation.
+        Conversation = "conversation",
+        /// The files, and then the conversation.
+        Both = "both",
+    }
+}
+
 /// One message as the model gets it; in JSON an entry of `api_conversation_history.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelMessage {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use retake_engine::{
-    Advice, ExportError, ProjectError, PurgeError, RecordError, SnapshotError, StoreError,
-    VerbError,
+    Advice, CondenseError, ExportError, HistoryError, ProjectError, PurgeError, RecordError,
+    SnapshotError, StoreError, VerbError,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -53,4 +53,14 @@ macro_rules! advised {
     };
 }
 
-advised!(ProjectError, RecordError, VerbError, StoreError, ExportError, PurgeError, SnapshotError);
+advised!(
+    ProjectError,
+    RecordError,
+    VerbError,
+    StoreError,
+    ExportError,
+    PurgeError,
+    SnapshotError,
+    HistoryError,
+    CondenseError
+);

@@ -9,6 +9,8 @@
 //!   they need is beside it: [`patch`], [`questions`], [`syntax`].
 //! - [`http`] serves all of it to other programs, on this machine only; [`stream`] is a project's
 //!   events as they follow them.
+//! - [`history`] reads and writes conversations as agents have them in files;
+//!   [`summary`] has conversations summarised by a model, [`tokens`] counts what they take.
 //! - [`hook`] is the work of an agent's hook, in its own process or in the daemon.
 //! - [`Failure`] is what every surface (terminal, JSON, socket, HTTP) says when something cannot
 //!   be done.
@@ -20,6 +22,7 @@ pub mod documents;
 pub mod door;
 mod failure;
 mod hall;
+pub mod history;
 pub mod hook;
 pub mod http;
 mod mask;
@@ -28,13 +31,15 @@ pub mod questions;
 pub mod quote;
 mod run_folder;
 pub mod stream;
+pub mod summary;
 pub mod syntax;
+pub mod tokens;
 mod wire;
 
 pub use client::{Client, HELLO, NoDaemon, Unanswered};
 pub use daemon::Daemon;
 pub use failure::Failure;
 pub use hall::{Busy, Hall, Life, News, Room};
-pub use mask::Masking;
+pub use mask::{Masking, SecretCalls};
 pub use run_folder::RunFolder;
 pub use wire::{DaemonCode, DaemonStatus, Hello, ServedProject};

@@ -161,7 +161,8 @@ fn dialogs_checkpoints_and_what_was_said() {
     let of_dialog = documents::DialogCheckpoints::read(project, dialog, Masking::On).unwrap();
     world.check(&of_dialog, &expect_file!["./documents/dialog_checkpoints.json"]);
     let history = |cursor, limit| {
-        documents::History::read(project, dialog, cursor, limit, Masking::On).unwrap()
+        let page = documents::HistoryPage { cursor, limit, whole: false };
+        documents::History::read(project, dialog, page, Masking::On).unwrap()
     };
     world.check(&history(None, 20), &expect_file!["./documents/history.json"]);
     let last = history(None, 1);

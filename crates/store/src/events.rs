@@ -52,7 +52,22 @@ pub enum Spoken {
     /// By the person.
     Person(Message),
     /// By the main agent.
-    Agent(String),
+    Agent {
+        /// Its place in the order.
+        seq: u64,
+        /// What it says.
+        text: String,
+    },
+}
+
+impl Spoken {
+    /// Its place in the order.
+    pub fn seq(&self) -> u64 {
+        match self {
+            Self::Person(message) => message.seq,
+            Self::Agent { seq, .. } => *seq,
+        }
+    }
 }
 
 /// A stretch of the event stream, as it was at one moment.
@@ -130,14 +145,15 @@ impl Store {
         while let Some(row) = rows.next()? {
             let body: String = row.get(2)?;
             let body: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
+            let seq = row.get::<_, i64>(0)? as u64;
             if row.get::<_, String>(1)? == "user_message" {
-                spoken.extend(message(row.get::<_, i64>(0)? as u64, &body).map(Spoken::Person));
+                spoken.extend(message(seq, &body).map(Spoken::Person));
                 continue;
             }
             let Some(text) = body["text"].as_str().filter(|text| !text.is_empty()) else {
                 continue;
             };
-            let said = Spoken::Agent(text.to_owned());
+            let said = Spoken::Agent { seq, text: text.to_owned() };
             // A message that had grown was told again: the last word counts, in its first place.
             match body["message_index"].as_u64().map(|index| places.entry(index)) {
                 Some(Entry::Occupied(place)) => spoken[*place.get()] = said,

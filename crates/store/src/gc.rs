@@ -276,6 +276,7 @@ impl Work<'_> {
                 break;
             }
         }
+        while still!(self.remove_messages(plan.cut)) > 0 {}
         loop {
             let rows = still!(self.remove_changes(plan.cut));
             self.tell(rows);
@@ -378,6 +379,15 @@ impl Work<'_> {
         })
     }
 
+    /// Messages; their views stay, so that what they hide does not come up again.
+    fn remove_messages(&mut self, cut: u64) -> Step<usize> {
+        self.transact(|batch, _| {
+            let sql = "DELETE FROM message WHERE id IN
+                (SELECT id FROM message WHERE seq < ?1 ORDER BY seq LIMIT ?2)";
+            batch.execute("remove messages", sql, (cut as i64, ROWS as i64))
+        })
+    }
+
     /// The oldest changes, with everything that hangs on them.
     fn remove_changes(&mut self, cut: u64) -> Step<usize> {
         self.transact(|batch, removed| {
@@ -410,23 +420,18 @@ impl Work<'_> {
         }
         self.transact(|batch, removed| {
             for dialog in dialogs {
-                batch.execute(
-                    "remove agents",
-                    "DELETE FROM agent WHERE dialog = ?1",
-                    [&dialog.0],
-                )?;
-                batch.execute(
-                    "remove transcripts",
-                    "DELETE FROM transcript WHERE dialog = ?1",
-                    [&dialog.0],
-                )?;
                 for (what, sql) in [
+                    ("remove agents", "DELETE FROM agent WHERE dialog = ?1"),
+                    ("remove transcripts", "DELETE FROM transcript WHERE dialog = ?1"),
                     ("remove sights", "DELETE FROM sight WHERE dialog = ?1"),
                     ("remove told", "DELETE FROM told WHERE dialog = ?1"),
+                    ("remove cursors", "DELETE FROM history_cursor WHERE dialog = ?1"),
+                    ("remove messages", "DELETE FROM message WHERE dialog = ?1"),
+                    ("remove views", "DELETE FROM conversation_view WHERE dialog = ?1"),
+                    ("remove dialog", "DELETE FROM dialog WHERE id = ?1"),
                 ] {
                     batch.execute(what, sql, [&dialog.0])?;
                 }
-                batch.execute("remove dialog", "DELETE FROM dialog WHERE id = ?1", [&dialog.0])?;
             }
             removed.dialogs += dialogs.len() as u64;
             Ok(())

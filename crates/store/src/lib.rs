@@ -28,6 +28,7 @@ mod home;
 mod links;
 mod lock;
 mod manifest;
+mod messages;
 mod objects;
 mod operations;
 mod pack;
@@ -61,6 +62,7 @@ pub use group::Group;
 pub use home::{FoundProject, Home, Identity, RootIdentity};
 pub use lock::Lock;
 pub use manifest::{ManifestEntry, StatRow, Stored};
+pub use messages::{LogEntry, NewMessage, NewView, StoredView, Thread, message_digest};
 pub use objects::{
     CHUNK_ABOVE, Encoded, ObjectKind, encode, encode_stream, hash_blob, hash_stream,
 };

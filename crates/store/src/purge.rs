@@ -181,6 +181,7 @@ impl Store {
         batch.set_meta(SCRUB, b"1")?;
         purge.calls = batch.drop_quoting_calls(&quotes, target, &purge.scope)?;
         purge.events = batch.drop_quoting_events(&quotes)?;
+        purge.events += batch.drop_quotes_in_messages(&quotes)?;
         purge.quoted_by_checkpoints = self.quoting_checkpoints(&quotes)?;
         for (oid, size) in &purge.scope.contents {
             batch.forget_content(oid)?;

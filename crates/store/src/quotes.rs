@@ -7,8 +7,9 @@
 use std::collections::HashSet;
 
 use retake_model::ObjectId;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::messages::{pack_body, read_body};
 use crate::purge::{PurgeScope, PurgeTarget};
 use crate::{Batch, Store, StoreError};
 
@@ -21,6 +22,9 @@ const MOST: usize = 20_000;
 const SHORTENED: usize = 50;
 /// Stands behind a shortened message.
 const LATE: &str = " (taken in late";
+
+/// Stands where a quote was.
+const PURGED: &str = "[purged]";
 
 /// Pieces of the contents that go.
 #[derive(Debug, Default)]
@@ -70,6 +74,32 @@ impl Quotes {
             let mut tails = tails.take(SHORTENED);
             tails.any(|tail| self.pieces.iter().any(|piece| piece.starts_with(tail)))
         })
+    }
+
+    /// Takes every string that quotes a piece out of a JSON value; tells whether there was one.
+    fn take_out(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) if self.may_be_in(text) => {
+                PURGED.clone_into(text);
+                true
+            }
+            Value::Array(inner) => self.take_out_of_each(inner.iter_mut()),
+            Value::Object(inner) if inner.keys().any(|key| self.are_in(key)) => {
+                inner.clear();
+                inner.insert(PURGED.to_owned(), true.into());
+                true
+            }
+            Value::Object(inner) => self.take_out_of_each(inner.values_mut()),
+            _ => false,
+        }
+    }
+
+    fn take_out_of_each<'v>(&self, values: impl Iterator<Item = &'v mut Value>) -> bool {
+        let mut found = false;
+        for value in values {
+            found |= self.take_out(value);
+        }
+        found
     }
 
     /// Whether any string of a JSON text is shortened within a piece.
@@ -167,6 +197,29 @@ impl Batch<'_> {
             self.execute("drop arguments", sql, [id])?;
         }
         Ok(doomed.len() as u64)
+    }
+
+    /// Takes quotes out of the messages of conversations; tells of how many.
+    ///
+    /// What a message is known by stays: so it is not taken in once more from the agent's record.
+    pub(crate) fn drop_quotes_in_messages(&self, quotes: &Quotes) -> Result<u64, StoreError> {
+        let mut changed = Vec::new();
+        let mut query = self.db.prepare("SELECT id, body FROM message")?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            let read = read_body(&row.get::<_, Vec<u8>>(1)?);
+            // What cannot be read cannot be told from a quote.
+            let is_read = read.is_ok();
+            let mut body = read.unwrap_or_else(|_| json!([{ "type": "text", "text": PURGED }]));
+            if quotes.take_out(&mut body) || !is_read {
+                changed.push((row.get::<_, i64>(0)?, pack_body(&body)?));
+            }
+        }
+        for (id, body) in &changed {
+            let sql = "UPDATE message SET body = ?2 WHERE id = ?1";
+            self.execute("drop quotes", sql, (id, body))?;
+        }
+        Ok(changed.len() as u64)
     }
 
     /// Drops what events and titles quote; tells how many events.

@@ -10,7 +10,7 @@ use crate::StoreError;
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
 
 const V1: &str = "
 CREATE TABLE meta(
@@ -300,6 +300,50 @@ CREATE TABLE told(
     reaction TEXT    NOT NULL,
     at       INTEGER NOT NULL,
     PRIMARY KEY(dialog, agent, path, oid, reaction)
+) WITHOUT ROWID;
+";
+
+/// Both histories of each conversation, what is shown of them, and how far the model's was read.
+const V6: &str = "
+CREATE TABLE message(
+    id            INTEGER PRIMARY KEY,
+    seq           INTEGER NOT NULL,
+    at            INTEGER NOT NULL,
+    dialog        TEXT    NOT NULL,
+    agent         TEXT    NOT NULL,
+    history       TEXT    NOT NULL,
+    place         INTEGER NOT NULL,
+    number        INTEGER,
+    role          TEXT,
+    ts            INTEGER,
+    is_summary    INTEGER NOT NULL,
+    message_index INTEGER,
+    digest        BLOB    NOT NULL,
+    body          BLOB    NOT NULL
+);
+CREATE INDEX message_by_thread ON message(dialog, agent, history, id);
+CREATE INDEX message_by_seq ON message(seq);
+
+CREATE TABLE conversation_view(
+    id        INTEGER PRIMARY KEY,
+    seq       INTEGER NOT NULL,
+    at        INTEGER NOT NULL,
+    dialog    TEXT    NOT NULL,
+    agent     TEXT    NOT NULL,
+    history   TEXT    NOT NULL,
+    why       TEXT    NOT NULL,
+    places    TEXT    NOT NULL,
+    open_from INTEGER NOT NULL,
+    operation INTEGER
+);
+CREATE INDEX view_by_thread ON conversation_view(dialog, agent, history, id);
+CREATE INDEX view_by_operation ON conversation_view(operation) WHERE operation NOT NULL;
+
+CREATE TABLE history_cursor(
+    dialog TEXT NOT NULL,
+    agent  TEXT NOT NULL,
+    cursor TEXT NOT NULL,
+    PRIMARY KEY(dialog, agent)
 ) WITHOUT ROWID;
 ";
 

@@ -71,6 +71,7 @@ impl Store {
         self.check_chunks(&mut found.problems)?;
         self.check_rows(&mut found.problems)?;
         if read_data {
+            found.problems.extend(self.unreadable_messages()?.into_iter().map(Problem::Row));
             self.check_objects(&mut found, progress)?;
         }
         let (entries, bad) = Spool::new(self.folder()).entries()?;

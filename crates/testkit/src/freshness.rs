@@ -59,9 +59,9 @@ fn attempt(project: &TestProject, rest: &str, seen: &mut String) {
     let (opened, at) = (project.open(), project.tick());
     let parcel = Parcel::new(opened.keeper().new_key(at), begin, at);
     let parcel = Parcel { hears: Hears::Denials, ..parcel };
-    let begun = opened.record_all(&[parcel]).remove(0).unwrap();
-    tell(&begun, seen);
-    if begun.reaction() != Some(Reaction::Deny) {
+    let answer = opened.record_all(&[parcel]).remove(0).unwrap();
+    tell(&answer, seen);
+    if answer.reaction() != Some(Reaction::Deny) {
         finish_edit(project, (who, call, path), (&old, &new), seen);
     }
 }

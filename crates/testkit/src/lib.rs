@@ -3,6 +3,7 @@
 //! - [`TestProject`]: a throw-away project with a home and a clock of its own,
 //! - [`check`]: the fixture language, in which most engine tests are written,
 //! - [`ListingEyes`]: what a watcher that misses nothing would say,
+//! - [`answers`]: an HTTP server with prepared answers,
 //! - [`child`]: a second process,
 //! - [`git`]: real git without the machine's configuration, as oracle,
 //! - linking this crate switches the fault injection of `retake-seam` on.
@@ -10,6 +11,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 
+pub mod answers;
 pub mod child;
 pub mod disk;
 mod eyes;

@@ -1,6 +1,6 @@
 // Tells `retake hook opencode` what happens: one JSON object on its standard input for each
 // event, in the order of the events. Nothing that goes wrong here disturbs opencode; only a
-// reply {"deny": reason} stops a tool.
+// reply {"deny": reason} stops a tool, and the text of {"note": text} is told to the model.
 import { spawn } from "node:child_process"
 
 const PROGRAM = __PROGRAM__
@@ -24,6 +24,8 @@ export const Retake = async ({ client, directory, worktree }) => {
 
   const parents = new Map()
   const failed = new Map()
+  // What the model should know of a call that goes on: it is told with the result.
+  const notes = new Map()
   let last = Promise.resolve()
   let waiting = 0
   let timeouts = 0
@@ -171,6 +173,7 @@ export const Retake = async ({ client, directory, worktree }) => {
     const part = type === "message.part.updated" ? properties?.part : undefined
     // A tool that fails has no `tool.execute.after`.
     if (part?.type === "tool" && part.state?.status === "error" && !failed.has(part.callID)) {
+      notes.delete(part.callID)
       failed.set(part.callID, part.sessionID)
       return tell(() =>
         about("tool.error", part.sessionID, {
@@ -193,6 +196,14 @@ export const Retake = async ({ client, directory, worktree }) => {
   }
   const frames = (texts) => texts.filter((text) => text?.startsWith?.("<path>")).map(frame)
 
+  // Adds a text for the model to a message. opencode sorts the parts by their ids.
+  const add = (parts, text) => {
+    const last = parts?.at?.(-1)
+    if (!last?.id || !Object.isExtensible(parts)) return
+    const { sessionID, messageID } = last
+    parts.push({ id: `${last.id}0`, sessionID, messageID, type: "text", text, synthetic: true })
+  }
+
   const succeeded = (output) => {
     const exit = output?.metadata?.exit
     return !output?.isError && (typeof exit !== "number" || exit === 0)
@@ -205,13 +216,14 @@ export const Retake = async ({ client, directory, worktree }) => {
       } catch {}
     },
     "chat.message": async (input, output) => {
-      await tell(() => {
+      const reply = await tell(() => {
         const said = (part) => part?.type === "text" && !part.synthetic
         const prompt = (output?.parts ?? []).filter(said).map((part) => part.text)
         const read = (output?.parts ?? []).filter((part) => part?.synthetic).map((part) => part.text)
         const message = { prompt: prompt.join("\n"), shown: frames(read) }
         return about("chat.message", input.sessionID, message)
       })
+      if (typeof reply.note === "string") add(output?.parts, reply.note)
     },
     "tool.execute.before": async (input, output) => {
       const reply = await tell(() => {
@@ -219,13 +231,18 @@ export const Retake = async ({ client, directory, worktree }) => {
         return about("tool.execute.before", input.sessionID, call)
       })
       if (typeof reply.deny === "string") throw new Error(reply.deny)
+      if (typeof reply.note === "string") notes.set(input.callID, reply.note)
     },
     "tool.execute.after": async (input, output) => {
+      const note = notes.get(input.callID)
+      notes.delete(input.callID)
       await tell(() => {
         const call = { call_id: input.callID, tool_name: input.tool, tool_input: input.args }
         const shown = input.tool === "read" ? frames([output?.output]) : []
         return about("tool.execute.after", input.sessionID, { ...call, ok: succeeded(output), shown })
       })
+      if (note === undefined || typeof output?.output !== "string") return
+      if (!Object.isFrozen(output)) output.output += `\n\n${note}`
     },
     dispose: async () => {
       await within(PATIENCE_MS, last)

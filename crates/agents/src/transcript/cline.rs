@@ -29,7 +29,7 @@ pub(super) fn file(mut reader: Reader, cursor: &Cursor, whole: &[u8]) -> (Vec<Sp
     (spoken, Cursor { state: State::default(), read: Some(read) })
 }
 
-fn message(reader: &mut Reader, message: &Value) {
+pub(super) fn message(reader: &mut Reader, message: &Value) {
     let content = message.get("content").unwrap_or(&Value::Null);
     let of_type = |kind: &'static str| {
         let matching = move |block: &&Value| text(block, "/type") == Some(kind);
@@ -51,7 +51,7 @@ fn message(reader: &mut Reader, message: &Value) {
 }
 
 /// The person's words without the element that Cline puts around them.
-fn unwrapped(words: &str) -> &str {
+pub(crate) fn unwrapped(words: &str) -> &str {
     let inner = element(words, "<user_input", "</user_input>");
     inner.and_then(|inner| inner.split_once('>')).map_or(words, |(_, words)| words)
 }

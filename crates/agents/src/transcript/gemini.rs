@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Reader, Speaker, Spoken, texts};
 use crate::prompt::Prompt;
-use crate::wire::{fingerprint, list, text, unquoted};
+use crate::wire::{fingerprint, is_true, list, text, unquoted};
 
 /// How many messages back one can be written again.
 const IDS_LIMIT: usize = 512;
@@ -41,6 +41,7 @@ fn message(reader: &mut Reader, message: &Value) {
 fn is_prompt(message: &Value, words: &str) -> bool {
     let result = |part: &Value| part.get("functionResponse").is_some();
     Prompt::of(words).message().is_some()
+        && !is_true(message, "/isSummary")
         && !words.trim_start().starts_with("<session_context>")
         && !list(message, "/content").iter().any(result)
 }

@@ -32,7 +32,10 @@ use serde_json::Value;
 use crate::heard::{Subagent, Voice};
 use crate::{Agent, wire};
 
-pub(crate) use opencode::{messages as opencode_messages, words as opencode_words};
+pub(crate) use cline::unwrapped;
+pub(crate) use opencode::{
+    added as opencode_added, messages as opencode_messages, words as opencode_words,
+};
 
 /// How many bytes of a message's text are kept.
 pub const TEXT_LIMIT: usize = 64 * 1024;
@@ -56,7 +59,7 @@ pub struct Cursor {
 /// Where a reader is, and what it has to know there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct State {
+pub(crate) struct State {
     offset: u64,
     messages: u64,
     /// Claude Code: whether this is the file of a subagent.
@@ -196,16 +199,80 @@ fn called(id: &str) -> CalledTool {
 /// opencode brings its conversation with the hook, and the form of Cursor's file is not known: of
 /// these nothing is read.
 pub fn read(agent: Agent, cursor: &Cursor, new: &[u8]) -> (Vec<Spoken>, Cursor) {
-    let mut reader = Reader { state: cursor.state.clone(), open: None, spoken: BTreeMap::new() };
+    let mut reader = Reader::at(cursor.state.clone());
     match agent {
-        Agent::ClaudeCode => reader.lines(new, claude_code::line),
-        Agent::Codex => reader.lines(new, codex::line),
-        Agent::Gemini => reader.lines(new, gemini::line),
-        Agent::Copilot => reader.lines(new, copilot::line),
+        Agent::ClaudeCode | Agent::Codex | Agent::Gemini | Agent::Copilot => {
+            reader.lines(new, understanding(agent));
+        }
         Agent::Cline => return cline::file(reader, cursor, new),
         Agent::Opencode | Agent::Cursor => {}
     }
     reader.finish(cursor)
+}
+
+/// What understands a line of this agent, or a message of its document.
+fn understanding(agent: Agent) -> fn(&mut Reader, &Value) {
+    match agent {
+        Agent::ClaudeCode => claude_code::line,
+        Agent::Codex => codex::line,
+        Agent::Gemini => gemini::line,
+        Agent::Copilot => copilot::line,
+        Agent::Cline => cline::message,
+        Agent::Opencode => opencode::message,
+        Agent::Cursor => |_, _| {},
+    }
+}
+
+/// Counts what is said, for those who read more from a file than its words: one rule for both.
+pub(crate) struct Count {
+    reader: Reader,
+    understand: fn(&mut Reader, &Value),
+}
+
+impl Count {
+    /// From this state on.
+    pub(crate) fn on(agent: Agent, state: State) -> Self {
+        Self { reader: Reader::at(state), understand: understanding(agent) }
+    }
+
+    /// The message that a line belongs to, as far as it is said.
+    pub(crate) fn line(&mut self, line: &Value) -> Option<Spoken> {
+        self.reader.spoken.clear();
+        (self.understand)(&mut self.reader, line);
+        self.reader.spoken.pop_last().map(|(_, spoken)| spoken)
+    }
+
+    /// Goes on behind a line of so many bytes.
+    pub(crate) fn pass(&mut self, bytes: usize) {
+        self.reader.state.pass(bytes);
+    }
+
+    /// Where it is.
+    pub(crate) fn state(&self) -> &State {
+        &self.reader.state
+    }
+}
+
+impl State {
+    /// Where in the file this is.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Whether a line of Claude Code is of another conversation than the file.
+    pub(crate) fn is_foreign(&self, line: &Value) -> bool {
+        self.sidechain.is_some_and(|side| side != wire::is_true(line, "/isSidechain"))
+    }
+
+    fn pass(&mut self, bytes: usize) {
+        self.offset = self.offset.saturating_add(bytes as u64);
+    }
+}
+
+/// The lines that are there to their end, each with it.
+pub(crate) fn whole_lines(new: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let whole = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    new[..whole].split_inclusive(|byte| *byte == b'\n')
 }
 
 /// A read under way.
@@ -218,13 +285,16 @@ struct Reader {
 }
 
 impl Reader {
+    fn at(state: State) -> Self {
+        Self { state, open: None, spoken: BTreeMap::new() }
+    }
+
     fn lines(&mut self, new: &[u8], understand: fn(&mut Self, &Value)) {
-        let whole = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        for line in new[..whole].split_inclusive(|byte| *byte == b'\n') {
+        for line in whole_lines(new) {
             if let Ok(parsed) = wire::parse(line) {
                 understand(self, &parsed);
             }
-            self.state.offset = self.state.offset.saturating_add(line.len() as u64);
+            self.state.pass(line.len());
         }
     }
 
@@ -294,7 +364,7 @@ impl Reader {
 }
 
 /// The texts of content that is one text, or a list of blocks with a text each.
-fn texts(content: &Value) -> Vec<&str> {
+pub(crate) fn texts(content: &Value) -> Vec<&str> {
     match content {
         Value::String(text) => vec![text],
         Value::Array(blocks) => {

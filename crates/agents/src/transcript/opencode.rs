@@ -5,17 +5,22 @@
 
 use serde_json::Value;
 
-use super::{Speaker, Spoken, called};
+use super::{Reader, Speaker, Spoken, State, called};
 use crate::prompt::Prompt;
 use crate::wire::{is_true, list, text};
 
 /// The conversation, from index 0 on.
 pub(crate) fn messages(messages: &Value) -> Vec<Spoken> {
-    let mut spoken: Vec<Spoken> = Vec::new();
-    for message in messages.as_array().into_iter().flatten() {
-        spoken.extend(one(message, spoken.len() as u64));
+    let mut reader = Reader::at(State::default());
+    messages.as_array().into_iter().flatten().for_each(|one| message(&mut reader, one));
+    reader.spoken.into_values().collect()
+}
+
+pub(super) fn message(reader: &mut Reader, message: &Value) {
+    if let Some(spoken) = one(message, reader.state.messages) {
+        reader.state.messages = spoken.index.saturating_add(1);
+        reader.spoken.insert(spoken.index, spoken);
     }
-    spoken
 }
 
 /// The words in the parts of a message.
@@ -51,7 +56,7 @@ fn one(message: &Value, index: u64) -> Option<Spoken> {
 }
 
 /// Whether opencode added this part.
-fn added(part: &Value) -> bool {
+pub(crate) fn added(part: &Value) -> bool {
     is_true(part, "/synthetic")
         || is_true(part, "/ignored")
         || text(part, "/type") == Some("compaction")

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use retake_engine::model::ChangeId;
+use retake_engine::model::{ChangeId, RewindWhat};
 use retake_engine::{Cascade, TakeBackOptions};
 
 use crate::time;
@@ -44,6 +44,32 @@ impl Taking {
             cascade: if self.cascade { Cascade::All } else { otherwise },
             markers: self.markers,
             across_git: self.across_git,
+        }
+    }
+}
+
+/// What goes back to an earlier state.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct Rewinding {
+    /// Only the files [default]
+    #[arg(long)]
+    pub(crate) files: bool,
+    /// Only what is shown of the conversation: no file is changed
+    #[arg(long)]
+    pub(crate) conversation: bool,
+    /// The files, and then the conversation
+    #[arg(long)]
+    pub(crate) both: bool,
+}
+
+impl Rewinding {
+    /// What that is to the engine.
+    pub(crate) fn what(&self) -> RewindWhat {
+        match (self.conversation, self.both) {
+            (true, _) => RewindWhat::Conversation,
+            (_, true) => RewindWhat::Both,
+            _ => RewindWhat::Files,
         }
     }
 }
@@ -179,7 +205,7 @@ pub(crate) struct Checkpoints {
 /// Options of `restore`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Files that you made stay, and so do files that another dialog changed last, unless --exact.\nIgnored files are never touched.\n\nExamples:\n  retake restore 1a2b3c4d\n  retake restore 1a2b3c4d src/ --dry-run\n  retake restore --before-message 3"
+    after_help = "Files that you made stay, and so do files that another dialog changed last, unless --exact.\nIgnored files are never touched.\n\nExamples:\n  retake restore 1a2b3c4d\n  retake restore 1a2b3c4d src/ --dry-run\n  retake restore --before-message 3\n  retake restore --before-message 3 --both"
 )]
 pub(crate) struct Restore {
     /// The checkpoint; the first digits of its id are enough (see `retake checkpoints`)
@@ -200,6 +226,8 @@ pub(crate) struct Restore {
     /// Also take back what git changed since
     #[arg(long)]
     pub(crate) across_git: bool,
+    #[command(flatten)]
+    pub(crate) rewinding: Rewinding,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -250,7 +278,7 @@ pub(crate) struct Session {
 /// Options of `undo`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A step is an agent's turn (its work on one message of yours), or an operation of Retake,\nsuch as a restore. Your own edits are no steps, and stay.\n\nExamples:\n  retake undo\n  retake undo 3 --dry-run"
+    after_help = "A step is an agent's turn (its work on one message of yours), or an operation of Retake,\nsuch as a restore. Your own edits are no steps, and stay.\n\nExamples:\n  retake undo\n  retake undo 3 --dry-run\n  retake undo --both"
 )]
 pub(crate) struct Undo {
     /// So many steps
@@ -258,6 +286,8 @@ pub(crate) struct Undo {
     pub(crate) steps: u32,
     #[command(flatten)]
     pub(crate) taking: Taking,
+    #[command(flatten)]
+    pub(crate) rewinding: Rewinding,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -267,6 +297,8 @@ pub(crate) struct Undo {
 pub(crate) struct Redo {
     #[command(flatten)]
     pub(crate) taking: Taking,
+    #[command(flatten)]
+    pub(crate) rewinding: Rewinding,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }

@@ -4,7 +4,7 @@ use retake_engine::model::{Change, DialogId};
 use retake_engine::{Project, StoreError};
 
 /// The first words of a message, for a title.
-pub(super) fn first_words(text: &str) -> String {
+pub(crate) fn first_words(text: &str) -> String {
     const CHARS: usize = 50;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     match line.char_indices().nth(CHARS) {

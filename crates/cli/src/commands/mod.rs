@@ -16,10 +16,11 @@ mod event;
 mod export;
 mod gc;
 mod git;
+mod history;
 mod hook;
 mod init;
 mod log;
-mod message;
+pub(crate) mod message;
 mod openapi;
 mod ops;
 mod purge;
@@ -70,6 +71,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Ops(options) => ops::run(context, &options),
         Command::Recover(options) => recover::run(context, &options),
         Command::Dialogs => dialogs::run(context),
+        Command::History(options) => history::run(context, &options),
         Command::Run(options) => run::run(context, &options),
         Command::Hook(options) => Ok(hook::run(context, &options)),
         Command::CatchUp => catch_up::run(context),

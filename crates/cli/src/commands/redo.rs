@@ -14,7 +14,8 @@ use crate::outcome::carry_out;
 pub(super) fn run(context: &Context, options: &Redo) -> Result<Exit> {
     let project = context.open_to_write()?;
     let taking = options.taking.options(Cascade::Leave);
-    let Some((plan, undone)) = context.ask(&project, PlanRedo { taking })? else {
+    let what = options.rewinding.what();
+    let Some((plan, undone)) = context.ask(&project, PlanRedo { taking, what })? else {
         return nothing(context, OperationKind::Redo);
     };
     let what = undone.title.strip_prefix("undo of ").unwrap_or(&undone.title);

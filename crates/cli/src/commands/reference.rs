@@ -34,7 +34,11 @@ fn markdown() -> String {
     options(cli.get_arguments().filter(|arg| arg.get_help_heading() == Some(GLOBAL)), &mut text);
     let _ = writeln!(text, "\n```text\n{}\n```", styled(cli.get_after_help()).trim_end());
     for command in visible(&cli) {
-        section(command, &mut text);
+        section(command, &format!("## `retake {}`", command.get_name()), &mut text);
+        for act in visible(command) {
+            let head = format!("### `retake {} {}`", command.get_name(), act.get_name());
+            section(act, &head, &mut text);
+        }
     }
     text
 }
@@ -43,13 +47,8 @@ fn visible(cli: &Command) -> impl Iterator<Item = &Command> {
     cli.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help")
 }
 
-fn section(command: &Command, text: &mut String) {
-    let _ = writeln!(
-        text,
-        "\n## `retake {}`\n\n{}.\n",
-        command.get_name(),
-        styled(command.get_about())
-    );
+fn section(command: &Command, head: &str, text: &mut String) {
+    let _ = writeln!(text, "\n{head}\n\n{}.\n", styled(command.get_about()));
     let usage = command.clone().render_usage().to_string();
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).to_owned();
     let _ = writeln!(text, "```text\n{usage}\n```");

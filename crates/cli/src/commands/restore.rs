@@ -29,7 +29,8 @@ pub(super) fn run(context: &Context, options: &Restore) -> Result<Exit> {
         across_git: options.across_git,
     };
     let Target { checkpoint, title } = target;
-    let plan = context.ask(&project, PlanRestore { checkpoint, options: go_to, title })?;
+    let what = options.rewinding.what();
+    let plan = context.ask(&project, PlanRestore { checkpoint, options: go_to, title, what })?;
     let answers = answers(&project, &plan)?;
     let outcome = carry_out(context, &project, plan, &options.manner)?;
     outcome.show(context, &project, &options.manner, &|outcome| {

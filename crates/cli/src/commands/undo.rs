@@ -15,7 +15,7 @@ use crate::commands::message::first_words;
 use crate::context::{Context, Exit};
 use crate::describe::{name, plural, short_id};
 use crate::escape::escape;
-use crate::outcome::{Outcome, carry_out, not_covered, table};
+use crate::outcome::{Outcome, carry_out, conversation, not_covered, table};
 use crate::output::Style;
 
 /// More files than this are only counted.
@@ -36,7 +36,8 @@ pub(super) fn run(context: &Context, options: &Undo) -> Result<Exit> {
 
 fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Exit> {
     let taking = options.taking.options(Cascade::Leave);
-    let Some((plan, step)) = context.ask(project, PlanUndo { taking })? else {
+    let what = options.rewinding.what();
+    let Some((plan, step)) = context.ask(project, PlanUndo { taking, what })? else {
         return nothing(context, OperationKind::Undo);
     };
     let what = described(project, &step)?;
@@ -78,6 +79,9 @@ pub(super) fn told(
     outcome: &Outcome,
     what: &str,
 ) -> Result<String> {
+    if outcome.plan.is_conversation_only() {
+        return Ok(conversation(&outcome.plan));
+    }
     let (did, undone, back, command) = match outcome.plan.kind {
         OperationKind::Redo => ("Redid", "redone", "Undo it again", "retake undo"),
         _ => ("Undid", "undone", "Get it back", "retake redo"),
@@ -96,6 +100,7 @@ pub(super) fn told(
         left.files.retain(PlannedFile::is_left);
         text.push_str(&table(project, &left, true)?.render("  ", context.out.colour));
     }
+    text.push_str(&conversation(&outcome.plan));
     text.push_str(&not_covered(&outcome.plan));
     let safety = context.out.paint(&short(project, &operation.safety)?, Style::Mark);
     let _ =

@@ -18,7 +18,7 @@ use crate::context::{Context, Exit};
 use crate::failure::Failure;
 use crate::output::{Style, ask, can_ask, tell};
 
-pub(crate) use report::{not_covered, summary, table};
+pub(crate) use report::{conversation, not_covered, summary, table};
 
 /// A plan, and what became of it.
 pub(crate) struct Outcome {

@@ -9,8 +9,9 @@ use retake_server::documents::way_out;
 
 use crate::args::Manner;
 use crate::checkpoint_id::short;
+use crate::commands::message::first_words;
 use crate::context::Context;
-use crate::describe::{maker, name, plural};
+use crate::describe::{maker, name, plural, short_id};
 use crate::escape::escape;
 use crate::outcome::{Outcome, question};
 use crate::output::Style;
@@ -81,6 +82,7 @@ pub(crate) fn summary(context: &Context, project: &Project, outcome: &Outcome) -
     }
     let title = capitalised(&escape(&outcome.plan.title));
     let _ = writeln!(text, "{title}: {}.", tally(outcome));
+    text.push_str(&conversation(&outcome.plan));
     text.push_str(&not_covered(&outcome.plan));
     if let Some(operation) = &outcome.operation {
         let safety = context.out.paint(&short(project, &operation.safety)?, Style::Mark);
@@ -89,6 +91,33 @@ pub(crate) fn summary(context: &Context, project: &Project, outcome: &Outcome) -
         let _ = writeln!(text, "Safety checkpoint {safety}; take it back with `retake {back}`.");
     }
     Ok(text)
+}
+
+/// What becomes of the conversation, and how to bring it back.
+pub(crate) fn conversation(plan: &Plan) -> String {
+    let Some(rewind) = &plan.rewind else { return String::new() };
+    let dialog = escape(short_id(&rewind.dialog.0));
+    if let Some(problem) = &rewind.problem {
+        return format!("The conversation of dialog {dialog} stays: {}.\n", escape(problem));
+    }
+    let done = rewind.done.is_some();
+    if rewind.brings_back() {
+        let (was, is) = ("is shown as it was before that", "would be shown as it was before that");
+        return format!("The conversation of dialog {dialog} {}.\n", if done { was } else { is });
+    }
+    let rewound = &rewind.rewound;
+    if rewound.hidden == 0 && rewound.unsaid == 0 {
+        return format!("Nothing of the conversation of dialog {dialog} comes after that.\n");
+    }
+    let before = escape(first_words(&rewound.before));
+    let said = plural(rewound.unsaid, "message", "messages");
+    let model = plural(rewound.hidden, "message", "messages");
+    let hides = if done { "is hidden" } else { "would be hidden" };
+    let back = if done { "; show it again with `retake history back`" } else { "" };
+    format!(
+        "From \"{before}\" on the conversation of dialog {dialog} {hides} ({said} shown, {model} \
+         of the model's history){back}.\n"
+    )
 }
 
 /// What is not protected may have changed, too, and nobody can tell (promise 5).
@@ -141,6 +170,7 @@ pub(super) fn plan(
         text.extend(diffs);
         text.push(b'\n');
     }
+    text.extend(conversation(plan).bytes());
     text.extend(question::preview(project, plan)?.bytes());
     text.extend(b"Nothing was written.\n");
     Ok(text)

@@ -9,6 +9,7 @@
 
 mod between;
 mod crowd;
+mod freshness;
 mod one_turn;
 mod together;
 mod trouble;

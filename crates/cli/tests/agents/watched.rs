@@ -8,8 +8,15 @@ use retake_e2e::Agent;
 use crate::one_turn::{PROMPT, script};
 use crate::world::{Change, World, assert_same, distinct};
 
-/// Ends the daemon with the test.
-struct Daemon<'w>(&'w World);
+/// A daemon that ends with the test.
+pub(crate) struct Daemon<'w>(&'w World);
+
+impl<'w> Daemon<'w> {
+    pub(crate) fn start(world: &'w World) -> Self {
+        world.ok(&["daemon", "start"]);
+        Self(world)
+    }
+}
 
 impl Drop for Daemon<'_> {
     fn drop(&mut self) {
@@ -23,8 +30,7 @@ fn check(agent: Agent) {
         return;
     }
     let world = World::with(&[agent]);
-    world.ok(&["daemon", "start"]);
-    let daemon = Daemon(&world);
+    let daemon = Daemon::start(&world);
     let before = world.disk();
     world.play("all", script());
     let run = world.agent(agent).turn("all", PROMPT).ok();

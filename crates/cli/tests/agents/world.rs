@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use retake_e2e::script::Script;
 use retake_e2e::{Agent, Driver, ModelServer};
+use retake_engine::{Project, Retake};
 use retake_testkit::disk::{self, Disk};
 use retake_testkit::git;
 use serde_json::Value;
@@ -60,6 +61,24 @@ impl World {
 
     pub(crate) fn home(&self) -> PathBuf {
         self.temp.path().canonicalize().unwrap().join("home")
+    }
+
+    /// Retake's own folder, as it finds it from the home.
+    fn record(&self) -> PathBuf {
+        let data =
+            if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+        self.home().join(data).join("retake")
+    }
+
+    /// What the person sets for all projects.
+    pub(crate) fn settings(&self, text: &str) {
+        std::fs::create_dir_all(self.record()).unwrap();
+        std::fs::write(self.record().join("config.toml"), text).unwrap();
+    }
+
+    /// The project as the library has it.
+    pub(crate) fn project(&self) -> Project {
+        Retake::new(self.record()).open(&self.root()).unwrap()
     }
 
     /// The agent with its hooks. Codex runs them only after a review by a person, or with this

@@ -24,7 +24,7 @@ fn hook(world: &World, arguments: &[&str], payload: impl AsRef<[u8]>) -> Ran {
     ran(child.wait_with_output().unwrap())
 }
 
-fn claude(world: &World, what: &Value) -> Ran {
+pub(crate) fn claude(world: &World, what: &Value) -> Ran {
     let mut payload = json!({ "session_id": "s1", "cwd": world.root() });
     payload.as_object_mut().unwrap().extend(what.as_object().unwrap().clone());
     let done = hook(world, &["claude-code"], payload.to_string());
@@ -32,11 +32,11 @@ fn claude(world: &World, what: &Value) -> Ran {
     done
 }
 
-fn prompt(text: &str) -> Value {
+pub(crate) fn prompt(text: &str) -> Value {
     json!({ "hook_event_name": "UserPromptSubmit", "prompt": text })
 }
 
-fn write_call(event: &str, path: &str, content: &str) -> Value {
+pub(crate) fn write_call(event: &str, path: &str, content: &str) -> Value {
     json!({
         "hook_event_name": event, "tool_name": "Write", "tool_use_id": "t1",
         "tool_input": { "file_path": path, "content": content },

@@ -86,8 +86,13 @@ impl<'s> Driver<'s> {
     /// The next turn of the newest conversation; a new one if the agent cannot resume, see
     /// [`Agent::resumes`].
     pub fn again(&self, script: &str, prompt: &str) -> Run {
+        self.resume(script, prompt).wait()
+    }
+
+    /// Begins the next turn of the newest conversation without waiting for its end.
+    pub fn resume(&self, script: &str, prompt: &str) -> Running<'_> {
         let slots = slots::take(1);
-        self.spawn(script, prompt, true, slots).wait()
+        self.spawn(script, prompt, true, slots)
     }
 
     /// Begins a new conversation without waiting for its end.

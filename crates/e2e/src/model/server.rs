@@ -1,6 +1,6 @@
 //! The HTTP server: which wire a request is on, which step is played, and the answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Barrier;
 
 use super::log::Log;
-use super::talk::{Asked, Place, fill};
+use super::talk::{Asked, Place, fill, texts};
 use super::tools::Scene;
 use super::wire::{Answer, Asking, Reply, respond};
 use super::{anthropic, chat, gemini, responses};
@@ -35,6 +35,8 @@ pub struct ModelServer {
 struct World {
     scripts: Mutex<HashMap<String, Arc<Part>>>,
     meetings: Mutex<HashMap<String, Arc<Meeting>>>,
+    /// The texts of the request for each step of a script; the last one counts.
+    asked: Mutex<HashMap<(String, usize), Vec<String>>>,
     log: Log,
 }
 
@@ -56,6 +58,7 @@ impl ModelServer {
         let world = Arc::new(World {
             scripts: Mutex::default(),
             meetings: Mutex::default(),
+            asked: Mutex::default(),
             log: Log::new(),
         });
         let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -97,6 +100,22 @@ impl ModelServer {
     pub fn meet(&self, place: &str, talks: usize) {
         let runtime = self.runtime.as_ref().expect("it runs until it is dropped");
         runtime.block_on(self.world.meet(place, talks));
+    }
+
+    /// What the model was told before it played this step of a script, and did not know at the
+    /// step before: the results of that step's calls, and notes. The step after the last one is
+    /// that of the last words.
+    ///
+    /// # Panics
+    /// If the script did not come so far.
+    pub fn told(&self, script: &str, step: usize) -> String {
+        let asked = self.world.asked.lock().expect("no request panics");
+        let at = |step| asked.get(&(script.to_owned(), step));
+        let before = step.checked_sub(1).and_then(at).into_iter().flatten();
+        let known: HashSet<_> = before.collect();
+        let texts = at(step).unwrap_or_else(|| panic!("no step {step}:\n{}", self.log()));
+        let news = texts.iter().filter(|text| !known.contains(text)).map(String::as_str);
+        news.collect::<Vec<_>>().join("\n")
     }
 
     /// What was asked and answered so far.
@@ -190,6 +209,7 @@ impl World {
         let place = place.as_ref().filter(|_| !asked.tools.is_empty());
         let reply = match place.and_then(|place| Some((self.part(place.script)?, place))) {
             Some((part, place)) => {
+                self.keep(place, texts(body));
                 let step = part.script.steps.get(place.step);
                 if let Some((place, talks)) = step.and_then(|step| step.meeting.as_ref()) {
                     self.meet(place, *talks).await;
@@ -201,6 +221,11 @@ impl World {
         let tools: Vec<_> = reply.calls.iter().map(|call| call.tool.as_str()).collect();
         self.log.add(&format!("{line} {place:?} -> {:?} {tools:?}", reply.text), body);
         wire.answer(&reply, &asked, body)
+    }
+
+    fn keep(&self, place: &Place<'_>, texts: Vec<String>) {
+        let mut asked = self.asked.lock().expect("no request panics");
+        asked.insert((place.script.to_owned(), place.step), texts);
     }
 
     fn part(&self, name: &str) -> Option<Arc<Part>> {

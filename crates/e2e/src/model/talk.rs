@@ -80,6 +80,16 @@ pub(crate) fn text_of(content: &Value) -> String {
     }
 }
 
+/// Every string of a request, whatever wire it came by.
+pub(crate) fn texts(body: &Value) -> Vec<String> {
+    match body {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// The strings at `key` in a list of objects.
 pub(crate) fn names<'v>(list: &'v Value, key: &str) -> impl Iterator<Item = String> + use<'v> {
     let key = key.to_owned();

@@ -115,6 +115,23 @@ fn gemini() {
 }
 
 #[test]
+fn a_test_can_ask_what_the_model_was_told() {
+    let server = server();
+    let said = json!({ "role": "user", "content": "[script:look]" });
+    let used = json!({ "role": "assistant", "tool_calls": [{ "id": "call_s0x0xlook" }] });
+    let result = json!({ "role": "tool", "tool_call_id": "call_s0x0xlook", "content": "a.txt" });
+    let ask = |messages: &[&Value]| {
+        let body = json!({ "tools": [{ "function": { "name": "bash" } }], "messages": messages });
+        post(&server, Agent::Copilot, "/v1/chat/completions", &body);
+    };
+    ask(&[&said]);
+    ask(&[&said, &used, &result]);
+    assert!(server.told("look", 0).contains("[script:look]"));
+    let told = server.told("look", 1);
+    assert!(told.contains("a.txt") && !told.contains("[script:look]"), "{told}");
+}
+
+#[test]
 fn what_is_no_part_of_a_script_is_answered_too() {
     let server = server();
     let title = json!({ "model": "m", "messages": [{ "role": "user", "content": "A title" }],

@@ -57,7 +57,9 @@ impl Project {
     /// Files that moved on since it was made are left alone and reported.
     pub fn apply(&self, plan: &Plan, at: Millis) -> Result<Applied, VerbError> {
         let _lock = self.settle(at)?;
-        self.apply_settled(plan, at)
+        let mut applied = self.apply_settled(plan, at)?;
+        self.rewind_applied(&mut applied, at);
+        Ok(applied)
     }
 
     /// Carries out a plan; the caller holds the lock and has looked.

@@ -112,7 +112,7 @@ impl Knowledge {
             _ if !is_known => {}
             // Whatever is there now is another file than the one that was known.
             _ if before.is_some() || change.before.is_absent() || change.old_path.is_some() => {
-                self.lose_all(by)
+                self.lose_all(by);
             }
             None => self.lose_all(by),
             Some(hunks) => self.lose(hunks, by),

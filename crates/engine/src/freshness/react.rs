@@ -68,8 +68,9 @@ pub(crate) fn react(
 ) -> Option<StaleContext> {
     let told = match (&arrived.event.what, meaning) {
         _ if arrived.hears == Hears::Nothing => return None,
-        (EventKind::ToolBegin { .. }, Meaning::Begins(row)) => {
-            before_edit(batch, arrived, calls, row, settings)
+        (EventKind::ToolBegin { .. }, Meaning::Begins(row))
+        | (EventKind::ToolEnd { .. }, Meaning::Ends(row)) => {
+            about_edit(batch, arrived, calls, row, settings)
         }
         (EventKind::UserMessage { .. }, _) => before_message(batch, arrived, settings),
         _ => return None,
@@ -80,7 +81,8 @@ pub(crate) fn react(
     })
 }
 
-fn before_edit(
+/// Before an edit, or after it if the agent can be told only then.
+fn about_edit(
     batch: &Batch<'_>,
     arrived: &Arrived,
     calls: &Calls,
@@ -96,6 +98,10 @@ fn before_edit(
         (Some(FreshnessPolicy::Note), _) | (_, Hears::Notes) => Reaction::Note,
         _ => Reaction::Deny,
     };
+    let is_late = reaction == Reaction::Note && arrived.hears == Hears::DenialsAndLateNotes;
+    if is_late != matches!(arrived.event.what, EventKind::ToolEnd { .. }) {
+        return Ok(None);
+    }
     let knower = settings.knower(&live.call.dialog, &live.call.agent);
     tell(batch, (&knower, &live.named), reaction, settings, arrived.at)
 }

@@ -24,6 +24,7 @@ use retake_model::{
 use retake_store::Mark;
 use serde::{Deserialize, Serialize};
 
+use crate::history::PlannedRewind;
 pub use reason::Reason;
 
 /// What an operation would do, or did.
@@ -43,6 +44,8 @@ pub struct Plan {
     pub not_covered: Vec<Gap>,
     /// Changes that nobody asked for and that are taken back too, since they stand in the way.
     pub cascaded: Vec<ChangeId>,
+    /// What becomes of the conversation with it, or instead of any file.
+    pub rewind: Option<Box<PlannedRewind>>,
     pub(crate) marks: Vec<Mark>,
     /// The changes among them that were approved when the plan was made.
     pub(crate) approved: BTreeSet<ChangeId>,
@@ -146,6 +149,7 @@ impl Plan {
             crosses: Vec::new(),
             not_covered: Vec::new(),
             cascaded: Vec::new(),
+            rewind: None,
             marks: Vec::new(),
             approved: BTreeSet::new(),
             undoes: Vec::new(),
@@ -167,6 +171,11 @@ impl Plan {
     /// Whether everything that was asked for is (or was) done.
     pub fn is_whole(&self) -> bool {
         self.left_out == 0 && self.left().next().is_none()
+    }
+
+    /// Whether it is about what is shown of a conversation, and no file.
+    pub fn is_conversation_only(&self) -> bool {
+        self.rewind.is_some() && self.files.is_empty() && self.marks.is_empty()
     }
 
     /// Whether something was asked for and nothing of it can be done.

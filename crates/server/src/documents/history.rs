@@ -1,8 +1,9 @@
 //! What was said in a dialog (API-6, G-3).
 
-use retake_engine::model::DialogId;
+use retake_engine::model::{AgentId, DialogId, MAIN_AGENT};
 use retake_engine::{Project, Spoken, StoreError};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::session::session_name;
@@ -45,37 +46,80 @@ pub enum HistoryEvent {
 }
 
 impl History {
-    /// At most `limit` messages of a dialog before `cursor`, or its last ones.
+    /// A page of what was said in a dialog; where nothing was heard, of what was taken in.
     pub fn read(
         project: &Project,
         dialog: &DialogId,
-        cursor: Option<u64>,
-        limit: usize,
+        page: HistoryPage,
         masking: Masking,
     ) -> Result<Self, StoreError> {
-        let spoken = project.store().conversation(dialog)?;
-        let end = cursor.map_or(spoken.len(), |cursor| spoken.len().min(cursor as usize));
-        let start = end.saturating_sub(limit);
-        let events = (start as u64..).zip(&spoken[start..end]);
+        let mut said = Said::all(project, dialog, page.whole)?;
+        let end = page.cursor.map_or(said.len(), |cursor| said.len().min(cursor as usize));
+        let start = end.saturating_sub(page.limit);
+        let events = (start as u64..).zip(said.drain(start..end));
         Ok(Self {
-            events: events.map(|(idx, spoken)| HistoryEvent::new(idx, spoken, masking)).collect(),
+            events: events.map(|(idx, said)| said.event(idx, masking)).collect(),
             has_more: start > 0,
             cursor: (start > 0).then_some(start as u64),
         })
     }
 }
 
-impl HistoryEvent {
-    fn new(idx: u64, spoken: &Spoken, masking: Masking) -> Self {
+/// Which page of a dialog's history.
+#[derive(Clone, Copy, Debug)]
+pub struct HistoryPage {
+    /// What comes before this one; the last ones if none is given.
+    pub cursor: Option<u64>,
+    /// At most so many.
+    pub limit: usize,
+    /// Also what is hidden since the conversation was rewound.
+    pub whole: bool,
+}
+
+/// Something that was said: to Retake itself, or in a conversation that was taken in.
+enum Said {
+    Heard(Spoken),
+    TakenIn(Value),
+}
+
+impl Said {
+    fn all(project: &Project, dialog: &DialogId, whole: bool) -> Result<Vec<Self>, StoreError> {
+        let spoken = project.spoken(dialog)?;
+        if !spoken.is_empty() {
+            let shown = spoken.into_iter().filter(|(_, hidden)| whole || !hidden);
+            return Ok(shown.map(|(spoken, _)| Self::Heard(spoken)).collect());
+        }
+        let agent = AgentId::from(MAIN_AGENT);
+        let taken_in = if whole {
+            project.display_log(dialog, &agent)?
+        } else {
+            project.display_messages(dialog, &agent)?
+        };
+        let says = |entry: &Value| entry["text"].as_str().is_some_and(|text| !text.is_empty());
+        Ok(taken_in.into_iter().filter(says).map(Self::TakenIn).collect())
+    }
+
+    fn event(self, idx: u64, masking: Masking) -> HistoryEvent {
         let words = |text: &str| masking.text(text).into_owned();
-        match spoken {
-            Spoken::Person(message) => Self::User {
+        match self {
+            Self::Heard(Spoken::Person(message)) => HistoryEvent::User {
                 content: words(&message.text),
-                checkpoint: message.checkpoint.clone(),
+                checkpoint: message.checkpoint,
                 session: message.session.map(session_name),
                 idx,
             },
-            Spoken::Agent(text) => Self::Chat { content: words(text), idx },
+            Self::Heard(Spoken::Agent { text, .. }) => {
+                HistoryEvent::Chat { content: words(&text), idx }
+            }
+            Self::TakenIn(entry) => {
+                let content = words(entry["text"].as_str().unwrap_or_default());
+                // The first message of a task is the person's, too.
+                if idx == 0 || entry["say"] == "user_feedback" {
+                    HistoryEvent::User { content, checkpoint: None, session: None, idx }
+                } else {
+                    HistoryEvent::Chat { content, idx }
+                }
+            }
         }
     }
 }

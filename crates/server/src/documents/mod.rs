@@ -14,6 +14,7 @@
 mod blame;
 mod change;
 mod checkpoint;
+mod conversation;
 mod dialog;
 mod diff;
 mod doctor;
@@ -35,13 +36,19 @@ pub use change::{
     Candidate, Change, Changes, Content, Hunk, ShownChange, Side, SideContent, SideState, octal,
 };
 pub use checkpoint::{Checkpoint, Checkpoints, DialogCheckpoint, DialogCheckpoints};
+pub use conversation::{
+    CondensedHistory, ConversationView, ConversationViews, ExportedHistory, ImportProblem,
+    ImportedHistory, ModelHistory, ModelMessage, ModelPage, agent_or_main,
+};
 pub use dialog::{Agent, Dialog, Dialogs, Message};
 pub use diff::{DiffForm, DiffHunk, DiffLine, DiffToken, Differ, Diffs, FileDiff, LineKind};
 pub use doctor::{Check, CheckUp};
 pub use file_change::{FileChangeRecord, FileChanges, LineRange, ReviewedFileChanges};
-pub use history::{History, HistoryEvent};
+pub use history::{History, HistoryEvent, HistoryPage};
 pub use operation::{Interrupted, Operation, Operations, Recoverable};
-pub use outcome::{FileReason, Outcome, PlannedFile, ResetOutcome, UncoveredPath, way_out};
+pub use outcome::{
+    FileReason, Outcome, PlannedFile, ResetOutcome, RewoundConversation, UncoveredPath, way_out,
+};
 pub use path::PathName;
 pub use project::{Project, Projects};
 pub use record::{Recorded, Warning};

@@ -1,7 +1,7 @@
 //! A plan and its outcome: one shape for both.
 
 use retake_engine::model::{self, ChangeId, ObjectId, OperationKind};
-use retake_engine::{self as engine, Plan, Project, Reason, StoreError};
+use retake_engine::{self as engine, Plan, Project, Reason, Rewound, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -37,6 +37,9 @@ pub struct Outcome {
     pub crosses: Vec<String>,
     /// Changes that nobody asked for and that are taken back too, since they stand in the way.
     pub cascaded: Vec<String>,
+    /// What becomes of the conversation, if it goes along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<RewoundConversation>,
     /// What is not protected: changes of it are not known, so they cannot be taken back.
     pub not_covered: Vec<UncoveredPath>,
     /// The stable names of what a person must say yes to before it is done.
@@ -85,6 +88,7 @@ impl Outcome {
             files: plan.files.iter().map(|file| PlannedFile::new(plan.kind, file)).collect(),
             crosses: plan.crosses.iter().map(|id| id.0.clone()).collect(),
             cascaded: ids(&plan.cascaded),
+            conversation: plan.rewind.as_deref().map(RewoundConversation::from),
             not_covered: plan.not_covered.iter().map(UncoveredPath::from).collect(),
             asks: questions.iter().map(|question| question.code.clone().into_owned()).collect(),
             questions,
@@ -96,6 +100,9 @@ impl Outcome {
     #[must_use]
     pub fn masked(mut self, masking: Masking) -> Self {
         self.title = masking.text(&self.title).into_owned();
+        if let Some(conversation) = &mut self.conversation {
+            conversation.before = masking.words(conversation.before.as_deref());
+        }
         self
     }
 
@@ -113,10 +120,52 @@ impl Outcome {
             files: Vec::new(),
             crosses: Vec::new(),
             cascaded: Vec::new(),
+            conversation: None,
             not_covered: Vec::new(),
             asks: Vec::new(),
             questions: Vec::new(),
             error: None,
+        }
+    }
+}
+
+/// What becomes of what is shown of a conversation. Nothing of it is lost: `retake history back`
+/// shows again what is hidden.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RewoundConversation {
+    /// The dialog.
+    pub dialog: String,
+    /// Whose conversation it is.
+    pub agent: String,
+    /// Whether it shows again what was hidden, instead of hiding.
+    pub brings_back: bool,
+    /// The message before which it is cut.
+    pub before: Option<String>,
+    /// Messages of the model's history that are hidden.
+    pub hidden: u64,
+    /// Messages of the model's history that are shown.
+    pub kept: u64,
+    /// What was said and is hidden, of the display history.
+    pub unsaid: u64,
+    /// Whether it was done; null while it is only planned.
+    pub done: Option<bool>,
+    /// Why it was not.
+    pub problem: Option<String>,
+}
+
+impl From<&engine::PlannedRewind> for RewoundConversation {
+    fn from(rewind: &engine::PlannedRewind) -> Self {
+        let Rewound { before, hidden, kept, unsaid } = &rewind.rewound;
+        Self {
+            dialog: rewind.dialog.0.clone(),
+            agent: rewind.agent.0.clone(),
+            brings_back: rewind.brings_back(),
+            before: Some(before.clone()).filter(|text| !text.is_empty()),
+            hidden: *hidden,
+            kept: *kept,
+            unsaid: *unsaid,
+            done: rewind.done,
+            problem: rewind.problem.clone(),
         }
     }
 }

@@ -11,6 +11,7 @@
 //! Requests and answers are Retake talking to itself: both sides are the same version, so their
 //! form is not stable. What other programs see is decided elsewhere.
 
+mod history;
 mod record;
 mod review;
 mod upkeep;
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 pub use retake_engine::Parcel;
 
+pub use history::{BringBack, Condense, ImportHistory};
 pub use record::{CompleteMessage, Look, MakeCheckpoint, Record, RecordConversation, new_key};
 pub use review::{
     Accept, Apply, Approve, Hunks, PlanRedo, PlanReject, PlanReset, PlanRestore, PlanRollback,
@@ -108,6 +110,9 @@ requests!(
     Recover,
     Collect,
     Purge,
+    ImportHistory,
+    Condense,
+    BringBack,
 );
 
 impl Request {
@@ -117,6 +122,7 @@ impl Request {
             Self::Record(_)
             | Self::CompleteMessage(_)
             | Self::RecordConversation(_)
+            | Self::ImportHistory(_)
             | Self::Look(_)
             | Self::PlanUndo(_)
             | Self::PlanRedo(_)
@@ -130,7 +136,9 @@ impl Request {
             | Self::Approve(_)
             | Self::Recover(_)
             | Self::Collect(_)
-            | Self::Purge(_) => false,
+            | Self::Purge(_)
+            | Self::Condense(_)
+            | Self::BringBack(_) => false,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The verbs that decide on changes, take them back, or go back to an earlier state.
 
-use retake_engine::model::{ChangeId, Checkpoint, DialogId, Millis, Operation};
+use retake_engine::model::{ChangeId, Checkpoint, DialogId, Millis, Operation, RewindWhat};
 use retake_engine::{
-    Accepted, Applied, Approved, GoToOptions, Plan, Project, Recovery, Selection, TakeBackOptions,
-    UndoStep, VerbError,
+    Accepted, Applied, Approved, GoToOptions, Plan, Project, Recovery, Rewind, RewindHow,
+    Selection, TakeBackOptions, UndoStep, VerbError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,8 @@ pub enum Scope {
 pub struct PlanUndo {
     /// How.
     pub taking: TakeBackOptions,
+    /// What goes back.
+    pub what: RewindWhat,
 }
 
 impl Verb for PlanUndo {
@@ -45,7 +47,10 @@ impl Verb for PlanUndo {
         at: Millis,
         _progress: Progress<'_>,
     ) -> Result<Self::Answer, Failure> {
-        if_any(project.plan_undo(self.taking, at))
+        let Some((plan, step)) = if_any(project.plan_undo(self.taking, at))? else {
+            return Ok(None);
+        };
+        Ok(Some((project.rewind_along(plan, self.what, step.rewind())?, step)))
     }
 }
 
@@ -54,6 +59,8 @@ impl Verb for PlanUndo {
 pub struct PlanRedo {
     /// How.
     pub taking: TakeBackOptions,
+    /// What comes back.
+    pub what: RewindWhat,
 }
 
 impl Verb for PlanRedo {
@@ -66,7 +73,11 @@ impl Verb for PlanRedo {
         at: Millis,
         _progress: Progress<'_>,
     ) -> Result<Self::Answer, Failure> {
-        if_any(project.plan_redo(self.taking, at))
+        let Some((plan, undone)) = if_any(project.plan_redo(self.taking, at))? else {
+            return Ok(None);
+        };
+        let how = RewindHow::TakeBack(undone.id);
+        Ok(Some((project.rewind_along(plan, self.what, how)?, undone)))
     }
 }
 
@@ -133,6 +144,8 @@ pub struct PlanRestore {
     pub options: GoToOptions,
     /// What the person called it by, if not by its id.
     pub title: Option<String>,
+    /// What goes back.
+    pub what: RewindWhat,
 }
 
 impl Verb for PlanRestore {
@@ -148,7 +161,15 @@ impl Verb for PlanRestore {
         if let Some(title) = &self.title {
             plan.title.clone_from(title);
         }
-        Ok(plan)
+        if self.what == RewindWhat::Files {
+            return Ok(plan);
+        }
+        let dialog = match &self.checkpoint.dialog {
+            Some(dialog) => dialog.clone(),
+            None => project.latest_dialog()?.id,
+        };
+        let how = RewindHow::Cut { dialog, to: Rewind::Checkpoint(self.checkpoint.id) };
+        Ok(project.rewind_along(plan, self.what, how)?)
     }
 }
 

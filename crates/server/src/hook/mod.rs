@@ -7,6 +7,7 @@
 //! Invariant: the keys of what is recorded come from the call's key, so that a call that was
 //! worked on twice, by a daemon that was late and by the hook itself, counts once.
 
+mod model;
 mod talk;
 
 use std::path::{Path, PathBuf};
@@ -162,15 +163,19 @@ impl HookCall {
             if let EventKind::UserMessage { .. } = parcel.event.what {
                 talk.read_before(&mut parcel.event);
             }
-            let told = match self.completes(project, &parcel.event)? {
-                true => None,
-                false => note(record(&parcel), tell)?,
+            let told = if self.completes(project, &parcel.event)? {
+                None
+            } else {
+                note(record(&parcel), tell)?
             };
             // If nobody follows any more, the rest is done all the same.
             let _ = tell(HookNews::Recorded { told });
         }
         if heard.events.iter().any(ends_turn) {
             talk.read_after();
+        }
+        if heard.events.iter().any(|event| ends_turn(event) || is_message(event)) {
+            model::take_in(self, project, heard);
         }
         Ok(())
     }
@@ -212,6 +217,7 @@ fn hears(agent: Agent) -> Hears {
     match retake_agents::hears(agent) {
         Answer::Notes => Hears::Notes,
         Answer::Denials => Hears::Denials,
+        Answer::DenialsAndLateNotes => Hears::DenialsAndLateNotes,
     }
 }
 
@@ -262,6 +268,10 @@ fn note(recorded: Result<Recorded, Failure>, tell: Tell<'_>) -> Result<Option<To
         }
         Err(failure) => Err(failure),
     }
+}
+
+fn is_message(event: &Event) -> bool {
+    matches!(event.what, EventKind::UserMessage { .. })
 }
 
 /// Whether the conversation may have gone on in the agent's own record.

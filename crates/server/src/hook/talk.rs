@@ -106,7 +106,9 @@ impl<'a> Talk<'a> {
         place: &TranscriptPlace,
     ) -> Result<Option<Part>, Failure> {
         let known = self.known(dialog, place.agent.as_ref())?;
-        let Some((spoken, cursor)) = read_on(self.agent, &self.path(place), &known.cursor)? else {
+        let read = |cursor: &Cursor, bytes: &[u8]| transcript::read(self.agent, cursor, bytes);
+        let from = (&known.cursor, known.cursor.offset());
+        let Some((spoken, cursor)) = read_on(&self.path(place), from, read)? else {
             return Ok(None);
         };
         // What a subagent was told is its parent's word, not the person's.
@@ -117,12 +119,8 @@ impl<'a> Talk<'a> {
         Ok(Some(Part { messages: cursor.messages(), spoken }))
     }
 
-    /// The transcript's file; one that starts with `~/` is in the person's home.
     fn path(&self, place: &TranscriptPlace) -> PathBuf {
-        match (place.path.strip_prefix("~/"), self.user_home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => PathBuf::from(&place.path),
-        }
+        transcript_path(place, self.user_home)
     }
 
     /// The payload has the whole conversation each time.
@@ -199,13 +197,21 @@ impl Part {
     }
 }
 
-/// What the transcript has after the cursor, and where it was read to; none if there is no file
-/// yet. A file that is shorter than it was is another one.
-fn read_on(
-    agent: Agent,
+/// The transcript's file; one that starts with `~/` is in the person's home.
+pub(super) fn transcript_path(place: &TranscriptPlace, user_home: Option<&Path>) -> PathBuf {
+    match (place.path.strip_prefix("~/"), user_home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(&place.path),
+    }
+}
+
+/// What a transcript has after the cursor, which stands at `offset`, and where it was read to; none
+/// if there is no file yet. A file that is shorter than it was is another one.
+pub(super) fn read_on<T, C: Default + PartialEq>(
     path: &Path,
-    cursor: &Cursor,
-) -> Result<Option<(Vec<Spoken>, Cursor)>, Failure> {
+    (cursor, offset): (&C, u64),
+    read: impl Fn(&C, &[u8]) -> (T, C),
+) -> Result<Option<(T, C)>, Failure> {
     // Anything but a plain file could keep us waiting.
     if !path.is_file() {
         return Ok(None);
@@ -216,16 +222,16 @@ fn read_on(
     };
     let mut file = File::open(path).map_err(cannot)?;
     let size = file.metadata().map_err(cannot)?.len();
-    let anew = Cursor::default();
-    let cursor = if size < cursor.offset() { &anew } else { cursor };
-    file.seek(SeekFrom::Start(cursor.offset())).map_err(cannot)?;
+    let anew = C::default();
+    let (cursor, offset) = if size < offset { (&anew, 0) } else { (cursor, offset) };
+    file.seek(SeekFrom::Start(offset)).map_err(cannot)?;
     let mut bytes = Vec::new();
     file.by_ref().take(LARGEST_PART).read_to_end(&mut bytes).map_err(cannot)?;
-    let read = transcript::read(agent, cursor, &bytes);
-    if read.1 != *cursor || (bytes.len() as u64) < LARGEST_PART {
-        return Ok(Some(read));
+    let found = read(cursor, &bytes);
+    if found.1 != *cursor || (bytes.len() as u64) < LARGEST_PART {
+        return Ok(Some(found));
     }
     // A line that is longer than that: with all of it.
     file.read_to_end(&mut bytes).map_err(cannot)?;
-    Ok(Some(transcript::read(agent, cursor, &bytes)))
+    Ok(Some(read(cursor, &bytes)))
 }

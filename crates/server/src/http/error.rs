@@ -86,11 +86,14 @@ fn status_of(code: &str) -> StatusCode {
         | "ambiguous_dialog"
         | "approved"
         | "decided"
+        | "diverges"
         | "gone"
         | "locked"
+        | "moved"
         | "needs_dialog"
         | "needs_yes"
         | "not_captured"
+        | "nothing_hidden"
         | "nothing_interrupted"
         | "nothing_to_do"
         | "partial"
@@ -98,10 +101,11 @@ fn status_of(code: &str) -> StatusCode {
         | "read_only"
         | "replaced"
         | "settings"
+        | "summary"
+        | "summary_settings"
         | "unfinished" => StatusCode::CONFLICT,
-        "bad_value" | "folder" | "no_hunks" | "not_an_agents" | "outside_project" | "too_broad" => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
+        "bad_value" | "folder" | "no_hunks" | "not_an_agents" | "outside_project" | "too_broad"
+        | "unreadable_history" => StatusCode::UNPROCESSABLE_ENTITY,
         "busy" | "no_space" | "too_many_streams" => StatusCode::SERVICE_UNAVAILABLE,
         code if code.starts_with("unknown_") => StatusCode::NOT_FOUND,
         _ => StatusCode::INTERNAL_SERVER_ERROR,

@@ -7,6 +7,7 @@
 //!
 //! Invariant: a masked text has as many lines as before, each in its place.
 
+mod conversation;
 mod keys;
 mod pattern;
 
@@ -18,6 +19,8 @@ use regex::Regex;
 use retake_engine::model::ProjectPath;
 use retake_engine::settings::Api;
 use retake_engine::{DiffLine, usually_holds_secrets};
+
+pub use conversation::SecretCalls;
 
 /// What stands for a secret.
 const MASK: &str = "•••";

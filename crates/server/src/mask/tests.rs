@@ -205,3 +205,27 @@ fn a_diff_is_masked_by_what_its_lines_are_in_the_whole_file() {
     };
     assert!(lines.iter().all(is_masked), "{lines:?}");
 }
+
+#[test]
+fn calls_about_files_of_secrets_lose_their_contents_and_results() {
+    let content = serde_json::json!([
+        { "type": "tool_use", "id": "t1", "name": "Read", "input": { "file_path": "/work/.env" } },
+        { "type": "tool_result", "tool_use_id": "t1", "content": [{ "type": "text", "text": "A=b" }] },
+        { "type": "tool_use", "id": "t2", "name": "Run",
+          "input": { "password": "hunter2-x", "command": "ls", "user": "me" } },
+        { "type": "tool_result", "tool_use_id": "t2", "content": "a.txt" },
+    ]);
+    let content: Vec<serde_json::Value> = serde_json::from_value(content).unwrap();
+    let role = retake_engine::model::Role::User;
+    let message = retake_engine::model::ModelMessage {
+        role,
+        content: content.clone(),
+        ts: None,
+        is_summary: false,
+        index: None,
+    };
+    let secret = SecretCalls::of([&message]);
+    let told = serde_json::to_string(&Masking::On.message(&content, &secret)).unwrap();
+    expect![[r#"[{"id":"t1","input":{"file_path":"/work/.env"},"name":"Read","type":"tool_use"},{"content":[{"text":"•••","type":"text"}],"tool_use_id":"t1","type":"tool_result"},{"id":"t2","input":{"command":"ls","password":"•••","user":"me"},"name":"Run","type":"tool_use"},{"content":"a.txt","tool_use_id":"t2","type":"tool_result"}]"#]].assert_eq(&told);
+    assert_eq!(Masking::Off.message(&content, &secret), content);
+}

@@ -22,6 +22,8 @@ pub const NAMES: &[&str] = &[
     "user",
     "assistant_message",
     "message_completed",
+    "history_added",
+    "conversation_view",
     "tool_begin",
     "tool_end",
     "tools_over",

@@ -54,6 +54,59 @@ fn history_comes_newest_page_first_and_old_to_new_within() {
 }
 
 #[test]
+fn history_shows_what_is_not_rewound_and_all_of_it_if_asked() {
+    let stage = Stage::new(
+        r"
+        file a.txt: one\n
+        init
+        say d1: first
+        turn-end d1
+        say d1: second
+        turn-end d1
+    ",
+    );
+    let count = |path: &str| stage.got(path)["events"].as_array().unwrap().len();
+    let counts = || (count("/api/dialogs/d1/history"), count("/api/dialogs/d1/history?whole=true"));
+    let body = |rewind: &str, dry_run: bool| json!({ "before_message": 2, "dialog": "d1", "rewind": rewind, "dry_run": dry_run });
+    let planned = stage.done(&stage.path("restore"), &body("conversation", true));
+    let conversation = &planned["conversation"];
+    assert_eq!((&conversation["unsaid"], &conversation["done"]), (&json!(1), &Value::Null));
+    assert_eq!((&conversation["before"], &planned["files"]), (&json!("second"), &json!([])));
+    assert_eq!(counts(), (2, 2));
+    let done = stage.done(&stage.path("restore"), &body("both", false));
+    assert_eq!(done["conversation"]["done"], true);
+    assert_eq!(counts(), (1, 2));
+    play(&stage.project, "say d1: another second");
+    assert_eq!(counts(), (2, 3));
+}
+
+#[test]
+fn a_conversation_that_was_taken_in_is_a_history_too() {
+    let stage = Stage::new("init");
+    let display = [
+        json!({ "ts": 1, "type": "say", "say": "text", "text": "do it" }),
+        json!({ "ts": 2, "type": "say", "say": "tool", "text": "Edit a.txt" }),
+        json!({ "ts": 3, "type": "say", "say": "user_feedback", "text": "thanks, AKIAIOSFODNN7EXAMPLE" }),
+    ];
+    let project = stage.project.open();
+    let at = stage.project.tick();
+    let (dialog, agent) = (&"old".into(), &"main".into());
+    project.import_messages(dialog, agent, None, (&[], &display), at).unwrap();
+    let page = stage.got("/api/dialogs/old/history?limit=2");
+    assert_eq!((&page["has_more"], &page["cursor"]), (&json!(true), &json!(1)));
+    let kinds = |page: &Value| -> Vec<(u64, String)> {
+        let events = page["events"].as_array().unwrap().iter();
+        events
+            .map(|one| (one["idx"].as_u64().unwrap(), one["type"].as_str().unwrap().to_owned()))
+            .collect()
+    };
+    assert_eq!(kinds(&page), [(1, "chat".to_owned()), (2, "user".to_owned())]);
+    assert!(!page["events"][1]["content"].as_str().unwrap().contains("AKIAIOSFODNN7EXAMPLE"));
+    let first = stage.got("/api/dialogs/old/history?limit=2&cursor=1");
+    assert_eq!(kinds(&first), [(0, "user".to_owned())]);
+}
+
+#[test]
 fn checkpoints_and_session_have_the_fields_of_the_requirements() {
     let stage = Stage::new(STORY);
     // API-7.

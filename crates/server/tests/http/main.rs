@@ -5,6 +5,7 @@
 
 mod abuse;
 mod client;
+mod conversations;
 mod curl;
 mod description;
 mod dialogs;

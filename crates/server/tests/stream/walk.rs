@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use fastrand::Rng;
-use retake_engine::model::{DialogId, Millis};
+use retake_engine::model::{DialogId, Millis, RewindWhat};
 use retake_engine::{GoToOptions, JournalEvent, Plan, Selection, TakeBackOptions};
 use retake_server::door::{
     Accept, Apply, Approve, Look, PlanRedo, PlanReject, PlanReset, PlanRestore, PlanUndo, Scope,
@@ -173,6 +173,7 @@ fn step(served: &Served, rng: &mut Rng) {
     let dialog = *rng.choice(&DIALOGS).unwrap();
     let id = DialogId(dialog.into());
     let taking = TakeBackOptions::default();
+    let what = RewindWhat::Files;
     let changes = || Scope::Changes(Selection { dialog: Some(id.clone()), ..Selection::default() });
     // That there is nothing to decide on is fine: the walk goes on.
     match rng.u8(..16) {
@@ -188,11 +189,11 @@ fn step(served: &Served, rng: &mut Rng) {
         8 => drop(served.ask(here, Accept { scope: changes() })),
         9 => apply(served, here, served.ask(here, PlanReject { scope: changes(), taking }).ok()),
         10 | 11 => {
-            let plan = served.ask(here, PlanUndo { taking }).ok().flatten();
+            let plan = served.ask(here, PlanUndo { taking, what }).ok().flatten();
             apply(served, here, plan.map(|(plan, _)| plan));
         }
         12 => {
-            let plan = served.ask(here, PlanRedo { taking }).ok().flatten();
+            let plan = served.ask(here, PlanRedo { taking, what }).ok().flatten();
             apply(served, here, plan.map(|(plan, _)| plan));
         }
         13 => drop(served.ask(here, Approve { dialog: id, message: None })),
@@ -207,7 +208,7 @@ fn step(served: &Served, rng: &mut Rng) {
             }
             let checkpoint = points.swap_remove(rng.usize(..points.len()));
             let (options, title) = (GoToOptions::default(), None);
-            let restore = PlanRestore { checkpoint, options, title };
+            let restore = PlanRestore { checkpoint, options, title, what };
             apply(served, here, served.ask(here, restore).ok());
         }
     }

@@ -18,6 +18,15 @@ await plugin["chat.message"](null, null)
 let denied = ""
 await plugin["tool.execute.before"]({ sessionID: "s", tool: "deny" }, {}).catch((e) => (denied = e.message))
 console.log("denied", denied)
+// A note is told with the message, or with the result of the call.
+const parts = [{ id: "prt_1", sessionID: "s", messageID: "m", type: "text", text: "note" }]
+await plugin["chat.message"]({ sessionID: "s" }, { parts })
+console.log(JSON.stringify(parts.at(-1)))
+for (const output of [{ output: "done" }, Object.freeze({ output: "frozen" }), {}]) {
+  await plugin["tool.execute.before"]({ sessionID: "s", tool: "note", callID: "c" }, {})
+  await plugin["tool.execute.after"]({ sessionID: "s", tool: "note", callID: "c" }, output)
+  console.log(JSON.stringify(output))
+}
 // A reply without end is cut, the program is killed.
 await plugin["tool.execute.before"]({ sessionID: "s", tool: "flood" }, {})
 // What hangs is killed as well, and after some of it nothing is sent any more.
@@ -32,6 +41,8 @@ input=$(cat)
 echo "$input" >> seen
 case $input in
 *'"tool_name":"deny"'*) echo '{"deny":"no"}' ;;
+*'.after"'*) ;;
+*'"prompt":"note"'* | *'"tool_name":"note"'*) echo '{"note":"look"}' ;;
 *'"tool_name":"flood"'*) exec yes ;;
 *'"tool_name":"hang"'*) echo $$ >> pids; exec sleep 600 ;;
 esac
@@ -60,11 +71,15 @@ fn the_plugin_disturbs_nobody() {
     command.arg("driver.mjs").arg(place.join("plugin.mjs")).current_dir(&place);
     let ran = ran(command.output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    expect![[r"
+    expect![[r#"
         told 1
         denied no
+        {"id":"prt_10","sessionID":"s","messageID":"m","type":"text","text":"look","synthetic":true}
+        {"output":"done\n\nlook"}
+        {"output":"frozen"}
+        {}
         quiet true
-    "]]
+    "#]]
     .assert_eq(&ran.text());
     for pid in fs::read_to_string(place.join("pids")).unwrap().lines() {
         assert!(!Path::new("/proc").join(pid).exists(), "{pid} still runs");

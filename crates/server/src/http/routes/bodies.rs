@@ -1,8 +1,8 @@
 //! What clients send to the verbs that decide and go back. Nothing unknown is taken.
 
-use retake_engine::model::{CallId, ChangeId, DialogId, Millis};
+use retake_engine::model::{CallId, ChangeId, DialogId, Millis, RewindWhat};
 use retake_engine::{Cascade, GoToOptions, Project, Recovery, Selection, TakeBackOptions};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::act::Consent;
@@ -83,6 +83,8 @@ body! {
         markers: bool,
         /// Take back what git changed since.
         across_git: bool,
+        /// What goes back, or comes back.
+        rewind: Rewinding,
     }
 }
 
@@ -101,6 +103,8 @@ body! {
         exact: bool,
         /// Also what git changed since.
         across_git: bool,
+        /// What goes back.
+        rewind: Rewinding,
     }
 }
 
@@ -118,6 +122,29 @@ body! {
         markers: bool,
         /// Take back what git changed since.
         across_git: bool,
+    }
+}
+
+/// What goes back: the files, what is shown of the conversation, or both.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Rewinding {
+    /// Only the files.
+    #[default]
+    Files,
+    /// Only the conversation: no file changes.
+    Conversation,
+    /// The files, and then the conversation.
+    Both,
+}
+
+impl From<Rewinding> for RewindWhat {
+    fn from(rewinding: Rewinding) -> Self {
+        match rewinding {
+            Rewinding::Files => Self::Files,
+            Rewinding::Conversation => Self::Conversation,
+            Rewinding::Both => Self::Both,
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::DialogId;
+use retake_engine::model::{DialogId, RewindWhat};
 use retake_engine::{GoToOptions, TakeBackOptions};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -19,8 +19,8 @@ use super::super::operation::{EVERYONE, HUMANS};
 use super::act::{Consent, carry_out_whole};
 use super::{limit, masking, place_in_order};
 use crate::documents::{
-    ApproveRequest, ApproveResult, DialogCheckpoints, History, ResetResult, RestoreRequest,
-    RestoreResult, SessionStatus,
+    ApproveRequest, ApproveResult, DialogCheckpoints, History, HistoryPage, ResetResult,
+    RestoreRequest, RestoreResult, SessionStatus,
 };
 use crate::door::{self, Look};
 use crate::{Failure, Room};
@@ -54,6 +54,8 @@ struct HistoryAsked {
     limit: Option<usize>,
     /// What the page after this one gave as `cursor`.
     cursor: Option<u64>,
+    /// Also what is hidden since the conversation was rewound.
+    whole: bool,
     /// The project's id, if several projects have the dialog.
     project: Option<String>,
 }
@@ -73,7 +75,8 @@ async fn history(
     let cursor = asked.cursor.map(place_in_order).transpose()?;
     desk.enter_dialog(dialog, asked.project, move |room, dialog| {
         Ok(Json(room.read(|project| {
-            Ok(History::read(project, dialog, cursor, limit, masking(project))?)
+            let page = HistoryPage { cursor, limit, whole: asked.whole };
+            Ok(History::read(project, dialog, page, masking(project))?)
         })?))
     })
     .await
@@ -201,7 +204,12 @@ async fn restore_dialog(
         }
         let restored_to = checkpoint.id.to_string();
         let options = GoToOptions::default();
-        let plan = room.ask(door::PlanRestore { checkpoint, options, title: None })?;
+        let plan = room.ask(door::PlanRestore {
+            checkpoint,
+            options,
+            title: None,
+            what: RewindWhat::Files,
+        })?;
         let done = carry_out_whole(room, plan, &consent())?;
         Ok(Json(RestoreResult { restored_to, new_checkpoint: done.outcome.checkpoint }))
     })

@@ -10,6 +10,7 @@ mod checkpoints;
 mod dialogs;
 mod events;
 mod file_changes;
+mod history;
 mod interface;
 mod projects;
 mod review;
@@ -40,6 +41,7 @@ pub(super) fn all() -> OpenApiRouter<Desk> {
         .merge(events::router())
         .merge(stream::router())
         .merge(dialogs::router())
+        .merge(history::router())
         .merge(file_changes::router())
         .merge(interface::router())
 }

@@ -116,9 +116,11 @@ async fn undo(
     OptionalBody(asked): OptionalBody<Step>,
 ) -> Result<Json<Acted>, Problem> {
     let consent = asked.consent().by(by)?;
-    desk.enter(id, move |room| match room.ask(door::PlanUndo { taking: asked.taking() })? {
-        Some((plan, _)) => carry_out(room, plan, &consent).map(Json),
-        None => nothing(Outcome::nothing(OperationKind::Undo), &consent).map(Json),
+    desk.enter(id, move |room| {
+        match room.ask(door::PlanUndo { taking: asked.taking(), what: asked.rewind.into() })? {
+            Some((plan, _)) => carry_out(room, plan, &consent).map(Json),
+            None => nothing(Outcome::nothing(OperationKind::Undo), &consent).map(Json),
+        }
     })
     .await
 }
@@ -139,9 +141,11 @@ async fn redo(
     OptionalBody(asked): OptionalBody<Step>,
 ) -> Result<Json<Acted>, Problem> {
     let consent = asked.consent().by(by)?;
-    desk.enter(id, move |room| match room.ask(door::PlanRedo { taking: asked.taking() })? {
-        Some((plan, _)) => carry_out(room, plan, &consent).map(Json),
-        None => nothing(Outcome::nothing(OperationKind::Redo), &consent).map(Json),
+    desk.enter(id, move |room| {
+        match room.ask(door::PlanRedo { taking: asked.taking(), what: asked.rewind.into() })? {
+            Some((plan, _)) => carry_out(room, plan, &consent).map(Json),
+            None => nothing(Outcome::nothing(OperationKind::Redo), &consent).map(Json),
+        }
     })
     .await
 }
@@ -164,7 +168,8 @@ async fn restore(
             let id = asked.checkpoint(project)?;
             Ok((project.find_checkpoint(&id)?, asked.options(project)?))
         })?;
-        let plan = room.ask(door::PlanRestore { checkpoint, options, title: None })?;
+        let what = asked.rewind.into();
+        let plan = room.ask(door::PlanRestore { checkpoint, options, title: None, what })?;
         carry_out(room, plan, &consent).map(Json)
     })
     .await

@@ -1,0 +1,145 @@
+//! The blocks of a message, in Anthropic's form, and what other forms make of them.
+//!
+//! Invariant: what a form cannot say in its own words stands beside them under [`KEPT`], so that a
+//! written conversation is read back as it was ([`exact`]).
+
+use jiff::Timestamp;
+use retake_model::Millis;
+use serde_json::{Value, json};
+
+use super::Form;
+use crate::wire::text as text_at;
+
+/// The key under which an item of a foreign form holds the blocks that it stands for.
+const KEPT: &str = "retake";
+
+/// Words.
+pub(super) fn text(words: &str) -> Value {
+    json!({"type": "text", "text": words})
+}
+
+/// An image, from its media type and base64.
+pub(super) fn image(media_type: &str, data: &str) -> Value {
+    let source = json!({"type": "base64", "media_type": media_type, "data": data});
+    json!({"type": "image", "source": source})
+}
+
+/// An image, from a `data:` address.
+pub(super) fn image_from_address(address: &str) -> Option<Value> {
+    let (media_type, data) = address.strip_prefix("data:")?.split_once(";base64,")?;
+    Some(image(media_type, data))
+}
+
+/// An image's media type and base64.
+pub(super) fn image_parts(block: &Value) -> Option<(&str, &str)> {
+    let parts = (text_at(block, "/source/media_type")?, text_at(block, "/source/data")?);
+    is(block, "image").then_some(parts)
+}
+
+/// An image as a `data:` address.
+pub(super) fn image_address(block: &Value) -> Option<String> {
+    image_parts(block).map(|(media_type, data)| format!("data:{media_type};base64,{data}"))
+}
+
+/// A call of a tool.
+pub(super) fn tool_use(id: &str, name: &str, input: Value) -> Value {
+    let mut block = json!({"type": "tool_use", "id": id, "name": name});
+    block["input"] = input;
+    block
+}
+
+/// What a tool answered.
+pub(super) fn tool_result(id: &str, content: Value, is_error: bool) -> Value {
+    let mut block = json!({"type": "tool_result", "tool_use_id": id});
+    block["content"] = content;
+    if is_error {
+        block["is_error"] = true.into();
+    }
+    block
+}
+
+/// What only its own form understands.
+pub(super) fn opaque(form: Form, item: Value) -> Value {
+    let mut block = json!({"type": "opaque", "form": form});
+    block["item"] = item;
+    block
+}
+
+/// The item of a block that only this form understands.
+pub(super) fn own_item(form: Form, block: &Value) -> Option<&Value> {
+    let own = is(block, "opaque") && text_at(block, "/form") == Some(form.as_str());
+    block.get("item").filter(|item| own && item.is_object())
+}
+
+/// Whether a block is of this type.
+pub(super) fn is(block: &Value, kind: &str) -> bool {
+    text_at(block, "/type") == Some(kind)
+}
+
+/// Content as blocks: one text is one block.
+pub(super) fn from_content(content: &Value) -> Vec<Value> {
+    match content {
+        Value::String(words) => vec![text(words)],
+        Value::Array(blocks) => blocks.clone(),
+        _ => vec![],
+    }
+}
+
+/// The blocks of a message that a form can carry; none if it can carry nothing of it.
+///
+/// Thinking is signed for the model that thought, so only Anthropic's forms carry it.
+pub(super) fn carried(form: Form, content: &[Value]) -> Option<Vec<Value>> {
+    let fits = |block: &&Value| match text_at(block, "/type") {
+        Some("opaque") => own_item(form, block).is_some(),
+        Some("text" | "image" | "tool_use" | "tool_result") => true,
+        _ => form.is_anthropic(),
+    };
+    let carried: Vec<Value> = content.iter().filter(fits).cloned().collect();
+    (content.is_empty() || !carried.is_empty()).then_some(carried)
+}
+
+/// The words of what a tool answered, or of a message.
+pub(super) fn words(content: &Value) -> String {
+    match content {
+        Value::String(words) => words.clone(),
+        Value::Array(blocks)
+            if blocks.iter().all(|block| is(block, "text") || is(block, "image")) =>
+        {
+            let words = blocks.iter().filter_map(|block| text_at(block, "/text"));
+            words.collect::<Vec<_>>().join("\n")
+        }
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// The words of a message's text blocks.
+pub(super) fn spoken(content: &[Value]) -> String {
+    let texts = content.iter().filter(|block| is(block, "text"));
+    texts.filter_map(|block| text_at(block, "/text")).collect::<Vec<_>>().join("\n")
+}
+
+/// Puts the blocks beside an item that would not give them back by itself.
+pub(super) fn exact(
+    mut item: Value,
+    blocks: &[Value],
+    read: impl Fn(&Value) -> Vec<Value>,
+) -> Value {
+    if read(&item) != blocks {
+        item[KEPT] = blocks.into();
+    }
+    item
+}
+
+/// The blocks that were put beside an item.
+pub(super) fn kept(item: &Value) -> Option<Vec<Value>> {
+    item.get(KEPT)?.as_array().cloned()
+}
+
+/// The time at a JSON pointer: a number, or a text as of RFC 3339.
+pub(super) fn time(value: &Value, pointer: &str) -> Option<Millis> {
+    match value.pointer(pointer)? {
+        Value::String(text) => text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond),
+        number => number.as_i64(),
+    }
+}

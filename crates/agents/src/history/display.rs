@@ -1,0 +1,155 @@
+//! Messages as a person sees them: `ui_messages.json`, as Cline and Roo have it (HIST-1).
+
+use retake_model::{Millis, ModelMessage, Role};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::pen::Pen;
+use super::{Conversation, Problem, block};
+use crate::transcript::unwrapped;
+use crate::wire::{list, text};
+
+/// How many characters of a command or a list are shown.
+const SUMMARY_LIMIT: usize = 120;
+
+/// Whether a message tells or asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DisplayKind {
+    /// It tells.
+    Say,
+    /// It asks, and waits for an answer.
+    Ask,
+}
+
+/// One message as a person sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DisplayMessage {
+    /// When it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ts: Option<Millis>,
+    /// Whether it tells or asks.
+    #[serde(rename = "type")]
+    pub kind: DisplayKind,
+    /// What it tells: `text`, `tool`, `user_feedback`, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub say: Option<String>,
+    /// What it asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<String>,
+    /// The words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What else the message has.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// What a person sees of a conversation: words, and one line for each call. The first words are
+/// the task.
+pub fn display(messages: &[ModelMessage]) -> Vec<DisplayMessage> {
+    let mut shown = Vec::new();
+    for message in messages {
+        let say = match message.role {
+            Role::User if shown.is_empty() => "text",
+            Role::User => "user_feedback",
+            Role::Assistant => "text",
+        };
+        // What nobody said is not shown; a summary is of use only to the model.
+        if message.index.is_none() {
+            continue;
+        }
+        let words = block::spoken(&message.content);
+        let words = if message.role == Role::User { unwrapped(&words) } else { &words };
+        let is_call = |block: &&Value| block::is(block, "tool_use");
+        if !words.is_empty() {
+            shown.push(said(message.ts, say, words.to_owned()));
+        }
+        let calls = message.content.iter().filter(is_call);
+        shown.extend(calls.map(|call| said(message.ts, "tool", summary(call))));
+    }
+    shown
+}
+
+fn said(ts: Option<Millis>, say: &str, text: String) -> DisplayMessage {
+    let (say, text) = (Some(say.to_owned()), Some(text));
+    DisplayMessage { ts, kind: DisplayKind::Say, say, ask: None, text, more: Map::new() }
+}
+
+/// A call in one line.
+fn summary(call: &Value) -> String {
+    let tool = text(call, "/name").unwrap_or("tool");
+    let input = call.get("input").unwrap_or(&Value::Null);
+    let verb = match tool.to_ascii_lowercase().as_str() {
+        "write" | "write_file" | "write_to_file" | "create" => "Write",
+        "edit" | "multiedit" | "replace" | "editor" | "str_replace" | "notebookedit" => "Edit",
+        "read" | "read_file" | "read_files" | "view" => "Read",
+        _ => tool,
+    };
+    let first = |pointers: &[&str]| pointers.iter().find_map(|pointer| text(input, pointer));
+    let command = first(&["/command", "/cmd", "/commands/0"]);
+    let command = command.map(str::to_owned).or_else(|| joined(list(input, "/command")));
+    let patch = first(&["/input", "/patchText"]).map(patched).filter(|paths| !paths.is_empty());
+    let about = first(&[
+        "/file_path",
+        "/filePath",
+        "/path",
+        "/notebook_path",
+        "/files/0/path",
+        "/pattern",
+        "/query",
+        "/url",
+        "/description",
+        "/prompt",
+    ]);
+    match (command, patch, about) {
+        (_, Some(paths), _) => format!("Patch {}", short(&paths.join(", "))),
+        (Some(command), ..) => format!("Run: {}", short(&command)),
+        (.., Some(about)) => format!("{verb} {}", short(about)),
+        _ => verb.to_owned(),
+    }
+}
+
+fn joined(words: &[Value]) -> Option<String> {
+    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// The paths that a patch names.
+fn patched(patch: &str) -> Vec<&str> {
+    let marks = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
+    let named = |line| marks.iter().find_map(|mark| str::strip_prefix(line, mark));
+    patch.lines().filter_map(named).collect()
+}
+
+/// The first line, as far as it fits.
+fn short(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    let start: String = line.chars().take(SUMMARY_LIMIT).collect();
+    if start.len() < text.trim().len() { start + "…" } else { start }
+}
+
+pub(super) fn read(document: &Value) -> Conversation {
+    let mut read = Conversation::default();
+    for (number, one) in document.as_array().into_iter().flatten().enumerate() {
+        match DisplayMessage::deserialize(one) {
+            Ok(message) => read.display.push(message),
+            Err(error) => {
+                let place = format!("message {number}");
+                read.problems.push(Problem { place, why: error.to_string() });
+            }
+        }
+    }
+    read
+}
+
+pub(super) fn write(pen: &Pen) -> String {
+    let derived = display(&pen.conversation.messages);
+    let told = &pen.conversation.display;
+    let mut messages = if told.is_empty() { derived } else { told.clone() };
+    for message in &mut messages {
+        message.ts.get_or_insert(pen.begin());
+    }
+    // Values that were JSON before are JSON again.
+    serde_json::to_string_pretty(&messages).unwrap_or_default() + "\n"
+}

@@ -1,0 +1,76 @@
+//! Reading on while a conversation goes on, as [`crate::transcript::read`] does.
+//!
+//! The number of a message counts from 0; one that was returned before and has changed is returned
+//! again, whole, with its number: set by number, do not add.
+
+use retake_model::ModelMessage;
+use serde_json::Value;
+
+use super::reader::{ModelCursor, Position, Reader, mark};
+use super::{claude_code, cline, codex, copilot, gemini, opencode as sessions};
+use crate::Agent;
+use crate::wire::{self, fingerprint};
+
+/// How many messages at the end of a document may change without all being told again.
+const TAIL: usize = 4;
+
+/// Reads on: `new` are the bytes of the file from [`ModelCursor::offset`] on.
+///
+/// Only whole lines are consumed. Cline and opencode have one document: there the offset stays 0
+/// and `new` is the whole of it. The form of Cursor's file is not known: of it nothing is read.
+pub fn read_on(
+    agent: Agent,
+    cursor: &ModelCursor,
+    new: &[u8],
+) -> (Vec<(u64, ModelMessage)>, ModelCursor) {
+    let understand = match agent {
+        Agent::ClaudeCode => claude_code::line,
+        Agent::Codex => codex::line,
+        Agent::Gemini => gemini::line,
+        Agent::Copilot => copilot::line,
+        Agent::Cline => {
+            return read_document(cursor, new, |document| cline::read(document).messages);
+        }
+        Agent::Opencode => {
+            return read_document(cursor, new, |document| sessions::read(document).messages);
+        }
+        Agent::Cursor => return (Vec::new(), cursor.clone()),
+    };
+    let mut reader = Reader::at(agent, &cursor.at);
+    reader.lines(new, understand);
+    reader.finish(cursor)
+}
+
+/// The messages of an opencode session as its SDK returns them, `[{info, parts}]`; the place in the
+/// list is the number.
+pub fn opencode(messages: &Value) -> Vec<ModelMessage> {
+    sessions::read(messages).messages
+}
+
+fn read_document(
+    cursor: &ModelCursor,
+    whole: &[u8],
+    read: fn(&Value) -> Vec<ModelMessage>,
+) -> (Vec<(u64, ModelMessage)>, ModelCursor) {
+    // A document that is just being written is read the next time.
+    let Ok(document) = wire::parse(whole) else {
+        return (Vec::new(), cursor.clone());
+    };
+    let messages = read(&document);
+    let before = |places: u64| {
+        let places = usize::try_from(places).unwrap_or(usize::MAX);
+        let marks: Option<Vec<u64>> =
+            messages.get(..places).map(|all| all.iter().map(mark).collect());
+        marks.map(|marks| fingerprint(&format!("{marks:?}")))
+    };
+    let same = before(cursor.at.places) == cursor.at.before.or_else(|| before(0));
+    let rewritten = !same || (messages.len() as u64) < cursor.messages();
+    let places = messages.len().saturating_sub(TAIL) as u64;
+    let read = messages.iter().skip(messages.len().saturating_sub(TAIL)).map(mark).collect();
+    let at = Position::behind(places, before(places));
+    let is_new = |(place, message): &(u64, ModelMessage)| {
+        rewritten || (*place >= cursor.at.places && cursor.is_new(*place, message))
+    };
+    let new = (0..).zip(messages).filter(is_new).collect();
+    (new, ModelCursor { at, read })
+}

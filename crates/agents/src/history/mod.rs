@@ -1,0 +1,234 @@
+//! Conversations as each agent writes them, in and out (HIST, DM-14).
+//!
+//! Whatever the form, a conversation is read into messages as a model gets them, in Anthropic's
+//! blocks, and written from them.
+//!
+//! # Contract
+//! - [`ModelMessage::index`] is the index that [`crate::transcript`] gives the same message; results
+//!   of tools, injected context, notifications and summaries have none.
+//! - What the assistant says and calls up to the next message is one message; what its tools
+//!   answered is one message of the user with `tool_result` blocks.
+//! - What fits no block of Anthropic's is a block `{"type":"opaque","form":…,"item":…}`. The form
+//!   it came from gets it back as it was; other forms leave it out.
+//! - What is written is read again as the same messages, as far as the form can carry them:
+//!   Codex has no border between two messages of the assistant in a row, and only Anthropic's forms
+//!   have blocks other than texts, images, calls and results.
+//! - Nothing is cut.
+
+mod api;
+mod block;
+mod claude_code;
+mod cline;
+mod codex;
+mod copilot;
+mod display;
+mod form;
+mod gemini;
+mod live;
+mod opencode;
+mod pen;
+mod reader;
+
+use retake_model::{AgentId, Millis, ModelMessage};
+use serde_json::Value;
+
+use crate::{Agent, wire};
+use reader::{Position, Reader};
+
+pub use display::{DisplayKind, DisplayMessage, display};
+pub use form::{Form, UnknownForm, sniff};
+pub use live::{opencode, read_on};
+pub use reader::ModelCursor;
+
+/// A conversation that was read, or is to be written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conversation {
+    /// The agent's own id of it.
+    pub dialog: Option<String>,
+    /// The subagent whose conversation it is.
+    pub subagent: Option<AgentId>,
+    /// The folder that it was about.
+    pub cwd: Option<String>,
+    /// What the model gets.
+    pub messages: Vec<ModelMessage>,
+    /// What a person sees.
+    pub display: Vec<DisplayMessage>,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+}
+
+/// A part of a file that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: `line 12`, `message 3`.
+    pub place: String,
+    /// The reason.
+    pub why: String,
+}
+
+/// Why a file could not be read at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// There is nothing in it.
+    #[error("the file is empty")]
+    Empty,
+    /// It is no text.
+    #[error("the file is not text: byte {0} is not UTF-8")]
+    NotUtf8(usize),
+    /// It is broken, or ends too early.
+    #[error("the file is not whole JSON: line {line}, column {column}: {why}")]
+    NotJson {
+        /// The line, from 1 on.
+        line: usize,
+        /// The column, from 1 on; 0 if nothing is left on the line.
+        column: usize,
+        /// What the parser says.
+        why: String,
+    },
+    /// It is something else.
+    #[error("the file is not of the form {0}; name its form, or leave it to be found out")]
+    OtherForm(Form),
+}
+
+impl Unreadable {
+    /// The reason, where the line is known.
+    fn in_line(&self) -> String {
+        match self {
+            Self::NotUtf8(at) => format!("byte {at} of the line is not UTF-8"),
+            Self::NotJson { column, why, .. } => format!("not JSON at column {column}: {why}"),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Reads a conversation.
+///
+/// Of a file with one document on each line the intact lines are read, and the others are
+/// problems. A list with no messages is a conversation with none.
+pub fn read(form: Form, bytes: &[u8]) -> Result<Conversation, Unreadable> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Unreadable::Empty);
+    }
+    let understand = match form {
+        Form::ClaudeCode => claude_code::line,
+        Form::Codex => codex::line,
+        Form::Gemini => gemini::line,
+        Form::Copilot => copilot::line,
+        Form::Opencode => return document(form, bytes, opencode::read),
+        Form::Cline => return document(form, bytes, cline::read),
+        Form::ApiHistory => return document(form, bytes, api::read),
+        Form::UiMessages => return document(form, bytes, display::read),
+    };
+    lines(form, bytes, understand)
+}
+
+/// Writes a conversation; `at` is the time of messages that have none.
+pub fn write(form: Form, conversation: &Conversation, at: Millis) -> String {
+    let pen = pen::Pen::new(form, conversation, at);
+    match form {
+        Form::ClaudeCode => claude_code::write(&pen),
+        Form::Codex => codex::write(&pen),
+        Form::Gemini => gemini::write(&pen),
+        Form::Copilot => copilot::write(&pen),
+        Form::Opencode => opencode::write(&pen),
+        Form::Cline => cline::write(&pen),
+        Form::ApiHistory => api::write(&pen),
+        Form::UiMessages => display::write(&pen),
+    }
+}
+
+fn document(
+    form: Form,
+    bytes: &[u8],
+    understand: fn(&Value) -> Conversation,
+) -> Result<Conversation, Unreadable> {
+    let document = parse(bytes, 0)?;
+    let empty = document.as_array().is_some_and(Vec::is_empty);
+    if !(empty || form.marks(&document)) {
+        return Err(Unreadable::OtherForm(form));
+    }
+    Ok(shown(understand(&document)))
+}
+
+fn lines(
+    form: Form,
+    bytes: &[u8],
+    understand: fn(&mut Reader, &Value),
+) -> Result<Conversation, Unreadable> {
+    let mut reader = Reader::at(agent(form), &Position::default());
+    let (mut problems, mut first, mut of_form) = (Vec::new(), None, false);
+    for (number, line) in numbered(bytes) {
+        match parse(line, number - 1) {
+            Ok(value) => {
+                of_form |= form.marks(&value);
+                understand(&mut reader, &value);
+            }
+            Err(error) => {
+                let is_last = line.as_ptr_range().end == bytes.as_ptr_range().end;
+                let why = if is_last { "the line is cut off".to_owned() } else { error.in_line() };
+                problems.push(Problem { place: format!("line {number}"), why });
+                first.get_or_insert(error);
+            }
+        }
+    }
+    if !of_form {
+        return Err(first.unwrap_or(Unreadable::OtherForm(form)));
+    }
+    let about = std::mem::take(&mut reader.about);
+    let messages = reader.into_messages();
+    let conversation = Conversation { messages, problems, ..Conversation::default() };
+    Ok(shown(conversation.about(about)))
+}
+
+/// The lines that are not blank, with their numbers; a file that is one document is one line.
+fn numbered(bytes: &[u8]) -> Vec<(usize, &[u8])> {
+    if wire::parse(bytes).is_ok() {
+        return vec![(1, bytes)];
+    }
+    let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
+    lines.filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace)).collect()
+}
+
+impl Conversation {
+    fn about(self, about: reader::About) -> Self {
+        Self { dialog: about.dialog, subagent: about.subagent, cwd: about.cwd, ..self }
+    }
+}
+
+/// Adds what a person would see, if the form does not tell.
+fn shown(mut conversation: Conversation) -> Conversation {
+    if conversation.display.is_empty() {
+        conversation.display = display(&conversation.messages);
+    }
+    conversation
+}
+
+/// Parses JSON that has so many lines before it.
+fn parse(bytes: &[u8], lines: usize) -> Result<Value, Unreadable> {
+    if let Err(error) = str::from_utf8(bytes) {
+        return Err(Unreadable::NotUtf8(error.valid_up_to()));
+    }
+    wire::parse(bytes).map_err(|error| Unreadable::NotJson {
+        line: lines + error.line(),
+        column: error.column(),
+        why: reason(&error),
+    })
+}
+
+/// What the parser says, without the place.
+fn reason(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    said.split_once(" at line ").map_or(said.clone(), |(reason, _)| reason.to_owned())
+}
+
+/// Whose counting rule a form follows.
+fn agent(form: Form) -> Agent {
+    match form {
+        Form::ClaudeCode => Agent::ClaudeCode,
+        Form::Codex => Agent::Codex,
+        Form::Gemini => Agent::Gemini,
+        Form::Opencode => Agent::Opencode,
+        Form::Copilot => Agent::Copilot,
+        Form::Cline | Form::ApiHistory | Form::UiMessages => Agent::Cline,
+    }
+}

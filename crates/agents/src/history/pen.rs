@@ -1,0 +1,158 @@
+//! Writing a conversation down: ids and times.
+//!
+//! Invariant: the same conversation is written the same way each time. Ids are made from the
+//! dialog and the place; times are the messages' own, or the one that is passed in.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use retake_model::{Millis, ModelMessage};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::form::is_uuid;
+use super::{Conversation, Form, block};
+use crate::wire::{names_a_file, text};
+
+/// What every writer needs.
+pub(super) struct Pen<'a> {
+    form: Form,
+    pub(super) conversation: &'a Conversation,
+    /// The conversation's id as the form wants it.
+    pub(super) session: String,
+    at: Millis,
+}
+
+/// A message as far as a form can carry it.
+pub(super) struct Carried<'a> {
+    /// Where it stands in the conversation.
+    pub(super) place: usize,
+    pub(super) message: &'a ModelMessage,
+    pub(super) content: Vec<Value>,
+    /// When it was sent.
+    pub(super) at: Millis,
+}
+
+/// What a tool answered, and when.
+pub(super) struct Answer<'a> {
+    pub(super) block: &'a Value,
+    pub(super) at: Millis,
+}
+
+impl<'a> Pen<'a> {
+    pub(super) fn new(form: Form, conversation: &'a Conversation, at: Millis) -> Self {
+        let session = session(form, conversation.dialog.as_deref());
+        Self { form, conversation, session, at }
+    }
+
+    /// The messages that the form can carry.
+    pub(super) fn messages(&self) -> impl Iterator<Item = Carried<'a>> {
+        let conversation = self.conversation;
+        conversation.messages.iter().enumerate().filter_map(|(place, message)| {
+            let content = block::carried(self.form, &message.content)?;
+            Some(Carried { place, message, content, at: message.ts.unwrap_or(self.at) })
+        })
+    }
+
+    /// What tools answered, by the ids of their calls.
+    pub(super) fn answers(&self) -> BTreeMap<&'a str, Answer<'a>> {
+        let answers = self.conversation.messages.iter().flat_map(|message| {
+            let at = message.ts.unwrap_or(self.at);
+            let results = message.content.iter().filter(|block| block::is(block, "tool_result"));
+            results
+                .filter_map(move |block| Some((text(block, "/tool_use_id")?, Answer { block, at })))
+        });
+        answers.collect()
+    }
+
+    /// The names of the tools, by the ids of their calls.
+    pub(super) fn tools(&self) -> BTreeMap<&'a str, &'a str> {
+        let blocks = self.conversation.messages.iter().flat_map(|message| &message.content);
+        let calls = blocks.filter(|block| block::is(block, "tool_use"));
+        calls.filter_map(|call| Some((text(call, "/id")?, text(call, "/name")?))).collect()
+    }
+
+    /// Takes the results out of a message that are written with their calls; whether something of it
+    /// is left to be written.
+    pub(super) fn leave_to_calls(carried: &mut Carried, calls: &BTreeMap<&str, &str>) -> bool {
+        let was_empty = carried.content.is_empty();
+        carried.content.retain(|block| {
+            let call = text(block, "/tool_use_id").filter(|_| block::is(block, "tool_result"));
+            !call.is_some_and(|call| calls.contains_key(call))
+        });
+        was_empty || !carried.content.is_empty()
+    }
+
+    /// An id that is the same whenever this is written.
+    pub(super) fn uuid(&self, what: &str, place: usize) -> String {
+        uuid(&format!("{}/{what}/{place}", self.session))
+    }
+
+    /// When the conversation began.
+    pub(super) fn begin(&self) -> Millis {
+        self.conversation.messages.iter().find_map(|message| message.ts).unwrap_or(self.at)
+    }
+
+    /// When the conversation ended.
+    pub(super) fn end(&self) -> Millis {
+        self.conversation.messages.iter().rev().find_map(|message| message.ts).unwrap_or(self.at)
+    }
+
+    /// The folder that the conversation was about.
+    pub(super) fn folder(&self) -> &'a str {
+        self.conversation.cwd.as_deref().unwrap_or("/")
+    }
+}
+
+/// A time as of RFC 3339.
+pub(super) fn clock(at: Millis) -> String {
+    let time = Timestamp::from_millisecond(at).unwrap_or_default();
+    format!("{time:.3}")
+}
+
+/// One document on each line.
+pub(super) fn lines(lines: &[Value]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        // Writing into a text cannot fail.
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+/// A document, indented by two spaces.
+pub(super) fn pretty(document: &Value) -> String {
+    format!("{document:#}\n")
+}
+
+/// The id of a conversation as a form wants it: its own, if that would be taken.
+pub(super) fn session(form: Form, dialog: Option<&str>) -> String {
+    let dialog = dialog.unwrap_or("retake");
+    let taken = match form {
+        Form::ClaudeCode | Form::Codex | Form::Gemini | Form::Copilot => is_uuid(dialog),
+        Form::Opencode => dialog.starts_with("ses_") && names_a_file(dialog),
+        Form::Cline | Form::ApiHistory | Form::UiMessages => names_a_file(dialog),
+    };
+    match form {
+        _ if taken => dialog.to_owned(),
+        Form::Opencode => format!("ses_{}", &uuid(dialog).replace('-', "")[..26]),
+        _ => uuid(dialog),
+    }
+}
+
+/// The SHA-256 of a text, in hexadecimal.
+pub(super) fn digest(text: &str) -> String {
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(text) {
+        // Writing into a text cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+fn uuid(seed: &str) -> String {
+    let hex = digest(seed);
+    // Version 8: made in a way of one's own.
+    format!("{}-{}-8{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32])
+}

@@ -1,0 +1,116 @@
+//! `retake history condense` and `back`.
+//!
+//! The model is asked from here, with the environment of whoever runs the command; a daemon only
+//! shows the outcome.
+
+use std::fmt::Write as _;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use retake_engine::{CondensePlan, Condensed, Condensing};
+use retake_server::documents::{CondensedHistory, ConversationView};
+use retake_server::summary::HttpSummariser;
+use retake_server::{Masking, door, tokens};
+
+use super::meant;
+use crate::args::{HistoryCondense, Talk};
+use crate::context::{Context, Exit};
+use crate::describe::{plural, short_id};
+use crate::escape::escape_text;
+use crate::failure::Failure;
+use crate::output::{Style, ask, can_ask, tell, warn};
+
+pub(super) fn run(context: &Context, options: &HistoryCondense) -> Result<Exit> {
+    let project = context.open()?;
+    let (dialog, agent) = meant(&project, &options.talk)?;
+    let plan = project.plan_condense(&dialog, &agent, options.keep, &tokens::count)?;
+    if options.dry_run {
+        if context.json {
+            context.out.json(&CondensedHistory::planned(&plan))?;
+        } else {
+            context.out.text(&format!("Would summarise {}\n", subject(&plan)))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let settings = &project.settings().summary;
+    let summariser = HttpSummariser::new(settings, |name| std::env::var(name).ok())?;
+    if !options.yes && !agreed(&plan, settings.url.as_deref().unwrap_or_default())? {
+        warn("nothing was sent, and nothing was condensed");
+        return Ok(Exit::Problem);
+    }
+    let pause = |time: Duration| {
+        let seconds = time.as_secs();
+        tell("note", Style::Mark, &format!("the model is asked again in {seconds} s"));
+        thread::sleep(time);
+    };
+    let with = plan.summarise(&summariser.asking(settings, &pause), context.now())?;
+    let done = context.ask(&project, door::Condense { with })?;
+    if context.json {
+        context.out.json(&CondensedHistory::done(&plan, &done, Masking::Off))?;
+    } else {
+        context.out.text(&told(&done))?;
+    }
+    Ok(match done.how {
+        Condensing::Summary(_) => Exit::Done,
+        Condensing::Forced(_) => Exit::Partly,
+    })
+}
+
+fn subject(plan: &CondensePlan) -> String {
+    format!(
+        "{} of dialog {}, about {} of {} tokens",
+        plural(plan.replaced.len() as u64, "message", "messages"),
+        short_id(&plan.dialog.0),
+        plan.tokens_replaced(&tokens::count),
+        plan.tokens_before,
+    )
+}
+
+/// Whether the person lets the messages go out.
+fn agreed(plan: &CondensePlan, url: &str) -> Result<bool> {
+    let question = format!("Send {} to {url}?", subject(plan));
+    if !can_ask() {
+        return Err(Failure::new(
+            "needs_yes",
+            format!("there is nobody to ask: {question}"),
+            "look at it with --dry-run, then pass --yes",
+        )
+        .into());
+    }
+    Ok(ask(&format!("{} [y/N] ", escape_text(question)))?)
+}
+
+fn told(done: &Condensed) -> String {
+    let messages = plural(done.replaced.len() as u64, "message", "messages");
+    let mut text = match &done.how {
+        Condensing::Summary(summary) => {
+            format!("A summary stands for {messages} now:\n\n{}\n\n", escape_text(summary))
+        }
+        Condensing::Forced(why) => format!(
+            "There is no summary: {}\nThe oldest {messages} are hidden instead.\n",
+            escape_text(why)
+        ),
+    };
+    let (before, after) = (done.tokens_before, done.tokens_after);
+    let _ = writeln!(text, "About {after} tokens are left of {before}.");
+    text.push_str("Nothing was removed: `retake history back` shows everything again.\n");
+    text
+}
+
+pub(super) fn back(context: &Context, talk: &Talk) -> Result<Exit> {
+    let project = context.open()?;
+    let (dialog, agent) = meant(&project, talk)?;
+    let view = context.ask(&project, door::BringBack { dialog: dialog.clone(), agent })?;
+    if context.json {
+        context.out.json(&ConversationView::from(&view))?;
+        return Ok(Exit::Done);
+    }
+    let shown = plural(view.shown, "message", "messages");
+    let dialog = short_id(&dialog.0);
+    context.out.text(&match view.hidden {
+        0 => format!("All {shown} of dialog {dialog} are shown again.\n"),
+        hidden => format!("{shown} of dialog {dialog} are shown now, {hidden} are still hidden.\n"),
+    })?;
+    Ok(Exit::Done)
+}

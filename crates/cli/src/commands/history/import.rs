@@ -1,0 +1,218 @@
+//! `retake history import`: takes in a conversation that an agent wrote down.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use retake_agents::history::{Form, Problem};
+use retake_engine::model::DialogId;
+use retake_server::documents::ImportedHistory;
+use retake_server::history::{Found, is_database, opencode_session, opencode_sessions};
+
+use super::legacy;
+use crate::args::HistoryImport;
+use crate::context::{Context, Exit};
+use crate::describe::plural;
+use crate::escape::escape;
+use crate::failure::Failure;
+use crate::output::{Style, tell, warn};
+
+/// What the model got, in a task's folder.
+const API_HISTORY: &str = "api_conversation_history.json";
+/// What people were shown.
+const UI_MESSAGES: &str = "ui_messages.json";
+/// The files that the agent had in its context.
+const TASK_METADATA: &str = "task_metadata.json";
+/// So many conversations of a database are named.
+const MOST_NAMED: usize = 20;
+
+pub(super) fn run(context: &Context, options: &HistoryImport) -> Result<Exit> {
+    let project = context.open()?;
+    let path = context.cwd.join(&options.path);
+    let source = Source::find(&path, options)?;
+    let found = source.read(options)?;
+    let dialog = dialog(&source, &found, options)?;
+    let import = found.import(dialog, options.agent.as_deref())?;
+    let added = if options.dry_run { None } else { Some(context.ask(&project, import.clone())?) };
+    let backup = match &source.legacy {
+        Some(old) if !options.dry_run => {
+            Some(legacy::migrate(&project, old, &import, &found.conversation, context.now())?)
+        }
+        _ => None,
+    };
+    let done = ImportedHistory::new(&found, &import, added.as_ref());
+    if context.json {
+        context.out.json(&done)?;
+    } else {
+        context.out.text(&told(&done))?;
+    }
+    if done.messages == 0 && import.display.is_empty() {
+        warn(&format!("the conversation of dialog {} is empty: {}", done.dialog, path.display()));
+    }
+    for problem in &done.problems {
+        warn(&format!("{}: {}: {}", path.display(), problem.place, problem.why));
+    }
+    if let Some(backup) = backup {
+        let text = format!("the old file is kept as {}", backup.display());
+        tell("note", Style::Mark, &text);
+    }
+    source.note();
+    Ok(if done.problems.is_empty() { Exit::Done } else { Exit::Partly })
+}
+
+fn told(done: &ImportedHistory) -> String {
+    let dialog = escape(&done.dialog);
+    match (done.added, done.known) {
+        (Some(0), Some(known)) => format!(
+            "Dialog {dialog} has all of it already: {}.\n",
+            plural(known, "message", "messages")
+        ),
+        (Some(added), Some(known)) => format!(
+            "Took in {} of dialog {dialog} ({}); {known} were on record.\n",
+            plural(added, "entry", "entries"),
+            done.form
+        ),
+        _ => format!(
+            "Would take in dialog {dialog} ({}): {}.\n",
+            done.form,
+            plural(done.messages, "message", "messages")
+        ),
+    }
+}
+
+/// Where a conversation is read from.
+struct Source {
+    /// What the person named.
+    named: PathBuf,
+    /// What the model got.
+    messages: Option<PathBuf>,
+    /// What people were shown, if that is a file of its own.
+    display: Option<PathBuf>,
+    /// The old file that is written anew.
+    legacy: Option<PathBuf>,
+    /// The dialog that the folder is named after.
+    task: Option<String>,
+}
+
+impl Source {
+    fn find(path: &Path, options: &HistoryImport) -> Result<Self, Failure> {
+        if path.is_dir() { Self::folder(path) } else { Ok(Self::file(path, options.form)) }
+    }
+
+    fn folder(folder: &Path) -> Result<Self, Failure> {
+        let there = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
+        let (new, display) = (there(API_HISTORY), there(UI_MESSAGES));
+        let old = there(legacy::OLD).filter(|_| new.is_none());
+        if new.is_none() && old.is_none() && display.is_none() {
+            let message = format!("{} has no conversation", folder.display());
+            let hint = format!("name a file, or a folder with {API_HISTORY} or {UI_MESSAGES}");
+            return Err(Failure::new("no_history", message, hint));
+        }
+        let task = folder.file_name().and_then(OsStr::to_str).map(str::to_owned);
+        let (named, messages) = (folder.to_owned(), new.or_else(|| old.clone()));
+        Ok(Self { named, messages, display, legacy: old, task })
+    }
+
+    fn file(path: &Path, form: Option<Form>) -> Self {
+        let is_old = form.is_none() && path.file_name() == Some(OsStr::new(legacy::OLD));
+        let new = path.with_file_name(API_HISTORY);
+        let (messages, legacy) = match (is_old, new.is_file()) {
+            (true, true) => (new, None),
+            (true, false) => (path.to_owned(), Some(path.to_owned())),
+            (false, _) => (path.to_owned(), None),
+        };
+        let folder = path.parent();
+        let is_task = folder.and_then(Path::parent).is_some_and(|tasks| tasks.ends_with("tasks"));
+        let task = folder.filter(|_| is_task).and_then(Path::file_name).and_then(OsStr::to_str);
+        let task = task.map(str::to_owned);
+        Self { named: path.to_owned(), messages: Some(messages), display: None, legacy, task }
+    }
+
+    fn read(&self, options: &HistoryImport) -> Result<Found, Failure> {
+        let Some(messages) = &self.messages else {
+            let display = self.display.as_deref().unwrap_or(&self.named);
+            return read(display, options.form, options.dialog.as_deref());
+        };
+        let mut found = read(messages, options.form, options.dialog.as_deref())?;
+        if let Some(display) = &self.display {
+            let conversation = &mut found.conversation;
+            match read(display, Some(Form::UiMessages), None) {
+                Ok(shown) => {
+                    conversation.display = shown.conversation.display;
+                    conversation.problems.extend(shown.conversation.problems);
+                }
+                // What the model got is worth having alone.
+                Err(failure) => conversation
+                    .problems
+                    .push(Problem { place: UI_MESSAGES.to_owned(), why: failure.message }),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Tells what was not taken in, and why.
+    fn note(&self) {
+        if let Some(messages) = &self.messages
+            && messages != &self.named
+            && self.named.is_file()
+        {
+            let (new, old) = (messages.display(), self.named.display());
+            tell("note", Style::Mark, &format!("{new} counts; {old} is left as it is"));
+        }
+        let metadata = self.named.join(TASK_METADATA);
+        if metadata.is_file() {
+            let text = format!("`retake context import` takes in {}", metadata.display());
+            tell("note", Style::Mark, &text);
+        }
+    }
+}
+
+/// Reads a conversation from a file, which stays as it is.
+fn read(path: &Path, form: Option<Form>, dialog: Option<&str>) -> Result<Found, Failure> {
+    let name = path.display().to_string();
+    let cannot = |error: &std::io::Error| {
+        let message = format!("cannot read {name}: {error}");
+        Failure::new("unreadable_history", message, "name a file, or the folder of a task")
+    };
+    let known = fs::metadata(path).map_err(|error| cannot(&error))?;
+    if !known.is_file() {
+        return Err(cannot(&std::io::Error::other("it is no regular file")));
+    }
+    let mut content = Vec::new();
+    let read = File::open(path).and_then(|mut file| file.read_to_end(&mut content));
+    read.map_err(|error| cannot(&error))?;
+    if is_database(&content) {
+        let exported = from_database(path, dialog)?;
+        return Found::read(&name, exported.as_bytes(), Some(Form::Opencode));
+    }
+    Found::read(&name, &content, form)
+}
+
+fn from_database(path: &Path, dialog: Option<&str>) -> Result<String, Failure> {
+    let exported = match dialog {
+        Some(id) => opencode_session(path, id)?,
+        None => None,
+    };
+    if let Some(exported) = exported {
+        return Ok(exported);
+    }
+    let sessions = opencode_sessions(path)?;
+    let lines = sessions
+        .iter()
+        .take(MOST_NAMED)
+        .map(|session| format!("\n  {}  {}  {}", session.id, session.directory, session.title));
+    let count = plural(sessions.len() as u64, "conversation", "conversations");
+    let message = format!("{} has {count}:{}", path.display(), lines.collect::<String>());
+    Err(Failure::new("needs_dialog", message, "name one of them with --dialog"))
+}
+
+/// The dialog that a conversation belongs to.
+fn dialog(source: &Source, found: &Found, options: &HistoryImport) -> Result<DialogId, Failure> {
+    let named = options.dialog.clone().or_else(|| found.conversation.dialog.clone());
+    named.or_else(|| source.task.clone()).map(DialogId).ok_or_else(|| {
+        let message = format!("{} does not say which dialog it is of", source.named.display());
+        Failure::new("needs_dialog", message, "name it with --dialog; it may be a new one")
+    })
+}

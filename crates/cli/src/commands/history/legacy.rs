@@ -1,0 +1,92 @@
+//! The old `claude_messages.json` (HIST-6, MIG-2): written anew, verified, and kept as a backup.
+//!
+//! Invariant: at every moment the old file is there, or the new one and the backup are, and both
+//! were read back (W-15). Nothing is deleted.
+
+use std::fs::{self, File};
+use std::io::{Error, ErrorKind, Result as IoResult};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use retake_agents::history::{self as forms, Conversation, Form};
+use retake_engine::Project;
+use retake_engine::model::{Millis, ModelMessage};
+use retake_seam::at::{At, rename_new};
+use retake_seam::fs::{Permissions, Staged, sync_dir};
+use retake_server::door::ImportHistory;
+use retake_server::history::begins_with;
+
+use crate::failure::Failure;
+
+/// The old file's name.
+pub(super) const OLD: &str = "claude_messages.json";
+/// So many backups may be there already.
+const MOST_BACKUPS: u32 = 100;
+
+/// Writes a conversation that is on record into the new file beside the old one, and makes that
+/// the backup, whose path it tells.
+pub(super) fn migrate(
+    project: &Project,
+    old: &Path,
+    imported: &ImportHistory,
+    conversation: &Conversation,
+    at: Millis,
+) -> Result<PathBuf> {
+    let left = |why: String| {
+        let message = format!("{} is left as it is: {why}", old.display());
+        Failure::new("not_migrated", message, "its messages are on record; import it again")
+    };
+    let log = project.model_log(&imported.dialog, &imported.agent)?;
+    if !begins_with(&log, &conversation.messages) {
+        return Err(left("what is on record is not what it says".to_owned()).into());
+    }
+    let new = old.with_file_name(Form::ApiHistory.file_name(&imported.dialog.0));
+    write(old, &new, conversation, at).map_err(|error| left(error.to_string()))?;
+    let written = fs::read(&new).map_err(|error| left(error.to_string()))?;
+    let read = forms::read(Form::ApiHistory, &written).map_err(|error| left(error.to_string()))?;
+    if !same(&read.messages, &conversation.messages) {
+        return Err(left(format!("{} does not say the same", new.display())).into());
+    }
+    Ok(back_up(old).map_err(|error| left(error.to_string()))?)
+}
+
+fn write(old: &Path, new: &Path, conversation: &Conversation, at: Millis) -> IoResult<()> {
+    let known = fs::metadata(old)?;
+    let (mode, user, group) = (known.mode() & 0o7777, known.uid(), known.gid());
+    let text = forms::write(Form::ApiHistory, conversation, at);
+    let staged = Staged::new(new, text.as_bytes(), Permissions::Exactly { mode, user, group })?;
+    // As late as can be: what somebody else wrote in between counts.
+    if new.symlink_metadata().is_ok() {
+        return Err(Error::other(format!("{} is there by now", new.display())));
+    }
+    staged.put()
+}
+
+fn same(one: &[ModelMessage], other: &[ModelMessage]) -> bool {
+    let plain = |message: &ModelMessage| ModelMessage { index: None, ..message.clone() };
+    one.iter().map(plain).eq(other.iter().map(plain))
+}
+
+/// Gives the old file a name that no other has.
+fn back_up(old: &Path) -> IoResult<PathBuf> {
+    let folder_path = old.parent().ok_or_else(|| Error::other("a file has a folder"))?;
+    let folder = File::open(folder_path)?;
+    let from = At { folder: folder.as_fd(), name: OLD.as_bytes() };
+    for number in 0..MOST_BACKUPS {
+        let name = match number {
+            0 => format!("{OLD}.bak"),
+            _ => format!("{OLD}.bak{number}"),
+        };
+        match rename_new(from, At { folder: folder.as_fd(), name: name.as_bytes() }) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(()) => {
+                sync_dir(folder_path)?;
+                return Ok(folder_path.join(name));
+            }
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}

@@ -1,0 +1,197 @@
+//! Condensing a conversation: a summary takes the place of messages, in what is shown of it
+//! (HIST-7); if nobody can write one, the oldest messages are hidden (HIST-8).
+//!
+//! Nothing is locked while somebody writes: [`Project::plan_condense`] reads,
+//! [`CondensePlan::summarise`] asks, [`Project::condense`] shows the outcome, if the conversation
+//! is still shown as it was then. The log keeps every message, and [`Project::bring_back`] shows
+//! them again.
+
+use std::ops::Range;
+
+use retake_model::{AgentId, DialogId, Millis, ModelMessage, ViewReason};
+use retake_store::StoreError;
+use serde::{Deserialize, Serialize};
+
+use super::cut::{oldest, since_last_summary};
+use super::summary::{Asking, summary_message};
+use super::tokens::{CountTokens, message_tokens};
+use super::view::{View, ViewChange, ViewItem};
+use super::{HistoryError, ModelView};
+use crate::project::Project;
+
+/// What condensing would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CondensePlan {
+    /// The conversation.
+    pub dialog: DialogId,
+    /// Whose it is.
+    pub agent: AgentId,
+    /// The messages that a summary would replace, as places in what is shown.
+    pub replaced: Range<usize>,
+    /// How many tokens all messages take.
+    pub tokens_before: u64,
+    view: ModelView,
+}
+
+/// What is to be shown in place of messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condensation {
+    dialog: DialogId,
+    agent: AgentId,
+    change: ViewChange,
+    replaced: Range<usize>,
+    how: Condensing,
+    tokens_before: u64,
+    tokens_after: u64,
+}
+
+/// How a conversation was condensed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Condensing {
+    /// By this summary.
+    Summary(String),
+    /// By hiding the oldest messages, because of this.
+    Forced(String),
+}
+
+/// What condensing did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condensed {
+    /// The messages that are not shown any more, as places in what was shown before.
+    pub replaced: Range<usize>,
+    /// How.
+    pub how: Condensing,
+    /// How many tokens all messages took.
+    pub tokens_before: u64,
+    /// How many they take now.
+    pub tokens_after: u64,
+    /// What is shown now.
+    pub view: View,
+}
+
+/// Why a conversation could not be condensed.
+#[derive(Debug, thiserror::Error)]
+pub enum CondenseError {
+    /// There is no message that a summary could replace.
+    #[error("dialog {0} has nothing to condense: no message since its last summary may go")]
+    Nothing(DialogId),
+    /// There is no summary, and no message that could be hidden.
+    #[error("dialog {dialog} stays as it is: there is no summary ({why}), and too little to hide")]
+    TooLittle {
+        /// The dialog.
+        dialog: DialogId,
+        /// Why there is no summary.
+        why: String,
+    },
+    /// The history cannot be read or shown otherwise.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+}
+
+impl From<StoreError> for CondenseError {
+    fn from(error: StoreError) -> Self {
+        Self::History(error.into())
+    }
+}
+
+impl Project {
+    /// Which messages of an agent's conversation a summary would replace: those since the last
+    /// summary, without the last `keep_last`, and calls of tools only with their results.
+    pub fn plan_condense(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        keep_last: usize,
+        count: CountTokens<'_>,
+    ) -> Result<CondensePlan, CondenseError> {
+        let view = self.model_view(dialog, agent)?;
+        let messages: Vec<_> = view.messages.iter().map(|kept| kept.message.clone()).collect();
+        let replaced = since_last_summary(&messages, keep_last);
+        if replaced.is_empty() {
+            return Err(CondenseError::Nothing(dialog.clone()));
+        }
+        let tokens_before = tokens(&messages, count);
+        Ok(CondensePlan {
+            dialog: dialog.clone(),
+            agent: agent.clone(),
+            replaced,
+            tokens_before,
+            view,
+        })
+    }
+
+    /// Shows the outcome in place of the messages, if nobody showed the conversation otherwise
+    /// meanwhile.
+    pub fn condense(&self, with: &Condensation, at: Millis) -> Result<Condensed, HistoryError> {
+        let view = self.set_view(&with.dialog, &with.agent, &with.change, at)?;
+        Ok(Condensed {
+            replaced: with.replaced.clone(),
+            how: with.how.clone(),
+            tokens_before: with.tokens_before,
+            tokens_after: with.tokens_after,
+            view,
+        })
+    }
+}
+
+impl CondensePlan {
+    /// How many tokens the messages take that a summary would replace.
+    pub fn tokens_replaced(&self, count: CountTokens<'_>) -> u64 {
+        tokens(&self.messages()[self.replaced.clone()], count)
+    }
+
+    /// Asks for the summary; without one, the oldest messages go.
+    pub fn summarise(
+        &self,
+        asking: &Asking<'_>,
+        at: Millis,
+    ) -> Result<Condensation, CondenseError> {
+        let messages = self.messages();
+        let (replaced, summary, how) = match asking.summary_of(&messages[self.replaced.clone()]) {
+            Ok(summary) => {
+                let message = ModelMessage { ts: Some(at), ..summary_message(&summary) };
+                (self.replaced.clone(), Some(message), Condensing::Summary(summary))
+            }
+            Err(error) => (oldest(&messages), None, Condensing::Forced(error.why)),
+        };
+        if let Condensing::Forced(why) = &how
+            && replaced.is_empty()
+        {
+            return Err(CondenseError::TooLittle { dialog: self.dialog.clone(), why: why.clone() });
+        }
+        let gone = tokens(&messages[replaced.clone()], asking.count);
+        let come = summary.as_ref().map_or(0, |message| message_tokens(message, asking.count));
+        Ok(Condensation {
+            dialog: self.dialog.clone(),
+            agent: self.agent.clone(),
+            change: self.change(&replaced, summary),
+            replaced,
+            how,
+            tokens_before: self.tokens_before,
+            tokens_after: self.tokens_before - gone + come,
+        })
+    }
+
+    fn change(&self, replaced: &Range<usize>, summary: Option<ModelMessage>) -> ViewChange {
+        let kept = |range: Range<usize>| {
+            self.view.messages[range].iter().map(|kept| ViewItem::Kept(kept.place))
+        };
+        let items = kept(0..replaced.start)
+            .chain(summary.map(ViewItem::New))
+            .chain(kept(replaced.end..self.view.messages.len()));
+        ViewChange {
+            why: ViewReason::Condensed,
+            items: items.collect(),
+            open_from: self.view.next,
+            from: self.view.view,
+        }
+    }
+
+    fn messages(&self) -> Vec<ModelMessage> {
+        self.view.messages.iter().map(|kept| kept.message.clone()).collect()
+    }
+}
+
+fn tokens(messages: &[ModelMessage], count: CountTokens<'_>) -> u64 {
+    messages.iter().map(|message| message_tokens(message, count)).sum()
+}

@@ -1,0 +1,286 @@
+//! Both histories of a conversation: what the model gets, and what people are shown (HIST-1).
+//!
+//! The log of each only grows. What a person, a summary or a program does to a history is a
+//! [`View`]: an order of messages that are all still there. So anything can be brought back.
+//!
+//! Messages are known by their *place*: from 0 on what was told, below 0 what Retake wrote itself,
+//! which only views show.
+
+mod along;
+mod condense;
+mod cut;
+mod rewind;
+mod shorten;
+mod shown;
+mod summary;
+mod taking;
+mod tokens;
+mod told;
+mod view;
+
+use std::collections::HashMap;
+
+use retake_model::{AgentId, DialogId, History, MAIN_AGENT, Millis, ModelMessage, ObjectId, Role};
+use retake_store::{
+    Batch, JournalEvent, LogEntry, Message, Spoken, StoreError, StoredView, Thread,
+};
+use serde_json::{Value, json};
+
+use crate::project::Project;
+use crate::record::RecordError;
+pub use along::{PlannedRewind, RewindHow};
+pub use condense::{Condensation, CondenseError, CondensePlan, Condensed, Condensing};
+pub use cut::FORCED_CONTEXT_REDUCTION_PERCENT;
+pub use rewind::{Rewind, Rewound};
+use shown::Shown;
+pub use summary::{Asking, Retry, SUMMARY_HEAD, Summarise, SummaryError};
+pub use tokens::{CountTokens, message_tokens};
+pub use told::Added;
+pub use view::{View, ViewChange, ViewItem};
+
+/// A message of the model's history, as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptMessage {
+    /// Its place in the history; below 0 if Retake wrote it.
+    pub place: i64,
+    /// Its place in the project's order.
+    pub seq: u64,
+    /// When it was recorded.
+    pub at: Millis,
+    /// The message.
+    pub message: ModelMessage,
+    /// The checkpoint that was made before a message of the person (HIST-9).
+    pub checkpoint: Option<ObjectId>,
+    /// The work session that a message of the person was sent in (HIST-9).
+    pub session: Option<u64>,
+}
+
+/// The model's history as it is shown at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelView {
+    /// The messages.
+    pub messages: Vec<KeptMessage>,
+    /// The view in force, by its place in the order; none if everything is shown.
+    pub view: Option<u64>,
+    /// The place that the next message gets.
+    pub next: i64,
+}
+
+/// Why a history could not be read, added to or shown otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// What is to be taken in is another conversation than the one on record.
+    #[error(
+        "message {place} is not the one that dialog {dialog} has there: these are two conversations"
+    )]
+    Diverges {
+        /// The dialog.
+        dialog: DialogId,
+        /// The first message that differs, counted from 0.
+        place: u64,
+    },
+    /// Nothing hides anything.
+    #[error("nothing of dialog {0} is hidden")]
+    NothingHidden(DialogId),
+    /// The history was shown otherwise by somebody else meanwhile.
+    #[error("the conversation of dialog {0} was changed meanwhile, and is left as it is")]
+    Moved(DialogId),
+    /// There is no such message.
+    #[error("dialog {dialog} has no message {place}")]
+    UnknownPlace {
+        /// The dialog.
+        dialog: DialogId,
+        /// The place that was asked for.
+        place: i64,
+    },
+    /// No message of the person belongs to what was asked for.
+    #[error("no message of dialog {dialog} belongs to {what}, so its conversation stays as it is")]
+    NoMessage {
+        /// The dialog.
+        dialog: DialogId,
+        /// What was asked for.
+        what: String,
+    },
+    /// The project cannot be written now.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Project {
+    /// The model's history of an agent, as the view in force shows it.
+    pub fn model_messages(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+    ) -> Result<Vec<KeptMessage>, StoreError> {
+        Ok(self.model_view(dialog, agent)?.messages)
+    }
+
+    /// The same, with what a new view needs to know.
+    pub fn model_view(&self, dialog: &DialogId, agent: &AgentId) -> Result<ModelView, StoreError> {
+        let of = Thread { dialog, agent, history: History::Model };
+        let (views, log) = self.history(of)?;
+        let shown = Shown::in_force(&views);
+        let entries = shown.order(&log);
+        Ok(ModelView {
+            messages: self.kept(dialog, agent, entries.into_iter().map(|at| &log[at]))?,
+            view: view::standing(&views).last().map(|view| view.seq),
+            next: next_place(&log, &shown),
+        })
+    }
+
+    /// Everything that was ever in the model's history of an agent, in the order in which it came.
+    pub fn model_log(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+    ) -> Result<Vec<KeptMessage>, StoreError> {
+        let of = Thread { dialog, agent, history: History::Model };
+        let log = self.store().message_log(of)?;
+        self.kept(dialog, agent, &log)
+    }
+
+    /// What people are shown of an agent's conversation, as it was saved or taken in (LIB-4).
+    pub fn display_messages(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+    ) -> Result<Vec<Value>, StoreError> {
+        self.display(dialog, agent, false)
+    }
+
+    /// The same without any view.
+    pub fn display_log(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+    ) -> Result<Vec<Value>, StoreError> {
+        self.display(dialog, agent, true)
+    }
+
+    fn display(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        whole: bool,
+    ) -> Result<Vec<Value>, StoreError> {
+        let of = Thread { dialog, agent, history: History::Display };
+        let (views, log) = self.history(of)?;
+        let shown = if whole { Shown::all() } else { Shown::in_force(&views) };
+        shown.order(&log).into_iter().map(|at| self.body(&log[at], Value::from)).collect()
+    }
+
+    /// What was said in a dialog, and whether the display's view hides it, the oldest first.
+    pub fn spoken(&self, dialog: &DialogId) -> Result<Vec<(Spoken, bool)>, StoreError> {
+        let agent = AgentId::from(MAIN_AGENT);
+        let of = Thread { dialog, agent: &agent, history: History::Display };
+        let shown = Shown::in_force(&self.store().views(of)?);
+        let told = self.store().conversation(dialog)?.into_iter();
+        let hidden = |spoken: Spoken| {
+            let is_hidden = !shown.shows(spoken.seq() as i64);
+            (spoken, is_hidden)
+        };
+        Ok(told.map(hidden).collect())
+    }
+
+    /// The views and the log of a history. The log is read last: views name what was there before
+    /// them, so that a newer log fits older views.
+    fn history(&self, of: Thread<'_>) -> Result<(Vec<StoredView>, Vec<LogEntry>), StoreError> {
+        Ok((self.store().views(of)?, self.store().message_log(of)?))
+    }
+
+    fn kept<'l>(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        entries: impl IntoIterator<Item = &'l LogEntry>,
+    ) -> Result<Vec<KeptMessage>, StoreError> {
+        // A subagent's messages are not the person's.
+        let persons = if agent.0 == MAIN_AGENT { self.persons(dialog)? } else { HashMap::new() };
+        let kept = |entry: &LogEntry| {
+            let role = entry.role.unwrap_or(Role::User);
+            let mine = entry.index.filter(|_| role == Role::User);
+            let sent = mine.and_then(|index| persons.get(&index));
+            let checkpoint = sent.and_then(|sent| sent.checkpoint.as_ref());
+            let unreadable = |text: String| json!([{ "type": "text", "text": text }]);
+            Ok(KeptMessage {
+                place: entry.place,
+                seq: entry.seq,
+                at: entry.at,
+                message: ModelMessage {
+                    role,
+                    content: blocks(self.body(entry, unreadable)?),
+                    ts: entry.ts,
+                    is_summary: entry.is_summary,
+                    index: entry.index,
+                },
+                checkpoint: checkpoint.and_then(|id| id.parse().ok()),
+                session: sent.and_then(|sent| sent.session),
+            })
+        };
+        entries.into_iter().map(kept).collect()
+    }
+
+    /// The messages of the person as they were told, by their index.
+    fn persons(&self, dialog: &DialogId) -> Result<HashMap<u64, Message>, StoreError> {
+        let told = self.store().conversation(dialog)?.into_iter();
+        let person = |spoken| match spoken {
+            Spoken::Person(message) => message.index.map(|index| (index, message)),
+            Spoken::Agent { .. } => None,
+        };
+        Ok(told.filter_map(person).collect())
+    }
+
+    /// What a message says. One that cannot be read says so: the others are worth having.
+    fn body(
+        &self,
+        entry: &LogEntry,
+        unreadable: impl FnOnce(String) -> Value,
+    ) -> Result<Value, StoreError> {
+        match self.store().message_body(entry.row) {
+            Err(StoreError::Row(why)) => {
+                tracing::warn!("a message cannot be read: {why}");
+                Ok(unreadable(format!("[cannot be read any more: {why}; see `retake doctor`]")))
+            }
+            body => body,
+        }
+    }
+}
+
+/// The blocks of a message's body.
+fn blocks(body: Value) -> Vec<Value> {
+    match body {
+        Value::Array(blocks) => blocks,
+        other => vec![other],
+    }
+}
+
+/// The place that the next told message gets; none is given twice, even if messages were collected.
+fn next_place(log: &[LogEntry], shown: &Shown) -> i64 {
+    let told = log.iter().map(|entry| entry.place + 1).max().unwrap_or(0);
+    told.max(shown.open_from).max(0)
+}
+
+/// Tells in the journal what became of a history.
+fn note_history(
+    batch: &Batch<'_>,
+    of: Thread<'_>,
+    (seq, at): (u64, Millis),
+    kind: &str,
+    body: Value,
+) -> Result<(), StoreError> {
+    batch.put_event(&JournalEvent {
+        seq,
+        at,
+        kind: kind.to_owned(),
+        dialog: Some(of.dialog.clone()),
+        agent: Some(of.agent.clone()),
+        call: None,
+        change: None,
+        body,
+    })?;
+    batch.mark_dialog(of.dialog, seq)
+}

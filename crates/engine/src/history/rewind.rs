@@ -1,0 +1,286 @@
+//! Rewinding a conversation: it is shown up to a message of the person, and no further.
+
+use retake_model::{
+    AgentId, DialogId, History, MAIN_AGENT, Millis, ObjectId, OperationId, ViewReason,
+};
+use retake_store::{Batch, Message, NewView, Spoken, StoreError, Thread};
+use serde::{Deserialize, Serialize};
+
+use super::HistoryError;
+use super::shown::Shown;
+use super::view::{pop_view, standing, told_view};
+use crate::project::Project;
+
+/// Where a conversation is cut: right before a message of the person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rewind {
+    /// The first one after this checkpoint.
+    Checkpoint(ObjectId),
+    /// The one that began this turn; turns count from 1.
+    Turn(u64),
+    /// The one with this `message_index`.
+    Message(u64),
+}
+
+/// What rewinding a conversation hid, or would hide.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewound {
+    /// The message before which it was cut, in the person's words; empty if nothing was hidden.
+    pub before: String,
+    /// Messages of the model's history that are hidden by it.
+    pub hidden: u64,
+    /// Messages of the model's history that are shown after it.
+    pub kept: u64,
+    /// What was said and is hidden by it, of the display history.
+    pub unsaid: u64,
+}
+
+/// What a cut comes to.
+struct Cut {
+    rewound: Rewound,
+    model: Option<Shown>,
+    display: Option<Shown>,
+}
+
+impl Project {
+    /// What rewinding a conversation would hide.
+    pub fn plan_rewind(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        to: Rewind,
+    ) -> Result<Rewound, HistoryError> {
+        Ok(self.cut((dialog, agent), to, self.store().last_seq()? + 1)?.rewound)
+    }
+
+    /// Shows a conversation only up to a message of the person; [`Project::bring_back`] shows the
+    /// rest again. Files and changes stay as they are.
+    pub fn rewind_conversation(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        to: Rewind,
+        operation: Option<OperationId>,
+        at: Millis,
+    ) -> Result<Rewound, HistoryError> {
+        let _lock = self.hold()?;
+        self.rewind_held((dialog, agent), to, operation, at)
+    }
+
+    /// The same; the caller holds the lock.
+    pub(super) fn rewind_held(
+        &self,
+        (dialog, agent): (&DialogId, &AgentId),
+        to: Rewind,
+        operation: Option<OperationId>,
+        at: Millis,
+    ) -> Result<Rewound, HistoryError> {
+        let batch = self.store().batch()?;
+        let seq = batch.next_seq();
+        let cut = self.cut((dialog, agent), to, seq)?;
+        let views = [(History::Model, &cut.model), (History::Display, &cut.display)];
+        if views.iter().all(|(_, shown)| shown.is_none()) {
+            return Ok(cut.rewound);
+        }
+        let of = Thread { dialog, agent, history: History::Model };
+        for (history, shown) in views {
+            if let Some(shown) = shown {
+                put(&batch, Thread { history, ..of }, (seq, at), (shown, operation))?;
+            }
+        }
+        told_view(&batch, of, (seq, at), (ViewReason::Rewound, operation))?;
+        batch.commit()?;
+        Ok(cut.rewound)
+    }
+
+    /// Shows the conversations that an operation had rewound as they were before it, and rewinds
+    /// again those that it had brought back; tells how many. One that was changed since stays.
+    pub fn take_back_rewind(
+        &self,
+        undone: OperationId,
+        by: Option<OperationId>,
+        at: Millis,
+    ) -> Result<u64, HistoryError> {
+        let _lock = self.hold()?;
+        self.take_back_held(undone, by, at)
+    }
+
+    /// The same; the caller holds the lock.
+    pub(super) fn take_back_held(
+        &self,
+        undone: OperationId,
+        by: Option<OperationId>,
+        at: Millis,
+    ) -> Result<u64, HistoryError> {
+        let batch = self.store().batch()?;
+        let mut count = 0;
+        for (dialog, agent) in batch.views_of(undone)? {
+            count += u64::from(take_back(&batch, (&dialog, &agent), (undone, by), at)?);
+        }
+        batch.commit()?;
+        Ok(count)
+    }
+
+    /// Works out what a cut hides; `seq` is the place of the view in the order.
+    fn cut(
+        &self,
+        (dialog, agent): (&DialogId, &AgentId),
+        to: Rewind,
+        seq: u64,
+    ) -> Result<Cut, HistoryError> {
+        let of = Thread { dialog, agent, history: History::Model };
+        let spoken = self.store().conversation(dialog)?;
+        let message = self.message_at(dialog, &spoken, to)?;
+        let (views, log) = self.history(of)?;
+        let shown = Shown::in_force(&views);
+        let order = shown.order(&log);
+        let index = match (&message, to) {
+            (Some(message), _) => message.index,
+            (None, Rewind::Message(index)) => Some(index),
+            (None, _) => return Ok(Cut::nothing(order.len())),
+        };
+        let is_behind = |at: &usize| match (index, &message) {
+            (Some(index), _) => log[*at].index.is_some_and(|at| at >= index),
+            // Without a place in the agent's history: what was read after it.
+            (None, Some(message)) => log[*at].seq > message.seq,
+            (None, None) => false,
+        };
+        let start = order.iter().position(is_behind).unwrap_or(order.len());
+        if message.is_none() && start == order.len() {
+            let what = format!("index {}", index.unwrap_or_default());
+            return Err(HistoryError::NoMessage { dialog: dialog.clone(), what });
+        }
+        let next = super::next_place(&log, &shown);
+        let kept = order[..start].iter().map(|&at| log[at].place);
+        let model = (start < order.len()).then(|| Shown::listed(kept, next));
+        let (display, unsaid) = match &message {
+            Some(message) if agent.0 == MAIN_AGENT => {
+                self.cut_spoken(of, &spoken, (message.seq, seq))?
+            }
+            _ => self.cut_display(of, order.get(start).and_then(|&at| log[at].ts))?,
+        };
+        let rewound = Rewound {
+            before: message.map(|message| message.text.clone()).unwrap_or_default(),
+            hidden: (order.len() - start) as u64,
+            kept: start as u64,
+            unsaid,
+        };
+        Ok(Cut { rewound, model, display })
+    }
+
+    /// The message of the person before which to cut; none if nothing was said since a checkpoint,
+    /// or the dialog's messages are not events.
+    fn message_at<'s>(
+        &self,
+        dialog: &DialogId,
+        spoken: &'s [Spoken],
+        to: Rewind,
+    ) -> Result<Option<&'s Message>, HistoryError> {
+        let mut persons = spoken.iter().filter_map(|spoken| match spoken {
+            Spoken::Person(message) => Some(message),
+            Spoken::Agent { .. } => None,
+        });
+        let unknown = |what: String| HistoryError::NoMessage { dialog: dialog.clone(), what };
+        match to {
+            Rewind::Checkpoint(id) => {
+                let checkpoint = self.store().checkpoint(&id)?;
+                let seq = checkpoint.ok_or_else(|| unknown(format!("checkpoint {id}")))?.seq;
+                Ok(persons.find(|message| message.seq > seq))
+            }
+            Rewind::Turn(turn) => {
+                let found = turn.checked_sub(1).and_then(|earlier| persons.nth(earlier as usize));
+                found.map(Some).ok_or_else(|| unknown(format!("turn {turn}")))
+            }
+            Rewind::Message(index) => Ok(persons.find(|message| message.index == Some(index))),
+        }
+    }
+
+    /// What is left of the display history, whose places are those of the journal.
+    fn cut_spoken(
+        &self,
+        of: Thread<'_>,
+        spoken: &[Spoken],
+        (before, seq): (u64, u64),
+    ) -> Result<(Option<Shown>, u64), StoreError> {
+        let of = Thread { history: History::Display, ..of };
+        let shown = Shown::in_force(&self.store().views(of)?);
+        let behind = spoken.iter().filter(|spoken| spoken.seq() >= before);
+        let unsaid = behind.filter(|spoken| shown.shows(spoken.seq() as i64)).count() as u64;
+        Ok(((unsaid > 0).then(|| shown.cut(before as i64, seq as i64)), unsaid))
+    }
+
+    /// What is left of a display history that was taken in: what was said before that time.
+    fn cut_display(
+        &self,
+        of: Thread<'_>,
+        ts: Option<Millis>,
+    ) -> Result<(Option<Shown>, u64), StoreError> {
+        let of = Thread { history: History::Display, ..of };
+        let (views, log) = self.history(of)?;
+        let shown = Shown::in_force(&views);
+        let order = shown.order(&log);
+        let is_behind = |at: &usize| ts.is_some_and(|ts| log[*at].ts.is_some_and(|at| at >= ts));
+        let Some(start) = order.iter().position(is_behind) else { return Ok((None, 0)) };
+        let kept = order[..start].iter().map(|&at| log[at].place);
+        let next = super::next_place(&log, &shown);
+        Ok((Some(Shown::listed(kept, next)), (order.len() - start) as u64))
+    }
+}
+
+impl Cut {
+    fn nothing(kept: usize) -> Self {
+        let rewound = Rewound { kept: kept as u64, ..Rewound::default() };
+        Self { rewound, model: None, display: None }
+    }
+}
+
+fn put(
+    batch: &Batch<'_>,
+    of: Thread<'_>,
+    place: (u64, Millis),
+    (shown, operation): (&Shown, Option<OperationId>),
+) -> Result<(), StoreError> {
+    let (why, open_from) = (ViewReason::Rewound, shown.open_from);
+    batch.put_view(of, place, &NewView { why, places: &shown.ranges, open_from, operation })
+}
+
+/// Takes back what an operation did to one conversation, if nothing was done to it since.
+fn take_back(
+    batch: &Batch<'_>,
+    (dialog, agent): (&DialogId, &AgentId),
+    (undone, by): (OperationId, Option<OperationId>),
+    at: Millis,
+) -> Result<bool, HistoryError> {
+    let is_its = |history| {
+        let views = batch.views(Thread { dialog, agent, history })?;
+        let last = views.last().filter(|view| view.operation == Some(undone)).cloned();
+        Ok::<_, StoreError>((views, last))
+    };
+    let mut again = Vec::new();
+    let mut pops = false;
+    for &history in History::ALL {
+        let (views, last) = is_its(history)?;
+        match last {
+            Some(last) if last.why == ViewReason::BroughtBack => {
+                // What was on top before it was taken away.
+                let before = &views[..views.len() - 1];
+                again.extend(standing(before).last().map(|view| (history, Shown::of(view))));
+            }
+            Some(_) => pops = true,
+            None => {}
+        }
+    }
+    if pops {
+        pop_view(batch, (dialog, agent), by, at)?;
+    }
+    let of = Thread { dialog, agent, history: History::Model };
+    if !again.is_empty() {
+        let place = (batch.next_seq(), at);
+        for (history, shown) in &again {
+            put(batch, Thread { history: *history, ..of }, place, (shown, by))?;
+        }
+        told_view(batch, of, place, (ViewReason::Rewound, by))?;
+    }
+    Ok(pops || !again.is_empty())
+}

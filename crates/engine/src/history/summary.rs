@@ -1,0 +1,275 @@
+//! Asking for a summary: whoever can write one is passed in, and asked a bounded number of times.
+//!
+//! Invariants: no message is left out of what is summarised, whatever fits into one request; the
+//! engine itself neither waits nor talks to anybody.
+
+use std::time::Duration;
+
+use retake_model::{ModelMessage, Role};
+use serde_json::{Value, json};
+
+use super::tokens::{CountTokens, message_tokens};
+
+/// How a message begins that stands for others (HIST-7).
+pub const SUMMARY_HEAD: &str = "[Previous conversation summary]\n";
+
+/// The pause after the first failure; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Nobody waits longer than this for another attempt.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Writes summaries of conversations.
+pub trait Summarise {
+    /// A summary of these messages, in order; the first may itself be a summary of what came
+    /// before them.
+    fn summarise(
+        &self,
+        messages: &[ModelMessage],
+        at_most_tokens: u32,
+    ) -> Result<String, SummaryError>;
+}
+
+/// Why there is no summary.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct SummaryError {
+    /// The reason, naming who was asked.
+    pub why: String,
+    /// Whether asking again may help.
+    pub retry: Retry,
+}
+
+/// Whether asking again may help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// It will not.
+    Never,
+    /// After a moment.
+    Soon,
+    /// After a time that whoever was asked has named.
+    After(Duration),
+}
+
+/// Whom to ask for a summary, and how.
+#[derive(Clone, Copy)]
+pub struct Asking<'a> {
+    /// Who writes it.
+    pub summariser: &'a dyn Summarise,
+    /// How its tokens are counted.
+    pub count: CountTokens<'a>,
+    /// How long the summary may be.
+    pub at_most_tokens: u32,
+    /// How much is sent in one request; more is summarised in parts.
+    pub max_input_tokens: u64,
+    /// How often each request is made at most.
+    pub attempts: u32,
+    /// How to wait.
+    pub pause: &'a dyn Fn(Duration),
+}
+
+impl std::fmt::Debug for Asking<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asking")
+            .field("at_most_tokens", &self.at_most_tokens)
+            .field("max_input_tokens", &self.max_input_tokens)
+            .field("attempts", &self.attempts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message that stands for others.
+pub(super) fn summary_message(summary: &str) -> ModelMessage {
+    let text = format!("{SUMMARY_HEAD}{summary}");
+    ModelMessage {
+        role: Role::User,
+        content: vec![json!({ "type": "text", "text": text })],
+        ts: None,
+        is_summary: true,
+        index: None,
+    }
+}
+
+impl Asking<'_> {
+    /// A summary of all these messages: in parts if they are too many for one request, each part
+    /// with the summary so far at its beginning.
+    pub(super) fn summary_of(&self, messages: &[ModelMessage]) -> Result<String, SummaryError> {
+        let mut so_far: Option<String> = None;
+        let mut rest = messages;
+        while !rest.is_empty() {
+            let mut part: Vec<_> = so_far.as_deref().map(summary_message).into_iter().collect();
+            let taken = self.fill(&mut part, rest);
+            rest = &rest[taken..];
+            so_far = Some(self.patiently(&part)?);
+        }
+        so_far.ok_or_else(|| SummaryError {
+            why: "there is nothing to summarise".to_owned(),
+            retry: Retry::Never,
+        })
+    }
+
+    /// Adds as many messages as fit, at least one, and tells how many.
+    fn fill(&self, part: &mut Vec<ModelMessage>, rest: &[ModelMessage]) -> usize {
+        let used: u64 = part.iter().map(|message| message_tokens(message, self.count)).sum();
+        let room = self.max_input_tokens.saturating_sub(used);
+        let mut left = room;
+        for (at, message) in rest.iter().enumerate() {
+            let tokens = message_tokens(message, self.count);
+            if tokens > left {
+                if at > 0 {
+                    return at;
+                }
+                part.push(shortened(message, room, self.count));
+                return 1;
+            }
+            left -= tokens;
+            part.push(message.clone());
+        }
+        rest.len()
+    }
+
+    /// Asks until there is a summary, asking again would not help, or it was asked often enough.
+    fn patiently(&self, messages: &[ModelMessage]) -> Result<String, SummaryError> {
+        let mut pause = FIRST_PAUSE;
+        let mut attempt = 1;
+        loop {
+            let failed = match self.summariser.summarise(messages, self.at_most_tokens) {
+                Ok(summary) if !summary.trim().is_empty() => return Ok(summary.trim().to_owned()),
+                Ok(_) => SummaryError { why: "the summary is empty".into(), retry: Retry::Soon },
+                Err(failed) => failed,
+            };
+            let wait = match failed.retry {
+                Retry::Never => return Err(failed),
+                Retry::Soon => pause,
+                Retry::After(named) => named.max(pause),
+            };
+            if attempt >= self.attempts || wait > LONGEST_PAUSE {
+                return Err(failed);
+            }
+            (self.pause)(wait);
+            (attempt, pause) = (attempt + 1, pause * 2);
+        }
+    }
+}
+
+/// A message that alone is too long for a request, without its middle.
+fn shortened(message: &ModelMessage, room: u64, count: CountTokens<'_>) -> ModelMessage {
+    let text: String = match message.content.as_slice() {
+        [Value::Object(block)] if block.contains_key("text") => {
+            block["text"].as_str().unwrap_or_default().to_owned()
+        }
+        blocks => blocks.iter().map(Value::to_string).collect::<Vec<_>>().join("\n"),
+    };
+    let mut keep = text.len();
+    loop {
+        keep = keep / 4 * 3;
+        let (head, tail) = (floor(&text, keep / 2), ceil(&text, text.len() - keep / 2));
+        let left_out = tail - head;
+        let cut = format!("{}\n[… {left_out} bytes left out]\n{}", &text[..head], &text[tail..]);
+        let content = vec![json!({ "type": "text", "text": cut })];
+        let short = ModelMessage { content, ..message.clone() };
+        if keep == 0 || message_tokens(&short, count) <= room {
+            return short;
+        }
+    }
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+fn ceil(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// Gives prepared answers, and keeps what it was asked.
+    struct Scripted {
+        answers: RefCell<Vec<Result<String, SummaryError>>>,
+        asked: RefCell<Vec<Vec<String>>>,
+    }
+
+    impl Summarise for Scripted {
+        fn summarise(
+            &self,
+            messages: &[ModelMessage],
+            _at_most_tokens: u32,
+        ) -> Result<String, SummaryError> {
+            let texts = messages.iter().map(|one| one.content[0]["text"].as_str().unwrap().into());
+            self.asked.borrow_mut().push(texts.collect());
+            self.answers.borrow_mut().remove(0)
+        }
+    }
+
+    fn failed(retry: Retry) -> Result<String, SummaryError> {
+        Err(SummaryError { why: "no".to_owned(), retry })
+    }
+
+    fn said(texts: &[&str]) -> Vec<ModelMessage> {
+        let message = |text: &&str| ModelMessage {
+            content: vec![json!({ "type": "text", "text": text })],
+            is_summary: false,
+            ..summary_message("")
+        };
+        texts.iter().map(message).collect()
+    }
+
+    type Outcome = (Result<String, SummaryError>, Vec<Vec<String>>, Vec<u64>);
+
+    /// The summary of these texts, what was asked for it, and the pauses in seconds.
+    fn ask(answers: Vec<Result<String, SummaryError>>, texts: &[&str], most: u64) -> Outcome {
+        let scripted = Scripted { answers: answers.into(), asked: RefCell::default() };
+        let pauses = RefCell::new(Vec::new());
+        let asking = Asking {
+            summariser: &scripted,
+            count: &|text| text.len() as u64,
+            at_most_tokens: 100,
+            max_input_tokens: most,
+            attempts: 3,
+            pause: &|pause| pauses.borrow_mut().push(pause.as_secs()),
+        };
+        let summary = asking.summary_of(&said(texts));
+        (summary, scripted.asked.into_inner(), pauses.into_inner())
+    }
+
+    #[test]
+    fn asking_is_repeated_a_few_times_if_that_may_help() {
+        let after = |seconds| failed(Retry::After(Duration::from_secs(seconds)));
+        let cases = [
+            (vec![Ok(" fine\n".to_owned())], true, vec![]),
+            (vec![failed(Retry::Soon), after(5), Ok("fine".to_owned())], true, vec![1, 5]),
+            (vec![Ok(" ".to_owned()), Ok("fine".to_owned())], true, vec![1]),
+            (vec![failed(Retry::Soon), failed(Retry::Soon), after(0)], false, vec![1, 2]),
+            (vec![failed(Retry::Never)], false, vec![]),
+            (vec![after(3600)], false, vec![]),
+        ];
+        for (answers, is_fine, expected) in cases {
+            let count = answers.len();
+            let (summary, asked, pauses) = ask(answers, &["a"], 1000);
+            assert_eq!(summary.ok().as_deref(), is_fine.then_some("fine"));
+            assert_eq!((asked.len(), pauses), (count, expected));
+        }
+    }
+
+    #[test]
+    fn what_is_too_much_for_one_request_is_summarised_in_parts() {
+        let long = "x".repeat(300);
+        let answers = || (1..=4).map(|part| Ok(format!("part {part}"))).collect();
+        let texts = ["aaaa", "bbbb", &long, "cccc"];
+        let (summary, asked, _) = ask(answers(), &texts, 100);
+        assert_eq!(summary.unwrap(), "part 3");
+        assert_eq!(asked[0], ["aaaa", "bbbb"]);
+        assert_eq!(asked[1][0], "[Previous conversation summary]\npart 1");
+        // A message that is too long alone loses its middle, and only for the summary.
+        let short = &asked[1][1];
+        assert!(short.starts_with("xx") && short.ends_with("xx"), "{short}");
+        assert!(short.contains("bytes left out") && short.len() < 100, "{short}");
+        assert_eq!(asked[2], ["[Previous conversation summary]\npart 2", "cccc"]);
+        // Even where nothing fits it comes to an end.
+        assert_eq!(ask(answers(), &["ää", "ö"], 1).0.unwrap(), "part 2");
+    }
+}

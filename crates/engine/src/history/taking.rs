@@ -1,0 +1,249 @@
+//! Messages on their way into a history of the model.
+//!
+//! What is known stays as it is, and only what differs is appended. Messages that come from an
+//! agent's own record carry its number for them. Under a number that is known, a message that goes
+//! on where the known one stopped is the same message, which has grown. Another one means that the
+//! agent's record was rewritten from there on: then both stay in the log.
+
+use std::collections::BTreeMap;
+
+use retake_model::{Millis, ModelMessage, ObjectId, Role};
+use retake_store::{Batch, LogEntry, NewMessage, StoreError, Thread, message_digest};
+use serde_json::{Value, json};
+
+use super::shorten::shorten;
+use super::shown::Shown;
+use super::told::Added;
+use super::{HistoryError, blocks, next_place, note_history};
+
+/// Whether a message is on record now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    Yes,
+    /// Another one has its number.
+    Another,
+}
+
+/// A message on record under a number.
+#[derive(Clone)]
+struct Known {
+    row: i64,
+    place: i64,
+    role: Option<Role>,
+    digest: ObjectId,
+}
+
+pub(super) struct Taking<'b, 's> {
+    batch: &'b Batch<'s>,
+    of: Thread<'b>,
+    seq: u64,
+    at: Millis,
+    /// What the agent's own record has, by number.
+    line: BTreeMap<u64, Known>,
+    /// Whether new messages get numbers; those of programs have none.
+    numbered: bool,
+    /// Messages in the order of their places, for a history without numbers.
+    told: Vec<Known>,
+    /// The place that the next message gets.
+    pub(super) next: i64,
+    /// The first place that was written.
+    first: i64,
+    pub(super) added: Added,
+    /// The bytes of a message that are kept.
+    pub(super) limit: Option<u64>,
+    /// Places that the agent's own record has no more.
+    pub(super) left: Vec<i64>,
+}
+
+impl<'b, 's> Taking<'b, 's> {
+    pub(super) fn begin(
+        batch: &'b Batch<'s>,
+        of: Thread<'b>,
+        at: Millis,
+    ) -> Result<Self, StoreError> {
+        let (views, log) = (batch.views(of)?, batch.message_log(of)?);
+        let next = next_place(&log, &Shown::in_force(&views));
+        let mut line = BTreeMap::new();
+        for entry in &log {
+            if let Some(number) = entry.number {
+                // Where the record was rewritten, what followed is not in it any more.
+                line.split_off(&number);
+                line.insert(number, Known::of(entry));
+            }
+        }
+        let told = log.iter().filter(|entry| entry.place >= 0).map(Known::of).collect();
+        Ok(Self {
+            batch,
+            of,
+            seq: batch.next_seq(),
+            at,
+            line,
+            numbered: true,
+            told,
+            next,
+            first: next,
+            added: Added::default(),
+            limit: None,
+            left: Vec::new(),
+        })
+    }
+
+    /// Where no message has a number, their order counts.
+    pub(super) fn number_the_rest(&mut self) {
+        if self.line.is_empty() && !self.told.is_empty() {
+            self.line = (0..).zip(self.told.clone()).collect();
+            self.numbered = false;
+        }
+    }
+
+    /// Takes in one message under its number, unless another one is there.
+    pub(super) fn take(
+        &mut self,
+        number: u64,
+        message: &ModelMessage,
+    ) -> Result<Taken, HistoryError> {
+        let Some(known) = self.line.get(&number) else {
+            // What is missing before others was collected, and stays away.
+            if self.line.range(number..).next().is_some() {
+                self.added.known += 1;
+            } else {
+                self.append(Some(number), message)?;
+            }
+            return Ok(Taken::Yes);
+        };
+        if known.digest == digest(message)? {
+            self.added.known += 1;
+        } else if self.has_grown(known, message)? {
+            self.replace(number, message)?;
+        } else {
+            return Ok(Taken::Another);
+        }
+        Ok(Taken::Yes)
+    }
+
+    /// Puts a message into the place that its number has.
+    pub(super) fn replace(
+        &mut self,
+        number: u64,
+        message: &ModelMessage,
+    ) -> Result<(), HistoryError> {
+        let Some(known) = self.line.get(&number) else { return Ok(()) };
+        self.put(known.place, Some(number), message)
+    }
+
+    /// From this number on the agent's own record is another one.
+    pub(super) fn part_ways(
+        &mut self,
+        number: u64,
+        message: &ModelMessage,
+    ) -> Result<(), HistoryError> {
+        let gone = self.line.split_off(&number);
+        self.left.extend(gone.values().map(|known| known.place));
+        self.append(Some(number), message)?;
+        Ok(())
+    }
+
+    /// Puts a message behind all others; tells its place.
+    pub(super) fn append(
+        &mut self,
+        number: Option<u64>,
+        message: &ModelMessage,
+    ) -> Result<i64, HistoryError> {
+        let place = self.next;
+        self.next += 1;
+        self.put(place, number, message)?;
+        Ok(place)
+    }
+
+    fn put(
+        &mut self,
+        place: i64,
+        number: Option<u64>,
+        message: &ModelMessage,
+    ) -> Result<(), HistoryError> {
+        let stored = number.filter(|_| self.numbered);
+        let new = new_message(place, stored, message, self.limit)?;
+        let row = self.batch.put_message(self.of, (self.seq, self.at), &new)?;
+        if let Some(number) = number {
+            let known = Known { row, place, role: new.role, digest: new.digest };
+            self.line.insert(number, known);
+        }
+        self.added.added += 1;
+        self.first = self.first.min(place);
+        Ok(())
+    }
+
+    /// Whether a message goes on where the known one stopped.
+    fn has_grown(&self, known: &Known, message: &ModelMessage) -> Result<bool, HistoryError> {
+        if known.role != Some(message.role) {
+            return Ok(false);
+        }
+        let old = match self.batch.message_body(known.row) {
+            Ok(body) => blocks(body),
+            // What cannot be compared any more cannot speak against it.
+            Err(StoreError::Row(_)) => return Ok(true),
+            Err(error) => return Err(error.into()),
+        };
+        let Some((last, before)) = old.split_last() else { return Ok(true) };
+        let new = &message.content;
+        // A text of the model may have been on its way; what a person sent is whole.
+        let fits = |next: &Value| {
+            next == last || (message.role == Role::Assistant && is_text_that_goes_on(last, next))
+        };
+        Ok(new.starts_with(before) && new.get(before.len()).is_some_and(fits))
+    }
+
+    /// Tells of what was added.
+    pub(super) fn end(self) -> Result<Added, HistoryError> {
+        if self.added.added > 0 {
+            let body = json!({ "from": self.first, "count": self.added.added });
+            note_history(self.batch, self.of, (self.seq, self.at), "history_added", body)?;
+        }
+        Ok(self.added)
+    }
+}
+
+/// Whether one block of text is the beginning of another.
+fn is_text_that_goes_on(old: &Value, new: &Value) -> bool {
+    ["text", "thinking"].iter().any(|kind| {
+        let text = |block: &Value| match block.get("type").and_then(Value::as_str) {
+            Some(found) if found == *kind => block.get(*kind)?.as_str().map(str::to_owned),
+            _ => None,
+        };
+        matches!((text(old), text(new)), (Some(old), Some(new)) if new.starts_with(&old))
+    })
+}
+
+impl Known {
+    fn of(entry: &LogEntry) -> Self {
+        Self { row: entry.row, place: entry.place, role: entry.role, digest: entry.digest }
+    }
+}
+
+/// A message as it is kept; `limit` is for the bytes of its content.
+pub(super) fn new_message(
+    place: i64,
+    number: Option<u64>,
+    message: &ModelMessage,
+    limit: Option<u64>,
+) -> Result<NewMessage, StoreError> {
+    let content = match limit {
+        Some(limit) => shorten(&message.content, limit),
+        None => message.content.clone(),
+    };
+    Ok(NewMessage {
+        place,
+        number,
+        role: Some(message.role),
+        ts: message.ts,
+        is_summary: message.is_summary,
+        index: message.index,
+        digest: digest(message)?,
+        body: Value::Array(content),
+    })
+}
+
+pub(super) fn digest(message: &ModelMessage) -> Result<ObjectId, StoreError> {
+    let value = serde_json::to_value(message);
+    message_digest(&value.map_err(|error| StoreError::Row(format!("a message: {error}")))?)
+}

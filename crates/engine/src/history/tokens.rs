@@ -1,0 +1,68 @@
+//! How many tokens a message takes.
+//!
+//! How a text is cut into tokens differs from model to model and needs a large table, so whoever
+//! asks passes the counting of a text in; here is what of a message is counted.
+
+use retake_model::ModelMessage;
+use serde_json::Value;
+
+/// Counts the tokens of a text.
+pub type CountTokens<'a> = &'a dyn Fn(&str) -> u64;
+
+/// What a message costs beside its content: who speaks, and where it ends.
+const EACH_MESSAGE: u64 = 4;
+/// What a picture costs, whose bytes are not read as text; models count about so for a large one.
+const EACH_PICTURE: u64 = 1600;
+
+/// How many tokens a message takes: its texts, and the JSON of what else is in it.
+pub fn message_tokens(message: &ModelMessage, count: CountTokens<'_>) -> u64 {
+    EACH_MESSAGE + blocks_tokens(&message.content, count)
+}
+
+fn blocks_tokens(blocks: &[Value], count: CountTokens<'_>) -> u64 {
+    blocks.iter().map(|block| block_tokens(block, count)).sum()
+}
+
+fn block_tokens(block: &Value, count: CountTokens<'_>) -> u64 {
+    let text = |key: &str| block[key].as_str().map_or(0, count);
+    match block["type"].as_str() {
+        Some("text") => text("text"),
+        Some("thinking") => text("thinking"),
+        Some("image") => EACH_PICTURE,
+        Some("tool_use") => text("name") + count(&block["input"].to_string()),
+        Some("tool_result") => match &block["content"] {
+            Value::Array(blocks) => blocks_tokens(blocks, count),
+            Value::String(text) => count(text),
+            Value::Null => 0,
+            other => count(&other.to_string()),
+        },
+        _ => count(&block.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_model::Role;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_inputs_and_results_count_and_the_bytes_of_pictures_do_not() {
+        let picture = json!({ "type": "image", "source": { "data": "A".repeat(100_000) } });
+        let content = vec![
+            json!({ "type": "text", "text": "12345" }),
+            json!({ "type": "thinking", "thinking": "123", "signature": "x".repeat(50) }),
+            json!({ "type": "tool_use", "id": "t", "name": "Edit", "input": { "a": 1 } }),
+            json!({ "type": "tool_result", "tool_use_id": "t", "content": "1234567" }),
+            json!({ "type": "tool_result", "tool_use_id": "t", "content": [picture] }),
+            json!({ "type": "opaque" }),
+        ];
+        let message =
+            ModelMessage { role: Role::User, content, ts: None, is_summary: false, index: None };
+        let letters = |text: &str| text.len() as u64;
+        let opaque = r#"{"type":"opaque"}"#.len() as u64;
+        let expected = 4 + 5 + 3 + (4 + 7) + 7 + EACH_PICTURE + opaque;
+        assert_eq!(message_tokens(&message, &letters), expected);
+    }
+}

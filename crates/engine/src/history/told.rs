@@ -1,0 +1,267 @@
+//! Taking messages into a history: from an agent's own record, from a file, from a program.
+//!
+//! Each way is one transaction, and nothing that was taken in before is lost by any of them.
+
+use std::collections::{HashMap, VecDeque};
+
+use retake_model::{
+    AgentId, DialogId, History, MAIN_AGENT, Millis, ModelMessage, ObjectId, ViewReason,
+};
+use retake_store::{Batch, Lock, NewMessage, StoreError, Thread, message_digest};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::shown::Shown;
+use super::taking::{Taken, Taking, digest};
+use super::view::put_view;
+use super::{HistoryError, next_place};
+use crate::conversation::TranscriptMark;
+use crate::project::{INITIALISED, Project};
+
+/// What came of taking messages in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Added {
+    /// New messages, and those that had grown.
+    pub added: u64,
+    /// Messages that were on record.
+    pub known: u64,
+}
+
+impl Project {
+    /// How far the model's history of an agent was read from its own record.
+    pub fn history_cursor(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+    ) -> Result<Option<String>, StoreError> {
+        self.store().history_cursor(dialog, agent)
+    }
+
+    /// Takes in messages of an agent's own record, each with its number there.
+    pub fn add_model_messages(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        messages: &[(u64, ModelMessage)],
+        at: Millis,
+    ) -> Result<Added, HistoryError> {
+        let of = Thread { dialog, agent, history: History::Model };
+        let _lock = self.hold()?;
+        let batch = self.store().batch()?;
+        let added = self.add_live(&batch, of, messages, at)?;
+        batch.commit()?;
+        Ok(added)
+    }
+
+    /// The same, and notes how far that record was read: in one transaction.
+    ///
+    /// `false` if the project is in use, not looked at yet, or somebody else has read on meanwhile:
+    /// then nothing is recorded, and what is missing can be read again.
+    pub fn record_model_messages(
+        &self,
+        messages: &[(u64, ModelMessage)],
+        mark: &TranscriptMark,
+        at: Millis,
+    ) -> Result<bool, HistoryError> {
+        let of = Thread { dialog: &mark.dialog, agent: &mark.agent, history: History::Model };
+        self.writable()?;
+        let wait = self.settings().wait.event();
+        let Some(_lock) = Lock::acquire(self.store().folder(), wait)? else { return Ok(false) };
+        if self.store().meta(INITIALISED)?.is_none()
+            || self.history_cursor(of.dialog, of.agent)? != mark.from
+        {
+            return Ok(false);
+        }
+        let batch = self.store().batch()?;
+        self.add_live(&batch, of, messages, at)?;
+        batch.set_history_cursor(of.dialog, of.agent, &mark.cursor)?;
+        batch.commit()?;
+        Ok(true)
+    }
+
+    /// Takes in a conversation as a whole, which goes on where the log ends (MIG-2).
+    ///
+    /// Taking it in again adds nothing. A dialog that is not known is one that has ended.
+    pub fn import_messages(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        kind: Option<&str>,
+        (messages, display): (&[ModelMessage], &[Value]),
+        at: Millis,
+    ) -> Result<Added, HistoryError> {
+        let of = Thread { dialog, agent, history: History::Model };
+        let _lock = self.hold()?;
+        let batch = self.store().batch()?;
+        if introduce(&batch, of, kind, at)? {
+            batch.end_dialog(dialog, at)?;
+        }
+        let mut taking = Taking::begin(&batch, of, at)?;
+        taking.number_the_rest();
+        for (number, message) in (0..).zip(messages) {
+            if taking.take(number, message)? == Taken::Another {
+                return Err(HistoryError::Diverges { dialog: dialog.clone(), place: number });
+            }
+        }
+        let mut added = taking.end()?;
+        added.added += put_display(&batch, of, display, at)?;
+        batch.commit()?;
+        Ok(added)
+    }
+
+    /// Makes a program's list the model's history that is shown (LIB-4). What it leaves out stays
+    /// in the log.
+    pub fn save_model_messages(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        messages: &[ModelMessage],
+        at: Millis,
+    ) -> Result<Added, HistoryError> {
+        let of = Thread { dialog, agent, history: History::Model };
+        let _lock = self.hold()?;
+        let batch = self.store().batch()?;
+        introduce(&batch, of, None, at)?;
+        let mut taking = Taking::begin(&batch, of, at)?;
+        let mut known = known_places(&batch, of)?;
+        let mut places = Vec::with_capacity(messages.len());
+        for message in messages {
+            let digest = digest(message)?;
+            match known.get_mut(&digest).and_then(VecDeque::pop_front) {
+                Some(place) => {
+                    taking.added.known += 1;
+                    places.push(place);
+                }
+                None => places.push(taking.append(None, message)?),
+            }
+        }
+        let next = taking.next;
+        let added = taking.end()?;
+        if places_shown(&batch, of)? != places {
+            let (shown, place) = (Shown::listed(places, next), (batch.next_seq(), at));
+            put_view(&batch, of, place, (&shown, ViewReason::Saved, None))?;
+        }
+        batch.commit()?;
+        Ok(added)
+    }
+
+    /// Makes a program's list what people are shown (LIB-4). What it leaves out stays in the log.
+    pub fn save_display_messages(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        messages: &[Value],
+        at: Millis,
+    ) -> Result<Added, HistoryError> {
+        let of = Thread { dialog, agent, history: History::Display };
+        let _lock = self.hold()?;
+        let batch = self.store().batch()?;
+        introduce(&batch, of, None, at)?;
+        let added = put_display(&batch, of, messages, at)?;
+        let count = messages.len() as i64;
+        if !places_shown(&batch, of)?.into_iter().eq(0..count) {
+            let next = next_place(&batch.message_log(of)?, &Shown::all());
+            let (shown, place) = (Shown::listed(0..count, next), (batch.next_seq(), at));
+            put_view(&batch, of, place, (&shown, ViewReason::Saved, None))?;
+        }
+        batch.commit()?;
+        Ok(Added { added, known: messages.len() as u64 - added })
+    }
+
+    /// Takes in messages of an agent's own record, as far as the settings keep them.
+    fn add_live(
+        &self,
+        batch: &Batch<'_>,
+        of: Thread<'_>,
+        messages: &[(u64, ModelMessage)],
+        at: Millis,
+    ) -> Result<Added, HistoryError> {
+        if messages.is_empty() {
+            return Ok(Added::default());
+        }
+        introduce(batch, of, None, at)?;
+        let mut taking = Taking::begin(batch, of, at)?;
+        taking.limit = Some(self.settings().history.max_message_bytes);
+        // Only who tells everything can tell that something is not so any more.
+        let whole = messages.iter().map(|(number, _)| *number).eq(0..messages.len() as u64);
+        for (number, message) in messages {
+            match taking.take(*number, message)? {
+                Taken::Another if whole => taking.part_ways(*number, message)?,
+                Taken::Another => taking.replace(*number, message)?,
+                Taken::Yes => {}
+            }
+        }
+        let left = std::mem::take(&mut taking.left);
+        let (next, added) = (taking.next, taking.end()?);
+        let shown = places_shown(batch, of)?;
+        if shown.iter().any(|place| left.contains(place)) {
+            let stays = shown.into_iter().filter(|place| !left.contains(place));
+            let (shown, place) = (Shown::listed(stays, next), (batch.next_seq(), at));
+            put_view(batch, of, place, (&shown, ViewReason::Saved, None))?;
+        }
+        Ok(added)
+    }
+}
+
+/// The places that are shown, in order.
+fn places_shown(batch: &Batch<'_>, of: Thread<'_>) -> Result<Vec<i64>, StoreError> {
+    let (views, log) = (batch.views(of)?, batch.message_log(of)?);
+    Ok(Shown::in_force(&views).order(&log).into_iter().map(|at| log[at].place).collect())
+}
+
+/// The places of all messages by what they say; those that are shown come first.
+fn known_places(
+    batch: &Batch<'_>,
+    of: Thread<'_>,
+) -> Result<HashMap<ObjectId, VecDeque<i64>>, StoreError> {
+    let (views, log) = (batch.views(of)?, batch.message_log(of)?);
+    let shown = Shown::in_force(&views);
+    let hidden = (0..log.len()).filter(|&at| !shown.shows(log[at].place));
+    let mut known: HashMap<_, VecDeque<_>> = HashMap::new();
+    for at in shown.order(&log).into_iter().chain(hidden) {
+        known.entry(log[at].digest).or_default().push_back(log[at].place);
+    }
+    Ok(known)
+}
+
+/// Makes sure that there is such a dialog and agent; tells whether the dialog is new.
+pub(super) fn introduce(
+    batch: &Batch<'_>,
+    of: Thread<'_>,
+    kind: Option<&str>,
+    at: Millis,
+) -> Result<bool, StoreError> {
+    let is_new = batch.dialog(of.dialog)?.is_none();
+    if is_new {
+        batch.touch_dialog(of.dialog, kind, None, at)?;
+    }
+    if is_new || of.agent.0 != MAIN_AGENT {
+        batch.touch_agent(of.dialog, of.agent, kind, None)?;
+    }
+    Ok(is_new)
+}
+
+/// Keeps what people are shown, by place; tells how many entries are new.
+fn put_display(
+    batch: &Batch<'_>,
+    of: Thread<'_>,
+    messages: &[Value],
+    at: Millis,
+) -> Result<u64, StoreError> {
+    let of = Thread { history: History::Display, ..of };
+    let log = batch.message_log(of)?;
+    let known: HashMap<i64, ObjectId> =
+        log.iter().map(|entry| (entry.place, entry.digest)).collect();
+    let (seq, mut added) = (batch.next_seq(), 0);
+    for (place, body) in (0..).zip(messages) {
+        let digest = message_digest(body)?;
+        if known.get(&place) != Some(&digest) {
+            let (ts, body) = (body["ts"].as_i64(), body.clone());
+            let (number, role, is_summary, index) = (None, None, false, None);
+            let new = NewMessage { place, number, role, ts, is_summary, index, digest, body };
+            batch.put_message(of, (seq, at), &new)?;
+            added += 1;
+        }
+    }
+    Ok(added)
+}

@@ -1,0 +1,207 @@
+//! Views: what is shown of a history, never what is kept of it.
+//!
+//! Each view lies on top of the one before; bringing back takes the topmost away, by a row of its
+//! own. So the rows tell by themselves which views stand, and going back can go on to the first.
+
+use std::collections::HashSet;
+
+use retake_model::{AgentId, DialogId, History, Millis, ModelMessage, OperationId, ViewReason};
+use retake_store::{Batch, LogEntry, NewView, StoreError, StoredView, Thread};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::shown::Shown;
+use super::taking::new_message;
+use super::told::introduce;
+use super::{HistoryError, note_history};
+use crate::project::Project;
+
+/// What was made of a history at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// Its place in the project's order.
+    pub seq: u64,
+    /// When it was made.
+    pub at: Millis,
+    /// Why.
+    pub why: ViewReason,
+    /// The operation that it was made with.
+    pub operation: Option<OperationId>,
+    /// Messages of the model's history that it shows now.
+    pub shown: u64,
+    /// Messages of the model's history that it hides.
+    pub hidden: u64,
+    /// Whether it is on the way that [`Project::bring_back`] goes: not taken away itself.
+    pub stands: bool,
+}
+
+/// A message of a new view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ViewItem {
+    /// One that is on record, by its place.
+    Kept(i64),
+    /// One that stands for others.
+    New(ModelMessage),
+}
+
+/// How a history is to be shown from now on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewChange {
+    /// Why.
+    pub why: ViewReason,
+    /// The messages, in order.
+    pub items: Vec<ViewItem>,
+    /// What was told from this place on follows: [`ModelView::next`](super::ModelView::next).
+    pub open_from: i64,
+    /// The view that this was worked out from: [`ModelView::view`](super::ModelView::view).
+    pub from: Option<u64>,
+}
+
+/// The views that stand, the topmost last.
+pub(super) fn standing(views: &[StoredView]) -> Vec<&StoredView> {
+    let mut standing = Vec::new();
+    for view in views {
+        match view.why {
+            ViewReason::BroughtBack => drop(standing.pop()),
+            _ => standing.push(view),
+        }
+    }
+    standing
+}
+
+impl Project {
+    /// Everything that was made of an agent's model history, the oldest first.
+    pub fn views(&self, dialog: &DialogId, agent: &AgentId) -> Result<Vec<View>, StoreError> {
+        let of = Thread { dialog, agent, history: History::Model };
+        let (views, log) = self.history(of)?;
+        let stand: Vec<u64> = standing(&views).iter().map(|view| view.seq).collect();
+        let view = |view: &StoredView| {
+            let (shown, hidden) = count(&Shown::of(view), &log);
+            let StoredView { seq, at, why, operation, .. } = *view;
+            View { seq, at, why, operation, shown, hidden, stands: stand.contains(&seq) }
+        };
+        Ok(views.iter().map(view).collect())
+    }
+
+    /// Shows the model's history of an agent otherwise, if nobody did so meanwhile.
+    pub fn set_view(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        change: &ViewChange,
+        at: Millis,
+    ) -> Result<View, HistoryError> {
+        let of = Thread { dialog, agent, history: History::Model };
+        let _lock = self.hold()?;
+        let (views, log) = self.history(of)?;
+        if standing(&views).last().map(|view| view.seq) != change.from {
+            return Err(HistoryError::Moved(dialog.clone()));
+        }
+        let known: HashSet<i64> = log.iter().map(|entry| entry.place).collect();
+        let batch = self.store().batch()?;
+        introduce(&batch, of, None, at)?;
+        let seq = batch.next_seq();
+        let mut own = log.iter().map(|entry| entry.place).min().unwrap_or(0).min(0);
+        let mut places = Vec::with_capacity(change.items.len());
+        for item in &change.items {
+            match item {
+                ViewItem::Kept(place) if known.contains(place) => places.push(*place),
+                ViewItem::Kept(place) => {
+                    return Err(HistoryError::UnknownPlace {
+                        dialog: dialog.clone(),
+                        place: *place,
+                    });
+                }
+                ViewItem::New(message) => {
+                    own -= 1;
+                    batch.put_message(of, (seq, at), &new_message(own, None, message, None)?)?;
+                    places.push(own);
+                }
+            }
+        }
+        let shown = Shown::listed(places, change.open_from);
+        let view = put_view(&batch, of, (seq, at), (&shown, change.why, None))?;
+        batch.commit()?;
+        Ok(view)
+    }
+
+    /// Takes the newest view of an agent's conversation away, so that it is shown as it was before.
+    pub fn bring_back(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        at: Millis,
+    ) -> Result<View, HistoryError> {
+        let _lock = self.hold()?;
+        let batch = self.store().batch()?;
+        let view = pop_view(&batch, (dialog, agent), None, at)?;
+        batch.commit()?;
+        Ok(view)
+    }
+}
+
+/// How many messages are shown, and how many that were told are not.
+fn count(shown: &Shown, log: &[LogEntry]) -> (u64, u64) {
+    let hidden = log.iter().filter(|entry| entry.place >= 0 && !shown.shows(entry.place));
+    (shown.order(log).len() as u64, hidden.count() as u64)
+}
+
+/// Takes the newest view of a conversation away, in both of its histories if it is of both.
+pub(super) fn pop_view(
+    batch: &Batch<'_>,
+    (dialog, agent): (&DialogId, &AgentId),
+    operation: Option<OperationId>,
+    at: Millis,
+) -> Result<View, HistoryError> {
+    let threads = History::ALL.iter().map(|&history| Thread { dialog, agent, history });
+    let mut tops = Vec::new();
+    for of in threads {
+        let views = batch.views(of)?;
+        let stand = standing(&views);
+        if let Some(top) = stand.last() {
+            let below =
+                stand.len().checked_sub(2).map_or_else(Shown::all, |at| Shown::of(stand[at]));
+            tops.push((top.seq, of, below));
+        }
+    }
+    let newest = tops.iter().map(|(seq, ..)| *seq).max();
+    let Some(newest) = newest else { return Err(HistoryError::NothingHidden(dialog.clone())) };
+    let place = (batch.next_seq(), at);
+    for (_, of, below) in tops.iter().filter(|(seq, ..)| *seq == newest) {
+        let view = NewView {
+            why: ViewReason::BroughtBack,
+            places: &below.ranges,
+            open_from: below.open_from,
+            operation,
+        };
+        batch.put_view(*of, place, &view)?;
+    }
+    let of = Thread { dialog, agent, history: History::Model };
+    told_view(batch, of, place, (ViewReason::BroughtBack, operation))
+}
+
+/// Puts a view of one history into force, and tells of it.
+pub(super) fn put_view(
+    batch: &Batch<'_>,
+    of: Thread<'_>,
+    place: (u64, Millis),
+    (shown, why, operation): (&Shown, ViewReason, Option<OperationId>),
+) -> Result<View, HistoryError> {
+    let view = NewView { why, places: &shown.ranges, open_from: shown.open_from, operation };
+    batch.put_view(of, place, &view)?;
+    told_view(batch, of, place, (why, operation))
+}
+
+/// Tells of a view that was just put into force.
+pub(super) fn told_view(
+    batch: &Batch<'_>,
+    of: Thread<'_>,
+    (seq, at): (u64, Millis),
+    (why, operation): (ViewReason, Option<OperationId>),
+) -> Result<View, HistoryError> {
+    let of = Thread { history: History::Model, ..of };
+    let (shown, hidden) = count(&Shown::in_force(&batch.views(of)?), &batch.message_log(of)?);
+    let body = json!({ "why": why, "kept": shown, "hidden": hidden, "operation": operation });
+    note_history(batch, of, (seq, at), "conversation_view", body)?;
+    Ok(View { seq, at, why, operation, shown, hidden, stands: why != ViewReason::BroughtBack })
+}

@@ -1,0 +1,46 @@
+//! What agents are told about files that changed under them.
+
+use retake_model::{AgentId, ContextSource, DialogId};
+use serde::Deserialize;
+
+use crate::freshness::Knower;
+
+/// What agents are told about files that changed since they saw them (CTX-20).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Freshness {
+    /// What is done before an edit of such a file. If it is not set: `deny` where an agent can be
+    /// told why, else `note`.
+    pub policy: Option<FreshnessPolicy>,
+    /// A change within so many milliseconds after the agent's look does not count.
+    pub threshold_ms: u64,
+    /// Only files count that the agent last saw in one of these ways.
+    pub sources: Vec<ContextSource>,
+    /// Whether a formatter's rewrite of what the agent wrote counts as a change by somebody else.
+    pub formatters: bool,
+}
+
+/// What is done before an agent edits a file that is not as it last saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FreshnessPolicy {
+    /// The edit is denied, with what changed; the agent has to read again.
+    Deny,
+    /// The agent's model is told, and the edit goes on.
+    Note,
+    /// Nothing; also nothing before a message.
+    Off,
+}
+
+impl Default for Freshness {
+    fn default() -> Self {
+        let sources = ContextSource::ALL.to_vec();
+        Self { policy: None, threshold_ms: 0, sources, formatters: false }
+    }
+}
+
+impl Freshness {
+    pub(crate) fn knower<'a>(&self, dialog: &'a DialogId, agent: &'a AgentId) -> Knower<'a> {
+        Knower { dialog, agent, minds_formatters: self.formatters }
+    }
+}

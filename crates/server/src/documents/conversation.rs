@@ -1,0 +1,307 @@
+//! Conversations as the model gets them, and what was done to them.
+
+use std::collections::HashSet;
+
+use retake_engine::model::{AgentId, DialogId, MAIN_AGENT};
+use retake_engine::{
+    self as engine, CondensePlan, Condensing, KeptMessage, Project, StoreError, iso,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::session::session_name;
+use crate::door::ImportHistory;
+use crate::history::Found;
+use crate::{Masking, SecretCalls, tokens};
+
+/// A page of what the model gets, the newest page first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ModelHistory {
+    /// The dialog.
+    pub dialog: String,
+    /// Whose conversation it is.
+    pub agent: String,
+    /// The messages, the oldest first.
+    pub messages: Vec<ModelMessage>,
+    /// Tokens of the messages of this page: exact for OpenAI's models, an estimate for others.
+    pub tokens: u64,
+    /// Whether there is more before it.
+    pub has_more: bool,
+    /// What to ask for the page before with; null if there is none.
+    pub cursor: Option<u64>,
+}
+
+/// A message as the model gets it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ModelMessage {
+    /// Its place in this list, from 0.
+    pub idx: u64,
+    /// Its place in the log; below 0 if Retake wrote it.
+    pub place: i64,
+    /// Who speaks.
+    #[schema(example = "assistant")]
+    pub role: String,
+    /// The blocks, as Anthropic has them: `text`, `tool_use`, `tool_result`, …
+    #[schema(value_type = Vec<Object>)]
+    pub content: Vec<Value>,
+    /// When it was sent, in milliseconds since 1970.
+    pub ts: Option<i64>,
+    /// Whether it stands for messages before it.
+    pub is_summary: bool,
+    /// Whether it is not shown to the model any more.
+    pub hidden: bool,
+    /// The checkpoint that was made before a message of the person.
+    pub checkpoint: Option<String>,
+    /// The work session that a message of the person was sent in.
+    #[schema(example = "session_1")]
+    pub session: Option<String>,
+    /// How many tokens it takes.
+    pub tokens: u64,
+}
+
+/// Which messages of a conversation are read.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelPage {
+    /// Also those that are hidden.
+    pub whole: bool,
+    /// Those before this one.
+    pub cursor: Option<u64>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl ModelHistory {
+    /// A page of an agent's conversation.
+    pub fn read(
+        project: &Project,
+        (dialog, agent): (&DialogId, &AgentId),
+        page: ModelPage,
+        masking: Masking,
+    ) -> Result<Self, StoreError> {
+        let shown = project.model_messages(dialog, agent)?;
+        let (all, shown) = if page.whole {
+            let places: HashSet<_> = shown.iter().map(|kept| kept.place).collect();
+            (project.model_log(dialog, agent)?, Some(places))
+        } else {
+            (shown, None)
+        };
+        let secret = SecretCalls::of(all.iter().map(|kept| &kept.message));
+        let end = page.cursor.map_or(all.len(), |cursor| all.len().min(cursor as usize));
+        let start = end.saturating_sub(page.limit);
+        let hidden =
+            |kept: &KeptMessage| shown.as_ref().is_some_and(|all| !all.contains(&kept.place));
+        let messages: Vec<_> = (start as u64..)
+            .zip(&all[start..end])
+            .map(|(idx, kept)| ModelMessage::new((idx, kept), hidden(kept), masking, &secret))
+            .collect();
+        Ok(Self {
+            dialog: dialog.0.clone(),
+            agent: agent.0.clone(),
+            tokens: messages.iter().map(|message| message.tokens).sum(),
+            messages,
+            has_more: start > 0,
+            cursor: (start > 0).then_some(start as u64),
+        })
+    }
+}
+
+impl ModelMessage {
+    fn new(
+        (idx, kept): (u64, &KeptMessage),
+        hidden: bool,
+        masking: Masking,
+        secret: &SecretCalls,
+    ) -> Self {
+        let message = &kept.message;
+        Self {
+            idx,
+            place: kept.place,
+            role: message.role.to_string(),
+            content: masking.message(&message.content, secret),
+            ts: message.ts,
+            is_summary: message.is_summary,
+            hidden,
+            checkpoint: kept.checkpoint.map(|id| id.to_string()),
+            session: kept.session.map(session_name),
+            tokens: engine::message_tokens(message, &tokens::count),
+        }
+    }
+}
+
+/// What was done to a conversation, the oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConversationViews {
+    /// The views; the last one that stands is in force.
+    pub views: Vec<ConversationView>,
+}
+
+/// What was made of a conversation at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConversationView {
+    /// Its place in the project's order.
+    pub seq: u64,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    pub at: String,
+    /// Why: `saved`, `condensed`, `rewound` or `brought_back`.
+    #[schema(example = "condensed")]
+    pub why: String,
+    /// The operation that it was made with.
+    pub operation: Option<String>,
+    /// Messages that it shows.
+    pub shown: u64,
+    /// Messages that it hides.
+    pub hidden: u64,
+    /// Whether it was not taken away again.
+    pub stands: bool,
+}
+
+impl From<&engine::View> for ConversationView {
+    fn from(view: &engine::View) -> Self {
+        Self {
+            seq: view.seq,
+            at: iso(view.at),
+            why: view.why.to_string(),
+            operation: view.operation.map(|id| id.to_string()),
+            shown: view.shown,
+            hidden: view.hidden,
+            stands: view.stands,
+        }
+    }
+}
+
+impl ConversationViews {
+    /// What was done to an agent's conversation.
+    pub fn read(project: &Project, dialog: &DialogId, agent: &AgentId) -> Result<Self, StoreError> {
+        let views = project.views(dialog, agent)?;
+        Ok(Self { views: views.iter().map(ConversationView::from).collect() })
+    }
+}
+
+/// What came of taking in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ImportedHistory {
+    /// The dialog that has it now.
+    pub dialog: String,
+    /// The agent whose conversation it is.
+    pub agent: String,
+    /// The form that it was written in.
+    #[schema(example = "claude-code")]
+    pub form: String,
+    /// Messages that the model gets, in what was read.
+    pub messages: u64,
+    /// What was added to the record; null if nothing was to be.
+    pub added: Option<u64>,
+    /// What was on record before.
+    pub known: Option<u64>,
+    /// Parts that could not be read.
+    pub problems: Vec<ImportProblem>,
+}
+
+/// A part of a conversation that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ImportProblem {
+    /// Where.
+    #[schema(example = "line 12")]
+    pub place: String,
+    /// Why.
+    pub why: String,
+}
+
+impl ImportedHistory {
+    /// What was read, and what came of it, if anything was to come.
+    pub fn new(found: &Found, asked: &ImportHistory, added: Option<&engine::Added>) -> Self {
+        let problems = found.conversation.problems.iter();
+        Self {
+            dialog: asked.dialog.0.clone(),
+            agent: asked.agent.0.clone(),
+            form: found.form.to_string(),
+            messages: asked.messages.len() as u64,
+            added: added.map(|added| added.added),
+            known: added.map(|added| added.known),
+            problems: problems
+                .map(|one| ImportProblem { place: one.place.clone(), why: one.why.clone() })
+                .collect(),
+        }
+    }
+}
+
+/// A conversation as a file of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExportedHistory {
+    /// The form.
+    pub form: String,
+    /// What such a file is usually called.
+    pub file_name: String,
+    /// What is in it.
+    pub content: String,
+}
+
+/// What condensing did, or would do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CondensedHistory {
+    /// The dialog.
+    pub dialog: String,
+    /// Whose conversation it is.
+    pub agent: String,
+    /// Whether nothing was done.
+    pub dry_run: bool,
+    /// Messages that are not shown any more, or would not be.
+    pub replaced: u64,
+    /// Tokens of all messages before.
+    pub tokens_before: u64,
+    /// Tokens of all messages after; null of a dry run.
+    pub tokens_after: Option<u64>,
+    /// `summary`, or `forced` if there is none and the oldest messages were hidden; null of a dry
+    /// run.
+    pub how: Option<String>,
+    /// Why there is no summary.
+    pub why: Option<String>,
+    /// The summary.
+    pub summary: Option<String>,
+    /// What is shown now.
+    pub view: Option<ConversationView>,
+}
+
+impl CondensedHistory {
+    /// What condensing would do.
+    pub fn planned(plan: &CondensePlan) -> Self {
+        Self {
+            dialog: plan.dialog.0.clone(),
+            agent: plan.agent.0.clone(),
+            dry_run: true,
+            replaced: plan.replaced.len() as u64,
+            tokens_before: plan.tokens_before,
+            tokens_after: None,
+            how: None,
+            why: None,
+            summary: None,
+            view: None,
+        }
+    }
+
+    /// What condensing did.
+    pub fn done(plan: &CondensePlan, done: &engine::Condensed, masking: Masking) -> Self {
+        let text = |text: &String| Some(masking.text(text).into_owned());
+        let (how, why, summary) = match &done.how {
+            Condensing::Summary(summary) => ("summary", None, text(summary)),
+            Condensing::Forced(why) => ("forced", text(why), None),
+        };
+        Self {
+            dry_run: false,
+            replaced: done.replaced.len() as u64,
+            tokens_after: Some(done.tokens_after),
+            how: Some(how.to_owned()),
+            why,
+            summary,
+            view: Some((&done.view).into()),
+            ..Self::planned(plan)
+        }
+    }
+}
+
+/// The agent of a dialog that is meant: the one that the person talks to, unless another is named.
+pub fn agent_or_main(agent: Option<&str>) -> AgentId {
+    AgentId::from(agent.unwrap_or(MAIN_AGENT))
+}

@@ -1,0 +1,142 @@
+//! Conversations as files: taken in from what agents wrote, and written as they would.
+//!
+//! What a file means is told by [`retake_agents::history`]; here it gets its place in a project.
+
+mod opencode_db;
+
+use retake_agents::history::{self as forms, Conversation, DisplayMessage, Form, Unreadable};
+use retake_engine::model::{AgentId, DialogId, MAIN_AGENT, Millis, ModelMessage};
+use retake_engine::{KeptMessage, Project};
+use serde_json::Value;
+
+pub use opencode_db::{OpencodeSession, is_database, opencode_session, opencode_sessions};
+
+use crate::door::ImportHistory;
+use crate::{Failure, Masking, SecretCalls};
+
+/// A conversation that was read, with the form in which it was written.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// How it was written.
+    pub form: Form,
+    /// What it says.
+    pub conversation: Conversation,
+}
+
+impl Found {
+    /// Reads the content of a file. `form` is what the person says it is; without that its
+    /// content tells, and then its name.
+    pub fn read(name: &str, content: &[u8], form: Option<Form>) -> Result<Self, Failure> {
+        let unreadable = |why: &dyn std::fmt::Display| {
+            let message = format!("{name} cannot be taken in: {why}");
+            Failure::new(
+                "unreadable_history",
+                message,
+                "it is left as it is, and nothing was added",
+            )
+        };
+        if content.iter().all(u8::is_ascii_whitespace) {
+            return Err(unreadable(&Unreadable::Empty));
+        }
+        let form = form.or_else(|| forms::sniff(name, content)).ok_or_else(|| {
+            let names = Form::ALL.map(Form::as_str).join(", ");
+            let message = format!("{name} cannot be taken in: it is in no form that is known");
+            Failure::new("unreadable_history", message, format!("name one of these: {names}"))
+        })?;
+        let conversation = forms::read(form, content).map_err(|error| unreadable(&error))?;
+        Ok(Self { form, conversation })
+    }
+
+    /// What taking it in asks for.
+    pub fn import(&self, dialog: DialogId, agent: Option<&str>) -> Result<ImportHistory, Failure> {
+        let own = self.conversation.subagent.as_ref().map(|agent| agent.0.as_str());
+        let agent = AgentId::from(agent.or(own).unwrap_or(MAIN_AGENT));
+        let display = self.conversation.display.iter().map(serde_json::to_value);
+        Ok(ImportHistory {
+            dialog,
+            agent,
+            kind: product(self.form).map(str::to_owned),
+            messages: self
+                .conversation
+                .messages
+                .iter()
+                .map(|message| (message.clone(), message.index))
+                .collect(),
+            display: display.collect::<Result<_, _>>().map_err(|error| unwritable(&error))?,
+        })
+    }
+}
+
+/// How a conversation is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Writing {
+    /// The form.
+    pub form: Form,
+    /// Also what is hidden.
+    pub whole: bool,
+    /// Whether secrets are left out.
+    pub masking: Masking,
+    /// The time of messages that have none.
+    pub at: Millis,
+}
+
+/// A conversation as an agent would have written it.
+pub fn export(
+    project: &Project,
+    (dialog, agent): (&DialogId, &AgentId),
+    how: Writing,
+) -> Result<String, Failure> {
+    let (kept, shown) = if how.whole {
+        (project.model_log(dialog, agent)?, project.display_log(dialog, agent)?)
+    } else {
+        (project.model_messages(dialog, agent)?, project.display_messages(dialog, agent)?)
+    };
+    let secret = SecretCalls::of(kept.iter().map(|kept| &kept.message));
+    let message = |kept: KeptMessage| ModelMessage {
+        content: how.masking.message(&kept.message.content, &secret),
+        ..kept.message
+    };
+    let messages: Vec<ModelMessage> = kept.into_iter().map(message).collect();
+    let shown: Vec<_> = shown.iter().map(|entry| how.masking.json(entry)).collect();
+    let conversation = Conversation {
+        dialog: Some(dialog.0.clone()),
+        subagent: (agent.0 != MAIN_AGENT).then(|| agent.clone()),
+        cwd: Some(project.root().to_string_lossy().into_owned()),
+        display: display(&shown, &messages),
+        messages,
+        problems: Vec::new(),
+    };
+    Ok(forms::write(how.form, &conversation, how.at))
+}
+
+/// What people are shown: as it was taken in, else what the messages say.
+fn display(shown: &[Value], messages: &[ModelMessage]) -> Vec<DisplayMessage> {
+    let entry = |entry: &Value| serde_json::from_value(entry.clone()).ok();
+    match shown.iter().map(entry).collect::<Option<Vec<_>>>() {
+        Some(entries) if !entries.is_empty() => entries,
+        _ => forms::display(messages),
+    }
+}
+
+/// Whether a log begins with these messages, as far as a file holds them.
+pub fn begins_with(log: &[KeptMessage], messages: &[ModelMessage]) -> bool {
+    let same = |kept: &KeptMessage, message: &ModelMessage| {
+        let index = kept.message.index;
+        kept.message == ModelMessage { index, ..message.clone() }
+    };
+    let told: Vec<_> = log.iter().filter(|kept| kept.place >= 0).collect();
+    told.len() >= messages.len()
+        && told.iter().zip(messages).all(|(kept, message)| same(kept, message))
+}
+
+/// The agent that writes in a form.
+fn product(form: Form) -> Option<&'static str> {
+    match form {
+        Form::ApiHistory | Form::UiMessages => None,
+        of_agent => Some(of_agent.as_str()),
+    }
+}
+
+fn unwritable(error: &serde_json::Error) -> Failure {
+    Failure::new("internal", format!("a message cannot be written: {error}"), "please report it")
+}

@@ -1,0 +1,90 @@
+//! The two ways in which models are spoken to: what is sent, and what the answer means.
+
+use retake_engine::settings::SummaryApi;
+use serde_json::{Value, json};
+
+use super::prompt::TASK;
+
+/// The version of Anthropic's interface that is spoken.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// What an answer says.
+pub(super) enum Said {
+    /// A whole summary.
+    Summary(String),
+    /// One that was cut off, which may lack what matters.
+    CutOff,
+    /// Nothing that is understood.
+    Nothing,
+}
+
+/// The path of requests, behind the address in the settings.
+pub(super) fn path(api: SummaryApi) -> &'static str {
+    match api {
+        SummaryApi::Openai => "/chat/completions",
+        SummaryApi::Anthropic => "/v1/messages",
+    }
+}
+
+/// The headers of requests; the key is in one of them.
+pub(super) fn headers(api: SummaryApi, key: Option<&str>) -> Vec<(&'static str, String)> {
+    match api {
+        SummaryApi::Openai => {
+            key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
+        }
+        SummaryApi::Anthropic => key
+            .map(|key| ("x-api-key", key.to_owned()))
+            .into_iter()
+            .chain([("anthropic-version", ANTHROPIC_VERSION.to_owned())])
+            .collect(),
+    }
+}
+
+/// The body of a request.
+pub(super) fn body(api: SummaryApi, model: &str, transcript: &str, at_most_tokens: u32) -> Value {
+    match api {
+        SummaryApi::Openai => json!({
+            "model": model,
+            "max_completion_tokens": at_most_tokens,
+            "messages": [
+                { "role": "system", "content": TASK },
+                { "role": "user", "content": transcript },
+            ],
+        }),
+        SummaryApi::Anthropic => json!({
+            "model": model,
+            "max_tokens": at_most_tokens,
+            "system": TASK,
+            "messages": [{ "role": "user", "content": transcript }],
+        }),
+    }
+}
+
+/// What an answer says.
+pub(super) fn said(api: SummaryApi, answer: &Value) -> Said {
+    let (text, end) = match api {
+        SummaryApi::Openai => {
+            let choice = &answer["choices"][0];
+            let text = choice["message"]["content"].as_str().map(str::to_owned);
+            (text, choice["finish_reason"].as_str())
+        }
+        SummaryApi::Anthropic => {
+            let blocks = answer["content"].as_array();
+            let texts = blocks.map(|blocks| {
+                blocks.iter().filter_map(|block| block["text"].as_str()).collect::<String>()
+            });
+            (texts, answer["stop_reason"].as_str())
+        }
+    };
+    match (text, end) {
+        (_, Some("length" | "max_tokens")) => Said::CutOff,
+        (Some(text), Some("stop" | "end_turn" | "stop_sequence") | None) => Said::Summary(text),
+        _ => Said::Nothing,
+    }
+}
+
+/// What an answer names as the reason of a failure.
+pub(super) fn reason(answer: &Value) -> Option<&str> {
+    let error = &answer["error"];
+    error["message"].as_str().or_else(|| error.as_str()).or_else(|| answer["message"].as_str())
+}

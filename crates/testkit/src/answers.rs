@@ -1,0 +1,123 @@
+//! An HTTP server on this machine that gives prepared answers, one after the other.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use serde_json::Value;
+
+/// What is answered to one request.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// A status and a JSON document.
+    Json(u16, Value),
+    /// A status, headers (each a line), and a body.
+    Plain(u16, &'static str, String),
+    /// Nothing, while the server lives.
+    Nothing,
+}
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The path.
+    pub path: String,
+    /// The lines of the head, as they came.
+    pub head: Vec<String>,
+    /// The body.
+    pub body: Value,
+}
+
+/// The server; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Answers {
+    address: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Answers {
+    /// Listens on a free port; when the answers are used up, the last one is given again.
+    pub fn serve(answers: impl IntoIterator<Item = Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (asked, mut answers) =
+            (Arc::<Mutex<Vec<Asked>>>::default(), VecDeque::from_iter(answers));
+        let told = Arc::clone(&asked);
+        let thread = thread::spawn(move || {
+            let mut waiting = Vec::new();
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let Some(request) = read(&stream) else { return };
+                told.lock().unwrap().push(request);
+                let answer = match answers.len() {
+                    1 => answers[0].clone(),
+                    _ => answers.pop_front().unwrap(),
+                };
+                // Whoever asked may have gone away by now.
+                match written(&answer) {
+                    Some(text) => drop(stream.write_all(text.as_bytes())),
+                    None => waiting.push(stream),
+                }
+            }
+        });
+        Self { address, asked, thread: Some(thread) }
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What was asked so far.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        // A connection that asks for nothing ends it.
+        drop(TcpStream::connect(&self.address));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn read(stream: &TcpStream) -> Option<Asked> {
+    let mut reader = BufReader::new(stream);
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end() {
+            "" => break,
+            line => head.push(line.to_owned()),
+        }
+    }
+    let length = head.iter().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
+    });
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body).ok()?;
+    let path = head.first()?.split(' ').nth(1)?.to_owned();
+    Some(Asked { path, head, body: serde_json::from_slice(&body).unwrap_or_default() })
+}
+
+fn written(answer: &Answer) -> Option<String> {
+    let (status, headers, body) = match answer {
+        Answer::Json(status, body) => (status, "content-type: application/json", body.to_string()),
+        Answer::Plain(status, headers, body) => (status, *headers, body.clone()),
+        Answer::Nothing => return None,
+    };
+    let length = body.len();
+    Some(format!(
+        "HTTP/1.1 {status} x\r\n{headers}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    ))
+}
