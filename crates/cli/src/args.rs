@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 mod agents;
+mod context;
 mod daemon;
 mod history;
 mod setup;
@@ -18,7 +19,10 @@ use retake_engine::model::{Actor, ChangeId, ChangeStatus};
 
 use crate::time;
 
-pub(crate) use agents::{Hook, Run};
+pub(crate) use agents::{Hears, Hook, Run, TellEvents};
+pub(crate) use context::{
+    ContextAct, ContextExport, ContextImport, ContextMark, ContextShow, FileContext, Knower,
+};
 pub(crate) use daemon::{Daemon, DaemonAct, DaemonCode, DaemonRun};
 pub(crate) use history::{
     History, HistoryAct, HistoryCondense, HistoryExport, HistoryImport, HistoryShow, Talk,
@@ -157,6 +161,8 @@ pub(crate) enum Command {
     Dialogs,
     /// Show what was said in a dialog, and what the model got; take it in, write it, condense it
     History(History),
+    /// Show which files agents know, and what of them is not so any more
+    Context(FileContext),
     /// Run a program, and record what it changes as the work of an agent
     Run(Run),
     /// Take in what an agent tells at each of its steps; `retake setup` has agents call this
@@ -166,7 +172,7 @@ pub(crate) enum Command {
     CatchUp,
     /// Record events from standard input, one JSON object a line
     #[command(after_help = EVENT_HELP)]
-    Event,
+    Event(TellEvents),
     /// The process that makes hooks instant: start it, stop it, see how it is
     Daemon(Daemon),
     /// Check that everything recorded can be restored; repairs nothing
@@ -197,6 +203,10 @@ const EVENT_HELP: &str = r#"Each line gets one line of JSON as reply, in order:
 A line with an error does not stop the rest. `checkpoint` is the id of the checkpoint that was
 made before a user_message, for `retake restore`, else null. The formats are in
 docs/event.schema.json.
+
+If the agent has seen files that changed since, the reply to the begin of an edit or to a
+user_message has `stale`, with a `message` for the agent's model. A reader that honours a
+`reaction` of `deny`, and does not run the call then, says so with --hears denials.
 
 Events: dialog_start, user_message, assistant_message, tool_begin, tool_end, tools_over,
 task_end, turn_end, dialog_end.

@@ -1,6 +1,7 @@
 //! Words about changes, for people: safe to show and short.
 
-use retake_engine::model::{Change, ChangeStatus, ProjectPath, Side};
+use retake_engine::DialogAgent;
+use retake_engine::model::{Change, ChangeStatus, MAIN_AGENT, ProjectPath, Side};
 use retake_server::describe::{self, Show};
 
 pub(crate) use retake_server::describe::{plural, size};
@@ -28,6 +29,15 @@ pub(crate) fn actor(change: &Change) -> String {
 /// Who made a change, to the person who reads it.
 pub(crate) fn maker(change: &Change) -> String {
     describe::maker(change, SHOW)
+}
+
+/// An agent: `claude-code`, and `claude-code/2` if it is not the main one.
+pub(crate) fn agent(agent: &DialogAgent) -> String {
+    let kind = agent.kind.as_deref().map_or_else(|| "agent".to_owned(), escape);
+    match agent.id.0.as_str() {
+        MAIN_AGENT => kind,
+        id => format!("{kind}/{}", short_id(id)),
+    }
 }
 
 /// The path, with the path before a rename.

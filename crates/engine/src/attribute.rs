@@ -3,8 +3,7 @@
 //! 1. `certain`: the new content is what an open call's arguments predict, or several calls'
 //!    arguments one after the other.
 //! 2. git's: its own record shows that it put the path there, and no open call runs git.
-//! 3. `window`: exactly one open call could have done it, or exactly one aims at it. What an edit
-//!    that ended well did not announce, beyond layout, is the user's.
+//! 3. `window`: exactly one open call could have done it, or exactly one aims at it.
 //! 4. `shared`: several open calls could have; all are kept.
 //! 5. A formatter's rewrite joins the change that it formats.
 //! 6. `late`: an ended call could have, and there is evidence that it lives on.
@@ -28,7 +27,7 @@ use crate::formatter;
 use crate::git_evidence::GitEvidence;
 use crate::live::LiveCall;
 use crate::observe::Observed;
-use crate::together::{gone_on, told_apart};
+use crate::together::told_apart;
 use crate::tool::ToolKind;
 
 /// Who made a change, and how that is known.
@@ -75,8 +74,6 @@ pub(crate) struct Scene<'a> {
     /// The call that begins with this look: what is found happened before it,
     /// unless its arguments predict it (a begin that came late, W-40).
     pub(crate) beginning: Option<i64>,
-    /// The call that has ended well just now.
-    pub(crate) ending: Option<i64>,
     /// Calls of which it is not sure that they were open just until now.
     pub(crate) limits: &'a HashMap<i64, Limit>,
     pub(crate) git: &'a GitEvidence,
@@ -97,15 +94,6 @@ impl Scene<'_> {
                 let certain = |call: &LiveCall| by_agents(&[call], Confidence::Certain);
                 return Ok(steps.into_iter().map(|(seen, call)| (seen, certain(call))).collect());
             }
-        }
-        let ending = self.calls.iter().find(|call| Some(call.call.row) == self.ending);
-        if let (Confidence::Window, Some(call)) = (by.confidence, ending)
-            && matches!(call.kind(), ToolKind::Write | ToolKind::Edit)
-            && by.calls == [call.call.row]
-            && let Some([own, rest]) = gone_on(batch, call, seen)?
-        {
-            let certain = by_agents(&[call], Confidence::Certain);
-            return Ok(vec![(own, certain), (rest, by_nobody(Actor::User, Confidence::Assumed))]);
         }
         Ok(vec![(seen.clone(), by)])
     }

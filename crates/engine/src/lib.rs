@@ -111,7 +111,8 @@ pub use doctor::CheckUp;
 pub use eyes::Eyes;
 pub use file_record::{FileRecord, replaced_text};
 pub use freshness::{
-    ContextEntry, ContextFile, Reaction, StaleContext, StaleFile, StaleLines, Staleness, Who,
+    ContextEntry, ContextFile, FreshRead, Imported, MetadataEntry, MetadataError, Reaction, Reader,
+    RecordState, StaleAgent, StaleContext, StaleFile, StaleLines, Staleness, TaskMetadata, Who,
 };
 pub use history::{
     Added, Asking, Condensation, CondenseError, CondensePlan, Condensed, Condensing, CountTokens,

@@ -26,8 +26,6 @@ pub(crate) struct Occasion<'a> {
     pub(crate) calls: &'a Calls,
     /// The call that begins with this look.
     pub(crate) beginning: Option<i64>,
-    /// The call that has ended well with this look.
-    pub(crate) ending: Option<i64>,
     pub(crate) limits: HashMap<i64, Limit>,
     /// What the shield could not take.
     pub(crate) gaps: Vec<Gap>,
@@ -43,8 +41,7 @@ impl<'a> Occasion<'a> {
         let request = project.request(batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
         // Whoever killed a run may have written what is found now.
         let limits = calls.orphaned.iter().map(|row| (*row, Limit::AimOnly)).collect();
-        let (beginning, ending, gaps) = (None, None, Vec::new());
-        Ok(Self { request, calls, beginning, ending, limits, gaps })
+        Ok(Self { request, calls, beginning: None, limits, gaps: Vec::new() })
     }
 
     /// The look that these events ask for.
@@ -104,8 +101,6 @@ impl<'a> Occasion<'a> {
         }
         occasion.request.hidden = hidden;
         occasion.request.named.clone_from(&live.named);
-        let well = matches!(event.what, EventKind::ToolEnd { ok, .. } if ok != Some(false));
-        occasion.ending = Some(row).filter(|_| well && matches!(meaning, Meaning::Ends(_)));
         if matches!(meaning, Meaning::Begins(_)) {
             occasion.beginning = Some(row);
             let taken = shielded(project, batch, live)?;

@@ -15,7 +15,9 @@ use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
 use crate::attribute::Scene;
 use crate::checkpoint;
 use crate::eyes::Glance;
-use crate::freshness::{Reaction, StaleContext, react, see, tell_followers};
+use crate::freshness::{
+    Reaction, StaleContext, despite_damage, keep_announced, react, see, tell_followers,
+};
 use crate::git_evidence::GitEvidence;
 use crate::look::Why;
 use crate::naming::name_call;
@@ -203,7 +205,7 @@ impl Project {
         }
         let changes = write(&batch, &observation, &steps, &rows, &git.actions, at)?;
         let freshness = &self.settings().freshness;
-        tell_followers(&batch, &changes, freshness, at)?;
+        despite_damage(tell_followers(&batch, &changes, freshness, at))?;
         for ((arrived, meaning), result) in arrived.iter().zip(&meanings).zip(&mut results) {
             if !late {
                 checkpoint(arrived, result)?;
@@ -211,7 +213,9 @@ impl Project {
             let (seq, before) = (batch.next_seq(), result.checkpoint);
             conclude(&batch, arrived, *meaning, (&calls, &rows), (seq, before))?;
             result.seq = Some(seq);
-            see(&batch, self.root(), (arrived, *meaning), &calls, (&changes, late), seq)?;
+            let what = (arrived, *meaning);
+            despite_damage(keep_announced(&batch, what, &calls, &changes))?;
+            despite_damage(see(&batch, self.root(), what, &calls, (&changes, late), seq))?;
             result.stale = react(&batch, (arrived, *meaning), &calls, freshness);
             if let (Meaning::Begins(row), Some(Reaction::Deny)) = (*meaning, result.reaction()) {
                 // It does not happen, so nothing that happens from now on is its work.
@@ -264,7 +268,6 @@ impl Project {
         let scene = Scene {
             calls: &occasion.calls.live,
             beginning: occasion.beginning,
-            ending: occasion.ending,
             limits: &occasion.limits,
             git: &git,
             state_before: &state_before,

@@ -2,13 +2,11 @@
 //!
 //! Where calls overlap, one look may find what two of them did to a file. If what they announced,
 //! one after the other, makes exactly what is there, then each gets its own step; the content in
-//! between was never seen, but it is known. The same goes for one call that announced what it
-//! makes, where something else is found at its end: somebody went on from there.
+//! between was never seen, but it is known.
 
 use retake_model::{FileState, Side};
 use retake_store::{Batch, CHUNK_ABOVE, ObjectKind, StoreError, encode, hash_blob};
 
-use crate::formatter::same_words;
 use crate::live::{Content, LiveCall};
 use crate::observe::Observed;
 
@@ -41,33 +39,6 @@ pub(crate) fn told_apart<'a>(
         before = after;
     }
     Ok(Some(steps))
-}
-
-/// The step of a call that has ended well and did what it announced, and the rest of what is found,
-/// which is somebody else's; none if it is all the call's.
-///
-/// The call's tool may have put what it wrote into another layout: that is still its own.
-pub(crate) fn gone_on(
-    batch: &Batch<'_>,
-    call: &LiveCall,
-    seen: &Observed,
-) -> Result<Option<[Observed; 2]>, StoreError> {
-    let Side::Known(goal) = seen.after else { return Ok(None) };
-    let (original, found) = (Content::of(batch, &seen.before)?, Content::of(batch, &seen.after)?);
-    let (Some(original), Some(Some(found))) = (original.told(), found.told()) else {
-        return Ok(None);
-    };
-    let Some(announced) = call.announced(&seen.path, original) else { return Ok(None) };
-    if same_words(&announced, found) || original == Some(&announced) {
-        return Ok(None);
-    }
-    let encoded = encode(ObjectKind::Blob, &announced)?;
-    batch.put(&encoded)?;
-    let between = FileState { oid: encoded.oid, size: announced.len() as u64, ..goal };
-    let (path, between) = (&seen.path, Side::Known(between));
-    let own = Observed { path: path.clone(), before: seen.before, after: between, stat: None };
-    let rest = Observed { before: between, ..seen.clone() };
-    Ok(Some([own, rest]))
 }
 
 /// Extends a way of calls, each with the content that it makes, until the goal is reached.

@@ -1,8 +1,14 @@
 //! What an agent knows of files, and when it is told that it is not so any more.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[path = "freshness/walk.rs"]
+mod walk;
+
 use expect_test::expect;
-use retake_testkit::check;
+use fastrand::Rng;
+use retake_engine::model::{AgentId, ContextSource, DialogId};
+use retake_engine::{MetadataEntry, Reader, RecordState, TaskMetadata};
+use retake_testkit::{TestProject, check, play};
 
 #[test]
 fn ctx_11_read_edit_and_a_users_edit_are_three_entries() {
@@ -258,4 +264,144 @@ fn what_was_denied_did_not_happen() {
             "a.txt" modify by user +1 -1
         "#]],
     );
+}
+
+#[test]
+fn what_somebody_makes_of_an_edit_before_its_end_is_not_known_to_its_agent() {
+    check(
+        r#"
+        file a.txt: 1\n2\n3\n4\n5\n
+        init
+        say d: hello
+        read d c1 a.txt
+        begin d c2 Edit {"file_path":"a.txt","old_string":"1","new_string":"one"}
+        file a.txt: one\n2\n3\nfour\n5\n
+        end d c2
+        stale d
+        attempt d c3 a.txt: 2 => two
+        read d c4 a.txt
+        begin d c5 Edit {"file_path":"a.txt","old_string":"2","new_string":"t( w,o )"}
+        file a.txt: one\nt(w, o)\n3\nfour\n5\n
+        end d c5
+        stale d
+        context d
+        "#,
+        &expect![[r#"
+            "a.txt" modify by agent d/main:c2 window +2 -2
+            a.txt: line 4 changed by the user
+            deny a.txt: line 4 changed by the user
+            "a.txt" modify by agent d/main:c5 window +1 -1
+            a.txt stale read_tool read 4 edit - user -
+            a.txt stale roo_edited read 6 edit 6 user -
+            a.txt stale read_tool read 9 edit 6 user -
+            a.txt active roo_edited read 11 edit 11 user -
+        "#]],
+    );
+}
+
+fn main_of(dialog: &str) -> (DialogId, AgentId) {
+    (dialog.into(), "main".into())
+}
+
+/// Entries as another program may have kept them, the newest one of each path active.
+fn any_metadata(rng: &mut Rng) -> TaskMetadata {
+    let mut entries: Vec<MetadataEntry> = Vec::new();
+    for _ in 0..rng.usize(0..12) {
+        let path = *rng.choice(&["a.txt", "src/b.rs", "gone.txt", "ü ñ"]).unwrap();
+        for earlier in entries.iter_mut().filter(|earlier| earlier.path == path) {
+            earlier.record_state = RecordState::Stale;
+        }
+        let mut date = || rng.bool().then(|| rng.i64(0..5));
+        let (roo_read_date, roo_edit_date, user_edit_date) = (date(), date(), date());
+        entries.push(MetadataEntry {
+            path: path.to_owned(),
+            record_state: RecordState::Active,
+            record_source: *rng.choice(ContextSource::ALL).unwrap(),
+            roo_read_date,
+            roo_edit_date,
+            user_edit_date,
+        });
+    }
+    TaskMetadata { files_in_context: entries }
+}
+
+#[test]
+fn what_another_program_kept_comes_out_as_it_went_in_and_only_once() {
+    let test = TestProject::in_memory();
+    test.write("a.txt", "1\n");
+    test.write("src/b.rs", "2\n");
+    let project = test.init();
+    for seed in 0..40 {
+        let metadata = any_metadata(&mut Rng::with_seed(seed));
+        let (dialog, agent) = main_of(&format!("d{seed}"));
+        let who = (&dialog, &agent);
+        let json = metadata.to_json().unwrap();
+        let read = TaskMetadata::from_json(json.as_bytes()).unwrap();
+        let imported = project.import_context(who, &read, test.tick()).unwrap();
+        assert_eq!(imported.entries, metadata.files_in_context.len(), "seed {seed}");
+        let exported = project.export_context(&dialog, &agent).unwrap();
+        assert_eq!(exported, metadata, "seed {seed}");
+        let again = project.import_context(who, &exported, test.tick()).unwrap();
+        assert_eq!((again.entries, again.known), (0, imported.entries), "seed {seed}");
+        assert_eq!(project.export_context(&dialog, &agent).unwrap(), metadata, "seed {seed}");
+    }
+}
+
+#[test]
+fn dates_decide_on_what_came_from_elsewhere_until_the_agent_looks() {
+    let test = TestProject::new();
+    play(&test, "file a.txt: 1\\n\nfile b.txt: 2\\n\ninit");
+    let (dialog, agent) = main_of("d");
+    let entry = |path: &str, read, user| MetadataEntry {
+        path: path.to_owned(),
+        record_state: RecordState::Active,
+        record_source: ContextSource::ReadTool,
+        roo_read_date: Some(read),
+        roo_edit_date: None,
+        user_edit_date: Some(user),
+    };
+    let files_in_context =
+        vec![entry("a.txt", 1, 2), entry("b.txt", 2, 1), entry("sub/.git/config", 1, 2)];
+    let metadata = TaskMetadata { files_in_context };
+    let project = test.open();
+    let imported = project.import_context((&dialog, &agent), &metadata, test.tick()).unwrap();
+    assert_eq!(imported.entries, 2);
+    assert_eq!(imported.skipped, [("sub/.git/config".to_owned(), "it is git's own".to_owned())]);
+    let stale = || -> Vec<_> {
+        let files = project.stale_files(&dialog, &agent).unwrap().into_iter();
+        files.map(|file| format!("{} {}", file.path, file.words(Reader::Person))).collect()
+    };
+    assert_eq!(stale(), ["a.txt changed"]);
+    test.write("b.txt", "two\n");
+    test.look();
+    assert_eq!(stale(), ["a.txt changed", "b.txt line 1 changed by you"]);
+    play(&test, "read d c1 a.txt\nread d c2 b.txt");
+    assert_eq!(stale(), Vec::<String>::new());
+}
+
+#[test]
+fn a_fresh_read_gives_what_is_there_and_says_what_had_changed() {
+    let test = TestProject::new();
+    play(&test, "file a.txt: 1\\n2\\n3\\n\ninit\nread d c1 a.txt");
+    let (dialog, agent) = main_of("d");
+    let (project, path) = (test.open(), "a.txt".parse().unwrap());
+    let read = || project.read_fresh((&dialog, &agent), &path, test.tick()).unwrap();
+    assert_eq!(read().unwrap().was_stale, None);
+    test.write("a.txt", "1\ntwo\n3\n");
+    let fresh = read().unwrap();
+    assert_eq!(fresh.bytes, b"1\ntwo\n3\n");
+    let was = fresh.was_stale.unwrap();
+    assert_eq!(was.words(Reader::Person), "line 2 changed by you");
+    assert_eq!(was.to_string(), "line 2 changed by the user");
+    assert_eq!(read().unwrap().was_stale, None, "it has seen it now");
+    test.shell("rm a.txt");
+    assert_eq!(read(), None);
+    assert_eq!(
+        project.stale_files(&dialog, &agent).unwrap().len(),
+        1,
+        "that it is gone is not seen"
+    );
+    let stale = project.stale_agents(0).unwrap();
+    assert_eq!((stale.len(), stale[0].files), (1, 1));
+    assert_eq!(project.stale_agents(i64::MAX).unwrap(), [], "it has not been active for long");
 }

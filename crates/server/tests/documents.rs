@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use expect_test::{ExpectFile, expect_file};
 use retake_engine::model::{Actor, DialogId, Event, EventKind, OperationKind};
 use retake_engine::{ChangeFilter, Project, Selection, TakeBackOptions};
-use retake_server::documents::{self, DiffForm, Differ};
+use retake_server::documents::{self, ContextChoice, DiffForm, Differ};
 use retake_server::{Failure, Masking};
 use retake_testkit::{TestProject, play};
 use serde::Serialize;
@@ -177,7 +177,8 @@ fn status_sessions_and_blame() {
     let world = World::new();
     let (project, dialog) = (&world.project, &world.dialog);
     let looked = world.test.look();
-    let status = documents::Status::read(project, Some(&looked), true, Masking::On).unwrap();
+    let now = world.test.tick();
+    let status = documents::Status::read(project, now, Some(&looked), true, Masking::On).unwrap();
     world.check(&status, &expect_file!["./documents/status.json"]);
     let session = documents::SessionStatus::read(project, dialog, Masking::On).unwrap();
     world.check(&session, &expect_file!["./documents/session_status.json"]);
@@ -192,6 +193,34 @@ fn status_sessions_and_blame() {
         let retake_engine::BlameBody::Lines(lines) = &blame.body else { unreachable!("is text") };
         world.check(&documents::Blame::new(&blame, lines, Masking::On), &expected);
     }
+}
+
+#[test]
+fn what_agents_know() {
+    let world = World::new();
+    let (project, dialog, agents) = (&world.project, &world.dialog, ["main".into()]);
+    play(&world.test, "read d1 k3 src/main.rs 1-2\nedit d2 k4 new.txt: n => N");
+    world.test.write("src/main.rs", "fn main() {\n    mine();\n}\n");
+    world.test.look();
+    let read = |stale, timeline| {
+        let choice = ContextChoice { stale, timeline };
+        documents::Context::read(project, dialog, &agents, choice).unwrap()
+    };
+    world.check(&read(false, true), &expect_file!["./documents/context.json"]);
+    let stale = read(true, false).files_in_context;
+    let paths: Vec<_> = stale.iter().map(|entry| entry.path.path.as_str()).collect();
+    assert_eq!(paths, ["new.txt", "src/main.rs"]);
+    let all = read(false, true);
+    let (mut pages, mut cursor) = (Vec::new(), Some(0));
+    while let Some(next) = cursor {
+        let page = all.clone().page(next, 2);
+        pages.extend(page.files_in_context);
+        cursor = page.cursor;
+    }
+    assert_eq!(pages, all.files_in_context, "pages neither skip nor repeat");
+    let metadata = project.export_context(dialog, &agents[0]).unwrap();
+    let document = documents::TaskMetadata::from(&metadata);
+    assert_eq!(serde_json::to_value(&document).unwrap(), serde_json::to_value(&metadata).unwrap());
 }
 
 #[test]

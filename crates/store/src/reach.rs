@@ -34,6 +34,7 @@ impl Store {
         blobs("SELECT oid FROM manifest", &[])?;
         blobs("SELECT before_oid FROM change WHERE seq >= ?1", &[cut])?;
         blobs("SELECT after_oid FROM change WHERE seq >= ?1", &[cut])?;
+        blobs("SELECT oid FROM sight WHERE seq >= ?1", &[cut])?;
         blobs("SELECT now_oid FROM step WHERE operation >= ?1", &[cut])?;
         blobs("SELECT then_oid FROM step WHERE operation >= ?1", &[cut])?;
         let mut trees = HashSet::new();

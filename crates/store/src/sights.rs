@@ -69,7 +69,7 @@ impl Store {
     ) -> Result<Vec<Sighting>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT seq FROM sight WHERE dialog = ?1 AND agent = ?2 AND path = ?3 AND seq < ?4
-                 AND lines IS NULL AND dates IS NULL ORDER BY seq DESC LIMIT 1",
+                 AND lines IS NULL AND dates IS NULL AND source <> 'roo_edited' ORDER BY seq DESC LIMIT 1",
         )?;
         let until = i64::try_from(until).unwrap_or(i64::MAX);
         let values = (&dialog.0, &agent.0, path.as_bytes(), until);

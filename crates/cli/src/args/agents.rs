@@ -16,6 +16,24 @@ pub(crate) struct Hook {
     pub(crate) event: Option<String>,
 }
 
+/// Options of `event`.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct TellEvents {
+    /// What is done with `stale` in a reply: nothing, notes (told to the agent's model), denials
+    /// (also, a call that is denied is not run) [default: notes]
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Hears::Notes)]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
+    pub(crate) hears: Hears,
+}
+
+/// What the reader of replies does with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Hears {
+    Nothing,
+    Notes,
+    Denials,
+}
+
 /// Options of `run`.
 #[derive(Debug, Args)]
 #[command(

@@ -8,12 +8,13 @@ use std::io::{self, BufRead, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use retake_engine::Project;
 use retake_engine::model::Event;
+use retake_engine::{Hears, Project};
 use retake_server::documents;
 use retake_server::door::{Parcel, Record, Verb as _, new_key};
 use serde::Serialize;
 
+use crate::args::{self, TellEvents};
 use crate::context::{Context, Exit};
 use crate::failure::Failure;
 use crate::output::{Style, tell};
@@ -22,7 +23,7 @@ use crate::output::{Style, tell};
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 const FORMAT: &str = "see docs/event.schema.json or `retake event --help`";
 
-pub(super) fn run(context: &Context) -> Result<Exit> {
+pub(super) fn run(context: &Context, options: TellEvents) -> Result<Exit> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
         tell(
@@ -32,7 +33,7 @@ pub(super) fn run(context: &Context) -> Result<Exit> {
         );
     }
     let mut stdin = stdin.lock();
-    let mut projects = Projects::new(context);
+    let mut projects = Projects::new(context, options);
     let mut heard = true;
     let (mut line, mut good, mut bad, mut unopened) = (0, 0_u64, 0_u64, 0_u64);
     loop {
@@ -99,19 +100,26 @@ struct Refused<'a> {
 /// Projects that are open, so that thousands of lines do not open them again.
 struct Projects<'a> {
     context: &'a Context,
+    hears: Hears,
     roots: HashMap<PathBuf, PathBuf>,
     open: HashMap<PathBuf, Project>,
 }
 
 impl<'a> Projects<'a> {
-    fn new(context: &'a Context) -> Self {
-        Self { context, roots: HashMap::new(), open: HashMap::new() }
+    fn new(context: &'a Context, options: TellEvents) -> Self {
+        let hears = match options.hears {
+            args::Hears::Nothing => Hears::Nothing,
+            args::Hears::Notes => Hears::Notes,
+            args::Hears::Denials => Hears::Denials,
+        };
+        Self { context, hears, roots: HashMap::new(), open: HashMap::new() }
     }
 
     fn record(&mut self, line: &[u8]) -> Result<documents::Recorded, Trouble> {
         let event = parse(line).map_err(Trouble::Line)?;
         let (start, at) = (self.start(&event), self.context.now());
-        let record = Record { parcels: vec![Parcel::new(new_key(at), event, at)] };
+        let parcel = Parcel { hears: self.hears, ..Parcel::new(new_key(at), event, at) };
+        let record = Record { parcels: vec![parcel] };
         let asked = self.context.ask_daemon(&start, true, &record, &mut |_, _| {});
         let recorded = if let Some(recorded) = asked {
             recorded

@@ -7,6 +7,7 @@ mod catch_up;
 mod checkpoint;
 mod checkpoints;
 mod completions;
+mod context;
 mod daemon;
 mod demo;
 mod dialogs;
@@ -72,10 +73,11 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit> {
         Command::Recover(options) => recover::run(context, &options),
         Command::Dialogs => dialogs::run(context),
         Command::History(options) => history::run(context, &options),
+        Command::Context(options) => context::run(context, &options),
         Command::Run(options) => run::run(context, &options),
         Command::Hook(options) => Ok(hook::run(context, &options)),
         Command::CatchUp => catch_up::run(context),
-        Command::Event => event::run(context),
+        Command::Event(options) => event::run(context, options),
         Command::Daemon(options) => daemon::run(context, &options),
         Command::Doctor(options) => doctor::run(context, &options),
         Command::Git(options) => git::run(context, &options),

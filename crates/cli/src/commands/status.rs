@@ -11,7 +11,7 @@ use retake_server::{Masking, documents};
 use crate::args;
 use crate::commands::recover;
 use crate::context::{Context, Exit};
-use crate::describe::{name, plural, size};
+use crate::describe::{agent, name, plural, short_id, size};
 use crate::escape::escape;
 use crate::output::Style;
 use crate::table::{Cell, Table};
@@ -25,7 +25,8 @@ pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
     let (project, looked) = context.look()?;
     if context.json {
         let (looked, ignored) = (looked.as_ref(), options.ignored);
-        context.out.json(&documents::Status::read(&project, looked, ignored, Masking::Off)?)?;
+        let (at, masking) = (context.now(), Masking::Off);
+        context.out.json(&documents::Status::read(&project, at, looked, ignored, masking)?)?;
         return Ok(Exit::Done);
     }
     let status = project.status()?;
@@ -41,6 +42,7 @@ pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
             let _ = writeln!(text, "{headline}\nNothing is undone before `retake recover`.\n");
         }
         agents(context, &project, &status, &mut text)?;
+        stale(context, &project, &mut text)?;
         gaps(context, &status, &mut text);
         text.push_str(&facts(&status, looked.as_ref()));
     }
@@ -134,6 +136,22 @@ fn letter(row: &StatusRow) -> (&'static str, Style) {
 /// A count of lines, where there are lines.
 fn lines(sign: char, count: Option<u64>) -> String {
     count.map_or_else(|| "-".to_owned(), |count| format!("{sign}{count}"))
+}
+
+/// What agents that are at work do not know of.
+fn stale(context: &Context, project: &Project, text: &mut String) -> Result<()> {
+    let agents = project.stale_agents(context.now().saturating_sub(documents::ACTIVE))?;
+    for stale in &agents {
+        let (agent, dialog) = (agent(&stale.agent), short_id(&stale.dialog.0));
+        let files = plural(stale.files as u64, "changed file", "changed files");
+        let line = format!("{agent} (dialog {dialog}) has not seen {files}");
+        let line = context.out.paint(&line, Style::Warn);
+        let _ = writeln!(text, "{line}; see `retake context --stale --dialog {dialog}`");
+    }
+    if !agents.is_empty() {
+        text.push('\n');
+    }
+    Ok(())
 }
 
 fn gaps(context: &Context, status: &Status, text: &mut String) {

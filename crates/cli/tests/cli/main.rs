@@ -10,6 +10,7 @@ mod colour;
 mod daemon;
 mod docs;
 mod event;
+mod freshness;
 mod history;
 mod hook;
 mod hostile;

@@ -84,6 +84,8 @@ fn an_interrupted_operation_is_told_of_until_it_is_settled() {
             M  b.txt  +1  -0  1 change  c7
             M  c.txt  +1  -0  1 change  c8
 
+        agent (dialog d1) has not seen 1 changed file; see `retake context --stale --dialog d1`
+
         3 files tracked · 4 changes on record · record SIZE
         exit 0
     "#]]

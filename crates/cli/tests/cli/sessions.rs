@@ -221,6 +221,8 @@ fn each_dialog_is_approved_and_reset_for_itself() {
         Project [WORLD]/project
         Nothing that agents changed waits for a decision.
 
+        agent (dialog d1) has not seen 1 changed file; see `retake context --stale --dialog d1`
+
         2 files tracked · 3 changes on record · record SIZE
         exit 0
     "#]]

@@ -3,6 +3,7 @@
 use retake_model::{Actor, AgentId, Change, ChangeId, DialogId, ProjectPath, Side};
 use retake_store::{Sighting, Store, StoreError};
 
+use super::announced::{is_announced, parted};
 use super::knowledge::Knowledge;
 
 /// A file that has more steps since the agent's last whole look is folded from here on.
@@ -79,7 +80,14 @@ impl Knower<'_> {
             {
                 known = self.knew(store, old, step, moves - 1)?;
             }
-            known.write(&change, path);
+            match sights.next_if(|sight| sight.seq == step && is_announced(sight)) {
+                None => known.write(&change, path),
+                Some(announced) => {
+                    let [own, rest] = parted(store, &change, announced.side)?;
+                    known.write(&own, path);
+                    known.suffer(&rest, path);
+                }
+            }
         }
         sights.for_each(|sight| known.look(&sight));
         Ok(known)

@@ -155,11 +155,11 @@ impl Knowledge {
     /// What the hunks do not touch stays known, or different, where it is now.
     fn move_along(&mut self, hunks: &[Hunk]) {
         self.seen = self.seen.after(hunks);
-        let stays = |span: Span| !hunks.iter().any(|hunk| span.is_hit_by(Span::sides(hunk).0));
-        self.differs.retain(|(span, _)| stays(*span));
-        for (span, _) in &mut self.differs {
-            *span = span.moved(hunks);
-        }
+        let differs = std::mem::take(&mut self.differs).into_iter();
+        let left = differs.flat_map(|(span, by)| {
+            span.after(hunks).into_iter().map(move |left| (left, by.clone()))
+        });
+        self.differs = left.collect();
     }
 
     /// The file has this content after something that the agent did or saw.

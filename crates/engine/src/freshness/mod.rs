@@ -2,38 +2,72 @@
 //!
 //! ```text
 //! see       an event shows a file to an agent: that is recorded, with the content and the lines
+//! announced what an edit wrote, where its end finds something else
 //! fold      looks and changes of a file, in order, make what the agent knows of it (knowledge)
 //! stale     … and what of that is not so any more, which lines, and by whom
 //! react     before an edit or a message the agent is told, once for each content
 //! timeline  the same record as a list of what happened to each file in the context
+//! metadata  … and as the file that other programs keep it in
 //! ```
+//!
+//! A host that knows the context tracker of other designs (LIB-3) finds it here:
+//!
+//! | there | here |
+//! |---|---|
+//! | `trackFileContext` | [`Project::track_context`], or an event that says what its agent saw |
+//! | `setupFileWatcher` | nothing: each event looks, with or without a watcher ([`crate::Eyes`]) |
+//! | `markFileAsEditedByRoo` | `tool_begin` and `tool_end` around the edit, or [`Project::begin_edit`] and [`Project::commit_edit`]: the content tells whose it is |
+//! | `getAndClearRecentlyModifiedFiles` | [`Project::stale_files`], which clears nothing |
+//! | `getAndClearCheckpointPossibleFile` | [`Project::changes`] of the agent |
+//! | `getTaskMetadata`, `saveTaskMetadata` | [`Project::export_context`], [`Project::import_context`] |
+//! | reading again before a diff is applied (CTX-18) | [`Project::read_fresh`] |
+//! | `dispose` | nothing: what is known is on record, and nothing is held |
 //!
 //! Invariants: staleness is never a flag, it is worked out from the record each time; a file is
 //! fresh again only by a look at what is there now, or by being again what was seen.
 
+mod announced;
 mod fold;
 mod knowledge;
+mod metadata;
 mod react;
 mod see;
 mod spans;
 mod stale;
 mod timeline;
 
+pub(crate) use announced::keep_announced;
 pub(crate) use fold::Knower;
 pub(crate) use react::{react, tell_followers};
 pub(crate) use see::{Shown, see, shown};
 
+pub use metadata::{Imported, MetadataEntry, MetadataError, RecordState, TaskMetadata};
 pub use react::{Reaction, StaleContext};
-pub use stale::{StaleFile, StaleLines, Staleness, Who};
+pub use stale::{Reader, StaleFile, StaleLines, Staleness, Who};
 pub use timeline::{ContextEntry, ContextFile};
 
-use retake_model::{AgentId, ContextSource, DialogId, Lines, Millis, ProjectPath};
-use retake_store::StoreError;
+use retake_model::{AgentId, ContextSource, DialogId, Lines, Millis, ProjectPath, Side};
+use retake_store::{DialogAgent, StoreError};
+use serde_json::{Value, json};
 
-use crate::journal::note;
 use crate::project::Project;
 use crate::record::RecordError;
 use crate::tool::Part;
+use react::put_note;
+
+/// Damage of what was must not keep anything new from being recorded; `doctor` names it.
+pub(crate) fn despite_damage(done: Result<(), StoreError>) -> Result<(), StoreError> {
+    match done {
+        Err(StoreError::Row(why)) => {
+            tracing::warn!(why, "what agents know is not brought up to date");
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+/// The journal's word for what a host told.
+const TRACKED: &str = "context_tracked";
 
 impl Project {
     /// The files in an agent's context, with their timelines.
@@ -91,12 +125,81 @@ impl Project {
                 untracked.push(path.clone());
             }
         }
-        let body = serde_json::json!({
-            "source": source, "agent": agent, "files": files.len() - untracked.len(),
-        });
-        note(&batch, (seq, at), "context_tracked", Some(dialog), body)?;
+        let seen = files.len() - untracked.len();
+        put_note(&batch, (dialog, agent), TRACKED, (seq, at), seen_body(source, seen))?;
         batch.mark_dialog(dialog, seq)?;
         batch.commit()?;
         Ok(untracked)
     }
+
+    /// Reads a file for an agent as it is now, and records that it saw it; none if it is no file
+    /// that is tracked.
+    pub fn read_fresh(
+        &self,
+        (dialog, agent): (&DialogId, &AgentId),
+        path: &ProjectPath,
+        at: Millis,
+    ) -> Result<Option<FreshRead>, RecordError> {
+        let _lock = self.hold()?;
+        self.catch_up_and_look(at)?;
+        let knower = self.settings().freshness.knower(dialog, agent);
+        let was_stale = knower.stale(self.store(), path)?;
+        let batch = self.store().batch()?;
+        batch.touch_dialog(dialog, None, None, at)?;
+        batch.touch_agent(dialog, agent, None, None)?;
+        let (seq, source) = (batch.next_seq(), ContextSource::ReadTool);
+        if !see::mark(&batch, (dialog, agent), (path, Part::Whole), source, (seq, at))? {
+            return Ok(None);
+        }
+        let entry = self.store().manifest_entry(path)?;
+        let now = entry.map_or(Side::Absent, |entry| entry.stored.into());
+        let Some(bytes) = self.content(&now)? else { return Ok(None) };
+        put_note(&batch, (dialog, agent), TRACKED, (seq, at), seen_body(source, 1))?;
+        batch.mark_dialog(dialog, seq)?;
+        batch.commit()?;
+        Ok(Some(FreshRead { bytes, was_stale }))
+    }
+
+    /// How many files each agent has not seen as they are now, of agents whose dialogs have not
+    /// ended and were active since then; those who have seen everything are left out.
+    pub fn stale_agents(&self, since: Millis) -> Result<Vec<StaleAgent>, StoreError> {
+        let mut stale = Vec::new();
+        for dialog in self.store().dialogs()? {
+            if dialog.ended_at.is_some() || dialog.last_at < since {
+                continue;
+            }
+            for agent in self.store().agents(&dialog.id)? {
+                let files = self.stale_files(&dialog.id, &agent.id)?.len();
+                if files > 0 {
+                    stale.push(StaleAgent { dialog: dialog.id.clone(), agent, files });
+                }
+            }
+        }
+        Ok(stale)
+    }
+}
+
+fn seen_body(source: ContextSource, files: usize) -> Value {
+    json!({ "source": source, "files": files })
+}
+
+/// A file as it is, read for an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FreshRead {
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// How it was not as the agent last saw it: a host can announce that it was
+    /// `modified externally. Re-reading...` (CTX-18).
+    pub was_stale: Option<StaleFile>,
+}
+
+/// An agent that has not seen files as they are now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StaleAgent {
+    /// Its conversation.
+    pub dialog: DialogId,
+    /// The agent.
+    pub agent: DialogAgent,
+    /// How many files.
+    pub files: usize,
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use retake_model::{AgentId, Change, DialogId, EventKind, MAIN_AGENT, Millis, ProjectPath};
 use retake_store::{Batch, JournalEvent, Store, StoreError};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fold::Knower;
 use super::stale::StaleFile;
@@ -202,15 +202,27 @@ fn note(
     at: Millis,
 ) -> Result<(), StoreError> {
     let told = &files[..files.len().min(TOLD_FILES)];
+    let body = json!({ "reaction": reaction.as_str(), "count": count, "files": told });
+    put_note(batch, (dialog, agent), "stale_context", (batch.next_seq(), at), body)
+}
+
+/// Writes down something about what an agent knows, for whoever follows the project.
+pub(super) fn put_note(
+    batch: &Batch<'_>,
+    (dialog, agent): (&DialogId, &AgentId),
+    kind: &str,
+    (seq, at): (u64, Millis),
+    body: Value,
+) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
-        seq: batch.next_seq(),
+        seq,
         at,
-        kind: "stale_context".to_owned(),
+        kind: kind.to_owned(),
         dialog: Some(dialog.clone()),
         agent: Some(agent.clone()),
         call: None,
         change: None,
-        body: json!({ "reaction": reaction.as_str(), "count": count, "files": told }),
+        body,
     })
 }
 

@@ -50,8 +50,17 @@ impl Span {
         self.start < old.end && old.start < self.end
     }
 
+    /// What is left of these lines after the hunks, where it is then.
+    pub(super) fn after(self, hunks: &[Hunk]) -> Vec<Self> {
+        if self.is_empty() {
+            let is_hit = hunks.iter().any(|hunk| self.is_hit_by(Self::sides(hunk).0));
+            return if is_hit { Vec::new() } else { vec![self.moved(hunks)] };
+        }
+        Spans(vec![self]).after(hunks).0
+    }
+
     /// Where these lines are after the hunks, if none of them hits them.
-    pub(super) fn moved(self, hunks: &[Hunk]) -> Self {
+    fn moved(self, hunks: &[Hunk]) -> Self {
         let shift = |line: u32| {
             if line == u32::MAX {
                 return line;

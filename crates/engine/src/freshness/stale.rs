@@ -66,6 +66,15 @@ pub struct Who {
     pub operation: Option<OperationId>,
 }
 
+/// Who reads words about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// An agent, for which the person is the user.
+    Agent,
+    /// The person.
+    Person,
+}
+
 impl Who {
     pub(crate) fn of(change: &Change) -> Self {
         Self {
@@ -77,10 +86,17 @@ impl Who {
         }
     }
 
-    /// For somebody who is not the user.
-    pub fn name(&self) -> String {
+    fn user() -> Self {
+        Self { actor: Actor::User, kind: None, dialog: None, agent: None, operation: None }
+    }
+
+    /// What they are called to somebody.
+    pub fn name(&self, to: Reader) -> String {
         match self.actor {
-            Actor::User | Actor::Unknown => "the user".to_owned(),
+            Actor::User | Actor::Unknown => match to {
+                Reader::Agent => "the user".to_owned(),
+                Reader::Person => "you".to_owned(),
+            },
             Actor::Git => "git".to_owned(),
             Actor::Retake => match self.operation {
                 Some(operation) => format!("Retake ({operation})"),
@@ -113,7 +129,9 @@ impl Knower<'_> {
         let changes = blamed(store, &known)?;
         let who = |ids: &BTreeSet<ChangeId>| {
             let changes = changes.iter().filter(|change| ids.contains(&change.id));
-            let who: BTreeSet<_> = changes.map(Who::of).collect();
+            // What is called its own, and it does not know, somebody else has a part in.
+            let who = |change| if self.made(change) { Who::user() } else { Who::of(change) };
+            let who: BTreeSet<_> = changes.map(who).collect();
             who.into_iter().collect::<Vec<_>>()
         };
         let what = match (&known.gone, &known.unclear) {
@@ -164,21 +182,25 @@ fn joined(lines: impl Iterator<Item = StaleLines>) -> Vec<StaleLines> {
     places
 }
 
-/// `lines 40–62 changed by the user, line 70 changed by git`.
-impl fmt::Display for StaleFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl StaleFile {
+    /// `lines 40–62 changed by you, line 70 changed by git`.
+    pub fn words(&self, to: Reader) -> String {
         match &self.what {
             Staleness::Lines(places) => {
-                for (number, place) in places.iter().enumerate() {
-                    let comma = if number == 0 { "" } else { ", " };
-                    write!(f, "{comma}{}{}", range(place.lines), by(&place.by))?;
-                }
-                Ok(())
+                let words = |place: &StaleLines| range(place.lines) + &by(&place.by, to);
+                places.iter().map(words).collect::<Vec<_>>().join(", ")
             }
-            Staleness::Content => write!(f, "changed{}", by(&self.by)),
-            Staleness::Deleted => write!(f, "deleted{}", by(&self.by)),
-            Staleness::MovedTo(to) => write!(f, "moved to {to}{}", by(&self.by)),
+            Staleness::Content => format!("changed{}", by(&self.by, to)),
+            Staleness::Deleted => format!("deleted{}", by(&self.by, to)),
+            Staleness::MovedTo(path) => format!("moved to {path}{}", by(&self.by, to)),
         }
+    }
+}
+
+/// In words for an agent.
+impl fmt::Display for StaleFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words(Reader::Agent))
     }
 }
 
@@ -191,10 +213,10 @@ fn range(Lines { first, last }: Lines) -> String {
     }
 }
 
-fn by(who: &[Who]) -> String {
+fn by(who: &[Who], to: Reader) -> String {
     if who.is_empty() {
         return String::new();
     }
-    let names: BTreeSet<String> = who.iter().map(Who::name).collect();
+    let names: BTreeSet<String> = who.iter().map(|who| who.name(to)).collect();
     format!(" by {}", names.into_iter().collect::<Vec<_>>().join(" and "))
 }

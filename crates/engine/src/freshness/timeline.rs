@@ -9,6 +9,7 @@
 use retake_model::{Change, ChangeId, ContextSource, Lines, Millis, ProjectPath};
 use retake_store::{Dates, Sighting, Store, StoreError};
 
+use super::announced::is_announced;
 use super::fold::Knower;
 use super::stale::{StaleFile, Who};
 
@@ -26,6 +27,8 @@ pub struct ContextFile {
 /// One entry of the timeline of a file in an agent's context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextEntry {
+    /// Its place in the project's order.
+    pub seq: u64,
     /// What happened.
     pub source: ContextSource,
     /// When.
@@ -63,7 +66,8 @@ impl Knower<'_> {
         path: &ProjectPath,
     ) -> Result<Option<ContextFile>, StoreError> {
         let sights = store.sights_of(self.dialog, self.agent, path)?;
-        let mut happened: Vec<_> = sights.into_iter().map(Happened::Saw).collect();
+        let looks = sights.into_iter().filter(|sight| !is_announced(sight));
+        let mut happened: Vec<_> = looks.map(Happened::Saw).collect();
         for step in store.steps_of(path, 0)? {
             let change = store.change(ChangeId(step))?;
             happened.extend(change.map(|change| Happened::Changed(Box::new(change))));
@@ -83,17 +87,19 @@ impl Knower<'_> {
     }
 
     fn entry(&self, happened: Happened, earlier: &[ContextEntry]) -> ContextEntry {
+        let seq = happened.seq();
         match happened {
             Happened::Saw(sight) => {
                 let dates = sight.dates.unwrap_or_else(|| dates(sight.source, sight.at, earlier));
                 let Sighting { source, at, lines, .. } = sight;
-                ContextEntry { source, at, dates, lines, change: None, by: None }
+                ContextEntry { seq, source, at, dates, lines, change: None, by: None }
             }
             Happened::Changed(change) => {
                 let made = self.made(&change);
                 let source =
                     if made { ContextSource::AgentEdited } else { ContextSource::UserEdited };
                 ContextEntry {
+                    seq,
                     source,
                     at: change.at,
                     dates: dates(source, change.at, earlier),

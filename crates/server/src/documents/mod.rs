@@ -14,6 +14,7 @@
 mod blame;
 mod change;
 mod checkpoint;
+mod context;
 mod conversation;
 mod dialog;
 mod diff;
@@ -36,6 +37,10 @@ pub use change::{
     Candidate, Change, Changes, Content, Hunk, ShownChange, Side, SideContent, SideState, octal,
 };
 pub use checkpoint::{Checkpoint, Checkpoints, DialogCheckpoint, DialogCheckpoints};
+pub use context::{
+    ChangedBy, Context, ContextChoice, ContextEntry, ContextImported, Marked, SkippedPath,
+    StaleAgent, StaleContext, StaleFile, TaskMetadata, TaskMetadataEntry,
+};
 pub use conversation::{
     CondensedHistory, ConversationView, ConversationViews, ExportedHistory, ImportProblem,
     ImportedHistory, ModelHistory, ModelMessage, ModelPage, agent_or_main,
@@ -57,7 +62,7 @@ pub use session::{
     ApproveRequest, ApproveResult, ChangedFile, ResetResult, RestoreRequest, RestoreResult,
     SessionStatus, WorkSession, WorkSessions,
 };
-pub use status::{AgentWork, DialogWork, Gap, IgnoredPath, Status, StatusRow, net_status};
+pub use status::{ACTIVE, AgentWork, DialogWork, Gap, IgnoredPath, Status, StatusRow, net_status};
 pub use upkeep::{
     Collected, Forecast, ForecastDialog, Meter, PurgeForecast, Purged, PurgedContent, Removed,
 };

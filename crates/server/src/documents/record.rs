@@ -4,7 +4,7 @@ use retake_engine::{self as engine, Notice, NoticeCode};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Change;
+use super::{Change, StaleContext};
 use crate::Failure;
 
 /// What came of an event.
@@ -20,6 +20,9 @@ pub struct Recorded {
     pub checkpoint: Option<String>,
     /// What the sender should know.
     pub warnings: Vec<Warning>,
+    /// What its agent should know of files that changed since it saw them, if there is anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale: Option<StaleContext>,
     /// What is wrong with it; what changed is recorded all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -56,6 +59,7 @@ impl From<&engine::Recorded> for Recorded {
             changes: recorded.changes.iter().map(Change::from).collect(),
             checkpoint: recorded.checkpoint.map(|id| id.to_string()),
             warnings,
+            stale: recorded.stale.as_ref().map(StaleContext::from),
             error,
             line: None,
         }

@@ -5,9 +5,12 @@ use retake_engine::{self as engine, Looked, iso};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Interrupted;
 use super::path::{PathName, names};
+use super::{Interrupted, StaleAgent};
 use crate::{Failure, Masking};
+
+/// A dialog that did nothing for so long is not told of as one whose agents know too little.
+pub const ACTIVE: Millis = 24 * 60 * 60 * 1000;
 
 /// What agents did that nobody has decided on, and what is not protected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -20,6 +23,8 @@ pub struct Status {
     pub looked: bool,
     /// By dialog, the latest one first; what dialogs share comes last.
     pub dialogs: Vec<DialogWork>,
+    /// Agents of dialogs that were active within a day, which have not seen files as they are.
+    pub stale: Vec<StaleAgent>,
     /// What is not protected.
     pub gaps: Vec<Gap>,
     /// Files that are tracked.
@@ -44,21 +49,24 @@ pub struct Status {
 }
 
 impl Status {
-    /// The status of a project; `looked` is what a look just found.
+    /// The status of a project at this time; `looked` is what a look just found.
     pub fn read(
         project: &engine::Project,
+        at: Millis,
         looked: Option<&Looked>,
         with_ignored: bool,
         masking: Masking,
     ) -> Result<Self, Failure> {
         let status = project.status()?;
         let interrupted = project.interrupted()?;
+        let stale = project.stale_agents(at.saturating_sub(ACTIVE))?;
         let ignored = looked.filter(|_| with_ignored).map(|looked| &looked.ignored);
         Ok(Self {
             root: project.root().to_string_lossy().into_owned(),
             store: project.store().folder().to_string_lossy().into_owned(),
             looked: looked.is_some(),
             dialogs: status.dialogs.iter().map(|one| DialogWork::new(one, masking)).collect(),
+            stale: stale.iter().map(StaleAgent::from).collect(),
             gaps: status.gaps.iter().map(|(gap, since)| Gap::new(gap, *since)).collect(),
             files: status.files,
             changes: status.changes,

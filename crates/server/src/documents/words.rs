@@ -1,8 +1,9 @@
 //! The schemas of closed sets of names, from the sets themselves.
 
+use retake_engine::RecordState;
 use retake_engine::model::{
-    Actor, ChangeStatus, ChangeType, CheckpointKind, Confidence, Means, OperationKind,
-    OperationState, SessionState,
+    Actor, ChangeStatus, ChangeType, CheckpointKind, Confidence, ContextSource, Means,
+    OperationKind, OperationState, SessionState,
 };
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
@@ -18,6 +19,8 @@ macro_rules! words {
 words! {
     actor: Actor,
     confidence: Confidence,
+    context_source: ContextSource,
+    record_state: RecordState,
     change_type: ChangeType,
     means: Means,
     change_status: ChangeStatus,

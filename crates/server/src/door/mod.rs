@@ -11,6 +11,7 @@
 //! Requests and answers are Retake talking to itself: both sides are the same version, so their
 //! form is not stable. What other programs see is decided elsewhere.
 
+mod context;
 mod history;
 mod record;
 mod review;
@@ -24,6 +25,7 @@ use serde_json::Value;
 
 pub use retake_engine::Parcel;
 
+pub use context::{ImportContext, MarkSeen};
 pub use history::{BringBack, Condense, ImportHistory};
 pub use record::{CompleteMessage, Look, MakeCheckpoint, Record, RecordConversation, new_key};
 pub use review::{
@@ -98,6 +100,8 @@ requests!(
     RecordConversation,
     Look,
     MakeCheckpoint,
+    MarkSeen,
+    ImportContext,
     PlanUndo,
     PlanRedo,
     PlanReject,
@@ -116,7 +120,7 @@ requests!(
 );
 
 impl Request {
-    /// Whether it does no harm to do it twice: it reads, or it counts once by its keys.
+    /// Whether it does no harm to do it twice: it reads, or it counts once by what it says.
     pub fn may_be_repeated(&self) -> bool {
         match self {
             Self::Record(_)
@@ -124,6 +128,7 @@ impl Request {
             | Self::RecordConversation(_)
             | Self::ImportHistory(_)
             | Self::Look(_)
+            | Self::ImportContext(_)
             | Self::PlanUndo(_)
             | Self::PlanRedo(_)
             | Self::PlanReject(_)
@@ -131,6 +136,7 @@ impl Request {
             | Self::PlanRestore(_)
             | Self::PlanReset(_) => true,
             Self::MakeCheckpoint(_)
+            | Self::MarkSeen(_)
             | Self::Apply(_)
             | Self::Accept(_)
             | Self::Approve(_)

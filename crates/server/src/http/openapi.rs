@@ -28,6 +28,7 @@ const BEARER: &str = "bearer";
     tags(
         (name = "projects", description = "Projects and where they stand."),
         (name = "changes", description = "What was changed, by whom, and what differs."),
+        (name = "context", description = "What agents know of files, and what is not so any more."),
         (name = "review", description = "Deciding on changes and going back."),
         (name = "checkpoints", description = "States that can be restored."),
         (name = "dialogs", description = "One dialog: its messages, session and approval."),

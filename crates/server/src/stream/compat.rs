@@ -1,13 +1,14 @@
-//! The names that older designs gave to a change of a file (C-21).
+//! The names that older designs gave to a change of a file (C-21), and to what an agent does not
+//! know of (CTX-19).
 //!
-//! They come before `file_changed`, which has the id. A client that is cut off in between gets
+//! They come before `file_changed` or `stale_context`, which has the id. A client that is cut off in between gets
 //! them again, with the same `seq`.
 
 use std::borrow::Cow;
 
 use retake_engine::model::{Change, Side};
 use retake_engine::{DiffBody, FileDiff, Project, iso};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::event::absolute;
 use crate::Masking;
@@ -15,6 +16,8 @@ use crate::documents::{self, DiffForm, Differ};
 
 /// A longer diff is left out: the event is a signal to redraw (EVT-5).
 const LONGEST_DIFF: usize = 64 * 1024;
+/// The older name of `stale_context`.
+const WARNING: &str = "stale_context_warning";
 
 pub(super) fn entries(
     project: &Project,
@@ -47,6 +50,13 @@ pub(super) fn entries(
         "diff": diff, "dialog_id": change.dialog,
     });
     vec![("file:changed".into(), file_changed), ("file_edit".into(), file_edit)]
+}
+
+/// What agents do not know of, under its older name.
+pub(super) fn warning(stale_context: &Map<String, Value>) -> Vec<(Cow<'static, str>, Value)> {
+    let mut data = stale_context.clone();
+    data.insert("type".to_owned(), WARNING.into());
+    vec![(WARNING.into(), data.into())]
 }
 
 /// Whether it can be short enough: what is changed in a large file need not be looked for.

@@ -10,7 +10,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use retake_engine::model::{Change, ChangeId, ProjectPath};
-use retake_engine::{JournalEvent, Project, iso};
+use retake_engine::{JournalEvent, Project, Reader, StaleFile, iso};
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::compat;
@@ -43,6 +44,9 @@ pub const NAMES: &[&str] = &[
     "reconciled",
     "collected",
     "purged",
+    "stale_context",
+    "context_tracked",
+    "context_imported",
 ];
 
 /// What people and agents wrote, who may have written anything.
@@ -87,6 +91,7 @@ impl Teller<'_> {
             ("user_message", _) => add(&mut data, user(&event.body)),
             ("file_changed", Some(change)) => add(&mut data, file_changed(change)),
             ("file_change_status", _) => add(&mut data, status(&event.body)),
+            ("stale_context", _) => add(&mut data, stale_context(&event.body)),
             // The lines themselves may hold anything.
             ("lost_event", _) => {
                 add(&mut data, json!({ "lines": event.body["lines"].as_array().map(Vec::len) }));
@@ -102,10 +107,12 @@ impl Teller<'_> {
         if let Some(number) = data.get("session").and_then(Value::as_u64) {
             data.insert("session".to_owned(), format!("session_{number}").into());
         }
-        let mut entries = Vec::new();
-        if let (true, "file_changed", Some(change)) = (self.compat, event.kind.as_str(), change) {
-            entries = compat::entries(self.project, change, self.masking);
-        }
+        let mut entries = match (event.kind.as_str(), change) {
+            _ if !self.compat => Vec::new(),
+            ("file_changed", Some(change)) => compat::entries(self.project, change, self.masking),
+            ("stale_context", _) => compat::warning(&data),
+            _ => Vec::new(),
+        };
         entries.push((name_of(&event.kind).to_owned().into(), Value::Object(data)));
         Told { seq: event.seq, entries }
     }
@@ -156,6 +163,18 @@ fn file_changed(change: &Change) -> Value {
         "confidence": change.confidence,
         "change": documents::Change::from(change),
     })
+}
+
+fn stale_context(body: &Value) -> Value {
+    let files: Vec<_> =
+        stale_files(body).map(|file| documents::StaleFile::new(&file, Reader::Person)).collect();
+    json!({ "reaction": body["reaction"], "count": body["count"], "files": files })
+}
+
+/// The files that an event tells to be stale; of many, the first few.
+pub(super) fn stale_files(body: &Value) -> impl Iterator<Item = StaleFile> {
+    let files = body["files"].as_array().into_iter().flatten();
+    files.filter_map(|file| StaleFile::deserialize(file).ok())
 }
 
 fn status(body: &Value) -> Value {

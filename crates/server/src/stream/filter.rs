@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use retake_engine::JournalEvent;
 use retake_engine::model::{AgentId, Candidate, Change, DialogId, ProjectPath};
 
-use super::event::{NAMES, name_of};
+use super::event::{NAMES, name_of, stale_files};
 use crate::Failure;
 
 /// Events about so many files that they are not named.
-const OF_MANY_FILES: &[&str] = &["git", "baseline", "operation", "collected", "purged"];
+const OF_MANY_FILES: &[&str] =
+    &["git", "baseline", "operation", "collected", "purged", "context_tracked", "context_imported"];
 
 /// What a client wants; everything if nothing is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +62,10 @@ fn may_be_by(change: Option<&Change>, is_it: impl Fn(&Candidate) -> bool) -> boo
 }
 
 fn concerns(wanted: &ProjectPath, event: &JournalEvent, change: Option<&Change>) -> bool {
-    let Some(change) = change else { return OF_MANY_FILES.contains(&event.kind.as_str()) };
     let is_in = |path: &ProjectPath| path == wanted || path.is_beneath(wanted);
+    let Some(change) = change else {
+        return OF_MANY_FILES.contains(&event.kind.as_str())
+            || stale_files(&event.body).any(|file| is_in(&file.path));
+    };
     is_in(&change.path) || change.old_path.as_ref().is_some_and(is_in)
 }

@@ -30,10 +30,12 @@ impl Route {
         matches!(self.template.as_str(), "/docs" | "/api/exchange")
     }
 
-    /// What agents may do, whatever they send with it: look, record and make checkpoints.
+    /// What agents may do, whatever they send with it: look, record, tell what they saw and make
+    /// checkpoints.
     fn is_for_agents(&self) -> bool {
         let path = &self.template;
-        self.method == "GET" || path.ends_with("/events") || path.ends_with("{project}/checkpoints")
+        let also = ["/events", "{project}/checkpoints", "/context/mark"];
+        self.method == "GET" || also.iter().any(|end| path.ends_with(end))
     }
 
     /// What agents may see the plan of.
@@ -280,6 +282,8 @@ fn what_is_nowhere_is_told_in_the_same_shape() {
         ("dialogs/none", "unknown_dialog"),
         ("changes?dialog=none", "unknown_dialog"),
         ("changes?agent=none", "unknown_agent"),
+        ("context?dialog=none", "unknown_dialog"),
+        ("context/export?dialog=none", "unknown_dialog"),
         ("checkpoints/0000000000", "unknown_checkpoint"),
         ("blame?path=none.txt", "unknown_file"),
         ("/sessions/none/file-changes", "unknown_dialog"),

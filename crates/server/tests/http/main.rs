@@ -10,6 +10,7 @@ mod curl;
 mod description;
 mod dialogs;
 mod every_route;
+mod knowing;
 mod reading;
 mod reviewing;
 mod schemathesis;

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use retake_engine::Selection;
-use retake_engine::model::{AgentId, ChangeId, DialogId};
-use retake_server::door::{Accept, Apply, PlanReject, Scope};
+use retake_engine::model::{AgentId, ChangeId, ContextSource, DialogId};
+use retake_server::door::{Accept, Apply, Look, MarkSeen, PlanReject, Scope};
 use retake_server::stream::{MOST_STREAMS, Pace};
 use retake_testkit::TestProject;
 use serde_json::{Value, json};
@@ -208,6 +208,41 @@ fn older_names_come_on_demand_and_before_the_id() {
         (&json!("file:changed"), &json!("a.txt"))
     );
     assert!(changed["timestamp"].is_string() && changed["iteration"].is_u64(), "{changed}");
+}
+
+#[test]
+fn what_agents_do_not_know_any_more_is_told() {
+    let served = Served::new(LIVELY);
+    let (dialog, agent): (DialogId, AgentId) = ("d1".into(), "main".into());
+    let (files, source) = (vec![("a.txt".parse().unwrap(), None)], ContextSource::ReadTool);
+    let seen = MarkSeen { dialog, agent, files, source };
+    assert!(served.ask(true, seen).unwrap().is_empty());
+    served.test.write("a.txt", "one\ntwo\n");
+    served.ask(false, Look {}).unwrap();
+    let client = read_all(&served, "?compat=true&path=a.txt&kinds=stale_context");
+    let names: Vec<_> = client.seen.iter().map(|seen| seen.name.as_str()).collect();
+    assert_eq!(names, ["stale_context_warning", "stale_context"]);
+    let [warning, stale] = &client.seen[..] else { panic!("{names:?}") };
+    assert_eq!(warning.data["type"], "stale_context_warning");
+    assert_eq!(warning.data["files"], stale.data["files"]);
+    let common = fields(&stale.data, &["type", "dialog_id", "agent_id", "reaction", "count"]);
+    assert_eq!(
+        common,
+        json!({ "type": "stale_context", "dialog_id": "d1", "agent_id": "main",
+            "reaction": "none", "count": 1 })
+    );
+    let file = &stale.data["files"][0];
+    assert_eq!(
+        fields(file, &["path", "what", "lines", "text"]),
+        json!({ "path": "a.txt", "what": "lines", "lines": [[2, 2]], "text": "line 2 changed by you" })
+    );
+    assert_eq!(file["by"][0]["actor"], "user");
+    assert_eq!(read_all(&served, "?path=b.txt&kinds=stale_context").seen.len(), 0);
+    let tracked = read_all(&served, "?kinds=context_tracked&agent=main");
+    assert_eq!(
+        fields(&tracked.seen[0].data, &["agent_id", "source", "files"]),
+        json!({ "agent_id": "main", "source": "read_tool", "files": 1 })
+    );
 }
 
 #[test]

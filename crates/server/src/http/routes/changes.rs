@@ -1,12 +1,8 @@
 //! What was changed, by whom, and what differs.
 
-use std::collections::BTreeMap;
-
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{
-    Actor, Change as Recorded, ChangeId, ChangeStatus, Millis, ProjectPath,
-};
+use retake_engine::model::{Actor, Change as Recorded, ChangeId, ChangeStatus, Millis};
 use retake_engine::{BlameBody, ChangeFilter, Project};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -28,7 +24,6 @@ pub(super) fn router() -> OpenApiRouter<Desk> {
         .routes(EVERYONE.keep(routes!(change_diff)))
         .routes(EVERYONE.keep(routes!(diff)))
         .routes(EVERYONE.keep(routes!(blame)))
-        .routes(EVERYONE.keep(routes!(context)))
 }
 
 /// Which changes; what is given all must hold.
@@ -260,82 +255,4 @@ async fn blame(
         Ok(Json(Blame::new(&blame, lines, masking(project))))
     })
     .await
-}
-
-/// Whose files.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct ContextAsked {
-    /// The dialog.
-    dialog: String,
-}
-
-/// The files that a dialog's agents know (DM-13).
-#[derive(Debug, Serialize, ToSchema)]
-struct FilesInContext {
-    /// The files.
-    files_in_context: Vec<ContextFile>,
-}
-
-/// A file that a dialog's agents know (DM-12).
-#[derive(Debug, Serialize, ToSchema)]
-struct ContextFile {
-    /// Relative to the project's root.
-    path: String,
-    /// `stale` if the file is not as the dialog's agents last left it.
-    #[schema(example = "active")]
-    record_state: &'static str,
-    /// `roo_edited` or `user_edited`: who changed it last.
-    #[schema(example = "roo_edited")]
-    record_source: &'static str,
-    /// When an agent of the dialog read it.
-    roo_read_date: Option<Millis>,
-    /// When an agent of the dialog changed it.
-    roo_edit_date: Option<Millis>,
-    /// When the person changed it after that.
-    user_edit_date: Option<Millis>,
-}
-
-/// The files that a dialog's agents changed, and whether they know them as they are.
-#[utoipa::path(
-    get, path = "/api/projects/{project}/context", tag = "changes",
-    params(("project" = String, Path, description = "The project's id."), ContextAsked),
-    responses((status = 200, description = "The files.", body = FilesInContext))
-)]
-async fn context(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<ContextAsked>,
-) -> Result<Json<FilesInContext>, Problem> {
-    desk.read(id, move |project| {
-        let filter = ChangeFilter {
-            dialog: Some(dialog(project, &asked.dialog)?),
-            actor: Some(Actor::Agent),
-            oldest_first: true,
-            ..ChangeFilter::default()
-        };
-        let changes = project.changes(&filter)?;
-        let newest: BTreeMap<&ProjectPath, &Recorded> =
-            changes.iter().map(|change| (&change.path, change)).collect();
-        let files: Result<_, _> =
-            newest.into_values().map(|change| context_file(project, change)).collect();
-        Ok(Json(FilesInContext { files_in_context: files? }))
-    })
-    .await
-}
-
-fn context_file(project: &Project, own: &Recorded) -> Result<ContextFile, Failure> {
-    let last = project.store().last_change_of(&own.path)?;
-    let later = last.as_ref().filter(|last| last.id > own.id);
-    let by_user = later.filter(|last| matches!(last.actor, Actor::User | Actor::Unknown));
-    let is_same = later.is_none_or(|last| last.after == own.after);
-    Ok(ContextFile {
-        path: own.path.to_string(),
-        record_state: if is_same { "active" } else { "stale" },
-        record_source: if by_user.is_some() { "user_edited" } else { "roo_edited" },
-        roo_read_date: None,
-        roo_edit_date: Some(own.at),
-        user_edit_date: by_user.map(|change| change.at),
-    })
 }

@@ -2,9 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
+use retake_engine::Hears;
 use retake_engine::model::Event;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -34,6 +36,17 @@ struct NewEvents {
     events: Vec<Event>,
     /// What this request is known by: sent again with the same key, it counts once.
     key: Option<String>,
+    /// What the sender does with `stale` in the answer: `nothing`, `notes` (tells its model what it
+    /// says), or `denials` (also does not run a call that is denied).
+    #[serde(default)]
+    #[schema(schema_with = hears)]
+    hears: Hears,
+}
+
+fn hears() -> Object {
+    let names = ["nothing", "notes", "denials"];
+    let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
+    word.default(Some("notes".into())).build()
 }
 
 /// What came of events.
@@ -47,7 +60,7 @@ struct RecordedEvents {
 ///
 /// An event that cannot be recorded is answered with `ok: false`; the others are recorded. Send
 /// the begin of a call before the tool runs, and wait for the answer: then what it may destroy
-/// is safe.
+/// is safe, and the agent can be told what changed since it looked (`stale`).
 #[utoipa::path(
     post, path = "/api/projects/{project}/events", tag = "events",
     params(("project" = String, Path, description = "The project's id.")),
@@ -65,7 +78,10 @@ async fn record(
     };
     let at = desk.hall.now();
     desk.enter(id, move |room| {
-        let parcel = |(number, event)| Parcel::new(format!("{key}.{number}"), event, at);
+        let parcel = |(number, event)| {
+            let key = format!("{key}.{number}");
+            Parcel { hears: new.hears, ..Parcel::new(key, event, at) }
+        };
         let parcels = new.events.into_iter().enumerate().map(parcel).collect();
         let done = room.ask(Record { parcels })?;
         Ok(Json(RecordedEvents { replies: done.iter().map(reply).collect() }))
@@ -83,6 +99,7 @@ fn reply(done: &Result<retake_engine::Recorded, Failure>) -> Recorded {
             changes: Vec::new(),
             checkpoint: None,
             warnings: Vec::new(),
+            stale: None,
             error: Some(failure.clone()),
             line: None,
         },

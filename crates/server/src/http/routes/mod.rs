@@ -7,6 +7,7 @@ mod act;
 mod bodies;
 mod changes;
 mod checkpoints;
+mod context;
 mod dialogs;
 mod events;
 mod file_changes;
@@ -36,6 +37,7 @@ pub(super) fn all() -> OpenApiRouter<Desk> {
     OpenApiRouter::new()
         .merge(projects::router())
         .merge(changes::router())
+        .merge(context::router())
         .merge(review::router())
         .merge(checkpoints::router())
         .merge(events::router())

@@ -121,11 +121,12 @@ async fn status(
     Named(id): Named<String>,
     Asked(asked): Asked<StatusAsked>,
 ) -> Result<Json<Status>, Problem> {
+    let now = desk.hall.now();
     desk.enter(id, move |room| {
         // What is on record is worth telling even if nothing can be added to it.
         let looked = if asked.look { room.ask(Look {}).ok() } else { None };
         let status = room.read(|project| {
-            Status::read(project, looked.as_ref(), asked.ignored, masking(project))
+            Status::read(project, now, looked.as_ref(), asked.ignored, masking(project))
         })?;
         Ok(Json(status))
     })

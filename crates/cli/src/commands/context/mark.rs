@@ -1,0 +1,78 @@
+//! `retake context mark`: somebody showed files to an agent.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use retake_engine::Project;
+use retake_engine::model::{Lines, ProjectPath};
+use retake_server::documents::Marked;
+use retake_server::door::MarkSeen;
+
+use crate::args::ContextMark;
+use crate::context::{Context, Exit};
+use crate::describe::{name, plural};
+use crate::failure::Failure;
+use crate::output::warn;
+
+pub(super) fn run(context: &Context, options: &ContextMark) -> Result<Exit> {
+    let project = context.open_to_write()?;
+    let (dialog, agent) = super::knower(&project, &options.of)?;
+    let files = options.files.iter().map(|text| file(context, &project, text));
+    let files = files.collect::<Result<Vec<_>>>()?;
+    let (named, source) = (files.len(), options.source);
+    let untracked = context.ask(&project, MarkSeen { dialog, agent, files, source })?;
+    let marked = Marked::new(named, &untracked);
+    if context.json {
+        context.out.json(&marked)?;
+    } else {
+        let files = plural(marked.marked, "file as it is", "files as they are");
+        context.out.text(&format!("The agent knows {files} now.\n"))?;
+        for path in &untracked {
+            warn(&format!("{} is no file that is tracked", name(path)));
+        }
+    }
+    Ok(if untracked.is_empty() { Exit::Done } else { Exit::Partly })
+}
+
+/// A file, with the lines after its name if no file is called like that.
+fn file(context: &Context, project: &Project, text: &Path) -> Result<(ProjectPath, Option<Lines>)> {
+    let (path, lines) = match with_lines(text) {
+        Some((path, lines)) if !context.cwd.join(text).exists() => (path, Some(lines)),
+        _ => (text.to_owned(), None),
+    };
+    let Some(placed) = context.path(project, &path)? else {
+        let message = format!("{} is the project itself, not a file", path.display());
+        return Err(Failure::new("no_file", message, "name the files that were seen").into());
+    };
+    Ok((placed, lines))
+}
+
+/// `PATH:A-B` or `PATH:A`.
+fn with_lines(text: &Path) -> Option<(PathBuf, Lines)> {
+    let bytes = text.as_os_str().as_bytes();
+    let colon = bytes.iter().rposition(|&byte| byte == b':')?;
+    let range = std::str::from_utf8(&bytes[colon + 1..]).ok()?;
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let lines = Lines { first: first.parse().ok()?, last: last.parse().ok()? };
+    let path = PathBuf::from(std::ffi::OsStr::from_bytes(&bytes[..colon]));
+    (1..=lines.last).contains(&lines.first).then_some((path, lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_told_from_names() {
+        let told = |text: &str| {
+            let (path, lines) = with_lines(Path::new(text))?;
+            Some((path.to_str()?.to_owned(), lines.first, lines.last))
+        };
+        assert_eq!(told("a.rs:3-9"), Some(("a.rs".to_owned(), 3, 9)));
+        assert_eq!(told("a:b.rs:7"), Some(("a:b.rs".to_owned(), 7, 7)));
+        for name in ["a.rs", "a.rs:", "a.rs:x", "a.rs:0-3", "a.rs:9-3", "a.rs:1-2-3"] {
+            assert_eq!(told(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `retake context`: what agents know of files, and what is not so any more.
+
+mod mark;
+mod metadata;
+mod show;
+
+use anyhow::Result;
+use retake_engine::Project;
+use retake_engine::model::{AgentId, DialogId, MAIN_AGENT};
+
+use crate::args::{ContextAct, FileContext, Knower};
+use crate::context::{Context, Exit, dialog_or_latest};
+use crate::failure::Failure;
+
+pub(super) fn run(context: &Context, options: &FileContext) -> Result<Exit> {
+    match &options.act {
+        None => show::run(context, &options.show),
+        Some(ContextAct::Mark(options)) => mark::run(context, options),
+        Some(ContextAct::Export(options)) => metadata::export(context, options),
+        Some(ContextAct::Import(options)) => metadata::import(context, options),
+    }
+}
+
+/// The one agent that is meant: the main one, unless another is named.
+fn knower(project: &Project, of: &Knower) -> Result<(DialogId, AgentId)> {
+    let dialog = dialog_or_latest(project, of.dialog.as_deref())?;
+    let agent = match &of.agent {
+        Some(name) => named(project, &dialog, name)?,
+        None => AgentId::from(MAIN_AGENT),
+    };
+    Ok((dialog, agent))
+}
+
+/// An agent of the dialog.
+fn named(project: &Project, dialog: &DialogId, name: &str) -> Result<AgentId> {
+    let mut agents = project.store().agents(dialog)?.into_iter();
+    match agents.find(|agent| agent.id.0 == name) {
+        Some(agent) => Ok(agent.id),
+        None => Err(Failure::new(
+            "unknown_agent",
+            format!("dialog {dialog} has no agent '{name}'"),
+            "`retake dialogs` lists the agents of each dialog",
+        )
+        .into()),
+    }
+}

@@ -1,0 +1,94 @@
+//! What an edit announced, where something else is found at its end.
+//!
+//! It is on record as the work of the call, as nobody else was heard of. But the agent knows what
+//! it wrote, and not what somebody made of it in the moment before its end. So what it wrote is
+//! kept beside the change, as something that the agent saw at just that place.
+
+use retake_model::{Change, Confidence, ContextSource, EventKind, FileState, Side};
+use retake_store::{Batch, ObjectKind, Sighting, Store, StoreError, encode};
+
+use crate::arrival::{Arrived, Calls, Meaning};
+use crate::content::comparable;
+use crate::diff;
+use crate::formatter::same_words;
+use crate::live::{Content, LiveCall};
+use crate::tool::ToolKind;
+
+/// Whether a sight is what an edit announced.
+pub(super) fn is_announced(sight: &Sighting) -> bool {
+    sight.source == ContextSource::AgentEdited && sight.dates.is_none()
+}
+
+/// Keeps what a call that ends well announced, for each change of it that is something else.
+pub(crate) fn keep_announced(
+    batch: &Batch<'_>,
+    (arrived, meaning): (&Arrived, Meaning),
+    calls: &Calls,
+    changes: &[Change],
+) -> Result<(), StoreError> {
+    let (EventKind::ToolEnd { ok, .. }, Meaning::Ends(row)) = (&arrived.event.what, meaning) else {
+        return Ok(());
+    };
+    let is_edit = |live: &&LiveCall| matches!(live.kind(), ToolKind::Write | ToolKind::Edit);
+    let Some(live) = calls.get(row).filter(is_edit).filter(|_| *ok != Some(false)) else {
+        return Ok(());
+    };
+    let is_its = |change: &&Change| {
+        change.confidence == Confidence::Window && change.call.as_ref() == Some(&live.call.call)
+    };
+    for change in changes.iter().filter(is_its) {
+        let Some(side) = announced(batch, live, change)? else { continue };
+        batch.put_sight(&Sighting {
+            seq: change.id.0,
+            at: arrived.at,
+            dialog: live.call.dialog.clone(),
+            agent: live.call.agent.clone(),
+            path: change.path.clone(),
+            source: ContextSource::AgentEdited,
+            side,
+            lines: None,
+            dates: None,
+        })?;
+    }
+    Ok(())
+}
+
+/// What the call announced, put into the store; none if that is what is there. Its tool may have
+/// put it into another layout: that is its own.
+fn announced(
+    batch: &Batch<'_>,
+    live: &LiveCall,
+    change: &Change,
+) -> Result<Option<Side>, StoreError> {
+    let Side::Known(found) = change.after else { return Ok(None) };
+    let (before, after) = (Content::of(batch, &change.before)?, Content::of(batch, &change.after)?);
+    let (Some(before), Some(Some(after))) = (before.told(), after.told()) else { return Ok(None) };
+    let Some(announced) = live.announced(&change.path, before) else { return Ok(None) };
+    if same_words(&announced, after) {
+        return Ok(None);
+    }
+    let encoded = encode(ObjectKind::Blob, &announced)?;
+    batch.put(&encoded)?;
+    let size = announced.len() as u64;
+    Ok(Some(Side::Known(FileState { oid: encoded.oid, size, ..found })))
+}
+
+/// A change as two: what its agent announced, and what somebody made of it.
+pub(super) fn parted(
+    store: &Store,
+    change: &Change,
+    announced: Side,
+) -> Result<[Change; 2], StoreError> {
+    let lines = |before: &Side, after: &Side| -> Result<_, StoreError> {
+        Ok(match (comparable(store, before)?, comparable(store, after)?) {
+            (Some(before), Some(after)) => diff::line_changes(&before, &after),
+            _ => None,
+        })
+    };
+    let own = lines(&change.before, &announced)?;
+    let rest = lines(&announced, &change.after)?;
+    Ok([
+        Change { after: announced, lines: own, ..change.clone() },
+        Change { before: announced, lines: rest, old_path: None, ..change.clone() },
+    ])
+}

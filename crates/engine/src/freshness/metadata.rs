@@ -1,0 +1,385 @@
+//! An agent's context as the file `task_metadata.json` that other programs keep (DM-12, DM-13).
+//!
+//! Invariants: what does not fit the schema is neither taken in nor given out, and says where it
+//! does not; taking in the same again adds nothing, and giving out what was taken in is the same.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use retake_model::{AgentId, ContextSource, DialogId, Millis, PathError, ProjectPath, Side};
+use retake_store::{Batch, Dates, Sighting, StoreError};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
+
+use super::react::put_note;
+use super::timeline::{ContextEntry, ContextFile};
+use crate::project::Project;
+use crate::record::RecordError;
+
+/// The last time that every reader of the form knows (what JavaScript calls a date).
+const LAST_DATE: Millis = 8_640_000_000_000_000;
+
+/// The entries of a file that are on record, oldest first.
+type Known = VecDeque<(ContextSource, Dates)>;
+
+/// The files in an agent's context, as other programs keep them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskMetadata {
+    /// What happened to each file, in order.
+    pub files_in_context: Vec<MetadataEntry>,
+}
+
+/// One thing that happened to a file in the context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetadataEntry {
+    /// Relative to the project's root.
+    pub path: String,
+    /// Whether it is the newest entry of its path.
+    pub record_state: RecordState,
+    /// What happened.
+    pub record_source: ContextSource,
+    /// When the agent last read the file.
+    #[serde(deserialize_with = "present")]
+    pub roo_read_date: Option<Millis>,
+    /// When the agent last changed it.
+    #[serde(deserialize_with = "present")]
+    pub roo_edit_date: Option<Millis>,
+    /// When somebody else changed it; it may be left out.
+    #[serde(default)]
+    pub user_edit_date: Option<Millis>,
+}
+
+/// Whether an entry is the newest one of its path. It says nothing of the content (CTX-12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecordState {
+    /// It is.
+    Active,
+    /// There is a newer one.
+    Stale,
+}
+
+impl RecordState {
+    /// Every value.
+    pub const ALL: &[Self] = &[Self::Active, Self::Stale];
+
+    /// That of an entry which is the newest one of its path, or is not.
+    pub fn of(is_newest: bool) -> Self {
+        if is_newest { Self::Active } else { Self::Stale }
+    }
+
+    /// The stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Stale => "stale",
+        }
+    }
+}
+
+/// Why something is no `task_metadata.json`.
+#[derive(Debug, thiserror::Error)]
+pub enum MetadataError {
+    /// There is nothing in it.
+    #[error("it is empty")]
+    Empty,
+    /// It is not JSON, or is cut off, or has other fields or values.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// A path that no file of a project can have.
+    #[error("entry {number}: {error}")]
+    Path {
+        /// The entry, counted from 1.
+        number: usize,
+        /// What is wrong with it.
+        error: PathError,
+    },
+    /// A date that is none.
+    #[error("entry {number} ('{path}'): {date} is no time in milliseconds since 1970")]
+    Date {
+        /// The entry, counted from 1.
+        number: usize,
+        /// Its file.
+        path: String,
+        /// What it has as a date.
+        date: Millis,
+    },
+    /// Two entries claim to be the newest one of a path.
+    #[error("entry {number} ('{path}') is active, and so is an earlier one of that path")]
+    TwoActive {
+        /// The second of them, counted from 1.
+        number: usize,
+        /// Their file.
+        path: String,
+    },
+}
+
+/// What came of taking in a `task_metadata.json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// How many entries were added.
+    pub entries: usize,
+    /// How many were on record already.
+    pub known: usize,
+    /// Paths that cannot be in a context, and why not.
+    pub skipped: Vec<(String, String)>,
+}
+
+impl TaskMetadata {
+    /// Reads and checks a file's content.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, MetadataError> {
+        if bytes.trim_ascii().is_empty() {
+            return Err(MetadataError::Empty);
+        }
+        let metadata: Self = serde_json::from_slice(bytes)?;
+        metadata.check()?;
+        Ok(metadata)
+    }
+
+    /// A file's content, checked.
+    pub fn to_json(&self) -> Result<String, MetadataError> {
+        self.check()?;
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// What the types alone do not say.
+    pub fn check(&self) -> Result<(), MetadataError> {
+        let mut active = HashSet::new();
+        for (number, entry) in (1..).zip(&self.files_in_context) {
+            entry.place().map_err(|error| MetadataError::Path { number, error })?;
+            let path = || entry.path.clone();
+            let dates = [entry.roo_read_date, entry.roo_edit_date, entry.user_edit_date];
+            let wrong = dates.into_iter().flatten().find(|date| !(0..=LAST_DATE).contains(date));
+            if let Some(date) = wrong {
+                return Err(MetadataError::Date { number, path: path(), date });
+            }
+            if entry.record_state == RecordState::Active && !active.insert(&entry.path) {
+                return Err(MetadataError::TwoActive { number, path: path() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl MetadataEntry {
+    fn new(path: &str, entry: &ContextEntry, is_newest: bool) -> Self {
+        Self {
+            path: path.to_owned(),
+            record_state: RecordState::of(is_newest),
+            record_source: entry.source,
+            roo_read_date: entry.dates.read,
+            roo_edit_date: entry.dates.edit,
+            user_edit_date: entry.dates.user,
+        }
+    }
+
+    fn place(&self) -> Result<ProjectPath, PathError> {
+        self.path.parse()
+    }
+
+    fn dates(&self) -> Dates {
+        Dates { read: self.roo_read_date, edit: self.roo_edit_date, user: self.user_edit_date }
+    }
+
+    /// When it happened, by its own dates.
+    fn at(&self) -> Option<Millis> {
+        match self.record_source {
+            ContextSource::ReadTool | ContextSource::FileMentioned => self.roo_read_date,
+            ContextSource::AgentEdited => self.roo_edit_date,
+            ContextSource::UserEdited => self.user_edit_date,
+        }
+    }
+}
+
+/// A value that may be null, but not left out.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Millis>, D::Error> {
+    Option::deserialize(deserializer)
+}
+
+impl Project {
+    /// An agent's context, for other programs: every entry of every file, in the order in which
+    /// they happened (CTX-2). A file whose name is no text cannot be told of in this form.
+    pub fn export_context(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+    ) -> Result<TaskMetadata, StoreError> {
+        let mut entries = Vec::new();
+        for file in self.context(dialog, agent)? {
+            let Some(path) = file.path.as_str() else { continue };
+            let newest = file.entries.len() - 1;
+            let told = file.entries.iter().enumerate();
+            entries.extend(told.map(|(number, entry)| {
+                (entry.seq, MetadataEntry::new(path, entry, number == newest))
+            }));
+        }
+        entries.sort_by_key(|(seq, _)| *seq);
+        Ok(TaskMetadata { files_in_context: entries.into_iter().map(|(_, entry)| entry).collect() })
+    }
+
+    /// Takes in an agent's context as another program kept it, behind what is on record.
+    ///
+    /// What the agent saw of a file is not known then, so the dates say whether it is stale
+    /// (CTX-13), until the agent looks at it.
+    pub fn import_context(
+        &self,
+        (dialog, agent): (&DialogId, &AgentId),
+        metadata: &TaskMetadata,
+        at: Millis,
+    ) -> Result<Imported, RecordError> {
+        let _lock = self.hold()?;
+        self.catch_up_and_look(at)?;
+        let mut timelines = self.timelines(dialog, agent)?;
+        let mut imported = Imported::default();
+        let batch = self.store().batch()?;
+        batch.touch_dialog(dialog, None, None, at)?;
+        batch.touch_agent(dialog, agent, None, None)?;
+        for entry in &metadata.files_in_context {
+            let path = match entry.place() {
+                Ok(path) if path.components().any(|name| name == b".git") => {
+                    imported.skipped.push((entry.path.clone(), "it is git's own".to_owned()));
+                    continue;
+                }
+                Ok(path) => path,
+                Err(error) => {
+                    imported.skipped.push((entry.path.clone(), error.to_string()));
+                    continue;
+                }
+            };
+            if timelines.get_mut(&path).is_some_and(|known| is_next_of(entry, known)) {
+                imported.known += 1;
+                continue;
+            }
+            put(&batch, (dialog, agent), path, entry, at)?;
+            imported.entries += 1;
+        }
+        if imported.entries > 0 {
+            let seq = batch.next_seq();
+            let body = json!({ "entries": imported.entries, "skipped": imported.skipped.len() });
+            put_note(&batch, (dialog, agent), "context_imported", (seq, at), body)?;
+            batch.mark_dialog(dialog, seq)?;
+            batch.commit()?;
+        }
+        Ok(imported)
+    }
+
+    /// What is on record of each file, as far as the form knows it.
+    fn timelines(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+    ) -> Result<HashMap<ProjectPath, Known>, StoreError> {
+        let known = |file: ContextFile| {
+            let entries = file.entries.into_iter();
+            (file.path, entries.map(|entry| (entry.source, entry.dates)).collect())
+        };
+        Ok(self.context(dialog, agent)?.into_iter().map(known).collect())
+    }
+}
+
+/// Whether an entry is among those that are known and not compared yet; they are in order.
+fn is_next_of(entry: &MetadataEntry, known: &mut Known) -> bool {
+    let this = (entry.record_source, entry.dates());
+    let found = known.iter().position(|one| *one == this);
+    if let Some(at) = found {
+        known.drain(..=at);
+    }
+    found.is_some()
+}
+
+/// Each entry has a place of its own in the order.
+fn put(
+    batch: &Batch<'_>,
+    (dialog, agent): (&DialogId, &AgentId),
+    path: ProjectPath,
+    entry: &MetadataEntry,
+    at: Millis,
+) -> Result<(), StoreError> {
+    batch.put_sight(&Sighting {
+        seq: batch.next_seq(),
+        at: entry.at().unwrap_or(at),
+        dialog: dialog.clone(),
+        agent: agent.clone(),
+        path,
+        source: entry.record_source,
+        side: Side::Unknown,
+        lines: None,
+        dates: Some(entry.dates()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{
+  "files_in_context": [
+    {
+      "path": "src/a.ts",
+      "record_state": "stale",
+      "record_source": "file_mentioned",
+      "roo_read_date": 1,
+      "roo_edit_date": null,
+      "user_edit_date": null
+    },
+    {
+      "path": "src/a.ts",
+      "record_state": "active",
+      "record_source": "user_edited",
+      "roo_read_date": 1,
+      "roo_edit_date": null,
+      "user_edit_date": 2
+    }
+  ]
+}
+"#;
+
+    #[test]
+    fn the_form_is_kept_to_the_letter() {
+        let metadata = TaskMetadata::from_json(GOOD.as_bytes()).unwrap();
+        assert_eq!(metadata.to_json().unwrap(), GOOD);
+        let without = GOOD.replacen(",\n      \"user_edit_date\": null", "", 1);
+        assert_eq!(TaskMetadata::from_json(without.as_bytes()).unwrap(), metadata);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_anywhere_is_refused_with_the_place() {
+        for end in 0..GOOD.trim_end().len() {
+            let error = TaskMetadata::from_json(&GOOD.as_bytes()[..end]).unwrap_err().to_string();
+            assert!(error == "it is empty" || error.contains("line"), "{end}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_the_schema_is_refused_and_says_why() {
+        for (old, new, why) in [
+            ("\"active\"", "\"fresh\"", "unknown variant `fresh`"),
+            ("\"user_edited\"", "\"edited_by_roo\"", "unknown variant `edited_by_roo`"),
+            ("\"roo_edit_date\": null,\n", "", "missing field `roo_edit_date`"),
+            ("\"path\": \"src/a.ts\",\n", "", "missing field `path`"),
+            ("\"roo_read_date\": 1", "\"roo_read_date\": \"1\"", "invalid type: string"),
+            ("\"roo_read_date\": 1", "\"roo_read_date\": 1.5", "invalid type: floating point"),
+            ("\"roo_read_date\": 1", "\"roo_read_date\": -1", "-1 is no time"),
+            ("\"user_edit_date\": 2", "\"user_edit_date\": 8640000000000001", "is no time"),
+            ("\"record_state\"", "\"state\"", "unknown field `state`"),
+            ("\"files_in_context\"", "\"files\"", "unknown field `files`"),
+            ("src/a.ts", "/etc/passwd", "entry 1: the path"),
+            ("src/a.ts", "../a.ts", "entry 1: the path"),
+            ("src/a.ts", "./a.ts", "entry 1: the path"),
+            ("src/a.ts", "", "entry 1: the path is empty"),
+            ("\"stale\"", "\"active\"", "entry 2 ('src/a.ts') is active"),
+        ] {
+            let text = GOOD.replacen(old, new, 1);
+            assert_ne!(text, GOOD, "{old}");
+            let error = TaskMetadata::from_json(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(why), "{new}: {error}");
+        }
+        for corrupt in ["[]", "null", "{}", "\u{0}\u{1}", "{\"files_in_context\": {}}"] {
+            assert!(TaskMetadata::from_json(corrupt.as_bytes()).is_err(), "{corrupt:?}");
+        }
+        let mut metadata = TaskMetadata::from_json(GOOD.as_bytes()).unwrap();
+        metadata.files_in_context[0].path = "../a.ts".to_owned();
+        assert!(metadata.to_json().is_err(), "it is checked before it is written, too");
+    }
+}

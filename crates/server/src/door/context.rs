@@ -1,0 +1,59 @@
+//! What is told of agents' knowledge by others than their hooks.
+
+use retake_engine::model::{AgentId, ContextSource, DialogId, Lines, Millis, ProjectPath};
+use retake_engine::{Imported, Project, TaskMetadata};
+use serde::{Deserialize, Serialize};
+
+use super::{Progress, Verb};
+use crate::Failure;
+
+/// Records that an agent has seen files as they are now.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MarkSeen {
+    /// The dialog.
+    pub dialog: DialogId,
+    /// The agent.
+    pub agent: AgentId,
+    /// The files, or lines of them.
+    pub files: Vec<(ProjectPath, Option<Lines>)>,
+    /// How they came into its context.
+    pub source: ContextSource,
+}
+
+impl Verb for MarkSeen {
+    /// Those that are not tracked, or are no files.
+    type Answer = Vec<ProjectPath>;
+
+    fn carry_out(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: Progress<'_>,
+    ) -> Result<Self::Answer, Failure> {
+        Ok(project.track_context((&self.dialog, &self.agent), &self.files, self.source, at)?)
+    }
+}
+
+/// Takes in an agent's context as another program kept it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ImportContext {
+    /// The dialog.
+    pub dialog: DialogId,
+    /// The agent.
+    pub agent: AgentId,
+    /// What the program kept.
+    pub metadata: TaskMetadata,
+}
+
+impl Verb for ImportContext {
+    type Answer = Imported;
+
+    fn carry_out(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: Progress<'_>,
+    ) -> Result<Imported, Failure> {
+        Ok(project.import_context((&self.dialog, &self.agent), &self.metadata, at)?)
+    }
+}

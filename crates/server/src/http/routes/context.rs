@@ -1,0 +1,254 @@
+//! What agents know of files.
+//!
+//! Who tells what an agent saw may be the agent itself; what another program kept of it is taken
+//! in on the person's word.
+
+use axum::Json;
+use axum::extract::State;
+use retake_engine::model::{AgentId, ContextSource, Lines, MAIN_AGENT};
+use retake_engine::{Project, TaskMetadata};
+use serde::Deserialize;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::super::Desk;
+use super::super::error::Problem;
+use super::super::input::{Asked, Body, Limit, Named};
+use super::super::operation::{EVERYONE, HUMANS, Operation};
+use super::{agent, dialog, limit, place, place_in_order};
+use crate::Failure;
+use crate::documents::{self, Context, ContextChoice, ContextImported, Marked};
+use crate::door::{ImportContext, Look, MarkSeen};
+
+/// A long conversation has many entries.
+const LARGEST: usize = 16 * 1024 * 1024;
+
+pub(super) fn router() -> OpenApiRouter<Desk> {
+    let large = Operation { limit: Limit(LARGEST), ..HUMANS };
+    OpenApiRouter::new()
+        .routes(EVERYONE.keep(routes!(context)))
+        .routes(EVERYONE.keep(routes!(mark)))
+        .routes(EVERYONE.keep(routes!(export)))
+        .routes(large.keep(routes!(import)))
+}
+
+/// Whose files, and which.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ContextAsked {
+    /// The dialog.
+    dialog: String,
+    /// Of this agent; of all agents of the dialog unless told otherwise.
+    agent: Option<String>,
+    /// Only files that are not as the agent last saw them.
+    #[serde(default)]
+    stale: bool,
+    /// Every entry of each file instead of its newest one.
+    #[serde(default)]
+    timeline: bool,
+    /// What the page before this one gave as `cursor`.
+    cursor: Option<u64>,
+    /// At most so many; 100 unless told otherwise.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+impl ContextAsked {
+    fn read(&self, project: &Project) -> Result<Context, Failure> {
+        let dialog = dialog(project, &self.dialog)?;
+        let agents = match &self.agent {
+            Some(id) => vec![agent(project, id)?],
+            None => project.store().agents(&dialog)?.into_iter().map(|agent| agent.id).collect(),
+        };
+        let choice = ContextChoice { stale: self.stale, timeline: self.timeline };
+        let cursor = self.cursor.map(place_in_order).transpose()?;
+        let all = Context::read(project, &dialog, &agents, choice)?;
+        Ok(all.page(cursor.unwrap_or(0), limit(self.limit, 100)?))
+    }
+}
+
+/// The files that a dialog's agents know, and whether they know them as they are.
+#[utoipa::path(
+    get, path = "/api/projects/{project}/context", tag = "context",
+    params(("project" = String, Path, description = "The project's id."), ContextAsked),
+    responses((status = 200, description = "A page of entries.", body = Context))
+)]
+async fn context(
+    State(desk): State<Desk>,
+    Named(id): Named<String>,
+    Asked(asked): Asked<ContextAsked>,
+) -> Result<Json<Context>, Problem> {
+    desk.enter(id, move |room| {
+        // What is on record is worth telling even if nothing can be added to it.
+        let _ = room.ask(Look {});
+        Ok(Json(room.read(|project| asked.read(project))?))
+    })
+    .await
+}
+
+/// What an agent has seen.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Seen {
+    /// The dialog.
+    dialog: String,
+    /// The agent; the main one unless told otherwise.
+    agent: Option<String>,
+    /// The files.
+    paths: Vec<SeenPath>,
+    /// How they came into its context.
+    #[serde(default)]
+    #[schema(schema_with = how)]
+    source: How,
+}
+
+/// A file that an agent has seen, or lines of it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct SeenPath {
+    /// The file.
+    #[schema(example = "src/main.rs")]
+    path: String,
+    /// Its first and last line that were seen, from 1; all of it unless told otherwise.
+    #[schema(value_type = Option<Vec<u32>>, example = json!([1, 40]))]
+    lines: Option<(u32, u32)>,
+}
+
+impl SeenPath {
+    fn lines(&self) -> Result<Option<Lines>, Failure> {
+        match self.lines {
+            Some((first, last)) if first == 0 || last < first => {
+                let message = format!("there are no lines {first} to {last}");
+                Err(Failure::new("bad_value", message, "lines are [first, last], from 1"))
+            }
+            lines => Ok(lines.map(Lines::from)),
+        }
+    }
+}
+
+/// How somebody shows a file to an agent.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum How {
+    #[default]
+    ReadTool,
+    FileMentioned,
+}
+
+fn how() -> Object {
+    let names = [ContextSource::ReadTool, ContextSource::FileMentioned].map(ContextSource::as_str);
+    let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
+    word.default(Some(ContextSource::ReadTool.as_str().into())).build()
+}
+
+/// Records that an agent has seen files as they are now.
+///
+/// For hosts that read files themselves. What an agent changes is known by its events.
+#[utoipa::path(
+    post, path = "/api/projects/{project}/context/mark", tag = "context", request_body = Seen,
+    params(("project" = String, Path, description = "The project's id.")),
+    responses((status = 200, description = "What was recorded.", body = Marked))
+)]
+async fn mark(
+    State(desk): State<Desk>,
+    Named(id): Named<String>,
+    Body(seen): Body<Seen>,
+) -> Result<Json<Marked>, Problem> {
+    desk.enter(id, move |room| {
+        let source = match seen.source {
+            How::ReadTool => ContextSource::ReadTool,
+            How::FileMentioned => ContextSource::FileMentioned,
+        };
+        let verb = room.read(|project| {
+            let file = |one: &SeenPath| Ok((place(project, &one.path)?, one.lines()?));
+            let files = seen.paths.iter().map(file).collect::<Result<Vec<_>, Failure>>()?;
+            let dialog = dialog(project, &seen.dialog)?;
+            Ok(MarkSeen { dialog, agent: main_or(seen.agent.as_deref()), files, source })
+        })?;
+        let named = verb.files.len();
+        Ok(Json(Marked::new(named, &room.ask(verb)?)))
+    })
+    .await
+}
+
+fn main_or(agent: Option<&str>) -> AgentId {
+    AgentId::from(agent.unwrap_or(MAIN_AGENT))
+}
+
+/// Whose context.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ExportAsked {
+    /// The dialog.
+    dialog: String,
+    /// The agent; the main one unless told otherwise.
+    agent: Option<String>,
+}
+
+/// An agent's context as other programs keep it.
+///
+/// Like the file `task_metadata.json`: `files_in_context` has every entry of every file, in order.
+#[utoipa::path(
+    get, path = "/api/projects/{project}/context/export", tag = "context",
+    params(("project" = String, Path, description = "The project's id."), ExportAsked),
+    responses((status = 200, description = "The document.", body = documents::TaskMetadata))
+)]
+async fn export(
+    State(desk): State<Desk>,
+    Named(id): Named<String>,
+    Asked(asked): Asked<ExportAsked>,
+) -> Result<Json<documents::TaskMetadata>, Problem> {
+    desk.enter(id, move |room| {
+        let _ = room.ask(Look {});
+        Ok(Json(room.read(|project| {
+            let dialog = dialog(project, &asked.dialog)?;
+            let agent = main_or(asked.agent.as_deref());
+            Ok(documents::TaskMetadata::from(&project.export_context(&dialog, &agent)?))
+        })?))
+    })
+    .await
+}
+
+/// What another program kept of an agent's context.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct KeptContext {
+    /// The dialog.
+    dialog: String,
+    /// The agent; the main one unless told otherwise.
+    agent: Option<String>,
+    /// The content of its `task_metadata.json`.
+    #[schema(value_type = documents::TaskMetadata)]
+    metadata: TaskMetadata,
+}
+
+/// Takes in an agent's context as another program kept it.
+///
+/// What is on record already is not added again.
+#[utoipa::path(
+    post, path = "/api/projects/{project}/context/import", tag = "context",
+    request_body = KeptContext,
+    params(("project" = String, Path, description = "The project's id.")),
+    responses((status = 200, description = "What was taken in.", body = ContextImported))
+)]
+async fn import(
+    State(desk): State<Desk>,
+    Named(id): Named<String>,
+    Body(kept): Body<KeptContext>,
+) -> Result<Json<ContextImported>, Problem> {
+    desk.enter(id, move |room| {
+        if let Err(error) = kept.metadata.check() {
+            let hint = "send what GET …/context/export gives";
+            return Err(Problem::new("bad_value", format!("`metadata`: {error}"), hint));
+        }
+        let dialog = room.read(|project| dialog(project, &kept.dialog))?;
+        let (agent, metadata) = (main_or(kept.agent.as_deref()), kept.metadata);
+        let imported = room.ask(ImportContext { dialog, agent, metadata })?;
+        Ok(Json(ContextImported::from(&imported)))
+    })
+    .await
+}
