@@ -46,25 +46,25 @@ fn claude_code() {
             FileChanged: Other
             PostToolBatch: Other
               tools_over 8a721139-1fba-46 #toolu_s0x0x8e86e
-            PostToolUse.Agent: Other
+            PostToolUse.Agent: End
               tool_end 30c69717-1382-48 Agent #toolu_s0x1xc6de7 (description,prompt,subagent_type) ok=Some(true)
-            PostToolUse.Bash: Other
+            PostToolUse.Bash: End
               tool_end 8a721139-1fba-46 Bash #toolu_s3x0xac000 (command,description) ok=Some(true)
-            PostToolUse.Bash.subagent: Other
+            PostToolUse.Bash.subagent: End
               tool_end 30c69717-1382-48 agent=a346fa1e8b2be083 parent=main Bash #toolu_s1x0x8ee6b (command,description) ok=Some(true)
-            PostToolUse.Edit: Other
+            PostToolUse.Edit: End
               tool_end 8a721139-1fba-46 Edit #toolu_s2x0x643b7 (file_path,new_string,old_string,replace_all) ok=Some(true)
-            PostToolUse.Read: Other
+            PostToolUse.Read: End
               tool_end 8a721139-1fba-46 Read #toolu_s1x0x3fadd (file_path) ok=Some(true) saw /home/dev/project/existing.txt
-            PostToolUse.Read.part: Other
+            PostToolUse.Read.part: End
               tool_end 1b156df5-afb4-46 Read #toolu_s0x0xe074f (file_path,limit,offset) ok=Some(true) saw /home/dev/project/big.txt:10-14
-            PostToolUse.Write: Other
+            PostToolUse.Write: End
               tool_end 8a721139-1fba-46 Write #toolu_s0x0x8e86e (content,file_path) ok=Some(true)
-            PostToolUse.Write.subagent: Other
+            PostToolUse.Write.subagent: End
               tool_end 30c69717-1382-48 agent=abd6428dd70fb898 parent=main Write #toolu_s0x0x1e32c (content,file_path) ok=Some(true)
-            PostToolUse.mcp__probe__echo: Other
+            PostToolUse.mcp__probe__echo: End
               tool_end 21a77206-32f7-41 mcp__probe__echo #toolu_s0x0x650e5 (text) ok=Some(true)
-            PostToolUseFailure.Bash: Other
+            PostToolUseFailure.Bash: End
               tool_end 30c69717-1382-48 Bash #toolu_s1x1x20063 (command,description) ok=Some(false)
             PreToolUse.Agent: Begin
               tool_begin 30c69717-1382-48 Agent #toolu_s0x1xc6de7 (description,prompt,subagent_type)
@@ -114,76 +114,76 @@ fn codex() {
     check(
         Agent::Codex,
         &expect![[r#"
-        Interrupt: Other
-          turn_end 01a1e09e-c065-7e background=[]
-          at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T19-11-02-01a1e09e-c065-7e83-b80b-050c90cd3636.jsonl
-        PostToolUse.Bash.codemode: Other
-          tool_end 01a1e081-042e-72 Bash #exec-11037ca9-70 (command) ok=None
-        PostToolUse.Bash: Other
-          tool_end 01a1e07c-eaa5-7f Bash #call_s2x0xad7dab (command) ok=None
-        PostToolUse.Bash.subagent: Other
-          tool_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main Bash #call_s1x0xc865f9 (command) ok=None
-        PostToolUse.apply_patch.codemode: Other
-          tool_end 01a1e081-042e-72 apply_patch #exec-bb93388e-da (command) ok=Some(true)
-        PostToolUse.apply_patch: Other
-          tool_end 01a1e07c-eaa5-7f apply_patch #call_s0x0x0e4667 (command) ok=Some(true)
-        PostToolUse.apply_patch.subagent: Other
-          tool_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main apply_patch #call_s0x0xbeb163 (command) ok=Some(true)
-        PostToolUse.mcp__probe__echo: Other
-          tool_end 01a1e080-1bb5-79 mcp__probe__echo #call_s0x0xfa66e0 (text) ok=Some(true)
-        PostToolUse.spawn_agent: Other
-          tool_end 01a1e080-760c-75 spawn_agent #call_s0x0x463d2d (message) ok=None
-        PreToolUse.Bash.codemode: Begin
-          tool_begin 01a1e081-042e-72 Bash #exec-11037ca9-70 (command)
-        PreToolUse.Bash: Begin
-          tool_begin 01a1e07c-eaa5-7f Bash #call_s2x0xad7dab (command)
-        PreToolUse.Bash.subagent: Begin
-          tool_begin 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main Bash #call_s1x0xc865f9 (command)
-        PreToolUse.apply_patch.codemode: Begin
-          tool_begin 01a1e081-042e-72 apply_patch #exec-bb93388e-da (command)
-        PreToolUse.apply_patch: Begin
-          tool_begin 01a1e07c-eaa5-7f apply_patch #call_s0x0x0e4667 (command)
-        PreToolUse.apply_patch.subagent: Begin
-          tool_begin 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main apply_patch #call_s0x0xbeb163 (command)
-        PreToolUse.mcp__probe__echo: Begin
-          tool_begin 01a1e080-1bb5-79 mcp__probe__echo #call_s0x0xfa66e0 (text)
-        PreToolUse.spawn_agent: Begin
-          tool_begin 01a1e080-760c-75 spawn_agent #call_s0x0x463d2d (message)
-        SessionEnd.codemode: Other
-          dialog_end 01a1e081-042e-72
-          at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-38-34-01a1e081-042e-7292-8eb6-26789cc00193.jsonl
-        SessionEnd: Other
-          dialog_end 01a1e07c-eaa5-7f
-          at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-34-05-01a1e07c-eaa5-7f13-988d-c01f46eec273.jsonl
-        SessionStart.codemode: Other
-          dialog_start 01a1e081-042e-72
-        SessionStart: Other
-          dialog_start 01a1e07c-eaa5-7f
-        SessionStart.resume: Other
-          dialog_start 01a1e081-c55a-74
-        Stop.codemode: Other
-          turn_end 01a1e081-042e-72 background=[]
-          at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-38-34-01a1e081-042e-7292-8eb6-26789cc00193.jsonl
-          said "All done: wrote, edited, ran a shell command, read."
-        Stop: Other
-          turn_end 01a1e07c-eaa5-7f background=[]
-          at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-34-05-01a1e07c-eaa5-7f13-988d-c01f46eec273.jsonl
-          said "All done: wrote, edited, ran a shell command, read."
-        SubagentStart: Other
-          dialog_start 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main
-        SubagentStop: Other
-          turn_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main background=[]
-          at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-37-58-01a1e080-77e7-79b3-a0f3-c1676dce2c98.jsonl of 01a1e080-77e7-79b3-a0f3-c1676dce2c98
-          said "sub1 finished"
-        UserPromptSubmit.codemode: UserMessage
-          user_message 01a1e081-042e-72 "do the thing"
-          at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-38-34-01a1e081-042e-7292-8eb6-26789cc00193.jsonl
-        UserPromptSubmit: UserMessage
-          user_message 01a1e07c-eaa5-7f "do the thing"
-          at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-34-05-01a1e07c-eaa5-7f13-988d-c01f46eec273.jsonl
-        notify.argv1.codemode: Other
-        notify.argv1: Other
-    "#]],
+            Interrupt: Other
+              turn_end 01a1e09e-c065-7e background=[]
+              at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T19-11-02-01a1e09e-c065-7e83-b80b-050c90cd3636.jsonl
+            PostToolUse.Bash.codemode: End
+              tool_end 01a1e081-042e-72 Bash #exec-11037ca9-70 (command) ok=None
+            PostToolUse.Bash: End
+              tool_end 01a1e07c-eaa5-7f Bash #call_s2x0xad7dab (command) ok=None
+            PostToolUse.Bash.subagent: End
+              tool_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main Bash #call_s1x0xc865f9 (command) ok=None
+            PostToolUse.apply_patch.codemode: End
+              tool_end 01a1e081-042e-72 apply_patch #exec-bb93388e-da (command) ok=Some(true)
+            PostToolUse.apply_patch: End
+              tool_end 01a1e07c-eaa5-7f apply_patch #call_s0x0x0e4667 (command) ok=Some(true)
+            PostToolUse.apply_patch.subagent: End
+              tool_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main apply_patch #call_s0x0xbeb163 (command) ok=Some(true)
+            PostToolUse.mcp__probe__echo: End
+              tool_end 01a1e080-1bb5-79 mcp__probe__echo #call_s0x0xfa66e0 (text) ok=Some(true)
+            PostToolUse.spawn_agent: End
+              tool_end 01a1e080-760c-75 spawn_agent #call_s0x0x463d2d (message) ok=None
+            PreToolUse.Bash.codemode: Begin
+              tool_begin 01a1e081-042e-72 Bash #exec-11037ca9-70 (command)
+            PreToolUse.Bash: Begin
+              tool_begin 01a1e07c-eaa5-7f Bash #call_s2x0xad7dab (command)
+            PreToolUse.Bash.subagent: Begin
+              tool_begin 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main Bash #call_s1x0xc865f9 (command)
+            PreToolUse.apply_patch.codemode: Begin
+              tool_begin 01a1e081-042e-72 apply_patch #exec-bb93388e-da (command)
+            PreToolUse.apply_patch: Begin
+              tool_begin 01a1e07c-eaa5-7f apply_patch #call_s0x0x0e4667 (command)
+            PreToolUse.apply_patch.subagent: Begin
+              tool_begin 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main apply_patch #call_s0x0xbeb163 (command)
+            PreToolUse.mcp__probe__echo: Begin
+              tool_begin 01a1e080-1bb5-79 mcp__probe__echo #call_s0x0xfa66e0 (text)
+            PreToolUse.spawn_agent: Begin
+              tool_begin 01a1e080-760c-75 spawn_agent #call_s0x0x463d2d (message)
+            SessionEnd.codemode: Other
+              dialog_end 01a1e081-042e-72
+              at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-38-34-01a1e081-042e-7292-8eb6-26789cc00193.jsonl
+            SessionEnd: Other
+              dialog_end 01a1e07c-eaa5-7f
+              at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-34-05-01a1e07c-eaa5-7f13-988d-c01f46eec273.jsonl
+            SessionStart.codemode: Other
+              dialog_start 01a1e081-042e-72
+            SessionStart: Other
+              dialog_start 01a1e07c-eaa5-7f
+            SessionStart.resume: Other
+              dialog_start 01a1e081-c55a-74
+            Stop.codemode: Other
+              turn_end 01a1e081-042e-72 background=[]
+              at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-38-34-01a1e081-042e-7292-8eb6-26789cc00193.jsonl
+              said "All done: wrote, edited, ran a shell command, read."
+            Stop: Other
+              turn_end 01a1e07c-eaa5-7f background=[]
+              at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-34-05-01a1e07c-eaa5-7f13-988d-c01f46eec273.jsonl
+              said "All done: wrote, edited, ran a shell command, read."
+            SubagentStart: Other
+              dialog_start 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main
+            SubagentStop: Other
+              turn_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main background=[]
+              at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-37-58-01a1e080-77e7-79b3-a0f3-c1676dce2c98.jsonl of 01a1e080-77e7-79b3-a0f3-c1676dce2c98
+              said "sub1 finished"
+            UserPromptSubmit.codemode: UserMessage
+              user_message 01a1e081-042e-72 "do the thing"
+              at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-38-34-01a1e081-042e-7292-8eb6-26789cc00193.jsonl
+            UserPromptSubmit: UserMessage
+              user_message 01a1e07c-eaa5-7f "do the thing"
+              at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-34-05-01a1e07c-eaa5-7f13-988d-c01f46eec273.jsonl
+            notify.argv1.codemode: Other
+            notify.argv1: Other
+        "#]],
     );
 }
 
@@ -197,19 +197,19 @@ fn gemini() {
               at /home/dev/.gemini/tmp/g1/chats/session-2026-11-15T18-40-348f1794.jsonl
               said "I will write a new file.\nNow edit an existing file.\nNow a shell command.\nRead it back.\nAll done: wrote, edited, ran a shell command, read."
             AfterModel: Other
-            AfterTool.invoke_agent: Other
+            AfterTool.invoke_agent: End
               tool_end c4597611-f105-49 invoke_agent (agent_name,prompt) ok=Some(true)
-            AfterTool.mcp_probe_echo: Other
+            AfterTool.mcp_probe_echo: End
               tool_end 7a83dfed-5b09-49 mcp_probe_echo (text) ok=Some(true)
-            AfterTool.read_file: Other
+            AfterTool.read_file: End
               tool_end 348f1794-ad11-47 read_file (file_path) ok=Some(true) saw /home/dev/project/existing.txt
-            AfterTool.read_file.part: Other
+            AfterTool.read_file.part: End
               tool_end c25402fa-fa6d-47 read_file (end_line,file_path,start_line) ok=Some(true) saw /home/dev/project/big.txt:10-14
-            AfterTool.replace: Other
+            AfterTool.replace: End
               tool_end 348f1794-ad11-47 replace (file_path,instruction,new_string,old_string) ok=Some(true)
-            AfterTool.run_shell_command: Other
+            AfterTool.run_shell_command: End
               tool_end 348f1794-ad11-47 run_shell_command (command,description) ok=Some(true)
-            AfterTool.write_file: Other
+            AfterTool.write_file: End
               tool_end 348f1794-ad11-47 write_file (content,file_path) ok=Some(true)
             BeforeAgent: UserMessage
               user_message 348f1794-ad11-47 "do the thing"
@@ -262,21 +262,21 @@ fn opencode() {
             event.session.status: Other
             plugin.init: Other
             shell.env: Other
-            tool.execute.after.apply_patch: Other
+            tool.execute.after.apply_patch: End
               tool_end ses_e1f74305affe apply_patch #call_s0x0x81113a (patchText) ok=Some(true)
-            tool.execute.after.bash: Other
+            tool.execute.after.bash: End
               tool_end ses_e1f78f2d6ffe bash #call_s2x0x4176d2 (command,description) ok=Some(true)
-            tool.execute.after.edit: Other
+            tool.execute.after.edit: End
               tool_end ses_e1f78f2d6ffe edit #call_s1x0x94f562 (filePath,newString,oldString) ok=Some(true)
-            tool.execute.after.probe_echo: Other
+            tool.execute.after.probe_echo: End
               tool_end ses_e1f750457ffe probe_echo #call_s0x0x192c73 (text) ok=Some(true)
-            tool.execute.after.read: Other
+            tool.execute.after.read: End
               tool_end ses_e1f78f2d6ffe read #call_s3x0x15e053 (filePath) ok=Some(true) saw /home/dev/project/existing.txt
-            tool.execute.after.read.part: Other
+            tool.execute.after.read.part: End
               tool_end ses_e1c1a1f50ffe read #call_s0x0xc63d62 (filePath,limit,offset) ok=Some(true) saw /home/dev/project/big.txt:10-14
-            tool.execute.after.task: Other
+            tool.execute.after.task: End
               tool_end ses_e1f74acbcffe task #call_s0x0xb9f023 (description,prompt,subagent_type) ok=Some(true)
-            tool.execute.after.write: Other
+            tool.execute.after.write: End
               tool_end ses_e1f78f2d6ffe write #call_s0x0x9382b2 (content,filePath) ok=Some(true)
             tool.execute.before.apply_patch: Begin
               tool_begin ses_e1f74305affe apply_patch #call_s0x0x81113a (patchText)
@@ -313,9 +313,9 @@ fn opencode() {
               - assistant_message ses_e1f74acbcffe agent=ses_e1f748cc2ffe parent=main index=1 "sub1 writes." #call_s0x0xd0a672
               - assistant_message ses_e1f74acbcffe agent=ses_e1f748cc2ffe parent=main index=2 "sub1 bash" #call_s1x0xe30c72
               - assistant_message ses_e1f74acbcffe agent=ses_e1f748cc2ffe parent=main index=3 "sub1 finished"
-            wire.tool.error.subagent: Other
+            wire.tool.error.subagent: End
               tool_end ses_e1f74acbcffe agent=ses_e1f748cc2ffe parent=main bash #call_1 (command) ok=Some(false)
-            wire.tool.execute.after: Other
+            wire.tool.execute.after: End
               tool_end ses_e1f74acbcffe bash #call_1 (command) ok=Some(true)
             wire.tool.execute.before: Begin
               tool_begin ses_e1f74acbcffe bash #call_1 (command)
@@ -335,17 +335,17 @@ fn copilot() {
               at /home/dev/.copilot/session-state/3c6653f0-e79a-4870-b98f-1a4626e94375/events.jsonl
             permissionRequest.bash: Other
             permissionRequest.edit: Other
-            postToolUse.bash: Other
+            postToolUse.bash: End
               tool_end 3c6653f0-e79a-48 bash (command,description) ok=Some(true)
-            postToolUse.create: Other
+            postToolUse.create: End
               tool_end 3c6653f0-e79a-48 create (file_text,path) ok=Some(true)
-            postToolUse.edit: Other
+            postToolUse.edit: End
               tool_end 3c6653f0-e79a-48 edit (new_str,old_str,path) ok=Some(true)
-            postToolUse.view: Other
+            postToolUse.view: End
               tool_end 3c6653f0-e79a-48 view (path) ok=Some(true)
-            postToolUse.view.large: Other
+            postToolUse.view.large: End
               tool_end d762b010-fc83-4e view (path) ok=Some(false)
-            postToolUse.view.part: Other
+            postToolUse.view.part: End
               tool_end d762b010-fc83-4e view (path,view_range) ok=Some(true)
             preToolUse.bash: Begin
               tool_begin 3c6653f0-e79a-48 bash (command,description)
@@ -371,13 +371,13 @@ fn cline() {
     check(
         Agent::Cline,
         &expect![[r#"
-            PostToolUse.editor: Other
+            PostToolUse.editor: End
               tool_end 1794768870410_bm editor #call_s0x0x2f886c (new_text,path) ok=Some(true)
-            PostToolUse.read_files: Other
+            PostToolUse.read_files: End
               tool_end 1794768870410_bm read_files #call_s3x0x16d74e (files) ok=Some(true) saw /home/dev/project/existing.txt
-            PostToolUse.read_files.part: Other
+            PostToolUse.read_files.part: End
               tool_end 1794824802501_ys read_files #call_s0x0x8afce2 (files) ok=Some(true) saw /home/dev/project/big.txt:10-14
-            PostToolUse.run_commands: Other
+            PostToolUse.run_commands: End
               tool_end 1794768870410_bm run_commands #call_s2x0x136907 (commands) ok=Some(true)
             PreToolUse.editor: Begin
               tool_begin 1794768870410_bm editor #call_s0x0x2f886c (new_text,path)
@@ -402,27 +402,27 @@ fn cursor() {
     check(
         Agent::Cursor,
         &expect![[r#"
-        afterFileEdit: Other
-          tool_end conv-1 edit_file (edits,file_path) ok=Some(true)
-        afterShellExecution: Other
-          tool_end conv-1 Shell (command) ok=None
-        beforeMCPExecution: Begin
-          tool_begin conv-1 echo (text)
-        beforeReadFile: Other
-        beforeShellExecution: Begin
-          tool_begin conv-1 Shell (command,cwd)
-        beforeSubmitPrompt: UserMessage
-          user_message conv-1 "do the thing"
-        postToolUse: Other
-          tool_end conv-1 Write #t1 (content,file_path) ok=Some(true)
-        preToolUse: Begin
-          tool_begin conv-1 Write #t1 (content,file_path)
-        sessionEnd: Other
-          dialog_end conv-1
-        sessionStart: Other
-          dialog_start conv-1
-        stop: Other
-          turn_end conv-1 background=[]
-    "#]],
+            afterFileEdit: End
+              tool_end conv-1 edit_file (edits,file_path) ok=Some(true)
+            afterShellExecution: End
+              tool_end conv-1 Shell (command) ok=None
+            beforeMCPExecution: Begin
+              tool_begin conv-1 echo (text)
+            beforeReadFile: Other
+            beforeShellExecution: Begin
+              tool_begin conv-1 Shell (command,cwd)
+            beforeSubmitPrompt: UserMessage
+              user_message conv-1 "do the thing"
+            postToolUse: End
+              tool_end conv-1 Write #t1 (content,file_path) ok=Some(true)
+            preToolUse: Begin
+              tool_begin conv-1 Write #t1 (content,file_path)
+            sessionEnd: Other
+              dialog_end conv-1
+            sessionStart: Other
+              dialog_start conv-1
+            stop: Other
+              turn_end conv-1 background=[]
+        "#]],
     );
 }

@@ -96,10 +96,12 @@ impl Calls {
         let event = &arrived.event;
         match &event.what {
             EventKind::ToolBegin { call: Some(call), tool, input } => {
-                if self.open(&event.dialog, call).is_some() {
+                let known = batch.call(&event.dialog, call)?;
+                let is_denied = known.is_some_and(|known| known.state == CallState::Denied);
+                if is_denied || self.open(&event.dialog, call).is_some() {
                     notices.push(Notice::new(
                         NoticeCode::DuplicateBegin,
-                        format!("call {call} is open already; this begin was noted, not counted"),
+                        format!("call {call} has begun already; this begin was noted, not counted"),
                     ));
                     return Ok(Meaning::Other);
                 }
@@ -121,7 +123,9 @@ impl Calls {
                     return Ok(Meaning::Ends(row));
                 }
                 match batch.call(&event.dialog, call)? {
-                    Some(closed) if closed.state == CallState::Abandoned => {
+                    Some(closed)
+                        if matches!(closed.state, CallState::Abandoned | CallState::Denied) =>
+                    {
                         return Ok(Meaning::EndsAgain(self.reopen(root, closed)));
                     }
                     Some(closed) if closed.state == CallState::Ended => {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrival::Calls;
 use crate::eyes::Glance;
-use crate::freshness::{despite_damage, tell_followers};
+use crate::freshness::{despite_damage, keep_unaimed, tell_followers};
 use crate::observe::{Observation, Scope, observe};
 use crate::occasion::Occasion;
 use crate::project::{INITIALISED, Project};
@@ -191,6 +191,7 @@ impl Project {
         let (steps, git) = self.attribute(batch, &observation, occasion)?;
         let changes = write(batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
         let freshness = &self.settings().freshness;
+        despite_damage(keep_unaimed(batch, occasion.calls, &changes))?;
         despite_damage(tell_followers(batch, &changes, freshness, at))?;
         if occasion.request.first {
             batch.set_meta(INITIALISED, &at.to_be_bytes())?;

@@ -16,16 +16,19 @@ use crate::attribute::Scene;
 use crate::checkpoint;
 use crate::eyes::Glance;
 use crate::freshness::{
-    Reaction, StaleContext, despite_damage, keep_announced, react, see, tell_followers,
+    Reaction, StaleContext, despite_damage, keep_announced, keep_unaimed, react, see,
+    tell_followers,
 };
 use crate::git_evidence::GitEvidence;
 use crate::look::Why;
+use crate::memory;
 use crate::naming::name_call;
-use crate::observe::{Observation, observe};
+use crate::observe::{Observation, Scope, observe};
 use crate::occasion::Occasion;
 use crate::own_work::OwnWork;
 use crate::project::Project;
 use crate::rename::{Step, pair};
+use crate::repository::Repository;
 use crate::write::{NewRows, write};
 
 /// An event may still come out of the spool, or go into it, so long after it was recorded.
@@ -205,6 +208,7 @@ impl Project {
         }
         let changes = write(&batch, &observation, &steps, &rows, &git.actions, at)?;
         let freshness = &self.settings().freshness;
+        despite_damage(keep_unaimed(&batch, &calls, &changes))?;
         despite_damage(tell_followers(&batch, &changes, freshness, at))?;
         for ((arrived, meaning), result) in arrived.iter().zip(&meanings).zip(&mut results) {
             if !late {
@@ -220,7 +224,7 @@ impl Project {
             if let (Meaning::Begins(row), Some(Reaction::Deny)) = (*meaning, result.reaction()) {
                 // It does not happen, so nothing that happens from now on is its work.
                 let row = rows.get(&row).copied().unwrap_or(row);
-                batch.close_call(row, CallState::Abandoned, None, seq, at)?;
+                batch.close_call(row, CallState::Denied, None, seq, at)?;
             }
             if let Some(key) = &arrived.key {
                 batch.take_key(key, at)?;
@@ -250,10 +254,18 @@ impl Project {
         occasion: &Occasion<'_>,
     ) -> Result<(Vec<Step>, GitEvidence), StoreError> {
         let own = OwnWork::unfinished(batch)?;
-        let (old, new) = (observation.old_git.as_ref(), observation.git.as_ref());
-        let git = match observation.changes.as_slice() {
-            [] => GitEvidence::default(),
-            _ => GitEvidence::gather(self.root(), old, new),
+        let git = match (observation.changes.as_slice(), &occasion.request.scope) {
+            ([], _) => GitEvidence::default(),
+            // Such a look does not note where git stands, because there is more to find of what git
+            // did; but what it finds may be a part of that.
+            (_, Scope::Paths(_)) => {
+                let now = Repository::around(self.root()).and_then(|around| around.look());
+                GitEvidence::gather(self.root(), memory::git_look(batch)?.as_ref(), now.as_ref())
+            }
+            (_, Scope::Everything) => {
+                let (old, new) = (observation.old_git.as_ref(), observation.git.as_ref());
+                GitEvidence::gather(self.root(), old, new)
+            }
         };
         let before: HashMap<_, _> =
             observation.changes.iter().map(|seen| (&seen.path, seen.before)).collect();

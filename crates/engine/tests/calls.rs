@@ -1,8 +1,8 @@
 //! Calls of agents that give them no ids, calls that never ran, background tasks by their names,
 //! and calls in the messages of the conversation.
 
-use retake_engine::TranscriptMark;
 use retake_engine::model::{CalledTool, Event, EventKind};
+use retake_engine::{Spoken, TranscriptMark};
 use retake_testkit::{TestProject, check, expect};
 use serde_json::json;
 
@@ -346,4 +346,41 @@ fn an_event_that_was_recorded_and_kept_counts_once() {
     }
     project.look(test.tick()).unwrap();
     assert_eq!(project.dialog(&"d1".into()).unwrap().unwrap().turns, 2);
+}
+
+#[test]
+fn answers_stay_under_their_questions_when_the_agent_counts_anew() {
+    let test = TestProject::new();
+    let project = test.init();
+    let say = |by_person: bool, index: u64, words: &str| {
+        let words = words.to_owned();
+        let what = if by_person {
+            EventKind::UserMessage { text: words }
+        } else {
+            EventKind::AssistantMessage { text: words, calls: Vec::new() }
+        };
+        test.record(&Event { message_index: Some(index), ..Event::new("d1", what) });
+    };
+    for (by_person, index, text) in [
+        (true, 0, "one?"),
+        (false, 1, "o"),
+        (false, 1, "one"),
+        (true, 2, "two?"),
+        (false, 3, "two"),
+        // The person went back to before the second question.
+        (true, 2, "three?"),
+        (false, 1, "one!"),
+        (false, 3, "three"),
+    ] {
+        say(by_person, index, text);
+    }
+    let said = project.store().conversation(&"d1".into()).unwrap();
+    let texts: Vec<_> = said
+        .iter()
+        .map(|spoken| match spoken {
+            Spoken::Person(message) => message.text.as_str(),
+            Spoken::Agent { text, .. } => text,
+        })
+        .collect();
+    assert_eq!(texts, ["one?", "one!", "two?", "two", "three?", "three"]);
 }

@@ -6,7 +6,7 @@ mod walk;
 
 use expect_test::expect;
 use fastrand::Rng;
-use retake_engine::model::{AgentId, ContextSource, DialogId};
+use retake_engine::model::{AgentId, ContextSource, DialogId, Event, EventKind};
 use retake_engine::{MetadataEntry, Reader, RecordState, TaskMetadata};
 use retake_testkit::{TestProject, check, play};
 
@@ -204,6 +204,7 @@ fn git_and_retake_itself_are_named() {
         read d c1 a.txt
         write d c2 b.txt: new\n
         run git checkout -q other
+        attempt d c9 a.txt: 1 => one
         look
         stale d
         say d: next
@@ -214,11 +215,12 @@ fn git_and_retake_itself_are_named() {
         &expect![[r#"
             "b.txt" create by agent d/main:c2 certain +1 -0
             "a.txt" modify by git +1 -0
+            deny a.txt: line 3 changed by git
             a.txt: line 3 changed by git
             "b.txt" modify by agent d/main:c3 certain +1 -1
             undo: "b.txt" write exact
             a.txt: line 3 changed by git
-            b.txt: line 1 changed by Retake (o18)
+            b.txt: line 1 changed by Retake (o22)
         "#]],
     );
 }
@@ -404,4 +406,121 @@ fn a_fresh_read_gives_what_is_there_and_says_what_had_changed() {
     let stale = project.stale_agents(0).unwrap();
     assert_eq!((stale.len(), stale[0].files), (1, 1));
     assert_eq!(project.stale_agents(i64::MAX).unwrap(), [], "it has not been active for long");
+}
+
+#[test]
+fn the_same_is_never_told_twice_and_what_is_new_always() {
+    check(
+        r"
+        file a.txt: 1\n2\n3\n4\n5\n6\n
+        init
+        say d: hello
+        read d c1 a.txt
+        file a.txt: 1\n2\n3\n4\n5\nsix\n
+        attempt d c2 a.txt: 1 => one
+        # A look at other lines settles nothing, but is no reason to be told again.
+        read d c3 a.txt 1-2
+        attempt d c4 a.txt: 1 => one
+        attempt d c5 a.txt: 2 => two
+        file a.txt: one\ntwo\n3\n4\nfive\nsix\n
+        attempt d c6 a.txt: 3 => three
+        run rm a.txt
+        attempt d c7 a.txt: 3 => three
+        file a.txt: new\nfile\n
+        attempt d c8 a.txt: new => old
+        read d c9 a.txt 1-1
+        attempt d c10 a.txt: new => old
+        ",
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            deny a.txt: line 6 changed by the user
+            "a.txt" modify by agent d/main:c4 certain +1 -1
+            "a.txt" modify by agent d/main:c5 certain +1 -1
+            "a.txt" modify by user +1 -1
+            deny a.txt: lines 5–6 changed by the user
+            "a.txt" delete by user +0 -6
+            deny a.txt: deleted by the user
+            "a.txt" create by user +2 -0
+            deny a.txt: changed by the user
+            "a.txt" modify by agent d/main:c10 certain +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn what_happens_while_a_command_runs_was_not_seen_unless_it_aims_at_it() {
+    check(
+        r"
+        file a.txt: f(1)\n2\n3\n4\n
+        init
+        say d: hello
+        read d c1 a.txt
+        begin d c2 sh: cargo test
+        file a.txt: f(1)\n2\n3\nfour\n
+        end d c2
+        attempt d c3 a.txt: 2 => two
+        read d c4 a.txt
+        begin d c5 sh: cargo fmt
+        file a.txt: f( 1 )\n2\n3\nfour\n
+        end d c5
+        shell d c6: sed -i s/3/three/ a.txt
+        attempt d c7 a.txt: 2 => two
+        ",
+        &expect![[r#"
+            "a.txt" modify by agent d/main:c2 window +1 -1
+            deny a.txt: line 4 changed
+            "a.txt" modify by agent d/main:c5 window +1 -1
+            "a.txt" modify by agent d/main:c6 window +1 -1
+            "a.txt" modify by agent d/main:c7 certain +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn a_begin_that_comes_again_after_its_denial_opens_nothing() {
+    check(
+        r"
+        file a.txt: 1\n2\n
+        init
+        say d: hello
+        read d c1 a.txt
+        file a.txt: 1\ntwo\n
+        attempt d c2 a.txt: 1 => one
+        begin d c2 Edit {}
+        file a.txt: mine\ntwo\n
+        turn-end d
+        ",
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            deny a.txt: line 2 changed by the user
+            ! duplicate_begin
+            "a.txt" modify by user +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn many_places_are_told_as_one_file_and_names_stay_on_their_line() {
+    let test = TestProject::new();
+    let lines = |odd: &'static str| {
+        (0..3000).map(move |n| format!("{}{n}\n", if n % 2 == 0 { "" } else { odd }))
+    };
+    test.write("big.txt", lines("").collect::<String>());
+    test.write("a\nb.txt", "1\n");
+    play(&test, "init\nread d c1 big.txt");
+    let (dialog, agent) = main_of("d");
+    let name = [("a\nb.txt".parse().unwrap(), None)];
+    let project = test.open();
+    project.track_context((&dialog, &agent), &name, ContextSource::ReadTool, test.tick()).unwrap();
+    test.write("big.txt", lines("x").collect::<String>());
+    test.write("a\nb.txt", "2\n");
+    let said = EventKind::UserMessage { text: "go on".into() };
+    let told = project.record(&Event::new("d", said), test.tick()).unwrap().stale.unwrap().message;
+    assert_eq!(
+        told,
+        "Since you last looked, these files have changed:\n\
+         - \"a\\nb.txt\": line 1 changed by the user\n\
+         - big.txt: changed by the user\n\
+         Read them again before you change them."
+    );
 }

@@ -17,8 +17,10 @@ pub enum CallState {
     Open,
     /// Ended by its own end.
     Ended,
-    /// Closed without an end: denied, failed, interrupted.
+    /// Closed without an end: denied by somebody else, failed, interrupted.
     Abandoned,
+    /// Denied by Retake when it began.
+    Denied,
 }
 
 /// What an ended call may still do.
@@ -102,6 +104,7 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
         state: match row.get(8)? {
             0 => CallState::Open,
             1 => CallState::Ended,
+            3 => CallState::Denied,
             _ => CallState::Abandoned,
         },
         afterlife: match row.get(9)? {
@@ -256,6 +259,7 @@ impl Batch<'_> {
             CallState::Open => 0,
             CallState::Ended => 1,
             CallState::Abandoned => 2,
+            CallState::Denied => 3,
         };
         self.execute(
             "close call",

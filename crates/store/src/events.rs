@@ -147,6 +147,9 @@ impl Store {
             let body: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
             let seq = row.get::<_, i64>(0)? as u64;
             if row.get::<_, String>(1)? == "user_message" {
+                // From here on the agent's history has other messages under these numbers.
+                let begins = body["message_index"].as_u64().unwrap_or(0);
+                places.retain(|index, _| *index < begins);
                 spoken.extend(message(seq, &body).map(Spoken::Person));
                 continue;
             }

@@ -71,7 +71,7 @@ pub use purge::{Purge, PurgeScope, PurgeTarget};
 pub use purged::PurgedContent;
 pub use retention::{DialogForecast, Forecast, Limits, Reason};
 pub use schema::SCHEMA_VERSION;
-pub use sights::{Dates, Sighting};
+pub use sights::{Dates, Sighting, Told};
 pub use spool::{Spool, SpoolEntry};
 pub use store::{Access, Store};
 pub use trees::build_tree;

@@ -296,10 +296,11 @@ CREATE TABLE told(
     dialog   TEXT    NOT NULL,
     agent    TEXT    NOT NULL,
     path     BLOB    NOT NULL,
-    oid      BLOB    NOT NULL,
     reaction TEXT    NOT NULL,
-    at       INTEGER NOT NULL,
-    PRIMARY KEY(dialog, agent, path, oid, reaction)
+    seq      INTEGER NOT NULL,
+    change   INTEGER NOT NULL,
+    oid      BLOB    NOT NULL,
+    PRIMARY KEY(dialog, agent, path, reaction)
 ) WITHOUT ROWID;
 ";
 

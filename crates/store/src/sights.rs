@@ -1,15 +1,17 @@
 //! What agents got to see of files, and what they were told about it since.
 //!
 //! A sight is never changed: the newest one of a path, together with the changes after it, says
-//! what an agent knows. What was told is forgotten once the agent has looked again.
+//! what an agent knows.
 
-use retake_model::{AgentId, ContextSource, DialogId, Lines, Millis, ProjectPath, Side};
+use retake_model::{
+    AgentId, ChangeId, ContextSource, DialogId, Lines, Millis, ObjectId, ProjectPath, Side,
+};
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 use serde::{Deserialize, Serialize};
 
 use crate::changes::{side, side_columns, text};
-use crate::manifest::path_from;
+use crate::manifest::{oid_from, path_from};
 use crate::{Batch, Store, StoreError};
 
 /// One look of an agent at a file.
@@ -44,6 +46,17 @@ pub struct Dates {
     pub edit: Option<Millis>,
     /// When somebody else changed it, after the agent's last look.
     pub user: Option<Millis>,
+}
+
+/// What an agent was told about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// When, in the project's order.
+    pub seq: u64,
+    /// The newest of the changes that it was told of.
+    pub change: ChangeId,
+    /// The content that the file had then; none if it was not there.
+    pub oid: Option<ObjectId>,
 }
 
 const COLUMNS: &str = "seq, at, dialog, agent, path, source, kind, mode, size, oid, lines, dates";
@@ -121,12 +134,13 @@ impl Store {
         since: Millis,
     ) -> Result<Vec<(DialogId, AgentId)>, StoreError> {
         let mut query = self.db.prepare_cached(
-            "SELECT k.dialog, k.agent FROM (
-                 SELECT DISTINCT dialog, agent FROM sight WHERE path = ?1
-                 UNION SELECT dialog, agent FROM
-                     (SELECT dialog, agent FROM change WHERE path = ?1 ORDER BY seq DESC LIMIT 50)
-                     WHERE dialog NOT NULL AND agent NOT NULL) k
-             JOIN dialog d ON d.id = k.dialog WHERE d.ended_at IS NULL AND d.last_at >= ?2",
+            "WITH late AS MATERIALIZED
+                 (SELECT dialog, agent FROM change WHERE path = ?1 ORDER BY seq DESC LIMIT 50)
+             SELECT a.dialog, a.id FROM agent a JOIN dialog d ON d.id = a.dialog
+             WHERE d.ended_at IS NULL AND d.last_at >= ?2 AND (
+                 EXISTS (SELECT 1 FROM sight s
+                         WHERE s.path = ?1 AND s.dialog = a.dialog AND s.agent = a.id)
+                 OR EXISTS (SELECT 1 FROM late WHERE late.dialog = a.dialog AND late.agent = a.id))",
         )?;
         let rows = query.query_map((path.as_bytes(), since), |row| {
             Ok((DialogId(row.get(0)?), AgentId(row.get(1)?)))
@@ -146,24 +160,30 @@ impl Store {
         seqs.map(|seq| Ok(seq? as u64)).collect()
     }
 
-    /// Whether an agent was told about just this content of a file.
-    pub fn was_told(
+    /// What an agent was last told about a file.
+    pub fn last_told(
         &self,
         (dialog, agent): (&DialogId, &AgentId),
-        (path, now): (&ProjectPath, &Side),
+        path: &ProjectPath,
         reaction: &str,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Option<Told>, StoreError> {
         let mut query = self.db.prepare_cached(
-            "SELECT 1 FROM told WHERE dialog = ?1 AND agent = ?2 AND path = ?3 AND oid = ?4
-                 AND reaction = ?5",
+            "SELECT seq, change, oid FROM told
+             WHERE dialog = ?1 AND agent = ?2 AND path = ?3 AND reaction = ?4",
         )?;
-        let values = (&dialog.0, &agent.0, path.as_bytes(), told_oid(now), reaction);
-        Ok(query.exists(values)?)
+        let values = (&dialog.0, &agent.0, path.as_bytes(), reaction);
+        let told = query.query_row(values, |row| {
+            let oid = row.get::<_, Vec<u8>>(2)?;
+            Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64, oid))
+        });
+        let Some((seq, change, oid)) = told.optional()? else { return Ok(None) };
+        let oid = if oid.is_empty() { None } else { Some(oid_from(&oid)?) };
+        Ok(Some(Told { seq, change: ChangeId(change), oid }))
     }
 }
 
 impl Batch<'_> {
-    /// Records what an agent saw; what it was told about the file before is settled by that.
+    /// Records what an agent saw.
     pub fn put_sight(&self, sight: &Sighting) -> Result<(), StoreError> {
         let json = |error: serde_json::Error| StoreError::Row(error.to_string());
         let lines = sight.lines.as_ref().map(serde_json::to_string).transpose().map_err(json)?;
@@ -188,35 +208,34 @@ impl Batch<'_> {
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             params_from_iter(values),
         )?;
-        self.execute(
-            "forget told",
-            "DELETE FROM told WHERE dialog = ?1 AND agent = ?2 AND path = ?3",
-            (&sight.dialog.0, &sight.agent.0, sight.path.as_bytes()),
-        )?;
         Ok(())
     }
 
-    /// Notes that an agent was told about this content of a file.
+    /// Notes what an agent is told about a file.
     pub fn put_told(
         &self,
         (dialog, agent): (&DialogId, &AgentId),
-        (path, now): (&ProjectPath, &Side),
+        path: &ProjectPath,
         reaction: &str,
-        at: Millis,
+        told: &Told,
     ) -> Result<(), StoreError> {
+        let oid = told.oid.map_or_else(Vec::new, |oid| oid.as_bytes().to_vec());
         self.execute(
             "put told",
-            "INSERT OR IGNORE INTO told(dialog, agent, path, oid, reaction, at)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-            (&dialog.0, &agent.0, path.as_bytes(), told_oid(now), reaction, at),
+            "INSERT OR REPLACE INTO told(dialog, agent, path, reaction, seq, change, oid)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            (
+                &dialog.0,
+                &agent.0,
+                path.as_bytes(),
+                reaction,
+                told.seq as i64,
+                told.change.0 as i64,
+                oid,
+            ),
         )?;
         Ok(())
     }
-}
-
-/// A file that is not there, or cannot be read, has no content.
-fn told_oid(side: &Side) -> Vec<u8> {
-    side.known().map_or_else(Vec::new, |state| state.oid.as_bytes().to_vec())
 }
 
 fn sighting(row: &Row<'_>) -> Result<Sighting, StoreError> {

@@ -15,11 +15,7 @@ pub(super) fn read(document: &Value) -> Conversation {
 pub(super) fn write(pen: &Pen) -> String {
     let messages: Vec<ModelMessage> = pen
         .messages()
-        .map(|carried| ModelMessage {
-            content: carried.content,
-            ts: Some(carried.at),
-            ..carried.message.clone()
-        })
+        .map(|carried| ModelMessage { content: carried.content, ..carried.message.clone() })
         .collect();
     // Values that were JSON before are JSON again.
     serde_json::to_string_pretty(&messages).unwrap_or_default() + "\n"

@@ -214,8 +214,7 @@ fn an_api_history_has_exactly_its_keys() {
                 "text": "go",
                 "type": "text"
               }
-            ],
-            "ts": 7
+            ]
           },
           {
             "role": "user",

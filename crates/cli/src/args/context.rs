@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use retake_engine::model::ContextSource;
 
@@ -43,7 +44,7 @@ pub(crate) enum ContextAct {
 #[derive(Debug, Args)]
 pub(crate) struct Knower {
     /// Of this dialog; the start of its id is enough [default: the latest one]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) dialog: Option<String>,
     /// Of this agent
     #[arg(long, value_name = "ID")]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use retake_agents::history::Form;
 
@@ -45,7 +46,7 @@ pub(crate) enum HistoryAct {
 #[derive(Debug, Args)]
 pub(crate) struct Talk {
     /// Of this dialog; the start of its id is enough [default: the latest one]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) dialog: Option<String>,
     /// Of this agent of the dialog [default: main]
     #[arg(long, value_name = "ID")]
@@ -77,14 +78,14 @@ pub(crate) struct HistoryShow {
     after_help = "What is there already is not added again, so a conversation that went on can be imported\nagain. A file is never changed, but for the old claude_messages.json: that is written anew as\napi_conversation_history.json, read back, and kept as claude_messages.json.bak.\nExits with 3 if a part of it could not be read: what could is taken in."
 )]
 pub(crate) struct HistoryImport {
-    /// A file, or the folder of a task (tasks/<id>/) with all of its files
+    /// A file, or the folder of a task (`tasks/ID/`) with all of its files
     #[arg(value_name = "FILE|FOLDER")]
     pub(crate) path: PathBuf,
     /// How it is written [default: as its content tells]
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<Form>,
     /// The dialog that it belongs to [default: as the file says]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) dialog: Option<String>,
     /// The agent of the dialog that it belongs to [default: as the file says, else main]
     #[arg(long, value_name = "ID")]
@@ -119,7 +120,7 @@ pub(crate) struct HistoryExport {
 /// Options of `history condense`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The messages since the last summary are sent to the model that [summary] in the settings names,\nwith the key that its variable in the environment has. If that fails, the oldest quarter of the\nmessages is hidden instead. `retake history back` shows everything again."
+    after_help = "The messages since the last summary are sent to the model that [summary] in the settings names,\nwith the key that its variable in the environment has. If that fails, the oldest quarter of them is\nhidden instead. `retake history back` shows everything again."
 )]
 pub(crate) struct HistoryCondense {
     #[command(flatten)]

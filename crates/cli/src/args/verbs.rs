@@ -52,7 +52,7 @@ impl Taking {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Rewinding {
-    /// Only the files [default]
+    /// Only the files (the default)
     #[arg(long)]
     pub(crate) files: bool,
     /// Only what is shown of the conversation: no file is changed

@@ -60,7 +60,7 @@ pub(super) fn hunks(changes: &[ChangeId], numbers: &[u32]) -> door::Scope {
 }
 
 /// Ends the program as a wrong command line does.
-fn wrong_usage(message: &str) -> ! {
+pub(super) fn wrong_usage(message: &str) -> ! {
     Cli::command().error(ErrorKind::ArgumentConflict, message).exit()
 }
 

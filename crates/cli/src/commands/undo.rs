@@ -12,6 +12,7 @@ use retake_server::door::PlanUndo;
 use crate::args::Undo;
 use crate::checkpoint_id::short;
 use crate::commands::message::first_words;
+use crate::commands::scope::wrong_usage;
 use crate::context::{Context, Exit};
 use crate::describe::{name, plural, short_id};
 use crate::escape::escape;
@@ -23,6 +24,11 @@ const LISTED: usize = 3;
 
 /// Each step is an operation of its own; one that was not done whole, or only shown, is the last.
 pub(super) fn run(context: &Context, options: &Undo) -> Result<Exit> {
+    if options.steps > 1 && options.rewinding.conversation {
+        wrong_usage(
+            "--conversation goes back one step at a time; to go further, restore to a message",
+        );
+    }
     let project = context.open_to_write()?;
     let mut exit = Exit::Done;
     for _ in 0..options.steps {
@@ -103,8 +109,15 @@ pub(super) fn told(
     text.push_str(&conversation(&outcome.plan));
     text.push_str(&not_covered(&outcome.plan));
     let safety = context.out.paint(&short(project, &operation.safety)?, Style::Mark);
-    let _ =
-        writeln!(text, "{back} with `{command}`; everything as it was before: checkpoint {safety}");
+    let both = if outcome.plan.rewind.as_ref().is_some_and(|rewind| rewind.done.is_some()) {
+        " --both"
+    } else {
+        ""
+    };
+    let _ = writeln!(
+        text,
+        "{back} with `{command}{both}`; everything as it was before: checkpoint {safety}"
+    );
     Ok(text)
 }
 

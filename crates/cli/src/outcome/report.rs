@@ -110,13 +110,17 @@ pub(crate) fn conversation(plan: &Plan) -> String {
         return format!("Nothing of the conversation of dialog {dialog} comes after that.\n");
     }
     let before = escape(first_words(&rewound.before));
-    let said = plural(rewound.unsaid, "message", "messages");
-    let model = plural(rewound.hidden, "message", "messages");
+    let said = format!("{} of what was said", rewound.unsaid);
+    let model = format!("{} of the model's history", rewound.hidden);
+    let what = match (rewound.unsaid, rewound.hidden) {
+        (_, 0) => said,
+        (0, _) => model,
+        _ => format!("{said}, {model}"),
+    };
     let hides = if done { "is hidden" } else { "would be hidden" };
     let back = if done { "; show it again with `retake history back`" } else { "" };
     format!(
-        "From \"{before}\" on the conversation of dialog {dialog} {hides} ({said} shown, {model} \
-         of the model's history){back}.\n"
+        "From \"{before}\" on the conversation of dialog {dialog} {hides} (messages: {what}){back}.\n"
     )
 }
 

@@ -189,6 +189,29 @@ fn another_conversation_is_not_mixed_in_and_files_are_not_overwritten() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), other.to_string());
     world.ok(&[&export[..], &["--force"]].concat());
     assert!(world.ok(&export).contains("Nothing new"));
+
+    // A link is followed; what is no file is neither waited for nor replaced.
+    let (link, pipe) = (world.outer().join("link.json"), world.outer().join("pipe"));
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let to = |path: &Path| {
+        let path = path.to_str().unwrap();
+        world.run(&["history", "export", "--dialog", "talk", "--force", "--output", path])
+    };
+    std::fs::write(&file, "other").unwrap();
+    assert_eq!(to(&link).code, 0);
+    assert!(link.is_symlink() && std::fs::read(&file).unwrap() != b"other");
+    for other in [&pipe, Path::new("/dev/null"), &world.outer()] {
+        let refused = to(other);
+        assert!(
+            refused.code == 1 && refused.stderr.contains("no regular file"),
+            "{}",
+            refused.text()
+        );
+    }
+    assert_eq!(world.run(&["history", "--dialog", ""]).code, 2);
+    assert_eq!(world.run(&["context", "--dialog", ""]).code, 2);
 }
 
 #[test]
@@ -249,6 +272,29 @@ fn the_new_file_of_a_task_wins_and_a_broken_old_one_stays() {
     let backup = other.beside("tasks/t-2/claude_messages.json.bak", "older");
     assert!(other.import(&old, &[]).stderr.contains("claude_messages.json.bak1"));
     assert_eq!(std::fs::read_to_string(backup).unwrap(), "older");
+}
+
+#[test]
+fn an_old_file_is_migrated_without_times_and_stays_if_a_part_is_unreadable() {
+    let world = World::with(&[]);
+    let mut timeless = conversation();
+    for message in timeless.as_array_mut().unwrap() {
+        message.as_object_mut().unwrap().remove("ts");
+    }
+    let old = world.beside("tasks/t-1/claude_messages.json", timeless.to_string());
+    let imported = world.import(&old, &[]);
+    assert_eq!(imported.code, 0, "{}", imported.stderr);
+    assert!(!old.exists() && old.with_extension("json.bak").exists());
+    let new = std::fs::read(old.with_file_name("api_conversation_history.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&new).unwrap(), timeless);
+
+    let mut partly = conversation();
+    partly[5] = json!("no message");
+    let old = world.beside("tasks/t-2/claude_messages.json", partly.to_string());
+    let imported = world.import(&old, &[]);
+    assert_eq!(imported.code, 3, "{}", imported.stderr);
+    assert!(imported.stderr.contains("is left as it is"), "{}", imported.stderr);
+    assert!(old.exists() && !old.with_file_name("api_conversation_history.json").exists());
 }
 
 #[test]

@@ -99,6 +99,31 @@ fn what_the_model_got_is_taken_in_as_the_agent_writes_it_down() {
 }
 
 #[test]
+fn a_long_record_is_read_in_parts_and_a_rewritten_one_anew() {
+    let mut told = Told::two_turns();
+    let long = "x".repeat(700 * 1024);
+    for _ in 0..4 {
+        told.line("user", &json!(long));
+        told.line("assistant", &json!([{ "type": "text", "text": "seen" }]));
+    }
+    told.line("user", &json!(long.repeat(4)));
+    told.turn("do three", "three");
+    let sql = "SELECT count(*) FROM message WHERE history = 'model' AND agent = 'main'";
+    assert_eq!(told.count(sql), 8 + 9 + 4);
+    // Written anew in place, as long as it was.
+    for line in &mut told.lines[8..] {
+        let text = line.to_string().replace("seen", "SEEN").replace("done", "DONE");
+        *line = serde_json::from_str(&text).unwrap();
+    }
+    told.turn("do four", "four");
+    let shown = told.world.ok(&["history", "--model", "--limit", "1000"]);
+    for (text, is_shown) in [("SEEN", true), ("seen", false), ("wrote four", true)] {
+        assert_eq!(shown.contains(text), is_shown, "{text}");
+    }
+    assert!(told.world.ok(&["history", "--model", "--whole", "--limit", "1000"]).contains("seen"));
+}
+
+#[test]
 fn undo_takes_the_conversation_along_and_redo_brings_it_back() {
     let told = Told::two_turns();
     let world = &told.world;
@@ -109,6 +134,7 @@ fn undo_takes_the_conversation_along_and_redo_brings_it_back() {
     let text = world.ok(&["undo", "--both"]);
     assert!(text.contains("From \"do two\" on the conversation of dialog"), "{text}");
     assert!(text.contains("`retake history back`"), "{text}");
+    assert!(text.contains("`retake redo --both`"), "{text}");
     assert_eq!(world.read("a.txt"), "one\n");
     let done = told.conversation(&["redo", "--both"]);
     assert_eq!((&done["brings_back"], &done["done"]), (&json!(true), &json!(true)));
@@ -132,6 +158,8 @@ fn the_conversation_alone_leaves_every_file_and_status_as_it_is() {
     let again = told.world.ok(&["undo", "--conversation"]);
     assert!(again.starts_with("Nothing of the conversation of dialog"), "{again}");
     assert_eq!(told.world.run(&["undo", "--both", "--conversation"]).code, 2);
+    let several = told.world.run(&["undo", "2", "--conversation"]);
+    assert!(several.code == 2 && several.stderr.contains("one step"), "{}", several.stderr);
 }
 
 #[test]

@@ -3,8 +3,16 @@
 //! It is on record as the work of the call, as nobody else was heard of. But the agent knows what
 //! it wrote, and not what somebody made of it in the moment before its end. So what it wrote is
 //! kept beside the change, as something that the agent saw at just that place.
+//!
+//! Of what is found after a command that does not aim at it, even less is known: it may be the
+//! command's work or the person's. In neither case has the agent seen it, so what it saw before is
+//! kept beside the change.
 
-use retake_model::{Change, Confidence, ContextSource, EventKind, FileState, Side};
+use std::collections::BTreeSet;
+
+use retake_model::{
+    Candidate, Change, Confidence, ContextSource, EventKind, FileState, Means, Side,
+};
 use retake_store::{Batch, ObjectKind, Sighting, Store, StoreError, encode};
 
 use crate::arrival::{Arrived, Calls, Meaning};
@@ -51,6 +59,57 @@ pub(crate) fn keep_announced(
         })?;
     }
     Ok(())
+}
+
+/// Keeps what agents saw before, for each change that happened while a command of theirs ran which
+/// does not aim at it; unless only the layout is another one.
+pub(crate) fn keep_unaimed(
+    batch: &Batch<'_>,
+    calls: &Calls,
+    changes: &[Change],
+) -> Result<(), StoreError> {
+    let is_vague = |change: &&Change| {
+        matches!(change.confidence, Confidence::Window | Confidence::Shared)
+            && change.operation == Means::Command
+            && change.old_path.is_none()
+    };
+    for change in changes.iter().filter(is_vague) {
+        let made = |live: &&LiveCall| {
+            let is_it =
+                |call: &Candidate| call.dialog == live.call.dialog && call.call == live.call.call;
+            change.candidates.iter().any(is_it)
+        };
+        let aims = |live: &LiveCall| live.aims_at(&change.path);
+        if calls.live.iter().filter(made).any(aims) || is_layout(batch, change)? {
+            continue;
+        }
+        let agents = change.candidates.iter().map(|call| (&call.dialog, &call.agent));
+        for (dialog, agent) in agents.collect::<BTreeSet<_>>() {
+            if batch.sights_since_whole(dialog, agent, &change.path, u64::MAX)?.is_empty() {
+                continue;
+            }
+            batch.put_sight(&Sighting {
+                seq: change.id.0,
+                at: change.at,
+                dialog: dialog.clone(),
+                agent: agent.clone(),
+                path: change.path.clone(),
+                source: ContextSource::AgentEdited,
+                side: change.before,
+                lines: None,
+                dates: None,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn is_layout(batch: &Batch<'_>, change: &Change) -> Result<bool, StoreError> {
+    let (before, after) = (Content::of(batch, &change.before)?, Content::of(batch, &change.after)?);
+    Ok(match (before.told(), after.told()) {
+        (Some(Some(before)), Some(Some(after))) => same_words(before, after),
+        _ => false,
+    })
 }
 
 /// What the call announced, put into the store; none if that is what is there. Its tool may have

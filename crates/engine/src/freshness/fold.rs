@@ -6,7 +6,7 @@ use retake_store::{Sighting, Store, StoreError};
 use super::announced::{is_announced, parted};
 use super::knowledge::Knowledge;
 
-/// A file that has more steps since the agent's last whole look is folded from here on.
+/// Of more steps since the agent's last whole look, only the last ones are followed line by line.
 const MOST_STEPS: usize = 500;
 /// A file that was moved so often is another one.
 const MOST_MOVES: usize = 8;
@@ -58,13 +58,21 @@ impl Knower<'_> {
         moves: usize,
     ) -> Result<Knowledge, StoreError> {
         let sights = store.sights_since_whole(self.dialog, self.agent, path, until)?;
-        let is_whole = |sight: &Sighting| sight.lines.is_none() && sight.dates.is_none();
+        let is_whole = |sight: &Sighting| {
+            sight.lines.is_none() && sight.dates.is_none() && !is_announced(sight)
+        };
         let from = sights.first().filter(|sight| is_whole(sight)).map_or(0, |sight| sight.seq);
         let mut sights = sights.into_iter().peekable();
         let mut steps = store.steps_of(path, from)?;
         steps.retain(|step| *step < until);
         let skipped = steps.len().saturating_sub(MOST_STEPS);
         let mut known = Knowledge::default();
+        if let Some(&last) = steps[..skipped].last() {
+            while let Some(sight) = sights.next_if(|sight| sight.seq <= last) {
+                known.look(&sight);
+            }
+            known.lose_track(ChangeId(last));
+        }
         for step in steps.into_iter().skip(skipped) {
             while let Some(sight) = sights.next_if(|sight| sight.seq < step) {
                 known.look(&sight);

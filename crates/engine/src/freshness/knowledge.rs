@@ -11,6 +11,9 @@ use retake_store::Sighting;
 
 use super::spans::{Span, Spans};
 
+/// More places than this are not told apart.
+const MOST_PLACES: usize = 500;
+
 /// What an agent knows of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Knowledge {
@@ -27,6 +30,8 @@ pub(super) struct Knowledge {
     fresh: Option<(ObjectId, Spans)>,
     /// What the file is after the last step.
     pub(super) now: Option<Side>,
+    /// When the agent last saw or changed it.
+    pub(super) acted: u64,
 }
 
 /// How others took a file away.
@@ -50,9 +55,12 @@ impl Knowledge {
     /// The agent looks at the file, or at lines of it.
     pub(super) fn look(&mut self, sight: &Sighting) {
         self.gone = None;
+        self.acted = sight.seq;
         match &sight.lines {
             None => self.know_all(),
             Some(lines) => {
+                // Of a file that is another one than it was, it knows what it sees from now on.
+                self.unclear = None;
                 let read = Spans::from_lines(lines);
                 let differs = std::mem::take(&mut self.differs);
                 self.differs = differs
@@ -75,14 +83,16 @@ impl Knowledge {
     /// The agent itself changes the file.
     pub(super) fn write(&mut self, change: &Change, path: &ProjectPath) {
         self.gone = None;
+        self.acted = change.id.0;
         if change.after.is_absent() || change.path != *path {
-            *self = Self { now: Some(Side::Absent), ..Self::default() };
+            *self = Self { now: Some(Side::Absent), acted: self.acted, ..Self::default() };
             return;
         }
         match hunks(change) {
             // It has written all of it, or nobody can tell what.
             _ if change.operation == Means::Write => self.know_all(),
             None => self.know_all(),
+            Some(hunks) if hunks.len() > MOST_PLACES => self.know_all(),
             Some(hunks) => {
                 self.move_along(hunks);
                 for (_, new) in hunks.iter().map(Span::sides) {
@@ -115,10 +125,19 @@ impl Knowledge {
                 self.lose_all(by);
             }
             None => self.lose_all(by),
+            // Nobody would read so many places, and to follow them takes time.
+            Some(hunks) if hunks.len() + self.differs.len() > MOST_PLACES => self.lose_all(by),
             Some(hunks) => self.lose(hunks, by),
         }
         self.now = Some(change.after);
         self.know_again(&change.after);
+    }
+
+    /// So much happened that nobody follows it; up to this change.
+    pub(super) fn lose_track(&mut self, by: ChangeId) {
+        if self.is_some() {
+            self.lose_all(by);
+        }
     }
 
     fn know_all(&mut self) {

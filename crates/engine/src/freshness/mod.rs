@@ -36,7 +36,7 @@ mod spans;
 mod stale;
 mod timeline;
 
-pub(crate) use announced::keep_announced;
+pub(crate) use announced::{keep_announced, keep_unaimed};
 pub(crate) use fold::Knower;
 pub(crate) use react::{react, tell_followers};
 pub(crate) use see::{Shown, see, shown};

@@ -1,18 +1,20 @@
 //! Telling an agent that it works on what is not there any more.
 //!
-//! Invariants: an agent is told at most once about the same content of a file, until it has looked
-//! again; what goes wrong here is logged and keeps nobody from anything.
+//! Invariants: an agent is told at most once of the same changes, and of the same content unless it
+//! has touched the file since; what goes wrong here is logged and keeps nobody from anything.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use retake_model::{AgentId, Change, DialogId, EventKind, MAIN_AGENT, Millis, ProjectPath};
-use retake_store::{Batch, JournalEvent, Store, StoreError};
+use retake_model::{
+    AgentId, Change, ChangeId, ContextSource, DialogId, EventKind, MAIN_AGENT, Millis, ProjectPath,
+};
+use retake_store::{Batch, JournalEvent, Store, StoreError, Told};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::fold::Knower;
-use super::stale::StaleFile;
+use super::stale::{StaleFile, name};
 use crate::arrival::{Arrived, Calls, Meaning};
 use crate::parcel::Hears;
 use crate::settings::{Freshness, FreshnessPolicy};
@@ -132,9 +134,11 @@ fn tell(
     let mut files = Vec::new();
     for path in paths {
         let Some(stale) = knower.stale(batch, path)? else { continue };
-        let is_news = !batch.was_told(who, (path, &stale.now), reaction.as_str())?;
-        if is_news && counts(batch, knower, &stale, settings)? {
-            batch.put_told(who, (path, &stale.now), reaction.as_str(), at)?;
+        let last = batch.last_told(who, path, reaction.as_str())?;
+        if !last.is_some_and(|last| is_told(&stale, &last))
+            && counts(batch, knower, &stale, settings)?
+        {
+            batch.put_told(who, path, reaction.as_str(), &telling(&stale, batch.next_seq()))?;
             files.push(stale);
         }
     }
@@ -146,6 +150,19 @@ fn tell(
     Ok(Some(StaleContext { reaction, files, message }))
 }
 
+/// Whether an agent was told of just this: of the same changes, or of the same content that was
+/// there before, and it has not touched the file since.
+fn is_told(stale: &StaleFile, last: &Told) -> bool {
+    let now = stale.now.known().map(|state| state.oid);
+    let is_same = now.is_some() && last.oid == now && stale.acted <= last.seq;
+    stale.newest <= last.change.0 || is_same
+}
+
+fn telling(stale: &StaleFile, seq: u64) -> Told {
+    let oid = stale.now.known().map(|state| state.oid);
+    Told { seq, change: ChangeId(stale.newest), oid }
+}
+
 /// Whether a difference is one to speak about, by the settings (CTX-20).
 fn counts(
     store: &Store,
@@ -154,11 +171,12 @@ fn counts(
     settings: &Freshness,
 ) -> Result<bool, StoreError> {
     let sights = store.sights_since_whole(knower.dialog, knower.agent, &stale.path, u64::MAX)?;
-    let Some(last) = sights.last() else { return Ok(true) };
-    let soon = stale.since.is_some_and(|since| {
-        since.saturating_sub(last.at) < settings.threshold_ms.try_into().unwrap_or(Millis::MAX)
-    });
-    Ok(settings.sources.contains(&last.source) && !(settings.threshold_ms > 0 && soon))
+    let Some(last) = sights.last() else {
+        return Ok(settings.sources.contains(&ContextSource::AgentEdited));
+    };
+    let threshold = settings.threshold_ms.try_into().unwrap_or(Millis::MAX);
+    let soon = stale.since.is_some_and(|since| (0..threshold).contains(&(since - last.at)));
+    Ok(settings.sources.contains(&last.source) && !soon)
 }
 
 /// Tells whoever follows the project which agents' knowledge these changes made stale.
@@ -234,13 +252,18 @@ fn message(reaction: Reaction, files: &[StaleFile]) -> String {
         _ => "Since you last looked, these files have changed:".to_owned(),
     };
     for file in files.iter().take(TOLD_FILES) {
-        let _ = write!(text, "\n- {}: {file}", file.path);
+        let _ = write!(text, "\n- {}: {file}", name(&file.path));
     }
     if files.len() > TOLD_FILES {
         let _ = write!(text, "\n- and {} more", files.len() - TOLD_FILES);
     }
-    text.push_str(match reaction {
-        Reaction::Deny => "\nNothing was changed. Read it again, then make your change anew.",
+    text.push_str(match (reaction, files) {
+        (Reaction::Deny, [_]) => {
+            "\nNothing was changed. Read it again, then make your change anew."
+        }
+        (Reaction::Deny, _) => {
+            "\nNothing was changed. Read them again, then make your change anew."
+        }
         _ => "\nRead them again before you change them.",
     });
     text

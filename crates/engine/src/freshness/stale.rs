@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use retake_model::{
-    Actor, AgentId, Change, ChangeId, DialogId, Lines, MAIN_AGENT, Millis, OperationId,
+    Actor, AgentId, Change, ChangeId, DialogId, Lines, MAIN_AGENT, Means, Millis, OperationId,
     ProjectPath, Side,
 };
 use retake_store::{Store, StoreError};
@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::fold::Knower;
 use super::knowledge::Knowledge;
+
+/// So many places of a file are told in words; the others are counted.
+const TOLD_PLACES: usize = 10;
 
 /// A file that is not as an agent last saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +29,12 @@ pub struct StaleFile {
     pub since: Option<Millis>,
     /// What it is now.
     pub now: Side,
+    /// The newest of the changes that made it so; 0 if another program says so.
+    #[serde(skip)]
+    pub(crate) newest: u64,
+    /// When the agent last saw or changed it, in the project's order.
+    #[serde(skip)]
+    pub(crate) acted: u64,
 }
 
 /// What became of a file that an agent has seen.
@@ -129,9 +138,14 @@ impl Knower<'_> {
         let changes = blamed(store, &known)?;
         let who = |ids: &BTreeSet<ChangeId>| {
             let changes = changes.iter().filter(|change| ids.contains(&change.id));
-            // What is called its own, and it does not know, somebody else has a part in.
-            let who = |change| if self.made(change) { Who::user() } else { Who::of(change) };
-            let who: BTreeSet<_> = changes.map(who).collect();
+            // What is called its own, and it does not know, somebody else has a part in; unless a
+            // command of its own did it.
+            let who = |change: &Change| match self.made(change) {
+                false => Some(Who::of(change)),
+                true if change.operation == Means::Command => None,
+                true => Some(Who::user()),
+            };
+            let who: BTreeSet<_> = changes.filter_map(who).collect();
             who.into_iter().collect::<Vec<_>>()
         };
         let what = match (&known.gone, &known.unclear) {
@@ -151,6 +165,8 @@ impl Knower<'_> {
             by: who(&ids),
             since: changes.iter().map(|change| change.at).min(),
             now: known.now.unwrap_or(Side::Unknown),
+            newest: changes.last().map_or(0, |change| change.id.0),
+            acted: known.acted,
         }))
     }
 }
@@ -188,13 +204,22 @@ impl StaleFile {
         match &self.what {
             Staleness::Lines(places) => {
                 let words = |place: &StaleLines| range(place.lines) + &by(&place.by, to);
-                places.iter().map(words).collect::<Vec<_>>().join(", ")
+                let told = places.iter().take(TOLD_PLACES).map(words);
+                let more = places.len().saturating_sub(TOLD_PLACES);
+                let rest = (more > 0).then(|| format!("and {more} more places"));
+                told.chain(rest).collect::<Vec<_>>().join(", ")
             }
             Staleness::Content => format!("changed{}", by(&self.by, to)),
             Staleness::Deleted => format!("deleted{}", by(&self.by, to)),
-            Staleness::MovedTo(path) => format!("moved to {path}{}", by(&self.by, to)),
+            Staleness::MovedTo(path) => format!("moved to {}{}", name(path), by(&self.by, to)),
         }
     }
+}
+
+/// A file's name where it stands in a sentence: it must not be able to begin a line of its own.
+pub(super) fn name(path: &ProjectPath) -> String {
+    let text = path.to_string();
+    if text.contains(char::is_control) { format!("{path:?}") } else { text }
 }
 
 /// In words for an agent.

@@ -15,22 +15,30 @@ pub const FORCED_CONTEXT_REDUCTION_PERCENT: usize = 75;
 /// `keep_last` (HIST-7). Empty if there are none.
 pub(super) fn since_last_summary(messages: &[ModelMessage], keep_last: usize) -> Range<usize> {
     let free = is_free(messages);
-    let start = messages.iter().rposition(|message| message.is_summary).map_or(0, |at| at + 1);
-    let start = (start..messages.len()).find(&free).unwrap_or(messages.len());
+    let start = behind_summary(messages, &free);
     let end = messages.len().saturating_sub(keep_last);
     let end = (start..=end.max(start)).rev().find(&free);
     start..end.unwrap_or(start)
 }
 
-/// The oldest messages, which go if nobody can write a summary (HIST-8). Empty if none can.
+/// The oldest messages behind the last summary, which go if nobody can write one (HIST-8): a
+/// summary is all that is left of what it replaced. Empty if none can.
 pub(super) fn oldest(messages: &[ModelMessage]) -> Range<usize> {
     let all = messages.len();
-    let kept = (all * FORCED_CONTEXT_REDUCTION_PERCENT / 100).max(1);
-    let wanted = all.saturating_sub(kept);
     let free = is_free(messages);
+    let start = behind_summary(messages, &free);
+    let kept = ((all - start) * FORCED_CONTEXT_REDUCTION_PERCENT / 100).max(1);
+    let wanted = all.saturating_sub(kept);
+    let least = start + 1;
     // Rather a little more than nothing at all.
-    let end = (1..=wanted).rev().find(&free).or_else(|| (wanted.max(1)..all).find(&free));
-    0..end.unwrap_or(0)
+    let end = (least..=wanted).rev().find(&free).or_else(|| (wanted.max(least)..all).find(&free));
+    start..end.unwrap_or(start)
+}
+
+/// The first place behind the last summary where a cut may lie.
+fn behind_summary(messages: &[ModelMessage], free: impl Fn(&usize) -> bool) -> usize {
+    let start = messages.iter().rposition(|message| message.is_summary).map_or(0, |at| at + 1);
+    (start..messages.len()).find(free).unwrap_or(messages.len())
 }
 
 /// Tells of a place in front of a message whether no call there waits for a result behind it.
@@ -116,8 +124,8 @@ mod tests {
         check("uauauaua", 0, 0..8, 0..2);
         check("uauauaua", 3, 0..5, 0..2);
         check("uauauaua", 9, 0..0, 0..2);
-        check("uasuaua", 2, 3..5, 0..2);
-        check("uas", 0, 3..3, 0..1);
+        check("uasuaua", 2, 3..5, 3..4);
+        check("uas", 0, 3..3, 3..3);
         // The cut moves in front of the call.
         check("uacra", 2, 0..2, 0..2);
         check("uaccrra", 2, 0..2, 0..2);
@@ -129,7 +137,7 @@ mod tests {
         check("crua", 0, 0..4, 0..2);
         check("cr", 0, 0..2, 0..0);
         // A result whose call stays in front of a summary stays, too.
-        check("ucsraua", 0, 4..7, 0..1);
+        check("ucsraua", 0, 4..7, 4..5);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Rewinding a conversation: it is shown up to a message of the person, and no further.
 
+use std::collections::HashSet;
+
 use retake_model::{
     AgentId, DialogId, History, MAIN_AGENT, Millis, ObjectId, OperationId, ViewReason,
 };
-use retake_store::{Batch, Message, NewView, Spoken, StoreError, Thread};
+use retake_store::{Batch, LogEntry, Message, NewView, Spoken, StoreError, StoredView, Thread};
 use serde::{Deserialize, Serialize};
 
 use super::HistoryError;
@@ -134,11 +136,11 @@ impl Project {
         let message = self.message_at(dialog, &spoken, to)?;
         let (views, log) = self.history(of)?;
         let shown = Shown::in_force(&views);
-        let order = shown.order(&log);
+        let now = shown.order(&log);
         let index = match (&message, to) {
             (Some(message), _) => message.index,
             (None, Rewind::Message(index)) => Some(index),
-            (None, _) => return Ok(Cut::nothing(order.len())),
+            (None, _) => return Ok(Cut::nothing(now.len())),
         };
         let is_behind = |at: &usize| match (index, &message) {
             (Some(index), _) => log[*at].index.is_some_and(|at| at >= index),
@@ -146,23 +148,34 @@ impl Project {
             (None, Some(message)) => log[*at].seq > message.seq,
             (None, None) => false,
         };
+        let behind = (0..log.len()).filter(|at| log[*at].place >= 0).filter(is_behind);
+        let first = behind.min_by_key(|&at| (index.and(log[at].index), log[at].seq));
+        let is_first = |at: usize| {
+            first.is_some_and(|first| match index {
+                Some(_) => log[at].index == log[first].index,
+                None => at == first,
+            })
+        };
+        let order = before_condensing(&views, &log, is_first).unwrap_or_else(|| now.clone());
         let start = order.iter().position(is_behind).unwrap_or(order.len());
         if message.is_none() && start == order.len() {
             let what = format!("index {}", index.unwrap_or_default());
             return Err(HistoryError::NoMessage { dialog: dialog.clone(), what });
         }
         let next = super::next_place(&log, &shown);
-        let kept = order[..start].iter().map(|&at| log[at].place);
-        let model = (start < order.len()).then(|| Shown::listed(kept, next));
+        let kept = &order[..start];
+        let places = kept.iter().map(|&at| log[at].place);
+        let model = (kept != now).then(|| Shown::listed(places, next));
         let (display, unsaid) = match &message {
             Some(message) if agent.0 == MAIN_AGENT => {
                 self.cut_spoken(of, &spoken, (message.seq, seq))?
             }
             _ => self.cut_display(of, order.get(start).and_then(|&at| log[at].ts))?,
         };
+        let stays: HashSet<_> = kept.iter().collect();
         let rewound = Rewound {
             before: message.map(|message| message.text.clone()).unwrap_or_default(),
-            hidden: (order.len() - start) as u64,
+            hidden: now.iter().filter(|at| !stays.contains(at)).count() as u64,
             kept: start as u64,
             unsaid,
         };
@@ -226,6 +239,23 @@ impl Project {
         let next = super::next_place(&log, &shown);
         Ok((Some(Shown::listed(kept, next)), (order.len() - start) as u64))
     }
+}
+
+/// What was shown before a message was condensed away: a summary of it must not outlive it. None if
+/// the message is shown now, or something else hides it.
+fn before_condensing(
+    views: &[StoredView],
+    log: &[LogEntry],
+    is_it: impl Fn(usize) -> bool,
+) -> Option<Vec<usize>> {
+    let standing = standing(views);
+    let shows = |order: &Vec<usize>| order.iter().any(|&at| is_it(at));
+    let orders = standing.iter().map(|view| Shown::of(view).order(log));
+    let all: Vec<_> = std::iter::once(Shown::all().order(log)).chain(orders).collect();
+    let below = all.iter().rposition(shows)?;
+    // The one right above it hides the message.
+    let hides = standing.get(below)?;
+    (hides.why == ViewReason::Condensed).then(|| all[below].clone())
 }
 
 impl Cut {

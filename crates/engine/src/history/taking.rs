@@ -30,6 +30,7 @@ struct Known {
     row: i64,
     place: i64,
     role: Option<Role>,
+    ts: Option<Millis>,
     digest: ObjectId,
 }
 
@@ -121,6 +122,13 @@ impl<'b, 's> Taking<'b, 's> {
         Ok(Taken::Yes)
     }
 
+    /// Whether a message is the known one of its number, by its time, though it says otherwise.
+    pub(super) fn is_told_again(&self, number: u64, message: &ModelMessage) -> bool {
+        self.line.get(&number).is_some_and(|known| {
+            known.role == Some(message.role) && known.ts.is_some() && known.ts == message.ts
+        })
+    }
+
     /// Puts a message into the place that its number has.
     pub(super) fn replace(
         &mut self,
@@ -165,7 +173,7 @@ impl<'b, 's> Taking<'b, 's> {
         let new = new_message(place, stored, message, self.limit)?;
         let row = self.batch.put_message(self.of, (self.seq, self.at), &new)?;
         if let Some(number) = number {
-            let known = Known { row, place, role: new.role, digest: new.digest };
+            let known = Known { row, place, role: new.role, ts: new.ts, digest: new.digest };
             self.line.insert(number, known);
         }
         self.added.added += 1;
@@ -216,7 +224,8 @@ fn is_text_that_goes_on(old: &Value, new: &Value) -> bool {
 
 impl Known {
     fn of(entry: &LogEntry) -> Self {
-        Self { row: entry.row, place: entry.place, role: entry.role, digest: entry.digest }
+        let LogEntry { row, place, role, ts, digest, .. } = *entry;
+        Self { row, place, role, ts, digest }
     }
 }
 

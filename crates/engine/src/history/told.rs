@@ -104,6 +104,7 @@ impl Project {
             }
         }
         let mut added = taking.end()?;
+        check_display(&batch, of, display)?;
         added.added += put_display(&batch, of, display, at)?;
         batch.commit()?;
         Ok(added)
@@ -182,12 +183,14 @@ impl Project {
         introduce(batch, of, None, at)?;
         let mut taking = Taking::begin(batch, of, at)?;
         taking.limit = Some(self.settings().history.max_message_bytes);
-        // Only who tells everything can tell that something is not so any more.
         let whole = messages.iter().map(|(number, _)| *number).eq(0..messages.len() as u64);
         for (number, message) in messages {
             match taking.take(*number, message)? {
-                Taken::Another if whole => taking.part_ways(*number, message)?,
-                Taken::Another => taking.replace(*number, message)?,
+                // The agent itself may write a message again; a foreign one takes no place.
+                Taken::Another if !whole && taking.is_told_again(*number, message) => {
+                    taking.replace(*number, message)?;
+                }
+                Taken::Another => taking.part_ways(*number, message)?,
                 Taken::Yes => {}
             }
         }
@@ -239,6 +242,36 @@ pub(super) fn introduce(
         batch.touch_agent(of.dialog, of.agent, kind, None)?;
     }
     Ok(is_new)
+}
+
+/// Refuses what people were shown in another conversation: an entry that is on record may only have
+/// grown.
+fn check_display(
+    batch: &Batch<'_>,
+    of: Thread<'_>,
+    messages: &[Value],
+) -> Result<(), HistoryError> {
+    let of = Thread { history: History::Display, ..of };
+    for entry in batch.message_log(of)? {
+        let told = usize::try_from(entry.place).ok().and_then(|place| messages.get(place));
+        let Some(told) = told else { continue };
+        if entry.digest == message_digest(told)? {
+            continue;
+        }
+        let known = match batch.message_body(entry.row) {
+            Ok(known) => known,
+            // What cannot be compared any more cannot speak against it.
+            Err(StoreError::Row(_)) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let text = |body: &Value| body["text"].as_str().unwrap_or_default().to_owned();
+        let is_same = ["ts", "type", "say", "ask"].iter().all(|key| known[key] == told[key]);
+        if !is_same || !text(told).starts_with(&text(&known)) {
+            let place = entry.place.unsigned_abs();
+            return Err(HistoryError::Diverges { dialog: of.dialog.clone(), place });
+        }
+    }
+    Ok(())
 }
 
 /// Keeps what people are shown, by place; tells how many entries are new.

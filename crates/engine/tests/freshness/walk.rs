@@ -122,7 +122,9 @@ impl Walk {
         self.count += 1;
         let call = self.count;
         play(&self.test, &format!("edit d c{call} a.txt: {head}{before} => {head}{after}"));
-        new.iter_mut().for_each(|line| line.known = true);
+        for line in &mut new {
+            line.known = true;
+        }
         self.replace(&old, new);
     }
 
@@ -131,7 +133,9 @@ impl Walk {
         let is_hit = self.is_hit(&old);
         let (change, at) = (self.count, old.start);
         if is_hit {
-            new.iter_mut().for_each(|line| line.differs = Some(change));
+            for line in &mut new {
+                line.differs = Some(change);
+            }
         }
         let removed = new.is_empty();
         self.replace(&old, new);

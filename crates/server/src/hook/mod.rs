@@ -171,10 +171,9 @@ impl HookCall {
             // If nobody follows any more, the rest is done all the same.
             let _ = tell(HookNews::Recorded { told });
         }
+        // A prompt does not wait for what the model got: that is read when the turn has ended.
         if heard.events.iter().any(ends_turn) {
             talk.read_after();
-        }
-        if heard.events.iter().any(|event| ends_turn(event) || is_message(event)) {
             model::take_in(self, project, heard);
         }
         Ok(())
@@ -268,10 +267,6 @@ fn note(recorded: Result<Recorded, Failure>, tell: Tell<'_>) -> Result<Option<To
         }
         Err(failure) => Err(failure),
     }
-}
-
-fn is_message(event: &Event) -> bool {
-    matches!(event.what, EventKind::UserMessage { .. })
 }
 
 /// Whether the conversation may have gone on in the agent's own record.

@@ -3,18 +3,50 @@
 //!
 //! It is read last: an agent may have to wait for what was said, but never for this. What cannot be
 //! read is only logged, and waits for the next time.
+//!
+//! Invariant: each part is recorded together with how far it goes. So whoever is cut short has got
+//! on, and a long transcript is taken in by a few hooks.
 
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use retake_agents::Heard;
 use retake_agents::history::{self, ModelCursor};
 use retake_engine::model::{AgentId, DialogId, Event, MAIN_AGENT, ModelMessage};
 use retake_engine::{Project, TranscriptMark};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::HookCall;
-use super::talk::{read_on, transcript_path};
+use super::talk::{TranscriptFile, transcript_path};
 use crate::Failure;
 
-type Messages = Vec<(u64, ModelMessage)>;
+/// So much of a transcript is read at a time, unless what belongs together is longer.
+const PART: u64 = 1024 * 1024;
+/// So many bytes before a place tell whether the file is still the one that was read.
+const BEFORE: u64 = 256;
+
+/// How far a transcript was read, as it is stored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Place {
+    #[serde(flatten)]
+    cursor: ModelCursor,
+    /// The fingerprint of what the file has right before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    follows: Option<String>,
+}
+
+/// Whose history is read, and for which project.
+struct Reading<'a> {
+    call: &'a HookCall,
+    project: &'a Project,
+    dialog: &'a DialogId,
+    agent: AgentId,
+    /// How far it was read, as it stands in the record.
+    stored: Option<String>,
+}
 
 /// Takes in what is new in the model's history of the conversation that a payload belongs to.
 pub(super) fn take_in(call: &HookCall, project: &Project, heard: &Heard) {
@@ -40,31 +72,92 @@ fn read(
         (None, None) => return Ok(()),
     };
     let agent = whose.unwrap_or_else(|| AgentId::from(MAIN_AGENT));
-    let from = project.history_cursor(dialog, &agent)?;
+    let stored = project.history_cursor(dialog, &agent)?;
     // One that cannot be understood is of another version: everything is read again, and known.
-    let cursor = from.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    let cursor: ModelCursor = cursor.unwrap_or_default();
-    let read = |cursor: &ModelCursor, bytes: &[u8]| history::read_on(call.agent, cursor, bytes);
-    let found = match &heard.transcript {
-        _ if in_payload.is_some() => Some(read(&cursor, &messages_of(&call.payload))),
-        Some(place) => {
-            let path = transcript_path(place, call.user_home.as_deref());
-            read_on(&path, (&cursor, cursor.offset()), read)?
+    let known = stored.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let known: Place = known.unwrap_or_default();
+    let mut reading = Reading { call, project, dialog, agent, stored };
+    match &heard.transcript {
+        _ if in_payload.is_some() => {
+            let told = messages_of(&call.payload);
+            let (messages, cursor) = history::read_on(call.agent, &known.cursor, &told);
+            reading.record(&messages, &known, &Place { cursor, follows: None }).map(drop)
         }
-        None => None,
-    };
-    let Some((messages, next)): Option<(Messages, _)> = found else { return Ok(()) };
-    if messages.is_empty() && next == cursor {
-        return Ok(());
+        Some(place) => reading.file(&transcript_path(place, call.user_home.as_deref()), known),
+        None => Ok(()),
     }
-    let next = serde_json::to_string(&next).map_err(|error| {
-        Failure::new("cursor", format!("the place cannot be noted: {error}"), "read it again")
-    })?;
-    let mark = TranscriptMark { dialog: dialog.clone(), agent, from, cursor: next };
-    if !project.record_model_messages(&messages, &mark, call.at)? {
-        tracing::info!("the project is in use; the model's history is read the next time");
+}
+
+impl Reading<'_> {
+    /// Reads a transcript to its end, part by part.
+    fn file(&mut self, path: &Path, mut known: Place) -> Result<(), Failure> {
+        let Some(mut file) = TranscriptFile::open(path)? else { return Ok(()) };
+        if !is_the_same(&mut file, &known)? {
+            known = Place::default();
+        }
+        let mut part = PART;
+        loop {
+            let from = known.cursor.offset();
+            let bytes = file.read(from, part)?;
+            let is_last = (bytes.len() as u64) < part;
+            let (messages, cursor) = history::read_on(self.call.agent, &known.cursor, &bytes);
+            if !is_last && cursor.offset() == from {
+                part = part.saturating_mul(2);
+                continue;
+            }
+            let follows = Some(fingerprint(&mut file, cursor.offset())?);
+            let next = Place { cursor, follows };
+            if !self.record(&messages, &known, &next)? || is_last {
+                return Ok(());
+            }
+            (known, part) = (next, PART);
+        }
     }
-    Ok(())
+
+    /// Records a part and how far it goes; `false` if somebody else is at it.
+    fn record(
+        &mut self,
+        messages: &[(u64, ModelMessage)],
+        known: &Place,
+        next: &Place,
+    ) -> Result<bool, Failure> {
+        if messages.is_empty() && next == known {
+            return Ok(true);
+        }
+        let cursor = serde_json::to_string(next).map_err(|error| {
+            Failure::new("cursor", format!("the place cannot be noted: {error}"), "read it again")
+        })?;
+        let mark = TranscriptMark {
+            dialog: self.dialog.clone(),
+            agent: self.agent.clone(),
+            from: self.stored.clone(),
+            cursor: cursor.clone(),
+        };
+        let is_recorded = self.project.record_model_messages(messages, &mark, self.call.at)?;
+        if is_recorded {
+            self.stored = Some(cursor);
+        } else {
+            tracing::info!("the project is in use; the model's history is read the next time");
+        }
+        Ok(is_recorded)
+    }
+}
+
+/// Whether a file is the one that was read up to a place, as far as its size and what stands right
+/// before that tell.
+fn is_the_same(file: &mut TranscriptFile<'_>, known: &Place) -> Result<bool, Failure> {
+    let offset = known.cursor.offset();
+    Ok(match &known.follows {
+        _ if file.size < offset => false,
+        Some(follows) => *follows == fingerprint(file, offset)?,
+        None => true,
+    })
+}
+
+fn fingerprint(file: &mut TranscriptFile<'_>, offset: u64) -> Result<String, Failure> {
+    let from = offset.saturating_sub(BEFORE);
+    let digest = Sha256::digest(file.read(from, offset - from)?);
+    Ok(URL_SAFE_NO_PAD.encode(&digest[..8]))
 }
 
 /// The conversation that a payload carries itself.

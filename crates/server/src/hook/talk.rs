@@ -106,9 +106,8 @@ impl<'a> Talk<'a> {
         place: &TranscriptPlace,
     ) -> Result<Option<Part>, Failure> {
         let known = self.known(dialog, place.agent.as_ref())?;
-        let read = |cursor: &Cursor, bytes: &[u8]| transcript::read(self.agent, cursor, bytes);
-        let from = (&known.cursor, known.cursor.offset());
-        let Some((spoken, cursor)) = read_on(&self.path(place), from, read)? else {
+        let path = transcript_path(place, self.user_home);
+        let Some((spoken, cursor)) = read_on(self.agent, &path, &known.cursor)? else {
             return Ok(None);
         };
         // What a subagent was told is its parent's word, not the person's.
@@ -117,10 +116,6 @@ impl<'a> Talk<'a> {
         let events: Vec<_> = spoken.iter().filter(counts).map(event).collect();
         self.record(dialog, known, &events, &cursor)?;
         Ok(Some(Part { messages: cursor.messages(), spoken }))
-    }
-
-    fn path(&self, place: &TranscriptPlace) -> PathBuf {
-        transcript_path(place, self.user_home)
     }
 
     /// The payload has the whole conversation each time.
@@ -205,33 +200,59 @@ pub(super) fn transcript_path(place: &TranscriptPlace, user_home: Option<&Path>)
     }
 }
 
-/// What a transcript has after the cursor, which stands at `offset`, and where it was read to; none
-/// if there is no file yet. A file that is shorter than it was is another one.
-pub(super) fn read_on<T, C: Default + PartialEq>(
+/// What a transcript has after the cursor, and where it was read to; none if there is no file yet.
+/// A file that is shorter than it was is another one.
+fn read_on(
+    agent: Agent,
     path: &Path,
-    (cursor, offset): (&C, u64),
-    read: impl Fn(&C, &[u8]) -> (T, C),
-) -> Result<Option<(T, C)>, Failure> {
-    // Anything but a plain file could keep us waiting.
-    if !path.is_file() {
-        return Ok(None);
-    }
-    let cannot = |error: io::Error| {
-        let message = format!("{} cannot be read: {error}", path.display());
-        Failure::new("transcript", message, "it is read the next time")
-    };
-    let mut file = File::open(path).map_err(cannot)?;
-    let size = file.metadata().map_err(cannot)?.len();
-    let anew = C::default();
-    let (cursor, offset) = if size < offset { (&anew, 0) } else { (cursor, offset) };
-    file.seek(SeekFrom::Start(offset)).map_err(cannot)?;
-    let mut bytes = Vec::new();
-    file.by_ref().take(LARGEST_PART).read_to_end(&mut bytes).map_err(cannot)?;
-    let found = read(cursor, &bytes);
+    cursor: &Cursor,
+) -> Result<Option<(Vec<Spoken>, Cursor)>, Failure> {
+    let Some(mut file) = TranscriptFile::open(path)? else { return Ok(None) };
+    let anew = Cursor::default();
+    let cursor = if file.size < cursor.offset() { &anew } else { cursor };
+    let bytes = file.read(cursor.offset(), LARGEST_PART)?;
+    let found = transcript::read(agent, cursor, &bytes);
     if found.1 != *cursor || (bytes.len() as u64) < LARGEST_PART {
         return Ok(Some(found));
     }
     // A line that is longer than that: with all of it.
-    file.read_to_end(&mut bytes).map_err(cannot)?;
-    Ok(Some(read(cursor, &bytes)))
+    let bytes = file.read(cursor.offset(), u64::MAX)?;
+    Ok(Some(transcript::read(agent, cursor, &bytes)))
+}
+
+/// A transcript that is being read.
+pub(super) struct TranscriptFile<'a> {
+    path: &'a Path,
+    file: File,
+    /// Its size when it was opened.
+    pub(super) size: u64,
+}
+
+impl<'a> TranscriptFile<'a> {
+    /// Opens it; none if there is no file yet.
+    pub(super) fn open(path: &'a Path) -> Result<Option<Self>, Failure> {
+        // Anything but a plain file could keep us waiting.
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (size, file) = opened.map_err(|error| unreadable(path, &error))?;
+        Ok(Some(Self { path, file, size }))
+    }
+
+    /// The bytes from a place on, at most so many.
+    pub(super) fn read(&mut self, from: u64, at_most: u64) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        let mut read = || {
+            self.file.seek(SeekFrom::Start(from))?;
+            self.file.by_ref().take(at_most).read_to_end(&mut bytes)
+        };
+        read().map_err(|error| unreadable(self.path, &error))?;
+        Ok(bytes)
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("{} cannot be read: {error}", path.display());
+    Failure::new("transcript", message, "it is read the next time")
 }

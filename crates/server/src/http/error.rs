@@ -90,6 +90,7 @@ fn status_of(code: &str) -> StatusCode {
         | "gone"
         | "locked"
         | "moved"
+        | "no_message"
         | "needs_dialog"
         | "needs_yes"
         | "not_captured"

@@ -209,7 +209,7 @@ fn a_diff_is_masked_by_what_its_lines_are_in_the_whole_file() {
 #[test]
 fn calls_about_files_of_secrets_lose_their_contents_and_results() {
     let content = serde_json::json!([
-        { "type": "tool_use", "id": "t1", "name": "Read", "input": { "file_path": "/work/.env" } },
+        { "type": "tool_use", "id": "t1", "name": "Read", "input": { "file_path": "/home/dev/.env" } },
         { "type": "tool_result", "tool_use_id": "t1", "content": [{ "type": "text", "text": "A=b" }] },
         { "type": "tool_use", "id": "t2", "name": "Run",
           "input": { "password": "hunter2-x", "command": "ls", "user": "me" } },
@@ -226,6 +226,6 @@ fn calls_about_files_of_secrets_lose_their_contents_and_results() {
     };
     let secret = SecretCalls::of([&message]);
     let told = serde_json::to_string(&Masking::On.message(&content, &secret)).unwrap();
-    expect![[r#"[{"id":"t1","input":{"file_path":"/work/.env"},"name":"Read","type":"tool_use"},{"content":[{"text":"•••","type":"text"}],"tool_use_id":"t1","type":"tool_result"},{"id":"t2","input":{"command":"ls","password":"•••","user":"me"},"name":"Run","type":"tool_use"},{"content":"a.txt","tool_use_id":"t2","type":"tool_result"}]"#]].assert_eq(&told);
+    expect![[r#"[{"id":"t1","input":{"file_path":"/home/dev/.env"},"name":"Read","type":"tool_use"},{"content":[{"text":"•••","type":"text"}],"tool_use_id":"t1","type":"tool_result"},{"id":"t2","input":{"command":"ls","password":"•••","user":"me"},"name":"Run","type":"tool_use"},{"content":"a.txt","tool_use_id":"t2","type":"tool_result"}]"#]].assert_eq(&told);
     assert_eq!(Masking::Off.message(&content, &secret), content);
 }

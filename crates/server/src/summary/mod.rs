@@ -112,23 +112,24 @@ impl HttpSummariser {
     }
 
     fn failed(&self, why: impl fmt::Display, retry: Retry) -> SummaryError {
-        SummaryError { why: self.without_key(&format!("{}: {why}", self.host)), retry }
+        let why = self.without_key(&format!("{}: {why}", self.host));
+        SummaryError { why: Masking::On.text(&why).into_owned(), retry }
     }
 
     /// A text of somebody else, who may quote what was sent.
     fn without_key(&self, text: &str) -> String {
-        let text = match &self.key.0 {
+        match &self.key.0 {
             Some(key) => text.replace(key.as_str(), "…"),
             None => text.to_owned(),
-        };
-        Masking::On.text(&text).into_owned()
+        }
     }
 
     fn refused(&self, answer: &Response<Body>, body: &[u8]) -> SummaryError {
         let status = answer.status().as_u16();
         let parsed: Value = serde_json::from_slice(body).unwrap_or_default();
-        let reason: String =
-            wires::reason(&parsed).unwrap_or_default().chars().take(REASON_CHARS).collect();
+        // A key that is cut short would not be found any more.
+        let reason = self.without_key(wires::reason(&parsed).unwrap_or_default());
+        let reason: String = Masking::On.text(&reason).chars().take(REASON_CHARS).collect();
         let why = match (status, reason.is_empty()) {
             (300..400, _) => {
                 format!(
@@ -164,7 +165,7 @@ impl Summarise for HttpSummariser {
             self.failed(format!("its answer is not JSON: {error}"), Retry::Soon)
         })?;
         match wires::said(self.api, &said) {
-            Said::Summary(summary) => Ok(summary),
+            Said::Summary(summary) => Ok(self.without_key(&summary)),
             Said::CutOff => Err(self.failed(
                 format!("the summary was cut off at {at_most_tokens} tokens (summary.max_tokens)"),
                 Retry::Never,
@@ -183,6 +184,14 @@ fn retry_after(answer: &Response<Body>) -> Option<Duration> {
 /// The host of an address, and whether it is this machine.
 fn host(url: &str) -> Result<(String, bool), Failure> {
     let uri: Option<Uri> = url.parse().ok();
+    let authority = uri.as_ref().and_then(Uri::authority).map_or(url, |found| found.as_str());
+    if authority.contains('@') {
+        let message = "summary.url has a name or a password in it".to_owned();
+        return Err(unset(
+            message,
+            "leave out what is before the @; the key is in summary.key_env",
+        ));
+    }
     let parts = uri.as_ref().and_then(|uri| Some((uri.scheme_str()?, uri.host()?)));
     let (scheme, host) = parts.ok_or_else(|| {
         let message = format!("summary.url is no address: {url:?}");

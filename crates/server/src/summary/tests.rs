@@ -121,6 +121,16 @@ fn failures_say_whether_asking_again_may_help_and_never_the_key() {
 }
 
 #[test]
+fn a_key_that_is_quoted_is_told_nowhere() {
+    let long = format!("{}{KEY}", "x".repeat(super::REASON_CHARS - 10));
+    let refusal = Answer::Json(400, json!({ "error": { "message": long } }));
+    let error = asked(SummaryApi::Openai, refusal).unwrap_err();
+    assert!(!error.why.contains(&KEY[..5]), "{error}");
+    let chat = json!({ "choices": [{ "message": { "content": format!("It was {KEY}.") } }] });
+    assert_eq!(asked(SummaryApi::Openai, Answer::Json(200, chat)).unwrap(), "It was ….");
+}
+
+#[test]
 fn nobody_is_waited_for_without_end_and_no_answer_is_read_without_end() {
     let server = Answers::serve([Answer::Nothing]);
     let impatient = Summary { timeout_seconds: 1, ..settings(SummaryApi::Openai, &server.url()) };
@@ -152,6 +162,11 @@ fn what_is_not_set_is_named_and_a_key_never_travels_in_the_open() {
     assert!(refused(&no_model, Some(KEY)).contains("summary.model"));
     for url in ["http://a.example/v1", "ftp://a.example", "a.example", "http://127.0.0.1.example"] {
         assert!(refused(&settings(SummaryApi::Openai, url), Some(KEY)).contains(url));
+    }
+    for (scheme, password) in [("https://", "s3cr-et"), ("http://", "s3cr-et"), ("", "s3cr/et")] {
+        let url = format!("{scheme}me:{password}@a.example");
+        let message = refused(&settings(SummaryApi::Openai, &url), Some(KEY));
+        assert!(!message.contains("s3cr") && message.contains("summary.url"), "{message}");
     }
     let no_key = refused(&settings(SummaryApi::Anthropic, "https://a.example"), None);
     assert!(no_key.contains("ANTHROPIC_API_KEY"), "{no_key}");

@@ -109,6 +109,9 @@ pub(super) fn back(context: &Context, talk: &Talk) -> Result<Exit> {
     let shown = plural(view.shown, "message", "messages");
     let dialog = short_id(&dialog.0);
     context.out.text(&match view.hidden {
+        0 if view.shown == 0 => {
+            format!("The conversation of dialog {dialog} is shown again; the model got nothing.\n")
+        }
         0 => format!("All {shown} of dialog {dialog} are shown again.\n"),
         hidden => format!("{shown} of dialog {dialog} are shown now, {hidden} are still hidden.\n"),
     })?;

@@ -52,6 +52,15 @@ fn write(path: &Path, bytes: &[u8], force: bool) -> Result<bool, Failure> {
         let message = format!("cannot write {}: {error}", path.display());
         Failure::new("not_written", message, "name another file, or see who owns that folder")
     };
+    // What a link points at is written, not the link. Anything but a plain file, such as a pipe,
+    // could keep us waiting, and would be replaced.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs::symlink_metadata(path) {
+        Ok(known) if !known.is_file() => {
+            return Err(cannot(&std::io::Error::other("it is there and no regular file")));
+        }
+        _ => {}
+    }
     match fs::read(path) {
         Ok(there) if there == bytes => return Ok(false),
         Ok(_) if !force => {

@@ -37,7 +37,8 @@ pub(super) fn run(context: &Context, options: &HistoryImport) -> Result<Exit> {
     let import = found.import(dialog, options.agent.as_deref())?;
     let added = if options.dry_run { None } else { Some(context.ask(&project, import.clone())?) };
     let backup = match &source.legacy {
-        Some(old) if !options.dry_run => {
+        // What could not be read is in the old file alone.
+        Some(old) if !options.dry_run && found.conversation.problems.is_empty() => {
             Some(legacy::migrate(&project, old, &import, &found.conversation, context.now())?)
         }
         _ => None,
@@ -56,6 +57,10 @@ pub(super) fn run(context: &Context, options: &HistoryImport) -> Result<Exit> {
     }
     if let Some(backup) = backup {
         let text = format!("the old file is kept as {}", backup.display());
+        tell("note", Style::Mark, &text);
+    }
+    if let (Some(old), false) = (&source.legacy, done.problems.is_empty()) {
+        let text = format!("{} is left as it is: not all of it could be read", old.display());
         tell("note", Style::Mark, &text);
     }
     source.note();

@@ -43,19 +43,25 @@ pub(super) fn migrate(
         return Err(left("what is on record is not what it says".to_owned()).into());
     }
     let new = old.with_file_name(Form::ApiHistory.file_name(&imported.dialog.0));
-    write(old, &new, conversation, at).map_err(|error| left(error.to_string()))?;
-    let written = fs::read(&new).map_err(|error| left(error.to_string()))?;
-    let read = forms::read(Form::ApiHistory, &written).map_err(|error| left(error.to_string()))?;
-    if !same(&read.messages, &conversation.messages) {
-        return Err(left(format!("{} does not say the same", new.display())).into());
-    }
+    let text = forms::write(Form::ApiHistory, conversation, at);
+    // A new file that is there counts from then on: what it says is compared before and after.
+    let check = |written: &[u8]| {
+        let read = forms::read(Form::ApiHistory, written);
+        match read.map_err(|error| left(error.to_string())) {
+            Ok(read) if same(&read.messages, &conversation.messages) => Ok(()),
+            Ok(_) => Err(left(format!("{} would not say the same", new.display()))),
+            Err(failure) => Err(failure),
+        }
+    };
+    check(text.as_bytes())?;
+    write(old, &new, &text).map_err(|error| left(error.to_string()))?;
+    check(&fs::read(&new).map_err(|error| left(error.to_string()))?)?;
     Ok(back_up(old).map_err(|error| left(error.to_string()))?)
 }
 
-fn write(old: &Path, new: &Path, conversation: &Conversation, at: Millis) -> IoResult<()> {
+fn write(old: &Path, new: &Path, text: &str) -> IoResult<()> {
     let known = fs::metadata(old)?;
     let (mode, user, group) = (known.mode() & 0o7777, known.uid(), known.gid());
-    let text = forms::write(Form::ApiHistory, conversation, at);
     let staged = Staged::new(new, text.as_bytes(), Permissions::Exactly { mode, user, group })?;
     // As late as can be: what somebody else wrote in between counts.
     if new.symlink_metadata().is_ok() {

@@ -214,7 +214,7 @@ struct CondenseRequest {
 /// Lets a summary stand for the older messages of a dialog.
 ///
 /// The model that `[summary]` in the settings names writes it, with the key that the daemon's
-/// environment has. If that fails, the oldest quarter of the messages is hidden instead.
+/// environment has. If that fails, the oldest quarter of them is hidden instead.
 #[utoipa::path(
     post, path = "/api/projects/{project}/dialogs/{dialog}/history/condense", tag = "dialogs",
     params(
