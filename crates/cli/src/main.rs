@@ -19,6 +19,7 @@ mod progress;
 mod quote;
 mod table;
 mod time;
+mod written;
 
 use std::process::ExitCode;
 

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use retake_model::{Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, Millis, Side};
-use retake_store::{Batch, JournalEvent, NewChange, StoreError, Stored};
+use retake_store::{Batch, JournalEvent, NewChange, Store, StoreError, Stored};
 use retake_workspace::git::GitLook;
 use serde_json::json;
 
@@ -218,11 +218,11 @@ pub(crate) fn tell_gaps(
 
 /// What changed by lines; `None` if that cannot be told.
 pub(crate) fn lines(
-    batch: &Batch<'_>,
+    store: &Store,
     before: &Side,
     after: &Side,
 ) -> Result<Option<retake_model::LineChanges>, StoreError> {
-    match (comparable(batch, before)?, comparable(batch, after)?) {
+    match (comparable(store, before)?, comparable(store, after)?) {
         (Some(before), Some(after)) => Ok(diff::line_changes(&before, &after)),
         _ => Ok(None),
     }

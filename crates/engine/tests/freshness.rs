@@ -524,3 +524,28 @@ fn many_places_are_told_as_one_file_and_names_stay_on_their_line() {
          Read them again before you change them."
     );
 }
+
+#[test]
+fn lib_3_a_host_that_tracks_by_source_gets_the_timeline_of_ctx_11() {
+    let test = TestProject::new();
+    play(&test, "file a.txt: 1\\n2\\n\ninit");
+    let (dialog, agent) = main_of("d");
+    let (project, file) = (test.open(), [("a.txt".parse().unwrap(), None)]);
+    let track = |source| {
+        let at = test.tick();
+        assert_eq!(project.track_context((&dialog, &agent), &file, source, at).unwrap(), []);
+        at
+    };
+    track(ContextSource::ReadTool);
+    test.write("a.txt", "one\n2\n");
+    let edited = track(ContextSource::AgentEdited);
+    test.write("a.txt", "one\ntwo\n");
+    let user = track(ContextSource::UserEdited);
+    let context = project.context(&dialog, &agent).unwrap().remove(0);
+    let last = context.entries.last().unwrap();
+    assert_eq!(last.source, ContextSource::UserEdited);
+    let dates = (last.dates.read, last.dates.edit, last.dates.user);
+    assert_eq!(dates, (Some(edited), Some(edited), Some(user)));
+    assert!(context.entries.iter().any(|entry| entry.source == ContextSource::AgentEdited));
+    assert_eq!(context.stale.unwrap().to_string(), "line 2 changed by the user");
+}

@@ -87,7 +87,7 @@ pub(crate) struct ContextExport {
     /// Write it into this file instead of standard output
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace a file that holds something else
+    /// Replace a file that is there and differs; what it said is kept beside it
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }

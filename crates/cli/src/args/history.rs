@@ -112,7 +112,7 @@ pub(crate) struct HistoryExport {
     /// Into this file [default: standard output]
     #[arg(long, short = 'o', value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace a file that is there and differs
+    /// Replace a file that is there and differs; what it said is kept beside it
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }

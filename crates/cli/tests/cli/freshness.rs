@@ -271,6 +271,8 @@ fn task_metadata_is_written_whole_and_read_back() {
     assert!(refused.code == 1 && refused.stderr.contains("--force"), "{}", refused.stderr);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "it stays");
     world.ok(&["context", "export", "--output", path, "--force"]);
+    let kept = std::fs::read_to_string(file.with_extension("json.bak")).unwrap();
+    assert_eq!(kept, text, "nothing is lost by it");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("\n      \"record_source\": \"user_edited\",\n"), "{text}");
     tell(&world, &json!({ "event": "dialog_start", "dialog": "d2" }));
@@ -280,7 +282,7 @@ fn task_metadata_is_written_whole_and_read_back() {
     let told = world.ok(&["context", "import", path, "--dialog", "d2"]);
     assert_eq!(told, "Took in 0 entries; 3 were on record already.\n");
     let left: Vec<_> = std::fs::read_dir(world.outer().join("tmp")).unwrap().collect();
-    assert_eq!(left.len(), 1, "nothing lies about: {left:?}");
+    assert_eq!(left.len(), 2, "nothing else lies about: {left:?}");
 }
 
 #[test]

@@ -187,7 +187,10 @@ fn another_conversation_is_not_mixed_in_and_files_are_not_overwritten() {
     let refused = world.run(&export);
     assert!(refused.code == 1 && refused.stderr.contains("--force"), "{}", refused.stderr);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), other.to_string());
-    world.ok(&[&export[..], &["--force"]].concat());
+    let told = world.ok(&[&export[..], &["--force"]].concat());
+    assert!(told.contains("other.json.bak"), "{told}");
+    let kept = std::fs::read_to_string(file.with_extension("json.bak")).unwrap();
+    assert_eq!(kept, other.to_string(), "nothing is lost by it");
     assert!(world.ok(&export).contains("Nothing new"));
 
     // A link is followed; what is no file is neither waited for nor replaced.

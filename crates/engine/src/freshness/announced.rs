@@ -16,11 +16,10 @@ use retake_model::{
 use retake_store::{Batch, ObjectKind, Sighting, Store, StoreError, encode};
 
 use crate::arrival::{Arrived, Calls, Meaning};
-use crate::content::comparable;
-use crate::diff;
 use crate::formatter::same_words;
 use crate::live::{Content, LiveCall};
 use crate::tool::ToolKind;
+use crate::write::lines;
 
 /// Whether a sight is what an edit announced.
 pub(super) fn is_announced(sight: &Sighting) -> bool {
@@ -138,14 +137,8 @@ pub(super) fn parted(
     change: &Change,
     announced: Side,
 ) -> Result<[Change; 2], StoreError> {
-    let lines = |before: &Side, after: &Side| -> Result<_, StoreError> {
-        Ok(match (comparable(store, before)?, comparable(store, after)?) {
-            (Some(before), Some(after)) => diff::line_changes(&before, &after),
-            _ => None,
-        })
-    };
-    let own = lines(&change.before, &announced)?;
-    let rest = lines(&announced, &change.after)?;
+    let own = lines(store, &change.before, &announced)?;
+    let rest = lines(store, &announced, &change.after)?;
     Ok([
         Change { after: announced, lines: own, ..change.clone() },
         Change { before: announced, lines: rest, old_path: None, ..change.clone() },

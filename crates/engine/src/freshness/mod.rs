@@ -105,6 +105,9 @@ impl Project {
 
     /// Records that an agent sees these files as they are now (LIB-3), or lines of them; gives
     /// those that are not tracked or are no files, of which nothing can be recorded.
+    ///
+    /// What others changed, [`ContextSource::UserEdited`], is found by looking, and is no look of
+    /// the agent's: nothing else is recorded of it.
     pub fn track_context(
         &self,
         (dialog, agent): (&DialogId, &AgentId),
@@ -114,6 +117,9 @@ impl Project {
     ) -> Result<Vec<ProjectPath>, RecordError> {
         let _lock = self.hold()?;
         self.catch_up_and_look(at)?;
+        if source == ContextSource::UserEdited {
+            return Ok(Vec::new());
+        }
         let batch = self.store().batch()?;
         batch.touch_dialog(dialog, None, None, at)?;
         batch.touch_agent(dialog, agent, None, None)?;

@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use retake_model::{
-    AgentId, Change, ContextSource, Event, EventKind, FileKind, Lines, Millis, ProjectPath, Side,
+    AgentId, Change, ChangeId, ContextSource, DialogId, Event, EventKind, FileKind, Lines, Millis,
+    ProjectPath, Side,
 };
 use retake_store::{Batch, Sighting, Store, StoreError};
 
@@ -98,7 +99,7 @@ fn seen_state(
     since: u64,
 ) -> Result<Option<(Side, Option<u64>)>, StoreError> {
     if let Some(&step) = store.steps_of(path, since)?.first() {
-        let change = store.change(retake_model::ChangeId(step))?;
+        let change = store.change(ChangeId(step))?;
         let before = change.filter(|change| change.from_path() == path).map(|change| change.before);
         let is_file = |side: &Side| side.known().is_some();
         return Ok(before.filter(is_file).map(|side| (side, Some(step - 1))));
@@ -144,7 +145,7 @@ fn lines(batch: &Batch<'_>, side: &Side, part: Part) -> Result<Option<SeenLines>
 /// A look that the host tells of itself.
 pub(super) fn mark(
     batch: &Batch<'_>,
-    (dialog, agent): (&retake_model::DialogId, &AgentId),
+    (dialog, agent): (&DialogId, &AgentId),
     (path, part): (&ProjectPath, Part),
     source: ContextSource,
     (seq, at): (u64, Millis),

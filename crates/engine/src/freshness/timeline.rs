@@ -66,9 +66,13 @@ impl Knower<'_> {
         path: &ProjectPath,
     ) -> Result<Option<ContextFile>, StoreError> {
         let sights = store.sights_of(self.dialog, self.agent, path)?;
-        let looks = sights.into_iter().filter(|sight| !is_announced(sight));
+        let steps = store.steps_of(path, 0)?;
+        // What an edit announced is part of its change.
+        let is_part =
+            |sight: &Sighting| is_announced(sight) && steps.binary_search(&sight.seq).is_ok();
+        let looks = sights.into_iter().filter(|sight| !is_part(sight));
         let mut happened: Vec<_> = looks.map(Happened::Saw).collect();
-        for step in store.steps_of(path, 0)? {
+        for step in steps {
             let change = store.change(ChangeId(step))?;
             happened.extend(change.map(|change| Happened::Changed(Box::new(change))));
         }

@@ -1,7 +1,7 @@
 //! The model's history beside the changes: the same transcripts as in [`super::talk`], with all that
 //! the model got.
 //!
-//! It is read last: an agent may have to wait for what was said, but never for this. What cannot be
+//! It is read last, and only at the end of a turn, so that no message waits for it. What cannot be
 //! read is only logged, and waits for the next time.
 //!
 //! Invariant: each part is recorded together with how far it goes. So whoever is cut short has got

@@ -1,14 +1,10 @@
 //! `retake context export` and `import`: the file `task_metadata.json` of other programs.
-//!
-//! Invariant: a file that holds something else is replaced only on the person's word, and whole.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Result;
 use retake_engine::{Imported, TaskMetadata};
-use retake_seam::fs::{Permissions, Staged};
 use retake_server::documents::ContextImported;
 use retake_server::door::ImportContext;
 use serde_json::json;
@@ -19,6 +15,7 @@ use crate::describe::plural;
 use crate::escape::escape;
 use crate::failure::Failure;
 use crate::output::warn;
+use crate::written::{Written, write};
 
 pub(super) fn export(context: &Context, options: &ContextExport) -> Result<Exit> {
     let (project, _) = context.open_and_look()?;
@@ -31,35 +28,22 @@ pub(super) fn export(context: &Context, options: &ContextExport) -> Result<Exit>
         return Ok(Exit::Done);
     };
     let path = context.cwd.join(path);
-    put(&path, text.as_bytes(), options.force)?;
+    let written = write(&path, text.as_bytes(), 0o666, options.force)?;
     let entries = metadata.files_in_context.len();
     if context.json {
         context.out.json(&json!({ "file": path.to_string_lossy(), "entries": entries }))?;
     } else {
         let entries = plural(entries as u64, "entry", "entries");
         let path = escape(path.as_os_str().as_encoded_bytes());
-        context.out.text(&format!("Wrote {entries} to {path}\n"))?;
+        let kept = match written {
+            Written::Replaced(aside) => {
+                format!("; what it said is in {}", escape(aside.as_os_str().as_encoded_bytes()))
+            }
+            Written::Known | Written::New => String::new(),
+        };
+        context.out.text(&format!("Wrote {entries} to {path}{kept}\n"))?;
     }
     Ok(Exit::Done)
-}
-
-/// Writes a file of the person's, whole or not at all.
-fn put(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
-    let cannot = |error: &std::io::Error| {
-        let message = format!("cannot write {}: {error}", path.display());
-        Failure::new("not_written", message, "name a file in a folder that you may write to")
-    };
-    match fs::read(path) {
-        Ok(there) if there == bytes => return Ok(()),
-        Ok(_) if !force => {
-            let message = format!("{} holds something else, and stays", path.display());
-            return Err(Failure::new("exists", message, "--force replaces it"));
-        }
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot(&error)),
-        Ok(_) | Err(_) => {}
-    }
-    let staged = Staged::new(path, bytes, Permissions::New(0o666));
-    staged.and_then(Staged::put).map_err(|error| cannot(&error))
 }
 
 pub(super) fn import(context: &Context, options: &ContextImport) -> Result<Exit> {

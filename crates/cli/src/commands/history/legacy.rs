@@ -3,9 +3,8 @@
 //! Invariant: at every moment the old file is there, or the new one and the backup are, and both
 //! were read back (W-15). Nothing is deleted.
 
-use std::fs::{self, File};
-use std::io::{Error, ErrorKind, Result as IoResult};
-use std::os::fd::AsFd as _;
+use std::fs;
+use std::io::{Error, Result as IoResult};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -13,17 +12,15 @@ use anyhow::Result;
 use retake_agents::history::{self as forms, Conversation, Form};
 use retake_engine::Project;
 use retake_engine::model::{Millis, ModelMessage};
-use retake_seam::at::{At, rename_new};
-use retake_seam::fs::{Permissions, Staged, sync_dir};
+use retake_seam::fs::{Permissions, Staged};
 use retake_server::door::ImportHistory;
 use retake_server::history::begins_with;
 
 use crate::failure::Failure;
+use crate::written::set_aside;
 
 /// The old file's name.
 pub(super) const OLD: &str = "claude_messages.json";
-/// So many backups may be there already.
-const MOST_BACKUPS: u32 = 100;
 
 /// Writes a conversation that is on record into the new file beside the old one, and makes that
 /// the backup, whose path it tells.
@@ -56,7 +53,7 @@ pub(super) fn migrate(
     check(text.as_bytes())?;
     write(old, &new, &text).map_err(|error| left(error.to_string()))?;
     check(&fs::read(&new).map_err(|error| left(error.to_string()))?)?;
-    Ok(back_up(old).map_err(|error| left(error.to_string()))?)
+    Ok(set_aside(old).map_err(|error| left(error.to_string()))?)
 }
 
 fn write(old: &Path, new: &Path, text: &str) -> IoResult<()> {
@@ -73,26 +70,4 @@ fn write(old: &Path, new: &Path, text: &str) -> IoResult<()> {
 fn same(one: &[ModelMessage], other: &[ModelMessage]) -> bool {
     let plain = |message: &ModelMessage| ModelMessage { index: None, ..message.clone() };
     one.iter().map(plain).eq(other.iter().map(plain))
-}
-
-/// Gives the old file a name that no other has.
-fn back_up(old: &Path) -> IoResult<PathBuf> {
-    let folder_path = old.parent().ok_or_else(|| Error::other("a file has a folder"))?;
-    let folder = File::open(folder_path)?;
-    let from = At { folder: folder.as_fd(), name: OLD.as_bytes() };
-    for number in 0..MOST_BACKUPS {
-        let name = match number {
-            0 => format!("{OLD}.bak"),
-            _ => format!("{OLD}.bak{number}"),
-        };
-        match rename_new(from, At { folder: folder.as_fd(), name: name.as_bytes() }) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-            Ok(()) => {
-                sync_dir(folder_path)?;
-                return Ok(folder_path.join(name));
-            }
-        }
-    }
-    Err(ErrorKind::AlreadyExists.into())
 }

@@ -1,0 +1,88 @@
+//! Files that a person asked for, such as an export: written whole, or not at all.
+//!
+//! Invariant: nothing that stood there is lost. A file that says something else stays, unless the
+//! person wants it replaced; then it is kept beside, under a name of its own.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use retake_seam::at::{At, rename_new};
+use retake_seam::fs::{Permissions, Staged, sync_dir};
+
+use crate::failure::Failure;
+
+/// So many files may have been set aside before.
+const MOST_ASIDE: u32 = 100;
+
+/// What came of a file that was asked for.
+pub(crate) enum Written {
+    /// It says so already.
+    Known,
+    /// There was none.
+    New,
+    /// What stood there is now here.
+    Replaced(PathBuf),
+}
+
+/// Writes a file with this mode, less what the person's mask takes.
+pub(crate) fn write(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    replace: bool,
+) -> Result<Written, Failure> {
+    let cannot = |error: &io::Error| {
+        let message = format!("cannot write {}: {error}", path.display());
+        Failure::new("not_written", message, "name another file, or see who owns that folder")
+    };
+    // What a link points at is written, not the link. Anything but a plain file, such as a pipe,
+    // could keep us waiting.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
+        return Err(cannot(&io::Error::other("it is there and no regular file")));
+    }
+    let stands = match fs::read(path) {
+        Ok(there) if there == bytes => return Ok(Written::Known),
+        Ok(_) if !replace => {
+            let message = format!("{} is there already, and says something else", path.display());
+            let hint = "name another file, or pass --force, which keeps that one beside";
+            return Err(Failure::new("exists", message, hint));
+        }
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => return Err(cannot(&error)),
+    };
+    let staged =
+        Staged::new(path, bytes, Permissions::New(mode)).map_err(|error| cannot(&error))?;
+    let aside = stands.then(|| set_aside(path)).transpose().map_err(|error| cannot(&error))?;
+    staged.put().map_err(|error| match &aside {
+        Some(aside) => cannot(&io::Error::other(format!("{error}; it is at {}", aside.display()))),
+        None => cannot(&error),
+    })?;
+    Ok(aside.map_or(Written::New, Written::Replaced))
+}
+
+/// Gives a file a name beside its own that no other has, and tells it.
+pub(crate) fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let (Some(folder_path), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::Error::other("it has no name"));
+    };
+    let folder = File::open(folder_path)?;
+    let from = At { folder: folder.as_fd(), name: name.as_bytes() };
+    for number in 0..MOST_ASIDE {
+        let mut other = name.to_owned();
+        other.push(if number == 0 { ".bak".to_owned() } else { format!(".bak{number}") });
+        match rename_new(from, At { folder: folder.as_fd(), name: other.as_bytes() }) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(()) => {
+                sync_dir(folder_path)?;
+                return Ok(folder_path.join(other));
+            }
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
