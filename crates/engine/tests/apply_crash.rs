@@ -56,10 +56,11 @@ fn sweep(test: &str, before: &str, verb: &str) -> u64 {
         carry_out_as_child(verb);
         return u64::MAX;
     }
-    let whole = run(test, &prepared(before), 0);
+    let project = prepared(before);
+    let (kept, old) = (project.keep(), disk::read(&project.root()));
+    let whole = run(test, &project, 0);
     for step in 1.. {
-        let project = prepared(before);
-        let old = disk::read(&project.root());
+        project.bring_back(&kept);
         if run_killed(test, &project, step) {
             assert!(step > 20, "only {step} steps: does the seam still see the writes?");
             return step;
@@ -181,12 +182,18 @@ fn killed_recovery() {
     if let Some(role) = child::role() {
         return carry_out_as_child(if role == "verb" { "undo" } else { &role });
     }
-    let old = disk::read(&prepared("").root());
-    let new = run(test, &prepared(""), 0);
-    let half = (1..1000).find(|&step| is_half_done(test, step, &old, &new)).unwrap();
+    let project = prepared("");
+    let (kept, old) = (project.keep(), disk::read(&project.root()));
+    let new = run(test, &project, 0);
+    let half = (1..1000).find(|&step| {
+        project.bring_back(&kept);
+        run_killed(test, &project, step);
+        is_half_done(&project, &old, &new)
+    });
+    let half = half.unwrap();
     for (how, goal) in [("recover resume", &new), ("recover undo", &old)] {
         for step in 1.. {
-            let project = prepared("");
+            project.bring_back(&kept);
             assert!(!run_killed(test, &project, half));
             let output = child::command(test, how)
                 .env("RETAKE_TEST_OUTER", project.outer())
@@ -215,10 +222,8 @@ fn killed_recovery() {
     }
 }
 
-/// Whether a kill at this step leaves some files old and some new.
-fn is_half_done(test: &str, step: u64, old: &Disk, new: &Disk) -> bool {
-    let project = prepared("");
-    run_killed(test, &project, step);
+/// Whether a kill has left some files old and some new.
+fn is_half_done(project: &TestProject, old: &Disk, new: &Disk) -> bool {
     let now = without_temps(disk::read(&project.root()));
     let is = |goal: &Disk| {
         now.iter().filter(|(n, e)| goal.get(*n).is_some_and(|g| g.is_same(e))).count()

@@ -405,13 +405,15 @@ fn a_purge_that_was_killed_is_completed_by_the_next() {
         return;
     }
     let secret = noise(7, 270_000);
+    let test = TestProject::new();
+    test.write("secret.bin", &secret);
+    test.write("a.txt", "a\n");
+    test.init();
+    test.write("secret.bin", "gone\n");
+    test.look();
+    let prepared = test.keep();
     for step in 1.. {
-        let test = TestProject::new();
-        test.write("secret.bin", &secret);
-        test.write("a.txt", "a\n");
-        test.init();
-        test.write("secret.bin", "gone\n");
-        test.look();
+        test.bring_back(&prepared);
         let output = child::command("a_purge_that_was_killed_is_completed_by_the_next", "purge")
             .env("RETAKE_TEST_OUTER", test.outer())
             .env("RETAKE_COUNT_STEPS", test.outer().join("steps"))

@@ -485,23 +485,26 @@ fn kill_before_any_step_of_gc() {
         test.open().collect(FAR, &mut |_, _| {}).unwrap();
         return;
     }
-    for step in 1.. {
-        let test = TestProject::new();
-        start(&test);
-        approved(&test, &["d1", "d2"]);
-        let project = test.open();
+    let test = TestProject::new();
+    start(&test);
+    approved(&test, &["d1", "d2"]);
+    let project = test.open();
+    operation(&test, &project, OperationState::Done);
+    let kept = Work::begin(&test, "d3");
+    kept.write("a.txt", b"kept\n");
+    kept.point("kept");
+    let points = project.checkpoints(Some(&kept.dialog), 9).unwrap();
+    assert_eq!(points.len(), 3, "the initial one, before the message, and by hand");
+    for _ in 0..10 {
         operation(&test, &project, OperationState::Done);
-        let kept = Work::begin(&test, "d3");
-        kept.write("a.txt", b"kept\n");
-        kept.point("kept");
-        let points = project.checkpoints(Some(&kept.dialog), 9).unwrap();
-        assert_eq!(points.len(), 3, "the initial one, before the message, and by hand");
-        for _ in 0..10 {
-            operation(&test, &project, OperationState::Done);
-        }
-        settings(&test, "max_dialogs = 1");
-        let before = test.changes();
-        let expected = before[4..].to_vec();
+    }
+    settings(&test, "max_dialogs = 1");
+    let before = test.changes();
+    let expected = before[4..].to_vec();
+    drop(project);
+    let prepared = test.keep();
+    for step in 1.. {
+        test.bring_back(&prepared);
         let output = child::command("kill_before_any_step_of_gc", "gc")
             .env("RETAKE_TEST_OUTER", test.outer())
             .env("RETAKE_COUNT_STEPS", test.outer().join("steps"))

@@ -1,6 +1,7 @@
 //! What Retake's tests share.
 //!
 //! - [`TestProject`]: a throw-away project with a home and a clock of its own,
+//! - [`Kept`]: a prepared project that is brought back before each try of a sweep,
 //! - [`check`]: the fixture language, in which most engine tests are written,
 //! - [`ListingEyes`]: what a watcher that misses nothing would say,
 //! - [`answers`]: an HTTP server with prepared answers,
@@ -17,11 +18,13 @@ pub mod disk;
 mod eyes;
 mod freshness;
 pub mod git;
+mod kept;
 mod play;
 mod project;
 mod verbs;
 
 pub use expect_test::{Expect, expect};
 pub use eyes::ListingEyes;
+pub use kept::Kept;
 pub use play::{check, play};
 pub use project::TestProject;

@@ -13,7 +13,7 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct TestProject {
     outer: PathBuf,
-    now: Cell<Millis>,
+    pub(crate) now: Cell<Millis>,
     checkpoints: RefCell<HashMap<String, ObjectId>>,
     _temp: Option<tempfile::TempDir>,
 }

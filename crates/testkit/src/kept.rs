@@ -1,0 +1,92 @@
+//! A prepared project that a sweep brings back before each of its tries.
+//!
+//! Playing a story takes far longer than copying what it left behind. The root folder itself
+//! stays: a project is known by its path and inode.
+
+use std::fs;
+use std::path::Path;
+
+use retake_engine::model::Millis;
+
+use crate::TestProject;
+
+/// What a project, its home and its clock were at one moment.
+#[derive(Debug)]
+pub struct Kept {
+    copy: tempfile::TempDir,
+    now: Millis,
+}
+
+impl TestProject {
+    /// Keeps everything as it is now; nothing may have the project open.
+    pub fn keep(&self) -> Kept {
+        let beside = self.outer().parent().unwrap();
+        let copy = tempfile::Builder::new().prefix("retake-kept-").tempdir_in(beside).unwrap();
+        copy_into(self.outer(), copy.path());
+        Kept { copy, now: self.now.get() }
+    }
+
+    /// Puts everything back as it was kept; nothing may have the project open.
+    pub fn bring_back(&self, kept: &Kept) {
+        for entry in fs::read_dir(self.outer()).unwrap() {
+            let path = entry.unwrap().path();
+            if path == self.root() {
+                for inner in fs::read_dir(path).unwrap() {
+                    remove(&inner.unwrap().path());
+                }
+            } else {
+                remove(&path);
+            }
+        }
+        copy_into(kept.copy.path(), self.outer());
+        self.now.set(kept.now);
+    }
+}
+
+fn remove(path: &Path) {
+    if path.symlink_metadata().unwrap().is_dir() {
+        fs::remove_dir_all(path).unwrap();
+    } else {
+        fs::remove_file(path).unwrap();
+    }
+}
+
+/// Copies what is in one folder into another: names, kinds, modes and bytes.
+fn copy_into(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (old, new) = (entry.path(), to.join(entry.file_name()));
+        let found = entry.metadata().unwrap();
+        if found.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(old).unwrap(), new).unwrap();
+        } else if found.is_dir() {
+            fs::create_dir_all(&new).unwrap();
+            copy_into(&old, &new);
+            fs::set_permissions(new, found.permissions()).unwrap();
+        } else {
+            fs::copy(old, new).unwrap();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{disk, play};
+
+    #[test]
+    fn a_project_is_as_it_was_kept() {
+        let project = TestProject::in_memory();
+        play(&project, "file a.txt: a\nfile b/run: b\nrun chmod 755 b/run; ln -s a.txt l\ninit");
+        let (kept, before) = (project.keep(), disk::read(&project.root()));
+        let at = project.tick();
+        play(&project, "run rm -r b l; echo c > a.txt; echo d > new\nlook");
+        assert_eq!(project.changes().len(), 4);
+
+        project.bring_back(&kept);
+        assert!(disk::is_same(&disk::read(&project.root()), &before));
+        assert_eq!(project.changes(), []);
+        assert_eq!(project.tick(), at);
+        assert_eq!(project.look().changes, [], "it is the same project, and nothing is new in it");
+    }
+}
