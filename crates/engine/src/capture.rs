@@ -10,7 +10,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use retake_model::{FileState, Gap, GapReason, ObjectId, ProjectPath};
 use retake_store::{
-    Batch, CHUNK_ABOVE, Encoded, ObjectKind, StoreError, encode, encode_stream, hash_stream,
+    Batch, CHUNK_ABOVE, Encoded, Lender, ObjectKind, PackWriter, Packed, StoreError, encode,
+    encode_packed, encode_stream, hash_blob, hash_stream,
 };
 use retake_workspace::{ReadError, Stat, Workspace};
 
@@ -38,31 +39,49 @@ pub(crate) enum Captured {
     Gone,
 }
 
+/// Where content goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Keep<'a> {
+    /// A row each.
+    Rows,
+    /// What is not here goes into one new pack; large content becomes rows all the same, whose
+    /// chunks are shared by what it becomes later.
+    Pack(&'a Lender),
+}
+
 enum Message {
     Object(Encoded),
+    Packed(Packed),
     Done(usize, Result<Captured, StoreError>),
 }
+
+/// The most bytes of a file, what must not be kept, and where the rest goes.
+type How<'a> = ((u64, &'a Refused), Keep<'a>);
 
 /// Reads the files and puts their content into the batch. Results are in the order of `paths`.
 pub(crate) fn capture(
     workspace: &Workspace,
     batch: &mut Batch<'_>,
     paths: &[ProjectPath],
-    max_bytes: u64,
+    limits: (u64, &Refused),
+    keep: Keep<'_>,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Vec<Captured>, StoreError> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let purged = Refused::load(batch)?;
+    let mut pack = match keep {
+        Keep::Rows => None,
+        Keep::Pack(_) => Some(PackWriter::new(batch)?),
+    };
     let next = AtomicUsize::new(0);
     let (sender, receiver) = sync_channel(IN_FLIGHT);
     let threads = if paths.len() < WORTH_A_THREAD { 1 } else { THREADS };
     let mut results: Vec<Option<Captured>> = paths.iter().map(|_| None).collect();
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            let (sender, next, purged) = (sender.clone(), &next, &purged);
-            scope.spawn(move || work(workspace, paths, (max_bytes, purged), next, &sender));
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || work(workspace, paths, (limits, keep), next, &sender));
         }
         drop(sender);
         let mut done = 0;
@@ -72,6 +91,11 @@ pub(crate) fn capture(
                     batch.put(&object)?;
                     batch.commit_ahead()?;
                 }
+                Message::Packed(object) => {
+                    if let Some(pack) = &mut pack {
+                        pack.add(&object)?;
+                    }
+                }
                 Message::Done(at, result) => {
                     results[at] = Some(result?);
                     done += 1;
@@ -79,21 +103,25 @@ pub(crate) fn capture(
                 }
             }
         }
-        Ok(results.into_iter().flatten().collect())
-    })
+        Ok::<_, StoreError>(())
+    })?;
+    if let Some(pack) = pack {
+        pack.finish(batch)?;
+    }
+    Ok(results.into_iter().flatten().collect())
 }
 
 fn work(
     workspace: &Workspace,
     paths: &[ProjectPath],
-    limits: (u64, &Refused),
+    how: How<'_>,
     next: &AtomicUsize,
     sender: &SyncSender<Message>,
 ) {
     loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(path) = paths.get(at) else { return };
-        let result = capture_one(workspace, path, limits, sender);
+        let result = capture_one(workspace, path, how, sender);
         if sender.send(Message::Done(at, result)).is_err() {
             return; // the other side failed and says why
         }
@@ -103,7 +131,7 @@ fn work(
 fn capture_one(
     workspace: &Workspace,
     path: &ProjectPath,
-    (max_bytes, purged): (u64, &Refused),
+    ((max_bytes, purged), keep): How<'_>,
     sender: &SyncSender<Message>,
 ) -> Result<Captured, StoreError> {
     if purged.has_large() && is_purged(workspace, path, max_bytes, purged) {
@@ -114,7 +142,7 @@ fn capture_one(
     let read = workspace.read(path, max_bytes, &mut |reader, stat| {
         // What an earlier attempt at a changing file came to does not count.
         (oid, failure) = (None, None);
-        match store_content(reader, stat.size, purged, sender) {
+        match store_content(reader, stat.size, (purged, keep), sender) {
             Ok(content) => oid = Some(content),
             // A length that does not fit means that the file changed: `read` sees
             // that too and tries again.
@@ -136,7 +164,7 @@ fn capture_one(
         Some(error) => return Err(error),
     }
     match (read, oid) {
-        (Ok(_), Some(oid)) if purged.oids.contains(&oid) => Ok(Captured::Unknown(purged_gap(path))),
+        (Ok(_), Some(oid)) if purged.has(&oid) => Ok(Captured::Unknown(purged_gap(path))),
         (Ok(stat), Some(oid)) => Ok(Captured::Kept { state: state_of(&stat, oid), stat }),
         (Ok(_), None) | (Err(ReadError::Unstable), _) => {
             let detail = "it changed each time it was read".to_owned();
@@ -160,7 +188,7 @@ fn state_of(stat: &Stat, oid: ObjectId) -> FileState {
 fn store_content(
     reader: &mut dyn io::Read,
     size: u64,
-    purged: &Refused,
+    (purged, keep): (&Refused, Keep<'_>),
     sender: &SyncSender<Message>,
 ) -> Result<ObjectId, StoreError> {
     let gone = |_| io::Error::other("the writer stopped");
@@ -173,28 +201,40 @@ fn store_content(
     if bytes.len() as u64 != size {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
-    let object = encode(ObjectKind::Blob, &bytes)?;
-    let oid = object.oid;
-    if purged.oids.contains(&oid) {
-        return Ok(oid);
+    let (oid, message) = match keep {
+        Keep::Rows => {
+            let object = encode(ObjectKind::Blob, &bytes)?;
+            (object.oid, Some(Message::Object(object)))
+        }
+        Keep::Pack(lender) => {
+            let oid = hash_blob(&bytes)?;
+            let pack = || encode_packed(ObjectKind::Blob, oid, &bytes).map(Message::Packed);
+            (oid, if lender.has(&oid) { None } else { Some(pack()?) })
+        }
+    };
+    if let Some(message) = message.filter(|_| !purged.has(&oid)) {
+        sender.send(message).map_err(gone)?;
     }
-    sender.send(Message::Object(object)).map_err(gone)?;
     Ok(oid)
 }
 
 /// Contents that were purged: they are not taken again.
-struct Refused {
+pub(crate) struct Refused {
     oids: HashSet<ObjectId>,
     sizes: HashSet<u64>,
 }
 
 impl Refused {
-    fn load(batch: &Batch<'_>) -> Result<Self, StoreError> {
+    pub(crate) fn load(batch: &Batch<'_>) -> Result<Self, StoreError> {
         let purged = batch.purged()?;
         Ok(Self {
             oids: purged.iter().map(|content| content.oid).collect(),
             sizes: purged.iter().map(|content| content.size).collect(),
         })
+    }
+
+    pub(crate) fn has(&self, oid: &ObjectId) -> bool {
+        self.oids.contains(oid)
     }
 
     /// Large contents go into the store in parts, before their name is known.
@@ -213,7 +253,7 @@ fn is_purged(workspace: &Workspace, path: &ProjectPath, max_bytes: u64, purged: 
         }
         Ok(())
     });
-    read.is_ok() && found.is_some_and(|oid| purged.oids.contains(&oid))
+    read.is_ok() && found.is_some_and(|oid| purged.has(&oid))
 }
 
 fn purged_gap(path: &ProjectPath) -> Gap {

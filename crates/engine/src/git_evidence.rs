@@ -39,7 +39,7 @@ impl GitEvidence {
             head_moved: old.head != new.head && actions.iter().any(moves),
             index_rewritten: old.index_id != new.index_id,
             stash_moved: old.stash.is_some() && new.stash.is_some() && old.stash != new.stash,
-            index: repository.index().unwrap_or_default(),
+            index: repository.index().unwrap_or_default().entries,
             actions,
         }
     }

@@ -49,6 +49,7 @@ mod apply;
 mod arrival;
 mod attribute;
 mod blame;
+mod bulk;
 mod capture;
 mod checkpoint;
 mod content;

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use retake_model::{Gap, GapReason, ObjectId, ProjectPath, Side};
 use retake_store::{Batch, StatRow, StoreError, Stored};
-use retake_workspace::git::GitLook;
-use retake_workspace::{Hint, RuleSources, Rules, Stat, Workspace};
+use retake_workspace::git::{GitLook, Index};
+use retake_workspace::{Hint, RuleSources, Rules, Stat, Suspect, Workspace};
 
-use crate::capture::{Captured, capture};
+use crate::bulk::take;
+use crate::capture::Captured;
 use crate::eyes::View;
 use crate::look::LeftOut;
 use crate::memory;
@@ -63,6 +64,7 @@ pub(crate) struct Request<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) settings: &'a Settings,
     pub(crate) global_excludes: Option<&'a Path>,
+    pub(crate) global_attributes: Option<&'a Path>,
     /// A file in Retake's own folder that may be written, for the racy stamp.
     pub(crate) stamp: PathBuf,
     /// Whether that file is on the project's device.
@@ -94,6 +96,8 @@ pub(crate) struct Observation {
     pub(crate) tracked_hidden: Option<Vec<ProjectPath>>,
     pub(crate) old_git: Option<GitLook>,
     pub(crate) git: Option<GitLook>,
+    /// git's index, if it is another one than at the last look.
+    pub(crate) index: Option<Index>,
     /// What rules left out when everything was last looked at.
     pub(crate) left_out: Arc<LeftOut>,
     /// What this look leaves for narrower ones.
@@ -143,19 +147,14 @@ pub(crate) fn observe(
         now: rules.as_deref(),
         before: old_rules,
     };
-    let paths = scan.suspects.into_iter().map(|suspect| suspect.path);
     // A gap would close if its path was left out.
-    let is_spared = |path: &ProjectPath| {
-        request.spared.contains(path) && !gaps.iter().any(|gap| gap.path == *path)
+    let is_spared = |suspect: &Suspect| {
+        request.spared.contains(&suspect.path) && !gaps.iter().any(|gap| gap.path == suspect.path)
     };
-    let (spared, paths): (Vec<_>, Vec<_>) = paths.partition(is_spared);
-    observation.spared = spared;
-    let total = paths.len();
-    let limit = request.settings.limits.max_file_bytes;
-    let captured = capture(request.workspace, batch, &paths, limit, &mut |done| {
-        progress(done, total);
-    })?;
-    for (path, captured) in paths.into_iter().zip(captured) {
+    let (spared, suspects): (Vec<_>, Vec<_>) = scan.suspects.into_iter().partition(is_spared);
+    observation.spared = spared.into_iter().map(|suspect| suspect.path).collect();
+    let index = observation.index.take();
+    for (path, captured) in take(batch, request, suspects, index.as_ref(), progress)? {
         observation.compare(path, captured, &manifest, &comes_into_sight);
     }
     for path in scan.missing {

@@ -269,6 +269,8 @@ impl Retake {
         let home = self.user_home.as_deref();
         let global_excludes = git::local_excludes(&root, home)
             .or_else(|| git::global_excludes(home, self.config_home.as_deref()));
+        let global_attributes = git::local_attributes(&root, home)
+            .or_else(|| git::global_attributes(home, self.config_home.as_deref()));
         let error = |source| ProjectError::Folder { path: root.clone(), source };
         let disk = disk_identity(&root).map_err(error)?;
         let same_device =
@@ -281,6 +283,7 @@ impl Retake {
             settings,
             settings_problem,
             global_excludes,
+            global_attributes,
             same_device,
             read_only,
             watching: None,
@@ -349,6 +352,7 @@ pub struct Project {
     settings: Settings,
     settings_problem: Option<SettingsError>,
     global_excludes: Option<PathBuf>,
+    global_attributes: Option<PathBuf>,
     same_device: bool,
     read_only: bool,
     pub(crate) watching: Option<Watching>,
@@ -444,6 +448,7 @@ impl Project {
             workspace: &self.workspace,
             settings: &self.settings,
             global_excludes: self.global_excludes.as_deref(),
+            global_attributes: self.global_attributes.as_deref(),
             stamp: self.store.folder().join("stamp"),
             same_device: self.same_device,
             watched: self.watching.is_some(),

@@ -1,11 +1,11 @@
 //! The git repository that a project is, or is a part of.
 
-use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use retake_model::ProjectPath;
-use retake_workspace::git::{self, GitLook, IndexEntry};
+use retake_workspace::git::{self, Attributes, GitLook, Index, IndexEntry};
 
 /// A repository around a project's root.
 #[derive(Debug)]
@@ -37,15 +37,43 @@ impl Repository {
     }
 
     /// What the index holds of the project.
-    pub(crate) fn index(&self) -> Result<HashMap<ProjectPath, IndexEntry>, String> {
-        let entries = git::index_entries(&self.top)?.unwrap_or_default();
+    pub(crate) fn index(&self) -> Result<Index, String> {
+        let mut index = git::index(&self.top)?.unwrap_or_default();
         if self.prefix.is_empty() {
-            return Ok(entries);
+            return Ok(index);
         }
         let inside = |(path, entry): (ProjectPath, IndexEntry)| {
             let rest = path.as_bytes().strip_prefix(self.prefix.as_slice())?;
             Some((ProjectPath::new(rest).ok()?, entry))
         };
-        Ok(entries.into_iter().filter_map(inside).collect())
+        index.entries = index.entries.into_iter().filter_map(inside).collect();
+        Ok(index)
+    }
+
+    /// Where it keeps its packs.
+    pub(crate) fn pack_folders(&self) -> Vec<PathBuf> {
+        git::pack_folders(&self.top)
+    }
+
+    /// Which files git converts: by the user's attributes, and by these files in the project,
+    /// those of deeper folders later. `None` if there may be others above the project.
+    pub(crate) fn attributes(
+        &self,
+        global: Option<&Path>,
+        within: &[(ProjectPath, Vec<u8>)],
+    ) -> Option<Attributes> {
+        if !self.prefix.is_empty() {
+            return None;
+        }
+        let mut attributes = Attributes::outside(global);
+        for (file, text) in within {
+            let folder = file.parent();
+            let folder = folder.as_ref().map_or(&b""[..], ProjectPath::as_bytes);
+            attributes.add(text, Path::new(OsStr::from_bytes(folder)));
+        }
+        if let Some(file) = git::attributes_file(&self.top) {
+            attributes.add_file(&file);
+        }
+        Some(attributes)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use retake_model::{FileKind, Gap, GapReason, ProjectPath};
 use retake_store::{Batch, ManifestEntry, StatRow, StoreError};
-use retake_workspace::git::GitLook;
+use retake_workspace::git::{GitLook, Index};
 use retake_workspace::{Hint, Known, RuleSources, Rules, Scan, Stat, StatKind};
 
 use crate::eyes::View;
@@ -224,8 +224,8 @@ struct Tracked {
     old: Option<GitLook>,
     new: Option<GitLook>,
     hidden: Vec<ProjectPath>,
-    /// Whether the index was asked; if not, the hidden paths are those of an earlier time.
-    asked: bool,
+    /// The index if it was asked; if not, the hidden paths are those of an earlier time.
+    index: Option<Index>,
     gaps: Vec<Gap>,
 }
 
@@ -244,13 +244,13 @@ impl Tracked {
         let index_of = |look: &Option<GitLook>| look.as_ref().and_then(|it| it.index_id.clone());
         let is_new = request.first || new_rules || index_of(&old) != index_of(&new);
         let (hidden, gaps) = (Vec::new(), Vec::new());
-        let mut tracked = Self { old, new, hidden, asked: false, gaps };
+        let mut tracked = Self { old, new, hidden, index: None, gaps };
         match repository {
             Some(repository) if is_new => match repository.index() {
-                Ok(entries) => {
-                    let hidden = rules.hidden(entries.keys());
+                Ok(index) => {
+                    let hidden = rules.hidden(index.entries.keys());
                     tracked.hidden = hidden.into_iter().map(|hidden| hidden.path).collect();
-                    tracked.asked = true;
+                    tracked.index = Some(index);
                 }
                 Err(why) => tracked.gaps.extend(index_gap(why)),
             },
@@ -267,7 +267,8 @@ impl Tracked {
     }
 
     fn note(self, observation: &mut Observation) {
-        observation.tracked_hidden = self.asked.then_some(self.hidden);
+        observation.tracked_hidden = self.index.is_some().then_some(self.hidden);
+        observation.index = self.index;
         (observation.old_git, observation.git) = (self.old, self.new);
         observation.gaps.extend(self.gaps);
     }

@@ -185,6 +185,18 @@ pub fn make_private(path: &Path) -> io::Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
 }
 
+/// Gives a file one more name. Fails where there is one already, or on another file system.
+pub fn hard_link(from: &Path, to: &Path) -> io::Result<()> {
+    step("link")?;
+    std::fs::hard_link(from, to)
+}
+
+/// Makes a file that only its owner reads, empty whatever was there, for reading and writing.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    step("create")?;
+    private(OpenOptions::new().read(true).write(true).create(true).truncate(true)).open(path)
+}
+
 /// Gives a file of our own another name, in place of whatever has it.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     step("rename")?;

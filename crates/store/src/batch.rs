@@ -7,7 +7,7 @@ use std::ops::Deref;
 use rusqlite::Params;
 
 use crate::group::Bracket;
-use crate::objects::Encoded;
+use crate::objects::{Encoded, ObjectKind};
 use crate::{Store, StoreError};
 
 /// Objects are committed ahead of their record once they pass this size.
@@ -69,8 +69,11 @@ impl<'s> Batch<'s> {
 
     /// Inserts an object unless the store has it.
     ///
-    /// "Has it" means these very bytes: a row that was damaged is mended.
+    /// "Has it" means these very bytes: what was damaged is mended.
     pub fn put(&self, object: &Encoded) -> Result<(), StoreError> {
+        if self.is_soundly_packed(object)? {
+            return Ok(());
+        }
         let written = self.execute(
             "put object",
             "INSERT INTO object(oid, kind, encoding, size, data) VALUES(?1, ?2, ?3, ?4, ?5)
@@ -87,6 +90,16 @@ impl<'s> Batch<'s> {
         )?;
         self.bytes.set(self.bytes.get() + written * object.data.len());
         Ok(())
+    }
+
+    /// Folders are only known to be there: reading each one would take longer than a row, and
+    /// they are worked out from records that do not need them.
+    fn is_soundly_packed(&self, object: &Encoded) -> Result<bool, StoreError> {
+        if !self.is_packed(&object.oid)? {
+            return Ok(false);
+        }
+        let is_tree = object.kind == ObjectKind::Tree;
+        Ok(is_tree || matches!(self.read_packed(&object.oid), Ok(Some(_))))
     }
 
     /// Keeps a small value under a name.

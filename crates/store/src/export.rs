@@ -18,7 +18,7 @@ use rusqlite::{Transaction, TransactionBehavior};
 
 use crate::bare::Bare;
 use crate::links::EntryLink;
-use crate::pack::write_pack;
+use crate::packs::write_pack;
 use crate::{Lock, Store, StoreError};
 
 /// What stands where a purged content was.

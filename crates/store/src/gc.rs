@@ -32,7 +32,7 @@ const ATTEMPTS: usize = 20;
 pub struct Meter {
     /// All files of the project in the home.
     pub disk: u64,
-    /// Content in the database.
+    /// Content, in the database and in packs.
     pub content: u64,
     /// Everything else in the database that is in use.
     pub records: u64,
@@ -87,7 +87,8 @@ impl Store {
     /// What the record takes on disk, and what for.
     pub fn meter(&self) -> Result<Meter, StoreError> {
         let sql = "SELECT coalesce(sum(length(data)), 0) FROM object";
-        let content = self.db.query_row(sql, [], |row| row.get::<_, i64>(0))? as u64;
+        let rows = self.db.query_row(sql, [], |row| row.get::<_, i64>(0))? as u64;
+        let content = rows + self.packs_size();
         let records = self.used_bytes()?.saturating_sub(content);
         Ok(Meter { disk: self.disk_size(), content, records })
     }
@@ -304,7 +305,29 @@ impl Work<'_> {
             }));
             self.tell(rows.len());
         }
+        still!(self.replace_packs(live));
         Ok(true)
+    }
+
+    /// What is needed of wasteful packs goes into a new one, in one transaction: the files of the
+    /// others go only after it.
+    fn replace_packs(&mut self, live: &Live) -> Step<()> {
+        let wasteful = self.store.wasteful_packs(live)?;
+        if !wasteful.is_empty() {
+            match self.transact(|batch, _| batch.replace_packs(&wasteful, live)) {
+                // Nothing is thrown away on that ground; `doctor` names it.
+                Err(GcError::Store(error @ StoreError::Damaged { .. })) => {
+                    tracing::warn!(%error, "packs are kept as they are");
+                }
+                other => {
+                    if let Err(outdated) = other? {
+                        return Ok(Err(outdated));
+                    }
+                }
+            }
+        }
+        let _lock = Lock::acquire(self.store.folder(), self.wait)?.ok_or(GcError::Busy)?;
+        Ok(Ok(self.store.remove_stray_packs()?))
     }
 
     /// Checkpoints and work sessions.

@@ -1,4 +1,4 @@
-//! Bytes that survive: one SQLite database per project.
+//! Bytes that survive: one SQLite database per project, and git packs for bulk.
 //!
 //! [`Home`] finds the project's folder, [`Lock`] makes one writer at a time,
 //! [`Store`] reads, and a [`Batch`] writes content and record in ONE transaction;
@@ -31,7 +31,7 @@ mod manifest;
 mod messages;
 mod objects;
 mod operations;
-mod pack;
+mod packs;
 mod purge;
 mod purged;
 mod quotes;
@@ -67,6 +67,7 @@ pub use objects::{
     CHUNK_ABOVE, Encoded, ObjectKind, encode, encode_stream, hash_blob, hash_stream,
 };
 pub use operations::{Mark, NewOperation, OperationStep};
+pub use packs::{Lender, PackWriter, Packed, Scratch, encode_packed};
 pub use purge::{Purge, PurgeScope, PurgeTarget};
 pub use purged::PurgedContent;
 pub use retention::{DialogForecast, Forecast, Limits, Reason};

@@ -1,5 +1,6 @@
 //! Content under git's names, compressed, large files in chunks.
 //!
+//! An object is a row, or it is in a pack ([`crate::packs`]); the row comes first.
 //! Encoding is pure, so several threads can do it; a [`crate::Batch`] inserts.
 //! A chunk is itself a blob; a large file is a list of chunks, so a small edit
 //! of a large file costs a chunk and not a copy.
@@ -194,7 +195,7 @@ pub fn hash_stream(reader: &mut dyn Read, size: u64) -> Result<ObjectId, StoreEr
     finish(hasher)
 }
 
-fn hash_object(kind: ObjectKind, bytes: &[u8]) -> Result<ObjectId, StoreError> {
+pub(crate) fn hash_object(kind: ObjectKind, bytes: &[u8]) -> Result<ObjectId, StoreError> {
     let mut hasher = hasher(kind, bytes.len() as u64);
     hasher.update(bytes);
     finish(hasher)
@@ -210,6 +211,10 @@ struct Row {
 impl Store {
     /// Whether the store has the object. Says nothing of its health.
     pub fn has(&self, oid: &ObjectId) -> Result<bool, StoreError> {
+        Ok(self.has_row(oid)? || self.is_packed(oid)?)
+    }
+
+    pub(crate) fn has_row(&self, oid: &ObjectId) -> Result<bool, StoreError> {
         let mut query = self.db.prepare_cached("SELECT 1 FROM object WHERE oid = ?1")?;
         Ok(query.exists([oid.as_bytes().as_slice()])?)
     }
@@ -235,7 +240,11 @@ impl Store {
 
     /// Streams the object's bytes into `out`; an error means that `out` got garbage.
     pub fn read_into(&self, oid: &ObjectId, out: &mut dyn Write) -> Result<u64, StoreError> {
-        let row = self.object_row(oid)?;
+        let Some(row) = self.object_row(oid)? else {
+            let bytes = self.read_packed(oid)?.ok_or(StoreError::Missing(*oid))?;
+            out.write_all(&bytes)?;
+            return Ok(bytes.len() as u64);
+        };
         let damaged = |why: String| StoreError::Damaged { oid: *oid, why };
         let mut hasher = hasher(row.kind, row.size);
         match row.encoding {
@@ -259,7 +268,9 @@ impl Store {
 
     /// A chunk is never chunked itself, whatever a damaged row claims.
     fn read_chunk(&self, oid: &ObjectId) -> Result<Vec<u8>, StoreError> {
-        let row = self.object_row(oid)?;
+        let Some(row) = self.object_row(oid)? else {
+            return self.read_packed(oid)?.ok_or(StoreError::Missing(*oid));
+        };
         let damaged = |why: String| StoreError::Damaged { oid: *oid, why };
         if row.encoding == Encoding::Chunks {
             return Err(damaged("a chunk in chunks".to_owned()));
@@ -271,11 +282,24 @@ impl Store {
 
     /// The chunks of a chunked object; empty for any other.
     pub(crate) fn chunks_of(&self, oid: &ObjectId) -> Result<Vec<ObjectId>, StoreError> {
-        let row = self.object_row(oid)?;
-        match row.encoding {
-            Encoding::Chunks => chunk_list(&row.data)
+        match self.object_row(oid)? {
+            Some(row) if row.encoding == Encoding::Chunks => chunk_list(&row.data)
                 .map_err(|error| StoreError::Damaged { oid: *oid, why: error.to_string() }),
-            Encoding::Raw | Encoding::Zstd => Ok(Vec::new()),
+            Some(_) => Ok(Vec::new()),
+            None if self.is_packed(oid)? => Ok(Vec::new()),
+            None => Err(StoreError::Missing(*oid)),
+        }
+    }
+
+    /// The verified bytes of an object in a pack; `None` if no pack has it.
+    pub(crate) fn read_packed(&self, oid: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some((kind, bytes)) = self.unpack(oid)? else { return Ok(None) };
+        let found = hash_object(kind, &bytes)?;
+        let why = || format!("its hash is {found}");
+        if found == *oid {
+            Ok(Some(bytes))
+        } else {
+            Err(StoreError::Damaged { oid: *oid, why: why() })
         }
     }
 
@@ -285,11 +309,13 @@ impl Store {
         let row = query
             .query_row([oid.as_bytes().as_slice()], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))
             .optional()?;
-        let (kind, size) = row.ok_or(StoreError::Missing(*oid))?;
-        Ok((ObjectKind::from_code(kind)?, size as u64))
+        match row {
+            Some((kind, size)) => Ok((ObjectKind::from_code(kind)?, size as u64)),
+            None => self.packed_kind(oid)?.ok_or(StoreError::Missing(*oid)),
+        }
     }
 
-    fn object_row(&self, oid: &ObjectId) -> Result<Row, StoreError> {
+    fn object_row(&self, oid: &ObjectId) -> Result<Option<Row>, StoreError> {
         let mut query = self
             .db
             .prepare_cached("SELECT kind, encoding, size, data FROM object WHERE oid = ?1")?;
@@ -298,13 +324,13 @@ impl Store {
                 Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, row.get(3)?))
             })
             .optional()?;
-        let (kind, encoding, size, data) = row.ok_or(StoreError::Missing(*oid))?;
-        Ok(Row {
+        let Some((kind, encoding, size, data)) = row else { return Ok(None) };
+        Ok(Some(Row {
             kind: ObjectKind::from_code(kind)?,
             encoding: Encoding::from_code(encoding)?,
             size: size as u64,
             data,
-        })
+        }))
     }
 }
 

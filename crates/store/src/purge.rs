@@ -204,6 +204,7 @@ impl Store {
         for id in self.garbage(&live)? {
             batch.execute("purge object", "DELETE FROM object WHERE id = ?1", [id])?;
         }
+        batch.replace_packs(&self.packs_with(&doomed)?, &live)?;
         batch.commit()
     }
 
@@ -218,6 +219,7 @@ impl Store {
         if !self.needs_scrub()? {
             return Ok(true);
         }
+        self.remove_stray_packs()?;
         let mut complete = may_remove_export;
         if may_remove_export {
             self.remove_export()?;

@@ -10,7 +10,7 @@ use crate::StoreError;
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7];
 
 const V1: &str = "
 CREATE TABLE meta(
@@ -345,6 +345,14 @@ CREATE TABLE history_cursor(
     agent  TEXT NOT NULL,
     cursor TEXT NOT NULL,
     PRIMARY KEY(dialog, agent)
+) WITHOUT ROWID;
+";
+
+/// Content in packs.
+const V7: &str = "
+CREATE TABLE pack(
+    name     TEXT PRIMARY KEY,
+    borrowed INTEGER NOT NULL
 ) WITHOUT ROWID;
 ";
 

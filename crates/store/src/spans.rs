@@ -217,10 +217,10 @@ impl Store {
                 bytes += row.get::<_, i64>(1)? as u64;
             }
         }
-        Ok(bytes)
+        Ok(bytes + self.packed_bytes_without(live)?)
     }
 
-    /// The bytes of the database that are in use.
+    /// The bytes of the database that are in use, and those of packs.
     pub(crate) fn used_bytes(&self) -> Result<u64, StoreError> {
         let number = |name: &str| -> Result<u64, StoreError> {
             let sql = format!("PRAGMA main.{name}");
@@ -228,6 +228,6 @@ impl Store {
             Ok(found.unwrap_or(0) as u64)
         };
         let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
-        Ok(pages * number("page_size")?)
+        Ok(pages * number("page_size")? + self.packs_size())
     }
 }

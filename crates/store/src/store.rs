@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
+use crate::packs::OpenPacks;
 use crate::schema::{self, CACHE_TABLE, SCHEMA_VERSION};
 use crate::{Batch, StoreError};
 
@@ -35,6 +36,7 @@ pub struct Store {
     pub(crate) db: Connection,
     /// While there is a group, the bytes of content that its batches have written.
     pub(crate) grouped: Cell<Option<usize>>,
+    pub(crate) open_packs: OpenPacks,
     folder: PathBuf,
 }
 
@@ -60,7 +62,8 @@ impl Store {
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         attach_cache(&db, folder, access)?;
         db.pragma_update(None, "query_only", access == Access::Read)?;
-        Ok(Self { db, grouped: Cell::new(None), folder: folder.to_owned() })
+        let open_packs = OpenPacks::default();
+        Ok(Self { db, grouped: Cell::new(None), open_packs, folder: folder.to_owned() })
     }
 
     /// The project's folder in the home.
@@ -85,14 +88,15 @@ impl Store {
         Ok(query.query_row([], |row| row.get(0))?)
     }
 
-    /// The bytes that the project takes on disk.
+    /// The bytes that the project takes on disk; packs that the user's repository has, too, take
+    /// none.
     pub fn disk_size(&self) -> u64 {
         let files: u64 = ["retake.db", "retake.db-wal", "cache.db", "cache.db-wal", "spool.jsonl"]
             .iter()
             .filter_map(|name| std::fs::metadata(self.folder.join(name)).ok())
             .map(|data| data.len())
             .sum();
-        files + folder_size(&self.export_folder())
+        files + self.packs_size() + folder_size(&self.export_folder())
     }
 
     /// The bytes that are free on the store's file system.

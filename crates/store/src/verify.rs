@@ -2,11 +2,14 @@
 //!
 //! Verification only reads; what it finds it names, it never repairs or deletes.
 
+use std::collections::HashSet;
+
 use retake_model::ObjectId;
 
 use crate::links::EntryLink;
 use crate::manifest::{UNKNOWN, oid_from};
 use crate::objects::ObjectKind;
+use crate::retention::Plan;
 use crate::{Spool, Store, StoreError};
 
 /// Something that is wrong.
@@ -20,6 +23,13 @@ pub enum Problem {
         record: String,
         /// The object.
         oid: ObjectId,
+    },
+    /// A pack that records count on cannot be opened.
+    Pack {
+        /// Its name.
+        name: String,
+        /// What was seen.
+        why: String,
     },
     /// An object's bytes are not what its name says.
     Damaged {
@@ -61,12 +71,14 @@ impl Store {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Verification, StoreError> {
         let mut found = Verification {
-            objects: self.count("object")?,
+            objects: self.count("object")? + self.objects_in_own_packs()?,
             changes: self.count("change")?,
             purged: self.count("purged")?,
             ..Verification::default()
         };
         self.check_database(&mut found.problems)?;
+        let broken = self.broken_packs()?.into_iter();
+        found.problems.extend(broken.map(|(name, why)| Problem::Pack { name, why }));
         self.check_references(&mut found.problems)?;
         self.check_chunks(&mut found.problems)?;
         self.check_rows(&mut found.problems)?;
@@ -124,6 +136,7 @@ impl Store {
                 let path: Vec<u8> = row.get(1)?;
                 let record = format!("{what}, {}", String::from_utf8_lossy(&path));
                 problems.push(match oid_from(&row.get::<_, Vec<u8>>(0)?) {
+                    Ok(oid) if self.is_packed(&oid)? => continue,
                     Ok(oid) => Problem::Dangling { record, oid },
                     Err(error) => Problem::Row(format!("{record}: {error}")),
                 });
@@ -186,6 +199,30 @@ impl Store {
             if kind == ObjectKind::Tree.code() {
                 self.check_tree(&oid, &mut found.problems)?;
             } else if let Err(error) = self.read_into(&oid, &mut std::io::sink()) {
+                found.problems.push(Problem::Damaged { oid, why: error.to_string() });
+            }
+            found.objects_read += 1;
+            progress(found.objects_read, found.objects);
+        }
+        self.check_packed(found, progress)
+    }
+
+    /// Of packs, what records need; a pack that is lent has all of the user's history.
+    fn check_packed(
+        &self,
+        found: &mut Verification,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), StoreError> {
+        let live = match self.live_objects(&Plan::default(), &HashSet::new()) {
+            Ok(live) => live,
+            // What cannot be followed was named above.
+            Err(StoreError::Damaged { .. } | StoreError::Missing(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let needed = self.needed_in_packs(&live)?;
+        found.objects = found.objects_read + needed.len() as u64;
+        for oid in needed {
+            if let Err(error) = self.read_packed(&oid) {
                 found.problems.push(Problem::Damaged { oid, why: error.to_string() });
             }
             found.objects_read += 1;

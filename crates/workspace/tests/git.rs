@@ -78,7 +78,7 @@ fn the_index_id_changes_with_the_index() {
     project.git(&["-c", "index.skipHash=true", "rm", "-q", "--cached", "c.txt"]);
     let unhashed = git::look(project.root()).unwrap().index_id.unwrap();
     assert!(unhashed.contains(':'), "{unhashed}");
-    assert_eq!(git::index_entries(project.root()).unwrap().unwrap().len(), 2);
+    assert_eq!(git::index(project.root()).unwrap().unwrap().entries.len(), 2);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn linked_worktrees_have_their_own_head_and_a_common_exclude_file() {
 
     let exclude = git::exclude_file(&tree).unwrap().canonicalize().unwrap();
     assert_eq!(exclude, project.at(".git/info/exclude").canonicalize().unwrap());
-    assert_eq!(git::index_entries(&tree).unwrap().unwrap().len(), 2);
+    assert_eq!(git::index(&tree).unwrap().unwrap().entries.len(), 2);
     assert_eq!(git::toplevel(&tree.join("d")), Some(tree));
     assert_eq!(git::toplevel(&project.at("d/none")), Some(project.root().to_owned()));
 }
@@ -124,7 +124,7 @@ fn no_repository_is_none() {
     assert_eq!(git::look(project.root()), None);
     assert_eq!(git::toplevel(project.root()), None);
     assert_eq!(git::exclude_file(project.root()), None);
-    assert_eq!(git::index_entries(project.root()), Ok(None));
+    assert!(git::index(project.root()).unwrap().is_none());
     assert_eq!(git::local_excludes(project.root(), None), None);
 }
 
@@ -138,7 +138,7 @@ fn the_index_is_what_git_lists() {
     project.git(&["update-index", "--chmod=+x", "run.sh"]);
     project.write("announced", "x");
     project.git(&["add", "-N", "announced"]);
-    let ours = git::index_entries(project.root()).unwrap().unwrap();
+    let ours = git::index(project.root()).unwrap().unwrap().entries;
 
     let listed = project.git(&["ls-files", "-s", "-z"]);
     let mut theirs = 0;
@@ -173,7 +173,7 @@ fn conflicts_and_submodules_are_left_out() {
     let merge = support::git_command(project.root(), &["merge", "-q", "other"]).output();
     assert!(!merge.unwrap().status.success());
     project.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},module")]);
-    let entries = git::index_entries(project.root()).unwrap().unwrap();
+    let entries = git::index(project.root()).unwrap().unwrap().entries;
     assert_eq!(entries.into_keys().collect::<Vec<_>>(), [path("d/b.txt")]);
 }
 
@@ -196,22 +196,22 @@ fn a_foreign_or_damaged_index_is_an_error_text() {
         }
         std::fs::write(&file, &bad).unwrap();
         // Some damage is not recognisable; what counts is that nothing panics.
-        let _ = git::index_entries(project.root());
+        let _ = git::index(project.root());
         let _ = git::look(project.root());
     }
     let mut bad = good.clone();
     bad[40] ^= 1;
     std::fs::write(&file, &bad).unwrap();
-    let error = git::index_entries(project.root()).unwrap_err();
+    let error = git::index(project.root()).unwrap_err();
     assert!(error.contains("checksum"), "{error}");
     std::fs::write(&file, &good).unwrap();
     project.git(&["update-index", "--split-index"]);
-    assert!(git::index_entries(project.root()).unwrap_err().contains("split"));
+    assert!(git::index(project.root()).unwrap_err().contains("split"));
 
     let sha256 = Project::with(&["a"]);
     sha256.git(&["init", "-q", "--object-format=sha256", "."]);
     sha256.git(&["add", "-A"]);
-    assert!(git::index_entries(sha256.root()).unwrap_err().contains("SHA-256"));
+    assert!(git::index(sha256.root()).unwrap_err().contains("SHA-256"));
 }
 
 #[test]
@@ -237,5 +237,5 @@ fn a_hostile_repository_neither_blocks_nor_leads_astray() {
     let no_stash = Some(String::new());
     let nothing = GitLook { stash: no_stash, ..GitLook::default() };
     assert_eq!(git::look(project.root()), Some(nothing));
-    assert!(git::index_entries(project.root()).is_err());
+    assert!(git::index(project.root()).is_err());
 }

@@ -4,7 +4,7 @@ use retake_model::{CheckpointKind, Millis, OperationId, OperationState, Side};
 use retake_store::{Batch, NewOperation, ObjectKind, OperationStep, Store, StoreError, encode};
 
 use crate::apply::finish::announce;
-use crate::capture::capture;
+use crate::capture::{Keep, Refused, capture};
 use crate::checkpoint;
 use crate::plan::nesting::Nesting;
 use crate::plan::{Plan, Reason};
@@ -58,8 +58,9 @@ impl Project {
                 unsound.push(file.path.clone());
             }
         }
-        let limit = self.settings().limits.max_file_bytes;
-        capture(self.workspace(), batch, &unsound, limit, &mut |_| {}).map(drop)
+        let refused = Refused::load(batch)?;
+        let limits = (self.settings().limits.max_file_bytes, &refused);
+        capture(self.workspace(), batch, &unsound, limits, Keep::Rows, &mut |_| {}).map(drop)
     }
 
     fn steps(&self, plan: &mut Plan, operation: OperationId) -> Vec<OperationStep> {

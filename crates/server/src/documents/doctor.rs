@@ -92,8 +92,7 @@ fn checks(found: &engine::CheckUp, read_data: bool) -> Vec<Check> {
     } else {
         "not read; `retake doctor --read-data` checks every byte".to_owned()
     };
-    let mut contents =
-        Check::new("contents", contents, problems(|p| matches!(p, Problem::Damaged { .. })));
+    let mut contents = Check::new("contents", contents, problems(is_damage));
     if !read_data && contents.problems.is_empty() {
         "skipped".clone_into(&mut contents.state);
     }
@@ -144,11 +143,16 @@ fn space_check(found: &engine::CheckUp) -> Check {
     Check::new("space", text, problems)
 }
 
+fn is_damage(problem: &Problem) -> bool {
+    matches!(problem, Problem::Damaged { .. } | Problem::Pack { .. })
+}
+
 fn problem_text(problem: &Problem) -> String {
     match problem {
         Problem::Database(text) | Problem::Row(text) => text.clone(),
         Problem::Dangling { record, oid } => format!("{oid} is missing ({record})"),
         Problem::Damaged { oid, why } => format!("{oid}: {why}"),
+        Problem::Pack { name, why } => format!("{name} cannot be used: {why}"),
         Problem::SpoolLine(line) => {
             let start: String = line.chars().take(80).collect();
             format!("a line cannot be understood: {start}")

@@ -14,6 +14,20 @@ const CONFIG_LIMIT: u64 = 4 << 20;
 /// The user's global ignore file: `core.excludesFile` of `~/.gitconfig` or
 /// `$XDG_CONFIG_HOME/git/config`, else git's default place. It need not exist.
 pub fn global_excludes(home: Option<&Path>, xdg_config_home: Option<&Path>) -> Option<PathBuf> {
+    global_file(home, xdg_config_home, b"excludesfile", "ignore")
+}
+
+/// The user's global attributes: `core.attributesFile`, else git's default place.
+pub fn global_attributes(home: Option<&Path>, xdg_config_home: Option<&Path>) -> Option<PathBuf> {
+    global_file(home, xdg_config_home, b"attributesfile", "attributes")
+}
+
+fn global_file(
+    home: Option<&Path>,
+    xdg_config_home: Option<&Path>,
+    key: &[u8],
+    default: &str,
+) -> Option<PathBuf> {
     let xdg = match xdg_config_home.filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) => Some(folder.join("git")),
         None => home.map(|home| home.join(".config/git")),
@@ -24,20 +38,29 @@ pub fn global_excludes(home: Option<&Path>, xdg_config_home: Option<&Path>) -> O
     files
         .into_iter()
         .flatten()
-        .find_map(|file| excludes_in(&file, home))
-        .or_else(|| Some(xdg?.join("ignore")))
+        .find_map(|file| file_named_in(&file, key, home))
+        .or_else(|| Some(xdg?.join(default)))
 }
 
 /// `core.excludesFile` of the repository itself, which wins over the global one.
 pub fn local_excludes(root: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    local_file(root, home, b"excludesfile")
+}
+
+/// `core.attributesFile` of the repository itself, which wins over the global one.
+pub fn local_attributes(root: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    local_file(root, home, b"attributesfile")
+}
+
+fn local_file(root: &Path, home: Option<&Path>, key: &[u8]) -> Option<PathBuf> {
     let repository = super::Repository::find(root)?;
-    let file = excludes_in(&repository.common.join("config"), home)?;
+    let file = file_named_in(&repository.common.join("config"), key, home)?;
     Some(root.join(file))
 }
 
-fn excludes_in(config: &Path, home: Option<&Path>) -> Option<PathBuf> {
+fn file_named_in(config: &Path, key: &[u8], home: Option<&Path>) -> Option<PathBuf> {
     let text = read_whole_path(config, CONFIG_LIMIT).ok()?;
-    let value = value(&text, b"core", b"excludesfile")?;
+    let value = value(&text, b"core", key)?;
     match value.strip_prefix(b"~/") {
         Some(rest) => Some(home?.join(OsStr::from_bytes(rest))),
         None if value.is_empty() => None,

@@ -10,6 +10,7 @@ use retake_model::{ObjectId, ProjectPath};
 
 use super::Repository;
 use crate::read::{open_path, read_whole_path};
+use crate::{Stat, StatKind};
 
 const INDEX_LIMIT: u64 = 2 << 30;
 const SHA1_LEN: usize = 20;
@@ -25,19 +26,47 @@ pub struct IndexEntry {
     pub size: u32,
     /// The file's mtime when git last looked, in ns since the epoch.
     pub mtime_ns: i64,
+    /// The file's ctime when git last looked; 0 if it did not say.
+    ctime_ns: i64,
+    /// The file's inode when git last looked, modulo 2³²; 0 if it did not say.
+    inode: u32,
 }
 
-/// The files of the index without conflicts (stage 0); `None` if there is no
-/// repository or no index yet.
+/// What git's index says.
+#[derive(Debug, Default)]
+pub struct Index {
+    /// The files without conflicts (stage 0).
+    pub entries: HashMap<ProjectPath, IndexEntry>,
+    /// When the index was written, in ns since the epoch.
+    written_ns: i64,
+}
+
+impl Index {
+    /// Whether a file is as it was when git last read it, as far as git itself can tell: what was
+    /// written when the index was, or later, may have changed since without a trace.
+    pub fn is_clean(&self, entry: &IndexEntry, stat: &Stat) -> bool {
+        let kind = if entry.mode == 0o120_000 { StatKind::Link } else { StatKind::File };
+        stat.kind == kind
+            && stat.size as u32 == entry.size
+            && stat.mtime_ns == entry.mtime_ns
+            && stat.mtime_ns < self.written_ns
+            && (entry.ctime_ns == 0 || stat.ctime_ns == entry.ctime_ns)
+            && (entry.inode == 0 || stat.inode as u32 == entry.inode)
+    }
+}
+
+/// The index; `None` if there is no repository or no index yet.
 ///
 /// Left out: submodules, folders of a sparse index, and files that are only
 /// announced (`git add -N`). An index in a form that we do not read (SHA-256,
 /// split, damaged) is an error text.
-pub fn index_entries(root: &Path) -> Result<Option<HashMap<ProjectPath, IndexEntry>>, String> {
+pub fn index(root: &Path) -> Result<Option<Index>, String> {
     let Some(repository) = Repository::find(root) else {
         return Ok(None);
     };
     let file = repository.own.join("index");
+    // Before it is read: if it is replaced in between, more files count as doubtful, not fewer.
+    let written = std::fs::metadata(&file).and_then(|data| data.modified());
     let bytes = match read_whole_path(&file, INDEX_LIMIT) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -51,7 +80,11 @@ pub fn index_entries(root: &Path) -> Result<Option<HashMap<ProjectPath, IndexEnt
     // end a hook.
     std::panic::catch_unwind(|| parse(&bytes))
         .unwrap_or_else(|_| Err("the index cannot be parsed (the parser gave up)".to_owned()))
-        .map(Some)
+        .map(|entries| Some(Index { entries, written_ns: written.map_or(0, nanoseconds) }))
+}
+
+fn nanoseconds(time: SystemTime) -> i64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64)
 }
 
 fn is_sha256(repository: &Repository) -> bool {
@@ -107,12 +140,16 @@ fn is_file(entry: &gix_index::Entry) -> bool {
 }
 
 fn entry_of(entry: &gix_index::Entry) -> Result<IndexEntry, String> {
-    let mtime = entry.stat.mtime;
+    let nanoseconds = |time: gix_index::entry::stat::Time| {
+        i64::from(time.secs) * 1_000_000_000 + i64::from(time.nsecs)
+    };
     Ok(IndexEntry {
         oid: ObjectId::try_from(entry.id.as_bytes()).map_err(|error| error.to_string())?,
         mode: entry.mode.bits(),
         size: entry.stat.size,
-        mtime_ns: i64::from(mtime.secs) * 1_000_000_000 + i64::from(mtime.nsecs),
+        mtime_ns: nanoseconds(entry.stat.mtime),
+        ctime_ns: nanoseconds(entry.stat.ctime),
+        inode: entry.stat.ino,
     })
 }
 

@@ -4,6 +4,7 @@
 //! a hint for the engine: whatever cannot be read or understood is left out or
 //! an error text, never a panic.
 
+mod attributes;
 mod config;
 mod index;
 
@@ -17,10 +18,13 @@ use retake_model::{Millis, ObjectId};
 
 use crate::read::{open_path, read_whole_path};
 
-pub use config::{global_excludes, local_excludes};
-pub use index::{IndexEntry, index_entries};
+pub use attributes::Attributes;
+pub use config::{global_attributes, global_excludes, local_attributes, local_excludes};
+pub use index::{Index, IndexEntry, index};
 
 const SMALL: u64 = 1 << 20;
+/// Repositories that borrow from each other in a circle come to an end.
+const MOST_ALTERNATES: usize = 32;
 const PACKED_REFS_LIMIT: u64 = 256 << 20;
 /// More than this between two looks is cut; a reflog line has some 200 bytes.
 const REFLOG_LIMIT: u64 = 16 << 20;
@@ -160,6 +164,31 @@ pub fn toplevel(path: &Path) -> Option<PathBuf> {
 /// The repository's `info/exclude`, whether it exists or not.
 pub fn exclude_file(root: &Path) -> Option<PathBuf> {
     Some(Repository::find(root)?.common.join("info/exclude"))
+}
+
+/// The repository's `info/attributes`, whether it exists or not.
+pub fn attributes_file(root: &Path) -> Option<PathBuf> {
+    Some(Repository::find(root)?.common.join("info/attributes"))
+}
+
+/// The folders in which the repository finds its packs: its own, and those that it borrows from.
+pub fn pack_folders(root: &Path) -> Vec<PathBuf> {
+    let Some(repository) = Repository::find(root) else {
+        return Vec::new();
+    };
+    let mut stores = vec![repository.common.join("objects")];
+    let mut at = 0;
+    while let Some(store) = stores.get(at).cloned() {
+        let alternates = read_whole_path(&store.join("info/alternates"), SMALL).unwrap_or_default();
+        for line in alternates.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
+            let other = store.join(path_of(line));
+            if !stores.contains(&other) && stores.len() < MOST_ALTERNATES {
+                stores.push(other);
+            }
+        }
+        at += 1;
+    }
+    stores.into_iter().map(|store| store.join("pack")).collect()
 }
 
 /// Where a working tree keeps its data.

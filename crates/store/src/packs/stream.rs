@@ -1,4 +1,4 @@
-//! Objects as a git pack, streamed.
+//! Objects as a git pack, streamed to a program that makes its index.
 //!
 //! Nothing is compared with anything else (no deltas), so memory stays bounded
 //! by one chunk whatever the objects' sizes.
@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use retake_model::ObjectId;
 
-use crate::objects::ObjectKind;
+use super::writer::entry_header;
 use crate::{Store, StoreError};
 
 /// Writes a pack of these objects.
@@ -38,25 +38,6 @@ pub(crate) fn write_pack(
     Ok(())
 }
 
-/// Kind and size: 4 bits of size, then 7 a byte, the lowest first.
-fn entry_header(kind: ObjectKind, size: u64) -> Vec<u8> {
-    let code = match kind {
-        ObjectKind::Commit => 1,
-        ObjectKind::Tree => 2,
-        ObjectKind::Blob => 3,
-    };
-    let mut byte = (code << 4) | (size & 0x0f) as u8;
-    let mut rest = size >> 4;
-    let mut header = Vec::new();
-    while rest > 0 {
-        header.push(byte | 0x80);
-        byte = (rest & 0x7f) as u8;
-        rest >>= 7;
-    }
-    header.push(byte);
-    header
-}
-
 /// Hashes what passes through.
 struct Hashed<'a> {
     out: &'a mut dyn Write,
@@ -72,18 +53,5 @@ impl Write for Hashed<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_written_as_git_reads_them() {
-        assert_eq!(entry_header(ObjectKind::Blob, 0), [0x30]);
-        assert_eq!(entry_header(ObjectKind::Tree, 15), [0x2f]);
-        assert_eq!(entry_header(ObjectKind::Blob, 16), [0xb0, 0x01]);
-        assert_eq!(entry_header(ObjectKind::Commit, 0x0fff), [0x9f, 0xff, 0x01]);
     }
 }

@@ -1,0 +1,175 @@
+//! Packs of the user's repository: hard links, so that they cost nothing and survive what happens
+//! to the repository.
+//!
+//! A pack never changes once it is there, and git syncs it; nobody else may, so it is synced here
+//! once more before a record counts on it. Where no link can be made (another file system, another
+//! owner) nothing is borrowed.
+//!
+//! Invariant: what a [`Lender`] says it has can be counted on once [`Batch::keep_borrowed`] and
+//! the commit are done, whatever becomes of the repository.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gix_zlib::Inflate;
+use retake_model::ObjectId;
+
+use super::{Pack, files};
+use crate::objects::ObjectKind;
+use crate::{Batch, Store, StoreError};
+
+/// More packs than this make looking things up slow; git itself would gather them by then.
+const MOST_PACKS: usize = 128;
+
+/// Packs in which content may be found instead of being stored anew: those of the store, and those
+/// that a repository lends.
+#[derive(Debug)]
+pub struct Lender {
+    packs: Vec<Lent>,
+}
+
+#[derive(Debug)]
+struct Lent {
+    pack: Arc<Pack>,
+    /// Linked only now: without a row it does not count.
+    is_new: bool,
+    used: AtomicBool,
+}
+
+impl Lent {
+    fn new(pack: Arc<Pack>, is_new: bool) -> Self {
+        Self { pack, is_new, used: AtomicBool::new(false) }
+    }
+}
+
+impl Lender {
+    /// Whether nothing can be found here.
+    pub fn is_empty(&self) -> bool {
+        self.packs.is_empty()
+    }
+
+    /// Whether it has the object, which is then counted on.
+    pub fn has(&self, oid: &ObjectId) -> bool {
+        let found = self.packs.iter().find(|lent| lent.pack.find(oid).is_some());
+        found.inspect(|lent| lent.used.store(true, Ordering::Relaxed)).is_some()
+    }
+
+    /// Whether it has a blob of just this size under the name, which is then counted on.
+    pub fn has_blob(&self, oid: &ObjectId, size: u64, scratch: &mut Scratch) -> bool {
+        let found = self.packs.iter().find_map(|lent| Some((lent, lent.pack.find(oid)?)));
+        let Some((lent, at)) = found else { return false };
+        let fits = lent.pack.header(at, &mut scratch.0) == Ok((ObjectKind::Blob, size));
+        if fits {
+            lent.used.store(true, Ordering::Relaxed);
+        }
+        fits
+    }
+}
+
+/// Room for looking into packs; one for each thread.
+#[derive(Default)]
+pub struct Scratch(Inflate);
+
+impl Store {
+    /// Links the packs that lie in these folders. The caller holds the project's lock.
+    pub fn borrow_packs(&self, folders: &[PathBuf]) -> Result<Lender, StoreError> {
+        let ours = self.packs_folder();
+        self.remove_stray_packs()?;
+        let mut packs: Vec<_> =
+            self.packs()?.into_iter().map(|pack| Lent::new(pack, false)).collect();
+        let known: HashSet<String> = packs.iter().map(|lent| lent.pack.name.clone()).collect();
+        for (folder, name) in folders.iter().flat_map(|folder| packs_in(folder)) {
+            if known.contains(&name) || packs.len() >= MOST_PACKS {
+                continue;
+            }
+            retake_seam::fs::create_private_dir_all(&ours)
+                .map_err(StoreError::io("create", &ours))?;
+            if let Some(pack) = link(&folder, &ours, &name) {
+                packs.push(Lent::new(Arc::new(pack), true));
+            }
+        }
+        Ok(Lender { packs })
+    }
+
+    /// Removes the files of packs that no row names. The caller holds the project's lock.
+    pub(crate) fn remove_stray_packs(&self) -> Result<(), StoreError> {
+        let rows: HashSet<_> = self.pack_rows()?.into_iter().map(|row| row.name).collect();
+        let entries = std::fs::read_dir(self.packs_folder()).into_iter().flatten().flatten();
+        for file in entries.map(|entry| entry.path()) {
+            let name = file.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+            if !rows.contains(name) {
+                retake_seam::fs::remove_file(&file).map_err(StoreError::io("remove", &file))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The packs in a folder that have an index.
+fn packs_in(folder: &Path) -> Vec<(PathBuf, String)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let name = |entry: std::fs::DirEntry| {
+        let file = entry.path();
+        let name = file.file_stem()?.to_str()?;
+        let is_pack = name.starts_with("pack-") && file.extension()? == "idx";
+        is_pack.then(|| (folder.to_owned(), name.to_owned()))
+    };
+    let mut packs: Vec<_> = entries.filter_map(name).collect();
+    packs.sort();
+    packs
+}
+
+/// A pack that cannot be linked or read is not borrowed; the content is then read from files.
+fn link(from: &Path, to: &Path, name: &str) -> Option<Pack> {
+    for (from, to) in files(from, name).into_iter().zip(files(to, name)) {
+        // Not through a symbolic link: that could be changed later.
+        if !from.symlink_metadata().ok()?.is_file() {
+            return None;
+        }
+        if let Err(error) = retake_seam::fs::hard_link(&from, &to) {
+            tracing::debug!(%error, name, "a pack cannot be linked");
+            return None;
+        }
+    }
+    Pack::open(to, name).inspect_err(|error| tracing::debug!(%error, "not borrowed")).ok()
+}
+
+impl Batch<'_> {
+    /// Keeps the packs that were counted on, durably; the others go.
+    pub fn keep_borrowed(&self, lender: &Lender) -> Result<(), StoreError> {
+        let folder = self.packs_folder();
+        let new = lender.packs.iter().filter(|lent| lent.is_new);
+        let (used, unused): (Vec<_>, Vec<_>) =
+            new.partition(|lent| lent.used.load(Ordering::Relaxed));
+        for lent in &used {
+            for file in files(&folder, &lent.pack.name) {
+                let opened = File::open(&file).map_err(StoreError::io("open", &file))?;
+                retake_seam::fs::sync_file(&opened).map_err(StoreError::io("sync", &file))?;
+            }
+        }
+        if !used.is_empty() {
+            retake_seam::fs::sync_dir(&folder).map_err(StoreError::io("sync", &folder))?;
+        }
+        for lent in used {
+            self.put_pack(&lent.pack.name, true)?;
+        }
+        for file in unused.iter().flat_map(|lent| files(&folder, &lent.pack.name)) {
+            retake_seam::fs::remove_file(&file).map_err(StoreError::io("remove", &file))?;
+        }
+        Ok(())
+    }
+
+    /// From now on what is in the pack counts.
+    pub(super) fn put_pack(&self, name: &str, borrowed: bool) -> Result<(), StoreError> {
+        self.execute(
+            "put pack",
+            "INSERT OR IGNORE INTO pack(name, borrowed) VALUES(?1, ?2)",
+            (name, borrowed),
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+//! Which files git does not keep as they are: a filter, `$Id$` or another encoding stands between
+//! the file and the blob of the same name.
+//!
+//! Line endings are not asked for: they never leave a file's length as it was, and whoever takes a
+//! blob for a file compares lengths.
+
+use std::path::Path;
+
+use gix_attributes::StateRef;
+use gix_attributes::search::{MetadataCollection, Outcome};
+use gix_glob::pattern::Case;
+use retake_model::ProjectPath;
+
+use crate::read::read_whole_path;
+
+const LIMIT: u64 = 16 << 20;
+/// Where programs for everybody put their attributes.
+const SYSTEM: &str = "/etc/gitattributes";
+const CONVERTING: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
+
+/// The attributes that let git convert files.
+#[derive(Debug, Default)]
+pub struct Attributes {
+    search: gix_attributes::Search,
+    names: MetadataCollection,
+    /// Whether any file names such an attribute at all.
+    some: bool,
+}
+
+impl Attributes {
+    /// Those of the system, and the user's own.
+    pub fn outside(global: Option<&Path>) -> Self {
+        let mut attributes = Self::default();
+        for file in [Some(Path::new(SYSTEM)), global].into_iter().flatten() {
+            attributes.add_file(file);
+        }
+        attributes
+    }
+
+    /// Adds a file that stands above all others so far.
+    pub fn add_file(&mut self, file: &Path) {
+        if let Ok(bytes) = read_whole_path(file, LIMIT) {
+            self.add(&bytes, Path::new(""));
+        }
+    }
+
+    /// Adds the text of a `.gitattributes` in this folder of the repository. Those of deeper
+    /// folders come later.
+    pub fn add(&mut self, text: &[u8], folder: &Path) {
+        let is_named = |name: &str| text.windows(name.len()).any(|part| part == name.as_bytes());
+        self.some |= CONVERTING.into_iter().any(is_named);
+        let source = folder.join(".gitattributes");
+        // Only the file itself could be missing, and its text is here.
+        let added = self.search.add_patterns_buffer(
+            text,
+            source,
+            Some(Path::new("")),
+            &mut self.names,
+            folder.as_os_str().is_empty(),
+        );
+        self.some |= added.is_err();
+    }
+
+    /// Whether git may change the file's bytes on their way into a blob.
+    pub fn converts(&self, path: &ProjectPath) -> bool {
+        if !self.some {
+            return false;
+        }
+        let mut found = Outcome::default();
+        found.initialize_with_selection(&self.names, CONVERTING);
+        let path = path.as_bytes().into();
+        self.search.pattern_matching_relative_path(path, Case::Sensitive, Some(false), &mut found);
+        found
+            .iter_selected()
+            .any(|found| !matches!(found.assignment.state, StateRef::Unspecified | StateRef::Unset))
+    }
+}
