@@ -61,6 +61,33 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+impl Cli {
+    /// Reads the command line. One of a hook is understood without building all the others: an
+    /// agent waits for it.
+    pub(crate) fn read(for_an_agent: bool) -> Result<Self, clap::Error> {
+        if for_an_agent && let Ok(HookLine { global, command }) = HookLine::try_parse() {
+            let HookOnly::Hook(hook) = command;
+            return Ok(Self { global, command: Command::Hook(hook) });
+        }
+        Self::try_parse()
+    }
+}
+
+/// The command line of a hook; what is wrong with one is told by [`Cli`].
+#[derive(Debug, Parser)]
+#[command(name = "retake", disable_help_flag = true, disable_help_subcommand = true)]
+struct HookLine {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: HookOnly,
+}
+
+#[derive(Debug, Subcommand)]
+enum HookOnly {
+    Hook(Hook),
+}
+
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
@@ -464,4 +491,32 @@ pub(crate) struct Demo {
 pub(crate) struct Completions {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The short way to understand a hook's line understands it as the long one does.
+    #[test]
+    fn a_hook_s_line_means_the_same_both_ways() {
+        for line in [
+            "retake hook claude-code",
+            "retake hook cline PreToolUse --home /h --no-daemon",
+            "retake --json --project /p hook codex",
+            "retake --color never hook gemini BeforeTool",
+        ] {
+            let words = || line.split(' ');
+            let HookLine { global, command: HookOnly::Hook(hook) } =
+                HookLine::try_parse_from(words()).unwrap();
+            let short = Cli { global, command: Command::Hook(hook) };
+            let long = Cli::try_parse_from(words()).unwrap();
+            assert_eq!(format!("{short:?}"), format!("{long:?}"), "{line}");
+        }
+        for line in
+            ["retake log --file hook", "retake hook", "retake hook --help", "retake hook a b c"]
+        {
+            assert!(HookLine::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use retake_engine::model::{DialogId, Millis, ProjectPath};
+use retake_engine::settings::{Settings, SettingsError};
 use retake_engine::{ChangeFilter, Looked, Project, Retake};
 use retake_server::door::{Look, Progress, Verb};
 use retake_server::{Client, NoDaemon, Unanswered};
@@ -112,9 +113,7 @@ impl Context {
     /// Opens the project for a verb, which itself says if something was interrupted.
     pub(crate) fn open_to_write(&self) -> Result<Project> {
         let project = self.retake.open(self.start())?;
-        if let Some(problem) = project.settings_problem() {
-            warn(&format!("the defaults are in force: {problem}"));
-        }
+        warn_of_settings(project.settings_problem());
         Ok(project)
     }
 
@@ -144,6 +143,21 @@ impl Context {
                 Ok((project, None))
             }
         }
+    }
+
+    /// Asks for a verb of the project around the current folder. If a daemon does it, nothing is
+    /// opened here.
+    pub(crate) fn ask_here<V: Verb>(&self, verb: &V) -> Result<V::Answer> {
+        let start = self.cwd.join(self.start());
+        if let Some(answer) = self.ask_daemon(&start, false, verb, &mut |_, _| {}) {
+            if let Ok(located) = self.retake.locate(&start) {
+                let settings = Settings::load(self.retake.folder(), located.folder());
+                warn_of_settings(settings.err().as_ref());
+            }
+            return Ok(answer?);
+        }
+        let project = self.open_to_write()?;
+        Ok(verb.carry_out(&project, self.now(), &mut |_, _| {})?)
     }
 
     /// Asks for a verb of the project.
@@ -261,6 +275,12 @@ impl Context {
     }
 }
 
+fn warn_of_settings(problem: Option<&SettingsError>) {
+    if let Some(problem) = problem {
+        warn(&format!("the defaults are in force: {problem}"));
+    }
+}
+
 /// Until it is settled nothing else is written, so every command says it, once.
 fn warn_of_interrupted(project: &Project) -> Result<()> {
     if let Some(operation) = project.store().unfinished()? {
@@ -287,13 +307,8 @@ pub(crate) fn dialog_or_latest(project: &Project, text: Option<&str>) -> Result<
 /// The dialog whose id is, or alone begins with, what a person wrote.
 pub(crate) fn dialog(project: &Project, text: &str) -> Result<DialogId> {
     let text = text.trim_end_matches('…'); // as ids are shortened in the log
-    let ids: Vec<DialogId> = project.dialogs()?.into_iter().map(|(dialog, _)| dialog.id).collect();
-    if let Some(id) = ids.iter().find(|id| id.0 == text) {
-        return Ok(id.clone());
-    }
-    let beginning: Vec<_> = ids.iter().filter(|id| id.0.starts_with(text)).collect();
-    match beginning.as_slice() {
-        [id] => Ok((*id).clone()),
+    match project.store().dialogs_named(text)?.as_slice() {
+        [id] => Ok(id.clone()),
         [] => Err(Failure::new(
             "unknown_dialog",
             format!("there is no dialog '{text}' in this project"),

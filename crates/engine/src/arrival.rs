@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use retake_model::{AgentId, CallId, DialogId, Event, EventKind, Millis, ObjectId, ProjectPath};
-use retake_store::{Afterlife, Batch, Call, CallState, Lock, NewCall, StoreError};
+use retake_store::{Afterlife, Batch, Call, CallState, Input, Lock, NewCall, StoreError};
 use serde_json::Value;
 
 use crate::ends::{close_open, end_task, end_turn, outlasts_message};
@@ -15,6 +15,7 @@ use crate::journal::{Surroundings, entry};
 use crate::live::LiveCall;
 use crate::naming;
 use crate::parcel::Hears;
+use crate::project::Project;
 use crate::record::{Notice, NoticeCode};
 use crate::tool::ToolKind;
 use crate::write::NewRows;
@@ -67,7 +68,11 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    pub(crate) fn load(batch: &Batch<'_>, root: &Path, at: Millis) -> Result<Self, StoreError> {
+    pub(crate) fn load(
+        project: &Project,
+        batch: &Batch<'_>,
+        at: Millis,
+    ) -> Result<Self, StoreError> {
         let mut calls = batch.live_calls()?;
         let lives = |call: &Call| Lock::run_lives(batch.folder(), &call.dialog.0);
         // The window of an agent that was killed would otherwise stay open for ever.
@@ -75,7 +80,7 @@ impl Calls {
         calls.retain(|call| is_fresh(call) || lives(call) == Some(true));
         let is_orphan = |call: &&Call| lives(call) == Some(false);
         let orphaned = calls.iter().filter(is_orphan).map(|call| call.row).collect();
-        let live = calls.into_iter().map(|call| LiveCall::new(root, call)).collect();
+        let live = project.aims.borrow_mut().of(project.root(), calls);
         Ok(Self { live, orphaned, ..Self::none() })
     }
 
@@ -120,6 +125,9 @@ impl Calls {
             EventKind::ToolEnd { call: Some(call), tool, input, .. } => {
                 if let Some(row) = self.open(&event.dialog, call) {
                     self.ended.insert(row);
+                    if let Some(live) = self.live.iter_mut().find(|live| live.call.row == row) {
+                        live.aim_anew(root);
+                    }
                     return Ok(Meaning::Ends(row));
                 }
                 match batch.call(&event.dialog, call)? {
@@ -169,7 +177,7 @@ impl Calls {
             let edits = matches!(live.kind(), ToolKind::Write | ToolKind::Edit);
             edits && live.is_open() && at.saturating_sub(live.call.begin_at) < SHORT_CALL
         };
-        self.live.iter().filter(is_at_work).flat_map(|live| live.named.clone())
+        self.live.iter().filter(is_at_work).flat_map(|live| live.aim.named.clone())
     }
 
     pub(crate) fn get(&self, row: i64) -> Option<&LiveCall> {
@@ -229,7 +237,7 @@ impl Calls {
             call: call.clone(),
             tool: tool.to_owned(),
             cwd: event.cwd.clone(),
-            input: input.clone(),
+            input: Input::pack(input)?,
             turn,
             state: CallState::Open,
             afterlife: Afterlife::None,
@@ -237,12 +245,12 @@ impl Calls {
             begin_at: arrived.at,
             begin_seq: 0,
         };
-        self.live.push(LiveCall::new(root, call));
+        self.live.push(LiveCall::with_input(root, call, input));
         Ok(row)
     }
 
     fn note_outside(&self, row: i64, notices: &mut Vec<Notice>) {
-        let outside = self.get(row).map_or(&[][..], |live| &live.outside);
+        let outside = self.get(row).map_or(&[][..], |live| &live.aim.outside);
         for path in outside {
             notices.push(Notice::new(
                 NoticeCode::OutsideProject,
@@ -276,7 +284,7 @@ pub(crate) fn introduce(
     let Some(live) = calls.get(row) else {
         return Ok(());
     };
-    let command = live.intent.command.as_deref().map(|text| cut(text, COMMAND_BYTES));
+    let command = live.aim.intent.command.as_deref().map(|text| cut(text, COMMAND_BYTES));
     let call = NewCall {
         dialog: &live.call.dialog,
         agent: &live.call.agent,

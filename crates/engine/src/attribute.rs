@@ -76,7 +76,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) beginning: Option<i64>,
     /// Calls of which it is not sure that they were open just until now.
     pub(crate) limits: &'a HashMap<i64, Limit>,
-    pub(crate) git: &'a GitEvidence,
+    /// What git did, for whoever has to ask.
+    pub(crate) git: &'a dyn Fn() -> &'a GitEvidence,
     pub(crate) state_before: &'a dyn Fn(&ProjectPath) -> Side,
 }
 
@@ -104,7 +105,7 @@ impl Scene<'_> {
         }
         let open: Vec<_> = self.calls.iter().filter(|call| self.could_have(call, seen)).collect();
         let git_could_be_theirs = open.iter().any(|call| call.may_run_git());
-        if !git_could_be_theirs && self.git.claims(batch, seen)? {
+        if !git_could_be_theirs && (self.git)().claims(batch, seen)? {
             return Ok(by_nobody(Actor::Git, Confidence::Certain));
         }
         if let Some(attribution) = in_window(&open, &seen.path) {

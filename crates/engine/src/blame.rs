@@ -13,7 +13,7 @@ use retake_model::{Actor, Change, ChangeId, DialogId, Hunk, ObjectId, ProjectPat
 use retake_store::{ChangeFilter, Message, Store, StoreError};
 
 use crate::content::comparable;
-use crate::diff::{TOO_LARGE_TO_SHOW, hunks_between, is_binary, lines};
+use crate::diff::{TOO_LARGE_TO_SHOW, hunks_between, is_binary, is_too_large, lines};
 use crate::project::Project;
 
 /// A line that was removed this many times is looked for in the newest of them only.
@@ -99,6 +99,8 @@ impl Project {
                 let content = store.read(&state.oid)?;
                 if is_binary(&content) {
                     BlameBody::Binary
+                } else if is_too_large(&content) {
+                    BlameBody::TooLarge
                 } else {
                     BlameBody::Lines(blamed_lines(store, path, &now, &content)?)
                 }

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::arrival::Arrived;
 use crate::journal::note;
+use crate::look::Why;
 use crate::project::Project;
 use crate::settings::{CheckpointPolicy, Checkpoints};
 use crate::verb::VerbError;
@@ -167,12 +168,25 @@ impl Project {
         dialog: Option<&DialogId>,
         at: Millis,
     ) -> Result<Checkpoint, VerbError> {
-        let _lock = self.settle(at)?;
+        let _lock = self.begin_verb(at)?;
         if let Some(dialog) = dialog {
             self.known_dialog(dialog)?;
         }
+        let group = self.store().group()?;
+        let made = self.look_and_make(message.unwrap_or("Checkpoint"), dialog, at);
+        let made = made.and_then(|made| group.commit().map(|()| made));
+        // What was seen is not on record.
+        Ok(made.inspect_err(|_| self.look_again())?)
+    }
+
+    fn look_and_make(
+        &self,
+        message: &str,
+        dialog: Option<&DialogId>,
+        at: Millis,
+    ) -> Result<Checkpoint, StoreError> {
+        self.look_locked(Why::Asked, at, &mut |_, _| {})?;
         let batch = self.store().batch()?;
-        let message = message.unwrap_or("Checkpoint");
         let made = make(&batch, CheckpointKind::Manual, message, dialog, at)?;
         batch.commit()?;
         Ok(made)

@@ -8,6 +8,11 @@ use retake_model::{Hunk, LineChanges};
 
 /// Content above this is not compared by lines (C-5).
 pub const TOO_LARGE_TO_SHOW: u64 = 1024 * 1024;
+/// Nor is content of more lines: where few of them are unique, to compare them is quadratic.
+const MOST_LINES: usize = 100_000;
+/// Two sides with more lines than this are compared as merges do. The better hunks of a histogram
+/// cost the number of changed places times the number of lines.
+const LONG: usize = 4000;
 const CONTEXT: u32 = 3;
 const BINARY_PROBE: usize = 8000;
 
@@ -16,10 +21,14 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(BINARY_PROBE)].contains(&0)
 }
 
+/// Whether content has too many bytes or lines to be compared by lines.
+pub(crate) fn is_too_large(bytes: &[u8]) -> bool {
+    bytes.len() as u64 > TOO_LARGE_TO_SHOW || lines(bytes).nth(MOST_LINES).is_some()
+}
+
 /// The lines that differ; `None` if one side is binary or too large to compare.
 pub(crate) fn line_changes(before: &[u8], after: &[u8]) -> Option<LineChanges> {
-    let too_large = |bytes: &[u8]| bytes.len() as u64 > TOO_LARGE_TO_SHOW;
-    if [before, after].into_iter().any(|bytes| is_binary(bytes) || too_large(bytes)) {
+    if [before, after].into_iter().any(|bytes| is_binary(bytes) || is_too_large(bytes)) {
         return None;
     }
     let input = InternedInput::new(before, after);
@@ -51,7 +60,9 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn compute(input: &InternedInput<&[u8]>) -> Diff {
-    let mut diff = Diff::compute(Algorithm::Histogram, input);
+    let is_long = input.before.len() + input.after.len() > LONG;
+    let algorithm = if is_long { Algorithm::Myers } else { Algorithm::Histogram };
+    let mut diff = Diff::compute(algorithm, input);
     diff.postprocess_lines(input);
     diff
 }
@@ -223,7 +234,21 @@ mod tests {
     }
 
     #[test]
-    fn binary_content_has_no_lines() {
+    fn binary_content_has_no_lines_and_neither_has_what_has_too_many() {
         assert!(line_changes(b"a\0b", b"c").is_none());
+        let most = "\n".repeat(MOST_LINES);
+        assert!(line_changes(most.as_bytes(), b"c").is_some());
+        assert!(line_changes((most + "\n").as_bytes(), b"c").is_none());
+    }
+
+    #[test]
+    fn a_long_file_has_a_hunk_for_each_place() {
+        let text = |changed: &str| -> String {
+            (0..LONG)
+                .map(|n| if n % 2 == 0 { format!("{n}\n") } else { format!("{changed}{n}\n") })
+                .collect()
+        };
+        let changes = line_changes(text("").as_bytes(), text("new ").as_bytes()).unwrap();
+        assert_eq!(changes.hunks.len(), LONG / 2);
     }
 }

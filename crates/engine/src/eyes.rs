@@ -19,6 +19,7 @@ use crate::memory;
 use crate::observe::{Observation, Scope};
 use crate::pace::Pace;
 use crate::project::Project;
+use crate::stats::Kept;
 
 /// Tells what may have changed since it was last asked; a hint, never the truth.
 pub trait Eyes: Debug + Send {
@@ -61,6 +62,8 @@ pub(crate) struct View {
     /// The same where they do, once they are told.
     pub(crate) hidden: Arc<[ProjectPath]>,
     pub(crate) left_out: Arc<LeftOut>,
+    /// The stat cache, so that narrower looks need not read it.
+    pub(crate) stats: Option<Kept>,
 }
 
 /// A hint that is used up by [`Glance::used`], and otherwise goes back.
@@ -187,7 +190,7 @@ impl Project {
             watching.tell(view);
         }
         let baseline = observation.baseline.iter().map(|(path, ..)| path);
-        let tracked = observation.tracked_hidden.iter().flatten();
+        let tracked = observation.tracked_hidden.iter().flat_map(|(paths, _)| paths);
         let moved = changes.iter().map(|change| &change.path);
         watching.learn(moved.chain(baseline).chain(tracked));
     }

@@ -3,12 +3,12 @@
 //! Answered from git's own record, only read: the index and the log of HEAD. A
 //! commit, or an `add`, follows a person's edit and is no evidence that git made it.
 
-use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use retake_model::{FileKind, ProjectPath, Side};
+use retake_model::{FileKind, Side};
 use retake_store::{Batch, StoreError};
-use retake_workspace::git::{GitLook, IndexEntry};
+use retake_workspace::git::{GitLook, Index, IndexEntry};
 
 use crate::observe::Observed;
 use crate::repository::Repository;
@@ -21,14 +21,19 @@ pub(crate) struct GitEvidence {
     index_rewritten: bool,
     /// A stash was made, taken or dropped.
     stash_moved: bool,
-    index: HashMap<ProjectPath, IndexEntry>,
+    index: Arc<Index>,
     /// What HEAD's log says, for the event.
     pub(crate) actions: Vec<String>,
 }
 
 impl GitEvidence {
-    /// Compares the last look with this one.
-    pub(crate) fn gather(root: &Path, old: Option<&GitLook>, new: Option<&GitLook>) -> Self {
+    /// Compares the last look with this one, which may have read the index already.
+    pub(crate) fn gather(
+        root: &Path,
+        old: Option<&GitLook>,
+        new: Option<&GitLook>,
+        index: Option<Arc<Index>>,
+    ) -> Self {
         let (Some(old), Some(new)) = (old, new) else { return Self::default() };
         let Some(repository) = Repository::around(root).filter(|_| old != new) else {
             return Self::default();
@@ -39,7 +44,7 @@ impl GitEvidence {
             head_moved: old.head != new.head && actions.iter().any(moves),
             index_rewritten: old.index_id != new.index_id,
             stash_moved: old.stash.is_some() && new.stash.is_some() && old.stash != new.stash,
-            index: repository.index().unwrap_or_default().entries,
+            index: index.unwrap_or_else(|| Arc::new(repository.index().unwrap_or_default())),
             actions,
         }
     }
@@ -49,7 +54,7 @@ impl GitEvidence {
         if !self.head_moved && !self.index_rewritten && !self.stash_moved {
             return Ok(false);
         }
-        let entry = self.index.get(&seen.path);
+        let entry = self.index.entries.get(&seen.path);
         if self.head_moved {
             return Ok(match (&seen.after, entry) {
                 (Side::Absent, None) => true,
@@ -73,7 +78,7 @@ impl GitEvidence {
     /// A stash takes what is not in HEAD, and brings back a content that was there before.
     fn is_stashed(&self, batch: &Batch<'_>, seen: &Observed) -> Result<bool, StoreError> {
         match &seen.after {
-            Side::Absent => Ok(!self.index.contains_key(&seen.path)),
+            Side::Absent => Ok(!self.index.entries.contains_key(&seen.path)),
             Side::Known(state) => batch.path_had(&seen.path, state),
             Side::Unknown => Ok(false),
         }

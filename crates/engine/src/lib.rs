@@ -45,6 +45,7 @@
 //! same project open.
 
 mod advice;
+mod aims;
 mod apply;
 mod arrival;
 mod attribute;
@@ -93,6 +94,7 @@ pub mod settings;
 pub mod shell;
 mod shield;
 mod snapshots;
+mod stats;
 mod survey;
 mod together;
 pub mod tool;

@@ -5,9 +5,11 @@
 //! known reaches just its targets.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use retake_model::{Change, ProjectPath, Side};
 use retake_store::{Afterlife, Batch, Call, CallState, StoreError, hash_blob};
+use serde_json::Value;
 
 use crate::freshness::Shown;
 use crate::place::{Place, link_target, place};
@@ -21,6 +23,14 @@ const PREDICTABLE: u64 = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct LiveCall {
     pub(crate) call: Call,
+    pub(crate) aim: Arc<Aim>,
+    /// Whether the arguments were read on an earlier occasion: links may lead elsewhere since.
+    pub(crate) is_known: bool,
+}
+
+/// What the arguments of a call say, and where in the project that is.
+#[derive(Debug)]
+pub(crate) struct Aim {
     pub(crate) intent: Intent,
     /// The folder that its relative paths start at.
     cwd: Option<String>,
@@ -59,10 +69,10 @@ impl Reach {
     }
 }
 
-impl LiveCall {
-    /// Reads the call's arguments; `root` is the project's.
-    pub(crate) fn new(root: &Path, call: Call) -> Self {
-        let intent = tool::intent(&call.tool, &call.input);
+impl Aim {
+    /// Reads a call's arguments; `root` is the project's.
+    pub(crate) fn new(root: &Path, call: &Call, input: &Value) -> Self {
+        let intent = tool::intent(&call.tool, input);
         let cwd = cwd(root, call.cwd.as_deref(), intent.cwd.as_deref());
         let (mut named, mut outside) = (Vec::new(), Vec::new());
         for text in &intent.paths {
@@ -90,7 +100,29 @@ impl LiveCall {
         let shown = effects.iter().flat_map(|effects| &effects.reads).chain(&intent.reads);
         let reads = shown.filter_map(|reading| placed_reading(root, cwd.as_deref(), reading));
         let reads = reads.collect();
-        Self { call, intent, cwd, named, reads, outside, edits, effects, targets }
+        Self { intent, cwd, named, reads, outside, edits, effects, targets }
+    }
+}
+
+impl LiveCall {
+    /// A call whose arguments are not read yet.
+    pub(crate) fn new(root: &Path, call: Call) -> Self {
+        let input = call.input.unpack();
+        Self::with_input(root, call, &input)
+    }
+
+    /// A call with these arguments, just read.
+    pub(crate) fn with_input(root: &Path, call: Call, input: &Value) -> Self {
+        let aim = Arc::new(Aim::new(root, &call, input));
+        Self { call, aim, is_known: false }
+    }
+
+    /// Makes sure that what it aims at is so now.
+    pub(crate) fn aim_anew(&mut self, root: &Path) {
+        if self.is_known {
+            self.aim = Arc::new(Aim::new(root, &self.call, &self.call.input.unpack()));
+            self.is_known = false;
+        }
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -101,8 +133,10 @@ impl LiveCall {
     ///
     /// An edit tool whose paths cannot be read is as unknown as any other tool.
     pub(crate) fn kind(&self) -> ToolKind {
-        match self.intent.kind {
-            ToolKind::Write | ToolKind::Edit | ToolKind::Delete if self.intent.paths.is_empty() => {
+        match self.aim.intent.kind {
+            ToolKind::Write | ToolKind::Edit | ToolKind::Delete
+                if self.aim.intent.paths.is_empty() =>
+            {
                 ToolKind::Other
             }
             kind => kind,
@@ -122,18 +156,20 @@ impl LiveCall {
     /// Whether the call names this path, or its command targets it.
     pub(crate) fn aims_at(&self, path: &ProjectPath) -> bool {
         // Deleting a folder deletes what is in it.
-        let by_name = |named: &ProjectPath| match self.intent.kind {
+        let by_name = |named: &ProjectPath| match self.aim.intent.kind {
             ToolKind::Delete => path.is_beneath(named),
             _ => path == named,
         };
-        self.named.iter().any(by_name) || self.targets.iter().any(|reach| reach.covers(path))
+        self.aim.named.iter().any(by_name)
+            || self.aim.targets.iter().any(|reach| reach.covers(path))
     }
 
     /// Whether nothing outside of its targets can be changed by its command.
     pub(crate) fn is_understood(&self) -> bool {
         // Where `~` leads is not known here.
         let at_home = |target: &Target| target.path.starts_with('~');
-        self.effects
+        self.aim
+            .effects
             .as_ref()
             .is_some_and(|effects| effects.complete && !effects.targets.iter().any(at_home))
     }
@@ -141,7 +177,7 @@ impl LiveCall {
     /// Whether it may run git commands that change the working tree.
     pub(crate) fn may_run_git(&self) -> bool {
         match self.kind() {
-            ToolKind::Shell => self.effects.as_ref().is_none_or(|effects| effects.runs_git),
+            ToolKind::Shell => self.aim.effects.as_ref().is_none_or(|effects| effects.runs_git),
             ToolKind::Other => true,
             ToolKind::Read | ToolKind::Write | ToolKind::Edit | ToolKind::Delete => false,
         }
@@ -149,7 +185,8 @@ impl LiveCall {
 
     /// Whether a part of it outlives its end.
     pub(crate) fn goes_to_background(&self) -> bool {
-        self.intent.background || self.effects.as_ref().is_some_and(|effects| effects.background)
+        self.aim.intent.background
+            || self.aim.effects.as_ref().is_some_and(|effects| effects.background)
     }
 
     /// Whether the call may do this after its end, and there is evidence for it.
@@ -189,10 +226,10 @@ impl LiveCall {
     pub(crate) fn scope(&self) -> Option<Vec<ProjectPath>> {
         match self.kind() {
             ToolKind::Read => Some(Vec::new()),
-            ToolKind::Write | ToolKind::Edit => Some(self.named.clone()),
+            ToolKind::Write | ToolKind::Edit => Some(self.aim.named.clone()),
             ToolKind::Shell if self.is_understood() => {
                 let exact = |reach: &Reach| reach.path.clone().filter(|_| !reach.beneath);
-                self.targets.iter().map(exact).collect()
+                self.aim.targets.iter().map(exact).collect()
             }
             // A deleted folder takes along what nobody named.
             ToolKind::Delete | ToolKind::Shell | ToolKind::Other => None,
@@ -201,17 +238,17 @@ impl LiveCall {
 
     /// What its command is about to destroy, as it wrote it.
     pub(crate) fn destroys(&self) -> &[Target] {
-        self.effects.as_ref().map_or(&[], |effects| &effects.destroys)
+        self.aim.effects.as_ref().map_or(&[], |effects| &effects.destroys)
     }
 
     /// Whether its command destroys something that cannot be told before it runs.
     pub(crate) fn destroys_unknown(&self) -> bool {
-        self.effects.as_ref().is_some_and(|effects| effects.destroys_unknown)
+        self.aim.effects.as_ref().is_some_and(|effects| effects.destroys_unknown)
     }
 
     /// Where a target of its command lies.
     pub(crate) fn reach(&self, root: &Path, target: &Target) -> Option<Reach> {
-        reach(root, self.cwd.as_deref(), target)
+        reach(root, self.aim.cwd.as_deref(), target)
     }
 
     /// Whether something may be gone after it that is hidden now.
@@ -221,17 +258,17 @@ impl LiveCall {
 
     /// The named paths that go away with everything in them, if they are folders.
     pub(crate) fn removes(&self) -> &[ProjectPath] {
-        let moves = self.edits.iter().any(|edit| edit.to.is_some());
+        let moves = self.aim.edits.iter().any(|edit| edit.to.is_some());
         match self.kind() {
-            ToolKind::Delete | ToolKind::Other => &self.named,
-            _ if moves => &self.named,
+            ToolKind::Delete | ToolKind::Other => &self.aim.named,
+            _ if moves => &self.aim.named,
             _ => &[],
         }
     }
 
     /// What the arguments make of a path's content, if they say so; none is a file that is not there.
     pub(crate) fn announced(&self, path: &ProjectPath, content: Option<&[u8]>) -> Option<Vec<u8>> {
-        let mut edits = self.edits.iter().filter(|edit| edit.path == *path).peekable();
+        let mut edits = self.aim.edits.iter().filter(|edit| edit.path == *path).peekable();
         edits.peek()?;
         let mut content = content.map_or(Content::Absent, |bytes| Content::Bytes(bytes.to_vec()));
         for edit in edits {
@@ -254,7 +291,7 @@ impl LiveCall {
         state_before: &dyn Fn(&ProjectPath) -> Side,
     ) -> Result<bool, StoreError> {
         let concerns = |edit: &&PlacedEdit| edit.path == *path || edit.to.as_ref() == Some(path);
-        let edits: Vec<_> = self.edits.iter().filter(concerns).collect();
+        let edits: Vec<_> = self.aim.edits.iter().filter(concerns).collect();
         if edits.is_empty() {
             return Ok(false);
         }
@@ -270,7 +307,7 @@ impl LiveCall {
                 content.after(&edit.edit)
             };
         }
-        content.is(after)
+        content.is(batch, after)
     }
 }
 
@@ -320,10 +357,16 @@ impl Content {
         }
     }
 
-    fn is(&self, side: &Side) -> Result<bool, StoreError> {
+    fn is(&self, batch: &Batch<'_>, side: &Side) -> Result<bool, StoreError> {
         match (self, side) {
             (Self::Absent, Side::Absent) => Ok(true),
-            (Self::Bytes(bytes), Side::Known(state)) => Ok(hash_blob(bytes)? == state.oid),
+            (Self::Bytes(bytes), Side::Known(state)) if bytes.len() as u64 == state.size => {
+                let is_it = hash_blob(bytes)? == state.oid;
+                if is_it {
+                    batch.know(&state.oid, bytes);
+                }
+                Ok(is_it)
+            }
             _ => Ok(false),
         }
     }

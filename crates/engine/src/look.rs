@@ -13,7 +13,7 @@ use crate::arrival::Calls;
 use crate::eyes::Glance;
 use crate::freshness::{despite_damage, keep_unaimed, tell_followers};
 use crate::observe::{Observation, Scope, observe};
-use crate::occasion::Occasion;
+use crate::occasion::{Occasion, in_sight};
 use crate::project::{INITIALISED, Project};
 use crate::record::{Progress, RecordError};
 use crate::write::{NewRows, write};
@@ -142,14 +142,15 @@ impl Project {
         self.take_in_spool(at)
     }
 
-    fn look_locked(
+    /// Looks at everything; the caller holds the lock.
+    pub(crate) fn look_locked(
         &self,
         why: Why,
         at: Millis,
         progress: Progress<'_>,
     ) -> Result<Looked, StoreError> {
         let mut batch = self.store().batch()?;
-        let calls = Calls::load(&batch, self.root(), at)?;
+        let calls = Calls::load(self, &batch, at)?;
         let mut occasion = Occasion::plain(self, &batch, &calls)?;
         let sight = self.look_into(&mut batch, &mut occasion, why, at, progress)?;
         batch.commit()?;
@@ -162,11 +163,31 @@ impl Project {
         paths: &[ProjectPath],
         at: Millis,
     ) -> Result<Looked, StoreError> {
-        let mut batch = self.store().batch()?;
-        let calls = Calls::load(&batch, self.root(), at)?;
+        let batch = self.store().batch()?;
+        self.look_at(batch, paths.to_vec(), paths.to_vec(), at)
+    }
+
+    /// Looks at these paths as far as a look at everything would; the caller holds the lock.
+    pub(crate) fn look_locked_among(
+        &self,
+        paths: Vec<ProjectPath>,
+        at: Millis,
+    ) -> Result<Looked, StoreError> {
+        let batch = self.store().batch()?;
+        let paths = in_sight(self, &batch, paths)?;
+        self.look_at(batch, paths, Vec::new(), at)
+    }
+
+    fn look_at(
+        &self,
+        mut batch: Batch<'_>,
+        paths: Vec<ProjectPath>,
+        named: Vec<ProjectPath>,
+        at: Millis,
+    ) -> Result<Looked, StoreError> {
+        let calls = Calls::load(self, &batch, at)?;
         let mut occasion = Occasion::plain(self, &batch, &calls)?;
-        occasion.request.scope = Scope::Paths(paths.to_vec());
-        occasion.request.named = paths.to_vec();
+        (occasion.request.scope, occasion.request.named) = (Scope::Paths(paths), named);
         let sight = self.look_into(&mut batch, &mut occasion, Why::Asked, at, &mut |_, _| {})?;
         batch.commit()?;
         Ok(self.conclude(sight, Why::Asked, at))
@@ -187,9 +208,9 @@ impl Project {
         }
         let glance = self.glance(&occasion.request.scope, why, at);
         let hint = glance.as_ref().and_then(Glance::hint);
-        let observation = observe(batch, &occasion.request, hint, progress)?;
+        let mut observation = observe(batch, &occasion.request, hint, progress)?;
         let (steps, git) = self.attribute(batch, &observation, occasion)?;
-        let changes = write(batch, &observation, &steps, &NewRows::new(), &git.actions, at)?;
+        let changes = write(batch, &mut observation, &steps, &NewRows::new(), &git.actions, at)?;
         let freshness = &self.settings().freshness;
         despite_damage(keep_unaimed(batch, occasion.calls, &changes))?;
         despite_damage(tell_followers(batch, &changes, freshness, at))?;

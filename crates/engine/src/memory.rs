@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 const RULES: &str = "rules";
 const GIT: &str = "git";
 const TRACKED_HIDDEN: &str = "tracked_hidden";
+const INDEX_PATHS: &str = "index_paths";
 
 #[derive(Serialize, Deserialize)]
 struct StoredRules {
@@ -69,6 +70,17 @@ pub(crate) fn keep_tracked_hidden(
 ) -> Result<(), StoreError> {
     let bytes: Vec<&[u8]> = paths.iter().map(ProjectPath::as_bytes).collect();
     batch.set_meta(TRACKED_HIDDEN, &bytes.join(&0))
+}
+
+/// A digest of the paths that git's index had when what it tracks was last held against the rules.
+pub(crate) fn index_paths(store: &Store) -> Result<Option<u64>, StoreError> {
+    let bytes = store.meta(INDEX_PATHS)?;
+    Ok(bytes.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?))))
+}
+
+/// Keeps the digest of the index's paths.
+pub(crate) fn keep_index_paths(batch: &Batch<'_>, digest: u64) -> Result<(), StoreError> {
+    batch.set_meta(INDEX_PATHS, &digest.to_be_bytes())
 }
 
 /// Where git stood at the last look.

@@ -13,7 +13,7 @@ use gix_merge::blob::Resolution;
 use gix_merge::blob::builtin_driver::text;
 use retake_model::Hunk;
 
-use crate::diff::{TOO_LARGE_TO_SHOW, is_binary, lines};
+use crate::diff::{is_binary, is_too_large, lines};
 
 const MARKER: NonZeroU8 = NonZeroU8::new(text::Conflict::DEFAULT_MARKER_SIZE).expect("not zero");
 
@@ -54,8 +54,7 @@ pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>
     if theirs == base || ours == theirs {
         return Merged::Clean(ours.to_vec());
     }
-    let too_large = |bytes: &[u8]| bytes.len() as u64 > TOO_LARGE_TO_SHOW;
-    if [base, ours, theirs].into_iter().any(|bytes| is_binary(bytes) || too_large(bytes)) {
+    if [base, ours, theirs].into_iter().any(|bytes| is_binary(bytes) || is_too_large(bytes)) {
         return Merged::NotText;
     }
     match Endings::of_merge(base, ours, theirs) {

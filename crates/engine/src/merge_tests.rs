@@ -6,7 +6,7 @@ use std::path::Path;
 use fastrand::Rng;
 
 use super::*;
-use crate::diff::line_changes;
+use crate::diff::{TOO_LARGE_TO_SHOW, line_changes};
 
 const LABELS: Labels<'_> = Labels { base: "base", ours: "ours", theirs: "theirs" };
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use retake_model::{Gap, GapReason, ObjectId, ProjectPath, Side};
+use retake_model::{Gap, GapReason, ProjectPath, Side};
 use retake_store::{Batch, StatRow, StoreError, Stored};
 use retake_workspace::git::{GitLook, Index};
 use retake_workspace::{Hint, RuleSources, Rules, Stat, Suspect, Workspace};
@@ -19,6 +19,7 @@ use crate::eyes::View;
 use crate::look::LeftOut;
 use crate::memory;
 use crate::settings::Settings;
+use crate::stats::Recalled;
 use crate::survey::{Survey, survey};
 
 /// One path that is not as the manifest says.
@@ -84,7 +85,7 @@ pub(crate) struct Observation {
     /// What came into sight: path, state, and the stat to trust.
     pub(crate) baseline: Vec<(ProjectPath, Stored, Option<Stat>)>,
     /// Files that were read and are as the manifest says.
-    pub(crate) unchanged: Vec<(ProjectPath, ObjectId, Stat)>,
+    pub(crate) unchanged: Vec<(ProjectPath, Stat)>,
     pub(crate) gaps: Vec<Gap>,
     /// Whether the whole project was walked through.
     pub(crate) whole: bool,
@@ -92,22 +93,30 @@ pub(crate) struct Observation {
     pub(crate) all_gaps: bool,
     /// The rules, if they are not the ones of the last look.
     pub(crate) new_rules: Option<RuleSources>,
-    /// What git tracks although rules hide it, if that was asked.
-    pub(crate) tracked_hidden: Option<Vec<ProjectPath>>,
+    /// What git tracks although rules hide it, if that was asked, and the digest of all that it
+    /// tracks.
+    pub(crate) tracked_hidden: Option<(Vec<ProjectPath>, u64)>,
+    /// git's index, if it was asked.
+    pub(crate) index: Option<Arc<Index>>,
     pub(crate) old_git: Option<GitLook>,
     pub(crate) git: Option<GitLook>,
-    /// git's index, if it is another one than at the last look.
-    pub(crate) index: Option<Index>,
     /// What rules left out when everything was last looked at.
     pub(crate) left_out: Arc<LeftOut>,
     /// What this look leaves for narrower ones.
     pub(crate) view: Option<Arc<View>>,
     /// What has changed and was not taken.
     pub(crate) spared: Vec<ProjectPath>,
+    /// What was known of everything, if that was asked.
+    pub(crate) recalled: Option<Recalled>,
     stamp: i64,
 }
 
 impl Observation {
+    /// How many paths it found something of.
+    pub(crate) fn len(&self) -> usize {
+        self.changes.len() + self.baseline.len() + self.unchanged.len()
+    }
+
     /// The stat to remember for a path; none if a later edit could look just the same.
     pub(crate) fn trusted(&self, stat: &Stat) -> Option<StatRow> {
         (stat.mtime_ns.max(stat.ctime_ns) < self.stamp).then_some(StatRow {
@@ -131,17 +140,33 @@ pub(crate) fn observe(
     hint: Option<&Hint>,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Observation, StoreError> {
+    if request.scope == Scope::Paths(Vec::new()) && request.named.is_empty() {
+        return Ok(Observation::default());
+    }
     let stamp = retake_workspace::stamp(&request.stamp)?;
     let slack = if request.same_device { 0 } else { OTHER_DEVICE_SLACK_NS };
     let mut observation = Observation { stamp: stamp - slack, ..Observation::default() };
     let found = survey(batch, request, hint, &mut observation)?;
     let Survey { entries, scan, rules, old_rules } = found;
     let manifest: Manifest = entries.into_iter().map(|entry| (entry.path, entry.stored)).collect();
-    let gaps: Vec<Gap> = batch.gaps()?.into_iter().map(|(gap, _)| gap).collect();
+    // Of what is known, nothing comes into sight.
+    let mut suspects = scan.suspects.iter().map(|suspect| &suspect.path);
+    let is_new = suspects.clone().any(|path| !manifest.contains_key(path));
+    let (mut gaps, mut tracked_hidden) = (Vec::new(), Vec::new());
+    if is_new {
+        tracked_hidden = memory::tracked_hidden(batch)?;
+    }
+    if is_new || suspects.any(|path| request.spared.contains(path)) {
+        gaps.extend(batch.gaps()?.into_iter().map(|(gap, _)| gap));
+    }
     let comes_into_sight = Sight {
         first: request.first,
         gaps: out_of_sight(&gaps),
-        watched: memory::tracked_hidden(batch)?.into_iter().collect(),
+        watched: if scan.suspects.iter().all(|suspect| suspect.known) {
+            HashSet::new()
+        } else {
+            tracked_hidden.into_iter().collect()
+        },
         hidden: request.hidden,
         named: request.named.iter().collect(),
         now: rules.as_deref(),
@@ -153,8 +178,8 @@ pub(crate) fn observe(
     };
     let (spared, suspects): (Vec<_>, Vec<_>) = scan.suspects.into_iter().partition(is_spared);
     observation.spared = spared.into_iter().map(|suspect| suspect.path).collect();
-    let index = observation.index.take();
-    for (path, captured) in take(batch, request, suspects, index.as_ref(), progress)? {
+    let index = observation.index.clone();
+    for (path, captured) in take(batch, request, suspects, index.as_deref(), progress)? {
         observation.compare(path, captured, &manifest, &comes_into_sight);
     }
     for path in scan.missing {
@@ -252,9 +277,7 @@ impl Observation {
             Captured::Gone => (None, None),
         };
         if stored == known {
-            if let (Some(Stored::Known(state)), Some(stat)) = (stored, stat) {
-                self.unchanged.push((path, state.oid, stat));
-            }
+            self.unchanged.extend(stat.map(|stat| (path, stat)));
             return;
         }
         let before = match known {

@@ -100,7 +100,7 @@ impl<'a> Occasion<'a> {
             };
         }
         occasion.request.hidden = hidden;
-        occasion.request.named.clone_from(&live.named);
+        occasion.request.named.clone_from(&live.aim.named);
         if matches!(meaning, Meaning::Begins(_)) {
             occasion.beginning = Some(row);
             let taken = shielded(project, batch, live)?;
@@ -140,7 +140,8 @@ impl<'a> Occasion<'a> {
             }
         }
         occasion.request.hidden = HiddenIs::UnknownBefore;
-        occasion.request.named = calls.live.iter().flat_map(|live| live.named.clone()).collect();
+        occasion.request.named =
+            calls.live.iter().flat_map(|live| live.aim.named.clone()).collect();
         Ok(occasion)
     }
 
@@ -203,7 +204,7 @@ fn is_of(live: &LiveCall, event: &Event) -> bool {
 }
 
 /// The paths that are tracked, or would be: to read a file is no reason to keep it.
-fn in_sight(
+pub(crate) fn in_sight(
     project: &Project,
     batch: &Batch<'_>,
     paths: Vec<ProjectPath>,

@@ -4,6 +4,7 @@
 //! Retake's home, the person's home and the folder for temporary files are, and
 //! passes the time into each call.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use retake_store::{
 };
 use retake_workspace::{OpenError, Workspace, git, root_id};
 
+use crate::aims::Aims;
 use crate::eyes::Watching;
 use crate::located::Located;
 use crate::look::Looked;
@@ -287,6 +289,7 @@ impl Retake {
             same_device,
             read_only,
             watching: None,
+            aims: RefCell::default(),
         })
     }
 
@@ -356,6 +359,8 @@ pub struct Project {
     same_device: bool,
     read_only: bool,
     pub(crate) watching: Option<Watching>,
+    /// What open calls aim at.
+    pub(crate) aims: RefCell<Aims>,
 }
 
 impl Project {
@@ -398,6 +403,21 @@ impl Project {
     /// The record, for reading.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Leaves what nobody should wait for to [`Project::tidy`], which the host promises to call.
+    pub fn tidy_later(&self) {
+        self.store.shorten_wal_later();
+    }
+
+    /// Does what commits have left for later; not now, if somebody else is at work.
+    pub fn tidy(&self) {
+        if !self.read_only
+            && self.store.has_long_wal()
+            && let Ok(Some(_lock)) = Lock::acquire(self.store.folder(), Duration::ZERO)
+        {
+            self.store.shorten_wal();
+        }
     }
 
     /// Whether another folder stands at the project's path; then it is read only.

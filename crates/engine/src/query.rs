@@ -10,7 +10,7 @@ use retake_store::{
     ChangeFilter, Dialog, DialogAgent, Message, Spool, StatusRow, StoreError, build_tree,
 };
 
-use crate::diff::{DiffLine, TOO_LARGE_TO_SHOW, is_binary, unified};
+use crate::diff::{DiffLine, TOO_LARGE_TO_SHOW, is_binary, is_too_large, unified};
 use crate::plan::PlannedFile;
 use crate::project::Project;
 
@@ -249,6 +249,9 @@ impl DiffBody {
         }
         if is_binary(before) || is_binary(after) {
             return Self::Binary;
+        }
+        if is_too_large(before) || is_too_large(after) {
+            return Self::TooLarge;
         }
         Self::Lines(unified(before, after))
     }

@@ -45,7 +45,7 @@ impl Project {
         };
         self.take_in_spool(at)?;
         let mut batch = self.store().batch()?;
-        let calls = Calls::load(&batch, self.root(), at)?;
+        let calls = Calls::load(self, &batch, at)?;
         let mut occasion = Occasion::plain(self, &batch, &calls)?;
         let lost: Vec<_> = calls.live.iter().filter(|live| is_lost(&batch, live, at)).collect();
         for live in &lost {

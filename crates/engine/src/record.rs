@@ -6,6 +6,7 @@
 //! project locked is spooled and taken in, in order, by the next holder.
 
 use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use retake_model::{CallId, Change, DialogId, Gap, Millis, ObjectId, Operation, ProjectPath, Side};
@@ -161,7 +162,7 @@ impl Project {
             return Ok(Vec::new());
         }
         let mut batch = self.store().batch()?;
-        let mut calls = Calls::load(&batch, self.root(), at)?;
+        let mut calls = Calls::load(self, &batch, at)?;
         let mut meanings = Vec::new();
         let mut results = Vec::new();
         for arrived in &mut arrived {
@@ -206,7 +207,7 @@ impl Project {
                 checkpoint(arrived, result)?;
             }
         }
-        let changes = write(&batch, &observation, &steps, &rows, &git.actions, at)?;
+        let changes = write(&batch, &mut observation, &steps, &rows, &git.actions, at)?;
         let freshness = &self.settings().freshness;
         despite_damage(keep_unaimed(&batch, &calls, &changes))?;
         despite_damage(tell_followers(&batch, &changes, freshness, at))?;
@@ -253,20 +254,25 @@ impl Project {
         observation: &Observation,
         occasion: &Occasion<'_>,
     ) -> Result<(Vec<Step>, GitEvidence), StoreError> {
+        if observation.changes.is_empty() {
+            return Ok((Vec::new(), GitEvidence::default()));
+        }
         let own = OwnWork::unfinished(batch)?;
-        let git = match (observation.changes.as_slice(), &occasion.request.scope) {
-            ([], _) => GitEvidence::default(),
+        let known_git = memory::git_look(batch)?;
+        let gather = || match &occasion.request.scope {
             // Such a look does not note where git stands, because there is more to find of what git
             // did; but what it finds may be a part of that.
-            (_, Scope::Paths(_)) => {
+            Scope::Paths(_) => {
                 let now = Repository::around(self.root()).and_then(|around| around.look());
-                GitEvidence::gather(self.root(), memory::git_look(batch)?.as_ref(), now.as_ref())
+                GitEvidence::gather(self.root(), known_git.as_ref(), now.as_ref(), None)
             }
-            (_, Scope::Everything) => {
+            Scope::Everything => {
                 let (old, new) = (observation.old_git.as_ref(), observation.git.as_ref());
-                GitEvidence::gather(self.root(), old, new)
+                GitEvidence::gather(self.root(), old, new, observation.index.clone())
             }
         };
+        // Where calls announced everything, nobody asks git.
+        let git = OnceCell::new();
         let before: HashMap<_, _> =
             observation.changes.iter().map(|seen| (&seen.path, seen.before)).collect();
         let state_before = |path: &ProjectPath| match before.get(path) {
@@ -281,7 +287,7 @@ impl Project {
             calls: &occasion.calls.live,
             beginning: occasion.beginning,
             limits: &occasion.limits,
-            git: &git,
+            git: &|| git.get_or_init(gather),
             state_before: &state_before,
         };
         let mut attributed = Vec::with_capacity(observation.changes.len());
@@ -294,7 +300,7 @@ impl Project {
                 None => attributed.extend(scene.steps(batch, seen)?),
             }
         }
-        Ok((pair(batch, attributed)?, git))
+        Ok((pair(batch, attributed)?, git.into_inner().unwrap_or_default()))
     }
 }
 
@@ -315,6 +321,9 @@ fn interrupted(batch: &Batch<'_>) -> Result<Option<Notice>, StoreError> {
 
 /// A gap is told of once, when it opens; after that `status` lists it. So it does if they are many.
 fn new_gaps(batch: &Batch<'_>, observation: &Observation) -> Result<Vec<Notice>, StoreError> {
+    if observation.gaps.is_empty() {
+        return Ok(Vec::new());
+    }
     let on_record = batch.gaps()?;
     let known: HashSet<_> = on_record.iter().map(|(gap, _)| (&gap.path, gap.reason)).collect();
     let is_new = |gap: &&Gap| !known.contains(&(&gap.path, gap.reason));

@@ -1,6 +1,7 @@
 //! The git repository that a project is, or is a part of.
 
 use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -76,4 +77,15 @@ impl Repository {
         }
         Some(attributes)
     }
+}
+
+/// Tells apart which paths an index has; what it says of them does not count.
+pub(crate) fn path_digest(index: &Index) -> u64 {
+    let digest = |path: &ProjectPath| {
+        let mut hasher = DefaultHasher::new();
+        path.hash(&mut hasher);
+        hasher.finish()
+    };
+    // A sum, because they come in no order.
+    index.entries.keys().map(digest).fold(index.entries.len() as u64, u64::wrapping_add)
 }

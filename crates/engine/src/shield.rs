@@ -64,7 +64,7 @@ pub(crate) fn shield(
             }
         }
     }
-    let command = call.intent.command.as_deref().unwrap_or(&call.call.tool);
+    let command = call.aim.intent.command.as_deref().unwrap_or(&call.call.tool);
     let more =
         if truncated || left_out.len() > NAMED_GAPS { ", and more than this one" } else { "" };
     let detail = format!("ignored, and over the shield's budget before `{command}` ran{more}");

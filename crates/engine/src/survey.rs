@@ -4,23 +4,25 @@
 //! everywhere. Where that cannot be promised (the rules may have changed, the hint is of no use)
 //! the look is at everything.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use retake_model::{FileKind, Gap, GapReason, ProjectPath};
-use retake_store::{Batch, ManifestEntry, StatRow, StoreError};
+use retake_model::{Gap, GapReason, ProjectPath};
+use retake_store::{Batch, ManifestEntry, StoreError};
 use retake_workspace::git::{GitLook, Index};
-use retake_workspace::{Hint, Known, RuleSources, Rules, Scan, Stat, StatKind};
+use retake_workspace::{Hint, RuleSources, Rules, Scan};
 
 use crate::eyes::View;
 use crate::look::LeftOut;
 use crate::memory;
 use crate::observe::{Observation, Request, Scope};
-use crate::repository::Repository;
+use crate::repository::{Repository, path_digest};
+use crate::stats::{Kept, Recalled, WORTH_READING, known};
 use crate::write::is_lasting;
 
 /// What may have moved, and what the manifest says of it.
 pub(crate) struct Survey {
+    /// Of paths that may have moved; there may be more.
     pub(crate) entries: Vec<ManifestEntry>,
     pub(crate) scan: Scan,
     /// The rules in force.
@@ -60,9 +62,18 @@ fn at_paths(
         entries.extend(batch.manifest_entry(path)?);
     }
     let paths: Vec<_> = paths.into_iter().collect();
-    let scan = request.workspace.look_at(&known(&entries), &paths);
+    let stats = request.view.as_ref().and_then(|view| view.stats.as_ref());
+    let mut scan = request.workspace.look_at(&known(batch, &entries, stats)?, &paths);
+    let known_before = scan.suspects.iter().filter(|suspect| suspect.known);
+    let to_be_read: u64 = known_before.map(|suspect| suspect.stat.size).sum();
+    if stats.is_none() && to_be_read > WORTH_READING {
+        let stats = Kept::read(batch)?;
+        scan = request.workspace.look_at(&known(batch, &entries, stats.as_ref())?, &paths);
+    }
     let rules = match &request.view {
         Some(view) => Some(Arc::clone(&view.rules)),
+        // Only of a new file it is asked whether it was hidden.
+        None if scan.suspects.iter().all(|suspect| suspect.known) => None,
         None => memory::rules(batch)?.map(Rules::new).map(Arc::new),
     };
     Ok(Survey { entries, scan, rules, old_rules: None })
@@ -87,7 +98,7 @@ fn within(
         return Ok(None);
     }
     let places = topmost(places);
-    let tracked = Tracked::find(batch, request, &view.rules, false)?;
+    let tracked = Tracked::find(batch, request, &view.rules, false, &|_| false)?;
     let hidden: BTreeSet<_> = request.named.iter().chain(&tracked.hidden).collect();
     let singles: BTreeSet<_> = hidden.iter().copied().chain(&view.unwatched).collect();
     let mut entries = Vec::new();
@@ -97,7 +108,7 @@ fn within(
     for path in singles.iter().filter(|path| !is_covered(path.as_bytes(), &places)) {
         entries.extend(batch.manifest_entry(path)?);
     }
-    let known = known(&entries);
+    let known = known(batch, &entries, view.stats.as_ref())?;
     // What is neither tracked any more nor asked for is hidden.
     let singles = singles.into_iter().filter(|path| known.contains(path) || hidden.contains(path));
     let singles: Vec<_> = singles.cloned().collect();
@@ -139,9 +150,9 @@ fn everywhere(
     observation: &mut Observation,
 ) -> Result<Survey, StoreError> {
     let workspace = request.workspace;
-    let entries = batch.manifest()?;
-    let known = known(&entries);
-    let mut scan = workspace.scan(&known, &rules_outside(request));
+    let recalled = Recalled::all(batch)?;
+    let known = &recalled.known;
+    let mut scan = workspace.scan(known, &rules_outside(request));
     if let Some(why) = scan.root_error {
         // Nothing was seen, which is not the same as "nothing is there".
         let (path, source) = (workspace.root().to_owned(), std::io::Error::other(why));
@@ -150,12 +161,18 @@ fn everywhere(
     let old_rules = memory::rules(batch)?;
     let is_new = old_rules.as_ref() != Some(&scan.sources);
     let rules = Arc::new(Rules::new(scan.sources.clone()));
-    let tracked = Tracked::find(batch, request, &rules, is_new)?;
+    let is_met = |path: &ProjectPath| {
+        scan.suspects.binary_search_by(|suspect| suspect.path.cmp(path)).is_ok()
+    };
+    // What the walk met and did not know, it asked the rules about.
+    let is_in_sight = |path: &ProjectPath| !known.contains(path) && is_met(path);
+    let tracked = Tracked::find(batch, request, &rules, is_new, &is_in_sight)?;
     let unknown: BTreeSet<_> = request.named.iter().chain(&tracked.hidden).collect();
     let unknown = unknown.into_iter().filter(|path| !known.contains(path)).cloned();
-    let extra = workspace.look_at(&known, &unknown.collect::<Vec<_>>());
-    let met: HashSet<_> = scan.suspects.iter().map(|suspect| suspect.path.clone()).collect();
-    scan.suspects.extend(extra.suspects.into_iter().filter(|suspect| !met.contains(&suspect.path)));
+    let extra = workspace.look_at(known, &unknown.collect::<Vec<_>>());
+    let extra_suspects = extra.suspects.into_iter().filter(|suspect| !is_met(&suspect.path));
+    let extra_suspects: Vec<_> = extra_suspects.collect();
+    scan.suspects.extend(extra_suspects);
     scan.gaps.extend(extra.gaps);
     observation.left_out = Arc::new(LeftOut {
         ignored: std::mem::take(&mut scan.ignored),
@@ -164,13 +181,22 @@ fn everywhere(
         nested_repositories: std::mem::take(&mut scan.nested_repositories),
     });
     if request.watched {
-        let paths = entries.iter().map(|entry| &entry.path).chain(&tracked.hidden);
-        observation.view = Some(Arc::new(view(batch, &rules, paths, &observation.left_out)?));
+        let tracked: Vec<_> = known.paths().chain(tracked.hidden.iter().cloned()).collect();
+        let mut view = view(batch, &rules, tracked.iter(), &observation.left_out)?;
+        view.stats.clone_from(&recalled.kept);
+        observation.view = Some(Arc::new(view));
     }
     tracked.note(observation);
     (observation.whole, observation.all_gaps) = (true, true);
     observation.new_rules = is_new.then(|| scan.sources.clone());
+    observation.recalled = Some(recalled);
     let old_rules = old_rules.filter(|_| is_new).map(Rules::new);
+    let suspects =
+        scan.suspects.iter().filter(|suspect| suspect.known).map(|suspect| &suspect.path);
+    let mut entries = Vec::new();
+    for path in suspects.chain(&scan.missing) {
+        entries.extend(batch.manifest_entry(path)?);
+    }
     Ok(Survey { entries, scan, rules: Some(rules), old_rules })
 }
 
@@ -190,6 +216,7 @@ fn view<'p>(
         unwatched: unwatched.into_iter().map(|hidden| hidden.path).collect(),
         hidden: hidden.into_iter().map(|hidden| hidden.path).collect(),
         left_out: Arc::clone(left_out),
+        stats: None,
     })
 }
 
@@ -204,39 +231,29 @@ fn rules_outside(request: &Request<'_>) -> RuleSources {
     )
 }
 
-fn known(entries: &[ManifestEntry]) -> Known {
-    let stat = |row: StatRow| Stat {
-        kind: match row.kind {
-            FileKind::File => StatKind::File,
-            FileKind::Link => StatKind::Link,
-        },
-        mode: row.mode,
-        size: row.size,
-        mtime_ns: row.mtime_ns,
-        ctime_ns: row.ctime_ns,
-        inode: row.inode,
-    };
-    Known::new(entries.iter().map(|entry| (entry.path.clone(), entry.stat.map(stat))))
-}
-
 /// Where git stands, and what it tracks although rules hide it.
 struct Tracked {
     old: Option<GitLook>,
     new: Option<GitLook>,
     hidden: Vec<ProjectPath>,
-    /// The index if it was asked; if not, the hidden paths are those of an earlier time.
-    index: Option<Index>,
+    /// The digest of the index's paths, if these were asked; if not, the hidden ones are those of
+    /// an earlier time.
+    paths: Option<u64>,
+    /// The index, if it was read.
+    index: Option<Arc<Index>>,
     gaps: Vec<Gap>,
 }
 
 impl Tracked {
     /// git's index is asked when it or the rules are not those of the last look; in between, what
-    /// it said is remembered, so that such a file is seen again when it comes back.
+    /// it said is remembered, so that such a file is seen again when it comes back. What is in
+    /// sight is surely not hidden.
     fn find(
         batch: &Batch<'_>,
         request: &Request<'_>,
         rules: &Rules,
         new_rules: bool,
+        is_in_sight: &dyn Fn(&ProjectPath) -> bool,
     ) -> Result<Self, StoreError> {
         let repository = Repository::around(request.workspace.root());
         let old = memory::git_look(batch)?;
@@ -244,13 +261,21 @@ impl Tracked {
         let index_of = |look: &Option<GitLook>| look.as_ref().and_then(|it| it.index_id.clone());
         let is_new = request.first || new_rules || index_of(&old) != index_of(&new);
         let (hidden, gaps) = (Vec::new(), Vec::new());
-        let mut tracked = Self { old, new, hidden, index: None, gaps };
+        let mut tracked = Self { old, new, hidden, paths: None, index: None, gaps };
         match repository {
             Some(repository) if is_new => match repository.index() {
                 Ok(index) => {
-                    let hidden = rules.hidden(index.entries.keys());
-                    tracked.hidden = hidden.into_iter().map(|hidden| hidden.path).collect();
-                    tracked.index = Some(index);
+                    let paths = path_digest(&index);
+                    // An `add` or a `status` changes the index, but hardly ever its paths.
+                    if !new_rules && memory::index_paths(batch)? == Some(paths) {
+                        tracked.hidden = memory::tracked_hidden(batch)?;
+                    } else {
+                        let doubtful = index.entries.keys().filter(|path| !is_in_sight(path));
+                        let hidden = rules.hidden(doubtful);
+                        tracked.hidden = hidden.into_iter().map(|hidden| hidden.path).collect();
+                        tracked.paths = Some(paths);
+                    }
+                    tracked.index = Some(Arc::new(index));
                 }
                 Err(why) => tracked.gaps.extend(index_gap(why)),
             },
@@ -267,7 +292,7 @@ impl Tracked {
     }
 
     fn note(self, observation: &mut Observation) {
-        observation.tracked_hidden = self.index.is_some().then_some(self.hidden);
+        observation.tracked_hidden = self.paths.map(|paths| (self.hidden, paths));
         observation.index = self.index;
         (observation.old_git, observation.git) = (self.old, self.new);
         observation.gaps.extend(self.gaps);

@@ -3,8 +3,13 @@
 use retake_model::{Actor, ChangeId, ChangeStatus, DialogId, Millis, OperationId};
 use retake_store::{Dialog, Lock, StoreError};
 
+use crate::look::Why;
+use crate::plan::Plan;
 use crate::project::Project;
 use crate::record::RecordError;
+
+/// What was seen so long ago is as good as seen now, for paths that nothing is done to.
+const A_MOMENT: Millis = 2000;
 
 /// Why a verb could not be carried out. What it could not do to single files is no error but
 /// part of its result.
@@ -112,12 +117,33 @@ impl Project {
     /// Begins a verb: takes the lock, makes sure that nothing was interrupted, and brings the
     /// record up to date with the files.
     pub(crate) fn settle(&self, at: Millis) -> Result<Lock, VerbError> {
+        let lock = self.begin_verb(at)?;
+        self.look_locked(Why::Asked, at, &mut |_, _| {})?;
+        Ok(lock)
+    }
+
+    /// The same to carry out a plan. If everything was looked at for it only a moment ago, and a
+    /// look at everything is a walk, the paths that would be written are enough: each of these is
+    /// compared once more, and no other one is touched.
+    pub(crate) fn settle_again(&self, plan: &Plan, at: Millis) -> Result<Lock, VerbError> {
+        let just_now = (0..A_MOMENT).contains(&at.saturating_sub(plan.made_at));
+        if !just_now || self.watching.is_some() {
+            return self.settle(at);
+        }
+        let lock = self.begin_verb(at)?;
+        let paths = plan.writes().map(|file| file.path.clone()).collect();
+        self.look_locked_among(paths, at)?;
+        Ok(lock)
+    }
+
+    /// Begins a verb that looks by itself.
+    pub(crate) fn begin_verb(&self, at: Millis) -> Result<Lock, VerbError> {
         let lock = self.hold()?;
         if let Some(operation) = self.store().unfinished()? {
             return Err(VerbError::Unfinished { id: operation.id, title: operation.title });
         }
         self.tidy_up()?;
-        self.catch_up_and_look(at)?;
+        self.catch_up(at)?;
         Ok(lock)
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use retake_model::{Event, EventKind, Gap, GapReason, Millis, ProjectPath};
-use retake_store::{Spool, StoreError};
+use retake_store::{Batch, Spool, StoreError};
 use serde_json::json;
 
 use crate::arrival::Arrived;
@@ -16,6 +16,7 @@ use crate::journal::note;
 use crate::parcel::{Hears, Parcel};
 use crate::project::Project;
 use crate::record::{Notice, NoticeCode, RecordError, Recorded};
+use crate::stats::Recalled;
 use crate::write::tell_gaps;
 
 /// Keeps events of one project that cannot be recorded in time.
@@ -100,7 +101,7 @@ impl Project {
         let batch = self.store().batch()?;
         let began = (first.at - CLOCK_GRAIN) * 1_000_000;
         let mut opened = 0;
-        for path in batch.written_since(began)? {
+        for path in written_since(&batch, began)? {
             let reason = GapReason::BeforeFirstLook;
             let detail = "the first look took longer than the agent waited".to_owned();
             opened += u64::from(batch.put_gap(&Gap { path, reason, detail }, at)?);
@@ -119,4 +120,12 @@ impl Project {
         note(&batch, (batch.next_seq(), at), kind, None, body)?;
         batch.commit()
     }
+}
+
+/// The files that may have been written at this time, in nanoseconds, or later, as of the last
+/// look. One that was written just then has no stat that can be relied on.
+fn written_since(batch: &Batch<'_>, mtime_ns: i64) -> Result<Vec<ProjectPath>, StoreError> {
+    let known = Recalled::all(batch)?.known;
+    let may_be = |path: &ProjectPath| known.stat(path).is_none_or(|stat| stat.mtime_ns >= mtime_ns);
+    Ok(known.paths().filter(may_be).collect())
 }

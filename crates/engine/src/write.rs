@@ -15,6 +15,7 @@ use crate::journal::note;
 use crate::memory;
 use crate::observe::Observation;
 use crate::rename::Step;
+use crate::stats;
 
 const A_DAY: Millis = 24 * 60 * 60 * 1000;
 
@@ -24,29 +25,38 @@ pub(crate) type NewRows = HashMap<i64, i64>;
 /// Records the steps and everything else that the look found; gives the changes.
 pub(crate) fn write(
     batch: &Batch<'_>,
-    observation: &Observation,
+    observation: &mut Observation,
     steps: &[Step],
     rows: &NewRows,
     git_actions: &[String],
     at: Millis,
 ) -> Result<Vec<Change>, StoreError> {
+    let found = observation.len();
+    let new_stats = observation.recalled.as_ref().is_some_and(|recalled| recalled.is_worn(found));
+    if new_stats {
+        batch.begin_stats()?;
+    }
     let mut changes = Vec::with_capacity(steps.len());
     for step in steps {
         changes.push(write_step(batch, observation, step, rows, at)?);
     }
     write_git_event(batch, observation, &changes, git_actions, at)?;
     write_baseline(batch, observation, at)?;
-    for (path, oid, stat) in &observation.unchanged {
+    for (path, stat) in &observation.unchanged {
         if let Some(stat) = observation.trusted(stat) {
-            batch.set_stat(path, Some((oid, &stat)))?;
+            batch.set_stat(path, &stat)?;
         }
+    }
+    if new_stats {
+        stats::renew(batch, observation)?;
     }
     write_gaps(batch, observation, at)?;
     if let Some(rules) = &observation.new_rules {
         memory::keep_rules(batch, rules)?;
     }
-    if let Some(paths) = &observation.tracked_hidden {
+    if let Some((paths, digest)) = &observation.tracked_hidden {
         memory::keep_tracked_hidden(batch, paths)?;
+        memory::keep_index_paths(batch, *digest)?;
     }
     if let Some(look) = &observation.git
         && observation.old_git.as_ref() != Some(look)
@@ -94,18 +104,13 @@ fn write_step(
     batch.put_change(&NewChange { change: &change, calls: &calls })?;
     if let Some(from) = &step.from {
         batch.remove_manifest(&from.path)?;
-        batch.set_stat(&from.path, None)?;
     }
     match (seen.after, seen.stat) {
-        (Side::Absent, _) => {
-            batch.remove_manifest(&seen.path)?;
-            batch.set_stat(&seen.path, None)?;
-        }
-        (Side::Unknown, _) => batch.set_manifest(&seen.path, &Stored::Unknown)?,
+        (Side::Absent, _) => batch.remove_manifest(&seen.path)?,
+        (Side::Unknown, _) => batch.set_manifest(&seen.path, &Stored::Unknown, None)?,
         (Side::Known(state), stat) => {
-            batch.set_manifest(&seen.path, &Stored::Known(state))?;
             let stat = stat.and_then(|stat| observation.trusted(&stat));
-            batch.set_stat(&seen.path, stat.as_ref().map(|stat| (&state.oid, stat)))?;
+            batch.set_manifest(&seen.path, &Stored::Known(state), stat.as_ref())?;
         }
     }
     // Read back, so that what is handed out is what is on record.
@@ -166,11 +171,8 @@ fn write_baseline(
         return Ok(());
     }
     for (path, stored, stat) in &observation.baseline {
-        batch.set_manifest(path, stored)?;
         let stat = stat.and_then(|stat| observation.trusted(&stat));
-        if let (Stored::Known(state), Some(stat)) = (stored, &stat) {
-            batch.set_stat(path, Some((&state.oid, stat)))?;
-        }
+        batch.set_manifest(path, stored, stat.as_ref())?;
     }
     let body = json!({ "files": observation.baseline.len() });
     note(batch, (batch.next_seq(), at), "baseline", None, body)

@@ -12,7 +12,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::rc::Rc;
 
-use retake_engine::GoToOptions;
+use retake_engine::model::Actor;
+use retake_engine::{GoToOptions, TakeBackOptions};
 use retake_testkit::disk::{self, Disk};
 use retake_testkit::{TestProject, play};
 
@@ -397,4 +398,49 @@ fn a_damaged_work_session_does_not_keep_events_out() {
     let said = play(&project, "say d: more\nwrite d w1 a.txt: two\\n");
     assert!(said.contains("! gap") && said.contains("modify by agent d/main:w1"), "{said}");
     assert_eq!(project.open().status().unwrap().spooled, 0);
+}
+
+#[test]
+fn many_files_are_made_durable_as_often_as_a_few() {
+    let times = |files: u32| {
+        let (project, said) = played(&format!(
+            r"
+            run for i in $(seq {files}); do mkdir d$i; echo $i > d$i/f; done
+            init
+            say d: go
+            shell d s1: for i in $(seq {files}); do echo more >> d$i/f; done
+            "
+        ));
+        assert!(said.contains("d1/f"), "{said}");
+        let times = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&times);
+        let (said, _) = play_disturbed(&project, "undo", move |_, label| {
+            counted.set(counted.get() + u32::from(["fsync", "syncfs", "commit"].contains(&label)));
+        });
+        assert_eq!(said.matches("write exact").count() as u32, files, "{said}");
+        times.get()
+    };
+    let (a_few, many) = (times(5), times(50));
+    assert_eq!(a_few, many);
+    // Two looks, the journal, all new contents, all names, the outcome.
+    assert!(many <= 6, "{many}");
+}
+
+#[test]
+fn an_old_plan_is_carried_out_after_a_look_at_everything() {
+    for (later, is_seen) in [(10, false), (60_000, true)] {
+        let (project, _) = played("file a.txt: a\ninit\nsay d: go\nwrite d w1 a.txt: b");
+        let (opened, at) = (project.open(), project.tick());
+        let (plan, _) = opened.plan_undo(TakeBackOptions::default(), at).unwrap();
+        project.write("other.txt", "meanwhile");
+        let applied = opened.apply(&plan, at + later).unwrap();
+        let safety = applied.operation.unwrap().safety;
+        let files = opened.find_checkpoint(&safety.to_string()).unwrap().files;
+        assert_eq!(files, if is_seen { 2 } else { 1 });
+        // Either way it is found, and it is the person's.
+        project.look();
+        let found =
+            project.changes().into_iter().find(|change| change.path.to_string() == "other.txt");
+        assert_eq!(found.unwrap().actor, Actor::User);
+    }
 }

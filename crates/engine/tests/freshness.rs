@@ -7,8 +7,9 @@ mod walk;
 use expect_test::expect;
 use fastrand::Rng;
 use retake_engine::model::{AgentId, ContextSource, DialogId, Event, EventKind};
-use retake_engine::{MetadataEntry, Reader, RecordState, TaskMetadata};
+use retake_engine::{Hears, MetadataEntry, Parcel, Reader, RecordState, TaskMetadata};
 use retake_testkit::{TestProject, check, play};
+use serde_json::json;
 
 #[test]
 fn ctx_11_read_edit_and_a_users_edit_are_three_entries() {
@@ -548,4 +549,35 @@ fn lib_3_a_host_that_tracks_by_source_gets_the_timeline_of_ctx_11() {
     assert_eq!(dates, (Some(edited), Some(edited), Some(user)));
     assert!(context.entries.iter().any(|entry| entry.source == ContextSource::AgentEdited));
     assert_eq!(context.stale.unwrap().to_string(), "line 2 changed by the user");
+}
+
+/// However often an agent changes a file that is its own, it knows what it wrote.
+#[test]
+fn an_agent_is_not_told_of_its_own_many_edits() {
+    let test = TestProject::in_memory();
+    test.write("a.txt", "0\nrest\n");
+    let project = test.init();
+    let parcel = |event: Event| {
+        let at = test.tick();
+        Parcel { hears: Hears::Denials, ..Parcel::new(format!("k{at}"), event, at) }
+    };
+    let edit = |n: usize| {
+        let input = json!({
+            "file_path": "a.txt", "old_string": format!("{}\n", n - 1),
+            "new_string": format!("{n}\n"),
+        });
+        let begin = parcel(TestProject::begin("d", &format!("c{n}"), "Edit", input));
+        let stale = project.take(&begin).unwrap().stale;
+        test.write("a.txt", format!("{n}\nrest\n"));
+        project.take(&parcel(TestProject::end("d", &format!("c{n}")))).unwrap();
+        stale.map(|stale| stale.message)
+    };
+    let read = TestProject::begin("d", "r", "Read", json!({ "file_path": "a.txt" }));
+    project.record_all(&[parcel(read), parcel(TestProject::end("d", "r"))]);
+    for n in 1..=502 {
+        assert_eq!(edit(n), None, "edit {n}");
+    }
+    test.write("a.txt", "502\nREST\n");
+    let told = edit(503).unwrap();
+    assert!(told.contains("changed by the user"), "{told}");
 }

@@ -137,6 +137,62 @@ fn a_group_for_a_folder_that_is_gone_is_kept_and_refused() {
     assert_eq!(dialog.turns, 2, "both were kept");
 }
 
+/// What a project keeps of open calls counts only while their rows say the same.
+#[test]
+fn what_open_calls_aim_at_follows_their_rows_whoever_writes_them() {
+    let twin = Twin::new();
+    let input = json!({ "file_path": "a.txt", "old_string": "one", "new_string": "1" });
+    let other = TestProject::begin("d2", "c2", "Read", json!({ "file_path": "c.txt" }));
+    twin.record(&twin.parcels([TestProject::begin("d1", "c1", "Edit", input), other]));
+    let by = |content: &str| {
+        twin.test.write("b.txt", content);
+        twin.project.look(twin.test.tick()).unwrap().changes[0].actor
+    };
+    assert_eq!(by("by hand\n"), Actor::User, "the edit is at work on another file");
+    let foreign = twin.test.open();
+    let batch = foreign.store().batch().unwrap();
+    batch.drop_all_inputs(&"d1".into()).unwrap();
+    batch.commit().unwrap();
+    assert_eq!(by("again\n"), Actor::Agent, "an edit that names nothing may change anything");
+}
+
+/// A link may lead elsewhere by the end of a call than when it was last read what that aims at.
+#[test]
+fn a_call_that_ends_aims_at_what_its_links_lead_to_by_then() {
+    let twin = Twin::new();
+    twin.test.shell("ln -s a.txt link.txt");
+    let input = json!({ "file_path": "link.txt", "old_string": "two", "new_string": "2" });
+    let other = TestProject::begin("d2", "c2", "Read", json!({ "file_path": "c.txt" }));
+    twin.record(&twin.parcels([say(1), TestProject::begin("d1", "c1", "Edit", input), other]));
+    twin.test.shell("ln -sf b.txt link.txt && sed -i s/two/2/ b.txt");
+    let ended = twin.record(&twin.parcels([TestProject::end("d1", "c1")]));
+    let found: Vec<_> = ended[0].changes.iter().map(|change| change.path.to_string()).collect();
+    assert_eq!(found, ["b.txt", "link.txt"]);
+}
+
+#[test]
+fn what_finds_nothing_writes_nothing_and_a_long_log_is_cut_when_nobody_waits() {
+    let twin = Twin::new();
+    let log = || twin.project.store().folder().join("retake.db-wal").metadata().unwrap().len();
+    let look = || twin.project.look(twin.test.tick()).unwrap();
+    let (before, looked) = (log(), look());
+    assert_eq!((log(), looked.changes.len()), (before, 0));
+    let much = |seed| {
+        let mut noise = vec![0; 6 * 1024 * 1024];
+        Rng::with_seed(seed).fill(&mut noise);
+        twin.test.write("large.bin", &noise);
+    };
+    much(1);
+    look();
+    assert_eq!(log(), 0, "whoever commits cuts it");
+    twin.project.tidy_later();
+    much(2);
+    look();
+    assert!(log() > 6 * 1024 * 1024, "nobody has to wait for that");
+    twin.project.tidy();
+    assert_eq!(log(), 0);
+}
+
 fn say(n: usize) -> Event {
     Event::new("d1", EventKind::UserMessage { text: n.to_string() })
 }

@@ -8,6 +8,9 @@ use retake_engine::model::{Actor, ChangeStatus, Event, EventKind, FileKind, Side
 use retake_engine::{ChangeFilter, NoticeCode, RecordError, StoreError};
 use retake_testkit::{TestProject, check, expect, git, play};
 
+#[path = "record/stats.rs"]
+mod stats;
+
 #[test]
 fn one_event_for_each_change_exactly_once_w_19() {
     let project = TestProject::new();
@@ -193,29 +196,6 @@ fn a_file_changed_within_the_clocks_grain_is_seen() {
 }
 
 #[test]
-fn a_stat_that_a_later_edit_could_repeat_is_not_trusted() {
-    let project = TestProject::new();
-    project.write("settled", "x");
-    project.write("future", "x");
-    project.shell("touch -d 2100-01-01 future");
-    let trusted = |path: &str| {
-        let entry = project.open().store().manifest_entry(&path.parse().unwrap()).unwrap();
-        entry.unwrap().stat.is_some()
-    };
-    // Until the file system's clock has moved on, even a settled file could be edited unseen.
-    project.init();
-    while !trusted("settled") {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-        assert_eq!(project.look().changes, []);
-    }
-    assert!(!trusted("future"));
-    // The edit leaves size and mtime alone; a trusted stat would hide it on a coarse clock.
-    project.write("future", "y");
-    project.shell("touch -d 2100-01-01 future");
-    assert_eq!(project.look().changes.len(), 1);
-}
-
-#[test]
 fn damage_is_found_and_never_read_as_absence() {
     let project = TestProject::new();
     project.write("a.txt", "precious\n");
@@ -240,19 +220,6 @@ fn damage_is_found_and_never_read_as_absence() {
     assert!(matches!(opened.content(&change.before), Err(StoreError::Missing(_))));
     let found = opened.check_up(false, &mut |_, _| {}).unwrap().verification;
     assert!(!found.problems.is_empty());
-}
-
-#[test]
-fn a_lost_or_damaged_stat_cache_costs_nothing_but_time() {
-    let project = TestProject::new();
-    project.write("a.txt", "one\n");
-    let folder = project.init().store().folder().to_owned();
-    for damage in [&b"garbage, not a database at all"[..], b""] {
-        for name in ["cache.db", "cache.db-wal", "cache.db-shm"] {
-            std::fs::write(folder.join(name), damage).unwrap();
-        }
-        assert_eq!(project.look().changes, []);
-    }
 }
 
 #[test]
@@ -367,33 +334,6 @@ fn damaged_rows_block_nothing_and_doctor_names_them() {
     assert!(recorded.seq.is_some(), "{:?}", recorded.notices);
     assert_eq!(recorded.changes.len(), 2);
     assert_eq!(project.changes().len(), 2, "all but the damaged one are listed");
-}
-
-#[test]
-fn a_damaged_page_of_the_stat_cache_costs_nothing_but_time() {
-    use std::os::unix::fs::FileExt as _;
-    let project = TestProject::new();
-    for n in 0..500 {
-        project.write(&format!("file-with-a-long-name-to-fill-pages-{n}"), "x");
-    }
-    let folder = project.init().store().folder().to_owned();
-    while project.open().store().manifest().unwrap().iter().any(|entry| entry.stat.is_none()) {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-        project.look();
-    }
-    let path = folder.join("cache.db");
-    let db = rusqlite::Connection::open(&path).unwrap();
-    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    drop(db);
-    let cache = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    let pages = cache.metadata().unwrap().len() / 4096;
-    for page in 2..pages {
-        cache.write_all_at(&[0xff; 4096], page * 4096).unwrap();
-    }
-    project.write("new", "x");
-    assert_eq!(project.look().changes.len(), 1);
-    assert_eq!(project.look().changes, []);
-    assert!(project.open().store().manifest().unwrap().iter().any(|entry| entry.stat.is_some()));
 }
 
 #[test]

@@ -48,6 +48,9 @@ fn assert_whole(test: &TestProject, before: &[Change]) {
         assert!(Some(point.seq) > removed, "{point:?} would need what was removed");
         assert!(project.store().has(&point.tree).unwrap());
     }
+    let status = project.status().unwrap();
+    assert_eq!(status.changes, changes.len() as u64);
+    assert_eq!(status.files, project.store().manifest().unwrap().len() as u64);
 }
 
 fn dialogs(project: &Project) -> Vec<String> {

@@ -121,6 +121,9 @@ impl Walk {
                 11 => self.rules_change(),
                 _ => self.formatter_runs(),
             }
+            if self.rng.u8(0..8) == 0 {
+                self.lose_the_stat_cache();
+            }
             if self.rng.bool() {
                 self.look();
             }
@@ -294,6 +297,15 @@ impl Walk {
         self.check_whole(&changes);
     }
 
+    /// It is derived: it may go at any time, and comes again.
+    fn lose_the_stat_cache(&self) {
+        for entry in std::fs::read_dir(self.opened.store().folder()).unwrap().flatten() {
+            if entry.file_name().to_string_lossy().starts_with("stats-") {
+                std::fs::remove_file(entry.path()).unwrap();
+            }
+        }
+    }
+
     /// After a look at some paths: what it says must be so.
     fn check_partial(&mut self, changes: &[Change]) {
         for change in changes {
@@ -306,6 +318,7 @@ impl Walk {
         self.check_partial(changes);
         let disk = self.on_disk();
         let manifest = self.manifest();
+        assert_eq!(self.opened.store().manifest_len().unwrap(), manifest.len() as u64);
         for (name, content) in &manifest {
             assert_eq!(disk.get(name), Some(content), "{name} is not as the manifest says");
         }

@@ -76,7 +76,7 @@ impl Client {
         }
         let because = format!("version {VERSION} is in use");
         // If it does not hear it, the next command tells it again.
-        let _ = wire::send(&mut stream, &Call { ask: Ask::Stop { because } });
+        let _ = wire::send_call(&mut stream, &Call { ask: Ask::Stop { because } });
         Err(NoDaemon::Older(hello))
     }
 
@@ -147,7 +147,7 @@ impl Client {
         let sent = self
             .stream
             .set_write_timeout(Some(SILENCE))
-            .and_then(|()| wire::send(&mut self.stream, &Call { ask }));
+            .and_then(|()| wire::send_call(&mut self.stream, &Call { ask }));
         sent.map_err(|_| Unanswered::NotDone)?;
         let (mut begun, mut given_up) = (false, false);
         let asked = Instant::now();

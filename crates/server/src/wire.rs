@@ -1,8 +1,8 @@
 //! What travels through the daemon's socket, and in which form.
 //!
 //! A message is a length of 4 bytes (the most significant first) and so much JSON. The daemon
-//! begins with [`Hello`], the asker sends one [`Call`], and the daemon answers with [`Frame`]s up
-//! to one that is the last.
+//! begins with [`Hello`], the asker sends one [`Call`], that of a hook with the agent's payload as
+//! a message of its own, and the daemon answers with [`Frame`]s up to one that is the last.
 //!
 //! Invariants:
 //! - [`Hello`] and `{"ask":{"stop":{…}}}` have the same form in every version, so that an older
@@ -27,8 +27,10 @@ use crate::http::Scope;
 pub(crate) const PROTOCOL: u32 = 1;
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The payload of a hook may have 64 MiB, and JSON inside of JSON about doubles.
+/// The payload of a hook may have 64 MiB, and what is read out of it about doubles.
 const LARGEST: u32 = 160 * 1024 * 1024;
+/// So much is read without asking for more memory in between.
+const AT_ONCE: u32 = 64 * 1024;
 
 /// The daemon's first word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,29 +138,57 @@ pub struct ServedProject {
 
 /// Sends a message, whole or not at all as far as its size decides.
 pub(crate) fn send(stream: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let mut bytes = vec![0; 4];
-    serde_json::to_writer(&mut bytes, message)?;
-    let length = u32::try_from(bytes.len() - 4).ok().filter(|length| *length <= LARGEST);
-    let length = length.ok_or_else(too_large)?;
-    bytes[..4].copy_from_slice(&length.to_be_bytes());
+    let mut bytes = Vec::new();
+    put(&mut bytes, &serde_json::to_vec(message)?)?;
     stream.write_all(&bytes)
 }
 
 /// Receives a message.
 pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<T> {
+    Ok(serde_json::from_slice(&get(stream)?)?)
+}
+
+/// Sends a call, with the payload of a hook.
+pub(crate) fn send_call(stream: &mut impl Write, call: &Call) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    put(&mut bytes, &serde_json::to_vec(call)?)?;
+    if let Ask::Hook(hook) = &call.ask {
+        put(&mut bytes, hook.payload.as_bytes())?;
+    }
+    stream.write_all(&bytes)
+}
+
+/// Receives a call, with the payload of a hook.
+pub(crate) fn receive_call(stream: &mut impl Read) -> io::Result<Call> {
+    let mut call: Call = receive(stream)?;
+    if let Ask::Hook(hook) = &mut call.ask {
+        let payload = String::from_utf8(get(stream)?);
+        hook.payload = payload.map_err(|_| io::ErrorKind::InvalidData)?.into();
+    }
+    Ok(call)
+}
+
+fn put(bytes: &mut Vec<u8>, message: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(message.len()).ok().filter(|length| *length <= LARGEST);
+    bytes.extend(length.ok_or_else(too_large)?.to_be_bytes());
+    bytes.extend(message);
+    Ok(())
+}
+
+fn get(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length);
     if length > LARGEST {
         return Err(too_large());
     }
-    // Grows with what comes: a length alone takes no memory.
-    let mut bytes = Vec::new();
+    // Grows with what comes: a length alone takes little memory.
+    let mut bytes = Vec::with_capacity(length.min(AT_ONCE) as usize);
     stream.take(u64::from(length)).read_to_end(&mut bytes)?;
     if bytes.len() < length as usize {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok(serde_json::from_slice(&bytes)?)
+    Ok(bytes)
 }
 
 fn too_large() -> io::Error {

@@ -6,8 +6,11 @@ use std::ops::Deref;
 
 use rusqlite::Params;
 
+use crate::counts::Tally;
 use crate::group::Bracket;
 use crate::objects::{Encoded, ObjectKind};
+use crate::recent::Kept;
+use crate::stats::Noting;
 use crate::{Store, StoreError};
 
 /// Objects are committed ahead of their record once they pass this size.
@@ -22,8 +25,17 @@ const AHEAD: usize = 32 * 1024 * 1024;
 pub struct Batch<'s> {
     store: &'s Store,
     bracket: Bracket<'s>,
+    /// The newest place, as it is on record.
+    recorded_seq: Cell<u64>,
     seq: Cell<u64>,
+    /// Changes that came, less those that went.
+    pub(crate) changes: Cell<i64>,
     bytes: Cell<usize>,
+    _recent: Kept<'s>,
+    /// By how much the manifest's numbers changed.
+    pub(crate) counted: Cell<Tally>,
+    /// Where to note what is touched.
+    pub(crate) noting: RefCell<Noting>,
     /// Folders whose kept trees were forgotten since the last tree was built.
     pub(crate) forgotten: RefCell<HashSet<Vec<u8>>>,
 }
@@ -39,14 +51,33 @@ impl Deref for Batch<'_> {
 impl<'s> Batch<'s> {
     pub(crate) fn begin(store: &'s Store) -> Result<Self, StoreError> {
         let bracket = Bracket::open(store)?;
-        let seq = Cell::new(store.last_seq()?);
-        Ok(Self { store, bracket, seq, bytes: Cell::new(0), forgotten: RefCell::default() })
+        let seq = store.last_seq()?;
+        let noting = match store.stats_name()? {
+            Some(_) => Noting::InTable,
+            None => Noting::Nowhere,
+        };
+        Ok(Self {
+            store,
+            bracket,
+            recorded_seq: Cell::new(seq),
+            seq: Cell::new(seq),
+            changes: Cell::default(),
+            bytes: Cell::default(),
+            _recent: store.recent.open(),
+            counted: Cell::default(),
+            noting: RefCell::new(noting),
+            forgotten: RefCell::default(),
+        })
     }
 
     /// Makes everything durable, inside a group with the group. Only after that may anything be
-    /// acknowledged.
+    /// acknowledged. A batch that wrote nothing costs nothing: it is not synced.
     pub fn commit(self) -> Result<(), StoreError> {
-        self.set_meta("seq", &self.seq.get().to_be_bytes())?;
+        if self.seq != self.recorded_seq {
+            self.set_meta("seq", &self.seq.get().to_be_bytes())?;
+        }
+        self.keep_change_count()?;
+        self.keep_tally()?;
         self.bracket.close(self.store, self.bytes.get())
     }
 
@@ -62,7 +93,8 @@ impl<'s> Batch<'s> {
         retake_seam::step("commit ahead")?;
         let store = self.store;
         tx.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
-        self.seq.set(store.last_seq()?);
+        self.recorded_seq.set(store.last_seq()?);
+        self.seq.set(self.recorded_seq.get());
         self.bytes.set(0);
         Ok(())
     }

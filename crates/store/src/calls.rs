@@ -1,12 +1,8 @@
 //! The tool calls that are or were open.
 
-use std::io::Read as _;
-
 use retake_model::{AgentId, CallId, ChangeId, DialogId, Millis};
 use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
-use zstd::stream::read::Decoder;
-use zstd::zstd_safe::DCtx;
 
 use crate::{Batch, Store, StoreError};
 
@@ -49,8 +45,8 @@ pub struct Call {
     pub tool: String,
     /// The working directory.
     pub cwd: Option<String>,
-    /// The arguments; `null` once the call can do nothing more.
-    pub input: Value,
+    /// The arguments; none once the call can do nothing more.
+    pub input: Input,
     /// The turn of the dialog.
     pub turn: u64,
     /// Where it stands.
@@ -63,6 +59,38 @@ pub struct Call {
     pub begin_at: Millis,
     /// Its place in the order; 0 until that is known.
     pub begin_seq: u64,
+}
+
+/// The arguments of a call as they are stored: whoever needs them unpacks them. Equal ones say the
+/// same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Input(Option<Vec<u8>>);
+
+impl Input {
+    /// Packs arguments; `null` is none.
+    pub fn pack(input: &Value) -> Result<Self, StoreError> {
+        match input {
+            Value::Null => Ok(Self(None)),
+            input => Ok(Self(Some(zstd::bulk::compress(input.to_string().as_bytes(), 1)?))),
+        }
+    }
+
+    /// The arguments; those that cannot be read any more are none: the call stays, and its window
+    /// with it.
+    pub fn unpack(&self) -> Value {
+        let unpacked = self.0.as_deref().and_then(|packed| zstd::decode_all(packed).ok());
+        unpacked.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or(Value::Null)
+    }
+
+    /// Whether there are none.
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The bytes that they take.
+    pub fn size(&self) -> usize {
+        self.0.as_ref().map_or(0, Vec::len)
+    }
 }
 
 /// What is known when a call begins.
@@ -79,7 +107,7 @@ pub struct NewCall<'a> {
     /// The working directory.
     pub cwd: Option<&'a str>,
     /// The arguments.
-    pub input: &'a Value,
+    pub input: &'a Input,
     /// The shell command, for people.
     pub command: Option<&'a str>,
     /// The place in the message history.
@@ -91,15 +119,15 @@ pub struct NewCall<'a> {
 const CALL: &str = "id, dialog, agent, call, tool, cwd, input, turn, state, afterlife, begin_at,
     begin_seq, task";
 
-fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
-    let call = Call {
+fn call_from(row: &Row<'_>) -> rusqlite::Result<Call> {
+    Ok(Call {
         row: row.get(0)?,
         dialog: DialogId(row.get(1)?),
         agent: AgentId(row.get(2)?),
         call: CallId(row.get(3)?),
         tool: row.get(4)?,
         cwd: row.get(5)?,
-        input: Value::Null,
+        input: Input(row.get(6)?),
         turn: row.get::<_, i64>(7)? as u64,
         state: match row.get(8)? {
             0 => CallState::Open,
@@ -115,29 +143,7 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<(Call, Option<Vec<u8>>)> {
         begin_at: row.get(10)?,
         begin_seq: row.get::<_, i64>(11)? as u64,
         task: row.get(12)?,
-    };
-    Ok((call, row.get(6)?))
-}
-
-/// Unpacks the arguments of calls. To make its buffers costs more than to unpack a call.
-struct Unpacker(DCtx<'static>);
-
-impl Unpacker {
-    fn new() -> Self {
-        Self(DCtx::create())
-    }
-
-    /// Arguments that cannot be read any more are none: the call stays, and its window with it.
-    fn with_input(&mut self, (mut call, input): (Call, Option<Vec<u8>>)) -> Call {
-        let unpack = |packed: Vec<u8>| {
-            let mut bytes = Vec::new();
-            let mut decoder = Decoder::with_context(packed.as_slice(), &mut self.0);
-            decoder.read_to_end(&mut bytes).ok()?;
-            serde_json::from_slice(&bytes).ok()
-        };
-        call.input = input.and_then(unpack).unwrap_or(Value::Null);
-        call
-    }
+    })
 }
 
 impl Store {
@@ -148,9 +154,7 @@ impl Store {
             "SELECT {CALL} FROM call INDEXED BY call_alive WHERE state = 0 OR afterlife > 0"
         );
         let mut query = self.db.prepare_cached(&sql)?;
-        let mut unpacker = Unpacker::new();
-        let rows = query.query_map([], |row| Ok(unpacker.with_input(call_from(row)?)))?;
-        let mut calls = rows.collect::<Result<Vec<_>, _>>()?;
+        let mut calls = query.query_map([], call_from)?.collect::<Result<Vec<_>, _>>()?;
         calls.sort_by_key(|call| call.row);
         Ok(calls)
     }
@@ -161,8 +165,7 @@ impl Store {
             "SELECT {CALL} FROM call WHERE dialog = ?1 AND call = ?2 ORDER BY id DESC LIMIT 1"
         );
         let mut query = self.db.prepare_cached(&sql)?;
-        let row = query.query_row([&dialog.0, &call.0], call_from).optional()?;
-        Ok(row.map(|row| Unpacker::new().with_input(row)))
+        Ok(query.query_row([&dialog.0, &call.0], call_from).optional()?)
     }
 
     /// The names of a dialog's calls that are this name, or this name and `-…`; oldest first.
@@ -196,8 +199,7 @@ impl Store {
         let sql =
             format!("SELECT {CALL} FROM call WHERE id = (SELECT call FROM change WHERE seq = ?1)");
         let mut query = self.db.prepare_cached(&sql)?;
-        let row = query.query_row([change.0 as i64], call_from).optional()?;
-        Ok(row.map(|row| Unpacker::new().with_input(row)))
+        Ok(query.query_row([change.0 as i64], call_from).optional()?)
     }
 
     /// Whether a turn of a dialog has come to any call.
@@ -211,10 +213,6 @@ impl Store {
 impl Batch<'_> {
     /// Opens a call's window. Its place in the order comes with [`Batch::place_call`].
     pub fn begin_call(&self, call: &NewCall<'_>, at: Millis) -> Result<i64, StoreError> {
-        let input = match call.input {
-            Value::Null => None,
-            input => Some(zstd::encode_all(input.to_string().as_bytes(), 1)?),
-        };
         self.execute(
             "begin call",
             "INSERT INTO call(dialog, agent, call, tool, cwd, input, command, message_index, turn,
@@ -226,7 +224,7 @@ impl Batch<'_> {
                 &call.call.0,
                 call.tool,
                 call.cwd,
-                input,
+                &call.input.0,
                 call.command,
                 call.message_index.map(|index| index as i64),
                 call.turn as i64,

@@ -1,17 +1,17 @@
 //! The changes themselves, and how they are found again.
 
-use std::fmt::Write as _;
+use std::collections::HashSet;
 use std::str::FromStr;
 
 use retake_model::{
     Actor, AgentId, CallId, Candidate, Change, ChangeId, ChangeStatus, ChangeType, DialogId,
-    FileState, Hunk, LineChanges, Means, Millis, OperationId, ProjectPath, Side,
+    FileState, Hunk, LineChanges, Means, OperationId, ProjectPath, Side,
 };
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
 use crate::manifest::{ABSENT, UNKNOWN, kind_code, kind_from, oid_from, path_from};
-use crate::{Batch, Problem, Store, StoreError};
+use crate::{Batch, ChangeFilter, Problem, Store, StoreError};
 
 /// A change about to be recorded; `calls` are the rows of its candidates.
 #[derive(Clone, Debug)]
@@ -20,39 +20,6 @@ pub struct NewChange<'a> {
     pub change: &'a Change,
     /// The rows of all calls that can have made it.
     pub calls: &'a [i64],
-}
-
-/// Which changes a query is about. The default is all of them.
-#[derive(Clone, Debug, Default)]
-pub struct ChangeFilter {
-    /// Of this dialog.
-    pub dialog: Option<DialogId>,
-    /// Of this agent.
-    pub agent: Option<AgentId>,
-    /// By this actor.
-    pub actor: Option<Actor>,
-    /// Of this file, or of everything below this folder.
-    pub path: Option<ProjectPath>,
-    /// Recorded at this time or later.
-    pub since: Option<Millis>,
-    /// Recorded at this time or earlier.
-    pub until: Option<Millis>,
-    /// With this status.
-    pub status: Option<ChangeStatus>,
-    /// Of this turn of its dialog.
-    pub turn: Option<u64>,
-    /// By this call alone, or by it among others.
-    pub call: Option<CallId>,
-    /// Made by this operation.
-    pub made_by: Option<OperationId>,
-    /// After this place in the order.
-    pub after: Option<u64>,
-    /// Before this change, for paging.
-    pub before: Option<ChangeId>,
-    /// At most this many.
-    pub limit: Option<usize>,
-    /// Oldest first instead of newest first.
-    pub oldest_first: bool,
 }
 
 /// One path that an agent changed and nobody has decided on.
@@ -82,46 +49,90 @@ pub struct StatusRow {
     pub removed: Option<u64>,
 }
 
-const COLUMNS: &str = "c.seq, c.at, c.actor, c.confidence, c.dialog, c.agent, k.call, k.tool,
+/// A change as its path sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The change.
+    pub change: ChangeId,
+    /// Who made it.
+    pub actor: Actor,
+    /// Its dialog, if it is one.
+    pub dialog: Option<DialogId>,
+    /// Where the file went to, if it was moved away from the path.
+    pub moved_to: Option<ProjectPath>,
+    /// Whether the file came to be with it.
+    pub is_new: bool,
+}
+
+/// So many of a path's last changes count when it is asked what it had before.
+const REMEMBERED: i64 = 1000;
+/// How many changes there are is kept under this name: to count them is to read them all.
+const COUNT: &str = "changes";
+
+pub(crate) const SELECT: &str =
+    "SELECT c.seq, c.at, c.actor, c.confidence, c.dialog, c.agent, k.call, k.tool,
     c.path, c.old_path, c.change_type, c.operation,
     c.before_kind, c.before_mode, c.before_size, c.before_oid,
     c.after_kind, c.after_mode, c.after_size, c.after_oid,
     c.added, c.removed, c.hunks, c.status, c.joins, c.turn, c.approved, c.operation_seq,
     k.message_index, coalesce(
         (SELECT a.kind FROM agent a WHERE a.dialog = c.dialog AND a.id = c.agent),
-        (SELECT d.kind FROM dialog d WHERE d.id = c.dialog))";
+        (SELECT d.kind FROM dialog d WHERE d.id = c.dialog))
+    FROM change c LEFT JOIN call k ON k.id = c.call";
 
 impl Store {
     /// One change.
     pub fn change(&self, id: ChangeId) -> Result<Option<Change>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM change c LEFT JOIN call k ON k.id = c.call WHERE c.seq = ?1"
-        );
-        let mut query = self.db.prepare_cached(&sql)?;
+        let mut query = self.db.prepare_cached(&format!("{SELECT} WHERE c.seq = ?1"))?;
         let row = query.query_row([id.0 as i64], |row| Ok(change_from(row))).optional()?;
         row.transpose()?.map(|change| self.with_candidates(change)).transpose()
     }
 
     /// The changes that a filter lets through, newest first unless it says otherwise.
     pub fn changes(&self, filter: &ChangeFilter) -> Result<Vec<Change>, StoreError> {
-        let (condition, values) = condition(filter);
-        let order = if filter.oldest_first { "ASC" } else { "DESC" };
-        let limit = filter.limit.map_or(-1, |limit| limit as i64);
-        let sql = format!(
-            "SELECT {COLUMNS} FROM change c LEFT JOIN call k ON k.id = c.call
-             WHERE {condition} ORDER BY c.seq {order} LIMIT {limit}"
-        );
+        let mut changes = Vec::new();
+        self.each_change(filter, &mut |change| changes.push(change))?;
+        Ok(changes)
+    }
+
+    /// Hands out the same one by one: there may be more than memory should hold.
+    pub fn each_change(
+        &self,
+        filter: &ChangeFilter,
+        take: &mut dyn FnMut(Change),
+    ) -> Result<(), StoreError> {
+        let (sql, values) = filter.query();
         let mut query = self.db.prepare_cached(&sql)?;
         let mut rows = query.query(params_from_iter(values))?;
-        let mut changes = Vec::new();
         while let Some(row) = rows.next()? {
             match change_from(row) {
-                Ok(change) => changes.push(self.with_candidates(change)?),
+                Ok(change) => take(self.with_candidates(change)?),
                 // `doctor` names it; the others are worth showing.
                 Err(error) => tracing::warn!(%error, "a change is left out"),
             }
         }
-        Ok(changes)
+        Ok(())
+    }
+
+    /// What is in effect of what was done to exactly this path after a change, oldest first.
+    pub fn traces(&self, path: &ProjectPath, after: ChangeId) -> Result<Vec<Trace>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT seq, actor, dialog, NULL, old_path IS NULL AND before_kind = ?3 FROM change
+             WHERE path = ?1 AND seq > ?2 AND status IN ('pending', 'accepted')
+             UNION ALL SELECT seq, actor, dialog, path, 0 FROM change
+             WHERE old_path = ?1 AND path <> ?1 AND seq > ?2
+                 AND status IN ('pending', 'accepted')
+             ORDER BY seq",
+        )?;
+        let mut rows = query.query((path.as_bytes(), after.0 as i64, ABSENT))?;
+        let mut traces = Vec::new();
+        while let Some(row) = rows.next()? {
+            match trace_from(row) {
+                Ok(trace) => traces.push(trace),
+                Err(error) => tracing::warn!(%error, "a change is left out"),
+            }
+        }
+        Ok(traces)
     }
 
     /// The newest change of exactly this path.
@@ -131,12 +142,14 @@ impl Store {
         seq.map_or(Ok(None), |seq| self.change(ChangeId(seq as u64)))
     }
 
-    /// Whether the path is on record with this content before some change.
+    /// Whether the path is on record with this content before one of its last changes.
     pub fn path_had(&self, path: &ProjectPath, state: &FileState) -> Result<bool, StoreError> {
-        let mut query = self
-            .db
-            .prepare_cached("SELECT 1 FROM change WHERE path = ?1 AND before_oid = ?2 LIMIT 1")?;
-        Ok(query.exists((path.as_bytes(), state.oid.as_bytes().as_slice()))?)
+        let mut query = self.db.prepare_cached(
+            "SELECT 1 FROM
+                 (SELECT before_oid FROM change WHERE path = ?1 ORDER BY seq DESC LIMIT ?3)
+             WHERE before_oid = ?2 LIMIT 1",
+        )?;
+        Ok(query.exists((path.as_bytes(), state.oid.as_bytes().as_slice(), REMEMBERED))?)
     }
 
     /// What agents changed and nobody has decided on, by dialog, agent and path.
@@ -183,30 +196,45 @@ impl Store {
         seqs.filter_map(|seq| seq.map_or_else(|error| Some(Err(error.into())), change)).collect()
     }
 
-    /// The turns of which something is in effect, the one with the newest change first.
-    pub fn turns_in_effect(&self, limit: usize) -> Result<Vec<(DialogId, u64)>, StoreError> {
+    /// The turns of which something is in effect, the one with the newest change first, each with
+    /// the place of that.
+    pub fn turns_in_effect(&self, limit: usize) -> Result<Vec<(DialogId, u64, u64)>, StoreError> {
         let mut query = self.db.prepare_cached(
-            "SELECT dialog, turn FROM change
+            "SELECT dialog, turn, seq FROM change INDEXED BY change_in_effect
              WHERE actor = 'agent' AND status IN ('pending', 'accepted')
                  AND dialog IS NOT NULL AND turn IS NOT NULL
-             GROUP BY dialog, turn ORDER BY max(seq) DESC LIMIT ?1",
+             ORDER BY seq DESC",
         )?;
-        let rows = query.query_map([limit as i64], |row| {
-            Ok((DialogId(row.get(0)?), row.get::<_, i64>(1)? as u64))
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let mut rows = query.query([])?;
+        let (mut met, mut turns) = (HashSet::new(), Vec::new());
+        while turns.len() < limit
+            && let Some(row) = rows.next()?
+        {
+            let (dialog, turn) = (DialogId(row.get(0)?), row.get::<_, i64>(1)? as u64);
+            if met.insert((dialog.clone(), turn)) {
+                turns.push((dialog, turn, row.get::<_, i64>(2)? as u64));
+            }
+        }
+        Ok(turns)
+    }
+
+    /// Whether something that an operation wrote is in effect.
+    pub fn has_effect(&self, made_by: OperationId) -> Result<bool, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT 1 FROM change WHERE operation_seq = ?1 AND status IN ('pending', 'accepted')
+             LIMIT 1",
+        )?;
+        Ok(query.exists([made_by.0 as i64])?)
     }
 
     /// How many changes there are.
     pub fn change_count(&self) -> Result<u64, StoreError> {
-        let count: i64 = self.db.query_row("SELECT count(*) FROM change", [], |row| row.get(0))?;
-        Ok(count as u64)
+        self.number(COUNT)
     }
 
     /// Every change must be readable.
     pub(crate) fn check_changes(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM change c LEFT JOIN call k ON k.id = c.call");
-        let mut query = self.db.prepare(&sql)?;
+        let mut query = self.db.prepare(SELECT)?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
             if let Err(error) = change_from(row) {
@@ -238,100 +266,14 @@ impl Store {
     }
 }
 
-/// The WHERE part of a query, with its values.
-struct Condition {
-    sql: String,
-    values: Vec<SqlValue>,
-}
-
-impl Condition {
-    /// Adds `text`, in which each `?` stands for `value`.
-    fn and(&mut self, text: &str, value: impl Into<SqlValue>) {
-        self.values.push(value.into());
-        let parameter = format!("?{}", self.values.len());
-        let _ = write!(self.sql, " AND {}", text.replace('?', &parameter));
-    }
-
-    /// Adds that a column has one of the model's own names. It stands in the text, where SQLite sees
-    /// that an index of just such rows will do.
-    fn and_is(&mut self, column: &str, name: &'static str) {
-        let _ = write!(self.sql, " AND {column} = '{name}'");
-    }
-
-    /// Adds "at this path or beneath it": that sorts between `path/` and `path0`.
-    fn and_beneath(&mut self, path: &ProjectPath) {
-        let bytes = path.as_bytes();
-        let bounds = [bytes.to_vec(), [bytes, b"/"].concat(), [bytes, b"0"].concat()];
-        self.values.extend(bounds.map(SqlValue::from));
-        let last = self.values.len();
-        let (at, from, to) = (last - 2, last - 1, last);
-        let _ = write!(
-            self.sql,
-            " AND c.seq IN (
-                SELECT seq FROM change WHERE path = ?{at}
-                UNION ALL SELECT seq FROM change WHERE old_path = ?{at}
-                UNION ALL SELECT seq FROM change WHERE path > ?{from} AND path < ?{to}
-                UNION ALL SELECT seq FROM change WHERE old_path > ?{from} AND old_path < ?{to})"
-        );
-    }
-}
-
-fn condition(filter: &ChangeFilter) -> (String, Vec<SqlValue>) {
-    let mut all = Condition { sql: "1".to_owned(), values: Vec::new() };
-    if let Some(dialog) = &filter.dialog {
-        // A change that dialogs share belongs to each of them.
-        all.and(
-            "(c.dialog = ? OR (c.dialog IS NULL AND EXISTS (SELECT 1 FROM candidate a
-              JOIN call j ON j.id = a.call WHERE a.change = c.seq AND j.dialog = ?)))",
-            dialog.0.clone(),
-        );
-    }
-    if let Some(agent) = &filter.agent {
-        all.and(
-            "(c.agent = ? OR (c.agent IS NULL AND EXISTS (SELECT 1 FROM candidate a
-              JOIN call j ON j.id = a.call WHERE a.change = c.seq AND j.agent = ?)))",
-            agent.0.clone(),
-        );
-    }
-    if let Some(path) = &filter.path {
-        all.and_beneath(path);
-    }
-    if let Some(actor) = filter.actor {
-        all.and_is("c.actor", actor.as_str());
-    }
-    if let Some(since) = filter.since {
-        all.and("c.at >= ?", since);
-    }
-    if let Some(until) = filter.until {
-        all.and("c.at <= ?", until);
-    }
-    if let Some(status) = filter.status {
-        all.and_is("c.status", status.as_str());
-    }
-    if let Some(turn) = filter.turn {
-        all.and(
-            "(c.turn = ? OR (c.turn IS NULL AND EXISTS (SELECT 1 FROM candidate a
-              JOIN call j ON j.id = a.call WHERE a.change = c.seq AND j.turn = ?)))",
-            turn as i64,
-        );
-    }
-    if let Some(call) = &filter.call {
-        all.and(
-            "EXISTS (SELECT 1 FROM candidate a JOIN call j ON j.id = a.call
-              WHERE a.change = c.seq AND j.call = ?)",
-            call.0.clone(),
-        );
-    }
-    if let Some(operation) = filter.made_by {
-        all.and("c.operation_seq = ?", operation.0 as i64);
-    }
-    if let Some(after) = filter.after {
-        all.and("c.seq > ?", after as i64);
-    }
-    if let Some(before) = filter.before {
-        all.and("c.seq < ?", before.0 as i64);
-    }
-    (all.sql, all.values)
+fn trace_from(row: &Row<'_>) -> Result<Trace, StoreError> {
+    Ok(Trace {
+        change: ChangeId(row.get::<_, i64>(0)? as u64),
+        actor: text(row, 1)?,
+        dialog: row.get::<_, Option<String>>(2)?.map(DialogId),
+        moved_to: row.get::<_, Option<Vec<u8>>>(3)?.map(path_from).transpose()?,
+        is_new: row.get(4)?,
+    })
 }
 
 fn change_from(row: &Row<'_>) -> Result<Change, StoreError> {
@@ -462,7 +404,18 @@ impl Batch<'_> {
                 (change.id.0 as i64, call),
             )?;
         }
+        self.changes.set(self.changes.get() + 1);
         Ok(())
+    }
+
+    /// Notes how many changes there are, if they have become more or fewer.
+    pub(crate) fn keep_change_count(&self) -> Result<(), StoreError> {
+        let more = self.changes.take();
+        if more == 0 {
+            return Ok(());
+        }
+        let count = self.number(COUNT)?.saturating_add_signed(more);
+        self.set_meta(COUNT, &count.to_be_bytes())
     }
 }
 

@@ -29,6 +29,9 @@ pub struct NewCheckpoint<'a> {
     pub parents: &'a [ObjectId],
 }
 
+/// As many hexadecimal digits as an id has.
+const OID_DIGITS: usize = 40;
+
 const COLUMNS: &str =
     "SELECT seq, oid, tree, at, kind, message, dialog, session, files, unstable FROM checkpoint";
 
@@ -53,9 +56,14 @@ impl Store {
 
     /// The checkpoints whose id begins with these hexadecimal digits.
     pub fn checkpoints_named(&self, digits: &str) -> Result<Vec<Checkpoint>, StoreError> {
-        let sql = format!("{COLUMNS} WHERE lower(hex(oid)) LIKE ?1 ORDER BY seq");
+        let bound = |fill: &str| {
+            let rest = fill.repeat(OID_DIGITS.saturating_sub(digits.len()));
+            format!("{digits}{rest}").parse::<ObjectId>()
+        };
+        let (Ok(first), Ok(last)) = (bound("0"), bound("f")) else { return Ok(Vec::new()) };
+        let sql = format!("{COLUMNS} WHERE oid BETWEEN ?1 AND ?2 ORDER BY seq");
         let mut query = self.db.prepare_cached(&sql)?;
-        let mut rows = query.query([format!("{}%", digits.to_ascii_lowercase())])?;
+        let mut rows = query.query([first.as_bytes().as_slice(), last.as_bytes()])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             found.push(checkpoint_from(row)?);
@@ -99,8 +107,9 @@ impl Batch<'_> {
         let seq = self.next_seq();
         let tree = self.project_tree()?;
         let id = self.put_commit(&tree, new.parents, new.message, new.dialog, (seq, new.at))?;
-        let unstable = self.unknown_files()? + self.unstable_files()?;
-        let files = self.manifest_len()?;
+        let tally = self.tally_now()?;
+        let (files, unknown) = (tally.files as u64, tally.unknown as u64);
+        let unstable = unknown + self.unstable_files()?;
         self.execute(
             "put checkpoint",
             "INSERT INTO checkpoint(seq, oid, tree, at, kind, message, dialog, session, files,

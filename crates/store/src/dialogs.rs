@@ -51,6 +51,17 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// The dialog whose id is this text, else those whose id begins with it, at most two.
+    pub fn dialogs_named(&self, text: &str) -> Result<Vec<DialogId>, StoreError> {
+        if let Some(dialog) = self.dialog(&DialogId(text.to_owned()))? {
+            return Ok(vec![dialog.id]);
+        }
+        let sql = "SELECT id FROM dialog WHERE id BETWEEN ?1 AND ?1 || char(0x10ffff) LIMIT 2";
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows = query.query_map([text], |row| Ok(DialogId(row.get(0)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// The agents of a dialog.
     pub fn agents(&self, dialog: &DialogId) -> Result<Vec<DialogAgent>, StoreError> {
         let mut query = self

@@ -86,7 +86,7 @@ const EVENTS_REMOVED: &str = "events_removed";
 impl Store {
     /// The events after `seq`, with what is needed to know whether any are missing.
     pub fn event_page(&self, seq: u64, limit: usize) -> Result<EventPage, StoreError> {
-        let _snapshot = self.db.unchecked_transaction()?;
+        let _snapshot = self.snapshot()?;
         let removed = self.number(EVENTS_REMOVED)?;
         Ok(EventPage { events: self.events_after(seq, limit)?, removed, last: self.last_seq()? })
     }

@@ -4,6 +4,8 @@
 //! changes, so that a checkpoint costs what changed since the last one.
 //! Invariant: a kept id names a tree object that is in the store.
 
+use std::collections::VecDeque;
+
 use retake_model::{ObjectId, ProjectPath, Side};
 use rusqlite::OptionalExtension as _;
 
@@ -11,16 +13,54 @@ use crate::manifest::{ManifestEntry, oid_from};
 use crate::trees::{TreeEntry, encode_tree};
 use crate::{Batch, Store, StoreError};
 
-/// Rows that are read at once; a folder within a folder ends a run.
-const RUN: i64 = 256;
+/// Rows that are read at once after a leap: often the next leap comes soon.
+const SHORT_RUN: usize = 4;
+/// Each run without a leap is twice as long as the one before, up to this.
+const LONG_RUN: usize = 512;
 
-impl Store {
-    /// How many files the manifest has that were not captured.
-    pub fn unknown_files(&self) -> Result<u64, StoreError> {
-        let sql = "SELECT count(*) FROM manifest WHERE oid IS NULL";
-        Ok(self.db.query_row(sql, [], |row| row.get::<_, i64>(0))? as u64)
+/// The manifest in order, from some place on.
+struct Cursor<'b> {
+    store: &'b Store,
+    ahead: VecDeque<ManifestEntry>,
+    /// Where the rows begin that were not read yet.
+    from: Vec<u8>,
+    run: usize,
+}
+
+impl<'b> Cursor<'b> {
+    fn new(store: &'b Store) -> Self {
+        Self { store, ahead: VecDeque::new(), from: Vec::new(), run: SHORT_RUN }
     }
 
+    fn peek(&mut self) -> Result<Option<&ManifestEntry>, StoreError> {
+        if self.ahead.is_empty() {
+            self.ahead = self.store.manifest_from(&self.from, self.run)?.into();
+            if let Some(last) = self.ahead.back() {
+                self.from = [last.path.as_bytes(), b"\0"].concat();
+            }
+            self.run = LONG_RUN.min(self.run * 2);
+        }
+        Ok(self.ahead.front())
+    }
+
+    fn pass(&mut self) {
+        self.ahead.pop_front();
+    }
+
+    /// Leaps over everything beneath a folder.
+    fn pass_folder(&mut self, folder: &[u8]) {
+        // `0` follows `/`: the next name after everything beneath.
+        let after = [folder, b"0"].concat();
+        while self.ahead.front().is_some_and(|entry| entry.path.as_bytes() < after.as_slice()) {
+            self.ahead.pop_front();
+        }
+        if self.ahead.is_empty() && self.from < after {
+            (self.from, self.run) = (after, SHORT_RUN);
+        }
+    }
+}
+
+impl Store {
     fn kept_tree(&self, folder: &[u8]) -> Result<Option<ObjectId>, StoreError> {
         let mut query = self.db.prepare_cached("SELECT oid FROM folder_tree WHERE path = ?1")?;
         let oid: Option<Vec<u8>> = query.query_row([folder], |row| row.get(0)).optional()?;
@@ -34,7 +74,10 @@ impl Batch<'_> {
     pub fn project_tree(&self) -> Result<ObjectId, StoreError> {
         // What changes from here on makes the trees that are kept now wrong again.
         self.forgotten.borrow_mut().clear();
-        if let Some(tree) = self.folder_tree(b"")? {
+        if let Some(kept) = self.kept_tree(b"")? {
+            return Ok(kept);
+        }
+        if let Some(tree) = self.folder_tree(b"", &mut Cursor::new(self))? {
             return Ok(tree);
         }
         let empty = encode_tree(Vec::new())?;
@@ -42,12 +85,30 @@ impl Batch<'_> {
         Ok(empty.oid)
     }
 
-    /// The tree of one folder; `None` if nothing in it is captured, since git has no empty trees.
-    fn folder_tree(&self, folder: &[u8]) -> Result<Option<ObjectId>, StoreError> {
-        if let Some(kept) = self.kept_tree(folder)? {
-            return Ok(Some(kept));
+    /// The tree of the folder that the cursor has come to; `None` if nothing in it is captured,
+    /// since git has no empty trees.
+    fn folder_tree(
+        &self,
+        folder: &[u8],
+        cursor: &mut Cursor<'_>,
+    ) -> Result<Option<ObjectId>, StoreError> {
+        let prefix = if folder.is_empty() { 0 } else { folder.len() + 1 };
+        let mut entries = Vec::new();
+        while let Some(entry) = cursor.peek()?.filter(|entry| is_beneath(entry, folder)) {
+            let name = &entry.path.as_bytes()[prefix..];
+            let Some(slash) = name.iter().position(|&b| b == b'/') else {
+                entries.extend(TreeEntry::file(name, &Side::from(entry.stored)));
+                cursor.pass();
+                continue;
+            };
+            let inner = entry.path.as_bytes()[..prefix + slash].to_vec();
+            let tree = match self.kept_tree(&inner)? {
+                Some(kept) => Some(kept),
+                None => self.folder_tree(&inner, cursor)?,
+            };
+            cursor.pass_folder(&inner);
+            entries.extend(tree.map(|tree| TreeEntry::folder(&inner[prefix..], tree)));
         }
-        let entries = self.folder_entries(folder)?;
         if entries.is_empty() {
             return Ok(None);
         }
@@ -59,45 +120,6 @@ impl Batch<'_> {
             (folder, tree.oid.as_bytes().as_slice()),
         )?;
         Ok(Some(tree.oid))
-    }
-
-    fn folder_entries(&self, folder: &[u8]) -> Result<Vec<TreeEntry>, StoreError> {
-        let prefix = if folder.is_empty() { Vec::new() } else { [folder, b"/"].concat() };
-        let mut entries = Vec::new();
-        let mut from = prefix.clone();
-        loop {
-            let run = self.manifest_run(&from, folder, RUN)?;
-            let Some(last) = run.last() else { return Ok(entries) };
-            from = [last.path.as_bytes(), b"\0"].concat();
-            for entry in &run {
-                let name = &entry.path.as_bytes()[prefix.len()..];
-                match name.iter().position(|&b| b == b'/') {
-                    None => entries.extend(TreeEntry::file(name, &Side::from(entry.stored))),
-                    Some(slash) => {
-                        let inner = &entry.path.as_bytes()[..prefix.len() + slash];
-                        let tree = self.folder_tree(inner)?;
-                        entries.extend(tree.map(|tree| TreeEntry::folder(&name[..slash], tree)));
-                        // `0` follows `/`: the next name after everything beneath.
-                        from = [inner, b"0"].concat();
-                        break;
-                    }
-                }
-            }
-        }
-    }
-
-    fn manifest_run(
-        &self,
-        from: &[u8],
-        folder: &[u8],
-        limit: i64,
-    ) -> Result<Vec<ManifestEntry>, StoreError> {
-        let run = self.manifest_from(from, limit)?;
-        let beneath = |entry: &ManifestEntry| {
-            folder.is_empty()
-                || entry.path.as_bytes().strip_prefix(folder).is_some_and(|rest| rest[0] == b'/')
-        };
-        Ok(run.into_iter().take_while(beneath).collect())
     }
 
     /// Forgets the kept trees of the folders above a path: something in them changes.
@@ -116,4 +138,9 @@ impl Batch<'_> {
             }
         }
     }
+}
+
+fn is_beneath(entry: &ManifestEntry, folder: &[u8]) -> bool {
+    let path = entry.path.as_bytes();
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
 }

@@ -277,7 +277,9 @@ impl Work<'_> {
                 break;
             }
         }
-        while still!(self.remove_messages(plan.cut)) > 0 {}
+        for table in ["message", "sight"] {
+            while still!(self.remove_rows(table, plan.cut)) > 0 {}
+        }
         loop {
             let rows = still!(self.remove_changes(plan.cut));
             self.tell(rows);
@@ -402,12 +404,16 @@ impl Work<'_> {
         })
     }
 
-    /// Messages; their views stay, so that what they hide does not come up again.
-    fn remove_messages(&mut self, cut: u64) -> Step<usize> {
+    /// Messages, and what agents saw. The views of messages stay, so that what they hide does not
+    /// come up again.
+    fn remove_rows(&mut self, table: &str, cut: u64) -> Step<usize> {
         self.transact(|batch, _| {
-            let sql = "DELETE FROM message WHERE id IN
-                (SELECT id FROM message WHERE seq < ?1 ORDER BY seq LIMIT ?2)";
-            batch.execute("remove messages", sql, (cut as i64, ROWS as i64))
+            // The oldest come first, so those that go are met without passing those that stay.
+            let sql = format!(
+                "DELETE FROM {table} WHERE id IN
+                     (SELECT id FROM {table} WHERE seq < ?1 ORDER BY id LIMIT ?2)"
+            );
+            batch.execute("remove rows", &sql, (cut as i64, ROWS as i64))
         })
     }
 
@@ -426,12 +432,12 @@ impl Work<'_> {
                 ("remove approvals", "DELETE FROM shared_approval WHERE change <= ?1"),
                 ("remove marks", "DELETE FROM mark WHERE change <= ?1"),
                 ("remove their events", "DELETE FROM event WHERE change <= ?1"),
-                ("remove sights", "DELETE FROM sight WHERE seq <= ?1"),
             ] {
                 batch.execute(what, sql, [last])?;
             }
             let rows =
                 batch.execute("remove changes", "DELETE FROM change WHERE seq <= ?1", [last])?;
+            batch.changes.set(batch.changes.get() - rows as i64);
             removed.changes += rows as u64;
             Ok(rows)
         })

@@ -95,7 +95,10 @@ fn commit(store: &Store, tx: Transaction<'_>) -> Result<(), StoreError> {
     // A kill here, after the commit and before the reply, must lose nothing either. An
     // error cannot happen any more: what is committed is committed.
     let _ = retake_seam::step("after commit");
-    store.shorten_wal();
+    if store.new_stats.take() {
+        store.remove_old_stats();
+    }
+    store.shorten_wal_after_commit();
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! HOME/roots/<hash of a root's path>     the id of the project there
 //! HOME/projects/<id>/project.json        its root and the root's identity
 //! HOME/projects/<id>/retake.db           everything recorded
-//! HOME/projects/<id>/cache.db            stat cache, may be deleted
+//! HOME/projects/<id>/stats-<16 hex>      stat cache, may be deleted
 //! HOME/projects/<id>/export.git          checkpoints for git, may be deleted
 //! HOME/projects/<id>/spool.jsonl, lock
 //! ```
@@ -22,7 +22,7 @@ use std::time::Duration;
 use retake_model::Millis;
 use serde::{Deserialize, Serialize};
 
-use crate::objects::{ObjectKind, encode};
+use crate::objects::hash_blob;
 use crate::{Lock, StoreError};
 
 /// What tells one folder from another one at the same path.
@@ -244,7 +244,7 @@ fn read_identity(file: &Path) -> Result<Option<Identity>, StoreError> {
 }
 
 fn short_hash(bytes: &[u8]) -> Result<String, StoreError> {
-    let mut name = encode(ObjectKind::Blob, bytes)?.oid.to_string();
+    let mut name = hash_blob(bytes)?.to_string();
     name.truncate(16);
     Ok(name)
 }

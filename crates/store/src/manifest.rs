@@ -1,11 +1,13 @@
 //! What the project looked like when it was last looked at, kept continuously.
 //!
-//! The stat fields beside it are a cache: a row counts only while it names the
-//! same object as the manifest, so a lost or stale cache costs a read, never an error.
+//! Invariants: whatever changes a row also tells the stat cache (see `stats`) and the kept trees
+//! (see `folders`), and counts.
 
 use retake_model::{FileKind, FileState, ObjectId, ProjectPath, Side};
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::types::ValueRef;
+use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
+use crate::stats::{StatRow, Touched, touched_from};
 use crate::{Batch, Store, StoreError};
 
 /// A file's state in the manifest.
@@ -33,25 +35,8 @@ pub struct ManifestEntry {
     pub path: ProjectPath,
     /// Its state.
     pub stored: Stored,
-    /// The stat under which that state was read, if it is still to be trusted.
-    pub stat: Option<StatRow>,
-}
-
-/// The stat fields that tell whether a file may have changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StatRow {
-    /// Regular file or link.
-    pub kind: FileKind,
-    /// Permission bits.
-    pub mode: u32,
-    /// Length in bytes.
-    pub size: u64,
-    /// Last change of the content.
-    pub mtime_ns: i64,
-    /// Last change of the inode.
-    pub ctime_ns: i64,
-    /// The inode.
-    pub inode: u64,
+    /// What became of it since the stat cache was written; `None` is nothing.
+    pub touched: Option<Touched>,
 }
 
 pub(crate) const ABSENT: i64 = 0;
@@ -83,66 +68,56 @@ pub(crate) fn oid_from(bytes: &[u8]) -> Result<ObjectId, StoreError> {
 }
 
 const MANIFEST: &str = "SELECT path, kind, mode, size, oid FROM manifest";
-const STAT: &str = "SELECT path, oid, kind, mode, size, mtime, ctime, inode FROM cache.stat";
+const WITH_STAT: &str =
+    "SELECT m.path AS path, m.kind, m.mode, m.size, m.oid, t.kind, t.mode, t.size, t.mtime, t.ctime,
+         t.inode FROM manifest m LEFT JOIN touched t ON t.path = m.path";
 
 impl Store {
     /// The whole manifest, sorted by path.
     pub fn manifest(&self) -> Result<Vec<ManifestEntry>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{MANIFEST} ORDER BY path"))?;
-        let rows = query.query_map([], entry_from)?;
-        let entries = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
-        let stats = self.cached(|db| {
-            let mut query = db.prepare_cached(&format!("{STAT} ORDER BY path"))?;
-            query.query_map([], cached_from)?.collect::<Result<_, _>>()
-        })?;
-        Ok(with_stats(entries, stats.unwrap_or_default()))
+        self.entries(&format!("{WITH_STAT} ORDER BY m.path"), &[])
     }
 
     /// What the manifest says of a path and of everything beneath it, sorted by path.
     pub fn manifest_beneath(&self, path: &ProjectPath) -> Result<Vec<ManifestEntry>, StoreError> {
         let [from, to] = beneath(path);
-        let bounds = [path.as_bytes(), &from, &to];
         // Not `OR`, which would sort the rows once more.
-        let here = |rows: &str| {
-            format!(
-                "{rows} WHERE path = ?1 UNION ALL {rows} WHERE path > ?2 AND path < ?3 ORDER BY path"
-            )
-        };
-        let mut query = self.db.prepare_cached(&here(MANIFEST))?;
-        let rows = query.query_map(bounds, entry_from)?;
-        let entries: Vec<_> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
-        if entries.is_empty() {
-            return Ok(entries);
-        }
-        let stats = self.cached(|db| {
-            let mut query = db.prepare_cached(&here(STAT))?;
-            query.query_map(bounds, cached_from)?.collect::<Result<_, _>>()
-        })?;
-        Ok(with_stats(entries, stats.unwrap_or_default()))
+        let sql = format!(
+            "{WITH_STAT} WHERE m.path = ?1
+             UNION ALL {WITH_STAT} WHERE m.path > ?2 AND m.path < ?3 ORDER BY path"
+        );
+        self.entries(&sql, &[path.as_bytes(), &from, &to])
     }
 
     /// What the manifest says of one path.
     pub fn manifest_entry(&self, path: &ProjectPath) -> Result<Option<ManifestEntry>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{MANIFEST} WHERE path = ?1"))?;
-        let found = query.query_row([path.as_bytes()], entry_from).optional()?.flatten();
-        let Some(mut entry) = found else { return Ok(None) };
-        let stat = self.cached(|db| {
-            let mut query = db.prepare_cached(&format!("{STAT} WHERE path = ?1"))?;
-            query.query_row([path.as_bytes()], cached_from).optional()
-        });
-        entry.stat = stat?.flatten().and_then(|stat| stat_of(&entry.stored, stat));
-        Ok(Some(entry))
+        let mut query = self.db.prepare_cached(&format!("{WITH_STAT} WHERE m.path = ?1"))?;
+        Ok(query.query_row([path.as_bytes()], with_stat_from).optional()?.flatten())
+    }
+
+    fn entries(&self, sql: &str, bounds: &[&[u8]]) -> Result<Vec<ManifestEntry>, StoreError> {
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows = query.query_map(params_from_iter(bounds), with_stat_from)?;
+        Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
+    }
+
+    /// The paths of the manifest, sorted.
+    pub fn tracked(&self) -> Result<Vec<ProjectPath>, StoreError> {
+        let mut query = self.db.prepare_cached("SELECT path FROM manifest ORDER BY path")?;
+        let rows = query.query_map([], |row| Ok(path_from(row.get(0)?).ok()))?;
+        // As in `entry_from`: a row without a path is none.
+        Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
     }
 
     /// Up to `limit` entries from this path on, without their stats.
     pub(crate) fn manifest_from(
         &self,
         from: &[u8],
-        limit: i64,
+        limit: usize,
     ) -> Result<Vec<ManifestEntry>, StoreError> {
         let sql = format!("{MANIFEST} WHERE path >= ?1 ORDER BY path LIMIT ?2");
         let mut query = self.db.prepare_cached(&sql)?;
-        let rows = query.query_map((from, limit), entry_from)?;
+        let rows = query.query_map((from, limit as i64), entry_from)?;
         Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
     }
 
@@ -153,52 +128,12 @@ impl Store {
         let rows = query.query_map(beneath(folder), |row| row.get::<_, Vec<u8>>(0))?;
         rows.map(|path| path_from(path?)).collect()
     }
-
-    /// The number of paths in the manifest.
-    pub fn manifest_len(&self) -> Result<u64, StoreError> {
-        let count: i64 =
-            self.db.query_row("SELECT count(*) FROM manifest", [], |row| row.get(0))?;
-        Ok(count as u64)
-    }
 }
 
 /// Everything beneath a folder lies between these two.
 fn beneath(folder: &ProjectPath) -> [Vec<u8>; 2] {
     // `0` follows `/`.
     [b"/", b"0"].map(|end| [folder.as_bytes(), end].concat())
-}
-
-/// Gives each entry its stat; both are sorted by path.
-fn with_stats(mut entries: Vec<ManifestEntry>, stats: Vec<CachedStat>) -> Vec<ManifestEntry> {
-    let mut stats = stats.into_iter().peekable();
-    for entry in &mut entries {
-        while stats.next_if(|(path, ..)| path.as_slice() < entry.path.as_bytes()).is_some() {}
-        let same = |(path, ..): &CachedStat| path.as_slice() == entry.path.as_bytes();
-        entry.stat = stats.next_if(same).and_then(|stat| stat_of(&entry.stored, stat));
-    }
-    entries
-}
-
-/// A row of the stat cache: path, the object that it vouches for, kind and stat.
-type CachedStat = (Vec<u8>, Vec<u8>, i64, StatRow);
-
-fn cached_from(row: &Row<'_>) -> rusqlite::Result<CachedStat> {
-    let stat = StatRow {
-        kind: FileKind::File,
-        mode: row.get(3)?,
-        size: row.get::<_, i64>(4)? as u64,
-        mtime_ns: row.get(5)?,
-        ctime_ns: row.get(6)?,
-        inode: row.get::<_, i64>(7)? as u64,
-    };
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?, stat))
-}
-
-/// The cached stat, if it vouches for just this state.
-fn stat_of(stored: &Stored, (_, oid, kind, stat): CachedStat) -> Option<StatRow> {
-    let Stored::Known(state) = stored else { return None };
-    let kind = kind_from(kind).ok()?;
-    (oid == state.oid.as_bytes()).then_some(StatRow { kind, ..stat })
 }
 
 /// A row that cannot be understood is a file that was not captured; one without a path is none.
@@ -214,29 +149,27 @@ fn entry_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
     };
     let stored = row.get::<_, Option<Vec<u8>>>(4)?.and_then(state);
     let stored = stored.map_or(Stored::Unknown, Stored::Known);
-    Ok(Some(ManifestEntry { path, stored, stat: None }))
+    Ok(Some(ManifestEntry { path, stored, touched: None }))
 }
 
-impl Store {
-    /// The files that may have been written at this time, in nanoseconds, or later, as of the last
-    /// look. One that was written just then has no stat that can be relied on.
-    pub fn written_since(&self, mtime_ns: i64) -> Result<Vec<ProjectPath>, StoreError> {
-        let mut query = self.db.prepare(
-            "SELECT path FROM manifest m WHERE NOT EXISTS
-                 (SELECT 1 FROM cache.stat s WHERE s.path = m.path AND s.mtime < ?1)",
-        )?;
-        let mut rows = query.query([mtime_ns])?;
-        let mut paths = Vec::new();
-        while let Some(row) = rows.next()? {
-            paths.push(path_from(row.get(0)?)?);
-        }
-        Ok(paths)
+fn with_stat_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
+    let Some(mut entry) = entry_from(row)? else { return Ok(None) };
+    if row.get_ref(5)? != ValueRef::Null {
+        // A note that cannot be understood says that nothing can be relied on.
+        entry.touched = Some(touched_from(row, 5).unwrap_or(Touched::There(None)));
     }
+    Ok(Some(entry))
 }
 
 impl Batch<'_> {
-    /// Sets what the manifest says of a path.
-    pub fn set_manifest(&self, path: &ProjectPath, stored: &Stored) -> Result<(), StoreError> {
+    /// Sets what the manifest says of a path, and the stat under which it was read, if that can be
+    /// relied on.
+    pub fn set_manifest(
+        &self,
+        path: &ProjectPath,
+        stored: &Stored,
+        stat: Option<&StatRow>,
+    ) -> Result<(), StoreError> {
         self.forget_trees(path)?;
         let (kind, mode, size, oid) = match stored {
             Stored::Unknown => (UNKNOWN, 0, 0, None),
@@ -247,55 +180,30 @@ impl Batch<'_> {
                 Some(state.oid.as_bytes().as_slice()),
             ),
         };
-        self.execute(
+        let row = (path.as_bytes(), kind, mode, size, oid);
+        let new = self.execute(
             "set manifest",
             "INSERT INTO manifest(path, kind, mode, size, oid) VALUES(?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT(path) DO UPDATE SET
-                 kind = excluded.kind, mode = excluded.mode,
-                 size = excluded.size, oid = excluded.oid",
-            (path.as_bytes(), kind, mode, size, oid),
+             ON CONFLICT(path) DO NOTHING",
+            row,
         )?;
-        Ok(())
+        if new == 0 {
+            self.uncount(path)?;
+            self.execute(
+                "set manifest",
+                "UPDATE manifest SET kind = ?2, mode = ?3, size = ?4, oid = ?5 WHERE path = ?1",
+                row,
+            )?;
+        }
+        self.count(oid.is_none());
+        self.note_touched(path, Touched::There(stat.copied()))
     }
 
     /// Takes a path out of the manifest: it is gone.
     pub fn remove_manifest(&self, path: &ProjectPath) -> Result<(), StoreError> {
         self.forget_trees(path)?;
+        self.uncount(path)?;
         self.execute("remove manifest", "DELETE FROM manifest WHERE path = ?1", [path.as_bytes()])?;
-        Ok(())
-    }
-
-    /// Remembers under which stat a path's content was read; `None` forgets it.
-    pub fn set_stat(
-        &self,
-        path: &ProjectPath,
-        stat: Option<(&ObjectId, &StatRow)>,
-    ) -> Result<(), StoreError> {
-        retake_seam::step("set stat")?;
-        let Some((oid, stat)) = stat else {
-            self.cached(|db| {
-                db.prepare_cached("DELETE FROM cache.stat WHERE path = ?1")?
-                    .execute([path.as_bytes()])
-            })?;
-            return Ok(());
-        };
-        self.cached(|db| {
-            db.prepare_cached(
-                "INSERT OR REPLACE INTO cache.stat
-                     (path, oid, kind, mode, size, mtime, ctime, inode)
-                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )?
-            .execute((
-                path.as_bytes(),
-                oid.as_bytes().as_slice(),
-                kind_code(stat.kind),
-                stat.mode,
-                stat.size as i64,
-                stat.mtime_ns,
-                stat.ctime_ns,
-                stat.inode as i64,
-            ))
-        })?;
-        Ok(())
+        self.note_touched(path, Touched::Gone)
     }
 }

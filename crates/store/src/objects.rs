@@ -231,8 +231,14 @@ impl Store {
     /// For what only adds detail to a record: damage of one old version must not
     /// keep anything new from being recorded.
     pub fn read_if_sound(&self, oid: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(bytes) = self.recent.get(oid) {
+            return Ok(Some(bytes));
+        }
         match self.read(oid) {
-            Ok(bytes) => Ok(Some(bytes)),
+            Ok(bytes) => {
+                self.recent.keep(oid, &bytes);
+                Ok(Some(bytes))
+            }
             Err(StoreError::Missing(_) | StoreError::Damaged { .. }) => Ok(None),
             Err(error) => Err(error),
         }

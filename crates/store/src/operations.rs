@@ -158,6 +158,12 @@ impl Store {
         Ok(marks)
     }
 
+    /// Whether an operation has set the status of any change.
+    pub fn has_marks(&self, id: OperationId) -> Result<bool, StoreError> {
+        let sql = "SELECT 1 FROM mark WHERE operation = ?1 AND set_it = 1 LIMIT 1";
+        Ok(self.db.prepare_cached(sql)?.exists([id.0 as i64])?)
+    }
+
     /// The status that earlier changes had at a place in the order, if operations after it
     /// changed that.
     pub fn statuses_at(&self, seq: u64) -> Result<Vec<(ChangeId, ChangeStatus)>, StoreError> {

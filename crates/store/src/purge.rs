@@ -188,8 +188,7 @@ impl Store {
             batch.put_purged(&PurgedContent { oid: *oid, size: *size, at })?;
         }
         for path in &purge.scope.current {
-            batch.set_manifest(path, &Stored::Unknown)?;
-            batch.set_stat(path, None)?;
+            batch.set_manifest(path, &Stored::Unknown, None)?;
             let detail = "its content was purged; it is captured again once it changes".to_owned();
             let gap = Gap { path: path.clone(), reason: GapReason::Purged, detail };
             batch.put_gap(&gap, at)?;

@@ -10,7 +10,7 @@ use crate::StoreError;
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9];
 
 const V1: &str = "
 CREATE TABLE meta(
@@ -356,11 +356,31 @@ CREATE TABLE pack(
 ) WITHOUT ROWID;
 ";
 
-/// The stat cache: derived, in a file of its own that may be lost or deleted.
-pub(crate) const CACHE_TABLE: &str = "
-CREATE TABLE IF NOT EXISTS cache.stat(
+/// So that nothing asked of a long record reads all of it: what undo steps over, the changes of a
+/// dialog by their place, of a turn, and those that several agents may have made; and counts.
+const V8: &str = "
+DROP INDEX change_by_dialog;
+DROP INDEX change_in_effect;
+DROP INDEX change_pending;
+CREATE INDEX change_by_dialog ON change(dialog, seq) WHERE dialog IS NOT NULL;
+CREATE INDEX change_by_turn ON change(dialog, turn, seq) WHERE dialog IS NOT NULL;
+CREATE INDEX change_in_effect ON change(seq, dialog, turn)
+    WHERE actor = 'agent' AND status IN ('pending', 'accepted');
+CREATE INDEX change_pending ON change(dialog, agent, path, seq, added, removed)
+    WHERE status = 'pending' AND actor = 'agent';
+CREATE INDEX change_shared ON change(seq) WHERE actor = 'agent' AND agent IS NULL;
+CREATE INDEX change_by_joins ON change(joins) WHERE joins IS NOT NULL;
+CREATE INDEX undoes_by_undone ON undoes(undone);
+CREATE INDEX operation_by_undone_by ON operation(undone_by) WHERE undone_by IS NOT NULL;
+
+INSERT INTO meta(key, value)
+    SELECT 'changes', unhex(printf('%016x', count(*))) FROM change;
+";
+
+/// What a look at everything need not read: stats since the stat cache was written, and counts.
+const V9: &str = "
+CREATE TABLE touched(
     path  BLOB PRIMARY KEY,
-    oid   BLOB    NOT NULL,
     kind  INTEGER NOT NULL,
     mode  INTEGER NOT NULL,
     size  INTEGER NOT NULL,
@@ -368,6 +388,12 @@ CREATE TABLE IF NOT EXISTS cache.stat(
     ctime INTEGER NOT NULL,
     inode INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+CREATE TABLE tally(
+    files   INTEGER NOT NULL,
+    unknown INTEGER NOT NULL
+);
+INSERT INTO tally SELECT count(*), count(*) - count(oid) FROM manifest;
 ";
 
 /// The schema of an open database.
@@ -375,8 +401,9 @@ pub(crate) fn version(db: &Connection) -> Result<u32, StoreError> {
     Ok(db.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-/// Brings the database to [`SCHEMA_VERSION`], each migration in one transaction.
-pub(crate) fn migrate(db: &mut Connection) -> Result<(), StoreError> {
+/// Brings the database to [`SCHEMA_VERSION`], each migration in one transaction; tells whether
+/// it was at another one.
+pub(crate) fn migrate(db: &mut Connection) -> Result<bool, StoreError> {
     let found = version(db)?;
     for (step, sql) in MIGRATIONS.iter().enumerate().skip(found as usize) {
         retake_seam::step("migrate")?;
@@ -390,5 +417,5 @@ pub(crate) fn migrate(db: &mut Connection) -> Result<(), StoreError> {
         retake_seam::step("commit migration")?;
         tx.commit()?;
     }
-    Ok(())
+    Ok(found < SCHEMA_VERSION)
 }

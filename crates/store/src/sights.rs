@@ -3,6 +3,8 @@
 //! A sight is never changed: the newest one of a path, together with the changes after it, says
 //! what an agent knows.
 
+use std::collections::BTreeSet;
+
 use retake_model::{
     AgentId, ChangeId, ContextSource, DialogId, Lines, Millis, ObjectId, ProjectPath, Side,
 };
@@ -58,6 +60,30 @@ pub struct Told {
     /// The content that the file had then; none if it was not there.
     pub oid: Option<ObjectId>,
 }
+
+/// A change of a path, at its place in the project's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathStep {
+    /// Its place, which is the change's id.
+    pub seq: u64,
+    /// Whether an agent made it.
+    pub maker: Maker,
+}
+
+/// Whether an agent made a change, as far as its row alone tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// It did, alone.
+    Own,
+    /// It had no part in it.
+    Others,
+    /// That takes a closer look: several may have made it, it is a formatter's, or a move.
+    Perhaps,
+}
+
+const OWN: i64 = 0;
+const OTHERS: i64 = 1;
+const PERHAPS: i64 = 2;
 
 const COLUMNS: &str = "seq, at, dialog, agent, path, source, kind, mode, size, oid, lines, dates";
 
@@ -133,19 +159,52 @@ impl Store {
         path: &ProjectPath,
         since: Millis,
     ) -> Result<Vec<(DialogId, AgentId)>, StoreError> {
-        let mut query = self.db.prepare_cached(
-            "WITH late AS MATERIALIZED
-                 (SELECT dialog, agent FROM change WHERE path = ?1 ORDER BY seq DESC LIMIT 50)
-             SELECT a.dialog, a.id FROM agent a JOIN dialog d ON d.id = a.dialog
-             WHERE d.ended_at IS NULL AND d.last_at >= ?2 AND (
-                 EXISTS (SELECT 1 FROM sight s
-                         WHERE s.path = ?1 AND s.dialog = a.dialog AND s.agent = a.id)
-                 OR EXISTS (SELECT 1 FROM late WHERE late.dialog = a.dialog AND late.agent = a.id))",
+        let mut late = self.db.prepare_cached(
+            "SELECT dialog, agent FROM change WHERE path = ?1 ORDER BY seq DESC LIMIT 50",
         )?;
-        let rows = query.query_map((path.as_bytes(), since), |row| {
-            Ok((DialogId(row.get(0)?), AgentId(row.get(1)?)))
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let late = late.query_map([path.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut known: BTreeSet<(String, String)> = BTreeSet::new();
+        for change in late {
+            let (dialog, agent): (Option<String>, Option<String>) = change?;
+            known.extend(dialog.zip(agent));
+        }
+        known.extend(self.who_saw(path)?);
+        let mut is_active = self.db.prepare_cached(
+            "SELECT 1 FROM dialog WHERE id = ?1 AND ended_at IS NULL AND last_at >= ?2",
+        )?;
+        let mut active = Vec::new();
+        for (dialog, agent) in known {
+            if is_active.exists((&dialog, since))? {
+                active.push((DialogId(dialog), AgentId(agent)));
+            }
+        }
+        Ok(active)
+    }
+
+    /// Whoever has ever seen a file: from one to the next, and not from look to look.
+    fn who_saw(&self, path: &ProjectPath) -> Result<Vec<(String, String)>, StoreError> {
+        let next = |range: &str| {
+            self.db.prepare_cached(&format!(
+                "SELECT dialog, agent FROM sight WHERE path = ?1 AND {range}
+                 ORDER BY dialog, agent LIMIT 1"
+            ))
+        };
+        let mut in_dialog = next("dialog = ?2 AND agent > ?3")?;
+        let mut in_others = next("dialog > ?2")?;
+        let mut saw: Vec<(String, String)> = Vec::new();
+        loop {
+            let (dialog, agent) = saw.last().map_or(("", ""), |(dialog, agent)| (dialog, agent));
+            let who = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            let mut found =
+                in_dialog.query_row((path.as_bytes(), dialog, agent), who).optional()?;
+            if found.is_none() {
+                found = in_others.query_row((path.as_bytes(), dialog), who).optional()?;
+            }
+            match found {
+                Some(who) => saw.push(who),
+                None => return Ok(saw),
+            }
+        }
     }
 
     /// The places of the changes after a place that made, moved or removed exactly this path,
@@ -158,6 +217,44 @@ impl Store {
         let after = i64::try_from(after).unwrap_or(i64::MAX);
         let seqs = query.query_map((path.as_bytes(), after), |row| row.get::<_, i64>(0))?;
         seqs.map(|seq| Ok(seq? as u64)).collect()
+    }
+
+    /// The newest of the changes between two places that made, moved or removed exactly this path,
+    /// oldest first, and whether an agent made them.
+    pub fn newest_steps_of(
+        &self,
+        path: &ProjectPath,
+        (after, before): (u64, u64),
+        (dialog, agent): (&DialogId, &AgentId),
+        most: usize,
+    ) -> Result<Vec<PathStep>, StoreError> {
+        let newest = |column: &str| {
+            format!(
+                "SELECT * FROM (SELECT seq, CASE
+                     WHEN actor <> 'agent' THEN {OTHERS}
+                     WHEN old_path NOT NULL OR joins NOT NULL OR dialog IS NULL OR agent IS NULL
+                         THEN {PERHAPS}
+                     WHEN dialog = ?5 AND agent = ?6 THEN {OWN} ELSE {OTHERS} END
+                 FROM change WHERE {column} = ?1 AND seq > ?2 AND seq < ?3
+                 ORDER BY seq DESC LIMIT ?4)"
+            )
+        };
+        let (here, away) = (newest("path"), newest("old_path"));
+        let sql = format!("{here} UNION {away} ORDER BY seq DESC LIMIT ?4");
+        let mut query = self.db.prepare_cached(&sql)?;
+        let [after, before] = [after, before].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
+        let values = (path.as_bytes(), after, before, most as i64, &dialog.0, &agent.0);
+        let step = |row: &Row<'_>| {
+            let maker = match row.get(1)? {
+                OWN => Maker::Own,
+                OTHERS => Maker::Others,
+                _ => Maker::Perhaps,
+            };
+            Ok(PathStep { seq: row.get::<_, i64>(0)? as u64, maker })
+        };
+        let mut steps = query.query_map(values, step)?.collect::<Result<Vec<_>, _>>()?;
+        steps.reverse();
+        Ok(steps)
     }
 
     /// What an agent was last told about a file.
@@ -253,4 +350,40 @@ fn sighting(row: &Row<'_>) -> Result<Sighting, StoreError> {
         lines: lines.map(|text| serde_json::from_str(&text)).transpose().map_err(json)?,
         dates: dates.map(|text| serde_json::from_str(&text)).transpose().map_err(json)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Access;
+
+    #[test]
+    fn who_knows_a_file_is_found_among_many_looks_and_only_while_active() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Access::Write).unwrap();
+        let batch = store.batch().unwrap();
+        let path: ProjectPath = "a.txt".parse().unwrap();
+        let look = |dialog: &str, agent: &str, at: Millis| {
+            let (dialog, agent) = (DialogId::from(dialog), AgentId::from(agent));
+            batch.touch_dialog(&dialog, None, None, at).unwrap();
+            batch.touch_agent(&dialog, &agent, None, None).unwrap();
+            let (seq, source) = (batch.next_seq(), ContextSource::ReadTool);
+            let (path, side) = (path.clone(), Side::Unknown);
+            let sight =
+                Sighting { seq, at, dialog, agent, path, source, side, lines: None, dates: None };
+            batch.put_sight(&sight).unwrap();
+        };
+        for _ in 0..3 {
+            for (dialog, agent) in [("d1", "main"), ("d1", "sub"), ("d3", "main"), ("d4", "b")] {
+                look(dialog, agent, 100);
+            }
+        }
+        look("d2", "main", 10);
+        batch.end_dialog(&"d3".into(), 100).unwrap();
+        let who = store.who_knows(&path, 50).unwrap();
+        let who: Vec<_> = who.iter().map(|(dialog, agent)| (&*dialog.0, &*agent.0)).collect();
+        assert_eq!(who, [("d1", "main"), ("d1", "sub"), ("d4", "b")]);
+        let other = "other.txt".parse().unwrap();
+        assert_eq!(store.who_knows(&other, 0).unwrap(), []);
+    }
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction};
 
 use crate::packs::OpenPacks;
-use crate::schema::{self, CACHE_TABLE, SCHEMA_VERSION};
+use crate::recent::Recent;
+use crate::schema::{self, SCHEMA_VERSION};
 use crate::{Batch, StoreError};
 
 /// Before this version SQLite could corrupt a WAL on reset.
@@ -17,9 +18,14 @@ const APPLICATION_ID: i32 = 0x5265_7461; // "Reta"
 /// Writers wait for the project's lock, so only a foreign program can keep the database busy.
 const BUSY: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
-const CACHE_FILES: [&str; 3] = ["cache.db", "cache.db-wal", "cache.db-shm"];
+/// An earlier program kept the stat cache there.
+const OLD_CACHE: [&str; 3] = ["cache.db", "cache.db-wal", "cache.db-shm"];
+/// More statements than any event needs: one that is prepared anew costs more than to run it.
+const STATEMENTS: usize = 256;
 /// A WAL longer than this is brought into the database and cut off.
 const WAL_BYTES: u64 = 4 * 1024 * 1024;
+/// … by whoever commits, even if somebody promised to do it when nobody waits.
+const LONGEST_WAL: u64 = 64 * 1024 * 1024;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +43,18 @@ pub struct Store {
     /// While there is a group, the bytes of content that its batches have written.
     pub(crate) grouped: Cell<Option<usize>>,
     pub(crate) open_packs: OpenPacks,
+    pub(crate) recent: Recent,
+    /// A WAL longer than this is brought in with a commit.
+    wal_limit: Cell<u64>,
+    /// Whether there are stat caches to be removed after the next commit.
+    pub(crate) new_stats: Cell<bool>,
     folder: PathBuf,
+}
+
+/// One state of the record, as [`Store::snapshot`] keeps it in view.
+#[derive(Debug)]
+pub struct Snapshot<'s> {
+    _tx: Option<Transaction<'s>>,
 }
 
 impl Store {
@@ -48,22 +65,26 @@ impl Store {
         }
         refuse_network(folder)?;
         let path = folder.join("retake.db");
-        if path.exists() {
-            refuse_newer(&path)?;
-        }
         let db = match access {
             Access::Write => open_patiently(&path)?,
-            // Not SQLite's own read-only mode: that would bind what is attached, too.
-            Access::Read => Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?,
+            Access::Read => open_for_reading(&path)?,
         };
-        db.busy_timeout(BUSY)?;
-        db.set_prepared_statement_cache_capacity(64);
+        db.set_prepared_statement_cache_capacity(STATEMENTS);
         // Else SQLite plans many a statement anew each time, in the hope of better values.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        attach_cache(&db, folder, access)?;
+        // A batch of a group can be taken back alone: what its pages were before need not go
+        // through a file for that.
+        db.pragma_update(None, "temp_store", "MEMORY")?;
         db.pragma_update(None, "query_only", access == Access::Read)?;
-        let open_packs = OpenPacks::default();
-        Ok(Self { db, grouped: Cell::new(None), open_packs, folder: folder.to_owned() })
+        Ok(Self {
+            db,
+            grouped: Cell::default(),
+            open_packs: OpenPacks::default(),
+            recent: Recent::default(),
+            wal_limit: Cell::new(WAL_BYTES),
+            new_stats: Cell::default(),
+            folder: folder.to_owned(),
+        })
     }
 
     /// The project's folder in the home.
@@ -74,6 +95,14 @@ impl Store {
     /// Starts a transaction, inside a group a part of it. The caller holds the project's lock.
     pub fn batch(&self) -> Result<Batch<'_>, StoreError> {
         Batch::begin(self)
+    }
+
+    /// Keeps one state of the record in view until it is dropped. Many small questions are faster
+    /// so: SQLite locks once for all of them. No batch can begin meanwhile.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
+        // Inside a group there is one already.
+        let alone = self.db.is_autocommit();
+        Ok(Snapshot { _tx: alone.then(|| self.db.unchecked_transaction()).transpose()? })
     }
 
     /// A small value kept under a name.
@@ -91,11 +120,11 @@ impl Store {
     /// The bytes that the project takes on disk; packs that the user's repository has, too, take
     /// none.
     pub fn disk_size(&self) -> u64 {
-        let files: u64 = ["retake.db", "retake.db-wal", "cache.db", "cache.db-wal", "spool.jsonl"]
-            .iter()
-            .filter_map(|name| std::fs::metadata(self.folder.join(name)).ok())
-            .map(|data| data.len())
-            .sum();
+        let files =
+            ["retake.db", "retake.db-wal", "spool.jsonl"].map(|name| self.folder.join(name));
+        let stats = self.stats_name().ok().flatten().map(|name| self.stats_file(name));
+        let size = |file: PathBuf| std::fs::metadata(file).map_or(0, |data| data.len());
+        let files: u64 = files.into_iter().chain(stats).map(size).sum();
         files + self.packs_size() + folder_size(&self.export_folder())
     }
 
@@ -106,43 +135,36 @@ impl Store {
         Some(found.f_bavail.saturating_mul(found.f_frsize))
     }
 
-    /// Works on the stat cache. Damage there is no failure: `None`, and the cache is made anew
-    /// when the store is next opened.
-    pub(crate) fn cached<T>(
-        &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>, StoreError> {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, ReadOnly};
-        match work(&self.db) {
-            Ok(value) => Ok(Some(value)),
-            Err(error)
-                if matches!(
-                    error.sqlite_error_code(),
-                    Some(DatabaseCorrupt | NotADatabase | ReadOnly)
-                ) =>
-            {
-                tracing::warn!(%error, "the stat cache is damaged and will be made anew");
-                for name in CACHE_FILES {
-                    let _ = retake_seam::fs::remove_file(&self.folder.join(name));
-                }
-                Ok(None)
-            }
-            Err(error) => Err(error.into()),
-        }
+    /// Leaves a long WAL to [`Store::shorten_wal`], which the caller promises to call when nobody
+    /// waits: who is told of a commit need not wait for that.
+    pub fn shorten_wal_later(&self) {
+        self.wal_limit.set(LONGEST_WAL);
     }
 
-    /// Brings a long WAL into the database. That it did not work now is no failure: the commit
-    /// stands, and the next one tries again.
-    pub(crate) fn shorten_wal(&self) {
-        for (name, checkpoint) in [
-            ("retake.db-wal", "PRAGMA main.wal_checkpoint(TRUNCATE)"),
-            ("cache.db-wal", "PRAGMA cache.wal_checkpoint(TRUNCATE)"),
-        ] {
-            let length = std::fs::metadata(self.folder.join(name)).map_or(0, |data| data.len());
-            if length > WAL_BYTES && retake_seam::step("shorten WAL").is_ok() {
-                let done = self.db.query_row(checkpoint, [], |_| Ok(()));
-                tracing::debug!(name, length, ?done, "WAL shortened");
-            }
+    /// Whether there is anything for [`Store::shorten_wal`] to do.
+    pub fn has_long_wal(&self) -> bool {
+        self.wal_length() > WAL_BYTES
+    }
+
+    fn wal_length(&self) -> u64 {
+        std::fs::metadata(self.folder.join("retake.db-wal")).map_or(0, |data| data.len())
+    }
+
+    /// Brings a long WAL into the database. That it did not work now is no failure: what is
+    /// committed stands, and the next time it is tried again. The caller holds the project's lock.
+    pub fn shorten_wal(&self) {
+        self.shorten_wal_above(WAL_BYTES);
+    }
+
+    pub(crate) fn shorten_wal_after_commit(&self) {
+        self.shorten_wal_above(self.wal_limit.get());
+    }
+
+    fn shorten_wal_above(&self, limit: u64) {
+        let length = self.wal_length();
+        if length > limit && retake_seam::step("shorten WAL").is_ok() {
+            let done = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            tracing::debug!(length, ?done, "WAL shortened");
         }
     }
 }
@@ -158,19 +180,21 @@ fn folder_size(folder: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
-/// An older binary touches nothing: the version is read through a read-only connection.
-fn refuse_newer(path: &Path) -> Result<(), StoreError> {
-    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
+    // Not SQLite's own read-only mode: that cannot bring in a WAL that a kill left.
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     db.busy_timeout(BUSY)?;
-    let found = schema::version(&db)?;
-    if found > SCHEMA_VERSION {
-        return Err(StoreError::NewerSchema {
-            path: path.to_owned(),
-            found,
-            supported: SCHEMA_VERSION,
-        });
+    known_version(&db, path)?;
+    Ok(db)
+}
+
+/// The version of the schema. An older program goes no further, so that it touches nothing.
+fn known_version(db: &Connection, path: &Path) -> Result<u32, StoreError> {
+    let (found, supported) = (schema::version(db)?, SCHEMA_VERSION);
+    if found > supported {
+        return Err(StoreError::NewerSchema { path: path.to_owned(), found, supported });
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Several may open a new database at once, and SQLite does not wait for all that this takes: not
@@ -193,7 +217,7 @@ fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     db.busy_timeout(BUSY)?;
     // Closing the last connection would checkpoint: 20 ms that a hook does not have.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    if schema::version(&db)? == 0 {
+    if known_version(&db, path)? == 0 {
         // Only an empty database takes these.
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -204,43 +228,12 @@ fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     // reads all of it again and appends. See `shorten_wal`.
     db.pragma_update(None, "wal_autocheckpoint", 0)?;
     db.pragma_update(None, "foreign_keys", "ON")?;
-    schema::migrate(&mut db)?;
+    if schema::migrate(&mut db)? {
+        for old in OLD_CACHE {
+            let _ = retake_seam::fs::remove_file(&path.with_file_name(old));
+        }
+    }
     Ok(db)
-}
-
-/// The stat cache is derived: if it cannot be used it is made anew, and if even
-/// that fails it lives in memory for this connection. A reader needs none.
-fn attach_cache(db: &Connection, folder: &Path, access: Access) -> Result<(), StoreError> {
-    if access == Access::Read {
-        return use_cache(db, ":memory:");
-    }
-    let file = folder.join("cache.db").to_string_lossy().into_owned();
-    if use_cache(db, &file).is_err() {
-        let _ = db.execute("DETACH cache", []);
-        for name in CACHE_FILES {
-            let stale = folder.join(name);
-            if stale.exists() {
-                retake_seam::fs::remove_file(&stale).map_err(StoreError::io("remove", &stale))?;
-            }
-        }
-        if use_cache(db, &file).is_err() {
-            let _ = db.execute("DETACH cache", []);
-            use_cache(db, ":memory:")?;
-        }
-    }
-    Ok(())
-}
-
-fn use_cache(db: &Connection, file: &str) -> Result<(), StoreError> {
-    retake_seam::step("open cache")?;
-    db.execute("ATTACH ?1 AS cache", [file])?;
-    db.execute_batch("PRAGMA cache.journal_mode = WAL; PRAGMA cache.synchronous = OFF;")?;
-    db.execute_batch(CACHE_TABLE)?;
-    if db.is_readonly("cache")? {
-        return Err(std::io::Error::from(std::io::ErrorKind::PermissionDenied).into());
-    }
-    db.query_row("SELECT count(*) FROM (SELECT 1 FROM cache.stat LIMIT 1)", [], |_| Ok(()))?;
-    Ok(())
 }
 
 #[cfg(target_os = "linux")]

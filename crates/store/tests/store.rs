@@ -7,7 +7,7 @@ use std::io::Write as _;
 use retake_model::{Event, EventKind, FileKind, FileState};
 use retake_store::{
     Access, CHUNK_ABOVE, ManifestEntry, ObjectKind, Spool, StatRow, Store, StoreError, Stored,
-    encode, encode_stream, hash_blob,
+    Touched, encode, encode_stream, hash_blob,
 };
 
 fn message(text: &str) -> Event {
@@ -96,16 +96,19 @@ fn what_lies_beneath_a_folder_is_told_apart_from_what_has_a_similar_name() {
     let oid = encode(ObjectKind::Blob, b"x").unwrap().oid;
     let kind = FileKind::File;
     let stat = StatRow { kind, mode: 0o644, size: 1, mtime_ns: 1, ctime_ns: 1, inode: 1 };
+    batch.put_stats(b"nothing").unwrap();
     for name in ["d", "d-x/a", "d.x", "d/a", "d/in/b", "d/in0", "d0", "da"] {
         let path = name.parse().unwrap();
         let state = FileState { kind, mode: 0o644, oid, size: 1 };
-        batch.set_manifest(&path, &Stored::Known(state)).unwrap();
-        batch.set_stat(&path, (name != "d/a").then_some((&oid, &stat))).unwrap();
+        let stat = (name != "d/a").then_some(&stat);
+        batch.set_manifest(&path, &Stored::Known(state), stat).unwrap();
     }
     batch.commit().unwrap();
     let beneath = |name: &str| {
         let entries = store.manifest_beneath(&name.parse().unwrap()).unwrap();
-        let told = |entry: ManifestEntry| (entry.path.to_string(), entry.stat == Some(stat));
+        let told = |entry: ManifestEntry| {
+            (entry.path.to_string(), entry.touched == Some(Touched::There(Some(stat))))
+        };
         entries.into_iter().map(told).collect::<Vec<_>>()
     };
     let expected = [("d", true), ("d/a", false), ("d/in/b", true), ("d/in0", true)];

@@ -11,6 +11,7 @@ use retake_model::{GapReason, ProjectPath};
 use rustix::io::Errno;
 
 use crate::beneath::{Access, OpenFolder, PATH_LIMIT, look, split};
+use crate::known::Entry;
 use crate::scan::{Scan, Suspect};
 use crate::stat::Thing;
 use crate::workspace::{gap, gap_at};
@@ -63,7 +64,7 @@ impl Examiner<'_> {
         };
         match looked {
             Ok(Thing::File(stat) | Thing::Link(stat)) => {
-                if entry != Some(&Some(stat)) {
+                if entry != Some(Entry { stat: Some(stat) }) {
                     let known = entry.is_some();
                     self.scan.suspects.push(Suspect { path: path.clone(), stat, known });
                 }

@@ -3,17 +3,21 @@
 //! All names are read before any is judged, because the folder's `.gitignore`
 //! may come last.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use rustix::fs::{Dir, FileType};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::beneath::{Access, Beneath, FolderId, OpenFolder, look};
 use crate::stat::{Thing, special_name};
 
+/// What the system tells of a folder at once; a name takes at most 280 bytes of it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const LISTING_BYTES: usize = 32 * 1024;
+
 /// A folder whose names were read.
 pub(crate) struct Folder {
-    dir: Dir,
+    fd: OwnedFd,
     pub(crate) id: FolderId,
     pub(crate) names: Vec<Name>,
     /// Why not all names could be read.
@@ -41,7 +45,7 @@ impl Folder {
     /// Opens and lists the folder at `path` (empty: the root).
     pub(crate) fn read(beneath: &Beneath, path: &[u8]) -> Result<Self, Errno> {
         let OpenFolder { fd, id } = beneath.open_folder(path, Access::List)?;
-        Self::list(fd, id)
+        Ok(Self::list(fd, id))
     }
 
     /// Opens the folder at `path` and looks for these names only, without listing it.
@@ -51,7 +55,7 @@ impl Folder {
         names: &[Box<[u8]>],
     ) -> Result<Self, Errno> {
         let OpenFolder { fd, id } = beneath.open_folder(path, Access::List)?;
-        let mut folder = Self { dir: Dir::new(fd)?, id, names: Vec::new(), error: None };
+        let mut folder = Self { fd, id, names: Vec::new(), error: None };
         for name in names {
             folder.add(name.clone(), FileType::Unknown);
         }
@@ -59,24 +63,16 @@ impl Folder {
     }
 
     /// Lists a folder that was opened for it.
-    pub(crate) fn list(fd: OwnedFd, id: FolderId) -> Result<Self, Errno> {
-        let mut dir = Dir::new(fd)?;
+    pub(crate) fn list(fd: OwnedFd, id: FolderId) -> Self {
         let mut entries = Vec::new();
-        let mut error = None;
-        while let Some(entry) = dir.read() {
-            match entry {
-                Ok(entry) => entries.push((entry.file_name().to_bytes().into(), entry.file_type())),
-                Err(errno) => {
-                    error = Some(errno);
-                    break;
-                }
-            }
-        }
-        let mut folder = Self { dir, id, names: Vec::with_capacity(entries.len()), error };
+        let error =
+            each_entry(fd.as_fd(), |name, file_type| entries.push((name.into(), file_type)));
+        let (names, error) = (Vec::with_capacity(entries.len()), error.err());
+        let mut folder = Self { fd, id, names, error };
         for (bytes, file_type) in entries {
             folder.add(bytes, file_type);
         }
-        Ok(folder)
+        folder
     }
 
     fn add(&mut self, bytes: Box<[u8]>, file_type: FileType) {
@@ -103,12 +99,12 @@ impl Folder {
 
     /// What `name` is right now.
     pub(crate) fn look(&self, name: &[u8]) -> Result<Thing, Errno> {
-        look(self.fd()?, name)
+        look(self.fd(), name)
     }
 
     /// The folder's descriptor.
-    pub(crate) fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
-        self.dir.fd()
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
     /// Whether the folder holds a regular file of this name (links do not count).
@@ -120,6 +116,27 @@ impl Folder {
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         self.names.iter().any(|n| &*n.bytes == name)
     }
+}
+
+/// Tells each name in a folder, as it lies in the system's own buffer.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn each_entry(folder: BorrowedFd<'_>, mut tell: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
+    let mut buffer = Vec::with_capacity(LISTING_BYTES);
+    let mut entries = rustix::fs::RawDir::new(folder, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        tell(entry.file_name().to_bytes(), entry.file_type());
+    }
+    Ok(())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn each_entry(folder: BorrowedFd<'_>, mut tell: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
+    for entry in rustix::fs::Dir::read_from(folder)? {
+        let entry = entry?;
+        tell(entry.file_name().to_bytes(), entry.file_type());
+    }
+    Ok(())
 }
 
 /// Whether this is the data of a version control system, which nobody may touch (promise 4).

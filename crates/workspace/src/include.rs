@@ -8,7 +8,7 @@
 
 use gix_glob::pattern::Mode;
 
-use crate::rules::{PatternList, last_match, parse_lines};
+use crate::pattern_list::PatternList;
 
 /// Parsed include patterns.
 #[derive(Debug)]
@@ -20,14 +20,12 @@ pub(crate) struct Includes {
 
 impl Includes {
     pub(crate) fn new(lines: &[String]) -> Self {
-        let list = parse_lines(lines);
+        let list = PatternList::parse_lines(lines);
         let is_way = |pattern: &&gix_glob::Pattern| {
             !pattern.is_negative() && !pattern.mode.contains(Mode::NO_SUB_DIR)
         };
         let ways = list
-            .patterns
-            .iter()
-            .map(|mapping| &mapping.pattern)
+            .patterns()
             .filter(is_way)
             .map(|pattern| pattern.text.split(|&b| b == b'/').map(<[u8]>::to_vec).collect())
             .collect();
@@ -36,7 +34,7 @@ impl Includes {
 
     /// `Some(true)`: included, `Some(false)`: taken out again by a `!` pattern.
     pub(crate) fn decide(&self, path: &[u8], is_dir: bool) -> Option<bool> {
-        last_match(&self.list, path, 0, is_dir).map(|found| !found.pattern.is_negative())
+        self.list.last_match(path, 0, is_dir).map(|found| !found.pattern.is_negative())
     }
 
     /// Whether something beneath `folder` may match, so that it must be looked into.

@@ -1,66 +1,87 @@
 //! What the manifest knows of the project.
 //!
-//! Kept by folder, because the walk asks folder by folder: one lookup per
-//! folder, then one per name, without building whole paths.
+//! A table as it was kept, and what has changed since it was made. Kept by folder, because the
+//! walk asks folder by folder: one search per folder, then one per name, without building whole
+//! paths.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
 
 use retake_model::ProjectPath;
 
 use crate::Stat;
 use crate::beneath::split;
+use crate::flat::{Flat, Row};
 
 /// Path → the stat under which its content was last hashed.
 ///
 /// `None` as stat means that the content must be read again whatever the
 /// system says (the entry is new, or racy).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Known {
-    folders: HashMap<Box<[u8]>, Names>,
-    len: usize,
+    flat: Arc<Flat>,
+    /// What is not as the table says: by folder, then by name.
+    patch: BTreeMap<Box<[u8]>, Patch>,
 }
 
-/// The known names of one folder.
-pub(crate) type Names = HashMap<Box<[u8]>, Option<Stat>>;
+/// What has changed in one folder; `None` is a name that is known no more.
+type Patch = HashMap<Box<[u8]>, Option<Entry>>;
+
+/// A path that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The stat under which it was read, if that can be relied on.
+    pub(crate) stat: Option<Stat>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { flat: Arc::new(Flat::build(&[])), patch: BTreeMap::new() }
+    }
+}
 
 impl Known {
-    /// Takes what the manifest holds.
+    /// Takes what the manifest holds; of a path that comes twice, what comes last.
     pub fn new(entries: impl IntoIterator<Item = (ProjectPath, Option<Stat>)>) -> Self {
         let mut known = Self::default();
         for (path, stat) in entries {
-            known.insert(path, stat);
+            known.insert(&path, stat);
         }
         known
     }
 
-    /// Adds a path, or replaces its stat.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "callers hand over a path they are done with"
-    )]
-    pub fn insert(&mut self, path: ProjectPath, stat: Option<Stat>) {
-        let (folder, name) = split(path.as_bytes());
-        let names = match self.folders.get_mut(folder) {
-            Some(names) => names,
-            None => self.folders.entry(folder.into()).or_default(),
-        };
-        if names.insert(name.into(), stat).is_none() {
-            self.len += 1;
+    /// Takes a table that [`Known::to_bytes`] made; `None` if these bytes are none.
+    pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
+        Some(Self { flat: Arc::new(Flat::from_bytes(bytes)?), patch: BTreeMap::new() })
+    }
+
+    /// Everything that is known, as a table to be kept.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        if self.patch.is_empty() {
+            return self.flat.bytes().to_vec();
         }
+        let mut rows: Vec<Row<'_>> = self.rows().collect();
+        rows.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        Flat::build(&rows).bytes().to_vec()
+    }
+
+    /// Adds a path, or replaces its stat.
+    pub fn insert(&mut self, path: &ProjectPath, stat: Option<Stat>) {
+        self.set(path, Some(Entry { stat }));
     }
 
     /// Forgets a path.
     pub fn remove(&mut self, path: &ProjectPath) {
+        self.set(path, None);
+    }
+
+    fn set(&mut self, path: &ProjectPath, entry: Option<Entry>) {
         let (folder, name) = split(path.as_bytes());
-        let Some(names) = self.folders.get_mut(folder) else {
-            return;
+        match self.patch.get_mut(folder) {
+            Some(names) => names.insert(name.into(), entry),
+            None => self.patch.entry(folder.into()).or_default().insert(name.into(), entry),
         };
-        if names.remove(name).is_some() {
-            self.len -= 1;
-        }
-        if names.is_empty() {
-            self.folders.remove(folder);
-        }
     }
 
     /// Whether the path is known.
@@ -70,31 +91,89 @@ impl Known {
 
     /// The stat that a path is known with; `None` if it is unknown or must be read again.
     pub fn stat(&self, path: &ProjectPath) -> Option<Stat> {
-        self.entry(path.as_bytes()).copied().flatten()
+        self.entry(path.as_bytes()).and_then(|entry| entry.stat)
     }
 
-    /// How many paths are known.
-    pub fn len(&self) -> usize {
-        self.len
+    /// Every path that is known, in no order.
+    pub fn paths(&self) -> impl Iterator<Item = ProjectPath> {
+        self.rows().map(|(folder, name, _)| join(folder, name))
     }
 
-    /// Whether nothing is known.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    pub(crate) fn entry(&self, path: &[u8]) -> Option<&Option<Stat>> {
+    pub(crate) fn entry(&self, path: &[u8]) -> Option<Entry> {
         let (folder, name) = split(path);
-        self.folders.get(folder)?.get(name)
+        self.names(folder)?.get(name)
     }
 
-    /// The known names of `folder` (empty: the root).
-    pub(crate) fn names(&self, folder: &[u8]) -> Option<(&[u8], &Names)> {
-        self.folders.get_key_value(folder).map(|(folder, names)| (&**folder, names))
+    /// The known names of `folder` (empty: the root), if there ever were some.
+    pub(crate) fn names(&self, folder: &[u8]) -> Option<Names<'_>> {
+        if let Some(at) = self.flat.find(folder) {
+            return Some(self.kept_names(at));
+        }
+        let (folder, patch) = self.patch.get_key_value(folder)?;
+        Some(self.new_names(folder, patch))
     }
 
-    pub(crate) fn folders(&self) -> impl Iterator<Item = (&[u8], &Names)> {
-        self.folders.iter().map(|(folder, names)| (&**folder, names))
+    /// The names of each folder.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = Names<'_>> {
+        let new = self.patch.iter().filter(|(folder, _)| self.flat.find(folder).is_none());
+        let kept = self.flat.folders().map(|at| self.kept_names(at));
+        kept.chain(new.map(|(folder, patch)| self.new_names(folder, patch)))
+    }
+
+    fn kept_names(&self, at: usize) -> Names<'_> {
+        let (flat, folder, range) = (&*self.flat, self.flat.folder(at), self.flat.names(at));
+        let patch = if self.patch.is_empty() { None } else { self.patch.get(folder) };
+        Names { folder, flat, range, patch }
+    }
+
+    fn new_names<'k>(&'k self, folder: &'k [u8], patch: &'k Patch) -> Names<'k> {
+        Names { folder, flat: &self.flat, range: 0..0, patch: Some(patch) }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.folders().flat_map(|names| {
+            let folder = names.folder;
+            names.rows().map(move |(name, stat)| (folder, name, stat))
+        })
+    }
+}
+
+/// The known names of one folder.
+pub(crate) struct Names<'k> {
+    pub(crate) folder: &'k [u8],
+    flat: &'k Flat,
+    range: Range<usize>,
+    patch: Option<&'k Patch>,
+}
+
+impl<'k> Names<'k> {
+    /// What is known of a name.
+    pub(crate) fn get(&self, name: &[u8]) -> Option<Entry> {
+        if let Some(entry) = self.patch.and_then(|patch| patch.get(name)) {
+            return *entry;
+        }
+        self.flat.find_name(&self.range, name).map(|at| Entry { stat: self.flat.stat(at) })
+    }
+
+    /// How many names are known.
+    pub(crate) fn len(&self) -> usize {
+        match self.patch {
+            None => self.range.len(),
+            Some(_) => self.rows().count(),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'k [u8]> + use<'k> {
+        self.rows().map(|(name, _)| name)
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&'k [u8], Option<Stat>)> + use<'k> {
+        let (flat, patch) = (self.flat, self.patch);
+        let patched = move |name: &[u8]| patch.is_some_and(|patch| patch.contains_key(name));
+        let kept = self.range.clone().map(|at| (flat.name(at), flat.stat(at)));
+        let new = patch.into_iter().flatten();
+        kept.filter(move |(name, _)| !patched(name))
+            .chain(new.filter_map(|(name, entry)| Some((&**name, (*entry)?.stat))))
     }
 }
 
@@ -108,21 +187,51 @@ pub(crate) fn join(folder: &[u8], name: &[u8]) -> ProjectPath {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::StatKind;
 
     fn path(text: &str) -> ProjectPath {
         text.parse().unwrap()
     }
 
+    fn all(known: &Known) -> Vec<(String, Option<u64>)> {
+        let size = |path: &ProjectPath| known.stat(path).map(|stat| stat.size);
+        let mut all: Vec<_> = known.paths().map(|path| (path.to_string(), size(&path))).collect();
+        all.sort();
+        all
+    }
+
     #[test]
-    fn paths_come_and_go() {
-        let mut known = Known::new([(path("a"), None), (path("d/a"), None), (path("a"), None)]);
-        assert_eq!(known.len(), 2);
-        assert!(known.contains(&path("d/a")) && !known.contains(&path("d")));
-        known.remove(&path("d/a"));
-        known.remove(&path("d/none"));
-        assert_eq!(known.len(), 1);
-        assert!(known.names(b"d").is_none(), "an empty folder is forgotten");
-        known.remove(&path("a"));
-        assert!(known.is_empty());
+    fn paths_come_and_go_on_top_of_a_table() {
+        let stat = |size| {
+            let (mtime_ns, ctime_ns, inode) = (1, 2, 3);
+            Some(Stat { kind: StatKind::File, mode: 0o644, size, mtime_ns, ctime_ns, inode })
+        };
+        let names = ["a", "d/a", "d/b", "d/e/a", "d-x", "z/a"];
+        let known = Known::new(names.map(|name| (path(name), stat(1))));
+        let mut known = Known::from_bytes(known.to_bytes()).unwrap();
+        known.insert(&path("a"), stat(2));
+        known.insert(&path("d/b"), None);
+        known.insert(&path("d/c"), stat(3));
+        known.insert(&path("new/a"), stat(4));
+        for gone in ["d/a", "z/a", "none", "d/none"] {
+            known.remove(&path(gone));
+            assert!(!known.contains(&path(gone)));
+        }
+        let expected = [
+            ("a", Some(2)),
+            ("d-x", Some(1)),
+            ("d/b", None),
+            ("d/c", Some(3)),
+            ("d/e/a", Some(1)),
+            ("new/a", Some(4)),
+        ];
+        let expected = expected.map(|(name, size)| (name.to_owned(), size));
+        assert_eq!(all(&known), expected);
+        assert_eq!(known.names(b"d").unwrap().len(), 2);
+        assert_eq!(known.names(b"z").unwrap().len(), 0);
+        assert!(known.names(b"none/at/all").is_none() && !known.contains(&path("d")));
+        let kept = Known::from_bytes(known.to_bytes()).unwrap();
+        assert_eq!(all(&kept), expected);
+        assert!(kept.names(b"z").is_none(), "what is empty is not kept");
     }
 }

@@ -20,13 +20,16 @@
 
 mod beneath;
 mod examine;
+mod flat;
 mod folder;
 pub mod git;
 mod glob;
 mod include;
 mod known;
 mod list;
+mod pattern_list;
 mod patterns;
+mod pool;
 mod read;
 mod rules;
 mod scan;

@@ -10,18 +10,14 @@
 //! did, because both ask [`Ruleset::judge`].
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 
-use gix_glob::pattern::Case;
-use gix_glob::search::Pattern as _;
-use gix_ignore::search::{Ignore, Match};
+use gix_ignore::search::Match;
 use retake_model::ProjectPath;
 
 use crate::beneath::split;
 use crate::include::Includes;
-
-pub(crate) type PatternList = gix_glob::search::pattern::List<Ignore>;
+use crate::pattern_list::PatternList;
 
 /// The texts that ignore rules are made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,8 +134,8 @@ impl Rules {
         let mut hidden = Vec::new();
         for path in paths {
             let (folder, _) = split(path.as_bytes());
-            let standing =
-                standings.entry(folder).or_insert_with(|| self.standing_in(folder)).as_ref();
+            self.learn_standing(folder, &mut standings);
+            let standing = standings.get(folder).and_then(Option::as_ref);
             let leaves_out = |standing| {
                 let chain = self.chain_for(folder);
                 let verdict = self.set.judge(chain, standing, path.as_bytes(), false);
@@ -151,6 +147,26 @@ impl Rules {
             }
         }
         hidden
+    }
+
+    /// Makes sure that these standings have the one in `folder`, from the nearest above it on.
+    fn learn_standing<'p>(
+        &self,
+        folder: &'p [u8],
+        standings: &mut HashMap<&'p [u8], Option<Standing>>,
+    ) {
+        if standings.contains_key(folder) {
+            return;
+        }
+        let standing = if folder.is_empty() {
+            Some(Standing::Open)
+        } else {
+            let above = split(folder).0;
+            self.learn_standing(above, standings);
+            let above = standings.get(above).and_then(Option::as_ref);
+            above.and_then(|above| self.standing_below(above, folder))
+        };
+        standings.insert(folder, standing);
     }
 
     /// How the names in `folder` (empty: the root) stand; `None` if a walk does not come there.
@@ -206,7 +222,7 @@ pub(crate) struct Chain {
 
 impl Chain {
     pub(crate) fn new(folder: &[u8], content: &[u8], above: Option<Arc<Self>>) -> Arc<Self> {
-        Arc::new(Self { folder: folder.to_vec(), list: parse(content), above })
+        Arc::new(Self { folder: folder.to_vec(), list: PatternList::parse(content), above })
     }
 
     /// How many bytes of a path lie before the part that the patterns see.
@@ -300,10 +316,10 @@ impl Ruleset {
     pub(crate) fn new(sources: &RuleSources) -> Self {
         Self {
             include: Includes::new(&sources.include),
-            scratch: parse_lines(&sources.scratch),
-            exclude: parse(&sources.exclude),
-            global: parse(&sources.global),
-            profile: parse_lines(&sources.profile),
+            scratch: PatternList::parse_lines(&sources.scratch),
+            exclude: PatternList::parse(&sources.exclude),
+            global: PatternList::parse(&sources.global),
+            profile: PatternList::parse_lines(&sources.profile),
         }
     }
 
@@ -341,7 +357,7 @@ impl Ruleset {
             return None;
         }
         let positive = |list: &'a PatternList, origin| {
-            let found = last_match(list, path, 0, is_dir)?;
+            let found = list.last_match(path, 0, is_dir)?;
             (!found.pattern.is_negative()).then_some(Reason::Rule { origin, folder: &[], found })
         };
         positive(&self.scratch, Origin::Scratch)
@@ -358,7 +374,7 @@ impl Ruleset {
     ) -> Option<Reason<'a>> {
         let mut next = chain;
         while let Some(chain) = next {
-            if let Some(found) = last_match(&chain.list, path, chain.base_len(), is_dir) {
+            if let Some(found) = chain.list.last_match(path, chain.base_len(), is_dir) {
                 let folder = &chain.folder;
                 return Some(Reason::Rule { origin: Origin::IgnoreFile, folder, found });
             }
@@ -366,7 +382,7 @@ impl Ruleset {
         }
         [(&self.exclude, Origin::Exclude), (&self.global, Origin::Global)].into_iter().find_map(
             |(list, origin)| {
-                let found = last_match(list, path, 0, is_dir)?;
+                let found = list.last_match(path, 0, is_dir)?;
                 Some(Reason::Rule { origin, folder: &[], found })
             },
         )
@@ -375,7 +391,9 @@ impl Ruleset {
     /// Whether a folder is regenerable: in the default profile, and neither
     /// included nor taken back by a negation of the user's.
     pub(crate) fn is_regenerable(&self, chain: Option<&Arc<Chain>>, folder: &[u8]) -> bool {
-        let in_profile = last_match(&self.profile, folder, 0, true)
+        let in_profile = self
+            .profile
+            .last_match(folder, 0, true)
             .is_some_and(|found| !found.pattern.is_negative());
         let taken_back = || {
             let rule = self.git_rule(chain, folder, true);
@@ -383,39 +401,4 @@ impl Ruleset {
         };
         in_profile && self.include.decide(folder, true) != Some(true) && !taken_back()
     }
-}
-
-/// The last pattern that matches `path`, of which the first `base_len` bytes
-/// name the folder that the patterns are relative to.
-pub(crate) fn last_match<'a>(
-    list: &'a PatternList,
-    path: &[u8],
-    base_len: usize,
-    is_dir: bool,
-) -> Option<Match<'a>> {
-    if list.patterns.is_empty() {
-        return None;
-    }
-    let path = path.get(base_len..)?;
-    let name_at = path.iter().rposition(|&b| b == b'/').map(|slash| slash + 1);
-    // Git asks `core.ignoreCase`, which it sets by the file system it finds.
-    let case = if cfg!(target_os = "macos") { Case::Fold } else { Case::Sensitive };
-    gix_ignore::search::pattern_matching_relative_path(
-        list,
-        path.into(),
-        name_at,
-        Some(is_dir),
-        case,
-    )
-}
-
-fn parse(content: &[u8]) -> PatternList {
-    // Git ends the last line itself, so that a lone `\r` there is no part of the pattern.
-    let content = [content, b"\n"].concat();
-    let patterns = Ignore::default().bytes_to_patterns(&content, Path::new(""));
-    PatternList { patterns, source: None, base: None }
-}
-
-pub(crate) fn parse_lines(lines: &[String]) -> PatternList {
-    parse(lines.join("\n").as_bytes())
 }

@@ -1,27 +1,28 @@
 //! The walk through the project: from its root, or from places where something may have moved.
 //!
-//! Two workers share a stack of folders (last in, first out, so that it stays
-//! short); each folder is opened by its path beneath the root, so no more than
-//! one descriptor per worker is open, however deep or wide the tree is.
+//! Two workers share the folders; each folder is opened by its path beneath the
+//! root, so no more than one descriptor per worker is open, however deep or wide
+//! the tree is.
 //!
 //! Invariant: a known path that was not met as a file or link with its own
 //! eyes is put on the list of doubtful ones, never called missing here.
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use retake_model::{GapReason, ProjectPath};
 use rustix::io::Errno;
 
 use crate::beneath::PATH_LIMIT;
 use crate::folder::{Folder, Kind, Name, is_version_control};
-use crate::known::{Names, join};
+use crate::known::{Entry, Names, join};
+use crate::pool::{Pool, Share};
 use crate::read::read_whole;
 use crate::rules::{Chain, Origin, Reason, Rules, Ruleset, Standing, Verdict};
 use crate::scan::{IGNORED_LISTED, Ignored, Scan, Suspect};
 use crate::workspace::{gap, gap_at};
-use crate::{Known, Stat, Workspace};
+use crate::{Known, Workspace};
 
 /// A longer `.gitignore` is not one.
 pub(crate) const IGNORE_FILE_LIMIT: u64 = 16 << 20;
@@ -46,12 +47,12 @@ pub(crate) fn walk<'a>(
     set: &'a Ruleset,
     from: Vec<Task>,
 ) -> Walked<'a> {
-    let pool =
-        Pool { state: Mutex::new(PoolState { waiting: from, busy: 0 }), wake: Condvar::new() };
+    let pool = Pool::new(from);
     let work = || {
         let mut worker = Worker { workspace, known, set, walked: Walked::default() };
-        while let Some(mut busy) = pool.take() {
-            worker.enter(&mut busy);
+        let mut share = pool.join();
+        while let Some(task) = share.next() {
+            worker.enter(task, &mut share);
         }
         worker.walked
     };
@@ -96,55 +97,6 @@ impl Task {
     }
 }
 
-struct Pool {
-    state: Mutex<PoolState>,
-    wake: Condvar,
-}
-
-struct PoolState {
-    waiting: Vec<Task>,
-    busy: usize,
-}
-
-impl Pool {
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The next folder; `None` when all is done.
-    fn take(&self) -> Option<Busy<'_>> {
-        let mut state = self.lock();
-        loop {
-            if let Some(task) = state.waiting.pop() {
-                state.busy += 1;
-                return Some(Busy { pool: self, task, found: Vec::new() });
-            }
-            if state.busy == 0 {
-                return None;
-            }
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-/// A folder at work; hands in the folders found in it when dropped, so that
-/// the other worker does not wait for ever if this one panics.
-struct Busy<'p> {
-    pool: &'p Pool,
-    task: Task,
-    found: Vec<Task>,
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        let mut state = self.pool.lock();
-        state.waiting.append(&mut self.found);
-        state.busy -= 1;
-        drop(state);
-        self.pool.wake.notify_all();
-    }
-}
-
 struct Worker<'a> {
     workspace: &'a Workspace,
     known: &'a Known,
@@ -156,15 +108,14 @@ struct Worker<'a> {
 struct Here<'f> {
     path: &'f [u8],
     folder: &'f Folder,
-    names: Option<&'f Names>,
+    names: Option<&'f Names<'f>>,
     chain: Option<Arc<Chain>>,
     standing: Standing,
 }
 
-impl<'a> Worker<'a> {
-    fn enter(&mut self, busy: &mut Busy<'_>) {
-        let path = std::mem::take(&mut busy.task.path);
-        let only = busy.task.names.take();
+impl Worker<'_> {
+    fn enter(&mut self, task: Task, share: &mut Share<'_, Task>) {
+        let Task { path, names: only, chain, standing } = task;
         let beneath = &self.workspace.beneath;
         let folder = match &only {
             None => Folder::read(beneath, &path),
@@ -192,18 +143,24 @@ impl<'a> Worker<'a> {
             path: &path,
             chain: match only {
                 // What applies to single names was told with them.
-                Some(_) => busy.task.chain.take(),
-                None => self.chain_here(&path, &folder, busy),
+                Some(_) => chain,
+                None => self.chain_here(&path, &folder, chain, &standing),
             },
             folder: &folder,
-            names: names.map(|(_, names)| names),
-            standing: busy.task.standing.clone(),
+            names: names.as_ref(),
+            standing,
         };
+        let mut met = 0;
         for name in folder.names.iter().filter(|name| !is_version_control(&name.bytes)) {
-            self.meet(&here, name, &mut busy.found);
+            let known = here.names.and_then(|names| names.get(&name.bytes));
+            met += usize::from(known.is_some());
+            self.meet(&here, name, known, share);
         }
-        if let (Some((key, names)), None) = (names, folder.error) {
-            self.visited(key, names, &folder);
+        if let (Some(names), None) = (&names, folder.error) {
+            self.walked.visited.insert(names.folder);
+            if met < names.len() {
+                self.not_listed(names, &folder);
+            }
         }
     }
 
@@ -224,12 +181,12 @@ impl<'a> Worker<'a> {
         &mut self,
         path: &[u8],
         folder: &Folder,
-        busy: &mut Busy<'_>,
+        above: Option<Arc<Chain>>,
+        standing: &Standing,
     ) -> Option<Arc<Chain>> {
-        let above = busy.task.chain.take();
         // Git does not follow a `.gitignore` that is a link, and in an included
         // or ignored folder no ignore file has a say.
-        if !matches!(busy.task.standing, Standing::Open) || !folder.has_file(IGNORE_FILE) {
+        if !matches!(standing, Standing::Open) || !folder.has_file(IGNORE_FILE) {
             return above;
         }
         match self.read_ignore_file(folder) {
@@ -250,14 +207,23 @@ impl<'a> Worker<'a> {
     }
 
     fn read_ignore_file(&self, folder: &Folder) -> io::Result<Vec<u8>> {
-        let file = self.workspace.beneath.open_file(folder.fd()?, IGNORE_FILE)?;
+        let file = self.workspace.beneath.open_file(folder.fd(), IGNORE_FILE)?;
         read_whole(file.into(), IGNORE_FILE_LIMIT)
     }
 
-    fn meet(&mut self, here: &Here<'_>, name: &Name, found: &mut Vec<Task>) {
+    fn meet(
+        &mut self,
+        here: &Here<'_>,
+        name: &Name,
+        known: Option<Entry>,
+        share: &mut Share<'_, Task>,
+    ) {
+        // Nearly every name: a file that is known. No rule is asked, and no path is made of it.
+        if let (Some(_), Kind::File { .. }) = (known, name.kind) {
+            return self.file(here, &name.bytes, known);
+        }
         let path = joined(here.path, &name.bytes);
-        let known = here.names.and_then(|names| names.get(&name.bytes));
-        if known.is_some() && !matches!(name.kind, Kind::File { .. }) {
+        if known.is_some() {
             self.walked.doubtful.push(whole(&path));
         }
         let is_dir = name.kind == Kind::Folder;
@@ -277,9 +243,9 @@ impl<'a> Worker<'a> {
         match name.kind {
             Kind::Folder => {
                 let chain = here.chain.clone();
-                found.push(Task { path, names: None, chain, standing });
+                share.push(Task { path, names: None, chain, standing });
             }
-            Kind::File { .. } => self.file(here, &name.bytes, path, known),
+            Kind::File { .. } => self.file(here, &name.bytes, None),
             Kind::Special(what) if known.is_none() => {
                 let special = gap(&whole(&path), GapReason::Special, what);
                 self.walked.scan.gaps.push(special);
@@ -288,19 +254,20 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn file(&mut self, here: &Here<'_>, name: &[u8], path: Vec<u8>, known: Option<&Option<Stat>>) {
-        let looked =
-            if path.len() < PATH_LIMIT { here.folder.look(name) } else { Err(Errno::NAMETOOLONG) };
+    /// Asks for a file's stat, and whether it is as it is known.
+    fn file(&mut self, here: &Here<'_>, name: &[u8], known: Option<Entry>) {
+        let too_long = here.path.len() + 1 + name.len() >= PATH_LIMIT && !here.path.is_empty();
+        let looked = if too_long { Err(Errno::NAMETOOLONG) } else { here.folder.look(name) };
         match looked.map(crate::stat::Thing::stat) {
-            Ok(Some(stat)) if known == Some(&Some(stat)) => {}
+            Ok(Some(stat)) if known == Some(Entry { stat: Some(stat) }) => {}
             Ok(Some(stat)) => {
-                let path = taken(path);
+                let path = join(here.path, name);
                 self.walked.scan.suspects.push(Suspect { path, stat, known: known.is_some() });
             }
             // Swapped or removed while we looked.
-            Ok(None) => self.walked.doubtful.push(taken(path)),
+            Ok(None) => self.walked.doubtful.push(join(here.path, name)),
             Err(errno) => {
-                let path = taken(path);
+                let path = join(here.path, name);
                 match gap_at(&path, errno) {
                     Some(gap) => self.walked.scan.gaps.push(gap),
                     None => self.walked.doubtful.push(path),
@@ -321,15 +288,10 @@ impl<'a> Worker<'a> {
     }
 
     /// Notes the known names that the folder does not list.
-    fn visited(&mut self, key: &'a [u8], names: &Names, folder: &Folder) {
-        self.walked.visited.insert(key);
-        let met = folder.names.iter().filter(|name| names.contains_key(&name.bytes)).count();
-        if met == names.len() {
-            return;
-        }
+    fn not_listed(&mut self, names: &Names<'_>, folder: &Folder) {
         let listed: HashSet<&[u8]> = folder.names.iter().map(|name| &*name.bytes).collect();
-        let unmet = names.keys().filter(|name| !listed.contains(&***name));
-        self.walked.doubtful.extend(unmet.map(|name| join(key, name)));
+        let unmet = names.iter().filter(|name| !listed.contains(name));
+        self.walked.doubtful.extend(unmet.map(|name| join(names.folder, name)));
     }
 }
 

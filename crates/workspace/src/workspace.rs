@@ -34,6 +34,8 @@ struct OwnFolder {
     id: FolderId,
     /// Its path in the project, for looks at single paths that pass no folder on the way.
     path: Option<ProjectPath>,
+    /// Whether it is in the project at all, by whatever name.
+    inside: bool,
 }
 
 /// Why a root cannot be opened.
@@ -89,11 +91,16 @@ impl Workspace {
         let Ok(RootId { device, inode, .. }) = root_id(folder) else {
             return;
         };
-        let inside = folder.canonicalize().ok().and_then(|folder| {
+        let canonical = folder.canonicalize().ok();
+        let path = canonical.as_ref().and_then(|folder| {
             let relative = folder.strip_prefix(&self.root).ok()?;
             ProjectPath::new(relative.as_os_str().as_bytes()).ok()
         });
-        self.own.push(OwnFolder { id: FolderId { device, inode }, path: inside });
+        let root = root_id(&self.root).ok();
+        let is_root = |above: &Path| root.is_some() && root_id(above).ok() == root;
+        // Neither links nor other mounts are ever passed, so nothing else leads there.
+        let inside = canonical.is_none_or(|folder| folder.ancestors().any(is_root));
+        self.own.push(OwnFolder { id: FolderId { device, inode }, path, inside });
     }
 
     /// Walks the whole project and compares it with what is known.
@@ -135,9 +142,9 @@ impl Workspace {
 
     /// Looks one by one at what a walk left open.
     fn concluded(&self, known: &Known, mut walked: Walked<'_>, also: &[ProjectPath]) -> Scan {
-        let unvisited = known.folders().filter(|(folder, _)| !walked.visited.contains(folder));
-        for (folder, names) in unvisited {
-            walked.doubtful.extend(names.keys().map(|name| crate::known::join(folder, name)));
+        let unvisited = known.folders().filter(|names| !walked.visited.contains(names.folder));
+        for names in unvisited {
+            walked.doubtful.extend(names.iter().map(|name| crate::known::join(names.folder, name)));
         }
         walked.doubtful.extend_from_slice(also);
         let mut scan = walked.scan;
@@ -183,9 +190,9 @@ impl Workspace {
         self.own.iter().any(|own| own.id == id)
     }
 
-    /// Whether there is any own state to keep out of.
+    /// Whether there is any own state in the project to keep out of.
     pub(crate) fn has_own(&self) -> bool {
-        !self.own.is_empty()
+        self.own.iter().any(|own| own.inside)
     }
 
     /// Whether a path is none of our business: version control data or own state.

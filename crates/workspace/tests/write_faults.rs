@@ -191,11 +191,11 @@ fn a_few_files_are_synced_one_by_one_and_many_at_once() {
     }
     // One for each file, and two folders hold them.
     assert_eq!(syncs(3, 0o644), (3 + 2, 0));
-    assert_eq!(syncs(16, 0o644), (16 + 2, 0));
+    assert_eq!(syncs(4, 0o644), (4 + 2, 0));
     // What cannot be opened again is synced when it is made, not twice.
     assert_eq!(syncs(3, 0o200), (3 + 2, 0));
     if cfg!(target_os = "linux") {
-        assert_eq!(syncs(17, 0o644), (2, 1));
+        assert_eq!(syncs(5, 0o644), (2, 1));
     }
 }
 

@@ -5,22 +5,28 @@ use retake_server::door::MakeCheckpoint;
 use retake_server::{Masking, documents};
 
 use crate::args::Checkpoint;
-use crate::checkpoint_id::short;
+use crate::checkpoint_id::short_of_made;
 use crate::context::{Context, Exit, dialog};
 use crate::describe::plural;
 use crate::escape::escape;
 use crate::output::{Style, warn};
 
 pub(super) fn run(context: &Context, options: &Checkpoint) -> Result<Exit> {
-    let project = context.open_to_write()?;
-    let dialog = options.dialog.as_deref().map(|text| dialog(&project, text)).transpose()?;
     let message = options.message.clone();
-    let made = context.ask(&project, MakeCheckpoint { message, dialog })?;
+    let made = match &options.dialog {
+        None => context.ask_here(&MakeCheckpoint { message, dialog: None })?,
+        Some(text) => {
+            let project = context.open_to_write()?;
+            let dialog = Some(dialog(&project, text)?);
+            context.ask(&project, MakeCheckpoint { message, dialog })?
+        }
+    };
+    let id = short_of_made(&made);
+    let made = made.checkpoint;
     if context.json {
         context.out.json(&documents::Checkpoint::new(&made, Masking::Off))?;
         return Ok(Exit::Done);
     }
-    let id = short(&project, &made.id)?;
     let shown = context.out.paint(&id, Style::Mark);
     let files = plural(made.files, "file", "files");
     let name = escape(&made.message);

@@ -1,11 +1,12 @@
 //! `retake checkpoints`: the states that can be restored.
 
 use anyhow::Result;
+use retake_engine::Project;
 use retake_engine::model::Checkpoint;
 use retake_server::{Masking, documents};
 
 use crate::args::Checkpoints;
-use crate::checkpoint_id::ShortIds;
+use crate::checkpoint_id::short;
 use crate::context::{Context, Exit, dialog};
 use crate::describe::{plural, short_id};
 use crate::escape::escape;
@@ -23,20 +24,20 @@ pub(super) fn run(context: &Context, options: &Checkpoints) -> Result<Exit> {
     } else if checkpoints.is_empty() {
         context.out.text("There is no checkpoint yet; `retake checkpoint` makes one.\n")?;
     } else {
-        let table = table(&checkpoints, &ShortIds::all(&project)?);
+        let table = table(&project, &checkpoints)?;
         context.out.paged(table.render("", context.out.colour).as_bytes())?;
     }
     Ok(Exit::Done)
 }
 
-fn table(checkpoints: &[Checkpoint], ids: &ShortIds) -> Table {
+fn table(project: &Project, checkpoints: &[Checkpoint]) -> Result<Table> {
     let mut table = Table::default();
     for one in checkpoints {
         let session =
             one.session.map_or_else(|| "-".to_owned(), |number| format!("session_{number}"));
         let dialog = one.dialog.as_ref().map_or_else(|| "-".to_owned(), |id| short_id(&id.0));
         table.row([
-            Cell::new(ids.of(&one.id), Style::Mark),
+            Cell::new(short(project, &one.id)?, Style::Mark),
             Cell::new(local(one.at), Style::Dim),
             Cell::new(one.kind.as_str(), Style::Plain),
             Cell::new(dialog, Style::Plain),
@@ -44,7 +45,7 @@ fn table(checkpoints: &[Checkpoint], ids: &ShortIds) -> Table {
             Cell::new(named(one), Style::Plain),
         ]);
     }
-    table
+    Ok(table)
 }
 
 fn named(checkpoint: &Checkpoint) -> String {

@@ -6,7 +6,7 @@ use retake_engine::model::{Operation, OperationState};
 use retake_server::documents::Operations;
 
 use crate::args::Ops;
-use crate::checkpoint_id::ShortIds;
+use crate::checkpoint_id::short;
 use crate::context::{Context, Exit};
 use crate::escape::escape;
 use crate::output::Style;
@@ -29,7 +29,6 @@ pub(super) fn run(context: &Context, options: &Ops) -> Result<Exit> {
 }
 
 fn table(project: &Project, operations: &[Operation]) -> Result<Table> {
-    let ids = ShortIds::all(project)?;
     let mut table = Table::default();
     for operation in operations {
         let (state, style) = state(operation);
@@ -38,7 +37,7 @@ fn table(project: &Project, operations: &[Operation]) -> Result<Table> {
             Cell::new(local(operation.at), Style::Dim),
             Cell::new(operation.kind.as_str(), Style::Plain),
             Cell::new(state, style),
-            Cell::new(ids.of(&operation.safety), Style::Dim),
+            Cell::new(short(project, &operation.safety)?, Style::Dim),
             Cell::new(escape(&operation.title), Style::Plain),
         ]);
     }

@@ -136,14 +136,12 @@ fn record_step(
     batch.put_change(&NewChange { change: &change, calls: &[] })?;
     if let Some(from) = from {
         batch.remove_manifest(&from.path)?;
-        batch.set_stat(&from.path, None)?;
     }
     match step.then {
-        Side::Known(state) => batch.set_manifest(&step.path, &Stored::Known(state))?,
+        Side::Known(state) => batch.set_manifest(&step.path, &Stored::Known(state), None)?,
         Side::Absent => batch.remove_manifest(&step.path)?,
-        Side::Unknown => batch.set_manifest(&step.path, &Stored::Unknown)?,
+        Side::Unknown => batch.set_manifest(&step.path, &Stored::Unknown, None)?,
     }
-    batch.set_stat(&step.path, None)?;
     write::put_change_event(batch, &change)
 }
 
@@ -253,16 +251,16 @@ pub(super) fn announce(
 }
 
 impl Plan {
-    /// Leaves every file of a part after all.
-    pub(crate) fn leave_part(&mut self, part: u64, reason: &Reason) {
-        // Also one that needed no writing: what was to be said of its changes is not said now.
-        let in_part = |file: &&mut crate::plan::PlannedFile| {
-            file.part == part && (file.action != Action::Leave || file.reason == Reason::Already)
-        };
-        for file in self.files.iter_mut().filter(in_part) {
-            file.leave(reason.clone());
+    /// Leaves every file of these parts after all.
+    pub(crate) fn leave_parts(&mut self, why: &HashMap<u64, Reason>) {
+        for file in &mut self.files {
+            // Also one that needed no writing: what was to be said of its changes is not said now.
+            let is_settled = file.action == Action::Leave && file.reason != Reason::Already;
+            if let (Some(reason), false) = (why.get(&file.part), is_settled) {
+                file.leave(reason.clone());
+            }
         }
-        self.marks.retain(|mark| mark.part != part);
+        self.marks.retain(|mark| !why.contains_key(&mark.part));
     }
 
     /// Says of each file what became of it.

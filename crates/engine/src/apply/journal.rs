@@ -1,6 +1,8 @@
 //! Writes down what is about to be done, before any of it is done.
 
-use retake_model::{CheckpointKind, Millis, OperationId, OperationState, Side};
+use std::collections::{HashMap, HashSet};
+
+use retake_model::{CheckpointKind, FileState, Millis, OperationId, OperationState, Side};
 use retake_store::{Batch, NewOperation, ObjectKind, OperationStep, Store, StoreError, encode};
 
 use crate::apply::finish::announce;
@@ -21,8 +23,7 @@ impl Project {
     /// Makes everything durable that the plan needs and would replace.
     pub(super) fn journal(&self, plan: &mut Plan, at: Millis) -> Result<Journalled, StoreError> {
         let mut batch = self.store().batch()?;
-        self.mend_contents(&mut batch, plan)?;
-        put_contents(&batch, plan)?;
+        self.keep_contents(&mut batch, plan)?;
         let title = format!("Before {}", plan.title);
         let kind = CheckpointKind::BeforeOperation;
         let safety = checkpoint::make(&batch, kind, &title, plan.dialog.as_ref(), at)?;
@@ -50,8 +51,10 @@ impl Project {
         Ok(Journalled { operation, steps })
     }
 
-    /// Reads again what is about to be replaced and is damaged or missing in the store.
-    fn mend_contents(&self, batch: &mut Batch<'_>, plan: &Plan) -> Result<(), StoreError> {
+    /// Stores merged content, and makes sure that the store has both versions of every file. What
+    /// is about to be replaced and is damaged or missing there is read again; what is to be written
+    /// is verified when that is done.
+    fn keep_contents(&self, batch: &mut Batch<'_>, plan: &mut Plan) -> Result<(), StoreError> {
         let mut unsound = Vec::new();
         for file in plan.writes() {
             if !is_sound(batch, &file.now)? {
@@ -60,12 +63,32 @@ impl Project {
         }
         let refused = Refused::load(batch)?;
         let limits = (self.settings().limits.max_file_bytes, &refused);
-        capture(self.workspace(), batch, &unsound, limits, Keep::Rows, &mut |_| {}).map(drop)
+        capture(self.workspace(), batch, &unsound, limits, Keep::Rows, &mut |_| {})?;
+        let unsound: HashSet<_> = unsound.into_iter().collect();
+        let mut missing = HashMap::new();
+        for file in plan.writes() {
+            if let Some(content) = &file.content {
+                batch.put(&encode(ObjectKind::Blob, content)?)?;
+            }
+            let lost = |state: &FileState| {
+                Reason::Damaged(format!("object {} is missing or damaged", state.oid))
+            };
+            if unsound.contains(&file.path) && !is_sound(batch, &file.now)? {
+                missing.extend(file.now.known().map(|state| (file.part, lost(state))));
+            }
+            if let Side::Known(then) = &file.then
+                && !batch.has(&then.oid)?
+            {
+                missing.insert(file.part, lost(then));
+            }
+        }
+        plan.leave_parts(&missing);
+        Ok(())
     }
 
     fn steps(&self, plan: &mut Plan, operation: OperationId) -> Vec<OperationStep> {
         let mut steps = Vec::new();
-        let mut refused = Vec::new();
+        let mut refused = HashMap::new();
         let nesting = Nesting::of(plan.writes().map(|file| &file.path));
         for (number, file) in plan.writes().enumerate() {
             let tag = format!("{operation}-{number}");
@@ -79,13 +102,14 @@ impl Project {
                     now: file.now,
                     then: file.then,
                 }),
-                Err(error) => refused.push((file.part, error.to_string())),
+                Err(error) => {
+                    refused.insert(file.part, Reason::NotWritable(error.to_string()));
+                }
             }
         }
-        for (part, why) in refused {
-            steps.retain(|step| step.part != part);
-            plan.leave_part(part, &Reason::NotWritable(why));
-        }
+        drop(nesting);
+        steps.retain(|step| !refused.contains_key(&step.part));
+        plan.leave_parts(&refused);
         steps
     }
 }
@@ -97,23 +121,4 @@ fn is_sound(store: &Store, side: &Side) -> Result<bool, StoreError> {
         Err(StoreError::Missing(_) | StoreError::Damaged { .. }) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Stores merged content, and makes sure that the store has both versions of every file.
-fn put_contents(batch: &Batch<'_>, plan: &mut Plan) -> Result<(), StoreError> {
-    let mut missing = Vec::new();
-    for file in plan.writes() {
-        if let Some(content) = &file.content {
-            batch.put(&encode(ObjectKind::Blob, content)?)?;
-        }
-        for side in [&file.now, &file.then] {
-            if let (Side::Known(state), false) = (side, is_sound(batch, side)?) {
-                missing.push((file.part, format!("object {} is missing or damaged", state.oid)));
-            }
-        }
-    }
-    for (part, why) in missing {
-        plan.leave_part(part, &Reason::Damaged(why));
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Carries out a plan: the only way by which Retake writes to the user's files.
 //!
-//! 1. Under the lock the project is looked at once more; what moved on since the
+//! 1. Under the lock the files are looked at once more; what moved on since the
 //!    plan was made is left alone.
 //! 2. One transaction makes everything durable: the current state (the safety
 //!    checkpoint), the content that will be written, and the plan with the names
@@ -20,7 +20,7 @@ mod recover;
 mod run;
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 
 use retake_model::{Change, Millis, ObjectId, Operation, Side};
 use retake_store::{Mark, OperationStep, StoreError};
@@ -56,7 +56,7 @@ impl Project {
     ///
     /// Files that moved on since it was made are left alone and reported.
     pub fn apply(&self, plan: &Plan, at: Millis) -> Result<Applied, VerbError> {
-        let _lock = self.settle(at)?;
+        let _lock = self.settle_again(plan, at)?;
         let mut applied = self.apply_settled(plan, at)?;
         self.rewind_applied(&mut applied, at);
         Ok(applied)
@@ -78,44 +78,41 @@ impl Project {
     }
 
     fn leave_what_moved_on(&self, plan: &mut Plan) -> Result<(), StoreError> {
-        let mut moved = BTreeSet::new();
+        let _snapshot = self.store().snapshot()?;
+        let mut moved = HashMap::new();
         for mark in &plan.marks {
             let change = self.store().change(mark.change)?;
             if change.is_none_or(|change| decided_since(plan, mark, &change)) {
-                moved.insert(mark.part);
+                moved.insert(mark.part, Reason::MovedOn);
             }
         }
         for file in plan.writes() {
             let entry = self.store().manifest_entry(&file.path)?;
             if entry.map_or(Side::Absent, |entry| entry.stored.into()) != file.now {
-                moved.insert(file.part);
+                moved.insert(file.part, Reason::MovedOn);
             }
         }
-        for part in moved {
-            plan.leave_part(part, &Reason::MovedOn);
-        }
+        plan.leave_parts(&moved);
         Ok(())
     }
 
     /// Says beforehand what cannot be written.
     pub(crate) fn leave_unwritable(&self, plan: &mut Plan) {
-        let mut refused = Vec::new();
+        let mut refused = HashMap::new();
         let nesting = Nesting::of(plan.writes().map(|file| &file.path));
         // Where a file becomes a folder or the other way round, the plan has seen to it.
         for file in plan.writes().filter(|file| !nesting.has(&file.path)) {
             if let Err(error) = self.workspace().may_write(&file.path) {
-                refused.push((file.part, Reason::NotWritable(error.to_string())));
+                refused.insert(file.part, Reason::NotWritable(error.to_string()));
             } else if file.action == Action::Create
                 && self.workspace().link_count(&file.path).is_some()
             {
                 // Nobody tracks it, so nobody may replace it.
-                refused.push((file.part, Reason::Occupied("an ignored file".to_owned())));
+                refused.insert(file.part, Reason::Occupied("an ignored file".to_owned()));
             }
         }
         drop(nesting);
-        for (part, reason) in refused {
-            plan.leave_part(part, &reason);
-        }
+        plan.leave_parts(&refused);
     }
 
     /// Removes temporary files that earlier operations could not remove.

@@ -3,7 +3,7 @@
 //! Each step is compared and swapped: what was displaced must be what was expected,
 //! else it is put back. The steps of a part are done together or not at all.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use retake_model::{FileState, ObjectId, ProjectPath, Side};
@@ -35,23 +35,25 @@ impl Project {
             placed: Vec::new(),
             displaced: vec![false; steps.len()],
             untidy: vec![false; steps.len()],
+            failed: HashMap::new(),
             folders: Vec::new(),
         };
         if let Err(reason) = run.stage() {
-            run.fail_all(&reason);
+            (0..steps.len()).for_each(|at| run.fail(at, &reason));
         }
         for at in run.order() {
-            if run.fates[at].is_none() {
+            if run.fates[at].is_none() && !run.has_failed(at) {
                 run.place(at);
             }
         }
         run.settle();
-        run.clean_up();
+        run.sync();
         let outcome = |(at, fate): (usize, Option<Fate>)| Outcome {
-            fate: match fate {
-                Some(fate) if !run.displaced[at] => fate,
-                Some(_) => Fate::Left(Reason::Displaced(steps[at].temp.to_string())),
-                None => Fate::Left(Reason::MovedOn),
+            fate: match (fate, run.failed.get(&steps[at].part)) {
+                _ if run.displaced[at] => Fate::Left(Reason::Displaced(steps[at].temp.to_string())),
+                (Some(fate), _) => fate,
+                (None, Some(reason)) => Fate::Left(reason.clone()),
+                (None, None) => Fate::Left(Reason::MovedOn),
             },
             kept: run.kept[at],
             // What was left beside its place on purpose is not to be removed later.
@@ -83,6 +85,8 @@ struct Run<'p> {
     /// What was at the path could not be put back: it stays beside it.
     displaced: Vec<bool>,
     untidy: Vec<bool>,
+    /// The parts of which a step failed, with the first reason.
+    failed: HashMap<u64, Reason>,
     /// Folders that were made or removed: names to be synced like the files'.
     folders: Vec<ProjectPath>,
 }
@@ -91,6 +95,7 @@ impl Run<'_> {
     /// Writes all temporary files and syncs them together. An error is one that concerns all.
     fn stage(&mut self) -> Result<(), Reason> {
         let mut staged: Vec<Staged> = Vec::new();
+        let snapshot = self.store.snapshot();
         for (at, step) in self.steps.iter().enumerate() {
             let Side::Known(then) = &step.then else { continue };
             if action(step) == Action::Mode {
@@ -105,6 +110,7 @@ impl Run<'_> {
                 Err(error) => self.fail(at, &unwritable(&error)),
             }
         }
+        drop(snapshot);
         self.workspace.sync_staged(&staged).map_err(|error| unwritable(&error))?;
         self.check_staged();
         Ok(())
@@ -115,7 +121,7 @@ impl Run<'_> {
         for (at, step) in self.steps.iter().enumerate() {
             let is_staged = matches!(action(step), Action::Create | Action::Write);
             if is_staged
-                && self.fates[at].is_none()
+                && !self.has_failed(at)
                 && self.state(&step.temp).map(Side::Known) != Some(step.then)
             {
                 self.fail(at, &Reason::NotWritable("it was not written as it should".to_owned()));
@@ -220,51 +226,67 @@ impl Run<'_> {
         }
     }
 
-    /// The last look at what was displaced: a program that still had the file open may have
-    /// written to it. Then parts that failed are taken back, last step first.
+    /// Removes what was displaced, part by part, each after a last look at it: a program that
+    /// still had the file open may have written to it. Then parts that failed are taken back, last
+    /// step first.
     fn settle(&mut self) {
-        for at in 0..self.steps.len() {
-            if self.fates[at] == Some(Fate::Done) && !self.is_expected(&self.steps[at]) {
+        let mut parts: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            parts.entry(step.part).or_default().push(at);
+        }
+        for part in parts.values() {
+            let written_to = |at: &&usize| {
+                self.fates[**at] == Some(Fate::Done) && !self.is_expected(&self.steps[**at])
+            };
+            if let Some(&at) = part.iter().find(written_to) {
                 self.fail(at, &Reason::MovedOn);
             }
-        }
-        let mut failed: HashMap<u64, Reason> = HashMap::new();
-        for (step, fate) in self.steps.iter().zip(&self.fates) {
-            if let Some(Fate::Left(reason)) = fate {
-                failed.entry(step.part).or_insert_with(|| reason.clone());
+            // Just looked at, so not read once more.
+            if part.iter().all(|&at| self.fates[at] == Some(Fate::Done)) {
+                for &at in part {
+                    self.clean_up(at, remove_temp);
+                }
             }
         }
         for at in std::mem::take(&mut self.placed).into_iter().rev() {
-            if let Some(reason) = failed.get(&self.steps[at].part) {
+            if let Some(reason) = self.failed.get(&self.steps[at].part).cloned() {
                 self.take_back(at);
-                self.fates[at] = Some(Fate::Left(reason.clone()));
+                self.fates[at] = Some(Fate::Left(reason));
+            }
+        }
+        for at in parts.into_values().flatten() {
+            if self.has_failed(at) {
+                self.clean_up(at, discard);
             }
         }
     }
 
-    /// Removes temporary files, each only once its content is in the store.
-    fn clean_up(&mut self) {
-        for (at, step) in self.steps.iter().enumerate() {
-            if self.displaced[at] {
-                // The only copy on disk of what was there: stored, but not removed.
-                self.kept[at] = keep(self.workspace, self.store, &step.temp).ok();
-                continue;
-            }
-            match discard(self.workspace, self.store, step) {
-                Ok(kept) => self.kept[at] = self.kept[at].or(kept),
-                Err(error) => {
-                    tracing::warn!(temp = %step.temp, %error, "a temporary file stays");
-                    self.untidy[at] = true;
-                }
-            }
-            let is_gone = match &self.fates[at] {
-                Some(Fate::Done) => step.then.is_absent(),
-                _ => step.now.is_absent(),
-            };
-            if is_gone {
-                self.folders.extend(self.workspace.remove_emptied(&step.path));
+    /// Removes a step's temporary file and the folders that are empty now.
+    fn clean_up(&mut self, at: usize, remove: Remove) {
+        let step = &self.steps[at];
+        if self.displaced[at] {
+            // The only copy on disk of what was there: stored, but not removed.
+            self.kept[at] = keep(self.workspace, self.store, &step.temp).ok();
+            return;
+        }
+        match remove(self.workspace, self.store, step) {
+            Ok(kept) => self.kept[at] = self.kept[at].or(kept),
+            Err(error) => {
+                tracing::warn!(temp = %step.temp, %error, "a temporary file stays");
+                self.untidy[at] = true;
             }
         }
+        let is_gone = match &self.fates[at] {
+            Some(Fate::Done) => step.then.is_absent(),
+            _ => step.now.is_absent(),
+        };
+        if is_gone {
+            self.folders.extend(self.workspace.remove_emptied(&step.path));
+        }
+    }
+
+    /// Makes the names survive power loss.
+    fn sync(&self) {
         let names = self.steps.iter().flat_map(|step| [&step.path, &step.temp]);
         if let Err(error) = self.workspace.sync_folders(names.chain(&self.folders)) {
             tracing::warn!(%error, "folders could not be synced");
@@ -286,20 +308,19 @@ impl Run<'_> {
         state_of(self.workspace, path)
     }
 
-    fn fail(&mut self, at: usize, reason: &Reason) {
-        let part = self.steps[at].part;
-        self.fates[at] = Some(Fate::Left(reason.clone()));
-        for (other, step) in self.steps.iter().enumerate() {
-            if step.part == part && self.fates[other].is_none() {
-                self.fates[other] = Some(Fate::Left(reason.clone()));
-            }
-        }
+    fn has_failed(&self, at: usize) -> bool {
+        self.failed.contains_key(&self.steps[at].part)
     }
 
-    fn fail_all(&mut self, reason: &Reason) {
-        self.fates.iter_mut().for_each(|fate| *fate = Some(Fate::Left(reason.clone())));
+    /// A step failed, and so its part.
+    fn fail(&mut self, at: usize, reason: &Reason) {
+        self.fates[at] = Some(Fate::Left(reason.clone()));
+        self.failed.entry(self.steps[at].part).or_insert_with(|| reason.clone());
     }
 }
+
+/// How a step's temporary file is removed; gives what had to be stored first.
+type Remove = fn(&Workspace, &Store, &OperationStep) -> Result<Option<ObjectId>, StoreError>;
 
 pub(super) fn action(step: &OperationStep) -> Action {
     Action::between(&step.now, &step.then)
@@ -365,9 +386,19 @@ pub(super) fn discard(
         Some(state) if !expected(&state.oid) => Some(keep(workspace, store, &step.temp)?),
         _ => None,
     };
-    let remove = workspace.remove_temp(&step.temp);
-    remove.map_err(|error| StoreError::Step(io::Error::other(error.to_string())))?;
+    remove_temp(workspace, store, step)?;
     Ok(kept)
+}
+
+/// Removes a step's temporary file, of which it is known what it holds.
+fn remove_temp(
+    workspace: &Workspace,
+    _: &Store,
+    step: &OperationStep,
+) -> Result<Option<ObjectId>, StoreError> {
+    let removed = workspace.remove_temp(&step.temp);
+    removed.map_err(|error| StoreError::Step(io::Error::other(error.to_string())))?;
+    Ok(None)
 }
 
 /// Stores the content of a file that is about to go.

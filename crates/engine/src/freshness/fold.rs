@@ -1,13 +1,15 @@
 //! From the record to what an agent knows of a file.
 
-use retake_model::{Actor, AgentId, Change, ChangeId, DialogId, ProjectPath, Side};
-use retake_store::{Sighting, Store, StoreError};
+use retake_model::{
+    Actor, AgentId, Change, ChangeId, DialogId, FileKind, ObjectId, ProjectPath, Side,
+};
+use retake_store::{Maker, PathStep, Sighting, Store, StoreError};
 
 use super::announced::{is_announced, parted};
 use super::knowledge::Knowledge;
 
-/// Of more steps since the agent's last whole look, only the last ones are followed line by line.
-const MOST_STEPS: usize = 500;
+/// Nobody reads what more changes than these did to single lines.
+pub(crate) const MOST_STEPS: usize = 500;
 /// A file that was moved so often is another one.
 const MOST_MOVES: usize = 8;
 
@@ -18,6 +20,8 @@ pub(crate) struct Knower<'a> {
     pub(crate) agent: &'a AgentId,
     /// Whether a formatter's rewrite of what it wrote counts as somebody else's.
     pub(crate) minds_formatters: bool,
+    /// Of more steps since its last whole look, only these last ones are followed line by line.
+    pub(crate) most_steps: usize,
 }
 
 impl Knower<'_> {
@@ -35,45 +39,61 @@ impl Knower<'_> {
                 .any(|call| call.dialog == *self.dialog && call.agent == *self.agent)
     }
 
-    /// What it knows of a file now.
-    pub(super) fn knows(&self, store: &Store, path: &ProjectPath) -> Result<Knowledge, StoreError> {
-        let mut known = self.knew(store, path, u64::MAX, MOST_MOVES)?;
+    /// What it knows of a file now; none if that is what it last saw or made of it, and nobody else
+    /// had a part in it: then there is nothing to follow, however often it changed it.
+    pub(super) fn doubts(
+        &self,
+        store: &Store,
+        path: &ProjectPath,
+    ) -> Result<Option<Knowledge>, StoreError> {
+        let past = self.past(store, path, u64::MAX)?;
         let entry = store.manifest_entry(path)?;
         let now = entry.map_or(Side::Absent, |entry| entry.stored.into());
-        let content = |side: &Side| side.known().map(|state| (state.kind, state.oid));
+        if past.is_own() && past.is_last(store, &now)? {
+            return Ok(None);
+        }
+        let mut known = self.follow(store, path, past, MOST_MOVES)?;
         // The record has a hole; all that is known is that the file is another one.
         if known.now.is_some_and(|last| content(&last) != content(&now)) && known.is_some() {
             known.unclear.get_or_insert_default();
         }
         known.now = Some(now);
-        Ok(known)
+        Ok(Some(known))
     }
 
-    /// What it knew of a file after the steps before this place.
-    fn knew(
+    /// What happened to a file that matters to the agent, before this place.
+    fn past(&self, store: &Store, path: &ProjectPath, until: u64) -> Result<Past, StoreError> {
+        let (dialog, agent) = (self.dialog, self.agent);
+        let sights = store.sights_since_whole(dialog, agent, path, until)?;
+        let from = sights.first().filter(|sight| is_whole(sight)).map_or(0, |sight| sight.seq);
+        // One more than are followed: up to there, so much happened that nobody follows it.
+        let most = self.most_steps + 1;
+        let mut steps = store.newest_steps_of(path, (from, until), (dialog, agent), most)?;
+        let lost = (steps.len() == most).then(|| steps.remove(0).seq);
+        // What others did before it saw or did anything is nothing to it.
+        let first_look = sights.first().map_or(u64::MAX, |sight| sight.seq);
+        let matters = |step: &PathStep| step.maker != Maker::Others || step.seq > first_look;
+        let start = steps.iter().position(matters).unwrap_or(steps.len());
+        Ok(Past { sights, lost, steps: steps.split_off(start) })
+    }
+
+    /// What it knew of a file after all of this.
+    fn follow(
         &self,
         store: &Store,
         path: &ProjectPath,
-        until: u64,
+        past: Past,
         moves: usize,
     ) -> Result<Knowledge, StoreError> {
-        let sights = store.sights_since_whole(self.dialog, self.agent, path, until)?;
-        let is_whole = |sight: &Sighting| {
-            sight.lines.is_none() && sight.dates.is_none() && !is_announced(sight)
-        };
-        let from = sights.first().filter(|sight| is_whole(sight)).map_or(0, |sight| sight.seq);
-        let mut sights = sights.into_iter().peekable();
-        let mut steps = store.steps_of(path, from)?;
-        steps.retain(|step| *step < until);
-        let skipped = steps.len().saturating_sub(MOST_STEPS);
+        let mut sights = past.sights.into_iter().peekable();
         let mut known = Knowledge::default();
-        if let Some(&last) = steps[..skipped].last() {
-            while let Some(sight) = sights.next_if(|sight| sight.seq <= last) {
+        if let Some(lost) = past.lost {
+            while let Some(sight) = sights.next_if(|sight| sight.seq <= lost) {
                 known.look(&sight);
             }
-            known.lose_track(ChangeId(last));
+            known.lose_track(ChangeId(lost));
         }
-        for step in steps.into_iter().skip(skipped) {
+        for step in past.steps.into_iter().map(|step| step.seq) {
             while let Some(sight) = sights.next_if(|sight| sight.seq < step) {
                 known.look(&sight);
             }
@@ -86,7 +106,7 @@ impl Knower<'_> {
             if change.path == *path
                 && let Some(old) = change.old_path.as_ref().filter(|_| moves > 0)
             {
-                known = self.knew(store, old, step, moves - 1)?;
+                known = self.follow(store, old, self.past(store, old, step)?, moves - 1)?;
             }
             match sights.next_if(|sight| sight.seq == step && is_announced(sight)) {
                 None => known.write(&change, path),
@@ -100,4 +120,43 @@ impl Knower<'_> {
         sights.for_each(|sight| known.look(&sight));
         Ok(known)
     }
+}
+
+/// What happened to a file that matters to an agent.
+struct Past {
+    /// Its looks since it last saw all of the file, that included.
+    sights: Vec<Sighting>,
+    /// The newest of the changes that nobody follows any more.
+    lost: Option<u64>,
+    /// The changes since.
+    steps: Vec<PathStep>,
+}
+
+impl Past {
+    /// Whether all of it is the agent's own doing.
+    fn is_own(&self) -> bool {
+        let is_plain = |sight: &Sighting| sight.dates.is_none() && !is_announced(sight);
+        self.sights.iter().all(is_plain) && self.steps.iter().all(|step| step.maker == Maker::Own)
+    }
+
+    /// Whether the last that the agent saw or did is what is there now; or there was nothing.
+    fn is_last(&self, store: &Store, now: &Side) -> Result<bool, StoreError> {
+        let last = match (self.steps.last(), self.sights.last()) {
+            (None, None) => return Ok(true),
+            (Some(step), sight) if sight.is_none_or(|sight| sight.seq < step.seq) => {
+                store.change(ChangeId(step.seq))?.map(|change| change.after)
+            }
+            (_, sight) => sight.map(|sight| sight.side),
+        };
+        Ok(last.is_some_and(|last| content(&last) == content(now)))
+    }
+}
+
+/// Whether an agent saw all of a file.
+fn is_whole(sight: &Sighting) -> bool {
+    sight.lines.is_none() && sight.dates.is_none() && !is_announced(sight)
+}
+
+fn content(side: &Side) -> Option<(FileKind, ObjectId)> {
+    side.known().map(|state| (state.kind, state.oid))
 }

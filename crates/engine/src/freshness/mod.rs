@@ -37,7 +37,7 @@ mod stale;
 mod timeline;
 
 pub(crate) use announced::{keep_announced, keep_unaimed};
-pub(crate) use fold::Knower;
+pub(crate) use fold::{Knower, MOST_STEPS};
 pub(crate) use react::{react, tell_followers};
 pub(crate) use see::{Shown, see, shown};
 

@@ -24,6 +24,8 @@ use crate::tool::ToolKind;
 const ACTIVE: Millis = 24 * 60 * 60 * 1000;
 /// When more files than this change at once, nobody reads what each agent knew of them.
 const MOST_CHANGES: usize = 500;
+/// Of agents that are further behind than this, nobody follows each line with every change.
+const FOLLOWED_STEPS: usize = 20;
 /// So many files are told with their lines; the others are counted.
 const TOLD_FILES: usize = 10;
 
@@ -105,7 +107,7 @@ fn about_edit(
         return Ok(None);
     }
     let knower = settings.knower(&live.call.dialog, &live.call.agent);
-    tell(batch, (&knower, &live.named), reaction, settings, arrived.at)
+    tell(batch, (&knower, &live.aim.named), reaction, settings, arrived.at)
 }
 
 fn before_message(
@@ -200,7 +202,7 @@ pub(crate) fn tell_followers(
         }
     }
     for ((dialog, agent), paths) in touched {
-        let knower = settings.knower(&dialog, &agent);
+        let knower = Knower { most_steps: FOLLOWED_STEPS, ..settings.knower(&dialog, &agent) };
         let mut files = Vec::new();
         for path in paths.iter().take(TOLD_FILES) {
             files.extend(knower.stale(batch, path)?);

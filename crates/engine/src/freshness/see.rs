@@ -78,7 +78,7 @@ pub(crate) fn shown(root: &Path, event: &Event, live: Option<&LiveCall>) -> Show
     });
     let told: Shown = told.collect();
     match live {
-        Some(live) if told.is_empty() => live.reads.clone(),
+        Some(live) if told.is_empty() => live.aim.reads.clone(),
         _ => told,
     }
 }

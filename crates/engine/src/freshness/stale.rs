@@ -131,10 +131,9 @@ impl Knower<'_> {
         store: &Store,
         path: &ProjectPath,
     ) -> Result<Option<StaleFile>, StoreError> {
-        let known = self.knows(store, path)?;
-        if !known.is_stale() {
+        let Some(known) = self.doubts(store, path)?.filter(Knowledge::is_stale) else {
             return Ok(None);
-        }
+        };
         let changes = blamed(store, &known)?;
         let who = |ids: &BTreeSet<ChangeId>| {
             let changes = changes.iter().filter(|change| ids.contains(&change.id));

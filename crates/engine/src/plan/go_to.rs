@@ -7,8 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
-use retake_model::{Actor, Change, ChangeStatus, DialogId, ProjectPath, Side};
+use retake_model::{Actor, ChangeId, ChangeStatus, DialogId, ProjectPath, Side};
 use retake_store::{ChangeFilter, Mark, Store, StoreError};
 
 use crate::plan::draft::Draft;
@@ -56,18 +57,15 @@ pub(crate) fn go_to(
             let history = &histories[*path];
             parts.insert(path, part);
             file.part = part;
-            let agents = history.iter().map(|seen| &seen.change);
-            let agents = agents.filter(|change| change.actor == Actor::Agent);
-            file.changes = agents.clone().map(|change| change.id).collect();
+            let agents = history.seen.iter().filter(|seen| seen.actor == Actor::Agent);
+            file.changes = agents.clone().map(|seen| seen.change).collect();
             // What the user moved away is in effect under its new name.
-            let moved = history
-                .iter()
-                .any(|seen| is_users(&seen.change) && seen.change.old_path.as_ref() == Some(*path));
-            let taken = agents.filter(|change| change.is_effective() && !is_left && !moved);
-            plan.marks.extend(taken.map(|change| Mark {
-                change: change.id,
+            let moved = history.seen.iter().any(|seen| seen.is_users() && seen.moved_away);
+            let taken = agents.filter(|seen| seen.is_effective() && !is_left && !moved);
+            plan.marks.extend(taken.map(|seen| Mark {
+                change: seen.change,
                 part,
-                old: change.status,
+                old: seen.status,
                 new: ChangeStatus::Reverted,
             }));
             if file.action != Action::Leave {
@@ -87,9 +85,9 @@ pub(crate) fn go_to(
 /// The paths by what goes together: what an agent moved, and a file in the place of a folder.
 fn groups(histories: &Histories) -> Vec<Vec<&ProjectPath>> {
     let mut groups = Groups::default();
-    for change in histories.values().flatten().map(|seen| &seen.change) {
-        if let (Some(old), false) = (&change.old_path, is_users(change)) {
-            groups.join(old, &change.path);
+    for (path, history) in histories {
+        for old in &history.moved_from {
+            groups.join(old, path);
         }
     }
     for (path, top) in Nesting::of(histories.keys()).pairs() {
@@ -138,38 +136,81 @@ fn bring_back_statuses(
     Ok(())
 }
 
-/// One change as a path saw it: of a move, the old path saw the file go.
-struct Seen {
-    change: Change,
+/// What became of a path since.
+struct History {
+    /// What it was before.
     before: Side,
+    /// Its changes, oldest first.
+    seen: Vec<Seen>,
+    /// From where it was moved here, by anyone but the user.
+    moved_from: Vec<ProjectPath>,
 }
 
-type Histories = BTreeMap<ProjectPath, Vec<Seen>>;
+/// One change as a path saw it, and no more of it than is asked for here: there may be very many.
+struct Seen {
+    change: ChangeId,
+    actor: Actor,
+    status: ChangeStatus,
+    /// Whether the file went to another path.
+    moved_away: bool,
+    /// The dialogs whose agents can have made it.
+    dialogs: Rc<[DialogId]>,
+}
 
-/// Every path that changed since, with its changes, oldest first.
+impl Seen {
+    fn is_users(&self) -> bool {
+        matches!(self.actor, Actor::User | Actor::Unknown)
+    }
+
+    fn is_effective(&self) -> bool {
+        matches!(self.status, ChangeStatus::Pending | ChangeStatus::Accepted)
+    }
+}
+
+type Histories = BTreeMap<ProjectPath, History>;
+
+/// Every path that changed since.
 fn histories_since(store: &Store, seq: u64) -> Result<Histories, StoreError> {
     let filter = ChangeFilter { after: Some(seq), oldest_first: true, ..ChangeFilter::default() };
     let mut histories = Histories::new();
-    for change in store.changes(&filter)? {
-        if let Some(old) = change.old_path.clone() {
-            let gone = Seen { before: change.before, change: change.clone() };
-            histories.entry(old).or_default().push(gone);
+    let mut note = |path: &ProjectPath, before: Side, seen: Seen, from: Option<&ProjectPath>| {
+        let new = || History { before, seen: Vec::new(), moved_from: Vec::new() };
+        let history = histories.entry(path.clone()).or_insert_with(new);
+        history.moved_from.extend(from.filter(|_| !seen.is_users()).cloned());
+        history.seen.push(seen);
+    };
+    let mut dialogs: Rc<[DialogId]> = Rc::new([]);
+    store.each_change(&filter, &mut |change| {
+        let own = change.dialog.iter().chain(change.candidates.iter().map(|by| &by.dialog));
+        // Neighbours are mostly of the same one.
+        if !own.clone().eq(dialogs.iter()) {
+            dialogs = own.cloned().collect();
         }
-        let before = if change.old_path.is_some() { Side::Absent } else { change.before };
-        let seen = Seen { change, before };
-        histories.entry(seen.change.path.clone()).or_default().push(seen);
-    }
+        let seen = |moved_away| Seen {
+            change: change.id,
+            actor: change.actor,
+            status: change.status,
+            moved_away,
+            dialogs: Rc::clone(&dialogs),
+        };
+        if let Some(old) = &change.old_path {
+            note(old, change.before, seen(true), None);
+            note(&change.path, Side::Absent, seen(false), Some(old));
+        } else {
+            note(&change.path, change.before, seen(false), None);
+        }
+    })?;
     Ok(histories)
 }
 
 fn plan_path(
     path: &ProjectPath,
-    history: &[Seen],
+    history: &History,
     now: Side,
     dialog: Option<&DialogId>,
     options: &GoToOptions,
 ) -> PlannedFile {
-    let then = history.first().map_or(now, |first| first.before);
+    let then = history.before;
     let left = |reason| PlannedFile::left(path.clone(), now, reason);
     if then == Side::Unknown || now == Side::Unknown {
         return left(Reason::NotCaptured);
@@ -177,17 +218,17 @@ fn plan_path(
     if then == now {
         return left(Reason::Already);
     }
-    let by_git = |seen: &Seen| seen.change.actor == Actor::Git;
-    if !options.across_git && history.iter().any(by_git) {
+    let by_git = |seen: &Seen| seen.actor == Actor::Git;
+    if !options.across_git && history.seen.iter().any(by_git) {
         return left(Reason::GitSince);
     }
-    let by_user = history.iter().find(|seen| is_users(&seen.change));
-    let made_by_user = history.first().is_some_and(|first| is_users(&first.change));
+    let by_user = history.seen.iter().any(Seen::is_users);
+    let made_by_user = history.seen.first().is_some_and(Seen::is_users);
     let going = |reason| PlannedFile::going(path.clone(), now, then, reason);
     if options.exact {
         return match (then.is_absent() && made_by_user, by_user) {
             (true, _) => going(Reason::Yours),
-            (_, Some(_)) => going(Reason::ReplacesYours),
+            (_, true) => going(Reason::ReplacesYours),
             _ => going(Reason::Restored),
         };
     }
@@ -196,22 +237,18 @@ fn plan_path(
     }
     if then.is_absent() {
         // Only what an agent or Retake made, and what is still as they left it.
-        return match (made_by_user, by_user.is_some()) {
+        return match (made_by_user, by_user) {
             (true, _) => left(Reason::MadeByYou),
             (_, true) => left(Reason::EditedByYou),
             _ => going(Reason::Restored),
         };
     }
-    going(if by_user.is_some() { Reason::ReplacesYours } else { Reason::Restored })
-}
-
-fn is_users(change: &Change) -> bool {
-    matches!(change.actor, Actor::User | Actor::Unknown)
+    going(if by_user { Reason::ReplacesYours } else { Reason::Restored })
 }
 
 impl Plan {
     /// Names the other dialogs whose work goes.
-    fn cross(&mut self, history: &[Seen], dialog: Option<&DialogId>) {
+    fn cross(&mut self, history: &History, dialog: Option<&DialogId>) {
         let Some(ours) = dialog else { return };
         for other in others(history, ours) {
             if !self.crosses.contains(other) {
@@ -222,14 +259,10 @@ impl Plan {
 }
 
 /// The other dialogs whose agents changed a path, as far as that is in effect.
-fn others<'h>(history: &'h [Seen], ours: &'h DialogId) -> impl Iterator<Item = &'h DialogId> {
-    let agents = history
-        .iter()
-        .map(|seen| &seen.change)
-        .filter(|change| change.actor == Actor::Agent && change.is_effective());
-    let shared = |change: &'h Change| change.candidates.iter().map(|by| &by.dialog);
-    let dialogs = agents.flat_map(move |change| change.dialog.iter().chain(shared(change)));
-    dialogs.filter(move |dialog| *dialog != ours)
+fn others<'h>(history: &'h History, ours: &'h DialogId) -> impl Iterator<Item = &'h DialogId> {
+    let is_agents = |seen: &&Seen| seen.actor == Actor::Agent && seen.is_effective();
+    let agents = history.seen.iter().filter(is_agents);
+    agents.flat_map(|seen| seen.dialogs.iter()).filter(move |dialog| *dialog != ours)
 }
 
 /// A file cannot stand where a folder is, or beneath a file.
@@ -239,17 +272,15 @@ fn leave_blocked(store: &Store, plan: &mut Plan) -> Result<(), StoreError> {
         for file in plan.writes() {
             draft.put(&file.path, file.then);
         }
-        let mut blocked = BTreeMap::new();
+        let mut blocked = HashMap::new();
         for file in plan.writes().filter(|file| file.action == Action::Create) {
             if let Some(what) = draft.in_the_way(&file.path)? {
-                blocked.insert(file.part, what);
+                blocked.insert(file.part, Reason::Occupied(what));
             }
         }
         if blocked.is_empty() {
             return Ok(());
         }
-        for (part, what) in blocked {
-            plan.leave_part(part, &Reason::Occupied(what));
-        }
+        plan.leave_parts(&blocked);
     }
 }

@@ -18,11 +18,16 @@ impl<'p> Groups<'p> {
     }
 
     /// The path that stands for the group of this one.
-    pub(crate) fn leader(&self, path: &'p ProjectPath) -> &'p ProjectPath {
-        let mut at = path;
-        while let Some(above) = self.0.get(at) {
-            at = above;
+    pub(crate) fn leader(&mut self, path: &'p ProjectPath) -> &'p ProjectPath {
+        let mut leader = path;
+        while let Some(above) = self.0.get(leader) {
+            leader = above;
         }
-        at
+        // What was passed on the way is nearer the next time: no chain grows long.
+        let mut at = path;
+        while at != leader {
+            at = self.0.insert(at, leader).unwrap_or(leader);
+        }
+        leader
     }
 }

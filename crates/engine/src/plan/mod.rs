@@ -19,7 +19,8 @@ pub(crate) mod take_back;
 use std::collections::BTreeSet;
 
 use retake_model::{
-    ChangeId, ChangeStatus, DialogId, Gap, ObjectId, OperationId, OperationKind, ProjectPath, Side,
+    ChangeId, ChangeStatus, DialogId, Gap, Millis, ObjectId, OperationId, OperationKind,
+    ProjectPath, Side,
 };
 use retake_store::Mark;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,8 @@ pub struct Plan {
     pub title: String,
     /// The dialog that it is about, if it is one.
     pub dialog: Option<DialogId>,
+    /// When everything was looked at for it.
+    pub(crate) made_at: Millis,
     /// Each file that is concerned, with what is done to it and why.
     pub files: Vec<PlannedFile>,
     /// Other dialogs that changed some of these files later.
@@ -145,6 +148,7 @@ impl Plan {
             kind,
             title: title.into(),
             dialog: None,
+            made_at: 0,
             files: Vec::new(),
             crosses: Vec::new(),
             not_covered: Vec::new(),

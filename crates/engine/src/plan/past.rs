@@ -1,54 +1,62 @@
 //! What became of a path after a change: later changes, moves, and what git did.
 //!
-//! Each path's history is read once for a plan, so that thousands of changes of one
-//! file cost what they are.
+//! Each path is read once for a plan, from the plan's oldest change on and no more of it than is
+//! asked for here, so that thousands of changes of one file cost what they are.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use retake_model::{Actor, Change, ChangeId, ProjectPath};
-use retake_store::{ChangeFilter, Store, StoreError};
+use retake_store::{Store, StoreError, Trace};
 
 use crate::plan::draft::Net;
 
-/// The histories of paths, as far as they are in effect.
+/// What became of paths, as far as it is in effect.
 pub(crate) struct Past<'s> {
     pub(crate) store: &'s Store,
+    /// What came before is of no interest.
+    since: ChangeId,
     paths: RefCell<HashMap<ProjectPath, Rc<PathPast>>>,
 }
 
-/// One path's changes that are in effect, oldest first.
+/// What was done to one path, oldest first.
 struct PathPast {
-    changes: Vec<Change>,
-    /// The changes after which the name stands for another file, as indices: it was moved away,
+    traces: Vec<Trace>,
+    /// The traces after which the name stands for another file, as indices: it was moved away,
     /// or made anew.
     turns: Vec<usize>,
     last_by_git: Option<ChangeId>,
 }
 
 impl<'s> Past<'s> {
-    pub(crate) fn new(store: &'s Store) -> Self {
-        Self { store, paths: RefCell::default() }
+    /// What became of paths after a change.
+    pub(crate) fn since(store: &'s Store, since: ChangeId) -> Self {
+        Self { store, since, paths: RefCell::default() }
     }
 
     fn of(&self, path: &ProjectPath) -> Result<Rc<PathPast>, StoreError> {
         if let Some(past) = self.paths.borrow().get(path) {
             return Ok(Rc::clone(past));
         }
-        let past = Rc::new(PathPast::read(self.store, path)?);
+        let past = Rc::new(PathPast::of(self.store.traces(path, self.since)?));
         self.paths.borrow_mut().insert(path.clone(), Rc::clone(&past));
         Ok(past)
     }
 
-    /// The changes of a path after another one, oldest first.
+    /// What was done to a path after a change, oldest first.
     pub(crate) fn later(
         &self,
         path: &ProjectPath,
         since: ChangeId,
-    ) -> Result<Vec<Change>, StoreError> {
+    ) -> Result<Vec<Trace>, StoreError> {
         let past = self.of(path)?;
-        Ok(past.changes[past.first_after(since)..].to_vec())
+        Ok(past.traces[past.first_after(since)..].to_vec())
+    }
+
+    /// These changes, as far as they can be read.
+    pub(crate) fn changes(&self, ids: &[ChangeId]) -> Result<Vec<Change>, StoreError> {
+        ids.iter().filter_map(|&id| self.store.change(id).transpose()).collect()
     }
 
     /// Where the file is now: moves that came later and stay are followed.
@@ -76,12 +84,12 @@ impl<'s> Past<'s> {
     ) -> Result<Option<(ProjectPath, ChangeId)>, StoreError> {
         let past = self.of(path)?;
         let first = past.first_after(since);
-        for change in past.turns.iter().filter(|&&at| at >= first).map(|&at| &past.changes[at]) {
-            if change.path == *path {
+        for trace in past.turns.iter().filter(|&&at| at >= first).map(|&at| &past.traces[at]) {
+            let Some(to) = &trace.moved_to else {
                 return Ok(None); // another file has this name since
-            }
-            if !set.contains(&change.id) {
-                return Ok(Some((change.path.clone(), change.id)));
+            };
+            if !set.contains(&trace.change) {
+                return Ok(Some((to.clone(), trace.change)));
             }
         }
         Ok(None)
@@ -96,31 +104,17 @@ impl<'s> Past<'s> {
 }
 
 impl PathPast {
-    fn read(store: &Store, path: &ProjectPath) -> Result<Self, StoreError> {
-        let filter = ChangeFilter {
-            path: Some(path.clone()),
-            oldest_first: true,
-            ..ChangeFilter::default()
-        };
-        let mut changes = store.changes(&filter)?;
-        let is_it = |other: &ProjectPath| other == path;
-        changes.retain(|change| {
-            (is_it(&change.path) || change.old_path.as_ref().is_some_and(is_it))
-                && change.is_effective()
-        });
-        let turns = |change: &Change| {
-            let is_new = change.old_path.is_none() && change.before.is_absent();
-            !is_it(&change.path) || is_new
-        };
-        let by_git = |change: &&Change| change.actor == Actor::Git;
-        Ok(Self {
-            turns: (0..changes.len()).filter(|&at| turns(&changes[at])).collect(),
-            last_by_git: changes.iter().rev().find(by_git).map(|change| change.id),
-            changes,
-        })
+    fn of(traces: Vec<Trace>) -> Self {
+        let turns = |trace: &Trace| trace.moved_to.is_some() || trace.is_new;
+        let by_git = |trace: &&Trace| trace.actor == Actor::Git;
+        Self {
+            turns: (0..traces.len()).filter(|&at| turns(&traces[at])).collect(),
+            last_by_git: traces.iter().rev().find(by_git).map(|trace| trace.change),
+            traces,
+        }
     }
 
     fn first_after(&self, since: ChangeId) -> usize {
-        self.changes.partition_point(|change| change.id <= since)
+        self.traces.partition_point(|trace| trace.change <= since)
     }
 }

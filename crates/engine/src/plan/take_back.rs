@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, ProjectPath};
-use retake_store::{Mark, Store, StoreError};
+use retake_store::{Mark, Store, StoreError, Trace};
 
 use crate::plan::draft::{Draft, Net};
 use crate::plan::groups::Groups;
@@ -92,12 +92,13 @@ fn take_back_with(
         changes.iter().map(|change| (change.id, change.clone())).collect();
     let asked: BTreeSet<&DialogId> =
         changes.iter().filter_map(|change| change.dialog.as_ref()).collect();
-    let past = Past::new(store);
+    let oldest = set.keys().next().copied().unwrap_or(ChangeId(0));
+    let past = Past::since(store, oldest);
     // Each round can bring more changes into the set, so this ends.
     loop {
         let nets: Vec<Net> = set.values().map(net).collect();
         let parts = tried(&past, &nets, bonds, options)?;
-        let more = grow(&set, &parts, options.cascade);
+        let more = grow(&past, &set, &parts, options.cascade)?;
         if more.is_empty() {
             write_plan(&past, plan, &parts, (&set, &asked), status)?;
             let asked: BTreeSet<_> = changes.iter().map(|change| change.id).collect();
@@ -122,7 +123,7 @@ struct Obstacle {
     net: usize,
     reason: Reason,
     /// Later changes that it would take.
-    blockers: Vec<Change>,
+    blockers: Vec<ChangeId>,
 }
 
 fn tried<'s>(
@@ -248,23 +249,23 @@ fn blockers(
     stuck: usize,
     set: &BTreeSet<ChangeId>,
     options: TakeBackOptions,
-) -> Result<Vec<Change>, StoreError> {
+) -> Result<Vec<ChangeId>, StoreError> {
     let net = &nets[stuck];
     let place = past.whereabouts(net, set)?;
-    let mut candidates: BTreeMap<ChangeId, Change> = BTreeMap::new();
-    for path in [&net.path, &net.from, &place] {
+    let mut candidates = BTreeSet::new();
+    for path in BTreeSet::from([&net.path, &net.from, &place]) {
         let later = past.later(path, net.newest())?.into_iter();
-        let stays = |change: &Change| !set.contains(&change.id) && change.actor != Actor::Retake;
-        candidates.extend(later.filter(stays).map(|change| (change.id, change)));
+        let stays = |trace: &Trace| !set.contains(&trace.change) && trace.actor != Actor::Retake;
+        candidates.extend(later.filter(stays).map(|trace| trace.change));
     }
-    let all: Vec<Change> = candidates.into_values().collect();
+    let all: Vec<ChangeId> = candidates.into_iter().collect();
     if all.len() > TRIED {
         return Ok(all);
     }
-    if !goes_with(past, nets, &all, set, options)? {
+    let mut needed = past.changes(&all)?;
+    if !goes_with(past, nets, &needed, set, options)? {
         return Ok(Vec::new());
     }
-    let mut needed = all;
     for at in (0..needed.len()).rev() {
         let mut fewer = needed.clone();
         fewer.remove(at);
@@ -272,7 +273,7 @@ fn blockers(
             needed = fewer;
         }
     }
-    Ok(needed)
+    Ok(needed.into_iter().map(|change| change.id).collect())
 }
 
 /// Whether a part goes if these changes are taken back too.
@@ -324,20 +325,27 @@ fn leave_blocked(parts: &mut [Part<'_>]) -> Result<(), StoreError> {
 }
 
 /// The later changes that are to be taken along.
-fn grow(set: &BTreeMap<ChangeId, Change>, parts: &[Part<'_>], cascade: Cascade) -> Vec<Change> {
-    let may_go = |change: &Change| match cascade {
-        Cascade::Leave => false,
-        Cascade::Agents => {
-            change.actor == Actor::Agent
-                && change.status == ChangeStatus::Pending
-                && change.confidence != Confidence::Shared
-        }
-        Cascade::All => true,
+fn grow(
+    past: &Past<'_>,
+    set: &BTreeMap<ChangeId, Change>,
+    parts: &[Part<'_>],
+    cascade: Cascade,
+) -> Result<Vec<Change>, StoreError> {
+    if cascade == Cascade::Leave {
+        return Ok(Vec::new());
+    }
+    let may_go = |change: &Change| {
+        let is_open = change.actor == Actor::Agent && change.status == ChangeStatus::Pending;
+        cascade == Cascade::All || (is_open && change.confidence != Confidence::Shared)
     };
-    let obstacles = parts.iter().filter_map(|part| part.result.as_ref().err());
-    let in_the_way = obstacles.map(|obstacle| &obstacle.blockers);
-    let goes = in_the_way.filter(|blockers| blockers.iter().all(may_go)).flatten();
-    goes.filter(|change| !set.contains_key(&change.id)).cloned().collect()
+    let mut goes = Vec::new();
+    for obstacle in parts.iter().filter_map(|part| part.result.as_ref().err()) {
+        let blockers = past.changes(&obstacle.blockers)?;
+        if blockers.iter().all(may_go) {
+            goes.extend(blockers.into_iter().filter(|change| !set.contains_key(&change.id)));
+        }
+    }
+    Ok(goes)
 }
 
 fn write_plan(
@@ -357,7 +365,7 @@ fn write_plan(
                 let path = if net.after.is_absent() { &net.from } else { &net.path };
                 let now = part.draft.now(path)?;
                 let mut file = PlannedFile::left(path.clone(), now, obstacle.reason.clone());
-                file.blockers = obstacle.blockers.iter().map(|change| change.id).collect();
+                file.blockers.clone_from(&obstacle.blockers);
                 vec![file]
             }
         };
@@ -407,12 +415,10 @@ fn crossed(
     asked: &BTreeSet<&DialogId>,
 ) -> Result<(), StoreError> {
     for net in nets {
-        let taken = net.changes.iter().filter_map(|id| set.get(id)).cloned();
-        for change in past.later(&net.path, net.newest())?.into_iter().chain(taken) {
-            let Some(dialog) = change.dialog.filter(|dialog| !asked.contains(dialog)) else {
-                continue;
-            };
-            if !plan.crosses.contains(&dialog) {
+        let taken = net.changes.iter().filter_map(|id| set.get(id)?.dialog.clone());
+        let later = past.later(&net.path, net.newest())?.into_iter();
+        for dialog in later.filter_map(|trace| trace.dialog).chain(taken) {
+            if !asked.contains(&dialog) && !plan.crosses.contains(&dialog) {
                 plan.crosses.push(dialog);
             }
         }

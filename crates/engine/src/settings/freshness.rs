@@ -3,7 +3,7 @@
 use retake_model::{AgentId, ContextSource, DialogId};
 use serde::Deserialize;
 
-use crate::freshness::Knower;
+use crate::freshness::{Knower, MOST_STEPS};
 
 /// What agents are told about files that changed since they saw them (CTX-20).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -41,6 +41,6 @@ impl Default for Freshness {
 
 impl Freshness {
     pub(crate) fn knower<'a>(&self, dialog: &'a DialogId, agent: &'a AgentId) -> Knower<'a> {
-        Knower { dialog, agent, minds_formatters: self.formatters }
+        Knower { dialog, agent, minds_formatters: self.formatters, most_steps: MOST_STEPS }
     }
 }

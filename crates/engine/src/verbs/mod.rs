@@ -26,7 +26,9 @@ impl Project {
         make: impl FnOnce(&Self) -> Result<Plan, VerbError>,
     ) -> Result<Plan, VerbError> {
         let _lock = self.settle(at)?;
+        let _snapshot = self.store().snapshot()?;
         let mut plan = make(self)?;
+        plan.made_at = at;
         self.leave_unwritable(&mut plan);
         self.warn(&mut plan);
         self.note_approved(&mut plan)?;

@@ -58,29 +58,45 @@ impl Project {
     /// passed over, unless it is tried `again` in another way.
     pub fn next_undo(&self, again: bool) -> Result<Option<UndoStep>, StoreError> {
         let store = self.store();
-        let mut newest: Option<(u64, UndoStep)> = None;
-        let mut offer = |place: u64, step: UndoStep| {
-            if newest.as_ref().is_none_or(|(best, _)| place > *best) {
-                newest = Some((place, step));
-            }
-        };
-        for (dialog, turn) in store.turns_in_effect(TURNS)? {
-            let changes = self.turn(&dialog, turn)?;
+        let mut turns = Vec::new();
+        for (dialog, turn, last) in store.turns_in_effect(TURNS)? {
             let (tried, redone) = store.undo_marks_of(&dialog, turn)?;
-            let last = changes.last().map_or(0, |change| change.id.0);
             if again || tried.is_none_or(|tried| tried < last) {
-                offer(redone.unwrap_or(0).max(last), UndoStep::Turn { dialog, turn, changes });
+                turns.push((redone.unwrap_or(0).max(last), (dialog, turn)));
             }
         }
+        let newest_turn = turns.into_iter().max_by_key(|(place, _)| *place);
+        match (self.newest_operation()?, newest_turn) {
+            (Some((place, operation)), turn) if turn.as_ref().is_none_or(|(at, _)| place > *at) => {
+                Ok(Some(UndoStep::Operation(operation)))
+            }
+            (_, Some((_, (dialog, turn)))) => {
+                let changes = self.turn(&dialog, turn)?;
+                Ok(Some(UndoStep::Turn { dialog, turn, changes }))
+            }
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// The newest operation that can be undone, with its place.
+    fn newest_operation(&self) -> Result<Option<(u64, Operation)>, StoreError> {
+        use OperationKind::{Abort, Redo, Undo};
+        let store = self.store();
+        let mut operations = Vec::new();
         for operation in store.operations(OPERATIONS)? {
-            use OperationKind::{Abort, Redo, Undo};
             let is_step = !matches!(operation.kind, Undo | Redo | Abort);
-            if is_step && operation.undone_by.is_none() && self.has_effect(&operation)? {
+            if is_step && operation.undone_by.is_none() {
                 let redone = store.redone_by(operation.id)?.map_or(0, |by| by.0);
-                offer(redone.max(operation.id.0), UndoStep::Operation(operation));
+                operations.push((redone.max(operation.id.0), operation));
             }
         }
-        Ok(newest.map(|(_, step)| step))
+        operations.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
+        for (place, operation) in operations {
+            if self.has_effect(operation.id)? {
+                return Ok(Some((place, operation)));
+            }
+        }
+        Ok(None)
     }
 
     /// Plans to take back the newest step.
@@ -114,7 +130,7 @@ impl Project {
                 operation.kind == OperationKind::Undo && operation.undone_by.is_none()
             };
             for operation in operations.into_iter().filter(is_next) {
-                if project.has_effect(&operation)? {
+                if project.has_effect(operation.id)? {
                     undone = Some(operation);
                     break;
                 }
@@ -200,9 +216,9 @@ impl Project {
         Ok(changes)
     }
 
-    fn has_effect(&self, operation: &Operation) -> Result<bool, StoreError> {
+    fn has_effect(&self, id: OperationId) -> Result<bool, StoreError> {
         let store = self.store();
-        Ok(!self.made_by(operation.id)?.is_empty() || !store.marks(operation.id, true)?.is_empty())
+        Ok(store.has_effect(id)? || store.has_marks(id)?)
     }
 
     /// What one part of an operation wrote goes together.

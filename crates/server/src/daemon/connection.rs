@@ -14,7 +14,7 @@ use crate::Failure;
 use crate::door::{self, Parcel, Request};
 use crate::hall::{Busy, Job, Recording, Room};
 use crate::hook::{self, HookCall, HookNews};
-use crate::wire::{self, Ask, Call, Frame, Hello};
+use crate::wire::{self, Ask, Frame, Hello};
 
 /// An asker sends its call at once, and reads what it is told.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -60,7 +60,7 @@ pub(super) fn serve(desk: &Desk, mut stream: UnixStream) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     wire::send(&mut stream, &Hello::own())?;
-    let call: Call = wire::receive(&mut stream)?;
+    let call = wire::receive_call(&mut stream)?;
     let asker = Asker { stream: Arc::new(Mutex::new(stream)) };
     let life = desk.hall.life();
     match call.ask {
@@ -164,12 +164,12 @@ fn carry_out_hook(desk: &Desk, asker: &Asker, call: &HookCall) -> Result<(), Fai
     if hook::is_empty(&heard) {
         return Ok(());
     }
-    let room = desk.hall.enter_or_create(&call.start(&heard))?;
+    let (room, located) = desk.hall.locate_or_create(&call.start(&heard))?;
     let record = &mut |parcel: &Parcel| {
         let mut recorded = room.record(vec![parcel.clone()])?;
         recorded.pop().unwrap_or_else(|| Err(room.broken()))
     };
-    let done = room.read(|project| call.work(project, &heard, record, tell));
+    let done = room.read_at(located, |project| call.work(project, &heard, record, tell));
     room.news().tell();
     done
 }

@@ -27,7 +27,10 @@ pub use retake_engine::Parcel;
 
 pub use context::{ImportContext, MarkSeen};
 pub use history::{BringBack, Condense, ImportHistory};
-pub use record::{CompleteMessage, Look, MakeCheckpoint, Record, RecordConversation, new_key};
+pub use record::{
+    CompleteMessage, FEWEST_DIGITS, Look, MadeCheckpoint, MakeCheckpoint, Record,
+    RecordConversation, new_key,
+};
 pub use review::{
     Accept, Apply, Approve, Hunks, PlanRedo, PlanReject, PlanReset, PlanRestore, PlanRollback,
     PlanUndo, Recover, Scope,

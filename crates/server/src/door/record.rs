@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use retake_engine::model::{Checkpoint, DialogId, Event, Millis};
+use retake_engine::model::{Checkpoint, DialogId, Event, Millis, ObjectId};
 use retake_engine::{Looked, Parcel, Project, Recorded, TranscriptMark};
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,9 @@ use crate::Failure;
 
 /// Keys that this process has given: makes them differ within a millisecond.
 static KEYS: AtomicU64 = AtomicU64::new(0);
+
+/// People write no fewer digits of a checkpoint's id than these.
+pub const FEWEST_DIGITS: usize = 8;
 
 /// A key that nothing else has, whichever project it is for.
 pub fn new_key(at: Millis) -> String {
@@ -111,15 +114,29 @@ pub struct MakeCheckpoint {
     pub dialog: Option<DialogId>,
 }
 
+/// A checkpoint that was made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MadeCheckpoint {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// The checkpoints whose ids begin with the same digits, as many as people write at least:
+    /// nobody has to open the record to show the id as short as it can be.
+    pub alike: Vec<ObjectId>,
+}
+
 impl Verb for MakeCheckpoint {
-    type Answer = Checkpoint;
+    type Answer = MadeCheckpoint;
 
     fn carry_out(
         &self,
         project: &Project,
         at: Millis,
         _progress: Progress<'_>,
-    ) -> Result<Checkpoint, Failure> {
-        Ok(project.checkpoint(self.message.as_deref(), self.dialog.as_ref(), at)?)
+    ) -> Result<MadeCheckpoint, Failure> {
+        let checkpoint = project.checkpoint(self.message.as_deref(), self.dialog.as_ref(), at)?;
+        let digits = checkpoint.id.to_string();
+        let alike = project.store().checkpoints_named(&digits[..FEWEST_DIGITS])?;
+        let alike = alike.into_iter().map(|one| one.id).collect();
+        Ok(MadeCheckpoint { checkpoint, alike })
     }
 }

@@ -77,7 +77,13 @@ impl Hall {
 
     /// Like [`Hall::enter`]; a folder that is in no project becomes one.
     pub fn enter_or_create(&self, start: &Path) -> Result<Arc<Room>, Failure> {
-        self.room_of(&self.retake.locate_or_create(start, self.now())?)
+        Ok(self.locate_or_create(start)?.0)
+    }
+
+    /// The same, and where the project was found.
+    pub(crate) fn locate_or_create(&self, start: &Path) -> Result<(Arc<Room>, Located), Failure> {
+        let located = self.retake.locate_or_create(start, self.now())?;
+        Ok((self.room_of(&located)?, located))
     }
 
     /// The room of the project with this id.

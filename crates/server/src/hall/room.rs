@@ -153,7 +153,15 @@ impl Room {
 
     /// Reads beside whoever writes.
     pub fn read<T>(&self, job: impl FnOnce(&Project) -> Result<T, Failure>) -> Result<T, Failure> {
-        let located = self.about.locate(&self.around.retake)?;
+        self.read_at(self.about.locate(&self.around.retake)?, job)
+    }
+
+    /// The same for somebody who has just found the project.
+    pub(crate) fn read_at<T>(
+        &self,
+        located: Located,
+        job: impl FnOnce(&Project) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let free = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let project = match free {
             Some((known, project)) if known == located => project,

@@ -76,7 +76,7 @@ impl Worker {
     /// Works until nobody can ask any more.
     pub(super) fn work(mut self, queue: &Receiver<Job>) {
         let mut next = None;
-        while let Some(job) = next.take().or_else(|| queue.recv().ok()) {
+        while let Some(job) = next.take().or_else(|| self.next(queue)) {
             let done = match job {
                 Job::End => return,
                 Job::Work(work) => self.attempt(work),
@@ -94,6 +94,17 @@ impl Worker {
         }
     }
 
+    /// The next job; while there is none, it is time to tidy up.
+    fn next(&self, queue: &Receiver<Job>) -> Option<Job> {
+        if let Ok(job) = queue.try_recv() {
+            return Some(job);
+        }
+        if let Some((_, project)) = &self.open {
+            project.tidy();
+        }
+        queue.recv().ok()
+    }
+
     /// Does a job with the project as it is now; none if it panicked.
     fn attempt(&mut self, job: impl FnOnce(Result<&Project, Failure>)) -> Option<()> {
         let attempt = AssertUnwindSafe(|| job(self.project()));
@@ -108,6 +119,7 @@ impl Worker {
             open
         } else {
             let mut project = self.around.retake.open(&located.root())?;
+            project.tidy_later();
             self.watch(&mut project);
             (located, project)
         };

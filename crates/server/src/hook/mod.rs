@@ -11,6 +11,7 @@ mod model;
 mod talk;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agents::{Agent, Answer, Heard, Moment};
@@ -35,8 +36,9 @@ pub struct HookCall {
     pub agent: Agent,
     /// Its name for the event, if the payload does not have it.
     pub event: Option<String>,
-    /// What it sent.
-    pub payload: String,
+    /// What it sent. It travels beside the call: text in a text would have to be escaped.
+    #[serde(skip)]
+    pub payload: Arc<str>,
     /// The folder that the person named.
     pub project: Option<PathBuf>,
     /// The folder that the agent names in its environment.
@@ -59,7 +61,7 @@ pub struct HookCall {
 pub enum HookNews {
     /// The payload is understood: this is how to answer.
     Heard(Moment),
-    /// The project is open, and this is what is to be recorded there.
+    /// The project is open, and what was heard is about to be recorded there.
     Opened {
         /// The project's folder in the home, to keep there what is not recorded in time.
         folder: PathBuf,
@@ -67,8 +69,10 @@ pub enum HookNews {
         budget: Duration,
         /// The project's root.
         root: PathBuf,
-        /// What is to be recorded.
-        parcels: Vec<Parcel>,
+        /// Whether the end of the run around the agent is recorded before it.
+        run_ends: bool,
+        /// How many parcels that makes in all.
+        parcels: usize,
     },
     /// The next parcel is recorded.
     Recorded {
@@ -151,12 +155,14 @@ impl HookCall {
                 None
             }
         };
+        let run_ends = run.is_some();
         let parcels = self.parcels(run, heard);
         tell(HookNews::Opened {
             folder: project.folder().to_owned(),
             budget: budget(project, heard),
             root: project.root().to_owned(),
-            parcels: parcels.clone(),
+            run_ends,
+            parcels: parcels.len(),
         })?;
         let talk = Talk::new(self, project, heard);
         for mut parcel in parcels {
@@ -199,6 +205,13 @@ impl HookCall {
         Ok(())
     }
 
+    /// What is left of this call when so many of its parcels are recorded; as [`HookNews::Opened`]
+    /// said, the end of the run around it may be the first of them.
+    pub fn left(&self, run_ends: bool, recorded: usize) -> Result<Vec<Parcel>, Failure> {
+        let run = self.run.as_deref().filter(|_| run_ends).map(run_over);
+        Ok(self.parcels(run, &self.hear()?).into_iter().skip(recorded).collect())
+    }
+
     /// What is recorded, with keys that are the same whoever works on the call.
     fn parcels(&self, run: Option<Event>, heard: &Heard) -> Vec<Parcel> {
         let parcel = |name: String, event: Event| {
@@ -228,9 +241,12 @@ pub(crate) fn is_empty(heard: &Heard) -> bool {
 /// The end of the call of a run, if it is open. Whatever reports itself needs no `retake run`
 /// around it, which would claim the person's edits as well.
 pub fn end_of_run(project: &Project, dialog: &str) -> Result<Option<Event>, Failure> {
-    let dialog = DialogId(dialog.to_owned());
-    let is_open = project.is_open(&dialog, &CallId::from(RUN_CALL))?;
-    Ok(is_open.then(|| Event::new(dialog, run_end(None))))
+    let is_open = project.is_open(&DialogId(dialog.to_owned()), &CallId::from(RUN_CALL))?;
+    Ok(is_open.then(|| run_over(dialog)))
+}
+
+fn run_over(dialog: &str) -> Event {
+    Event::new(dialog, run_end(None))
 }
 
 /// The end of the call of a run.

@@ -4,8 +4,10 @@
 
 mod race;
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use retake_agents::Agent;
 use retake_engine::model::{Event, EventKind};
@@ -83,6 +85,33 @@ fn a_project_is_served_by_one_room_wherever_it_is_entered() {
     assert_eq!(world.hall.rooms().len(), 1);
 }
 
+/// Nobody who is told of a commit waits until its log is brought in.
+#[test]
+fn a_long_log_is_cut_off_once_nobody_waits() {
+    let world = World::new();
+    let room = world.room();
+    let log = room.read(|project| Ok(project.folder().join("retake.db-wal"))).unwrap();
+    let (folder, at_once) = (world.project.path().to_owned(), log.clone());
+    let (found, length) = room
+        .work(move |project| {
+            let mut noise = 1_u64;
+            let noise = std::iter::repeat_with(|| {
+                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (noise >> 56) as u8
+            });
+            let mut file = std::fs::File::create_new(folder.join("large.bin")).unwrap();
+            file.write_all(&noise.take(6 << 20).collect::<Vec<_>>()).unwrap();
+            (project.look(3).unwrap().changes.len(), at_once.metadata().unwrap().len())
+        })
+        .unwrap();
+    assert!(found == 1 && length > 6 << 20, "{found} changes, {length} bytes");
+    let until = Instant::now() + Duration::from_secs(30);
+    while log.metadata().unwrap().len() > 0 {
+        assert!(Instant::now() < until, "it is as long as it was");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A daemon that was late and the hook itself may work on the same call.
 #[test]
 fn a_hook_s_call_counts_once_whoever_works_on_it() {
@@ -91,7 +120,7 @@ fn a_hook_s_call_counts_once_whoever_works_on_it() {
     let call = HookCall {
         agent: Agent::ClaudeCode,
         event: None,
-        payload: payload.to_owned(),
+        payload: payload.into(),
         project: Some(world.project.path().to_owned()),
         told: None,
         cwd: "/".into(),
@@ -120,10 +149,10 @@ fn rooms_that_nobody_asks_for_are_closed_when_there_are_many() {
     assert_eq!(world.hall.rooms().len(), 32);
     assert!(world.hall.rooms().iter().any(|room| room.id() == first.id()), "it is in use");
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_secs(60);
     while threads() > 32 * 3 + 20 {
-        assert!(std::time::Instant::now() < end, "{} threads", threads());
-        thread::sleep(std::time::Duration::from_millis(50));
+        assert!(Instant::now() < end, "{} threads", threads());
+        thread::sleep(Duration::from_millis(50));
     }
     // One that was closed is opened again.
     let room = world.hall.enter(others[0].path()).unwrap();

@@ -243,7 +243,7 @@ impl Tree {
             return Err(Errno::NOENT);
         }
         let wd = self.claim(task, &folder, known)?;
-        Ok((wd, Folder::list(folder.fd, folder.id)?))
+        Ok((wd, Folder::list(folder.fd, folder.id)))
     }
 
     /// Gets the folder's watch and gives it its place in the tree.

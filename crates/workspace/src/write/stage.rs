@@ -19,8 +19,10 @@ use crate::beneath::PATH_LIMIT;
 use crate::stat::Thing;
 
 /// Up to so many files or folders are synced one by one; above, syncing the
-/// whole file system at once costs less.
-pub(super) const FEW: usize = 16;
+/// whole file system at once costs less (measured on ext4: 10 files 0.5 ms
+/// instead of 2.4, 100 files 2 ms instead of 22). A few are still synced by
+/// themselves: others may have much to write there.
+pub(super) const FEW: usize = 4;
 
 const BUFFER: usize = 128 * 1024;
 

@@ -8,7 +8,6 @@
 
 mod work;
 
-use std::collections::VecDeque;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +20,7 @@ use retake_engine::model::EventKind;
 use retake_engine::settings::Hook as HookSettings;
 use retake_engine::{Keeper, Reaction};
 use retake_server::door::Parcel;
-use retake_server::hook::{HookNews, Told};
+use retake_server::hook::{HookCall, HookNews, Told};
 
 use crate::args::Hook;
 use crate::context::{Context, Exit};
@@ -42,8 +41,13 @@ enum By {
     Daemon,
 }
 
-/// What whoever works has come to.
-type News = (By, HookNews);
+/// What the thread that sees to the work tells.
+enum News {
+    /// The payload is here, and this is to be done.
+    Called(HookCall),
+    /// What whoever works has come to.
+    Came(By, HookNews),
+}
 
 pub(super) fn run(context: &Context, options: &Hook) -> Exit {
     let started = Instant::now();
@@ -101,31 +105,62 @@ fn in_time(context: &Context, agent: Agent, options: &Hook, started: Instant) ->
 fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> Followed {
     let (mut moment, mut verdict) = (Moment::default(), Verdict::Proceed);
     let mut budget = HookSettings::default().budget();
-    let mut left = None;
+    let (mut call, mut begun) = (None, None);
     let why = loop {
-        match news.recv_timeout(budget.saturating_sub(started.elapsed())) {
-            Ok((_, HookNews::Heard(heard))) => moment = heard,
-            Ok((by, HookNews::Opened { folder, budget: set, root, parcels })) => {
-                budget = set;
-                let keeper = Keeper::of(&folder);
-                left = Some(Left { keeper, root, parcels: parcels.into(), by, home: home.into() });
+        let (by, came) = match news.recv_timeout(budget.saturating_sub(started.elapsed())) {
+            Ok(News::Called(called)) => {
+                call = Some(called);
+                continue;
             }
-            Ok((_, HookNews::Recorded { told })) => {
-                verdict = told.map_or(verdict, answer);
-                if let Some(left) = &mut left {
-                    left.parcels.pop_front();
-                }
-            }
-            Ok((_, HookNews::Warned(text))) => warn(&text),
+            Ok(News::Came(by, came)) => (by, came),
             // The worker has ended; if it could not do all of it, it has said why.
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) => break Some(budget.as_millis()),
+        };
+        match came {
+            HookNews::Heard(heard) => moment = heard,
+            HookNews::Opened { folder, budget: set, root, run_ends, parcels } => {
+                budget = set;
+                let (keeper, recorded) = (Keeper::of(&folder), 0);
+                begun = Some(Begun { keeper, root, run_ends, parcels, recorded, by });
+            }
+            HookNews::Recorded { told } => {
+                verdict = told.map_or(verdict, answer);
+                if let Some(begun) = &mut begun {
+                    begun.recorded += 1;
+                }
+            }
+            HookNews::Warned(text) => warn(&text),
         }
     };
-    if let (None, Some(ms)) = (&left, why) {
+    if let (None, Some(ms)) = (&begun, why) {
         warn(&format!("nothing was recorded: there was no payload, or no project, in {ms} ms"));
     }
-    Followed { moment, verdict, left: left.filter(|left| !left.parcels.is_empty()) }
+    let left = call.zip(begun).and_then(|(call, begun)| begun.left(&call, home));
+    Followed { moment, verdict, left }
+}
+
+/// Work that has begun.
+struct Begun {
+    keeper: Keeper,
+    root: PathBuf,
+    run_ends: bool,
+    parcels: usize,
+    recorded: usize,
+    by: By,
+}
+
+impl Begun {
+    /// What is not recorded; none if all of it is.
+    fn left(self, call: &HookCall, home: &Path) -> Option<Left> {
+        let Self { keeper, root, run_ends, parcels, recorded, by } = self;
+        if recorded >= parcels {
+            return None;
+        }
+        // It was heard before, by whoever works.
+        let parcels = call.left(run_ends, recorded).unwrap_or_default();
+        Some(Left { keeper, root, parcels, by, home: home.into() })
+    }
 }
 
 fn answer(told: Told) -> Verdict {
@@ -153,7 +188,7 @@ fn keep_within(patience: Duration, left: Left) {
 struct Left {
     keeper: Keeper,
     root: PathBuf,
-    parcels: VecDeque<Parcel>,
+    parcels: Vec<Parcel>,
     by: By,
     home: PathBuf,
 }

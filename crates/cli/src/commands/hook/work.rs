@@ -51,7 +51,7 @@ impl Surroundings {
         HookCall {
             agent: self.agent,
             event: self.event.clone(),
-            payload,
+            payload: payload.into(),
             project: self.project.clone(),
             told: self.agent.folder_variable().and_then(folder),
             cwd: self.cwd.clone(),
@@ -66,12 +66,13 @@ impl Surroundings {
 /// Reads the payload, and has recorded what it says.
 pub(super) fn work(surroundings: &Surroundings, news: &Sender<News>) -> Result<()> {
     let call = surroundings.call(read_payload()?);
+    // If nobody follows any more, all is done all the same.
+    let _ = news.send(News::Called(call.clone()));
     if !surroundings.alone && by_daemon(surroundings.retake.folder(), &call, news)? {
         return Ok(());
     }
     call.carry_out(&surroundings.retake, &mut |told| {
-        // If nobody follows any more, the rest is done all the same.
-        let _ = news.send((By::Hook, told));
+        let _ = news.send(News::Came(By::Hook, told));
         Ok(())
     })?;
     Ok(())
@@ -89,7 +90,7 @@ fn by_daemon(home: &Path, call: &HookCall, news: &Sender<News>) -> Result<bool> 
         }
     };
     let mut tell = |told: HookNews| {
-        let _ = news.send((By::Daemon, told));
+        let _ = news.send(News::Came(By::Daemon, told));
     };
     match client.hook(call.clone(), &mut tell) {
         Ok(()) => Ok(true),

@@ -111,6 +111,25 @@ fn every_verb_says_the_same_with_and_without() {
     with.ok(&["doctor", "--read-data"]);
 }
 
+/// The record is not opened here then, but what a person should know is told all the same.
+#[test]
+fn a_checkpoint_is_of_the_folder_that_is_meant_and_bad_settings_are_told() {
+    let world = World::with(&[("a.txt", "one\n")]);
+    let daemon = Daemon::of(&world);
+    std::fs::write(world.home().join("config.toml"), "nonsense").unwrap();
+    let mut command = world.command_in(&world.outer(), &["checkpoint", "--project", "project"]);
+    let made = ran(command.stdin(Stdio::null()).output().unwrap());
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    assert!(made.stderr.contains("the defaults are in force"), "{}", made.stderr);
+    assert_eq!(last_writer(&world), daemon.pid());
+    let text = made.text();
+    let id = text.split_whitespace().nth(1).unwrap();
+    let all = world.run(&["checkpoints", "--json"]).json();
+    assert!(all["checkpoints"][0]["id"].as_str().unwrap().starts_with(id), "{text}");
+    let nowhere = ran(world.command_in(&world.outer(), &["checkpoint"]).output().unwrap());
+    assert!(nowhere.stderr.contains("is in no project"), "{}", nowhere.stderr);
+}
+
 fn tracked(world: &World, name: &str) -> bool {
     world.ok(&["status"]);
     world.run(&["log", "--json", "--file", name]).json()["changes"][0].is_object()

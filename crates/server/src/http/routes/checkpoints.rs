@@ -81,7 +81,7 @@ async fn make(
     desk.enter(id, move |room| {
         let dialog =
             room.read(|project| new.dialog.as_deref().map(|id| dialog(project, id)).transpose())?;
-        let made = room.ask(MakeCheckpoint { message: new.message, dialog })?;
+        let made = room.ask(MakeCheckpoint { message: new.message, dialog })?.checkpoint;
         Ok(Json(room.read(|project| Ok(Checkpoint::new(&made, masking(project))))?))
     })
     .await

@@ -1,0 +1,62 @@
+//! What open calls aim at, kept from one event to the next.
+//!
+//! When many agents are at work, to read the arguments of all their open calls anew for each event
+//! takes longer than the event itself.
+//!
+//! Invariant: what is kept of a call counts only while its row has the very arguments that it was
+//! read from; who changed or removed them, and in which process, does not matter.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use retake_store::{Call, Input};
+
+use crate::live::{Aim, LiveCall};
+
+/// Larger arguments are read each time: calls that nobody ends are many, memory is not.
+const LARGEST: usize = 64 * 1024;
+
+/// The aims of open calls, by their rows.
+#[derive(Debug, Default)]
+pub(crate) struct Aims {
+    kept: HashMap<i64, Kept>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    tool: String,
+    cwd: Option<String>,
+    input: Input,
+    aim: Arc<Aim>,
+}
+
+impl Kept {
+    fn read(root: &Path, call: &Call) -> Self {
+        let aim = Arc::new(Aim::new(root, call, &call.input.unpack()));
+        Self { tool: call.tool.clone(), cwd: call.cwd.clone(), input: call.input.clone(), aim }
+    }
+
+    fn is_of(&self, call: &Call) -> bool {
+        (&self.input, &self.tool, &self.cwd) == (&call.input, &call.tool, &call.cwd)
+    }
+}
+
+impl Aims {
+    /// The calls with what they aim at; of others, nothing is kept any longer.
+    pub(crate) fn of(&mut self, root: &Path, calls: Vec<Call>) -> Vec<LiveCall> {
+        let mut earlier = std::mem::take(&mut self.kept);
+        let mut live = Vec::with_capacity(calls.len());
+        for call in calls {
+            let known = earlier.remove(&call.row).filter(|kept| kept.is_of(&call));
+            let is_known = known.is_some();
+            let kept = known.unwrap_or_else(|| Kept::read(root, &call));
+            let (row, aim) = (call.row, Arc::clone(&kept.aim));
+            live.push(LiveCall { call, aim, is_known });
+            if kept.input.size() <= LARGEST {
+                self.kept.insert(row, kept);
+            }
+        }
+        live
+    }
+}

@@ -1,0 +1,122 @@
+//! The stats under which files were last read: between the store, which keeps them, and the walk,
+//! which asks for them.
+//!
+//! A look at everything takes them from the stat cache and, once enough has been touched since that
+//! was written, makes a new one. Narrower looks ask the cache where it is in memory already, and
+//! read it only if it may spare them more than it costs.
+
+use std::sync::Arc;
+
+use retake_model::{FileKind, ProjectPath};
+use retake_store::{Batch, ManifestEntry, StatRow, StatsName, StoreError, Touched};
+use retake_workspace::{Known, Stat, StatKind};
+
+use crate::observe::Observation;
+
+/// When so many paths were touched, a new stat cache costs less than to read them at each look.
+const MANY: usize = 256;
+
+/// To read the stat cache costs about as much as to read so many bytes of files.
+pub(crate) const WORTH_READING: u64 = 1024 * 1024;
+
+/// A stat cache in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    name: StatsName,
+    known: Known,
+}
+
+impl Kept {
+    /// Reads the stat cache.
+    pub(crate) fn read(batch: &Batch<'_>) -> Result<Option<Self>, StoreError> {
+        Ok(batch.stats()?.and_then(|stats| {
+            Some(Self { name: stats.name, known: Known::from_bytes(stats.bytes)? })
+        }))
+    }
+}
+
+/// What is known of everything, for one look.
+#[derive(Debug)]
+pub(crate) struct Recalled {
+    /// Every path of the manifest.
+    pub(crate) known: Known,
+    /// The stat cache that it comes from.
+    pub(crate) kept: Option<Kept>,
+    /// How many paths were touched since that was written.
+    touched: usize,
+}
+
+impl Recalled {
+    /// Recalls everything that is known.
+    pub(crate) fn all(batch: &Batch<'_>) -> Result<Self, StoreError> {
+        let Some(kept) = Kept::read(batch)? else {
+            let paths = batch.tracked()?.into_iter().map(|path| (path, None));
+            return Ok(Self { known: Known::new(paths), kept: None, touched: 0 });
+        };
+        let touched = batch.touched()?;
+        let mut known = kept.known.clone();
+        for (path, now) in &touched {
+            apply(&mut known, (path, *now));
+        }
+        Ok(Self { known, kept: Some(kept), touched: touched.len() })
+    }
+
+    /// Whether a new stat cache pays, if so many more paths are touched.
+    pub(crate) fn is_worn(&self, more: usize) -> bool {
+        self.kept.is_none() || self.touched + more >= MANY
+    }
+}
+
+fn apply(known: &mut Known, (path, now): (&ProjectPath, Touched)) {
+    match now {
+        Touched::Gone => known.remove(path),
+        Touched::There(stat) => known.insert(path, stat.map(stat_of)),
+    }
+}
+
+/// Makes a new stat cache of what was known and what the batch has touched since it began one.
+pub(crate) fn renew(batch: &Batch<'_>, observation: &mut Observation) -> Result<(), StoreError> {
+    let Some(recalled) = &mut observation.recalled else { return Ok(()) };
+    for (path, now) in batch.take_touched() {
+        apply(&mut recalled.known, (&path, now));
+    }
+    let bytes = recalled.known.to_bytes();
+    let name = batch.put_stats(&bytes)?;
+    recalled.touched = 0;
+    recalled.kept = name.and_then(|name| Some(Kept { name, known: Known::from_bytes(bytes)? }));
+    if let Some(view) = &mut observation.view {
+        Arc::make_mut(view).stats.clone_from(&recalled.kept);
+    }
+    Ok(())
+}
+
+/// What is known of these entries; of those that were not touched, what the cache in memory says,
+/// if it is still the one that counts.
+pub(crate) fn known(
+    batch: &Batch<'_>,
+    entries: &[ManifestEntry],
+    kept: Option<&Kept>,
+) -> Result<Known, StoreError> {
+    let name = batch.stats_name()?;
+    let kept = kept.filter(|kept| Some(kept.name) == name);
+    let stat = |entry: &ManifestEntry| match entry.touched {
+        Some(Touched::There(stat)) => stat.map(stat_of),
+        Some(Touched::Gone) => None,
+        None => kept.and_then(|kept| kept.known.stat(&entry.path)),
+    };
+    Ok(Known::new(entries.iter().map(|entry| (entry.path.clone(), stat(entry)))))
+}
+
+fn stat_of(row: StatRow) -> Stat {
+    Stat {
+        kind: match row.kind {
+            FileKind::File => StatKind::File,
+            FileKind::Link => StatKind::Link,
+        },
+        mode: row.mode,
+        size: row.size,
+        mtime_ns: row.mtime_ns,
+        ctime_ns: row.ctime_ns,
+        inode: row.inode,
+    }
+}

@@ -1,0 +1,101 @@
+//! Contents that the batch at hand has read, or knows by their hash: an event compares the same few
+//! contents again and again, and to unpack and hash them each time takes longer than all else.
+//!
+//! Invariant: what is kept was verified against its name, and is forgotten with the batch.
+
+use std::cell::{Cell, RefCell};
+
+use retake_model::ObjectId;
+
+use crate::Batch;
+
+/// So many bytes are kept at most; a content that is larger by itself is not.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// Contents by their names, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    is_open: Cell<bool>,
+    contents: RefCell<Vec<(ObjectId, Vec<u8>)>>,
+}
+
+impl Recent {
+    fn has(&self, oid: &ObjectId) -> bool {
+        self.contents.borrow().iter().any(|(kept, _)| kept == oid)
+    }
+
+    pub(crate) fn get(&self, oid: &ObjectId) -> Option<Vec<u8>> {
+        let contents = self.contents.borrow();
+        contents.iter().find(|(kept, _)| kept == oid).map(|(_, bytes)| bytes.clone())
+    }
+
+    /// Keeps a content that was verified; only while there is a batch.
+    pub(crate) fn keep(&self, oid: &ObjectId, bytes: &[u8]) {
+        if !self.is_open.get() || bytes.len() > MOST_BYTES {
+            return;
+        }
+        let mut contents = self.contents.borrow_mut();
+        contents.push((*oid, bytes.to_vec()));
+        let mut total: usize = contents.iter().map(|(_, bytes)| bytes.len()).sum();
+        while total > MOST_BYTES {
+            total -= contents.remove(0).1.len();
+        }
+    }
+
+    /// Keeps contents from now on, until this is dropped.
+    pub(crate) fn open(&self) -> Kept<'_> {
+        self.is_open.set(true);
+        Kept(self)
+    }
+}
+
+/// For as long as it lives, contents are kept.
+#[derive(Debug)]
+pub(crate) struct Kept<'s>(&'s Recent);
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        self.0.is_open.set(false);
+        self.0.contents.take();
+    }
+}
+
+impl Batch<'_> {
+    /// Tells the bytes of an object whose name was just worked out from them: the batch need not
+    /// read it.
+    pub fn know(&self, oid: &ObjectId, bytes: &[u8]) {
+        if !self.recent.has(oid) {
+            self.recent.keep(oid, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::objects::{ObjectKind, encode};
+    use crate::{Access, Store};
+
+    #[test]
+    fn what_a_batch_has_read_is_known_to_it_and_to_nobody_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Access::Write).unwrap();
+        let object = encode(ObjectKind::Blob, b"content").unwrap();
+        let batch = store.batch().unwrap();
+        batch.put(&object).unwrap();
+        batch.commit().unwrap();
+        let forget = || store.db.execute("DELETE FROM object", []).unwrap();
+        let read = || store.read_if_sound(&object.oid).unwrap();
+        let batch = store.batch().unwrap();
+        assert_eq!(read().as_deref(), Some(&b"content"[..]));
+        forget();
+        assert_eq!(read().as_deref(), Some(&b"content"[..]), "it was read before");
+        drop(batch);
+        assert!(read().is_some(), "the batch was taken back");
+        forget();
+        assert_eq!(read(), None);
+        let batch = store.batch().unwrap();
+        assert_eq!(read(), None, "nothing is kept between batches");
+        batch.know(&object.oid, b"content");
+        assert!(read().is_some());
+    }
+}

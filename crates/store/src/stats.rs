@@ -1,0 +1,236 @@
+//! The stat cache: under which stats the files of the manifest were last read.
+//!
+//! One file holds it, written as a whole and never changed; what it says is its writer's affair.
+//! What became of single paths since is in the table `touched`, in the same transaction as the
+//! manifest. Invariant: a path that is not in `touched` is known to the file that `meta` names just
+//! as the manifest has it. The name is random, so no backup of one fits another by chance.
+//!
+//! It is derived: without its file, or with one that is damaged, files are read again and nothing
+//! else happens. While there is none, nothing is noted.
+
+use std::path::{Path, PathBuf};
+
+use retake_model::{FileKind, ProjectPath};
+use rusqlite::Row;
+
+use crate::manifest::{ABSENT, UNKNOWN, kind_code, kind_from, path_from};
+use crate::{Batch, Store, StoreError};
+
+/// The stat fields that tell whether a file may have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatRow {
+    /// Regular file or link.
+    pub kind: FileKind,
+    /// Permission bits.
+    pub mode: u32,
+    /// Length in bytes.
+    pub size: u64,
+    /// Last change of the content.
+    pub mtime_ns: i64,
+    /// Last change of the inode.
+    pub ctime_ns: i64,
+    /// The inode.
+    pub inode: u64,
+}
+
+/// What became of a path since the stat cache was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// It is out of the manifest.
+    Gone,
+    /// It was read under this stat; `None` if none can be relied on.
+    There(Option<StatRow>),
+}
+
+/// Tells one stat cache from every other.
+pub type StatsName = u64;
+
+/// A stat cache.
+#[derive(Debug)]
+pub struct Stats {
+    /// Which one it is.
+    pub name: StatsName,
+    /// What it says.
+    pub bytes: Vec<u8>,
+}
+
+/// How a batch notes what it touches.
+#[derive(Debug)]
+pub(crate) enum Noting {
+    /// There is no stat cache.
+    Nowhere,
+    /// In the table, beside the file that is current.
+    InTable,
+    /// For the cache that is about to be made.
+    InMemory(Vec<(ProjectPath, Touched)>),
+}
+
+const META: &str = "stats";
+const PREFIX: &str = "stats-";
+/// Before what the cache says stand the check sum and the name.
+const HEAD: usize = 4 + 8;
+
+impl Store {
+    /// The stat cache, if there is one that is whole.
+    pub fn stats(&self) -> Result<Option<Stats>, StoreError> {
+        let Some(name) = self.stats_name()? else { return Ok(None) };
+        match read_checked(&self.stats_file(name), name) {
+            Ok(bytes) => Ok(Some(Stats { name, bytes })),
+            Err(error) => {
+                tracing::warn!(%error, "the stat cache cannot be used and will be made anew");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Which stat cache belongs to the manifest.
+    pub fn stats_name(&self) -> Result<Option<StatsName>, StoreError> {
+        let name = self.meta(META)?;
+        Ok(name.and_then(|name| Some(StatsName::from_be_bytes(name.try_into().ok()?))))
+    }
+
+    /// What was touched since the stat cache was written.
+    pub fn touched(&self) -> Result<Vec<(ProjectPath, Touched)>, StoreError> {
+        let sql = "SELECT kind, mode, size, mtime, ctime, inode, path FROM touched";
+        let mut query = self.db.prepare_cached(sql)?;
+        let mut rows = query.query([])?;
+        let mut touched = Vec::new();
+        while let Some(row) = rows.next()? {
+            touched.push((path_from(row.get(6)?)?, touched_from(row, 0)?));
+        }
+        Ok(touched)
+    }
+
+    pub(crate) fn stats_file(&self, name: StatsName) -> PathBuf {
+        self.folder().join(format!("{PREFIX}{name:016x}"))
+    }
+
+    /// Removes stat caches that are not current. That some stay is no failure.
+    pub(crate) fn remove_old_stats(&self) {
+        let Ok(Some(name)) = self.stats_name() else { return };
+        let current = self.stats_file(name);
+        for entry in std::fs::read_dir(self.folder()).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_one = entry.file_name().to_string_lossy().starts_with(PREFIX);
+            if is_one && path != current {
+                let _ = retake_seam::fs::remove_file(&path);
+            }
+        }
+    }
+}
+
+fn read_checked(file: &Path, name: StatsName) -> std::io::Result<Vec<u8>> {
+    let damaged = || std::io::Error::new(std::io::ErrorKind::InvalidData, "it is damaged");
+    let mut bytes = std::fs::read(file)?;
+    let (sum, rest) = bytes.split_first_chunk::<4>().ok_or_else(damaged)?;
+    let is_whole = *sum == check_sum(rest);
+    if !is_whole || !rest.starts_with(&name.to_be_bytes()) {
+        return Err(damaged());
+    }
+    bytes.drain(..HEAD);
+    Ok(bytes)
+}
+
+fn check_sum(bytes: &[u8]) -> [u8; 4] {
+    let mut sum = flate2::Crc::new();
+    sum.update(bytes);
+    sum.sum().to_le_bytes()
+}
+
+/// From the columns of `touched`, of which the first is here.
+pub(crate) fn touched_from(row: &Row<'_>, at: usize) -> Result<Touched, StoreError> {
+    let kind = match row.get(at)? {
+        ABSENT => return Ok(Touched::Gone),
+        UNKNOWN => return Ok(Touched::There(None)),
+        code => kind_from(code)?,
+    };
+    Ok(Touched::There(Some(StatRow {
+        kind,
+        mode: row.get(at + 1)?,
+        size: row.get::<_, i64>(at + 2)? as u64,
+        mtime_ns: row.get(at + 3)?,
+        ctime_ns: row.get(at + 4)?,
+        inode: row.get::<_, i64>(at + 5)? as u64,
+    })))
+}
+
+impl Batch<'_> {
+    /// Remembers under which stat a file was read that is as the manifest says.
+    pub fn set_stat(&self, path: &ProjectPath, stat: &StatRow) -> Result<(), StoreError> {
+        self.note_touched(path, Touched::There(Some(*stat)))
+    }
+
+    /// From here on what is touched is kept in memory, for a new stat cache. Until there is one,
+    /// there is none.
+    pub fn begin_stats(&self) -> Result<(), StoreError> {
+        self.execute("drop stats", "DELETE FROM meta WHERE key = ?1", [META])?;
+        self.execute("forget touched", "DELETE FROM touched", [])?;
+        self.noting.replace(Noting::InMemory(Vec::new()));
+        Ok(())
+    }
+
+    /// What this batch has touched since it began a new stat cache.
+    pub fn take_touched(&self) -> Vec<(ProjectPath, Touched)> {
+        match self.noting.replace(Noting::Nowhere) {
+            Noting::InMemory(touched) => touched,
+            Noting::Nowhere | Noting::InTable => Vec::new(),
+        }
+    }
+
+    /// Makes this the stat cache: it says of every path what the manifest has.
+    ///
+    /// `None` if it cannot be kept; then there is none.
+    pub fn put_stats(&self, bytes: &[u8]) -> Result<Option<StatsName>, StoreError> {
+        let random = self.db.query_row("SELECT random()", [], |row| row.get::<_, i64>(0))?;
+        let name = random.cast_unsigned();
+        let mut file = vec![0; 4];
+        file.extend_from_slice(&name.to_be_bytes());
+        file.extend_from_slice(bytes);
+        let sum = check_sum(&file[4..]);
+        file[..4].copy_from_slice(&sum);
+        if let Err(error) = retake_seam::fs::touch(&self.stats_file(name), &file) {
+            tracing::warn!(%error, "the stat cache cannot be written");
+            return Ok(None);
+        }
+        self.set_meta(META, &name.to_be_bytes())?;
+        self.noting.replace(Noting::InTable);
+        self.new_stats.set(true);
+        Ok(Some(name))
+    }
+
+    pub(crate) fn note_touched(
+        &self,
+        path: &ProjectPath,
+        touched: Touched,
+    ) -> Result<(), StoreError> {
+        match &mut *self.noting.borrow_mut() {
+            Noting::Nowhere => return Ok(()),
+            Noting::InMemory(all) => {
+                all.push((path.clone(), touched));
+                return Ok(());
+            }
+            Noting::InTable => {}
+        }
+        let (kind, stat) = match touched {
+            Touched::Gone => (ABSENT, None),
+            Touched::There(None) => (UNKNOWN, None),
+            Touched::There(Some(stat)) => (kind_code(stat.kind), Some(stat)),
+        };
+        let number = |field: fn(StatRow) -> i64| stat.map_or(0, field);
+        self.execute(
+            "note touched",
+            "INSERT OR REPLACE INTO touched(path, kind, mode, size, mtime, ctime, inode)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            (
+                path.as_bytes(),
+                kind,
+                number(|stat| stat.mode.into()),
+                number(|stat| stat.size as i64),
+                number(|stat| stat.mtime_ns),
+                number(|stat| stat.ctime_ns),
+                number(|stat| stat.inode as i64),
+            ),
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,260 @@
+//! A table of paths and stats in one piece of memory, as it is kept on disk.
+//!
+//! The walk asks folder by folder and then name by name, so that is the order: folders by path,
+//! names by their bytes. Nothing is unpacked before it is asked for.
+//!
+//! Invariant: [`Flat::from_bytes`] has checked every offset, so no question can leave the table.
+//! Whether the bytes are the ones that were written, the reader of the file has to know.
+
+use std::ops::Range;
+
+use crate::{Stat, StatKind};
+
+/// Changes with the layout: a table that begins otherwise is none.
+const MAGIC: &[u8; 8] = b"rtstat01";
+const HEADER: usize = MAGIC.len() + 3 * 4;
+/// Where the path begins in the text, its length, the number of its first name.
+const FOLDER: usize = 3 * 4;
+/// Where the name begins in the text, its length, kind and mode, size, both times, inode.
+const NAME: usize = 4 + 2 + 2 + 4 * 8;
+
+/// Paths with the stats under which they were read.
+#[derive(Debug)]
+pub(crate) struct Flat {
+    bytes: Vec<u8>,
+    folders: usize,
+    names: usize,
+}
+
+/// A name in its folder (empty: the root), and the stat that it is known with.
+pub(crate) type Row<'a> = (&'a [u8], &'a [u8], Option<Stat>);
+
+impl Flat {
+    /// Lays out rows that are sorted by folder and name; no two are of one path.
+    pub(crate) fn build(rows: &[Row<'_>]) -> Self {
+        let folders = rows.chunk_by(|a, b| a.0 == b.0);
+        let mut text = Vec::new();
+        let mut head = Vec::with_capacity(HEADER + rows.len() * (NAME + FOLDER));
+        let mut table = Vec::with_capacity(rows.len() * NAME);
+        let (mut count, mut first) = (0, 0);
+        for folder in folders {
+            let path = folder[0].0;
+            for number in [text.len(), path.len(), first] {
+                head.extend_from_slice(&word(number));
+            }
+            text.extend_from_slice(path);
+            for (_, name, stat) in folder {
+                push_name(&mut table, text.len(), name, stat.as_ref());
+                text.extend_from_slice(name);
+            }
+            first += folder.len();
+            count += 1;
+        }
+        let counts = [count, rows.len(), text.len()].map(word).concat();
+        let bytes = [MAGIC.as_slice(), &counts, &head, &table, &text].concat();
+        Self { bytes, folders: count, names: rows.len() }
+    }
+
+    /// Takes a table as it was kept; `None` if it is none, or one of another time.
+    pub(crate) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
+        let counts = bytes.strip_prefix(MAGIC)?.get(..3 * 4)?;
+        let [folders, names, text] = [0, 4, 8].map(|at| number(counts, at));
+        let length = HEADER as u64
+            + FOLDER as u64 * folders as u64
+            + NAME as u64 * names as u64
+            + text as u64;
+        let flat = Self { bytes, folders, names };
+        (flat.bytes.len() as u64 == length && flat.is_sound(text)).then_some(flat)
+    }
+
+    fn is_sound(&self, text: usize) -> bool {
+        let inside =
+            |at: usize, length: usize| at.checked_add(length).is_some_and(|end| end <= text);
+        let mut first = 0;
+        for folder in 0..self.folders {
+            let row = self.folder_row(folder);
+            let next = number(row, 8);
+            if !inside(number(row, 0), number(row, 4)) || next < first || next > self.names {
+                return false;
+            }
+            first = next;
+        }
+        (0..self.names).all(|name| {
+            let row = self.name_row(name);
+            inside(number(row, 0), half(row, 4).into())
+        })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The folder with this path, if something is known in it.
+    pub(crate) fn find(&self, path: &[u8]) -> Option<usize> {
+        let at = first_from(0..self.folders, |folder| self.folder(folder) < path);
+        (at < self.folders && self.folder(at) == path).then_some(at)
+    }
+
+    pub(crate) fn folders(&self) -> Range<usize> {
+        0..self.folders
+    }
+
+    pub(crate) fn folder(&self, folder: usize) -> &[u8] {
+        let row = self.folder_row(folder);
+        self.text(number(row, 0), number(row, 4))
+    }
+
+    /// The names in a folder.
+    pub(crate) fn names(&self, folder: usize) -> Range<usize> {
+        let first = |folder: usize| number(self.folder_row(folder), 8);
+        let end = if folder + 1 < self.folders { first(folder + 1) } else { self.names };
+        first(folder)..end
+    }
+
+    pub(crate) fn name(&self, name: usize) -> &[u8] {
+        let row = self.name_row(name);
+        self.text(number(row, 0), half(row, 4).into())
+    }
+
+    pub(crate) fn find_name(&self, names: &Range<usize>, name: &[u8]) -> Option<usize> {
+        let at = first_from(names.clone(), |at| self.name(at) < name);
+        (at < names.end && self.name(at) == name).then_some(at)
+    }
+
+    pub(crate) fn stat(&self, name: usize) -> Option<Stat> {
+        let row = self.name_row(name);
+        let kind_and_mode = half(row, 6);
+        let kind = match kind_and_mode >> 12 {
+            1 => StatKind::File,
+            2 => StatKind::Link,
+            _ => return None,
+        };
+        Some(Stat {
+            kind,
+            mode: u32::from(kind_and_mode & 0o7777),
+            size: long(row, 8),
+            mtime_ns: long(row, 16).cast_signed(),
+            ctime_ns: long(row, 24).cast_signed(),
+            inode: long(row, 32),
+        })
+    }
+
+    fn folder_row(&self, folder: usize) -> &[u8] {
+        let at = HEADER + folder * FOLDER;
+        &self.bytes[at..at + FOLDER]
+    }
+
+    fn name_row(&self, name: usize) -> &[u8] {
+        let at = HEADER + self.folders * FOLDER + name * NAME;
+        &self.bytes[at..at + NAME]
+    }
+
+    fn text(&self, at: usize, length: usize) -> &[u8] {
+        let at = HEADER + self.folders * FOLDER + self.names * NAME + at;
+        &self.bytes[at..at + length]
+    }
+}
+
+fn push_name(table: &mut Vec<u8>, at: usize, name: &[u8], stat: Option<&Stat>) {
+    let length = u16::try_from(name.len()).expect("a name is shorter than a path may be");
+    let kind = stat.map_or(0, |stat| match stat.kind {
+        StatKind::File => 1,
+        StatKind::Link => 2,
+    });
+    let mode = stat.map_or(0, |stat| stat.mode as u16 & 0o7777);
+    table.extend_from_slice(&word(at));
+    table.extend_from_slice(&length.to_le_bytes());
+    table.extend_from_slice(&(kind << 12 | mode).to_le_bytes());
+    let numbers = stat.map_or([0; 4], |stat| {
+        [stat.size, stat.mtime_ns.cast_unsigned(), stat.ctime_ns.cast_unsigned(), stat.inode]
+    });
+    for number in numbers {
+        table.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+/// The first of these numbers that is not before what is looked for.
+fn first_from(mut among: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
+    while !among.is_empty() {
+        let middle = among.start + among.len() / 2;
+        if is_before(middle) {
+            among.start = middle + 1;
+        } else {
+            among.end = middle;
+        }
+    }
+    among.start
+}
+
+fn word(number: usize) -> [u8; 4] {
+    u32::try_from(number).expect("the names of a project fit into 4 GiB").to_le_bytes()
+}
+
+fn number(row: &[u8], at: usize) -> usize {
+    u32::from_le_bytes(bytes_at(row, at)) as usize
+}
+
+fn half(row: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes_at(row, at))
+}
+
+fn long(row: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes_at(row, at))
+}
+
+fn bytes_at<const N: usize>(row: &[u8], at: usize) -> [u8; N] {
+    *row[at..].first_chunk().expect("a row is as long as it was checked to be")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat(kind: StatKind, n: u64) -> Stat {
+        let (mtime_ns, ctime_ns) = (-(n as i64), i64::MAX - n as i64);
+        Stat { kind, mode: 0o4755, size: n, mtime_ns, ctime_ns, inode: u64::MAX - n }
+    }
+
+    fn rows() -> [Row<'static>; 4] {
+        let (file, link) = (stat(StatKind::File, 1), stat(StatKind::Link, 2));
+        [(b"", b"a", Some(file)), (b"", b"b", None), (b"d", b"a", Some(link)), (b"d/e", b"z", None)]
+    }
+
+    #[test]
+    fn what_goes_in_is_found_again() {
+        let built = Flat::build(&rows());
+        let flat = Flat::from_bytes(built.bytes().to_vec()).unwrap();
+        assert_eq!(flat.folders(), 0..3);
+        for (folder, name, stat) in rows() {
+            let names = flat.names(flat.find(folder).unwrap());
+            let found = flat.find_name(&names, name).unwrap();
+            assert_eq!((flat.name(found), flat.stat(found)), (name, stat));
+            assert_eq!(flat.find_name(&names, b"c"), None);
+        }
+        for none in [&b"c"[..], b"d/", b"e"] {
+            assert_eq!(flat.find(none), None);
+        }
+        assert_eq!(Flat::build(&[]).folders(), 0..0);
+    }
+
+    #[test]
+    fn no_bytes_lead_out_of_the_table() {
+        let good = Flat::build(&rows()).bytes().to_vec();
+        for cut in 0..good.len() {
+            assert!(Flat::from_bytes(good[..cut].to_vec()).is_none());
+        }
+        for at in 0..good.len() {
+            for flip in [0xff, 0x80, 0x01] {
+                let mut bytes = good.clone();
+                bytes[at] ^= flip;
+                let Some(flat) = Flat::from_bytes(bytes) else { continue };
+                for folder in flat.folders() {
+                    let _ = flat.find(flat.folder(folder));
+                    for name in flat.names(folder) {
+                        let _ = (flat.name(name), flat.stat(name));
+                    }
+                }
+            }
+        }
+    }
+}

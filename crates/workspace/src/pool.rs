@@ -1,0 +1,143 @@
+//! Work that workers share.
+//!
+//! Each has a stack of its own (last in, first out, so that it stays short) and gives away half of
+//! it when another has nothing to do: so they hardly ever meet, and nobody idles for long.
+//!
+//! Invariant: a worker that panics leaves what it had to the others, and nobody waits for it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What is to be done, by any number of workers.
+pub(crate) struct Pool<T> {
+    state: Mutex<State<T>>,
+    wake: Condvar,
+    /// Somebody waits for work; asked without the lock, so it may be a moment late.
+    hungry: AtomicBool,
+}
+
+struct State<T> {
+    waiting: Vec<T>,
+    /// Workers that may still find work.
+    busy: usize,
+}
+
+/// One worker's share.
+pub(crate) struct Share<'p, T> {
+    pool: &'p Pool<T>,
+    own: Vec<T>,
+    busy: bool,
+}
+
+impl<T> Pool<T> {
+    pub(crate) fn new(waiting: Vec<T>) -> Self {
+        let state = Mutex::new(State { waiting, busy: 0 });
+        Self { state, wake: Condvar::new(), hungry: AtomicBool::new(false) }
+    }
+
+    /// A new worker's share: nothing yet.
+    pub(crate) fn join(&self) -> Share<'_, T> {
+        Share { pool: self, own: Vec::new(), busy: false }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Share<'_, T> {
+    /// The next thing to do; `None` when all is done.
+    pub(crate) fn next(&mut self) -> Option<T> {
+        if self.pool.hungry.load(Ordering::Relaxed) && self.own.len() > 1 {
+            self.give();
+        }
+        self.own.pop().or_else(|| self.wait())
+    }
+
+    /// Adds something to do.
+    pub(crate) fn push(&mut self, work: T) {
+        self.own.push(work);
+    }
+
+    /// Gives away the half that lies lowest: folders near the root have most beneath them.
+    fn give(&mut self) {
+        let half = self.own.len() / 2;
+        let mut state = self.pool.lock();
+        state.waiting.extend(self.own.drain(..half));
+        self.pool.hungry.store(false, Ordering::Relaxed);
+        drop(state);
+        self.pool.wake.notify_all();
+    }
+
+    fn wait(&mut self) -> Option<T> {
+        let mut state = self.pool.lock();
+        state.busy -= usize::from(self.busy);
+        self.busy = false;
+        loop {
+            if let Some(work) = state.waiting.pop() {
+                state.busy += 1;
+                self.busy = true;
+                return Some(work);
+            }
+            if state.busy == 0 {
+                drop(state);
+                self.pool.wake.notify_all();
+                return None;
+            }
+            self.pool.hungry.store(true, Ordering::Relaxed);
+            state = self.pool.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl<T> Drop for Share<'_, T> {
+    fn drop(&mut self) {
+        if self.busy {
+            let mut state = self.pool.lock();
+            state.waiting.append(&mut self.own);
+            state.busy -= 1;
+            drop(state);
+            self.pool.wake.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts down from each number in steps, as a walk goes down into folders.
+    fn work(pool: &Pool<u32>, panic_at: u32) -> u64 {
+        let (mut share, mut done) = (pool.join(), 0);
+        while let Some(depth) = share.next() {
+            assert_ne!(depth, panic_at, "on purpose");
+            done += 1;
+            (0..depth).for_each(|below| share.push(below));
+        }
+        done
+    }
+
+    #[test]
+    fn everything_is_done_once_by_any_number_of_workers() {
+        for workers in 1..5 {
+            let pool = Pool::new(vec![12, 10]);
+            let done: u64 = std::thread::scope(|scope| {
+                let spawn = || scope.spawn(|| work(&pool, u32::MAX));
+                let workers: Vec<_> = (0..workers).map(|_| spawn()).collect();
+                workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+            });
+            assert_eq!(done, 4096 + 1024);
+        }
+    }
+
+    #[test]
+    fn a_worker_that_panics_keeps_nobody_waiting() {
+        let pool = Pool::new(vec![12]);
+        let failed = std::thread::scope(|scope| {
+            let workers = [(); 2].map(|()| scope.spawn(|| work(&pool, 11)));
+            workers.into_iter().filter_map(|worker| worker.join().err()).count()
+        });
+        assert_eq!(failed, 1);
+        assert!(pool.lock().waiting.is_empty(), "what it had is done by the other");
+    }
+}
