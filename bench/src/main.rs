@@ -1,36 +1,77 @@
-//! Measures Retake: `cargo run --release -p bench -- load`.
+//! Measures Retake: `cargo run --release -p bench -- TREE…`.
 //!
 //! Nothing here is part of the product, and no test asserts a time: a run prints what it saw.
+//! docs/benchmarks.md says what is measured and how, and holds a run.
 
 #![expect(clippy::print_stdout, reason = "what a benchmark has to say goes to standard output")]
+#![expect(clippy::print_stderr, reason = "how far it is goes to standard error")]
 
+mod book;
+mod capture;
+mod cases;
+mod compare;
+mod files;
+mod fill;
+mod generate;
+mod growth;
 mod latency;
 mod load;
+mod machine;
+mod peers;
+mod process;
+mod query;
+mod report;
+mod svg;
+mod table;
+mod targets;
+mod tools;
+mod trees;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Measures Retake.
+/// Measures Retake beside others that keep states of a project, on the same trees in one run.
 #[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Options {
+    #[command(flatten)]
+    compare: compare::Compare,
     #[command(subcommand)]
-    what: What,
+    what: Option<What>,
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
+    /// How cost grows with files, changes and dialogs
+    Growth(growth::Growth),
+    /// Writes measured tables into a document
+    Report(report::Report),
     /// Several agents change files at once through a daemon's socket; nothing may be lost
     Load(load::Load),
     /// Serves a home, as `retake daemon run` does: the other process of a load
     #[command(hide = true)]
     Daemon { home: PathBuf },
+    /// Makes a record of many changes
+    #[command(hide = true)]
+    FillChanges { home: PathBuf, root: PathBuf, changes: u64, dialogs: u64 },
+    /// Makes a record of many edits of a large file
+    #[command(hide = true)]
+    FillEdits { home: PathBuf, root: PathBuf, edits: u64 },
 }
 
 fn main() -> Result<()> {
-    match Options::parse().what {
-        What::Load(load) => load.run(),
-        What::Daemon { home } => load::daemon(&home),
+    let options = Options::parse();
+    match options.what {
+        None => options.compare.run(),
+        Some(What::Growth(growth)) => growth.run(),
+        Some(What::Report(report)) => report.run(),
+        Some(What::Load(load)) => load.run(),
+        Some(What::Daemon { home }) => load::daemon(&home),
+        Some(What::FillChanges { home, root, changes, dialogs }) => {
+            fill::changes(&home, &root, changes, dialogs)
+        }
+        Some(What::FillEdits { home, root, edits }) => fill::edits(&home, &root, edits),
     }
 }

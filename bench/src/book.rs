@@ -1,0 +1,135 @@
+//! What was measured: series of values by tree, case and peer, and the machine they are from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Machine;
+use crate::process::Run;
+
+/// Everything of one run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Book {
+    pub(crate) machine: Machine,
+    pub(crate) rounds: usize,
+    pub(crate) trees: Vec<TreeFacts>,
+    pub(crate) series: Vec<Series>,
+    /// What could not be measured here, and why.
+    pub(crate) missing: Vec<String>,
+}
+
+/// A tree that was measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct TreeFacts {
+    pub(crate) name: String,
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+/// What a series counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unit {
+    Ms,
+    Bytes,
+}
+
+/// The values of one case of one peer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Series {
+    /// The tree's name; `""` for what does not depend on one.
+    pub(crate) tree: String,
+    pub(crate) case: String,
+    pub(crate) peer: String,
+    pub(crate) unit: Unit,
+    pub(crate) values: Vec<f64>,
+    /// The most memory of a process in it; 0 if it is not one.
+    pub(crate) peak_kib: u64,
+}
+
+impl Series {
+    pub(crate) fn median(&self) -> f64 {
+        median(&self.values)
+    }
+
+    pub(crate) fn least(&self) -> f64 {
+        self.values.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    pub(crate) fn most(&self) -> f64 {
+        self.values.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+impl Book {
+    pub(crate) fn new(machine: Machine, rounds: usize) -> Self {
+        Self { machine, rounds, trees: Vec::new(), series: Vec::new(), missing: Vec::new() }
+    }
+
+    /// One more measured time.
+    pub(crate) fn time(&mut self, tree: &str, case: &str, peer: &str, run: Run) {
+        let series = self.series(tree, case, peer, Unit::Ms);
+        series.values.push(run.ms);
+        series.peak_kib = series.peak_kib.max(run.peak_kib);
+    }
+
+    /// Space that was taken.
+    pub(crate) fn bytes(&mut self, tree: &str, case: &str, peer: &str, bytes: u64) {
+        #[expect(clippy::cast_precision_loss, reason = "no disk holds 2^53 bytes of this")]
+        self.series(tree, case, peer, Unit::Bytes).values.push(bytes as f64);
+    }
+
+    fn series(&mut self, tree: &str, case: &str, peer: &str, unit: Unit) -> &mut Series {
+        let known =
+            |series: &Series| series.tree == tree && series.case == case && series.peer == peer;
+        let place = self.series.iter().position(known).unwrap_or_else(|| {
+            let (tree, case, peer) = (tree.to_owned(), case.to_owned(), peer.to_owned());
+            let series = Series { tree, case, peer, unit, values: Vec::new(), peak_kib: 0 };
+            self.series.push(series);
+            self.series.len() - 1
+        });
+        &mut self.series[place]
+    }
+
+    /// The series, if it was measured.
+    pub(crate) fn find(&self, tree: &str, case: &str, peer: &str) -> Option<&Series> {
+        self.series
+            .iter()
+            .find(|series| series.tree == tree && series.case == case && series.peer == peer)
+    }
+
+    /// The median of a series.
+    pub(crate) fn median(&self, tree: &str, case: &str, peer: &str) -> Option<f64> {
+        self.find(tree, case, peer).map(Series::median)
+    }
+}
+
+/// The middle value; of an even number, the mean of the two in the middle.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match (sorted.len(), sorted.len() / 2) {
+        (0, _) => 0.0,
+        (len, half) if len % 2 == 1 => sorted[half],
+        (_, half) => f64::midpoint(sorted[half - 1], sorted[half]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_one_series_come_together() {
+        assert!((median(&[9.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
+        assert!((median(&[4.0, 1.0, 2.0, 9.0]) - 3.0).abs() < 1e-9);
+        let mut book = Book::new(Machine::default(), 3);
+        for (ms, peak_kib) in [(3.0, 10), (1.0, 30), (2.0, 20)] {
+            book.time("t", "c", "p", Run { ms, peak_kib });
+        }
+        book.time("t", "c", "q", Run { ms: 7.0, peak_kib: 1 });
+        let series = book.find("t", "c", "p").unwrap();
+        assert_eq!((series.values.len(), series.peak_kib), (3, 30));
+        assert!((series.median() - 2.0).abs() < 1e-9);
+        assert!((series.least() - 1.0).abs() < 1e-9 && (series.most() - 3.0).abs() < 1e-9);
+        assert_eq!(book.median("t", "c", "nobody"), None);
+    }
+}

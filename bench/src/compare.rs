@@ -1,0 +1,453 @@
+//! The comparison: everybody does the same on copies of the same tree, in turns.
+//!
+//! In each round everybody has one go, beginning with another one each time; before each go the
+//! file system has written what the one before left behind. What was brought back is checked.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+
+use crate::book::Book;
+use crate::cases::{self, DAEMON, FIRST, JJ, JJ_WATCHMAN, PLAIN, RETAKE, SHADOW, SMALL};
+use crate::machine::Machine;
+use crate::peers::{
+    Jj, Peer, References, RetakePeer, SeededGit, ShadowGit, Tuning, WatchmanServer,
+};
+use crate::process::Run;
+use crate::tools::Tools;
+use crate::trees::Template;
+use crate::{capture, files, generate, query, table, targets};
+
+/// What to compare, and how often.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Compare {
+    /// Work trees of git to measure on; they stay as they are [default: one of 15,000 files is made]
+    #[arg(value_name = "TREE")]
+    trees: Vec<PathBuf>,
+    /// How often each case is measured
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Only these: first, plain, checkpoint, restore, rollback, hook, space, edits, query
+    #[arg(long, value_name = "CASE", value_delimiter = ',')]
+    only: Vec<String>,
+    /// How many small edits of a large file are made to see the space that they take
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    edits: u64,
+    /// How many changes are on record where questions are asked
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [100, 100_000, 1_000_000])]
+    records: Vec<u64>,
+    /// Also write everything that was measured into this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What needs a tree, and everybody's copy of it.
+const TREE_CASES: [&str; 7] =
+    ["first", "plain", "checkpoint", "restore", "rollback", "hook", "space"];
+
+/// Where to measure, and what.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Place {
+    /// Make copies and records in this folder [default: beside the first tree]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+    /// Measure this binary instead of building one
+    #[arg(long, value_name = "FILE")]
+    retake: Option<PathBuf>,
+    /// Where jj is [default: as PATH says]
+    #[arg(long, value_name = "FILE")]
+    jj: Option<PathBuf>,
+}
+
+impl Place {
+    /// The scratch folder, which goes when it is dropped, and the tools.
+    pub(crate) fn open(&self, beside: Option<&Path>) -> Result<(tempfile::TempDir, Tools)> {
+        let default = beside.and_then(|tree| tree.canonicalize().ok()?.parent().map(PathBuf::from));
+        let folder = self.scratch.clone().or(default).unwrap_or_else(std::env::temp_dir);
+        let mut scratch = tempfile::Builder::new();
+        let scratch = scratch.prefix("retake-bench-").tempdir_in(&folder).with_context(|| {
+            format!("{} cannot be used: name another folder with --scratch", folder.display())
+        })?;
+        let tools = Tools::find(self.retake.as_deref(), self.jj.as_deref(), scratch.path())?;
+        Ok((scratch, tools))
+    }
+}
+
+/// The state of a comparison.
+pub(crate) struct Arena<'a> {
+    pub(crate) tools: &'a Tools,
+    pub(crate) scratch: &'a Path,
+    pub(crate) book: Book,
+    pub(crate) rounds: usize,
+    /// Whether jj takes part.
+    pub(crate) jj: bool,
+    jj_with_watchman: bool,
+}
+
+/// A peer, and what it takes part in.
+struct Entrant {
+    peer: Box<dyn Peer>,
+    part: Part,
+    /// The files of its tree that are edited.
+    editable: Vec<PathBuf>,
+}
+
+impl Entrant {
+    fn new(part: Part, peer: impl Peer + 'static, tree: &Template) -> Self {
+        Self { peer: Box::new(peer), part, editable: tree.editable.clone() }
+    }
+
+    fn full(peer: impl Peer + 'static, tree: &Template) -> Self {
+        Self::new(Part::Full, peer, tree)
+    }
+
+    /// Ends what runs in the background, and removes the copy.
+    fn leave(mut self) -> Result<()> {
+        self.peer.stop()?;
+        files::remove(self.peer.root().parent().context("a copy is in a folder of its own")?)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// In everything.
+    Full,
+    /// A variant, whose first checkpoint is not another one.
+    Later,
+    /// Only one changed file: on another tree, for comparison.
+    OneChange,
+}
+
+impl Compare {
+    pub(crate) fn run(&self) -> Result<()> {
+        let (scratch, tools) = self.place.open(self.trees.first().map(PathBuf::as_path))?;
+        let book = Book::new(Machine::here(&tools, scratch.path()), self.rounds);
+        let mut arena = Arena {
+            tools: &tools,
+            scratch: scratch.path(),
+            book,
+            rounds: self.rounds,
+            jj: false,
+            jj_with_watchman: false,
+        };
+        arena.note_missing();
+        if TREE_CASES.iter().any(|case| self.wants(case)) {
+            self.on_trees(&mut arena)?;
+        }
+        if self.wants("edits") {
+            capture::many_edits(&mut arena, self.edits)?;
+        }
+        if self.wants("query") {
+            query::ask(&mut arena, &self.records)?;
+        }
+        if let Some(file) = &self.json {
+            files::write(file, &serde_json::to_vec_pretty(&arena.book)?)?;
+        }
+        println!("{}", table::comparison(&arena.book));
+        println!("{}", table::targets(&targets::all(&arena.book)));
+        Ok(())
+    }
+
+    fn on_trees(&self, arena: &mut Arena<'_>) -> Result<()> {
+        let (tools, scratch) = (arena.tools, arena.scratch);
+        let _server = WatchmanServer::note();
+        let small = Template::generated(tools, 500, scratch)?;
+        arena.try_jj(&small)?;
+        if self.trees.is_empty() {
+            let tree = Template::generated(tools, 15_000, scratch)?;
+            return self.on_tree(arena, &tree, &small);
+        }
+        for tree in &self.trees {
+            let tree = Template::clone_of(tools, tree, scratch)?;
+            self.on_tree(arena, &tree, &small)?;
+            tree.remove()?;
+        }
+        Ok(())
+    }
+
+    fn wants(&self, case: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == case)
+    }
+
+    fn on_tree(&self, arena: &mut Arena<'_>, tree: &Template, small: &Template) -> Result<()> {
+        say(&format!("{}: {} files", tree.facts.name, tree.facts.files));
+        arena.book.trees.push(tree.facts.clone());
+        if self.wants("plain") {
+            arena.plain(tree)?;
+        }
+        let mut references = References::new(arena.tools, tree.copy(arena.tools, "references")?)?;
+        let mut entrants = arena.entrants(tree, small)?;
+        let rounds = if self.wants("first") { arena.rounds } else { 0 };
+        say("  first checkpoints");
+        arena.firsts(tree, &mut entrants, (FIRST, cases::SPACE_FIRST), rounds)?;
+        for changed in [0, 1, 100] {
+            if self.wants("checkpoint") {
+                arena.checkpoints(tree, &mut entrants, &mut references, changed)?;
+            }
+        }
+        for changed in [1, 100] {
+            if self.wants("restore") {
+                arena.restores(tree, &mut entrants, changed)?;
+            }
+        }
+        entrants.into_iter().try_for_each(Entrant::leave)?;
+        if ["rollback", "hook", "space"].iter().any(|case| self.wants(case)) {
+            let wants = |case: &str| self.wants(case);
+            capture::on_tree(arena, tree, &mut references, &wants)?;
+        }
+        Ok(())
+    }
+}
+
+impl Arena<'_> {
+    fn note_missing(&mut self) {
+        let tools = self.tools;
+        for (there, what) in [
+            (tools.git_watches, "git's own fsmonitor: not supported here"),
+            (tools.jj.is_some(), "jj: not installed"),
+            (tools.watchman, "jj with watchman: watchman is not installed"),
+        ] {
+            if !there {
+                self.book.missing.push(what.to_owned());
+            }
+        }
+    }
+
+    /// Has jj go through everything once, on a small tree: a version that wants to be driven in
+    /// another way is left out, and does not end the run after half an hour.
+    fn try_jj(&mut self, small: &Template) -> Result<()> {
+        for (name, watchman) in [(JJ, false), (JJ_WATCHMAN, true)] {
+            if self.tools.jj.is_none() || (watchman && !self.tools.watchman) {
+                continue;
+            }
+            let site = small.copy(self.tools, &format!("try {name}"))?;
+            let mut peer = Jj::new(self.tools, name, site, watchman)?;
+            let mut go_through = || {
+                peer.first()?;
+                peer.checkpoint()?;
+                edit(peer.root(), &small.editable[..2], 0)?;
+                peer.restore(&small.editable[..2])?;
+                ensure!(
+                    contents(peer.root(), &small.editable[..2])?
+                        == contents(&small.root, &small.editable[..2])?,
+                    "it did not bring the files back"
+                );
+                peer.stop()
+            };
+            match go_through() {
+                Ok(()) if watchman => self.jj_with_watchman = true,
+                Ok(()) => self.jj = true,
+                Err(error) => self.book.missing.push(format!("{name}: {error:#}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn entrants(&self, tree: &Template, small: &Template) -> Result<Vec<Entrant>> {
+        let tools = self.tools;
+        let mut entrants = Vec::new();
+        for (name, daemon) in [(RETAKE, false), (DAEMON, true)] {
+            let peer = RetakePeer::new(tools, name, tree.copy(tools, name)?, daemon);
+            entrants.push(Entrant::full(peer, tree));
+        }
+        let watcher = tools.git_watches.then_some(Tuning::Watcher);
+        for tuning in [Some(Tuning::Plain), Some(Tuning::ManyFiles), watcher].into_iter().flatten()
+        {
+            let part = if tuning == Tuning::Plain { Part::Full } else { Part::Later };
+            let (shadow, seeded) = tuning.names();
+            let peer = ShadowGit::new(tools, shadow, tree.copy(tools, shadow)?, tuning);
+            entrants.push(Entrant::new(part, peer, tree));
+            let peer = SeededGit::new(tools, seeded, tree.copy(tools, seeded)?, tuning);
+            entrants.push(Entrant::new(part, peer, tree));
+        }
+        if self.jj {
+            entrants.push(Entrant::full(Jj::new(tools, JJ, tree.copy(tools, JJ)?, false)?, tree));
+        }
+        if self.jj_with_watchman {
+            let peer = Jj::new(tools, JJ_WATCHMAN, tree.copy(tools, JJ_WATCHMAN)?, true)?;
+            entrants.push(Entrant::new(Part::Later, peer, tree));
+        }
+        let site = small.copy(tools, &format!("{} small", tree.facts.name))?;
+        let peer = RetakePeer::new(tools, SMALL, site, true);
+        entrants.push(Entrant::new(Part::OneChange, peer, small));
+        Ok(entrants)
+    }
+
+    /// The first checkpoint of each, anew in every round; then the space that it takes.
+    fn firsts(
+        &mut self,
+        tree: &Template,
+        entrants: &mut [Entrant],
+        (case, space_case): (&str, &str),
+        rounds: usize,
+    ) -> Result<()> {
+        for round in 0..rounds {
+            self.in_turns(
+                round,
+                entrants,
+                |entrant| entrant.part == Part::Full,
+                |arena, entrant| {
+                    let run = entrant.peer.first()?;
+                    arena.book.time(&tree.facts.name, case, entrant.peer.name(), run);
+                    Ok(())
+                },
+            )?;
+        }
+        for entrant in entrants {
+            if rounds == 0 || entrant.part != Part::Full {
+                entrant.peer.first()?;
+            } else {
+                self.note_space(tree, entrant.peer.as_mut(), space_case)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn note_space(&mut self, tree: &Template, peer: &mut dyn Peer, case: &str) -> Result<()> {
+        let (space, name) = (peer.space()?, peer.name().to_owned());
+        let mut note = |name: &str, bytes: u64| {
+            self.book.bytes(&tree.facts.name, case, name, bytes);
+        };
+        note(&name, space.own);
+        if space.shared > 0 {
+            note(&format!("{name} (shared with .git)"), space.shared);
+        }
+        if let Some(packed) = peer.packed_space()? {
+            note(&format!("{name}, after gc"), packed.own);
+        }
+        Ok(())
+    }
+
+    /// The same, of a folder that is no repository.
+    fn plain(&mut self, tree: &Template) -> Result<()> {
+        say("  first checkpoints of a plain folder");
+        let tools = self.tools;
+        let site = |name: &str| tree.copy_plain(&format!("plain {name}"));
+        let mut entrants = vec![
+            Entrant::full(RetakePeer::new(tools, RETAKE, site(RETAKE)?, false), tree),
+            Entrant::full(ShadowGit::new(tools, SHADOW, site(SHADOW)?, Tuning::Plain), tree),
+        ];
+        if self.jj {
+            entrants.push(Entrant::full(Jj::new(tools, JJ, site(JJ)?, false)?, tree));
+        }
+        self.firsts(tree, &mut entrants, (PLAIN, cases::SPACE_PLAIN), self.rounds)?;
+        entrants.into_iter().try_for_each(Entrant::leave)
+    }
+
+    fn checkpoints(
+        &mut self,
+        tree: &Template,
+        entrants: &mut [Entrant],
+        references: &mut References,
+        changed: usize,
+    ) -> Result<()> {
+        let case = cases::checkpoint(changed);
+        say(&format!("  {case}"));
+        let takes_part = |entrant: &Entrant| changed == 1 || entrant.part != Part::OneChange;
+        for round in 0..self.rounds {
+            self.in_turns(round, entrants, takes_part, |arena, entrant| {
+                edit(entrant.peer.root(), &entrant.editable[..changed], round)?;
+                let run = entrant.peer.checkpoint()?;
+                arena.book.time(&tree.facts.name, &case, entrant.peer.name(), run);
+                Ok(())
+            })?;
+            self.refer(tree, references, round)?;
+        }
+        Ok(())
+    }
+
+    fn restores(
+        &mut self,
+        tree: &Template,
+        entrants: &mut [Entrant],
+        changed: usize,
+    ) -> Result<()> {
+        let case = cases::restore(changed);
+        say(&format!("  {case}"));
+        for round in 0..self.rounds {
+            self.in_turns(
+                round,
+                entrants,
+                |entrant| entrant.part != Part::OneChange,
+                |arena, entrant| {
+                    let (peer, paths) = (&mut entrant.peer, &tree.editable[..changed]);
+                    peer.checkpoint()?;
+                    let before = contents(peer.root(), paths)?;
+                    edit(peer.root(), paths, round)?;
+                    files::settle(arena.scratch)?;
+                    let run = peer.restore(paths)?;
+                    let same = contents(peer.root(), paths)? == before;
+                    ensure!(same, "{} did not bring the files back", peer.name());
+                    arena.book.time(&tree.facts.name, &case, peer.name(), run);
+                    Ok(())
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The references, once in each round: they are as noisy as everything else.
+    pub(crate) fn refer(
+        &mut self,
+        tree: &Template,
+        to: &mut References,
+        round: usize,
+    ) -> Result<()> {
+        edit(to.root(), &tree.editable[..1], round)?;
+        let note = |arena: &mut Self, peer: &str, run: Run| {
+            arena.book.time(&tree.facts.name, cases::REFERENCE, peer, run);
+        };
+        files::settle(self.scratch)?;
+        note(self, cases::STATUS, to.git_status()?);
+        note(self, cases::WALK, to.stat_walk()?);
+        note(self, cases::EMPTY, to.empty_program()?);
+        for _ in 0..3 {
+            note(self, cases::FSYNC, to.fsync()?);
+        }
+        for (size, bytes) in cases::SIZES {
+            let text = generate::text(7, bytes);
+            note(self, &cases::written(size), to.write(bytes)?);
+            note(self, &cases::json_file(size), to.json_file(&text, &text)?);
+        }
+        Ok(())
+    }
+
+    /// Gives everybody who takes part a go, another one first in each round.
+    fn in_turns(
+        &mut self,
+        round: usize,
+        entrants: &mut [Entrant],
+        takes_part: impl Fn(&Entrant) -> bool,
+        mut go: impl FnMut(&mut Self, &mut Entrant) -> Result<()>,
+    ) -> Result<()> {
+        let count = entrants.len();
+        for turn in 0..count {
+            let entrant = &mut entrants[(turn + round) % count];
+            if takes_part(entrant) {
+                files::settle(self.scratch)?;
+                go(self, entrant).with_context(|| entrant.peer.name().to_owned())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells how far it is.
+pub(crate) fn say(what: &str) {
+    eprintln!("{what}");
+}
+
+/// A person edits these files.
+pub(crate) fn edit(root: &Path, paths: &[PathBuf], round: usize) -> Result<()> {
+    for path in paths {
+        files::append(&root.join(path), &format!("// edit {round} {}\n", fastrand::u64(..)))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn contents(root: &Path, paths: &[PathBuf]) -> Result<Vec<Vec<u8>>> {
+    paths.iter().map(|path| Ok(std::fs::read(root.join(path))?)).collect()
+}

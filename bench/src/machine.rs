@@ -1,0 +1,64 @@
+//! Where it was measured: the machine and the versions of everybody's tools.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tools::Tools;
+
+/// Printed with every result: figures of another machine cannot be compared.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Machine {
+    cpu: String,
+    cores: usize,
+    memory: String,
+    kernel: String,
+    file_system: String,
+    day: String,
+    versions: Vec<String>,
+}
+
+impl Machine {
+    /// Asks the system; `scratch` is where the files will be.
+    pub(crate) fn here(tools: &Tools, scratch: &Path) -> Self {
+        let mut versions = vec![said(&tools.retake, &["--version"]), said("git", &["--version"])];
+        versions.extend(tools.jj.iter().map(|jj| said(jj, &["--version"])));
+        if tools.watchman {
+            versions.push(format!("watchman {}", said("watchman", &["--version"])));
+        }
+        versions.push(said("rustc", &["--version"]));
+        Self {
+            cpu: line_of("/proc/cpuinfo", "model name"),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: line_of("/proc/meminfo", "MemTotal"),
+            kernel: said("uname", &["-sr"]),
+            file_system: said("stat", &["-f", "-c", "%T", &scratch.to_string_lossy()]),
+            day: said("date", &["+%Y-%m-%d"]),
+            versions,
+        }
+    }
+
+    /// As words and what they say.
+    pub(crate) fn lines(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("processor", format!("{}, {} cores", self.cpu, self.cores)),
+            ("memory", self.memory.clone()),
+            ("system", format!("{}, {}", self.kernel, self.file_system)),
+            ("versions", self.versions.join("; ")),
+            ("day", self.day.clone()),
+        ]
+    }
+}
+
+fn said(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    text.ok().filter(|text| !text.is_empty()).unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn line_of(file: &str, name: &str) -> String {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.split_once(':'));
+    line.map_or_else(|| "unknown".to_owned(), |(_, value)| value.trim().to_owned())
+}

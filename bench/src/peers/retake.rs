@@ -1,0 +1,228 @@
+//! Retake, driven as its users and their agents drive it: by its commands and its hooks.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use super::Peer;
+use crate::files::{self, Space};
+use crate::process::{Run, Watch, measure, run};
+use crate::tools::Tools;
+use crate::trees::Site;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct RetakePeer {
+    tools: Tools,
+    name: String,
+    site: Site,
+    daemon: bool,
+    latest: String,
+}
+
+impl RetakePeer {
+    /// With `daemon`, one runs and has seen the project; without, every command does its own work.
+    pub(crate) fn new(tools: &Tools, name: &str, site: Site, daemon: bool) -> Self {
+        let (tools, name) = (tools.clone(), name.to_owned());
+        Self { tools, name, site, daemon, latest: String::new() }
+    }
+
+    /// Where the record is.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.site.side.join("home")
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.tools.command(&self.tools.retake, &self.site.root);
+        command.env("RETAKE_HOME", self.home()).args(arguments);
+        if !self.daemon {
+            command.env("RETAKE_NO_DAEMON", "1");
+        }
+        command
+    }
+
+    /// Takes the first state of the tree.
+    fn begin(&mut self, watch: &mut Watch) -> Result<()> {
+        watch.run(&mut self.command(&["init"]))?;
+        self.take(watch)
+    }
+
+    fn take(&mut self, watch: &mut Watch) -> Result<()> {
+        let said = watch.run(&mut self.command(&["checkpoint", "--json"]))?;
+        let said: Value = serde_json::from_str(&said)?;
+        let id = said["id"].as_str().context("a checkpoint has an id")?;
+        id.clone_into(&mut self.latest);
+        Ok(())
+    }
+
+    fn start(&self) -> Result<()> {
+        if self.daemon {
+            // Not in the project: it is to meet it when it is asked.
+            run(self.command(&["daemon", "start"]).current_dir(&self.site.side))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the daemon watches the project.
+    fn await_watcher(&self) -> Result<()> {
+        if !self.daemon {
+            return Ok(());
+        }
+        let until = Instant::now() + PATIENCE;
+        loop {
+            run(&mut self.command(&["status", "--json"]))?;
+            let said = run(&mut self.command(&["daemon", "status", "--json"]))?;
+            if said.contains("\"on\"") {
+                return Ok(());
+            }
+            ensure!(Instant::now() < until, "the daemon does not watch the project: {said}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// The most memory that the daemon had until now.
+    pub(crate) fn daemon_peak_kib(&self) -> Option<u64> {
+        let said = run(&mut self.command(&["daemon", "status", "--json"])).ok()?;
+        let pid = serde_json::from_str::<Value>(&said).ok()?["pid"].as_u64()?;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix(" kB")?.trim().parse().ok()
+    }
+
+    /// The space before it has tidied up: with all that waits in the log of the database.
+    pub(crate) fn untidy_space(&self) -> Result<Space> {
+        files::space(&self.home(), Some(&self.site.objects()))
+    }
+
+    /// Takes back everything that an agent did.
+    pub(crate) fn roll_back(&self, dialog: &str) -> Result<Run> {
+        measure(&mut self.command(&["rollback", "--dialog", dialog, "--yes"]))
+    }
+
+    /// How many changes of a dialog are on record.
+    pub(crate) fn recorded(&self, dialog: &str) -> Result<usize> {
+        let said = run(&mut self.command(&["log", "--dialog", dialog, "--json"]))?;
+        let said: Value = serde_json::from_str(&said)?;
+        Ok(said["changes"].as_array().map_or(0, Vec::len))
+    }
+
+    /// An agent that works here.
+    pub(crate) fn agent(&self, dialog: &str) -> Hooks<'_> {
+        Hooks { retake: self, dialog: dialog.to_owned(), calls: 0 }
+    }
+}
+
+impl Peer for RetakePeer {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn root(&self) -> &Path {
+        &self.site.root
+    }
+
+    fn first(&mut self) -> Result<Run> {
+        self.stop()?;
+        files::remove(&self.site.side)?;
+        files::make_folder(&self.site.side)?;
+        self.start()?;
+        files::settle(&self.site.side)?;
+        let mut watch = Watch::start();
+        self.begin(&mut watch)?;
+        let first = watch.stop();
+        self.await_watcher()?;
+        Ok(first)
+    }
+
+    fn checkpoint(&mut self) -> Result<Run> {
+        let mut watch = Watch::start();
+        self.take(&mut watch)?;
+        Ok(watch.stop())
+    }
+
+    fn restore(&mut self, _changed: &[PathBuf]) -> Result<Run> {
+        measure(&mut self.command(&["restore", &self.latest, "--yes"]))
+    }
+
+    fn space(&mut self) -> Result<Space> {
+        self.stop()?;
+        run(self.command(&["gc"]).env("RETAKE_NO_DAEMON", "1"))?;
+        let space = self.untidy_space()?;
+        self.start()?;
+        self.await_watcher()?;
+        Ok(space)
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        if self.daemon && self.home().exists() {
+            // It may have ended by itself, or never have been started.
+            run(&mut self.command(&["daemon", "stop"])).ok();
+        }
+        Ok(())
+    }
+}
+
+/// Nothing runs on when a case fails.
+impl Drop for RetakePeer {
+    fn drop(&mut self) {
+        let _ = self.stop();
+    }
+}
+
+/// The hooks of an agent: what Claude Code sends before and after it edits a file.
+pub(crate) struct Hooks<'a> {
+    retake: &'a RetakePeer,
+    dialog: String,
+    calls: u64,
+}
+
+/// What one edit cost.
+pub(crate) struct Captured {
+    pub(crate) begin: Run,
+    pub(crate) end: Run,
+}
+
+impl Hooks<'_> {
+    /// Replaces a piece of text in a file, and tells it.
+    pub(crate) fn edit(&mut self, path: &Path, old: &str, new: &str) -> Result<Captured> {
+        self.calls += 1;
+        let file = self.retake.root().join(path);
+        let before = std::fs::read_to_string(&file)?;
+        if !before.contains(old) {
+            bail!("{} does not have the text that is to be replaced", path.display());
+        }
+        let input = json!({
+            "file_path": file, "old_string": old, "new_string": new, "replace_all": false,
+        });
+        let begin = self.tell("PreToolUse", &input, None)?;
+        files::write(&file, before.replacen(old, new, 1).as_bytes())?;
+        let answer = json!({
+            "filePath": file, "oldString": old, "newString": new, "originalFile": before,
+            "structuredPatch": [], "userModified": false, "replaceAll": false,
+        });
+        let end = self.tell("PostToolUse", &input, Some(answer))?;
+        Ok(Captured { begin, end })
+    }
+
+    fn tell(&self, event: &str, input: &Value, answer: Option<Value>) -> Result<Run> {
+        let mut payload = json!({
+            "session_id": self.dialog, "cwd": self.retake.root(), "hook_event_name": event,
+            "transcript_path": self.retake.site.side.join("transcript.jsonl"),
+            "permission_mode": "default", "tool_name": "Edit", "tool_input": input,
+            "tool_use_id": format!("toolu_{}_{}", self.dialog, self.calls),
+        });
+        if let Some(answer) = answer {
+            payload["tool_response"] = answer;
+            payload["duration_ms"] = json!(25);
+        }
+        let file = self.retake.site.side.join("payload.json");
+        files::write(&file, payload.to_string().as_bytes())?;
+        files::settle(&self.retake.site.side)?;
+        measure(self.retake.command(&["hook", "claude-code"]).stdin(File::open(&file)?))
+    }
+}

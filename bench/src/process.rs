@@ -1,0 +1,94 @@
+//! Child processes: how long they took, and how much memory they had.
+
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use wait4::Wait4 as _;
+
+/// One measured act.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// From its begin to its end.
+    pub(crate) ms: f64,
+    /// The most memory that one of its processes had. Linux counts what the parent had when it
+    /// started the child, so this never falls below the few MiB of the benchmark itself.
+    pub(crate) peak_kib: u64,
+}
+
+/// Measures an act that takes one or several processes.
+pub(crate) struct Watch {
+    begun: Instant,
+    peak_kib: u64,
+}
+
+impl Watch {
+    pub(crate) fn start() -> Self {
+        Self { begun: Instant::now(), peak_kib: 0 }
+    }
+
+    pub(crate) fn stop(&self) -> Run {
+        Run { ms: self.begun.elapsed().as_secs_f64() * 1000.0, peak_kib: self.peak_kib }
+    }
+
+    /// Runs a command that must succeed; gives what it printed.
+    pub(crate) fn run(&mut self, command: &mut Command) -> Result<String> {
+        let child = spawn(command)?;
+        self.finish(command, child)
+    }
+
+    /// Runs two commands at the same time.
+    pub(crate) fn both(
+        &mut self,
+        one: &mut Command,
+        other: &mut Command,
+    ) -> Result<(String, String)> {
+        let children = (spawn(one)?, spawn(other)?);
+        Ok((self.finish(one, children.0)?, self.finish(other, children.1)?))
+    }
+
+    fn finish(&mut self, command: &Command, mut child: Child) -> Result<String> {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        if let Some(mut pipe) = child.stdout.take() {
+            pipe.read_to_end(&mut stdout)?;
+        }
+        if let Some(mut pipe) = child.stderr.take() {
+            pipe.read_to_end(&mut stderr)?;
+        }
+        let used = child.wait4()?;
+        self.peak_kib = self.peak_kib.max(used.rusage.maxrss / 1024);
+        text(command, &Output { status: used.status, stdout, stderr })
+    }
+}
+
+/// Runs a command that must succeed and is not measured; gives what it printed.
+pub(crate) fn run(command: &mut Command) -> Result<String> {
+    Watch::start().run(command)
+}
+
+/// Measures one command.
+pub(crate) fn measure(command: &mut Command) -> Result<Run> {
+    let mut watch = Watch::start();
+    watch.run(command)?;
+    Ok(watch.stop())
+}
+
+fn spawn(command: &mut Command) -> Result<Child> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let name = command.get_program().to_string_lossy().into_owned();
+    command.spawn().with_context(|| format!("{name} cannot be started"))
+}
+
+fn text(command: &Command, output: &Output) -> Result<String> {
+    if !output.status.success() {
+        let program = Path::new(command.get_program()).file_name().unwrap_or_default();
+        let words: Vec<_> = [program].into_iter().chain(command.get_args()).collect();
+        let words = words.join(OsStr::new(" "));
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("`{}` failed ({}): {}", words.display(), output.status, said.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

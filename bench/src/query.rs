@@ -1,0 +1,73 @@
+//! Questions to records of different lengths, in turns.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::cases::{self, RETAKE};
+use crate::compare::{Arena, say};
+use crate::files;
+use crate::peers::{Peer as _, RetakePeer};
+use crate::process::{measure, run};
+use crate::tools::Tools;
+use crate::trees::Site;
+
+/// A project with a record of so many changes.
+pub(crate) struct Record {
+    pub(crate) changes: u64,
+    pub(crate) retake: RetakePeer,
+    /// Its newest change.
+    newest: String,
+}
+
+impl Record {
+    /// Makes one, in a process of its own: Linux would count its memory as that of every child.
+    pub(crate) fn make(tools: &Tools, scratch: &Path, changes: u64, dialogs: u64) -> Result<Self> {
+        let side = scratch.join(format!("record-{changes}-{dialogs}"));
+        let root = side.join("project");
+        let retake = RetakePeer::new(tools, RETAKE, Site { root, side, repository: None }, false);
+        let mut child = Command::new(std::env::current_exe()?);
+        child.arg("fill-changes").arg(retake.home()).arg(retake.root());
+        run(child.args([changes.to_string(), dialogs.to_string()]))?;
+        let said = run(&mut retake.command(&["log", "-n", "1", "--json"]))?;
+        let said: Value = serde_json::from_str(&said)?;
+        let newest = said["changes"][0]["id"].as_str().context("a change has an id")?.to_owned();
+        Ok(Self { changes, retake, newest })
+    }
+
+    /// What is asked, and how.
+    pub(crate) fn questions(&self) -> [(&'static str, Vec<&str>); 4] {
+        [
+            ("log of the last 50", vec!["log", "-n", "50"]),
+            ("diff of a change", vec!["diff", &self.newest]),
+            ("status", vec!["status"]),
+            ("history of a file", vec!["log", "--file", "src/file_7.rs", "-n", "50"]),
+        ]
+    }
+
+    pub(crate) fn remove(&self) -> Result<()> {
+        files::remove(self.retake.root().parent().context("a record has a folder")?)
+    }
+}
+
+/// Asks records of so many changes, in one dialog for a thousand of them.
+pub(crate) fn ask(arena: &mut Arena<'_>, counts: &[u64]) -> Result<()> {
+    let mut records = Vec::new();
+    for &count in counts {
+        say(&format!("a record of {count} changes"));
+        let dialogs = (count / 1000).clamp(1, 1000);
+        records.push(Record::make(arena.tools, arena.scratch, count, dialogs)?);
+    }
+    for _ in 0..arena.rounds {
+        for record in &records {
+            for (what, arguments) in record.questions() {
+                files::settle(arena.scratch)?;
+                let run = measure(&mut record.retake.command(&arguments))?;
+                arena.book.time("", &cases::query(what, record.changes), RETAKE, run);
+            }
+        }
+    }
+    records.iter().try_for_each(Record::remove)
+}

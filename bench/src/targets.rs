@@ -1,0 +1,211 @@
+//! What Retake has set out to be, beside what was measured.
+
+use crate::book::Book;
+use crate::cases::{
+    self, DAEMON, EMPTY, FIRST, FSYNC, JJ, JJ_WATCHMAN, PLAIN, REFERENCE, RETAKE, ROLLBACK, SEEDED,
+    SHADOW, SMALL, STATUS,
+};
+
+/// One of them.
+pub(crate) struct Target {
+    /// The tree; `""` if it does not depend on one.
+    pub(crate) tree: String,
+    pub(crate) what: String,
+    pub(crate) limit: Limit,
+    /// What came out; none if it was not measured.
+    pub(crate) measured: Option<f64>,
+}
+
+/// On which side of a number it has to be.
+#[derive(Clone, Copy)]
+pub(crate) enum Limit {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Target {
+    pub(crate) fn met(&self) -> Option<bool> {
+        self.measured.map(|measured| match self.limit {
+            Limit::AtLeast(limit) => measured >= limit,
+            Limit::AtMost(limit) => measured <= limit,
+        })
+    }
+}
+
+/// All of them, for all trees of a run.
+pub(crate) fn all(book: &Book) -> Vec<Target> {
+    let mut targets = Vec::new();
+    for tree in &book.trees {
+        let mut list = List { book, tree: &tree.name, targets: &mut targets };
+        list.first();
+        list.one_change(tree.files);
+        list.hooks();
+        list.restores();
+        list.space();
+        list.memory();
+    }
+    List { book, tree: "", targets: &mut targets }.queries();
+    List { book, tree: "", targets: &mut targets }.edits();
+    targets
+}
+
+struct List<'a> {
+    book: &'a Book,
+    tree: &'a str,
+    targets: &'a mut Vec<Target>,
+}
+
+impl List<'_> {
+    fn median(&self, case: &str, peer: &str) -> Option<f64> {
+        self.book.median(self.tree, case, peer)
+    }
+
+    fn add(&mut self, what: impl Into<String>, limit: Limit, measured: Option<f64>) {
+        let (tree, what) = (self.tree.to_owned(), what.into());
+        self.targets.push(Target { tree, what, limit, measured });
+    }
+
+    /// So many times as fast as a peer.
+    fn faster(&mut self, case: &str, ours: &str, theirs: &str, times: f64) {
+        let measured = ratio(self.median(case, theirs), self.median(case, ours));
+        let what = format!("{case}: {ours} faster than {theirs}");
+        self.add(what, Limit::AtLeast(times), measured);
+    }
+
+    fn first(&mut self) {
+        self.faster(FIRST, RETAKE, SHADOW, 25.0);
+        self.faster(FIRST, RETAKE, SEEDED, 1.0);
+        self.faster(PLAIN, RETAKE, SHADOW, 7.0);
+    }
+
+    fn one_change(&mut self, files: u64) {
+        let case = cases::checkpoint(1);
+        self.faster(&case, RETAKE, SHADOW, 3.0);
+        self.faster(&case, RETAKE, JJ, 2.0);
+        let status = ratio(self.median(REFERENCE, STATUS), self.median(&case, RETAKE));
+        self.add(format!("{case}: Retake faster than git status"), Limit::AtLeast(1.0), status);
+        let times = if files >= 60_000 { 60.0 } else { 20.0 };
+        self.faster(&case, DAEMON, SHADOW, times);
+        self.net(&case, SHADOW, times);
+        self.faster(&case, DAEMON, JJ_WATCHMAN, 8.0);
+        self.net(&case, JJ_WATCHMAN, 8.0);
+        if files >= 60_000 {
+            let grown = ratio(self.median(&case, DAEMON), self.median(&case, SMALL));
+            let what = format!("{case}, daemon: time on this tree against one of 500 files");
+            self.add(what, Limit::AtMost(1.3), grown);
+        }
+        self.faster(&cases::checkpoint(100), DAEMON, SHADOW, 5.0);
+    }
+
+    /// The same without the fsync that only Retake waits for.
+    fn net(&mut self, case: &str, theirs: &str, times: f64) {
+        let ours = self.median(case, DAEMON).zip(self.median(REFERENCE, FSYNC));
+        let measured = ratio(self.median(case, theirs), ours.map(|(ours, fsync)| ours - fsync));
+        let what = format!("{case}: the same against {theirs}, net of one fsync");
+        self.add(what, Limit::AtLeast(times), measured);
+    }
+
+    fn hooks(&mut self) {
+        let least = self.median(REFERENCE, EMPTY).zip(self.median(REFERENCE, FSYNC));
+        let least = least.map(|(start, fsync)| start + fsync);
+        let hook = self.median(&cases::hook_end("10 KB"), DAEMON);
+        let what = "hook after an edit of 10 KB, daemon: against an empty program + one fsync";
+        self.add(what, Limit::AtMost(3.0), ratio(hook, least));
+        let written = self.median(REFERENCE, &cases::written("1 MB"));
+        let hook = self.median(&cases::hook_end("1 MB"), DAEMON);
+        let what = "hook after an edit of 1 MB, daemon: against a plain write + fsync";
+        self.add(what, Limit::AtMost(5.0), ratio(hook, written));
+    }
+
+    fn restores(&mut self) {
+        let case = cases::restore(100);
+        let of = |peer: &str| peer.starts_with(RETAKE);
+        let fastest =
+            self.book.series.iter().filter(|series| {
+                series.tree == self.tree && series.case == case && !of(&series.peer)
+            });
+        let fastest = fastest.map(crate::book::Series::median).reduce(f64::min);
+        for ours in [RETAKE, DAEMON] {
+            let measured = ratio(fastest, self.median(&case, ours));
+            let what = format!("{case}: {ours} faster than the fastest peer");
+            self.add(what, Limit::AtLeast(1.0), measured);
+        }
+        for ours in [RETAKE, DAEMON] {
+            let what = format!("{ROLLBACK}: {ours}, in ms");
+            self.add(what, Limit::AtMost(20.0), self.median(ROLLBACK, ours));
+        }
+    }
+
+    fn space(&mut self) {
+        for (case, limit) in
+            [(cases::SPACE_FIRST, 0.05), (cases::SPACE_PLAIN, 0.6), (cases::SPACE_CAPTURES, 0.25)]
+        {
+            let measured = ratio(self.median(case, RETAKE), self.median(case, SHADOW));
+            self.add(format!("{case}: against shadow git"), Limit::AtMost(limit), measured);
+        }
+    }
+
+    fn memory(&mut self) {
+        let mib = |hooks: bool| {
+            let ours = self.book.series.iter().filter(|series| {
+                let of_retake = series.tree == self.tree && series.peer.starts_with(RETAKE);
+                of_retake && (!hooks || series.case.starts_with("hook"))
+            });
+            #[expect(clippy::cast_precision_loss, reason = "for people")]
+            ours.map(|series| series.peak_kib).max().map(|kib| kib as f64 / 1024.0)
+        };
+        let (every, hook) = (mib(false), mib(true));
+        self.add("memory of every command, in MiB", Limit::AtMost(256.0), every);
+        self.add("memory of a hook, in MiB", Limit::AtMost(100.0), hook);
+        let daemon = self.median(cases::DAEMON_MEMORY, DAEMON).map(|bytes| bytes / 1_048_576.0);
+        self.add("memory of the daemon, in MiB", Limit::AtMost(256.0), daemon);
+    }
+
+    fn queries(&mut self) {
+        let time = |changes| self.median(&cases::query("log of the last 50", changes), RETAKE);
+        let measured = ratio(time(1_000_000), time(100));
+        let what = "log of the last 50: of 1,000,000 changes against of 100";
+        self.add(what, Limit::AtMost(2.0), measured);
+    }
+
+    fn edits(&mut self) {
+        let case = cases::edits(10_000);
+        let ours = self.median(&case, RETAKE);
+        for copies in ["full copies, zlib", "full copies, zstd"] {
+            let measured = ratio(ours, self.median(&case, copies));
+            self.add(format!("{case}: against {copies}"), Limit::AtMost(0.05), measured);
+        }
+    }
+}
+
+/// One against another, if both were measured.
+fn ratio(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.zip(other).filter(|(_, other)| *other > 0.0).map(|(one, other)| one / other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::TreeFacts;
+    use crate::machine::Machine;
+    use crate::process::Run;
+
+    #[test]
+    fn what_was_not_measured_is_neither_met_nor_missed() {
+        let mut book = Book::new(Machine::default(), 1);
+        book.trees.push(TreeFacts { name: "t".to_owned(), files: 70_000, bytes: 1 });
+        let mut time =
+            |case: &str, peer: &str, ms| book.time("t", case, peer, Run { ms, peak_kib: 9 });
+        time(FIRST, SHADOW, 2600.0);
+        time(FIRST, RETAKE, 100.0);
+        time(FIRST, SEEDED, 99.0);
+        time(&cases::checkpoint(1), SHADOW, 130.0);
+        time(&cases::checkpoint(1), DAEMON, 3.0);
+        time(REFERENCE, FSYNC, 1.0);
+        let met: Vec<_> = all(&book).iter().map(Target::met).collect();
+        // Shadow git: 26 times; seeded: a little slower; plain: not measured.
+        assert_eq!(met[..3], [Some(true), Some(false), None]);
+        // 130 / 3 is less than 60, 130 / (3 - 1) is more.
+        assert_eq!(met[6..8], [Some(false), Some(true)]);
+    }
+}
