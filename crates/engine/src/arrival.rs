@@ -173,11 +173,19 @@ impl Calls {
     /// What edit tools are at work on. Found before they end, one cannot tell whether it is their
     /// work; but a call may also wait long for the person's word.
     pub(crate) fn being_edited(&self, at: Millis) -> impl Iterator<Item = ProjectPath> {
-        let is_at_work = move |live: &&LiveCall| {
-            let edits = matches!(live.kind(), ToolKind::Write | ToolKind::Edit);
-            edits && live.is_open() && at.saturating_sub(live.call.begin_at) < SHORT_CALL
-        };
-        self.live.iter().filter(is_at_work).flat_map(|live| live.aim.named.clone())
+        let edits = |live: &&LiveCall| matches!(live.kind(), ToolKind::Write | ToolKind::Edit);
+        self.at_work(at).filter(edits).flat_map(|live| live.aim.named.clone())
+    }
+
+    /// The folders in which commands change files. Until they have ended one cannot tell whether
+    /// a file that is new there is their scratch: `sed -i` writes one beside its target.
+    pub(crate) fn worked_in(&self, at: Millis) -> impl Iterator<Item = Option<ProjectPath>> {
+        self.at_work(at).flat_map(LiveCall::targets).map(ProjectPath::parent)
+    }
+
+    fn at_work(&self, at: Millis) -> impl Iterator<Item = &LiveCall> {
+        let is_short = move |live: &LiveCall| at.saturating_sub(live.call.begin_at) < SHORT_CALL;
+        self.live.iter().filter(move |live| live.is_open() && is_short(live))
     }
 
     pub(crate) fn get(&self, row: i64) -> Option<&LiveCall> {

@@ -166,11 +166,9 @@ impl Project {
     }
 
     /// The paths of which a look that nobody asked for keeps no other version yet.
-    pub(crate) fn spared(&self, why: Why, at: Millis) -> BTreeSet<ProjectPath> {
-        match &self.watching {
-            Some(watching) if why == Why::Around => watching.pace.borrow().spared(at),
-            _ => BTreeSet::new(),
-        }
+    pub(crate) fn spared(&self, at: Millis) -> BTreeSet<ProjectPath> {
+        let pace = self.watching.as_ref().map(|watching| watching.pace.borrow());
+        pace.map(|pace| pace.spared(at)).unwrap_or_default()
     }
 
     /// A look was committed: its hint is used up, and what it saw is kept for the next.

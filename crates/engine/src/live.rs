@@ -164,6 +164,11 @@ impl LiveCall {
             || self.aim.targets.iter().any(|reach| reach.covers(path))
     }
 
+    /// What its command changes, as far as that can be read from it.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &ProjectPath> {
+        self.aim.targets.iter().filter_map(|reach| reach.path.as_ref())
+    }
+
     /// Whether nothing outside of its targets can be changed by its command.
     pub(crate) fn is_understood(&self) -> bool {
         // Where `~` leads is not known here.

@@ -4,6 +4,8 @@
 //! and what happened meanwhile is to be found. They differ in what they may leave for later and
 //! in whom they trust; what they record, they record the same way as events do.
 
+use std::collections::BTreeSet;
+
 use retake_model::{Change, Millis, ProjectPath};
 use retake_store::{Batch, StoreError};
 use retake_workspace::{Ignored, git};
@@ -12,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrival::Calls;
 use crate::eyes::Glance;
 use crate::freshness::{despite_damage, keep_unaimed, tell_followers};
-use crate::observe::{Observation, Scope, observe};
+use crate::observe::{Observation, Scope, Spared, observe};
 use crate::occasion::{Occasion, in_sight};
 use crate::project::{INITIALISED, Project};
 use crate::record::{Progress, RecordError};
@@ -202,9 +204,11 @@ impl Project {
         at: Millis,
         progress: Progress<'_>,
     ) -> Result<Sight<'_>, StoreError> {
-        occasion.request.spared = self.spared(why, at);
         if why == Why::Around {
-            occasion.request.spared.extend(occasion.calls.being_edited(at));
+            let mut spared = Spared { paths: self.spared(at), new_in: BTreeSet::new() };
+            spared.paths.extend(occasion.calls.being_edited(at));
+            spared.new_in.extend(occasion.calls.worked_in(at));
+            occasion.request.spared = spared;
         }
         let glance = self.glance(&occasion.request.scope, why, at);
         let hint = glance.as_ref().and_then(Glance::hint);

@@ -74,8 +74,22 @@ pub(crate) struct Request<'a> {
     pub(crate) watched: bool,
     /// What the last look at everything left.
     pub(crate) view: Option<Arc<View>>,
-    /// Paths of which no new content is taken this time.
-    pub(crate) spared: BTreeSet<ProjectPath>,
+    pub(crate) spared: Spared,
+}
+
+/// Of what no new content is taken this time.
+#[derive(Debug, Default)]
+pub(crate) struct Spared {
+    pub(crate) paths: BTreeSet<ProjectPath>,
+    /// Folders in which files are spared that are new there; `None` is the root.
+    pub(crate) new_in: BTreeSet<Option<ProjectPath>>,
+}
+
+impl Spared {
+    fn has(&self, suspect: &Suspect) -> bool {
+        self.paths.contains(&suspect.path)
+            || (!suspect.known && self.new_in.contains(&suspect.path.parent()))
+    }
 }
 
 /// What a look found.
@@ -150,13 +164,13 @@ pub(crate) fn observe(
     let Survey { entries, scan, rules, old_rules } = found;
     let manifest: Manifest = entries.into_iter().map(|entry| (entry.path, entry.stored)).collect();
     // Of what is known, nothing comes into sight.
-    let mut suspects = scan.suspects.iter().map(|suspect| &suspect.path);
-    let is_new = suspects.clone().any(|path| !manifest.contains_key(path));
+    let mut suspects = scan.suspects.iter();
+    let is_new = suspects.clone().any(|suspect| !manifest.contains_key(&suspect.path));
     let (mut gaps, mut tracked_hidden) = (Vec::new(), Vec::new());
     if is_new {
         tracked_hidden = memory::tracked_hidden(batch)?;
     }
-    if is_new || suspects.any(|path| request.spared.contains(path)) {
+    if is_new || suspects.any(|suspect| request.spared.has(suspect)) {
         gaps.extend(batch.gaps()?.into_iter().map(|(gap, _)| gap));
     }
     let comes_into_sight = Sight {
@@ -174,7 +188,7 @@ pub(crate) fn observe(
     };
     // A gap would close if its path was left out.
     let is_spared = |suspect: &Suspect| {
-        request.spared.contains(&suspect.path) && !gaps.iter().any(|gap| gap.path == suspect.path)
+        request.spared.has(suspect) && !gaps.iter().any(|gap| gap.path == suspect.path)
     };
     let (spared, suspects): (Vec<_>, Vec<_>) = scan.suspects.into_iter().partition(is_spared);
     observation.spared = spared.into_iter().map(|suspect| suspect.path).collect();

@@ -1,8 +1,9 @@
 //! How many versions are kept of what a person is busy with.
 //!
 //! The watcher sees each time a file is saved, and each piece that a running command writes. Of
-//! what it alone saw, at most one version per path and minute is kept; the rest waits until a minute has passed, or until somebody asks: a tool
-//! begins, a message comes, a verb runs. That a file went away is always told at once.
+//! what it alone saw, at most one version per path and minute is kept; the rest waits until a
+//! minute has passed, or until somebody asks: a tool begins, a message comes, a verb runs. That a
+//! file went away is always told at once.
 
 use std::collections::{BTreeSet, HashMap};
 

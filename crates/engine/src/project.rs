@@ -5,7 +5,6 @@
 //! passes the time into each call.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use crate::aims::Aims;
 use crate::eyes::Watching;
 use crate::located::Located;
 use crate::look::Looked;
-use crate::observe::{HiddenIs, Request, Scope};
+use crate::observe::{HiddenIs, Request, Scope, Spared};
 use crate::place::{Place, place};
 use crate::record::{Progress, RecordError};
 use crate::settings::{Settings, SettingsError};
@@ -473,7 +472,7 @@ impl Project {
             same_device: self.same_device,
             watched: self.watching.is_some(),
             view: self.view(batch)?,
-            spared: BTreeSet::new(),
+            spared: Spared::default(),
         })
     }
 }

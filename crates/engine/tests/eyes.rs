@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use retake_engine::model::{Actor, Event, EventKind, Millis, ProjectPath};
+use retake_engine::model::{Actor, Change, Event, EventKind, Millis, ProjectPath};
 use retake_engine::{ChangeFilter, Eyes, Hint, Looked, Project, RuleSources, TakeBackOptions};
 use retake_testkit::{ListingEyes, TestProject, git};
 use serde_json::json;
@@ -265,6 +265,30 @@ fn the_watcher_keeps_one_version_per_path_and_minute() {
     assert_eq!((ended.changes.len(), ended.changes[0].actor), (1, Actor::Agent));
     // The person's first edit after that is not the rest of it.
     assert_eq!(around("by hand\n", start + MINUTE + 14).0, ["a.txt"]);
+}
+
+#[test]
+fn the_watcher_leaves_the_scratch_of_a_command_alone() {
+    let test = TestProject::new();
+    test.write("sub/a.txt", "one\n");
+    let (project, _) = with_listing_eyes(&test);
+    let start = test.tick();
+    let command = json!({ "command": "sed -i s/one/two/ sub/a.txt" });
+    project.record(&TestProject::begin("d1", "s1", "Bash", command), start).unwrap();
+    // What sed writes beside its target, what a person does there meanwhile, and elsewhere.
+    test.write("sub/sedR9r7nd", "tw");
+    test.write("sub/mine.txt", "mine\n");
+    test.write("mine.txt", "mine\n");
+    let looked = project.look_around(start + 1).unwrap();
+    assert_eq!(paths(&looked), ["mine.txt"]);
+    std::fs::rename(test.root().join("sub/sedR9r7nd"), test.root().join("sub/a.txt")).unwrap();
+    let ended = project.record(&TestProject::end("d1", "s1"), start + 2).unwrap();
+    let by = |changes: &[Change]| -> Vec<(String, Actor)> {
+        changes.iter().map(|change| (change.path.to_string(), change.actor)).collect()
+    };
+    assert_eq!(by(&ended.changes), [("sub/a.txt".to_owned(), Actor::Agent)]);
+    let looked = project.look_around(start + 3).unwrap();
+    assert_eq!(by(&looked.changes), [("sub/mine.txt".to_owned(), Actor::User)]);
 }
 
 #[test]
