@@ -2,8 +2,9 @@
 //! changed and not what is there.
 //!
 //! Invariants: a hint is used up only by a look that was committed; after a look at everything the
-//! eyes go by its rules, and what they may have missed until then is looked at once more; what
-//! they cannot see (tracked files in ignored folders) is looked at each time.
+//! eyes go by its rules, and what they may have missed until then is looked at once more; files
+//! that are tracked although rules hide them are told to the eyes then, and what has joined them
+//! since is looked at each time.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -31,8 +32,8 @@ pub trait Eyes: Debug + Send {
     /// Gives back a hint that was not used, or adds one.
     fn put_back(&self, hint: Hint);
     /// From now on these rules say what need not be watched. Of the files that they hide, these
-    /// are tracked all the same: where their folders are watched, so must they be.
-    fn rules(&self, sources: &RuleSources, tracked_hidden: &[ProjectPath]);
+    /// are tracked all the same, and must be watched.
+    fn rules(&self, sources: &RuleSources, tracked_hidden: &BTreeSet<ProjectPath>);
 }
 
 /// A project's eyes, and what is kept in memory from look to look because of them.
@@ -48,7 +49,7 @@ pub(crate) struct Watching {
 #[derive(Debug, Default)]
 struct Told {
     rules: RuleSources,
-    hidden: BTreeSet<ProjectPath>,
+    hidden: Arc<BTreeSet<ProjectPath>>,
 }
 
 /// What the last look at everything saw that a narrower one needs.
@@ -57,10 +58,10 @@ pub(crate) struct View {
     /// The store's, when it was made: it holds until somebody else writes there.
     pub(crate) generation: i64,
     pub(crate) rules: Arc<Rules>,
-    /// Tracked although rules hide it, where the eyes do not see it.
+    /// Tracked although rules hide it; the eyes are told.
+    pub(crate) hidden: Arc<BTreeSet<ProjectPath>>,
+    /// What has joined them since.
     pub(crate) unwatched: BTreeSet<ProjectPath>,
-    /// The same where they do, once they are told.
-    pub(crate) hidden: Arc<[ProjectPath]>,
     pub(crate) left_out: Arc<LeftOut>,
     /// The stat cache, so that narrower looks need not read it.
     pub(crate) stats: Option<Kept>,
@@ -92,7 +93,7 @@ impl Drop for Glance<'_> {
 
 impl Watching {
     fn new(eyes: Box<dyn Eyes>, rules: RuleSources) -> Self {
-        let told = RefCell::new(Told { rules, hidden: BTreeSet::new() });
+        let told = RefCell::new(Told { rules, hidden: Arc::default() });
         Self { eyes, told, view: RefCell::default(), pace: RefCell::default() }
     }
 
@@ -115,12 +116,12 @@ impl Watching {
     /// something from them since that look.
     fn tell(&self, view: &View) {
         let mut told = self.told.borrow_mut();
-        let hidden: BTreeSet<_> = view.hidden.iter().cloned().collect();
+        let hidden = Arc::clone(&view.hidden);
         let (rules, new_rules) = (view.rules.sources(), told.rules != *view.rules.sources());
         if !new_rules && told.hidden == hidden {
             return;
         }
-        self.eyes.rules(rules, &view.hidden);
+        self.eyes.rules(rules, &hidden);
         let missed = hidden.difference(&told.hidden).cloned().collect();
         self.eyes.put_back(if new_rules { Hint::Everything } else { Hint::Paths(missed) });
         *told = Told { rules: rules.clone(), hidden };
@@ -130,8 +131,9 @@ impl Watching {
     fn learn<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
         let mut view = self.view.borrow_mut();
         let Some(view) = view.as_mut() else { return };
-        let hidden = view.rules.hidden(paths).into_iter().map(|hidden| hidden.path);
-        let new: Vec<_> = hidden.filter(|path| !view.unwatched.contains(path)).collect();
+        let is_new =
+            |path: &ProjectPath| !view.hidden.contains(path) && !view.unwatched.contains(path);
+        let new: Vec<_> = view.rules.hidden(paths).into_iter().filter(is_new).collect();
         if !new.is_empty() {
             Arc::make_mut(view).unwatched.extend(new);
         }

@@ -4,7 +4,7 @@
 //! everywhere. Where that cannot be promised (the rules may have changed, the hint is of no use)
 //! the look is at everything.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use retake_model::{Gap, GapReason, ProjectPath};
@@ -79,8 +79,8 @@ fn at_paths(
     Ok(Survey { entries, scan, rules, old_rules: None })
 }
 
-/// Looks where the hint says, at open gaps, and at what is tracked and not watched; `None` if that
-/// is not enough.
+/// Looks where the hint says, at open gaps, and at what is tracked and not watched yet; `None` if
+/// that is not enough.
 fn within(
     batch: &Batch<'_>,
     request: &Request<'_>,
@@ -99,8 +99,10 @@ fn within(
     }
     let places = topmost(places);
     let tracked = Tracked::find(batch, request, &view.rules, false, &|_| false)?;
-    let hidden: BTreeSet<_> = request.named.iter().chain(&tracked.hidden).collect();
-    let singles: BTreeSet<_> = hidden.iter().copied().chain(&view.unwatched).collect();
+    let beneath = places.iter().flat_map(|place| place.those_beneath(&view.hidden));
+    let hinted = places.iter().filter(|place| view.hidden.contains(place)).chain(beneath);
+    let asked_for = request.named.iter().chain(tracked.told());
+    let singles: BTreeSet<_> = asked_for.chain(&view.unwatched).chain(hinted).collect();
     let mut entries = Vec::new();
     for place in &places {
         entries.extend(batch.manifest_beneath(place)?);
@@ -109,9 +111,13 @@ fn within(
         entries.extend(batch.manifest_entry(path)?);
     }
     let known = known(batch, &entries, view.stats.as_ref())?;
-    // What is neither tracked any more nor asked for is hidden.
-    let singles = singles.into_iter().filter(|path| known.contains(path) || hidden.contains(path));
-    let singles: Vec<_> = singles.cloned().collect();
+    let mut singles: Vec<_> = singles.into_iter().cloned().collect();
+    if singles.iter().any(|path| !known.contains(path)) {
+        // What is neither tracked any more nor asked for is hidden.
+        let hidden: BTreeSet<_> = tracked.hidden(batch)?.into_iter().collect();
+        let is_wanted = |path: &ProjectPath| hidden.contains(path) || request.named.contains(path);
+        singles.retain(|path| known.contains(path) || is_wanted(path));
+    }
     let scan = request.workspace.scan_within(&known, &view.rules, &places, &singles);
     let remembered = sources.ignore_files.iter();
     let remembered = remembered.filter(|(folder, _)| is_covered(folder, &places));
@@ -161,13 +167,13 @@ fn everywhere(
     let old_rules = memory::rules(batch)?;
     let is_new = old_rules.as_ref() != Some(&scan.sources);
     let rules = Arc::new(Rules::new(scan.sources.clone()));
-    let is_met = |path: &ProjectPath| {
-        scan.suspects.binary_search_by(|suspect| suspect.path.cmp(path)).is_ok()
-    };
+    let met: HashSet<_> = scan.suspects.iter().map(|suspect| &suspect.path).collect();
+    let is_met = |path: &ProjectPath| met.contains(path);
     // What the walk met and did not know, it asked the rules about.
     let is_in_sight = |path: &ProjectPath| !known.contains(path) && is_met(path);
     let tracked = Tracked::find(batch, request, &rules, is_new, &is_in_sight)?;
-    let unknown: BTreeSet<_> = request.named.iter().chain(&tracked.hidden).collect();
+    let hidden = tracked.hidden(batch)?;
+    let unknown: BTreeSet<_> = request.named.iter().chain(&hidden).collect();
     let unknown = unknown.into_iter().filter(|path| !known.contains(path)).cloned();
     let extra = workspace.look_at(known, &unknown.collect::<Vec<_>>());
     let extra_suspects = extra.suspects.into_iter().filter(|suspect| !is_met(&suspect.path));
@@ -181,8 +187,8 @@ fn everywhere(
         nested_repositories: std::mem::take(&mut scan.nested_repositories),
     });
     if request.watched {
-        let tracked: Vec<_> = known.paths().chain(tracked.hidden.iter().cloned()).collect();
-        let mut view = view(batch, &rules, tracked.iter(), &observation.left_out)?;
+        let tracked: Vec<_> = known.paths().chain(hidden.iter().cloned()).collect();
+        let mut view = view(batch, &rules, &tracked, &observation.left_out)?;
         view.stats.clone_from(&recalled.kept);
         observation.view = Some(Arc::new(view));
     }
@@ -201,20 +207,17 @@ fn everywhere(
 }
 
 /// What a look at everything leaves for narrower ones.
-fn view<'p>(
+fn view(
     batch: &Batch<'_>,
     rules: &Arc<Rules>,
-    tracked: impl Iterator<Item = &'p ProjectPath>,
+    tracked: &[ProjectPath],
     left_out: &Arc<LeftOut>,
 ) -> Result<View, StoreError> {
-    let hidden = rules.hidden(tracked);
-    let (unwatched, hidden): (Vec<_>, Vec<_>) =
-        hidden.into_iter().partition(|hidden| hidden.with_its_folder);
     Ok(View {
         generation: batch.generation()?,
         rules: Arc::clone(rules),
-        unwatched: unwatched.into_iter().map(|hidden| hidden.path).collect(),
-        hidden: hidden.into_iter().map(|hidden| hidden.path).collect(),
+        hidden: Arc::new(rules.hidden(tracked).into_iter().collect()),
+        unwatched: BTreeSet::new(),
         left_out: Arc::clone(left_out),
         stats: None,
     })
@@ -233,12 +236,11 @@ fn rules_outside(request: &Request<'_>) -> RuleSources {
 
 /// Where git stands, and what it tracks although rules hide it.
 struct Tracked {
+    is_repository: bool,
     old: Option<GitLook>,
     new: Option<GitLook>,
-    hidden: Vec<ProjectPath>,
-    /// The digest of the index's paths, if these were asked; if not, the hidden ones are those of
-    /// an earlier time.
-    paths: Option<u64>,
+    /// The hidden ones and the digest of the index's paths, if these are others than before.
+    paths: Option<(Vec<ProjectPath>, u64)>,
     /// The index, if it was read.
     index: Option<Arc<Index>>,
     gaps: Vec<Gap>,
@@ -260,27 +262,23 @@ impl Tracked {
         let new = repository.as_ref().and_then(Repository::look);
         let index_of = |look: &Option<GitLook>| look.as_ref().and_then(|it| it.index_id.clone());
         let is_new = request.first || new_rules || index_of(&old) != index_of(&new);
-        let (hidden, gaps) = (Vec::new(), Vec::new());
-        let mut tracked = Self { old, new, hidden, paths: None, index: None, gaps };
+        let is_repository = repository.is_some();
+        let mut tracked =
+            Self { is_repository, old, new, paths: None, index: None, gaps: Vec::new() };
         match repository {
             Some(repository) if is_new => match repository.index() {
                 Ok(index) => {
                     let paths = path_digest(&index);
                     // An `add` or a `status` changes the index, but hardly ever its paths.
-                    if !new_rules && memory::index_paths(batch)? == Some(paths) {
-                        tracked.hidden = memory::tracked_hidden(batch)?;
-                    } else {
+                    if new_rules || memory::index_paths(batch)? != Some(paths) {
                         let doubtful = index.entries.keys().filter(|path| !is_in_sight(path));
-                        let hidden = rules.hidden(doubtful);
-                        tracked.hidden = hidden.into_iter().map(|hidden| hidden.path).collect();
-                        tracked.paths = Some(paths);
+                        tracked.paths = Some((rules.hidden(doubtful), paths));
                     }
                     tracked.index = Some(Arc::new(index));
                 }
                 Err(why) => tracked.gaps.extend(index_gap(why)),
             },
             Some(_) => {
-                tracked.hidden = memory::tracked_hidden(batch)?;
                 // It could not be read then either; the gap must not close by not asking again.
                 let index = index_gap(String::new()).map(|gap| gap.path);
                 let gaps = batch.gaps()?.into_iter().map(|(gap, _)| gap);
@@ -291,8 +289,22 @@ impl Tracked {
         Ok(tracked)
     }
 
+    /// The hidden ones, if they are others than before.
+    fn told(&self) -> impl Iterator<Item = &ProjectPath> {
+        self.paths.iter().flat_map(|(hidden, _)| hidden)
+    }
+
+    /// All hidden ones.
+    fn hidden(&self, batch: &Batch<'_>) -> Result<Vec<ProjectPath>, StoreError> {
+        match &self.paths {
+            Some((hidden, _)) => Ok(hidden.clone()),
+            None if self.is_repository => memory::tracked_hidden(batch),
+            None => Ok(Vec::new()),
+        }
+    }
+
     fn note(self, observation: &mut Observation) {
-        observation.tracked_hidden = self.paths.map(|paths| (self.hidden, paths));
+        observation.tracked_hidden = self.paths;
         observation.index = self.index;
         (observation.old_git, observation.git) = (self.old, self.new);
         observation.gaps.extend(self.gaps);

@@ -1,5 +1,6 @@
 //! The watcher as a project's eyes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,8 +27,8 @@ impl Eyes for Arc<Watch> {
         Watch::put_back(self, hint);
     }
 
-    fn rules(&self, sources: &RuleSources, tracked_hidden: &[ProjectPath]) {
-        self.always(tracked_hidden.iter().cloned().collect());
+    fn rules(&self, sources: &RuleSources, tracked_hidden: &BTreeSet<ProjectPath>) {
+        self.always(tracked_hidden.clone());
         self.set_rules(sources);
     }
 }

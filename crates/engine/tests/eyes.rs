@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test plays the user")]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -42,7 +43,7 @@ impl Eyes for Told {
         }
     }
 
-    fn rules(&self, _sources: &RuleSources, _tracked_hidden: &[ProjectPath]) {}
+    fn rules(&self, _sources: &RuleSources, _tracked_hidden: &BTreeSet<ProjectPath>) {}
 }
 
 fn hint(paths: &[&str]) -> Hint {
@@ -151,7 +152,7 @@ fn rules_that_change_take_a_look_at_everything_and_one_more() {
 }
 
 #[test]
-fn tracked_files_that_rules_hide_are_seen_though_nobody_watches_them() {
+fn tracked_files_that_rules_hide_are_seen() {
     let test = TestProject::new();
     test.write(".gitignore", "out/\n*.env\n");
     test.write("out/made.txt", "one\n");

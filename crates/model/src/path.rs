@@ -1,5 +1,6 @@
 //! Paths inside a project.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::Error as _;
@@ -76,6 +77,13 @@ impl ProjectPath {
         self.0
             .strip_prefix(folder.as_bytes())
             .is_some_and(|rest| rest.is_empty() || rest.first() == Some(&b'/'))
+    }
+
+    /// The members of a set that lie below this folder.
+    pub fn those_beneath<'a>(&'a self, set: &'a BTreeSet<Self>) -> impl Iterator<Item = &'a Self> {
+        // Not from the folder itself on: `a.b` sorts between `a` and `a/b`.
+        let first = self.child(b"\x01").expect("the least name is a name");
+        set.range(first..).take_while(|path| path.is_beneath(self))
     }
 
     /// The path of `name` in this folder.

@@ -1,7 +1,7 @@
 //! Eyes that miss nothing: each time they are asked they list the whole project and compare.
 //!
 //! They keep what a watcher promises and no more: nothing in an ignored folder is told, nor an
-//! ignored file, unless it was named as tracked. On request they are also as vague as a watcher
+//! ignored file, unless it was named as tracked there. On request they are also as vague as a watcher
 //! may be: they name too much, a folder instead of what is in it, or simply everything.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,18 +114,18 @@ impl Eyes for ListingEyes {
         self.seen().add(hint);
     }
 
-    fn rules(&self, sources: &RuleSources, tracked_hidden: &[ProjectPath]) {
+    fn rules(&self, sources: &RuleSources, tracked_hidden: &BTreeSet<ProjectPath>) {
         let mut seen = self.seen();
         seen.rules = Rules::new(sources.clone());
-        seen.tracked_hidden = tracked_hidden.iter().cloned().collect();
+        seen.tracked_hidden.clone_from(tracked_hidden);
     }
 }
 
 impl Seen {
     fn tells(&self, path: &ProjectPath, is_dir: bool) -> bool {
         let out_of_sight = path.parent().is_some_and(|folder| self.rules.is_ignored(&folder, true));
-        let hidden = self.rules.is_ignored(path, is_dir) && !self.tracked_hidden.contains(path);
-        !out_of_sight && !hidden
+        let in_sight = !out_of_sight && !self.rules.is_ignored(path, is_dir);
+        in_sight || self.tracked_hidden.contains(path)
     }
 
     fn add(&mut self, hint: Hint) {

@@ -44,7 +44,7 @@ pub use known::Known;
 pub use list::Listing;
 pub use patterns::{DEFAULT_EXCLUDES, SCRATCH_PATTERNS};
 pub use read::ReadError;
-pub use rules::{Hidden, RuleSources, Rules};
+pub use rules::{RuleSources, Rules};
 pub use scan::{Ignored, Scan, Suspect};
 pub use stat::{RootId, Stat, StatKind, root_id, stamp};
 pub use watch::{Budget, Hint, Pending, RootState, Watch, WatchError, WatchState};

@@ -48,15 +48,6 @@ impl RuleSources {
     }
 }
 
-/// A file that rules leave out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hidden {
-    /// The file.
-    pub path: ProjectPath,
-    /// Whether the folder that it lies in is left out, too.
-    pub with_its_folder: bool,
-}
-
 /// Ignore rules that can be asked about any path.
 #[derive(Debug)]
 pub struct Rules {
@@ -129,7 +120,10 @@ impl Rules {
     }
 
     /// Of these paths, the files that the rules leave out.
-    pub fn hidden<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) -> Vec<Hidden> {
+    pub fn hidden<'p, P>(&self, paths: P) -> Vec<ProjectPath>
+    where
+        P: IntoIterator<Item = &'p ProjectPath>,
+    {
         let mut standings: HashMap<&[u8], Option<Standing>> = HashMap::new();
         let mut hidden = Vec::new();
         for path in paths {
@@ -142,8 +136,7 @@ impl Rules {
                 matches!(verdict, Verdict::Ignored { .. })
             };
             if standing.is_none_or(leaves_out) {
-                let in_sight = matches!(standing, Some(Standing::Open | Standing::Included));
-                hidden.push(Hidden { path: path.clone(), with_its_folder: !in_sight });
+                hidden.push(path.clone());
             }
         }
         hidden

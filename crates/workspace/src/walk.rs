@@ -30,6 +30,9 @@ pub(crate) const IGNORE_FILE_LIMIT: u64 = 16 << 20;
 /// The name of the files that hold rules.
 pub(crate) const IGNORE_FILE: &[u8] = b".gitignore";
 
+/// So many folders are walked through sooner than a second thread starts.
+const ALONE: usize = 16;
+
 /// What the walk found, and what it leaves to be looked at one by one.
 #[derive(Default)]
 pub(crate) struct Walked<'a> {
@@ -48,9 +51,13 @@ pub(crate) fn walk<'a>(
     from: Vec<Task>,
 ) -> Walked<'a> {
     let pool = Pool::new(from);
-    let work = || {
-        let mut worker = Worker { workspace, known, set, walked: Walked::default() };
-        let mut share = pool.join();
+    let new_worker = || Worker { workspace, known, set, walked: Walked::default() };
+    let (mut worker, mut share) = (new_worker(), pool.join());
+    for _ in 0..ALONE {
+        let Some(task) = share.next() else { return worker.walked };
+        worker.enter(task, &mut share);
+    }
+    let work = |mut worker: Worker<'a>, mut share: Share<'_, Task>| {
         while let Some(task) = share.next() {
             worker.enter(task, &mut share);
         }
@@ -58,8 +65,9 @@ pub(crate) fn walk<'a>(
     };
     std::thread::scope(|scope| {
         // Without a second thread (a process limit) the walk only takes longer.
-        let second = std::thread::Builder::new().spawn_scoped(scope, work);
-        let mut walked = work();
+        let help = || work(new_worker(), pool.join());
+        let second = std::thread::Builder::new().spawn_scoped(scope, help);
+        let mut walked = work(worker, share);
         if let Ok(second) = second {
             let other = second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             walked.scan.merge(other.scan);

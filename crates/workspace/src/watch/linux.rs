@@ -119,7 +119,9 @@ impl Eyes for Loop {
     }
 
     fn set_always(&self, paths: BTreeSet<ProjectPath>) {
-        if self.shared.lock().sieve.set_always(paths) {
+        let mut tree = self.shared.lock();
+        if tree.sieve.set_always(paths) {
+            self.shared.refresh(&mut tree);
             self.shared.notes.add_everything_if(false);
         }
     }

@@ -232,7 +232,7 @@ impl Watch {
 
     /// Sets the paths that are tracked although the rules ignore them.
     ///
-    /// They matter where their folder is watched; an ignored folder is not, whatever is in it.
+    /// Their folders are watched from now on; whoever sets them looks at them once more.
     pub fn always(&self, paths: BTreeSet<ProjectPath>) {
         if let Some(eyes) = &self.eyes {
             eyes.set_always(paths);

@@ -29,17 +29,27 @@ impl Sieve {
         differ
     }
 
-    /// Takes other exceptions; `true` if some are new.
+    /// Takes other exceptions; `false` if they are the same.
     pub(crate) fn set_always(&mut self, paths: BTreeSet<ProjectPath>) -> bool {
-        let grows = !paths.is_subset(&self.always);
+        let differ = paths != self.always;
         self.always = paths;
-        grows
+        differ
     }
 
-    /// How names in a folder stand; `None` if the walk does not enter it.
+    /// How names in a folder stand; `None` if nothing in it matters.
     #[cfg(target_os = "linux")]
-    pub(crate) fn standing_below(&self, above: &Standing, folder: &[u8]) -> Option<Standing> {
-        self.rules.standing_below(above, folder)
+    pub(crate) fn standing_below(
+        &self,
+        above: &Standing,
+        folder: &ProjectPath,
+    ) -> Option<Standing> {
+        let bytes = folder.as_bytes();
+        match self.rules.set().judge(self.rules.chain_for(split(bytes).0), above, bytes, true) {
+            Verdict::Keep(standing) | Verdict::Ignored { closed: Some(standing), .. } => {
+                Some(standing)
+            }
+            Verdict::Ignored { reason, .. } => self.is_exception(folder).then(|| reason.close()),
+        }
     }
 
     /// Whether a name in a folder that stands like this matters.
@@ -63,16 +73,6 @@ impl Sieve {
 
     /// Whether the path, or one beneath it, is tracked although it is ignored.
     fn is_exception(&self, path: &ProjectPath) -> bool {
-        self.always.contains(path) || inside(&self.always, path).next().is_some()
+        self.always.contains(path) || path.those_beneath(&self.always).next().is_some()
     }
-}
-
-/// The members of a set that lie beneath `folder`.
-pub(crate) fn inside<'a>(
-    set: &'a BTreeSet<ProjectPath>,
-    folder: &'a ProjectPath,
-) -> impl Iterator<Item = &'a ProjectPath> {
-    // Not from the folder itself on: `a.b` sorts between `a` and `a/b`.
-    let first = folder.child(b"\x01").expect("the least name is a name");
-    set.range(first..).take_while(|path| path.is_beneath(folder))
 }

@@ -21,7 +21,7 @@ use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;
 
 use super::Budget;
-use super::sieve::{Sieve, inside};
+use super::sieve::Sieve;
 use crate::Workspace;
 use crate::beneath::{Access, OpenFolder, split};
 use crate::folder::{Folder, Kind, is_version_control};
@@ -173,7 +173,7 @@ impl Tree {
             };
         }
         let mut met = Met::default();
-        if let Some(standing) = self.sieve.standing_below(&above, path.as_bytes()) {
+        if let Some(standing) = self.sieve.standing_below(&above, &path) {
             let place = Some(Place { parent, name: name.into() });
             let task = Task { place, path: path.as_bytes().to_vec(), standing };
             met = self.enter(task, Reach::New);
@@ -300,7 +300,7 @@ impl Tree {
         let folders = folder.names.iter().filter(|name| name.kind == Kind::Folder);
         for name in folders.filter(|name| !is_version_control(&name.bytes)) {
             let path = join(&task.path, &name.bytes);
-            let Some(standing) = self.sieve.standing_below(&task.standing, path.as_bytes()) else {
+            let Some(standing) = self.sieve.standing_below(&task.standing, &path) else {
                 continue;
             };
             let known = gone.remove(&*name.bytes);
@@ -331,7 +331,7 @@ impl Tree {
     fn polled_in(&self, folder: &[u8]) -> BTreeSet<ProjectPath> {
         let is_here = |path: &&ProjectPath| split(path.as_bytes()).0 == folder;
         match ProjectPath::new(folder) {
-            Ok(folder) => inside(&self.polled, &folder).filter(is_here).cloned().collect(),
+            Ok(folder) => folder.those_beneath(&self.polled).filter(is_here).cloned().collect(),
             Err(_) => self.polled.iter().filter(is_here).cloned().collect(),
         }
     }
@@ -346,7 +346,7 @@ impl Tree {
 
     fn unpoll(&mut self, folder: &ProjectPath) {
         self.polled.remove(folder);
-        let beneath: Vec<_> = inside(&self.polled, folder).cloned().collect();
+        let beneath: Vec<_> = folder.those_beneath(&self.polled).cloned().collect();
         for path in beneath {
             self.polled.remove(&path);
         }

@@ -98,13 +98,31 @@ fn what_was_passed_over_counts_when_other_rules_come() {
 
 #[test]
 fn tracked_files_matter_although_they_are_ignored() {
-    let project = Project::with(&["a.log", "b.log", "build/keep"]);
+    let project =
+        Project::with(&["a.log", "b.log", "build/in/keep", "build/in/other", "build/on/x"]);
     let project = project.watched_by(&ignoring("*.log\nbuild/\n"));
-    project.watch.always(set(&["a.log", "build/keep"]));
-    let write = |p: &Project| ["a.log", "b.log"].iter().for_each(|file| p.write(file));
-    project.check(write, &["a.log"]);
+    project.watch.always(set(&["a.log", "build/in/keep"]));
+    assert_eq!(project.watch.state().watched, 3, "the root, build and build/in");
+    let write = |p: &Project| {
+        for file in ["a.log", "b.log", "build/in/keep", "build/in/other", "build/on/x", "build/y"] {
+            p.write(file);
+        }
+    };
+    project.check(write, &["a.log", "build/in/keep"]);
+    // Its folder comes back.
+    project.check(
+        |p| std::fs::remove_dir_all(p.at("build/in")).unwrap(),
+        &["build/in", "build/in/keep"],
+    );
+    project.check(|p| p.write("build/in/keep"), &["build/in"]);
+    project.check(|p| p.write("build/in/keep"), &["build/in/keep"]);
     // Whose folder goes away, goes with it.
     project.check(|p| p.rename("build", "gone"), &["build", "gone"]);
+    project.rename("gone", "build");
+    project.watch.always(set(&["a.log"]));
+    assert_eq!(project.watch.state().watched, 1);
+    project.hint();
+    project.check(|p| p.write("build/in/keep"), &[]);
 }
 
 #[test]
