@@ -1,12 +1,13 @@
 //! One transaction, or one part of a group's: content and record together.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Deref;
 
 use rusqlite::Params;
 
 use crate::counts::Tally;
+use crate::folders::Moved;
 use crate::group::Bracket;
 use crate::objects::{Encoded, ObjectKind};
 use crate::recent::Kept;
@@ -36,8 +37,8 @@ pub struct Batch<'s> {
     pub(crate) counted: Cell<Tally>,
     /// Where to note what is touched.
     pub(crate) noting: RefCell<Noting>,
-    /// Folders whose kept trees were forgotten since the last tree was built.
-    pub(crate) forgotten: RefCell<HashSet<Vec<u8>>>,
+    /// What moved in which folders since the last tree was built.
+    pub(crate) moved: RefCell<HashMap<Vec<u8>, Moved>>,
 }
 
 impl Deref for Batch<'_> {
@@ -66,7 +67,7 @@ impl<'s> Batch<'s> {
             _recent: store.recent.open(),
             counted: Cell::default(),
             noting: RefCell::new(noting),
-            forgotten: RefCell::default(),
+            moved: RefCell::default(),
         })
     }
 

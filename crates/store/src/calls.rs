@@ -4,6 +4,7 @@ use retake_model::{AgentId, CallId, ChangeId, DialogId, Millis};
 use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
 
+use crate::squeeze::squeeze;
 use crate::{Batch, Store, StoreError};
 
 /// Where a call stands.
@@ -71,7 +72,7 @@ impl Input {
     pub fn pack(input: &Value) -> Result<Self, StoreError> {
         match input {
             Value::Null => Ok(Self(None)),
-            input => Ok(Self(Some(zstd::bulk::compress(input.to_string().as_bytes(), 1)?))),
+            input => Ok(Self(Some(squeeze(input.to_string().as_bytes())?))),
         }
     }
 

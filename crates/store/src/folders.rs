@@ -1,22 +1,37 @@
 //! The tree of everything that is tracked, built from the manifest.
 //!
-//! The id of each folder's tree is kept, and forgotten when something beneath it
-//! changes, so that a checkpoint costs what changed since the last one.
-//! Invariant: a kept id names a tree object that is in the store.
+//! The id of each folder's tree is kept. When an entry of the manifest moves, its name is noted in
+//! its folder, and the folder in the one above it: the next tree is the kept one, with these names
+//! looked up anew. So a checkpoint costs what moved since the last one, whatever lies beside it.
+//! Invariants: a kept id names a tree object that is in the store. A kept tree is as the manifest
+//! says, but for the names that are noted; a folder with such names is noted in the one above it.
 
-use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use retake_model::{ObjectId, ProjectPath, Side};
 use rusqlite::OptionalExtension as _;
 
 use crate::manifest::{ManifestEntry, oid_from};
-use crate::trees::{TreeEntry, encode_tree};
+use crate::trees::{TreeEntry, decode_tree, encode_tree};
 use crate::{Batch, Store, StoreError};
 
 /// Rows that are read at once after a leap: often the next leap comes soon.
 const SHORT_RUN: usize = 4;
 /// Each run without a leap is twice as long as the one before, up to this.
 const LONG_RUN: usize = 512;
+
+/// Where more than this moves at once, the tree is built from the manifest.
+const MANY: usize = 256;
+
+/// What a batch has noted in a folder.
+#[derive(Debug)]
+pub(crate) enum Moved {
+    /// Nothing: its tree is not kept.
+    Needless,
+    /// These names, and earlier ones may have noted more.
+    Names(HashSet<Vec<u8>>),
+}
 
 /// The manifest in order, from some place on.
 struct Cursor<'b> {
@@ -28,8 +43,10 @@ struct Cursor<'b> {
 }
 
 impl<'b> Cursor<'b> {
-    fn new(store: &'b Store) -> Self {
-        Self { store, ahead: VecDeque::new(), from: Vec::new(), run: SHORT_RUN }
+    /// At the first entry of a folder.
+    fn at(store: &'b Store, folder: &[u8]) -> Self {
+        let from = if folder.is_empty() { Vec::new() } else { [folder, b"/"].concat() };
+        Self { store, ahead: VecDeque::new(), from, run: SHORT_RUN }
     }
 
     fn peek(&mut self) -> Result<Option<&ManifestEntry>, StoreError> {
@@ -69,15 +86,34 @@ impl Store {
     }
 }
 
+impl Store {
+    fn moved_names(&self) -> Result<HashMap<Vec<u8>, HashSet<Vec<u8>>>, StoreError> {
+        let mut query = self.db.prepare_cached("SELECT folder, name FROM moved")?;
+        let mut rows = query.query([])?;
+        let mut moved: HashMap<_, HashSet<_>> = HashMap::new();
+        while let Some(row) = rows.next()? {
+            moved.entry(row.get(0)?).or_default().insert(row.get(1)?);
+        }
+        Ok(moved)
+    }
+}
+
 impl Batch<'_> {
     /// The id of the tree of everything that is tracked; its objects are in the store then.
     pub fn project_tree(&self) -> Result<ObjectId, StoreError> {
         // What changes from here on makes the trees that are kept now wrong again.
-        self.forgotten.borrow_mut().clear();
-        if let Some(kept) = self.kept_tree(b"")? {
+        self.moved.borrow_mut().clear();
+        let mut forest = Forest { batch: self, moved: self.moved_names()? };
+        if let (true, Some(kept)) = (forest.moved.is_empty(), self.kept_tree(b"")?) {
             return Ok(kept);
         }
-        if let Some(tree) = self.folder_tree(b"", &mut Cursor::new(self))? {
+        let tree = forest.tree(b"", &mut Cursor::at(self, b""))?;
+        // What was not come by is no folder any more.
+        for folder in forest.moved.keys() {
+            self.drop_tree(folder)?;
+        }
+        self.execute("forget moved names", "DELETE FROM moved", [])?;
+        if let Some(tree) = tree {
             return Ok(tree);
         }
         let empty = encode_tree(Vec::new())?;
@@ -85,13 +121,128 @@ impl Batch<'_> {
         Ok(empty.oid)
     }
 
-    /// The tree of the folder that the cursor has come to; `None` if nothing in it is captured,
-    /// since git has no empty trees.
-    fn folder_tree(
-        &self,
+    /// Notes that the manifest's entry of a path moves.
+    pub(crate) fn note_moved(&self, path: &ProjectPath) -> Result<(), StoreError> {
+        let mut path = path.as_bytes();
+        loop {
+            let (folder, name) = match path.iter().rposition(|&b| b == b'/') {
+                Some(slash) => (&path[..slash], &path[slash + 1..]),
+                None => (&b""[..], path),
+            };
+            if !self.note_moved_in(folder, name)? || folder.is_empty() {
+                return Ok(());
+            }
+            path = folder;
+        }
+    }
+
+    /// Notes a name in a folder; `false` if the folder is noted above already.
+    fn note_moved_in(&self, folder: &[u8], name: &[u8]) -> Result<bool, StoreError> {
+        let mut moved = self.moved.borrow_mut();
+        let (is_new, here) = match moved.entry(folder.to_vec()) {
+            Entry::Occupied(entry) => (false, entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let is_kept = self.kept_tree(folder)?.is_some();
+                let needed = is_kept.then(|| Moved::Names(HashSet::new()));
+                (true, entry.insert(needed.unwrap_or(Moved::Needless)))
+            }
+        };
+        if let Moved::Names(names) = here
+            && names.insert(name.to_vec())
+        {
+            if names.len() > MANY {
+                *here = Moved::Needless;
+                self.drop_tree(folder)?;
+            } else {
+                let sql = "INSERT OR IGNORE INTO moved(folder, name) VALUES(?1, ?2)";
+                self.execute("note moved name", sql, (folder, name))?;
+            }
+        }
+        Ok(is_new)
+    }
+
+    fn keep_tree(&self, folder: &[u8], tree: ObjectId) -> Result<(), StoreError> {
+        let sql = "INSERT OR REPLACE INTO folder_tree(path, oid) VALUES(?1, ?2)";
+        self.execute("keep folder tree", sql, (folder, tree.as_bytes().as_slice()))?;
+        Ok(())
+    }
+
+    fn drop_tree(&self, folder: &[u8]) -> Result<(), StoreError> {
+        let sql = "DELETE FROM folder_tree WHERE path = ?1";
+        self.execute("forget folder tree", sql, [folder])?;
+        Ok(())
+    }
+}
+
+/// The trees of a project, as they are brought up to date.
+struct Forest<'b> {
+    batch: &'b Batch<'b>,
+    /// What moved in the folders that were not come by yet.
+    moved: HashMap<Vec<u8>, HashSet<Vec<u8>>>,
+}
+
+impl<'b> Forest<'b> {
+    /// The tree of a folder, at whose first entry the cursor is; `None` if nothing in it is
+    /// captured, since git has no empty trees.
+    fn tree(
+        &mut self,
         folder: &[u8],
-        cursor: &mut Cursor<'_>,
+        cursor: &mut Cursor<'b>,
     ) -> Result<Option<ObjectId>, StoreError> {
+        let entries = match (self.batch.kept_tree(folder)?, self.moved.remove(folder)) {
+            (Some(kept), None) => return Ok(Some(kept)),
+            (Some(kept), Some(names)) => match self.patched(folder, &kept, &names)? {
+                Some(entries) => entries,
+                None => self.built(folder, cursor)?,
+            },
+            (None, _) => self.built(folder, cursor)?,
+        };
+        if entries.is_empty() {
+            self.batch.drop_tree(folder)?;
+            return Ok(None);
+        }
+        let tree = encode_tree(entries)?;
+        self.batch.put(&tree)?;
+        self.batch.keep_tree(folder, tree.oid)?;
+        Ok(Some(tree.oid))
+    }
+
+    /// What a kept tree says, but for some names; `None` if it cannot be read.
+    fn patched(
+        &mut self,
+        folder: &[u8],
+        kept: &ObjectId,
+        names: &HashSet<Vec<u8>>,
+    ) -> Result<Option<Vec<TreeEntry>>, StoreError> {
+        let Some(bytes) = self.batch.read_if_sound(kept)? else { return Ok(None) };
+        let Some(mut entries) = decode_tree(&bytes) else { return Ok(None) };
+        entries.retain(|entry| !names.contains(entry.name()));
+        for name in names {
+            let path = if folder.is_empty() { name.clone() } else { [folder, b"/", name].concat() };
+            entries.extend(self.entry(name, &path)?);
+        }
+        Ok(Some(entries))
+    }
+
+    /// What stands at a path now, as an entry of its folder.
+    fn entry(&mut self, name: &[u8], path: &[u8]) -> Result<Option<TreeEntry>, StoreError> {
+        let first = self.batch.manifest_from(path, 1)?;
+        if let Some(file) = first.first().filter(|entry| entry.path.as_bytes() == path) {
+            return Ok(TreeEntry::file(name, &Side::from(file.stored)));
+        }
+        let mut cursor = Cursor::at(self.batch, path);
+        if !cursor.peek()?.is_some_and(|entry| is_beneath(entry, path)) {
+            return Ok(None);
+        }
+        Ok(self.tree(path, &mut cursor)?.map(|tree| TreeEntry::folder(name, tree)))
+    }
+
+    /// What the manifest says of a folder.
+    fn built(
+        &mut self,
+        folder: &[u8],
+        cursor: &mut Cursor<'b>,
+    ) -> Result<Vec<TreeEntry>, StoreError> {
         let prefix = if folder.is_empty() { 0 } else { folder.len() + 1 };
         let mut entries = Vec::new();
         while let Some(entry) = cursor.peek()?.filter(|entry| is_beneath(entry, folder)) {
@@ -102,41 +253,11 @@ impl Batch<'_> {
                 continue;
             };
             let inner = entry.path.as_bytes()[..prefix + slash].to_vec();
-            let tree = match self.kept_tree(&inner)? {
-                Some(kept) => Some(kept),
-                None => self.folder_tree(&inner, cursor)?,
-            };
+            let tree = self.tree(&inner, cursor)?;
             cursor.pass_folder(&inner);
             entries.extend(tree.map(|tree| TreeEntry::folder(&inner[prefix..], tree)));
         }
-        if entries.is_empty() {
-            return Ok(None);
-        }
-        let tree = encode_tree(entries)?;
-        self.put(&tree)?;
-        self.execute(
-            "keep folder tree",
-            "INSERT OR REPLACE INTO folder_tree(path, oid) VALUES(?1, ?2)",
-            (folder, tree.oid.as_bytes().as_slice()),
-        )?;
-        Ok(Some(tree.oid))
-    }
-
-    /// Forgets the kept trees of the folders above a path: something in them changes.
-    pub(crate) fn forget_trees(&self, path: &ProjectPath) -> Result<(), StoreError> {
-        let mut at = path.parent();
-        loop {
-            let folder = at.as_ref().map_or(&b""[..], ProjectPath::as_bytes);
-            if !self.forgotten.borrow_mut().insert(folder.to_vec()) {
-                return Ok(());
-            }
-            let sql = "DELETE FROM folder_tree WHERE path = ?1";
-            self.execute("forget folder tree", sql, [folder])?;
-            match at {
-                Some(folder) => at = folder.parent(),
-                None => return Ok(()),
-            }
-        }
+        Ok(entries)
     }
 }
 

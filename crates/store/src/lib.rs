@@ -45,6 +45,7 @@ mod sessions;
 mod sights;
 mod spans;
 mod spool;
+mod squeeze;
 mod stats;
 mod store;
 mod sweep;

@@ -170,7 +170,7 @@ impl Batch<'_> {
         stored: &Stored,
         stat: Option<&StatRow>,
     ) -> Result<(), StoreError> {
-        self.forget_trees(path)?;
+        self.note_moved(path)?;
         let (kind, mode, size, oid) = match stored {
             Stored::Unknown => (UNKNOWN, 0, 0, None),
             Stored::Known(state) => (
@@ -201,7 +201,7 @@ impl Batch<'_> {
 
     /// Takes a path out of the manifest: it is gone.
     pub fn remove_manifest(&self, path: &ProjectPath) -> Result<(), StoreError> {
-        self.forget_trees(path)?;
+        self.note_moved(path)?;
         self.uncount(path)?;
         self.execute("remove manifest", "DELETE FROM manifest WHERE path = ?1", [path.as_bytes()])?;
         self.note_touched(path, Touched::Gone)

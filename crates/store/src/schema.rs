@@ -377,8 +377,15 @@ INSERT INTO meta(key, value)
     SELECT 'changes', unhex(printf('%016x', count(*))) FROM change;
 ";
 
-/// What a look at everything need not read: stats since the stat cache was written, and counts.
+/// What need not be read any more: stats since the stat cache was written, counts, and names that
+/// have changed in folders whose trees are kept.
 const V9: &str = "
+CREATE TABLE moved(
+    folder BLOB NOT NULL,
+    name   BLOB NOT NULL,
+    PRIMARY KEY(folder, name)
+) WITHOUT ROWID;
+
 CREATE TABLE touched(
     path  BLOB PRIMARY KEY,
     kind  INTEGER NOT NULL,
@@ -401,21 +408,22 @@ pub(crate) fn version(db: &Connection) -> Result<u32, StoreError> {
     Ok(db.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-/// Brings the database to [`SCHEMA_VERSION`], each migration in one transaction; tells whether
-/// it was at another one.
+/// Brings the database to [`SCHEMA_VERSION`] in one transaction; tells whether it was at another
+/// one.
 pub(crate) fn migrate(db: &mut Connection) -> Result<bool, StoreError> {
     let found = version(db)?;
-    for (step, sql) in MIGRATIONS.iter().enumerate().skip(found as usize) {
-        retake_seam::step("migrate")?;
-        let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        // Somebody else may have opened it at the same moment, and been first.
-        if version(&tx)? as usize > step {
-            continue;
-        }
-        tx.execute_batch(sql)?;
-        tx.pragma_update(None, "user_version", step as u32 + 1)?;
-        retake_seam::step("commit migration")?;
-        tx.commit()?;
+    if found >= SCHEMA_VERSION {
+        return Ok(false);
     }
-    Ok(found < SCHEMA_VERSION)
+    retake_seam::step("migrate")?;
+    let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // Somebody else may have opened it at the same moment, and been first.
+    let found = version(&tx)?;
+    for sql in MIGRATIONS.iter().skip(found as usize) {
+        tx.execute_batch(sql)?;
+    }
+    tx.pragma_update(None, "user_version", SCHEMA_VERSION.max(found))?;
+    retake_seam::step("commit migration")?;
+    tx.commit()?;
+    Ok(true)
 }

@@ -1,7 +1,7 @@
 //! Folders as git tree objects.
 
 use gix_object::tree::{Entry, EntryKind};
-use gix_object::{Tree, WriteTo as _};
+use gix_object::{Tree, TreeRef, WriteTo as _};
 use retake_model::{FileKind, FileState, ObjectId, ProjectPath, Side};
 
 use crate::StoreError;
@@ -55,10 +55,20 @@ impl TreeEntry {
         side.known().map(|state| Self(entry(name, kind_of(state), state.oid)))
     }
 
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.0.filename
+    }
+
     /// A folder within the folder.
     pub(crate) fn folder(name: &[u8], tree: ObjectId) -> Self {
         Self(entry(name, EntryKind::Tree, tree))
     }
+}
+
+/// The entries of a tree object; `None` if these bytes are none.
+pub(crate) fn decode_tree(bytes: &[u8]) -> Option<Vec<TreeEntry>> {
+    let tree = TreeRef::from_bytes(bytes, gix_hash::Kind::Sha1).ok()?;
+    Some(tree.entries.into_iter().map(|entry| TreeEntry(entry.into())).collect())
 }
 
 /// The tree object of a folder with these entries, in any order.

@@ -2,12 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use retake_model::{Event, EventKind, FileKind, FileState};
+use retake_model::{Event, EventKind, FileKind, FileState, ProjectPath, Side};
 use retake_store::{
     Access, CHUNK_ABOVE, ManifestEntry, ObjectKind, Spool, StatRow, Store, StoreError, Stored,
-    Touched, encode, encode_stream, hash_blob,
+    Touched, build_tree, encode, encode_stream, hash_blob,
 };
 
 fn message(text: &str) -> Event {
@@ -115,6 +116,68 @@ fn what_lies_beneath_a_folder_is_told_apart_from_what_has_a_similar_name() {
     assert_eq!(beneath("d"), expected.map(|(name, stat)| (name.to_owned(), stat)));
     assert_eq!(beneath("d/in"), [("d/in/b".to_owned(), true)]);
     assert_eq!(beneath("none"), []);
+}
+
+/// A random file of few names, so that a name is now a file and now a folder.
+fn any_path(rng: &mut fastrand::Rng) -> ProjectPath {
+    let names: Vec<_> =
+        (0..rng.usize(1..5)).map(|_| ["a", "a.b", "b", "c"][rng.usize(..4)]).collect();
+    names.join("/").parse().unwrap()
+}
+
+#[test]
+fn the_kept_trees_patched_are_those_of_the_manifest() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), Access::Write).unwrap();
+    let mut rng = fastrand::Rng::with_seed(11);
+    let mut model: BTreeMap<ProjectPath, Option<FileState>> = BTreeMap::new();
+    for round in 0..600 {
+        let batch = store.batch().unwrap();
+        for number in 0..if round % 100 == 99 { 600 } else { rng.usize(0..6) } {
+            // Sometimes many files come or go at once, in one folder or with all that is beneath.
+            let path = match rng.u8(..) {
+                _ if round % 100 == 99 => format!("c/{number}").parse().unwrap(),
+                _ => any_path(&mut rng),
+            };
+            let in_its_way = |other: &&ProjectPath| {
+                **other != path && (other.is_beneath(&path) || path.is_beneath(other))
+            };
+            let goes: Vec<_> = model.keys().filter(in_its_way).cloned().collect();
+            for gone in goes {
+                batch.remove_manifest(&gone).unwrap();
+                model.remove(&gone);
+            }
+            if rng.u8(..3) == 0 {
+                batch.remove_manifest(&path).unwrap();
+                model.remove(&path);
+                continue;
+            }
+            let object = encode(ObjectKind::Blob, &[rng.u8(..)]).unwrap();
+            batch.put(&object).unwrap();
+            let (kind, size, mode) = (FileKind::File, 1, 0o100_644);
+            let state = FileState { kind, size, oid: object.oid, mode };
+            let stored = if rng.u8(..8) == 0 { Stored::Unknown } else { Stored::Known(state) };
+            batch.set_manifest(&path, &stored, None).unwrap();
+            model.insert(path, (stored != Stored::Unknown).then_some(state));
+        }
+        if rng.bool() {
+            let known = model.iter().filter_map(|(path, state)| Some((path.clone(), (*state)?)));
+            let files: Vec<_> = known.collect();
+            let expected = build_tree(&files, &mut |_| Ok(())).unwrap();
+            assert_eq!(batch.project_tree().unwrap(), expected, "in round {round}");
+            assert!(batch.has(&expected).unwrap());
+        }
+        if rng.u8(..4) > 0 {
+            batch.commit().unwrap();
+        } else {
+            // It never happened.
+            drop(batch);
+            let entries = store.manifest().unwrap().into_iter();
+            model = entries
+                .map(|entry| (entry.path, Side::from(entry.stored).known().copied()))
+                .collect();
+        }
+    }
 }
 
 #[test]

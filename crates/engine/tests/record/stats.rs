@@ -82,6 +82,8 @@ fn stat_cache(folder: &Path) -> PathBuf {
     cache
 }
 
+type Damage<'d> = &'d dyn Fn(&mut Vec<u8>);
+
 #[test]
 fn a_lost_or_damaged_stat_cache_costs_nothing_but_time() {
     let project = TestProject::new();
@@ -90,19 +92,32 @@ fn a_lost_or_damaged_stat_cache_costs_nothing_but_time() {
     }
     let folder = project.init().store().folder().to_owned();
     assert_eq!(settle(&project), 300);
-    let whole = std::fs::read(stat_cache(&folder)).unwrap();
-    let flipped = |at: usize| {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 1;
-        bytes
+    let name_of_a_file = |whole: &[u8]| {
+        let found = whole.windows(8).position(|bytes| bytes == b"file 123");
+        found.expect("names stand there as they are") + 7
     };
-    let damaged = [b"garbage".to_vec(), Vec::new(), whole[..whole.len() / 2].to_vec()];
-    let damaged = damaged.into_iter().chain([0, 5, 20, whole.len() - 1].map(flipped));
-    for (n, damage) in damaged.map(Some).chain([None]).enumerate() {
+    let damages: [Damage<'_>; 8] = [
+        &|whole| *whole = b"garbage".to_vec(),
+        &Vec::clear,
+        &|whole| whole.truncate(whole.len() / 2),
+        &|whole| whole[0] ^= 1,
+        &|whole| whole[5] ^= 1,
+        &|whole| whole[20] ^= 1,
+        &|whole| *whole.last_mut().unwrap() ^= 1,
+        &|whole| {
+            let at = name_of_a_file(whole);
+            whole[at] ^= 1;
+        },
+    ];
+    for (n, damage) in damages.map(Some).into_iter().chain([None]).enumerate() {
         settle(&project);
         let cache = stat_cache(&folder);
         match damage {
-            Some(damage) => std::fs::write(&cache, damage).unwrap(),
+            Some(damage) => {
+                let mut bytes = std::fs::read(&cache).unwrap();
+                damage(&mut bytes);
+                std::fs::write(&cache, bytes).unwrap();
+            }
             None => std::fs::remove_file(&cache).unwrap(),
         }
         project.write("d0/new", n.to_string());
@@ -221,7 +236,7 @@ fn the_stat_cache_of_an_earlier_program_is_removed() {
     let folder = project.init().store().folder().to_owned();
     let db = rusqlite::Connection::open(folder.join("retake.db")).unwrap();
     db.execute_batch(
-        "DROP TABLE touched; DROP TABLE tally; DELETE FROM meta WHERE key = 'stats';
+        "DROP TABLE touched; DROP TABLE tally; DROP TABLE moved; DELETE FROM meta WHERE key = 'stats';
          PRAGMA user_version = 8",
     )
     .unwrap();
