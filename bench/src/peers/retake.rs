@@ -48,14 +48,19 @@ impl RetakePeer {
 
     /// Takes the first state of the tree.
     fn begin(&mut self, watch: &mut Watch) -> Result<()> {
-        watch.run(&mut self.command(&["init"]))?;
-        self.take(watch)
+        let said = watch.run(&mut self.command(&["init", "--checkpoint", "--json"]))?;
+        self.taken(&said, "checkpoint")
     }
 
     fn take(&mut self, watch: &mut Watch) -> Result<()> {
         let said = watch.run(&mut self.command(&["checkpoint", "--json"]))?;
-        let said: Value = serde_json::from_str(&said)?;
-        let id = said["id"].as_str().context("a checkpoint has an id")?;
+        self.taken(&said, "id")
+    }
+
+    /// Remembers the checkpoint that a command says it made.
+    fn taken(&mut self, said: &str, key: &str) -> Result<()> {
+        let said: Value = serde_json::from_str(said)?;
+        let id = said[key].as_str().context("a checkpoint has an id")?;
         id.clone_into(&mut self.latest);
         Ok(())
     }

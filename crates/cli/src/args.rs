@@ -62,30 +62,45 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads the command line. One of a hook is understood without building all the others: an
-    /// agent waits for it.
-    pub(crate) fn read(for_an_agent: bool) -> Result<Self, clap::Error> {
-        if for_an_agent && let Ok(HookLine { global, command }) = HookLine::try_parse() {
-            let HookOnly::Hook(hook) = command;
-            return Ok(Self { global, command: Command::Hook(hook) });
+    /// Reads the command line. That of a command which programs call, and wait for, is understood
+    /// without building all the others.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let mut words = std::env::args_os().skip(1);
+        let by_programs =
+            words.any(|word| word == "hook" || word == "event" || word == "checkpoint");
+        if by_programs && let Ok(short) = ShortLine::try_parse() {
+            return Ok(short.into());
         }
         Self::try_parse()
     }
 }
 
-/// The command line of a hook; what is wrong with one is told by [`Cli`].
+/// The command line of what programs call; what is wrong with one is told by [`Cli`].
 #[derive(Debug, Parser)]
 #[command(name = "retake", disable_help_flag = true, disable_help_subcommand = true)]
-struct HookLine {
+struct ShortLine {
     #[command(flatten)]
     global: Global,
     #[command(subcommand)]
-    command: HookOnly,
+    command: ByPrograms,
 }
 
 #[derive(Debug, Subcommand)]
-enum HookOnly {
+enum ByPrograms {
     Hook(Hook),
+    Event(TellEvents),
+    Checkpoint(Checkpoint),
+}
+
+impl From<ShortLine> for Cli {
+    fn from(line: ShortLine) -> Self {
+        let command = match line.command {
+            ByPrograms::Hook(hook) => Command::Hook(hook),
+            ByPrograms::Event(events) => Command::Event(events),
+            ByPrograms::Checkpoint(checkpoint) => Command::Checkpoint(checkpoint),
+        };
+        Self { global: line.global, command }
+    }
 }
 
 /// Options of every command.
@@ -250,6 +265,7 @@ Example:
 
 /// Options of `init`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one switch of the command line")]
 #[command(
     after_help = "Nothing is written into the folder itself.\n\nExamples:\n  retake init\n  retake init ~/src/shop"
 )]
@@ -257,6 +273,9 @@ pub(crate) struct Init {
     /// The folder [default: --project, else the current folder]
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
+    /// Make a checkpoint of what is there
+    #[arg(long)]
+    pub(crate) checkpoint: bool,
     /// Track it even if it is the home folder, `/` or the folder for temporary files
     #[arg(long)]
     pub(crate) anywhere: bool,
@@ -497,26 +516,32 @@ pub(crate) struct Completions {
 mod tests {
     use super::*;
 
-    /// The short way to understand a hook's line understands it as the long one does.
+    /// The short way to understand a line understands it as the long one does.
     #[test]
-    fn a_hook_s_line_means_the_same_both_ways() {
+    fn the_line_of_a_program_means_the_same_both_ways() {
         for line in [
             "retake hook claude-code",
             "retake hook cline PreToolUse --home /h --no-daemon",
             "retake --json --project /p hook codex",
             "retake --color never hook gemini BeforeTool",
+            "retake checkpoint --json",
+            "retake checkpoint -m words --dialog d1",
+            "retake event --hears denials",
         ] {
             let words = || line.split(' ');
-            let HookLine { global, command: HookOnly::Hook(hook) } =
-                HookLine::try_parse_from(words()).unwrap();
-            let short = Cli { global, command: Command::Hook(hook) };
+            let short = Cli::from(ShortLine::try_parse_from(words()).unwrap());
             let long = Cli::try_parse_from(words()).unwrap();
             assert_eq!(format!("{short:?}"), format!("{long:?}"), "{line}");
         }
-        for line in
-            ["retake log --file hook", "retake hook", "retake hook --help", "retake hook a b c"]
-        {
-            assert!(HookLine::try_parse_from(line.split(' ')).is_err(), "{line}");
+        for line in [
+            "retake log --file hook",
+            "retake hook",
+            "retake hook --help",
+            "retake hook a b c",
+            "retake checkpoint --nonsense",
+            "retake help event",
+        ] {
+            assert!(ShortLine::try_parse_from(line.split(' ')).is_err(), "{line}");
         }
     }
 }

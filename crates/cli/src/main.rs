@@ -31,7 +31,7 @@ use crate::output::{Output, Style, tell};
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
     let for_an_agent = words.any(|word| word == "hook");
-    let cli = match Cli::read(for_an_agent) {
+    let cli = match Cli::read() {
         // An agent may take any code but 0 for a refusal.
         Err(error) if for_an_agent && error.use_stderr() => {
             tell("warning", Style::Warn, error.to_string().trim_end());

@@ -8,7 +8,7 @@
 //! lets git convert it, and the blob is as long as the file (line endings, and filters that nobody
 //! names any more, change the length); otherwise the file is read.
 
-use retake_model::{FileState, ObjectId, ProjectPath};
+use retake_model::{FileState, ProjectPath};
 use retake_store::{Batch, Lender, Scratch, StoreError};
 use retake_workspace::git::{Attributes, Index, IndexEntry};
 use retake_workspace::{Stat, Suspect, Workspace};
@@ -89,44 +89,38 @@ impl Lending<'_> {
         let Some(attributes) = self.attributes(suspects) else {
             return suspects.iter().map(|_| None).collect();
         };
-        let named = |suspect: &Suspect| {
-            let entry = self.index.entries.get(&suspect.path)?;
-            self.may_stand(entry, suspect, &attributes).then_some((entry.oid, suspect.stat))
-        };
-        let named: Vec<_> = suspects.iter().map(named).collect();
-        let part = named.len().div_ceil(THREADS).max(1);
-        std::thread::scope(|scope| {
+        let part = suspects.len().div_ceil(THREADS).max(1);
+        let found: Vec<_> = std::thread::scope(|scope| {
             let find = |part| scope.spawn(move || self.found(part));
-            let parts: Vec<_> = named.chunks(part).map(find).collect();
+            let parts: Vec<_> = suspects.chunks(part).map(find).collect();
+            let converted: Vec<_> =
+                suspects.iter().map(|suspect| attributes.converts(&suspect.path)).collect();
             let joined = parts.into_iter().flat_map(|part| {
                 part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
-            joined.collect()
-        })
+            joined.zip(converted).collect()
+        });
+        found.into_iter().map(|(state, converted)| state.filter(|_| !converted)).collect()
     }
 
-    /// Whether an entry's blob is the file's content, if it is as long.
-    fn may_stand(
-        &self,
-        entry: &IndexEntry,
-        Suspect { path, stat, .. }: &Suspect,
-        attributes: &Attributes,
-    ) -> bool {
+    /// The states of those files whose blob is there and as long, if git does not convert them.
+    fn found(&self, suspects: &[Suspect]) -> Vec<Option<FileState>> {
+        let mut scratch = Scratch::default();
+        let found = |suspect: &Suspect| {
+            let entry = self.index.entries.get(&suspect.path)?;
+            let Stat { mode, size, .. } = suspect.stat;
+            let is_it = self.may_stand(entry, &suspect.stat)
+                && self.lender.has_blob(&entry.oid, size, &mut scratch);
+            is_it.then(|| FileState { kind: suspect.stat.file_kind(), mode, oid: entry.oid, size })
+        };
+        suspects.iter().map(found).collect()
+    }
+
+    fn may_stand(&self, entry: &IndexEntry, stat: &Stat) -> bool {
         let (max_bytes, refused) = self.limits;
         self.index.is_clean(entry, stat)
             && stat.size <= LENT_BYTES.min(max_bytes)
             && !refused.has(&entry.oid)
-            && !attributes.converts(path)
-    }
-
-    fn found(&self, named: &[Option<(ObjectId, Stat)>]) -> Vec<Option<FileState>> {
-        let mut scratch = Scratch::default();
-        let mut found = |(oid, stat): (ObjectId, Stat)| {
-            let (kind, mode, size) = (stat.file_kind(), stat.mode, stat.size);
-            let is_there = self.lender.has_blob(&oid, size, &mut scratch);
-            is_there.then_some(FileState { kind, mode, oid, size })
-        };
-        named.iter().map(|named| named.and_then(&mut found)).collect()
     }
 
     /// Which files git converts; `None` if that cannot be told, or if it does not matter.

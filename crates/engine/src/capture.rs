@@ -1,7 +1,7 @@
 //! Brings the content of files from the workspace into the store.
 //!
-//! Two threads read, hash and compress; the caller's thread inserts. Memory stays
-//! bounded whatever the files' sizes: large ones travel in chunks.
+//! Of many files two threads read, hash and compress, and the caller's thread inserts. Memory
+//! stays bounded whatever the files' sizes: large ones travel in chunks.
 
 use std::collections::HashSet;
 use std::io::{self, Read as _};
@@ -15,10 +15,10 @@ use retake_store::{
 };
 use retake_workspace::{ReadError, Stat, Workspace};
 
-/// Below this many files a second thread costs more than it gives.
-const WORTH_A_THREAD: usize = 16;
+/// Below this many files threads cost more than they give.
+const WORTH_THREADS: usize = 16;
 const THREADS: usize = 2;
-/// Chunks are at most 256 KiB, so this bounds the memory between the threads.
+/// What is sent is at most 256 KiB long, so this bounds the memory between the threads.
 const IN_FLIGHT: usize = 64;
 
 /// What became of one file.
@@ -70,45 +70,92 @@ pub(crate) fn capture(
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let mut pack = match keep {
+    let pack = match keep {
         Keep::Rows => None,
         Keep::Pack(_) => Some(PackWriter::new(batch)?),
     };
-    let next = AtomicUsize::new(0);
-    let (sender, receiver) = sync_channel(IN_FLIGHT);
-    let threads = if paths.len() < WORTH_A_THREAD { 1 } else { THREADS };
-    let mut results: Vec<Option<Captured>> = paths.iter().map(|_| None).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || work(workspace, paths, (limits, keep), next, &sender));
-        }
-        drop(sender);
-        let mut done = 0;
-        for message in receiver {
-            match message {
-                Message::Object(object) => {
-                    batch.put(&object)?;
-                    batch.commit_ahead()?;
-                }
-                Message::Packed(object) => {
-                    if let Some(pack) = &mut pack {
-                        pack.add(&object)?;
-                    }
-                }
-                Message::Done(at, result) => {
-                    results[at] = Some(result?);
-                    done += 1;
-                    progress(done);
-                }
-            }
-        }
-        Ok::<_, StoreError>(())
-    })?;
+    let results = paths.iter().map(|_| None).collect();
+    let mut inlet = Inlet { batch, pack, results, done: 0, progress };
+    if paths.len() < WORTH_THREADS {
+        alone(workspace, paths, (limits, keep), &mut inlet)?;
+    } else {
+        together(workspace, paths, (limits, keep), &mut inlet)?;
+    }
+    let Inlet { pack, results, batch, .. } = inlet;
     if let Some(pack) = pack {
         pack.finish(batch)?;
     }
     Ok(results.into_iter().flatten().collect())
+}
+
+/// Where what was read comes in.
+struct Inlet<'i, 'b> {
+    batch: &'i mut Batch<'b>,
+    pack: Option<PackWriter>,
+    results: Vec<Option<Captured>>,
+    done: usize,
+    progress: &'i mut dyn FnMut(usize),
+}
+
+impl Inlet<'_, '_> {
+    fn take(&mut self, message: Message) -> Result<(), StoreError> {
+        match message {
+            Message::Object(object) => {
+                self.batch.put(&object)?;
+                self.batch.commit_ahead()?;
+            }
+            Message::Packed(object) => {
+                if let Some(pack) = &mut self.pack {
+                    pack.add(&object)?;
+                }
+            }
+            Message::Done(at, result) => {
+                self.results[at] = Some(result?);
+                self.done += 1;
+                (self.progress)(self.done);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn alone(
+    workspace: &Workspace,
+    paths: &[ProjectPath],
+    how: How<'_>,
+    inlet: &mut Inlet<'_, '_>,
+) -> Result<(), StoreError> {
+    for (at, path) in paths.iter().enumerate() {
+        let mut failure = None;
+        let result = capture_one(workspace, path, how, &mut |message| {
+            let not_stored = |error| {
+                failure = Some(error);
+                io::Error::other("not stored")
+            };
+            inlet.take(message).map_err(not_stored)
+        });
+        failure.map_or(Ok(()), Err)?;
+        inlet.take(Message::Done(at, result))?;
+    }
+    Ok(())
+}
+
+fn together(
+    workspace: &Workspace,
+    paths: &[ProjectPath],
+    how: How<'_>,
+    inlet: &mut Inlet<'_, '_>,
+) -> Result<(), StoreError> {
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = sync_channel(IN_FLIGHT);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || work(workspace, paths, how, next, &sender));
+        }
+        drop(sender);
+        receiver.into_iter().try_for_each(|message| inlet.take(message))
+    })
 }
 
 fn work(
@@ -118,21 +165,26 @@ fn work(
     next: &AtomicUsize,
     sender: &SyncSender<Message>,
 ) {
+    let mut emit =
+        |message| sender.send(message).map_err(|_| io::Error::other("the writer stopped"));
     loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(path) = paths.get(at) else { return };
-        let result = capture_one(workspace, path, how, sender);
-        if sender.send(Message::Done(at, result)).is_err() {
+        let result = capture_one(workspace, path, how, &mut emit);
+        if emit(Message::Done(at, result)).is_err() {
             return; // the other side failed and says why
         }
     }
 }
 
+/// Takes the parts of a content.
+type Emit<'e> = &'e mut dyn FnMut(Message) -> io::Result<()>;
+
 fn capture_one(
     workspace: &Workspace,
     path: &ProjectPath,
     ((max_bytes, purged), keep): How<'_>,
-    sender: &SyncSender<Message>,
+    emit: Emit<'_>,
 ) -> Result<Captured, StoreError> {
     if purged.has_large() && is_purged(workspace, path, max_bytes, purged) {
         return Ok(Captured::Unknown(purged_gap(path)));
@@ -142,7 +194,7 @@ fn capture_one(
     let read = workspace.read(path, max_bytes, &mut |reader, stat| {
         // What an earlier attempt at a changing file came to does not count.
         (oid, failure) = (None, None);
-        match store_content(reader, stat.size, (purged, keep), sender) {
+        match store_content(reader, stat.size, (purged, keep), emit) {
             Ok(content) => oid = Some(content),
             // A length that does not fit means that the file changed: `read` sees
             // that too and tries again.
@@ -189,12 +241,10 @@ fn store_content(
     reader: &mut dyn io::Read,
     size: u64,
     (purged, keep): (&Refused, Keep<'_>),
-    sender: &SyncSender<Message>,
+    emit: Emit<'_>,
 ) -> Result<ObjectId, StoreError> {
-    let gone = |_| io::Error::other("the writer stopped");
     if size > CHUNK_ABOVE {
-        let emit = &mut |object| sender.send(Message::Object(object)).map_err(gone);
-        return encode_stream(reader, size, emit);
+        return encode_stream(reader, size, &mut |object| emit(Message::Object(object)));
     }
     let mut bytes = Vec::with_capacity(size as usize);
     reader.take(CHUNK_ABOVE + 1).read_to_end(&mut bytes)?;
@@ -213,7 +263,7 @@ fn store_content(
         }
     };
     if let Some(message) = message.filter(|_| !purged.has(&oid)) {
-        sender.send(message).map_err(gone)?;
+        emit(message)?;
     }
     Ok(oid)
 }

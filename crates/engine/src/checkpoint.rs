@@ -16,6 +16,7 @@ use crate::arrival::Arrived;
 use crate::journal::note;
 use crate::look::Why;
 use crate::project::Project;
+use crate::record::RecordError;
 use crate::settings::{CheckpointPolicy, Checkpoints};
 use crate::verb::VerbError;
 
@@ -23,6 +24,8 @@ use crate::verb::VerbError;
 const MESSAGE_CHARS: usize = 50;
 /// A name longer than this says how many paths it leaves out.
 const NAME_BYTES: usize = 1000;
+/// What a checkpoint is called that nobody named.
+const UNNAMED: &str = "Checkpoint";
 
 /// The work session of a dialog; a new dialog gets its first, and its initial checkpoint (CKPT-2).
 pub(crate) fn session_of(
@@ -173,10 +176,19 @@ impl Project {
             self.known_dialog(dialog)?;
         }
         let group = self.store().group()?;
-        let made = self.look_and_make(message.unwrap_or("Checkpoint"), dialog, at);
+        let made = self.look_and_make(message.unwrap_or(UNNAMED), dialog, at);
         let made = made.and_then(|made| group.commit().map(|()| made));
         // What was seen is not on record.
         Ok(made.inspect_err(|_| self.look_again())?)
+    }
+
+    /// Makes a checkpoint of everything as it was when it was last looked at.
+    pub(crate) fn checkpoint_as_seen(&self, at: Millis) -> Result<Checkpoint, RecordError> {
+        let _lock = self.hold()?;
+        let batch = self.store().batch()?;
+        let made = make(&batch, CheckpointKind::Manual, UNNAMED, None, at)?;
+        batch.commit()?;
+        Ok(made)
     }
 
     fn look_and_make(

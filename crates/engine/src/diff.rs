@@ -23,7 +23,10 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
 
 /// Whether content has too many bytes or lines to be compared by lines.
 pub(crate) fn is_too_large(bytes: &[u8]) -> bool {
-    bytes.len() as u64 > TOO_LARGE_TO_SHOW || lines(bytes).nth(MOST_LINES).is_some()
+    let ends = || bytes.iter().map(|&byte| usize::from(byte == b'\n')).sum::<usize>();
+    let may_be_many = bytes.len() > MOST_LINES && ends() >= MOST_LINES;
+    bytes.len() as u64 > TOO_LARGE_TO_SHOW
+        || (may_be_many && lines(bytes).nth(MOST_LINES).is_some())
 }
 
 /// The lines that differ; `None` if one side is binary or too large to compare.

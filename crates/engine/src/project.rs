@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retake_model::{DialogId, Millis, ProjectPath};
+use retake_model::{Checkpoint, DialogId, Millis, ProjectPath};
 use retake_store::{
     Access, Batch, FoundProject, Home, Identity, Lock, RootIdentity, Store, StoreError,
 };
@@ -40,6 +40,8 @@ pub struct InitOptions {
     pub anywhere: bool,
     /// What a folder is that stands where another one was recorded.
     pub replaced: Option<ReplacedBy>,
+    /// Make a checkpoint of what is there.
+    pub checkpoint: bool,
 }
 
 /// A project on record.
@@ -73,6 +75,8 @@ pub struct Initialised {
     pub looked: Looked,
     /// Where the project was before, if it has moved.
     pub moved_from: Option<PathBuf>,
+    /// The checkpoint, if one was asked for.
+    pub checkpoint: Option<Checkpoint>,
 }
 
 /// Why a project could not be found, initialised or opened.
@@ -151,7 +155,8 @@ impl Retake {
         let (project, is_new) = self.create(root, options, at)?;
         let moved_from = project.found.moved_from.clone();
         let looked = project.look_with(at, progress)?;
-        Ok(Initialised { project, is_new, looked, moved_from })
+        let made = options.checkpoint.then(|| project.checkpoint_as_seen(at)).transpose()?;
+        Ok(Initialised { project, is_new, looked, moved_from, checkpoint: made })
     }
 
     /// Finds a folder's project or makes one, without looking at the files yet; tells whether it

@@ -12,7 +12,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::rc::Rc;
 
-use retake_engine::model::Actor;
+use retake_engine::model::{Actor, Hunk};
 use retake_engine::{GoToOptions, TakeBackOptions};
 use retake_testkit::disk::{self, Disk};
 use retake_testkit::{TestProject, play};
@@ -359,6 +359,33 @@ fn a_late_write_to_a_displaced_file_brings_it_back() {
     assert!(said.contains("\"a.txt\" leave moved_on"), "{said}");
 }
 
+/// The same among so many files that two threads look at them and remove what was displaced.
+#[test]
+fn late_writes_to_some_of_many_displaced_files_bring_those_back() {
+    let project = TestProject::in_memory();
+    play(&project, "run for i in $(seq 100 199); do echo $i > $i; done\ninit\nsay d: go");
+    play(&project, "shell d s1: for i in $(seq 100 199); do echo more >> $i; done");
+    let open =
+        |name: &&str| OpenOptions::new().append(true).open(project.root().join(name)).unwrap();
+    let late = ["100", "149", "150", "199"];
+    let mut files: Vec<_> = late.iter().map(open).collect();
+    at_step("exchange", 100, move || {
+        for file in &mut files {
+            file.write_all(b"late\n").unwrap();
+        }
+    });
+    let said = play(&project, "undo");
+    retake_seam::on_step(None);
+    for number in 100..200 {
+        let name = number.to_string();
+        let is_late = late.contains(&name.as_str());
+        let expected = if is_late { format!("{name}\nmore\nlate\n") } else { format!("{name}\n") };
+        assert_eq!(project.read(&name), expected.as_bytes(), "{said}");
+    }
+    assert_eq!(said.matches("leave moved_on").count(), late.len(), "{said}");
+    assert_eq!(std::fs::read_dir(project.root()).unwrap().count(), 100, "nothing stays beside");
+}
+
 /// A move that can be taken back only half is not taken back.
 #[test]
 fn a_part_that_fails_is_put_back_whole() {
@@ -372,6 +399,31 @@ fn a_part_that_fails_is_put_back_whole() {
     assert_eq!(project.read("new.txt"), b"saved just now\n", "{said}");
     assert!(!project.root().join("old.txt").exists(), "{said}");
     assert!(said.contains("\"old.txt\" leave moved_on"), "{said}");
+}
+
+/// What Retake changed is counted like what anybody changed, whether one change goes back or two.
+#[test]
+fn what_goes_back_is_counted_in_lines() {
+    let (project, _) = played(
+        r"
+        file a.txt: 1\n2\n3\n
+        init
+        say d: go
+        write d w1 a.txt: 1\n3\n
+        write d w2 a.txt: 0\n1\n3\n4\n
+        undo
+        redo
+        ",
+    );
+    let ours = project.changes().into_iter().filter(|change| change.actor == Actor::Retake);
+    let told = ours.map(|change| {
+        let lines = change.lines.unwrap();
+        let place = |hunk: &Hunk| [hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines];
+        (lines.added, lines.removed, lines.hunks.iter().map(place).collect::<Vec<_>>())
+    });
+    let back = (1, 2, vec![[1, 1, 1, 0], [3, 0, 2, 1], [4, 1, 4, 0]]);
+    let forth = (2, 1, vec![[1, 0, 1, 1], [2, 1, 3, 0], [4, 0, 4, 1]]);
+    assert_eq!(told.collect::<Vec<_>>(), [back, forth]);
 }
 
 /// Promise 2 is about bytes, not about a row that once held them.

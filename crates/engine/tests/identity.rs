@@ -73,7 +73,7 @@ fn home_root_and_temp_are_refused_without_a_flag() {
     project.write("a.txt", "one\n");
     let root = project.root();
     let init = |retake: retake_engine::Retake, anywhere| {
-        let options = InitOptions { anywhere, replaced: None };
+        let options = InitOptions { anywhere, ..InitOptions::default() };
         retake.init(&root, options, project.tick(), &mut |_, _| {}).map(|_| ())
     };
     let as_home = || project.retake().user_home(Some(root.clone()));

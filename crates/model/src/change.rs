@@ -116,6 +116,21 @@ pub struct LineChanges {
     pub hunks: Vec<Hunk>,
 }
 
+impl LineChanges {
+    /// The lines of the change that goes back.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let reversed = |hunk: &Hunk| Hunk {
+            old_start: hunk.new_start,
+            old_lines: hunk.new_lines,
+            new_start: hunk.old_start,
+            new_lines: hunk.old_lines,
+        };
+        let hunks = self.hunks.iter().map(reversed).collect();
+        Self { added: self.removed, removed: self.added, hunks }
+    }
+}
+
 /// One place where lines were replaced; line numbers count from 1, and an empty
 /// side names the line before which it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use retake_engine::{InitOptions, Initialised, ReplacedBy, Status};
 use serde_json::json;
 
 use crate::args::Init;
+use crate::checkpoint_id;
 use crate::context::{Context, Exit};
 use crate::describe::{plural, size};
 use crate::escape::escape;
@@ -19,7 +20,8 @@ pub(super) fn run(context: &Context, options: &Init) -> Result<Exit> {
         (_, true) => Some(ReplacedBy::New),
         _ => None,
     };
-    let choices = InitOptions { anywhere: options.anywhere, replaced };
+    let (anywhere, checkpoint) = (options.anywhere, options.checkpoint);
+    let choices = InitOptions { anywhere, replaced, checkpoint };
     let mut bar = Bar::new("Reading");
     let done = context
         .retake
@@ -38,14 +40,15 @@ pub(super) fn run(context: &Context, options: &Init) -> Result<Exit> {
             "gaps": status.gaps.len(),
             "ignored": looked.ignored_count,
             "scratch": looked.scratch,
+            "checkpoint": done.checkpoint.as_ref().map(|checkpoint| checkpoint.id),
         }))?;
     } else {
-        context.out.text(&report(context, &done, &status))?;
+        context.out.text(&report(context, &done, &status)?)?;
     }
     Ok(Exit::Done)
 }
 
-fn report(context: &Context, done: &Initialised, status: &Status) -> String {
+fn report(context: &Context, done: &Initialised, status: &Status) -> Result<String> {
     let looked = &done.looked;
     let root = escape(done.project.root().as_os_str().as_encoded_bytes());
     let head = if done.is_new { "Now tracking" } else { "Already tracking" };
@@ -74,8 +77,12 @@ fn report(context: &Context, done: &Initialised, status: &Status) -> String {
         count => format!("{count} (see `retake status`)"),
     };
     fact("gaps", gaps);
+    if let Some(checkpoint) = &done.checkpoint {
+        let short = checkpoint_id::short(&done.project, &checkpoint.id)?;
+        fact("checkpoint", format!("{short} (come back to it with `retake restore {short}`)"));
+    }
     let store = escape(done.project.store().folder().as_os_str().as_encoded_bytes());
     fact("record", format!("{store} ({})", size(status.store_bytes)));
     text.push_str(&table.render("  ", context.out.colour));
-    text
+    Ok(text)
 }

@@ -15,6 +15,29 @@ fn two_answers() -> World {
 }
 
 #[test]
+fn the_first_checkpoint_comes_with_init() {
+    let world = World::new();
+    world.write("a.txt", "0\n");
+    let made = world.ok(&["init", "--checkpoint"]);
+    expect![[r#"
+        Now tracking [WORLD]/project
+          tracked     1 file
+          gaps        none: everything tracked is protected
+          checkpoint  CHECK-ID (come back to it with `retake restore CHECK-ID`)
+          record      [STORE] (SIZE)
+    "#]]
+    .assert_eq(&world.normal(&made));
+    world.write("a.txt", "1\n");
+    let listed = world.run(&["checkpoints", "--json"]).json();
+    assert_eq!(listed["checkpoints"].as_array().unwrap().len(), 1);
+    world.ok(&["restore", listed["checkpoints"][0]["id"].as_str().unwrap(), "--yes"]);
+    assert_eq!(world.read("a.txt"), "0\n");
+    let again = world.run(&["init", "--checkpoint", "--json"]).json();
+    let listed = world.run(&["checkpoints", "--json"]).json();
+    assert_eq!(again["checkpoint"], listed["checkpoints"][0]["id"]);
+}
+
+#[test]
 fn a_checkpoint_is_made_listed_and_come_back_to() {
     let world = World::with(&[("a.txt", "0\n")]);
     expect![[r#"

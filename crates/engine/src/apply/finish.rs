@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{
     Actor, Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, Confidence, DialogId,
-    Millis, ObjectId, OperationId, OperationState, ProjectPath, Side,
+    LineChanges, Millis, ObjectId, OperationId, OperationState, ProjectPath, Side,
 };
 use retake_store::{Batch, ChangeFilter, NewChange, OperationStep, Store, StoreError, Stored};
 use serde_json::json;
@@ -125,7 +125,7 @@ fn record_step(
         operation: means(&step.now, &step.then),
         before,
         after: step.then,
-        lines: write::lines(batch, &before, &step.then)?,
+        lines: lines(batch, &step.path, (&before, &step.then))?,
         status: ChangeStatus::Pending,
         joins: None,
         turn: None,
@@ -143,6 +143,20 @@ fn record_step(
         Side::Unknown => batch.set_manifest(&step.path, &Stored::Unknown, None)?,
     }
     write::put_change_event(batch, &change)
+}
+
+/// What changes by lines. Most often the last change of the path is taken back, of which it is on
+/// record.
+fn lines(
+    batch: &Batch<'_>,
+    path: &ProjectPath,
+    (before, after): (&Side, &Side),
+) -> Result<Option<LineChanges>, StoreError> {
+    let last = batch.last_change_of(path)?;
+    match last.filter(|last| last.before == *after && last.after == *before) {
+        Some(last) => Ok(last.lines.as_ref().map(LineChanges::reversed)),
+        None => write::lines(batch, before, after),
+    }
 }
 
 fn change_type(step: &OperationStep) -> ChangeType {

@@ -14,6 +14,9 @@ use crate::plan::nesting::Nesting;
 use crate::plan::{Action, Reason};
 use crate::project::Project;
 
+/// Below this many parts a second thread costs more than it gives.
+const WORTH_A_THREAD: usize = 32;
+
 /// What became of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -163,7 +166,7 @@ impl Run<'_> {
             self.placed.push(at);
         }
         match placed {
-            Ok(()) if self.is_expected(step) => self.fates[at] = Some(Fate::Done),
+            Ok(()) if is_expected(self.workspace, step) => self.fates[at] = Some(Fate::Done),
             Ok(()) => self.fail(at, &Reason::MovedOn),
             Err(error) => {
                 self.settle_exchange(at);
@@ -177,16 +180,6 @@ impl Run<'_> {
         match settle_exchange(self.workspace, self.store, &self.steps[at]) {
             Ok(kept) => self.kept[at] = kept,
             Err(error) => tracing::warn!(%error, "what was displaced stays beside its place"),
-        }
-    }
-
-    /// Whether what was displaced is what was expected.
-    fn is_expected(&self, step: &OperationStep) -> bool {
-        match action(step) {
-            Action::Write | Action::Delete => {
-                self.state(&step.temp).map_or(Side::Unknown, Side::Known) == step.now
-            }
-            Action::Create | Action::Mode | Action::Leave => true,
         }
     }
 
@@ -234,17 +227,13 @@ impl Run<'_> {
         for (at, step) in self.steps.iter().enumerate() {
             parts.entry(step.part).or_default().push(at);
         }
-        for part in parts.values() {
-            let written_to = |at: &&usize| {
-                self.fates[**at] == Some(Fate::Done) && !self.is_expected(&self.steps[**at])
-            };
-            if let Some(&at) = part.iter().find(written_to) {
-                self.fail(at, &Reason::MovedOn);
-            }
-            // Just looked at, so not read once more.
-            if part.iter().all(|&at| self.fates[at] == Some(Fate::Done)) {
-                for &at in part {
-                    self.clean_up(at, remove_temp);
+        for settled in self.settle_parts(&parts.values().collect::<Vec<_>>()) {
+            match settled {
+                Settled::WrittenTo(at) => self.fail(at, &Reason::MovedOn),
+                Settled::Removed(steps) => {
+                    for (at, removed) in steps {
+                        self.cleaned_up(at, removed);
+                    }
                 }
             }
         }
@@ -256,20 +245,51 @@ impl Run<'_> {
         }
         for at in parts.into_values().flatten() {
             if self.has_failed(at) {
-                self.clean_up(at, discard);
+                self.clean_up(at);
             }
         }
     }
 
-    /// Removes a step's temporary file and the folders that are empty now.
-    fn clean_up(&mut self, at: usize, remove: Remove) {
+    /// Settles parts of which all is done. To remove many files takes a while, and two threads take
+    /// half of it.
+    fn settle_parts(&self, parts: &[&Vec<usize>]) -> Vec<Settled> {
+        let done = |part: &&Vec<usize>| part.iter().all(|at| self.fates[*at] == Some(Fate::Done));
+        let parts: Vec<_> = parts.iter().copied().filter(done).collect();
+        let hand = Hand { workspace: self.workspace, steps: self.steps };
+        let settle = |parts: &[&Vec<usize>]| -> Vec<Settled> {
+            parts.iter().map(|part| hand.settle(part)).collect()
+        };
+        if parts.len() < WORTH_A_THREAD {
+            return settle(&parts);
+        }
+        let (here, there) = parts.split_at(parts.len() / 2);
+        std::thread::scope(|scope| {
+            let other = std::thread::Builder::new().spawn_scoped(scope, || settle(there));
+            let mut settled = settle(here);
+            settled.extend(match other {
+                Ok(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // There may be no second thread (a process limit).
+                Err(_) => settle(there),
+            });
+            settled
+        })
+    }
+
+    /// Removes the temporary file of a step that failed, and the folders that are empty now.
+    fn clean_up(&mut self, at: usize) {
         let step = &self.steps[at];
         if self.displaced[at] {
             // The only copy on disk of what was there: stored, but not removed.
             self.kept[at] = keep(self.workspace, self.store, &step.temp).ok();
             return;
         }
-        match remove(self.workspace, self.store, step) {
+        self.cleaned_up(at, discard(self.workspace, self.store, step));
+    }
+
+    /// A step's temporary file was removed, or could not be.
+    fn cleaned_up(&mut self, at: usize, removed: Result<Option<ObjectId>, StoreError>) {
+        let step = &self.steps[at];
+        match removed {
             Ok(kept) => self.kept[at] = self.kept[at].or(kept),
             Err(error) => {
                 tracing::warn!(temp = %step.temp, %error, "a temporary file stays");
@@ -319,8 +339,43 @@ impl Run<'_> {
     }
 }
 
-/// How a step's temporary file is removed; gives what had to be stored first.
-type Remove = fn(&Workspace, &Store, &OperationStep) -> Result<Option<ObjectId>, StoreError>;
+/// What became of a part of which all was done.
+enum Settled {
+    /// Somebody wrote to what this step displaced.
+    WrittenTo(usize),
+    /// What the steps displaced was removed, or could not be.
+    Removed(Vec<(usize, Result<Option<ObjectId>, StoreError>)>),
+}
+
+/// What one thread needs to settle parts.
+#[derive(Clone, Copy)]
+struct Hand<'p> {
+    workspace: &'p Workspace,
+    steps: &'p [OperationStep],
+}
+
+impl Hand<'_> {
+    fn settle(self, part: &[usize]) -> Settled {
+        let written_to = |at: &&usize| !is_expected(self.workspace, &self.steps[**at]);
+        if let Some(&at) = part.iter().find(written_to) {
+            return Settled::WrittenTo(at);
+        }
+        // Just looked at, so not read once more.
+        let remove =
+            |at: &usize| (*at, remove_temp(self.workspace, &self.steps[*at]).map(|()| None));
+        Settled::Removed(part.iter().map(remove).collect())
+    }
+}
+
+/// Whether what was displaced is what was expected.
+fn is_expected(workspace: &Workspace, step: &OperationStep) -> bool {
+    match action(step) {
+        Action::Write | Action::Delete => {
+            state_of(workspace, &step.temp).map_or(Side::Unknown, Side::Known) == step.now
+        }
+        Action::Create | Action::Mode | Action::Leave => true,
+    }
+}
 
 pub(super) fn action(step: &OperationStep) -> Action {
     Action::between(&step.now, &step.then)
@@ -386,19 +441,14 @@ pub(super) fn discard(
         Some(state) if !expected(&state.oid) => Some(keep(workspace, store, &step.temp)?),
         _ => None,
     };
-    remove_temp(workspace, store, step)?;
+    remove_temp(workspace, step)?;
     Ok(kept)
 }
 
 /// Removes a step's temporary file, of which it is known what it holds.
-fn remove_temp(
-    workspace: &Workspace,
-    _: &Store,
-    step: &OperationStep,
-) -> Result<Option<ObjectId>, StoreError> {
+fn remove_temp(workspace: &Workspace, step: &OperationStep) -> Result<(), StoreError> {
     let removed = workspace.remove_temp(&step.temp);
-    removed.map_err(|error| StoreError::Step(io::Error::other(error.to_string())))?;
-    Ok(None)
+    removed.map_err(|error| StoreError::Step(io::Error::other(error.to_string())))
 }
 
 /// Stores the content of a file that is about to go.
