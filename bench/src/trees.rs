@@ -105,6 +105,12 @@ impl Template {
 }
 
 impl Site {
+    /// Has nothing kept, as before the first time.
+    pub(crate) fn clear_side(&self) -> Result<()> {
+        files::remove(&self.side)?;
+        files::make_folder(&self.side)
+    }
+
     /// Gives the copy back its repository as it was cloned, if it had one.
     pub(crate) fn renew_repository(&self) -> Result<()> {
         let git = self.root.join(".git");

@@ -133,8 +133,7 @@ impl Peer for RetakePeer {
 
     fn first(&mut self) -> Result<Run> {
         self.stop()?;
-        files::remove(&self.site.side)?;
-        files::make_folder(&self.site.side)?;
+        self.site.clear_side()?;
         self.start()?;
         files::settle(&self.site.side)?;
         let mut watch = Watch::start();

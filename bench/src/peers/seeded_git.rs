@@ -71,8 +71,7 @@ impl Peer for SeededGit {
     }
 
     fn first(&mut self) -> Result<Run> {
-        files::remove(&self.site.side)?;
-        files::make_folder(&self.site.side)?;
+        self.site.clear_side()?;
         let mut watch = Watch::start();
         watch.run(&mut self.git(&["init", "--quiet"]))?;
         let objects = format!("{}\n", self.site.objects().display());

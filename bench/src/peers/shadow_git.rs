@@ -81,8 +81,7 @@ impl Peer for ShadowGit {
 
     fn first(&mut self) -> Result<Run> {
         self.stop()?;
-        files::remove(&self.site.side)?;
-        files::make_folder(&self.site.side)?;
+        self.site.clear_side()?;
         let mut watch = Watch::start();
         watch.run(&mut self.git(&["init", "--quiet"]))?;
         for setting in self.tuning.settings() {

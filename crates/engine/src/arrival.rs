@@ -56,6 +56,7 @@ pub(crate) enum Meaning {
 }
 
 /// The calls that matter, with those that the arrived events add.
+#[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) live: Vec<LiveCall>,
     next_temporary: i64,
@@ -177,10 +178,12 @@ impl Calls {
         self.at_work(at).filter(edits).flat_map(|live| live.aim.named.clone())
     }
 
-    /// The folders in which commands change files. Until they have ended one cannot tell whether
-    /// a file that is new there is their scratch: `sed -i` writes one beside its target.
-    pub(crate) fn worked_in(&self, at: Millis) -> impl Iterator<Item = Option<ProjectPath>> {
-        self.at_work(at).flat_map(LiveCall::targets).map(ProjectPath::parent)
+    /// Whether a file that is new may be the scratch of a command, which one cannot tell until that
+    /// has ended. What some call could change, and so remove, is nobody's scratch.
+    pub(crate) fn may_be_scratch(&self, path: &ProjectPath, at: Millis) -> bool {
+        let could_change = |live: &LiveCall| live.is_open() && live.could_change(path);
+        self.at_work(at).any(|live| live.may_scratch_at(path))
+            && !self.live.iter().any(could_change)
     }
 
     fn at_work(&self, at: Millis) -> impl Iterator<Item = &LiveCall> {

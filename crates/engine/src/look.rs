@@ -4,8 +4,6 @@
 //! and what happened meanwhile is to be found. They differ in what they may leave for later and
 //! in whom they trust; what they record, they record the same way as events do.
 
-use std::collections::BTreeSet;
-
 use retake_model::{Change, Millis, ProjectPath};
 use retake_store::{Batch, StoreError};
 use retake_workspace::{Ignored, git};
@@ -205,10 +203,9 @@ impl Project {
         progress: Progress<'_>,
     ) -> Result<Sight<'_>, StoreError> {
         if why == Why::Around {
-            let mut spared = Spared { paths: self.spared(at), new_in: BTreeSet::new() };
-            spared.paths.extend(occasion.calls.being_edited(at));
-            spared.new_in.extend(occasion.calls.worked_in(at));
-            occasion.request.spared = spared;
+            let mut paths = self.spared(at);
+            paths.extend(occasion.calls.being_edited(at));
+            occasion.request.spared = Spared { paths, scratch_of: Some((occasion.calls, at)) };
         }
         let glance = self.glance(&occasion.request.scope, why, at);
         let hint = glance.as_ref().and_then(Glance::hint);

@@ -8,11 +8,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use retake_model::{Gap, GapReason, ProjectPath, Side};
+use retake_model::{Gap, GapReason, Millis, ProjectPath, Side};
 use retake_store::{Batch, StatRow, StoreError, Stored};
 use retake_workspace::git::{GitLook, Index};
 use retake_workspace::{Hint, RuleSources, Rules, Stat, Suspect, Workspace};
 
+use crate::arrival::Calls;
 use crate::bulk::take;
 use crate::capture::Captured;
 use crate::eyes::View;
@@ -74,21 +75,22 @@ pub(crate) struct Request<'a> {
     pub(crate) watched: bool,
     /// What the last look at everything left.
     pub(crate) view: Option<Arc<View>>,
-    pub(crate) spared: Spared,
+    pub(crate) spared: Spared<'a>,
 }
 
 /// Of what no new content is taken this time.
 #[derive(Debug, Default)]
-pub(crate) struct Spared {
+pub(crate) struct Spared<'a> {
     pub(crate) paths: BTreeSet<ProjectPath>,
-    /// Folders in which files are spared that are new there; `None` is the root.
-    pub(crate) new_in: BTreeSet<Option<ProjectPath>>,
+    /// The calls whose scratch is spared, and the time.
+    pub(crate) scratch_of: Option<(&'a Calls, Millis)>,
 }
 
-impl Spared {
+impl Spared<'_> {
     fn has(&self, suspect: &Suspect) -> bool {
+        let is_scratch = |(calls, at): (&Calls, _)| calls.may_be_scratch(&suspect.path, at);
         self.paths.contains(&suspect.path)
-            || (!suspect.known && self.new_in.contains(&suspect.path.parent()))
+            || (!suspect.known && self.scratch_of.is_some_and(is_scratch))
     }
 }
 

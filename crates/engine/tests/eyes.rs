@@ -290,6 +290,19 @@ fn the_watcher_leaves_the_scratch_of_a_command_alone() {
     assert_eq!(by(&ended.changes), [("sub/a.txt".to_owned(), Actor::Agent)]);
     let looked = project.look_around(start + 3).unwrap();
     assert_eq!(by(&looked.changes), [("sub/mine.txt".to_owned(), Actor::User)]);
+
+    // What a command may remove is not left for later, whoever made it.
+    for (call, command, file) in [
+        ("s2", "sed -i s/two/one/ sub/a.txt && rm -rf sub", "sub/in the way"),
+        ("s3", "sed -i s/two/one/ sub/a.txt && rm sub/there", "sub/there"),
+        ("s4", "sed -i s/two/one/ sub/a.txt && make clean", "sub/made"),
+    ] {
+        let begin = TestProject::begin("d1", call, "Bash", json!({ "command": command }));
+        project.record(&begin, test.tick()).unwrap();
+        test.write(file, "mine\n");
+        assert_eq!(paths(&project.look_around(test.tick()).unwrap()), [file], "{command}");
+        project.record(&TestProject::end("d1", call), test.tick()).unwrap();
+    }
 }
 
 #[test]
