@@ -35,6 +35,22 @@ fn a_cookie_that_is_late_is_everything() {
     assert_eq!(project.hinted(), ["a"], "and the event is not lost");
 }
 
+/// Ignored folders that hold tracked files are no exception: what cannot be watched is in each hint.
+#[test]
+fn tracked_files_that_the_budget_does_not_reach_are_polled() {
+    let project = Project::with(&["build/in/keep", "src/a"]);
+    let workspace = Workspace::open(&project.root()).unwrap();
+    // The cookies, the root and `src`.
+    let (rules, budget) = (ignoring("build/\n"), Budget::new(3));
+    let watch = Watch::start(&workspace, &rules, &project.cookies(), budget).unwrap();
+    watch.always(set(&["build/in/keep"]));
+    let state = watch.state();
+    assert_eq!((state.watched, state.polled), (2, vec!["build".parse().unwrap()]));
+    watch.take();
+    watch.settle(PATIENCE);
+    assert_eq!(watch.take(), Hint::Paths(set(&["build"])));
+}
+
 #[test]
 fn an_overflow_is_everything_and_all_folders_are_found_again() {
     let (project, shared) = with_lock(Project::with(&["moved/x/f", "removed/f"]));
