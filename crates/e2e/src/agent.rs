@@ -3,7 +3,9 @@
 //! `install-agents` puts them into `target/agents/<name>`, at the versions of `agents.lock`.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use retake_testkit::machine;
 
 /// An agent that runs headless against the scripted model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,7 +87,7 @@ impl Agent {
         let reason = format!("{self} {} is not installed", self.pin().version);
         let is_required = std::env::var_os("RETAKE_REQUIRE_AGENTS").is_some_and(|v| v == "1");
         assert!(!is_required, "{reason}; run crates/e2e/install-agents");
-        report_not_run(&reason);
+        machine::report_not_run(&reason);
         false
     }
 }
@@ -96,23 +98,9 @@ impl fmt::Display for Agent {
     }
 }
 
-/// `target/agents`, the same folder as in `install-agents`.
+/// The same folder as in `install-agents`.
 fn folder() -> PathBuf {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    workspace.join(target).join("agents")
-}
-
-/// Past libtest, which hides what a passing test prints; `./test` shows the file at its end.
-fn report_not_run(reason: &str) {
-    use std::io::Write as _;
-    let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    let line = format!("NOT RUN: {test}: {reason}\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
-    // Where nothing at all is installed, that was said aloud just now.
-    let file = std::fs::File::options().create(true).append(true).open(folder().join("not-run"));
-    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    machine::target().join("agents")
 }
 
 #[cfg(test)]

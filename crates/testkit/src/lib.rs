@@ -6,6 +6,7 @@
 //! - [`ListingEyes`]: what a watcher that misses nothing would say,
 //! - [`answers`]: an HTTP server with prepared answers,
 //! - [`child`]: a second process,
+//! - [`machine`]: what a test needs of its machine, and saying so if it is not there,
 //! - [`git`]: real git without the machine's configuration, as oracle,
 //! - linking this crate switches the fault injection of `retake-seam` on.
 
@@ -19,6 +20,7 @@ mod eyes;
 mod freshness;
 pub mod git;
 mod kept;
+pub mod machine;
 mod play;
 mod project;
 mod verbs;

@@ -1,0 +1,1 @@
+//! What lies in the project: names, kinds, sizes, links, mounts, roots, git.

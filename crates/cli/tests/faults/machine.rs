@@ -1,0 +1,1 @@
+//! The machine around the project: disks, limits, clocks, processes, versions.

@@ -1,0 +1,67 @@
+//! What a test needs of the machine it runs on, and saying so when that is not there.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Something that not every machine can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// To mount file systems, change owners and set limits.
+    Root,
+    /// The device behind file systems in user space.
+    Fuse,
+    /// A program of this name.
+    Program(&'static str),
+}
+
+impl Need {
+    fn is_met(self) -> bool {
+        match self {
+            Self::Root => rustix::process::geteuid().is_root(),
+            Self::Fuse => {
+                let device = std::fs::File::options().read(true).write(true).open("/dev/fuse");
+                device.is_ok()
+            }
+            Self::Program(name) => {
+                let mut ask = Command::new("sh");
+                ask.args(["-c", r#"command -v "$1""#, "sh", name]);
+                ask.stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+            }
+        }
+    }
+}
+
+/// Whether the machine can do all of this; if not, says so loudly.
+///
+/// # Panics
+/// If it cannot though `RETAKE_REQUIRE_FAULTS=1` asks for every test.
+pub fn has(needs: &[Need]) -> bool {
+    let Some(missing) = needs.iter().find(|need| !need.is_met()) else { return true };
+    let reason = match missing {
+        Need::Root => "it has to be run as root".to_owned(),
+        Need::Fuse => "/dev/fuse cannot be opened".to_owned(),
+        Need::Program(name) => format!("the program {name} is not installed"),
+    };
+    let is_required = std::env::var_os("RETAKE_REQUIRE_FAULTS").is_some_and(|v| v == "1");
+    assert!(!is_required, "{reason}");
+    report_not_run(&reason);
+    false
+}
+
+/// Past libtest, which hides what a passing test prints; `./test` shows the file at its end.
+pub fn report_not_run(reason: &str) {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    let line = format!("NOT RUN: {test}: {reason}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    let file = std::fs::File::options().create(true).append(true).open(target().join("not-run"));
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+}
+
+/// Where cargo builds.
+pub fn target() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    workspace.join(target)
+}
