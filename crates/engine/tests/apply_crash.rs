@@ -1,18 +1,22 @@
-//! A kill between any two writes of a verb leaves every file wholly old or wholly new.
+//! A kill or an error between any two writes of a verb leaves every file wholly old or wholly new.
 //!
-//! The child carries out one verb and is killed before its 1st, 2nd, 3rd … write,
-//! until it survives. After each kill both versions of every file are in the store,
+//! The child carries out one verb and is killed before its 1st, 2nd, 3rd … write, or that fails.
+//! After each kill both versions of every file are in the store,
 //! no other verb writes, and `recover` finishes the operation or takes it back.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
 
+use std::fmt::Write as _;
 use std::io::Write as _;
-use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
 
-use retake_engine::{Recovery, TakeBackOptions, VerbError};
+use retake_engine::model::{Change, ChangeId, ChangeStatus};
+use retake_engine::{Applied, Recovery, TakeBackOptions, VerbError};
 use retake_testkit::disk::{self, Disk};
-use retake_testkit::{TestProject, child, play};
+use retake_testkit::sweep::{ERRORS, Fault, KILLS, Sweep, Try};
+use retake_testkit::{TestProject, child, planned, play};
+
+#[path = "apply_crash/errors.rs"]
+mod errors;
 
 /// Everything that a verb can have to do: write, create, delete, mode, link, move, folder to file.
 const STORY: &str = r"
@@ -41,96 +45,98 @@ fn prepared(more: &str) -> TestProject {
     project
 }
 
-fn carry_out_as_child(verb: &str) {
-    let outer = std::env::var("RETAKE_TEST_OUTER").unwrap();
-    let project = TestProject::at(Path::new(&outer));
+/// Carries out the verb, and says what became of each file.
+fn act_as_child(verb: &str) {
+    let project = child::project();
     let first = project.open().checkpoints(None, 100).unwrap().pop().unwrap();
     project.name("first", first.id);
+    let said = match carry_out(&project, verb) {
+        Ok(applied) => told(&applied),
+        Err(error) => format!("error: {error}"),
+    };
     let mut stdout = std::io::stdout();
-    writeln!(stdout, "{}", play(&project, verb)).unwrap();
+    writeln!(stdout, "\n{said}").unwrap();
 }
 
-/// Kills the verb before each of its steps; gives how many it has.
-fn sweep(test: &str, before: &str, verb: &str) -> u64 {
+fn carry_out(project: &TestProject, verb: &str) -> Result<Applied, VerbError> {
+    let opened = project.open();
+    match verb {
+        "recover resume" => opened.recover(Recovery::Resume, project.tick()),
+        "recover undo" => opened.recover(Recovery::Undo, project.tick()),
+        verb => opened.apply(&planned(project, verb)?, project.tick()),
+    }
+}
+
+/// One line for each file.
+fn told(applied: &Applied) -> String {
+    let mut said = String::new();
+    for file in &applied.plan.files {
+        let (path, action, code) = (&file.path, file.action.as_str(), file.reason.code());
+        writeln!(said, "{path:?} {action} {code} {:?}", file.warning).unwrap();
+    }
+    said
+}
+
+/// What a project is before a verb and after it.
+struct Ends {
+    old: Disk,
+    new: Disk,
+    /// The changes that were taken back before.
+    reverted: Vec<ChangeId>,
+}
+
+/// Kills the verb before each of its steps, and lets each step fail.
+fn sweep(test: &str, before: &str, verb: &str) {
     if child::role().is_some() {
-        carry_out_as_child(verb);
-        return u64::MAX;
+        return act_as_child(verb);
     }
     let project = prepared(before);
-    let (kept, old) = (project.keep(), disk::read(&project.root()));
-    let whole = run(test, &project, 0);
-    for step in 1.. {
-        project.bring_back(&kept);
-        if run_killed(test, &project, step) {
-            assert!(step > 20, "only {step} steps: does the seam still see the writes?");
-            return step;
-        }
-        verify(&project, &old, &whole, step);
-    }
-    unreachable!("the steps end")
+    let is_reverted = |change: &Change| change.status == ChangeStatus::Reverted;
+    let reverted = project.changes().into_iter().filter(is_reverted).map(|change| change.id);
+    let (old, reverted) = (disk::read(&project.root()), reverted.collect());
+    let role = verb.split(' ').next().unwrap();
+    let sweep = Sweep::new(test, role, &project);
+    let ends = Ends { old, reverted, new: disk::read(&project.root()) };
+    sweep.each(&KILLS, |done| verify(&project, &ends, done));
+    sweep.each(&ERRORS, |done| errors::verify(&project, &ends, done));
 }
 
-/// Runs the child to its end, and gives what is on disk then.
-fn run(test: &str, project: &TestProject, kill_at: u64) -> Disk {
-    let output = child::command(test, "verb")
-        .env("RETAKE_TEST_OUTER", project.outer())
-        .env("RETAKE_KILL_AT", kill_at.to_string())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!said.contains("leave"), "nothing is left: {said}");
-    disk::read(&project.root())
-}
-
-/// Whether the child survived.
-fn run_killed(test: &str, project: &TestProject, kill_at: u64) -> bool {
-    let output = child::command(test, "verb")
-        .env("RETAKE_TEST_OUTER", project.outer())
-        .env("RETAKE_KILL_AT", kill_at.to_string())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success() || output.status.signal() == Some(9),
-        "step {kill_at}: {}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output.status.success()
-}
-
-fn verify(project: &TestProject, old: &Disk, new: &Disk, step: u64) {
+fn verify(project: &TestProject, ends: &Ends, done: &Try) {
+    let Ends { old, new, .. } = ends;
     let opened = project.open();
     let now = without_temps(disk::read(&project.root()));
     for (name, entry) in &now {
         let known = [old.get(name), new.get(name)];
         let is_one = known.iter().flatten().any(|known| known.is_same(entry));
-        assert!(is_one, "step {step}: {name} is neither old nor new: {entry:?}");
+        assert!(is_one, "{name} is neither old nor new: {entry:?}: {done}");
     }
     if opened.interrupted().unwrap().is_none() {
         let is_one = disk::is_same(&now, old) || disk::is_same(&now, new);
-        assert!(is_one, "step {step}: {now:?}");
-        assert_clean(project, step);
+        assert!(is_one, "{now:?}: {done}");
+        assert_clean(project, done);
         return;
     }
     for entry in old.values().chain(new.values()) {
         let oid = retake_store::hash_blob(&entry.content).unwrap();
-        assert!(opened.store().has(&oid).unwrap(), "step {step}: {entry:?} is not in the store");
+        assert!(opened.store().has(&oid).unwrap(), "{entry:?} is not in the store: {done}");
     }
     let options = TakeBackOptions::default();
     let refused = opened.plan_undo(options, project.tick()).map(drop);
-    assert!(matches!(refused, Err(VerbError::Unfinished { .. })), "step {step}: {refused:?}");
+    assert!(matches!(refused, Err(VerbError::Unfinished { .. })), "{refused:?}: {done}");
     // Looks go on meanwhile, and do not mistake Retake's work for the user's.
     let looked = opened.look(project.tick()).unwrap().changes;
-    assert!(looked.iter().all(|change| change.made_by.is_some()), "step {step}: {looked:?}");
-    let (how, goal) =
-        if step.is_multiple_of(2) { (Recovery::Resume, new) } else { (Recovery::Undo, old) };
+    assert!(looked.iter().all(|change| change.made_by.is_some()), "{looked:?}: {done}");
+    let (how, goal) = if done.at.0.number.is_multiple_of(2) {
+        (Recovery::Resume, new)
+    } else {
+        (Recovery::Undo, old)
+    };
     let applied = opened.recover(how, project.tick()).unwrap();
-    assert!(applied.is_whole(), "step {step}, {how:?}: {:?}", applied.plan);
+    assert!(applied.is_whole(), "{how:?}: {:?}: {done}", applied.plan);
     let now = disk::read(&project.root());
-    assert!(disk::is_same(&now, goal), "step {step}, {how:?}: {now:?}, not {goal:?}");
+    assert!(disk::is_same(&now, goal), "{how:?}: {now:?}, not {goal:?}: {done}");
     assert!(opened.interrupted().unwrap().is_none());
-    assert_clean(project, step);
+    assert_clean(project, done);
 }
 
 fn without_temps(mut disk: Disk) -> Disk {
@@ -138,88 +144,91 @@ fn without_temps(mut disk: Disk) -> Disk {
     disk
 }
 
-fn assert_clean(project: &TestProject, step: u64) {
+fn assert_clean(project: &TestProject, done: &Try) {
     let opened = project.open();
     let found = opened.check_up(true, &mut |_, _| {}).unwrap();
-    assert_eq!(found.verification.problems, [], "step {step}");
-    assert_eq!(opened.look(project.tick()).unwrap().changes, [], "step {step}");
+    assert_eq!(found.verification.problems, [], "{done}");
+    assert_eq!(opened.look(project.tick()).unwrap().changes, [], "{done}");
 }
 
 #[test]
-fn killed_undo() {
-    sweep("killed_undo", "", "undo");
+fn a_fault_in_undo() {
+    sweep("a_fault_in_undo", "", "undo");
 }
 
 #[test]
-fn killed_redo() {
-    sweep("killed_redo", "undo", "redo");
+fn a_fault_in_redo() {
+    sweep("a_fault_in_redo", "undo", "redo");
 }
 
 #[test]
-fn killed_reject() {
-    sweep("killed_reject", "", "reject dialog=d");
+fn a_fault_in_reject() {
+    sweep("a_fault_in_reject", "", "reject dialog=d");
 }
 
 #[test]
-fn killed_rollback() {
-    sweep("killed_rollback", "", "rollback call=s5");
+fn a_fault_in_rollback() {
+    sweep("a_fault_in_rollback", "", "rollback call=s5");
 }
 
 #[test]
-fn killed_restore() {
-    sweep("killed_restore", "", "restore first exact");
+fn a_fault_in_restore() {
+    sweep("a_fault_in_restore", "", "restore first exact");
 }
 
 #[test]
-fn killed_reset() {
-    sweep("killed_reset", "", "reset d");
+fn a_fault_in_reset() {
+    sweep("a_fault_in_reset", "", "reset d");
 }
 
-/// Recovery can be killed, too: it is only begun again.
+/// Recovery can be stopped, too: it is only begun again.
 #[test]
-fn killed_recovery() {
-    let test = "killed_recovery";
+fn a_fault_in_recovery() {
+    let test = "a_fault_in_recovery";
     if let Some(role) = child::role() {
-        return carry_out_as_child(if role == "verb" { "undo" } else { &role });
+        return act_as_child(&role);
     }
     let project = prepared("");
-    let (kept, old) = (project.keep(), disk::read(&project.root()));
-    let new = run(test, &project, 0);
-    let half = (1..1000).find(|&step| {
-        project.bring_back(&kept);
-        run_killed(test, &project, step);
-        is_half_done(&project, &old, &new)
-    });
-    let half = half.unwrap();
+    let old = disk::read(&project.root());
+    let undo = Sweep::new(test, "undo", &project);
+    let new = disk::read(&project.root());
+    leave_half_done(&undo, &project, &old, &new);
+    let (half, halfway) = (project.keep(), without_temps(disk::read(&project.root())));
     for (how, goal) in [("recover resume", &new), ("recover undo", &old)] {
-        for step in 1.. {
-            project.bring_back(&kept);
-            assert!(!run_killed(test, &project, half));
-            let output = child::command(test, how)
-                .env("RETAKE_TEST_OUTER", project.outer())
-                .env("RETAKE_KILL_AT", step.to_string())
-                .output()
-                .unwrap();
-            if output.status.success() {
-                break;
-            }
-            // Taking back is an operation of its own: once that has begun, it is what has to
-            // be finished.
-            let opened = project.open();
-            if let Some(interrupted) = opened.interrupted().unwrap() {
-                let is_first = interrupted.operation.title.starts_with("undo of turn");
-                let undo = is_first && how == "recover undo";
-                let how = if undo { Recovery::Undo } else { Recovery::Resume };
-                opened.recover(how, project.tick()).unwrap();
-            } else if how == "recover undo" && !disk::is_same(&disk::read(&project.root()), &old) {
-                // Killed between the two: the first is closed as far as it came.
-                play(&project, "redo");
-            }
-            let now = disk::read(&project.root());
-            assert!(disk::is_same(&now, goal), "{how} step {step}: {now:?}");
-            assert_clean(&project, step);
-        }
+        project.bring_back(&half);
+        let recovery = Sweep::new(test, how, &project);
+        recovery.each(&KILLS, |done| verify_recovery(&project, how, goal, done));
     }
+    project.bring_back(&half);
+    let resume = Sweep::new(test, "recover resume", &project);
+    let ends = Ends { old: halfway, new, reverted: Vec::new() };
+    resume.each(&ERRORS, |done| errors::verify(&project, &ends, done));
+}
+
+/// Taking back is an operation of its own: once that has begun, it is what has to be finished.
+fn verify_recovery(project: &TestProject, how: &str, goal: &Disk, done: &Try) {
+    let opened = project.open();
+    if let Some(interrupted) = opened.interrupted().unwrap() {
+        let is_first = interrupted.operation.title.starts_with("undo of turn");
+        let undo = is_first && how == "recover undo";
+        let how = if undo { Recovery::Undo } else { Recovery::Resume };
+        opened.recover(how, project.tick()).unwrap();
+    } else if how == "recover undo" && !disk::is_same(&disk::read(&project.root()), goal) {
+        // Stopped between the two: the first is closed as far as it came.
+        play(project, "redo");
+    }
+    let now = disk::read(&project.root());
+    assert!(disk::is_same(&without_temps(now.clone()), goal), "{how}: {now:?}: {done}");
+    assert_clean(project, done);
+}
+
+/// Kills at the first step that leaves some files old and some new.
+fn leave_half_done(undo: &Sweep<'_>, project: &TestProject, old: &Disk, new: &Disk) {
+    let found = undo.steps().iter().any(|step| {
+        undo.once(step, Fault::Kill);
+        is_half_done(project, old, new)
+    });
+    assert!(found, "no step leaves it half done");
 }
 
 /// Whether a kill has left some files old and some new.

@@ -1,176 +1,126 @@
-//! A kill between any two writes loses nothing that was acknowledged.
+//! A kill or an error at any write loses nothing that was acknowledged.
 //!
 //! The child records a short story and says `ack` after each event that was
-//! acknowledged. It is killed before its 1st, 2nd, 3rd … write, until it
-//! survives; after each kill the parent opens the same store.
+//! acknowledged. It is killed before its 1st, 2nd, 3rd … write, or that fails;
+//! each time the parent opens the same store.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
 
-use std::io::Write as _;
-use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
-
 use retake_engine::model::{Event, EventKind, ProjectPath};
 use retake_engine::{ChangeFilter, JournalEvent, Parcel, Project};
+use retake_testkit::sweep::{ERRORS, KILLS, Sweep};
 use retake_testkit::{TestProject, child};
 use serde_json::json;
 
+#[path = "crash/decisions.rs"]
+mod decisions;
+#[path = "crash/migration.rs"]
+mod migration;
+#[path = "crash/strace.rs"]
+mod strace;
+
 const FILES: usize = 3;
-const ENOSPC: i32 = 28;
 
 #[test]
 fn kill_between_any_two_writes_of_a_record() {
     if child::role().is_some() {
         return tell_story();
     }
-    let name = "kill_between_any_two_writes_of_a_record";
-    let steps = sweep(name, "record", Fault::Kill, verify_story);
-    assert!(steps > 60, "only {steps} steps: does the seam still see the writes?");
+    let project = prepared();
+    let sweep = Sweep::new("kill_between_any_two_writes_of_a_record", "record", &project);
+    sweep.each(&KILLS, |done| verify_story(&project, &done.acks));
 }
 
-/// A full disk at any write: the event is spooled or refused, nothing acknowledged is lost.
+/// A disk that is full or broken at any write: the event is spooled or refused, nothing acknowledged
+/// is lost.
 #[test]
-fn no_space_at_any_write_of_a_record() {
+fn an_error_at_any_write_of_a_record() {
     if child::role().is_some() {
         return tell_story_to_the_end();
     }
-    sweep("no_space_at_any_write_of_a_record", "full", Fault::NoSpace, |project, acks| {
+    let project = prepared();
+    let sweep = Sweep::new("an_error_at_any_write_of_a_record", "record", &project);
+    sweep.each(&ERRORS, |done| {
         let opened = project.open();
         opened.look(project.tick()).unwrap();
         assert_clean(&opened);
-        assert_eq!(opened.status().unwrap().spooled, 0);
+        assert_eq!(opened.status().unwrap().spooled, 0, "{done}");
         let events = opened.store().events_after(0, 1000).unwrap();
-        for ack in acks {
+        for ack in &done.acks {
             let is_it = |event: &&JournalEvent| event.body["text"].as_str() == Some(ack);
             let times = events.iter().filter(is_it).count();
-            assert_eq!(times, 1, "{ack} was acknowledged, and is there {times} times");
+            assert_eq!(times, 1, "{ack} was acknowledged, and is there {times} times: {done}");
         }
     });
 }
 
 #[test]
-fn kill_between_any_two_writes_of_init() {
+fn a_fault_at_any_write_of_init() {
     if child::role().is_some() {
-        return init_only();
+        let project = child::project();
+        let options = retake_engine::InitOptions::default();
+        let made = project.retake().init(&project.root(), options, project.tick(), &mut |_, _| {});
+        if made.is_ok() {
+            child::acknowledge("init");
+        }
+        return;
     }
-    let steps =
-        sweep("kill_between_any_two_writes_of_init", "init", Fault::Kill, |project, acks| {
+    let project = with_files();
+    let sweep = Sweep::new("a_fault_at_any_write_of_init", "init", &project);
+    for faults in [KILLS.as_slice(), &ERRORS] {
+        sweep.each(faults, |done| {
+            if !done.acks.is_empty() {
+                assert_eq!(project.open().status().unwrap().files, FILES as u64, "{done}");
+            }
             let opened = project.init(); // what a person would do: run it again
-            assert!(acks.len() <= 1);
             assert_clean(&opened);
-            assert_eq!(opened.status().unwrap().files, FILES as u64);
-            assert!(project.changes().is_empty(), "the first look is baseline, killed or not");
+            assert_eq!(opened.status().unwrap().files, FILES as u64, "{done}");
+            assert!(project.changes().is_empty(), "the first look is baseline: {done}");
         });
-    assert!(steps > 15, "only {steps} steps");
+    }
 }
 
 #[test]
-fn kill_while_spooling_and_taking_in() {
+fn a_fault_while_spooling_and_taking_in() {
     if child::role().is_some() {
         return spool_story();
     }
-    sweep("kill_while_spooling_and_taking_in", "spool", Fault::Kill, |project, acks| {
-        let opened = project.init();
-        opened.look(project.tick()).unwrap();
-        let events = opened.store().events_after(0, 1000).unwrap();
-        let messages: Vec<_> = events
-            .iter()
-            .filter(|event| event.kind == "user_message")
-            .filter_map(|event| event.body["text"].as_str())
-            .collect();
-        for ack in acks {
-            let times = messages.iter().filter(|text| *text == ack).count();
-            assert_eq!(times, 1, "{ack} was acknowledged, and is there {times} times");
-        }
-        let mut sorted = messages.clone();
-        sorted.sort_unstable();
-        assert_eq!(messages, sorted, "in order");
-        assert_clean(&opened);
-    });
+    let project = prepared();
+    let sweep = Sweep::new("a_fault_while_spooling_and_taking_in", "spool", &project);
+    for faults in [KILLS.as_slice(), &ERRORS] {
+        sweep.each(faults, |done| verify_spool(&project, &done.acks));
+    }
 }
 
 #[test]
-fn kill_between_any_two_writes_of_a_group() {
+fn a_fault_at_any_write_of_a_group() {
     if child::role().is_some() {
         return tell_story_in_groups();
     }
-    let name = "kill_between_any_two_writes_of_a_group";
-    let steps = sweep(name, "group", Fault::Kill, verify_groups);
-    assert!(steps > 60, "only {steps} steps: does the seam still see the writes?");
-}
-
-/// A full disk at any write of a group: nothing acknowledged is lost or out of order.
-#[test]
-fn no_space_at_any_write_of_a_group() {
-    if child::role().is_some() {
-        return tell_story_in_groups();
+    let project = prepared();
+    let sweep = Sweep::new("a_fault_at_any_write_of_a_group", "group", &project);
+    for faults in [KILLS.as_slice(), &ERRORS] {
+        sweep.each(faults, |done| verify_groups(&project, &done.acks));
     }
-    let name = "no_space_at_any_write_of_a_group";
-    sweep(name, "group", Fault::NoSpace, verify_groups);
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    Kill,
-    NoSpace,
-}
-
-/// Runs the child with a fault before its n-th step for each n; gives the number of steps.
-fn sweep(test: &str, role: &str, fault: Fault, verify: impl Fn(&TestProject, &[String])) -> u64 {
-    for step in 1.. {
-        let project = TestProject::new();
-        for n in 0..FILES {
-            project.write(&format!("f{n}.txt"), format!("original {n}\n"));
-        }
-        if role != "init" {
-            project.init();
-        }
-        let output = child::command(test, role)
-            .env("RETAKE_TEST_OUTER", project.outer())
-            .env("RETAKE_COUNT_STEPS", project.outer().join("steps"))
-            .envs(match fault {
-                Fault::Kill => [("RETAKE_KILL_AT", step.to_string())],
-                Fault::NoSpace => [("RETAKE_FAIL_AT", format!("{step}:{ENOSPC}"))],
-            })
-            .output()
-            .unwrap();
-        let stdout = String::from_utf8_lossy(&output.stdout);
-        let acks: Vec<String> = stdout
-            .lines()
-            .filter_map(|line| line.split_once("ack ").map(|(_, ack)| ack.to_owned()))
-            .collect();
-        verify(&project, &acks);
-        let steps = std::fs::read_to_string(project.outer().join("steps")).unwrap();
-        let taken = steps.lines().count() as u64;
-        if taken < step {
-            assert!(output.status.success());
-            return taken;
-        }
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        let expected = (fault == Fault::Kill).then_some(9);
-        assert_eq!(output.status.signal(), expected, "step {step}: {stdout}{stderr}");
+fn with_files() -> TestProject {
+    let project = TestProject::in_memory();
+    for n in 0..FILES {
+        project.write(&format!("f{n}.txt"), format!("original {n}\n"));
     }
-    unreachable!("the loop ends when the child survives")
+    project
 }
 
-fn child_project() -> TestProject {
-    TestProject::at(Path::new(&std::env::var("RETAKE_TEST_OUTER").unwrap()))
-}
-
-fn acknowledge(what: &str) {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "ack {what}").unwrap();
-    out.flush().unwrap();
-}
-
-fn init_only() {
-    child_project().init();
-    acknowledge("init");
+fn prepared() -> TestProject {
+    let project = with_files();
+    project.init();
+    project
 }
 
 /// Each file is written by a tool; the end of each call is acknowledged with its name.
 fn tell_story() {
-    let project = child_project();
+    let project = child::project();
     for n in 0..FILES {
         let (path, call) = (format!("f{n}.txt"), format!("w{n}"));
         let text = format!("agent {n}\n");
@@ -178,14 +128,14 @@ fn tell_story() {
         project.record(&TestProject::begin("d1", &call, "Write", input));
         project.write(&path, text);
         project.record(&TestProject::end("d1", &call));
-        acknowledge(&path);
+        child::acknowledge(&path);
     }
     project.record(&Event::new("d1", EventKind::TurnEnd { background: Vec::new() }));
 }
 
 /// Calls begin in one group and end in another; in between they have written their files.
 fn tell_story_in_groups() {
-    let project = child_project();
+    let project = child::project();
     let Ok(opened) = project.retake().open(&project.root()) else { return };
     let deliver = |events: Vec<Event>| {
         let parcel = |event| {
@@ -195,7 +145,7 @@ fn tell_story_in_groups() {
         let parcels: Vec<_> = events.into_iter().map(parcel).collect();
         for (parcel, result) in parcels.iter().zip(opened.record_all(&parcels)) {
             if result.is_ok() {
-                acknowledge(&label(&parcel.event));
+                child::acknowledge(&label(&parcel.event));
             }
         }
     };
@@ -259,13 +209,13 @@ fn verify_groups(project: &TestProject, acks: &[String]) {
 
 /// Goes on whatever fails, and acknowledges the messages that were taken.
 fn tell_story_to_the_end() {
-    let project = child_project();
+    let project = child::project();
     for text in ["1", "2", "3"] {
         let Ok(opened) = project.retake().open(&project.root()) else { continue };
         project.write("f0.txt", text);
         let event = Event::new("d1", EventKind::UserMessage { text: text.into() });
         if opened.record(&event, project.tick()).is_ok() {
-            acknowledge(text);
+            child::acknowledge(text);
         }
     }
 }
@@ -299,7 +249,7 @@ fn verify_story(project: &TestProject, acks: &[String]) {
 
 /// Messages are spooled while the project is locked, then taken in by the next record.
 fn spool_story() {
-    let project = child_project();
+    let project = child::project();
     let opened = project.open();
     let say = |text: &str| Event::new("d1", EventKind::UserMessage { text: text.into() });
     let lock = std::fs::File::open(opened.store().folder().join("lock")).unwrap();
@@ -307,14 +257,36 @@ fn spool_story() {
     let spool = retake_store::Spool::new(opened.store().folder());
     for text in ["1", "2"] {
         let at = project.tick();
-        spool.push(&spool.new_key(at), &say(text), at).unwrap();
-        acknowledge(text);
+        if spool.push(&spool.new_key(at), &say(text), at).is_ok() {
+            child::acknowledge(text);
+        }
     }
     drop(lock);
     for text in ["3", "4"] {
-        opened.record(&say(text), project.tick()).unwrap();
-        acknowledge(text);
+        if opened.record(&say(text), project.tick()).is_ok() {
+            child::acknowledge(text);
+        }
     }
+}
+
+/// Whatever was acknowledged is there once, in order.
+fn verify_spool(project: &TestProject, acks: &[String]) {
+    let opened = project.open();
+    opened.look(project.tick()).unwrap();
+    let events = opened.store().events_after(0, 1000).unwrap();
+    let messages: Vec<_> = events
+        .iter()
+        .filter(|event| event.kind == "user_message")
+        .filter_map(|event| event.body["text"].as_str())
+        .collect();
+    for ack in acks {
+        let times = messages.iter().filter(|text| *text == ack).count();
+        assert_eq!(times, 1, "{ack} was acknowledged, and is there {times} times");
+    }
+    let mut sorted = messages.clone();
+    sorted.sort_unstable();
+    assert_eq!(messages, sorted, "in order");
+    assert_clean(&opened);
 }
 
 fn changes_of(project: &Project, path: &str) -> Vec<retake_engine::model::Change> {

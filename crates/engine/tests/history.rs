@@ -10,10 +10,6 @@ mod support;
 #[path = "history/walk.rs"]
 mod walk;
 
-use std::io::Write as _;
-use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
-
 use retake_engine::model::{
     AgentId, DialogId, Event, EventKind, MAIN_AGENT, ModelMessage, RewindWhat, Role, ViewReason,
 };
@@ -21,6 +17,7 @@ use retake_engine::{
     Added, HistoryError, KeptMessage, Project, Rewind, RewindHow, TakeBackOptions, TranscriptMark,
     ViewChange, ViewItem,
 };
+use retake_testkit::sweep::{ERRORS, KILLS, Sweep, Try};
 use retake_testkit::{TestProject, child};
 use serde_json::{Value, json};
 use support::assert_clean;
@@ -323,61 +320,41 @@ fn a_long_result_of_an_agent_is_shortened_and_still_known() {
 }
 
 #[test]
-fn kill_between_any_two_writes_of_a_history() {
-    let name = "kill_between_any_two_writes_of_a_history";
+fn a_fault_at_any_write_of_a_history() {
     if child::role().is_some() {
-        return tell(&TestProject::at(Path::new(&std::env::var("RETAKE_TEST_OUTER").unwrap())));
+        return tell(&child::project());
     }
-    for step in 1.. {
-        let test = TestProject::new();
-        test.init();
-        let output = child::command(name, "tell")
-            .env("RETAKE_TEST_OUTER", test.outer())
-            .env("RETAKE_COUNT_STEPS", test.outer().join("steps"))
-            .env("RETAKE_KILL_AT", step.to_string())
-            .output()
-            .unwrap();
-        let out = String::from_utf8_lossy(&output.stdout);
-        let acknowledged = out.matches("ack ").count();
-        let project = test.open();
-        assert_clean(&project);
-        // Each act is there whole or not at all, and so is how far the record was read.
-        let cursor = project.history_cursor(&dialog(), &main_agent()).unwrap();
-        let (shown, log) = (shown(&project), project.model_log(&dialog(), &main_agent()).unwrap());
-        let states: [(&[&str], usize, bool); 5] = [
-            (&[], 0, false),
-            (&["a", "b"], 2, true),
-            (&["summary of 1", "b"], 3, true),
-            (&[], 3, true),
-            (&["summary of 1", "b"], 3, true),
-        ];
-        let fits = |state: &(&[&str], usize, bool)| {
-            *state
-                == (
-                    shown.iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
-                    log.len(),
-                    cursor.is_some(),
-                )
-        };
-        let fit = states.iter().skip(acknowledged).take(2).any(fits);
-        assert!(fit, "step {step}, {acknowledged} acknowledged: {shown:?}");
-        let steps = std::fs::read_to_string(test.outer().join("steps")).unwrap();
-        if (steps.lines().count() as u64) < step {
-            assert!(output.status.success() && acknowledged == 4, "{out}");
-            assert!(step > 15, "only {step} steps: does the seam still see the writes?");
-            return;
-        }
-        assert_eq!(output.status.signal(), Some(9), "step {step}: {out}");
+    let test = TestProject::in_memory();
+    test.init();
+    let sweep = Sweep::new("a_fault_at_any_write_of_a_history", "history", &test);
+    for faults in [KILLS.as_slice(), &ERRORS] {
+        sweep.each(faults, |done| verify_history(&test, done));
     }
+}
+
+/// Each act is there whole or not at all, and so is how far the record was read.
+fn verify_history(test: &TestProject, done: &Try) {
+    let project = test.open();
+    assert_clean(&project);
+    let cursor = project.history_cursor(&dialog(), &main_agent()).unwrap();
+    let (shown, log) = (shown(&project), project.model_log(&dialog(), &main_agent()).unwrap());
+    let states: [(&[&str], usize, bool); 5] = [
+        (&[], 0, false),
+        (&["a", "b"], 2, true),
+        (&["summary of 1", "b"], 3, true),
+        (&[], 3, true),
+        (&["summary of 1", "b"], 3, true),
+    ];
+    let shown: Vec<_> = shown.iter().map(String::as_str).collect();
+    let now = (shown.as_slice(), log.len(), cursor.is_some());
+    let acknowledged = done.acks.len();
+    let fits = states.iter().skip(acknowledged).take(2).any(|state| *state == now);
+    assert!(fits, "{acknowledged} acknowledged, {now:?}: {done}");
 }
 
 fn tell(test: &TestProject) {
     let (project, dialog, agent) = (test.open(), dialog(), main_agent());
-    let ack = || {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "ack ").unwrap();
-        out.flush().unwrap();
-    };
+    let ack = || child::acknowledge("");
     let messages = [message(Role::User, "a", Some(0)), message(Role::Assistant, "b", Some(1))];
     let cursor = "somewhere".to_owned();
     let mark = TranscriptMark { dialog: dialog.clone(), agent: agent.clone(), from: None, cursor };

@@ -6,7 +6,6 @@
 mod support;
 
 use std::collections::HashSet;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use retake_engine::model::{
@@ -15,6 +14,7 @@ use retake_engine::model::{
 };
 use retake_engine::{GoToOptions, Project, Purge, PurgeError, PurgeTarget, TranscriptMark};
 use retake_store::{JournalEvent, NewCheckpoint, NewOperation, Spool, hash_blob};
+use retake_testkit::sweep::{ERRORS, KILLS, Sweep};
 use retake_testkit::{TestProject, child, git};
 use serde_json::{Value, json};
 use support::{Work, assert_clean};
@@ -398,43 +398,31 @@ fn an_interrupted_operation_comes_first() {
 }
 
 #[test]
-fn a_purge_that_was_killed_is_completed_by_the_next() {
+fn a_purge_that_was_stopped_is_completed_by_the_next() {
     if child::role().is_some() {
-        let test = TestProject::at(Path::new(&std::env::var("RETAKE_TEST_OUTER").unwrap()));
-        test.open().purge(&path("secret.bin"), 1_800_000_000_000).unwrap();
+        child::project().open().purge(&path("secret.bin"), 1_800_000_000_000).unwrap();
         return;
     }
     let secret = noise(7, 270_000);
-    let test = TestProject::new();
+    let test = TestProject::in_memory();
     test.write("secret.bin", &secret);
     test.write("a.txt", "a\n");
     test.init();
     test.write("secret.bin", "gone\n");
     test.look();
-    let prepared = test.keep();
-    for step in 1.. {
-        test.bring_back(&prepared);
-        let output = child::command("a_purge_that_was_killed_is_completed_by_the_next", "purge")
-            .env("RETAKE_TEST_OUTER", test.outer())
-            .env("RETAKE_COUNT_STEPS", test.outer().join("steps"))
-            .env("RETAKE_KILL_AT", step.to_string())
-            .output()
-            .unwrap();
-        let project = test.open();
-        assert_clean(&project);
-        assert_eq!(test.read("secret.bin"), b"gone\n");
-        match project.purge(&path("secret.bin"), test.tick()) {
-            Ok(purge) => assert!(purge.is_complete, "step {step}"),
-            Err(error) => assert!(matches!(error, PurgeError::Nothing(_)), "step {step}: {error}"),
-        }
-        assert_clean(&project);
-        assert_eq!(files_with(&test.home(), &secret), Vec::<String>::new(), "step {step}");
-        let steps = std::fs::read_to_string(test.outer().join("steps")).unwrap();
-        let taken = steps.lines().count() as u64;
-        if taken < step {
-            assert!(output.status.success() && taken > 20, "{taken} steps");
-            return;
-        }
-        assert_eq!(output.status.signal(), Some(9), "step {step}");
+    let name = "a_purge_that_was_stopped_is_completed_by_the_next";
+    let sweep = Sweep::new(name, "purge", &test);
+    for faults in [KILLS.as_slice(), &ERRORS] {
+        sweep.each(faults, |done| {
+            let project = test.open();
+            assert_clean(&project);
+            assert_eq!(test.read("secret.bin"), b"gone\n");
+            match project.purge(&path("secret.bin"), test.tick()) {
+                Ok(purge) => assert!(purge.is_complete, "{done}"),
+                Err(error) => assert!(matches!(error, PurgeError::Nothing(_)), "{error}: {done}"),
+            }
+            assert_clean(&project);
+            assert_eq!(files_with(&test.home(), &secret), Vec::<String>::new(), "{done}");
+        });
     }
 }

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use retake_engine::model::{ChangeStatus, ObjectId};
+use retake_engine::model::ObjectId;
 use retake_engine::{Applied, GoToOptions, Recovery, TakeBackOptions, VerbError};
-use retake_testkit::disk::{self, Disk, Entry};
+use retake_testkit::disk::{self, Entry};
 use retake_testkit::{TestProject, child, play};
 
 const HOW: [Recovery; 2] = [Recovery::Resume, Recovery::Undo];
@@ -27,21 +27,6 @@ const TWO: &str = r"
     say d: go
     edit d e1 a.txt: 2 => two
     edit d e2 b.txt: 2 => two
-";
-
-/// Everything that a verb can have to do: write, create, delete, mode, link, move, folder to file.
-const EVERYTHING: &str = r"
-    file a.txt: 1\n2\n3\n4\n5\n6\n7\n
-    file gone.txt: gone\n
-    file old/name.txt: some longer text\nthat moves\n
-    file run.sh: echo\n
-    file turns: a file\n
-    run ln -s a.txt link
-    init
-    say d: go
-    shell d s1: sed -i s/2/two/ a.txt && mkdir -p made/deep && echo new > made/deep/new.txt && rm gone.txt && chmod 755 run.sh && ln -sfn run.sh link && mv old/name.txt name.txt && rm turns && mkdir turns && echo in > turns/in && echo on > turns/on
-    run sed -i s/7/seven/ a.txt
-    look
 ";
 
 fn played(story: &str) -> TestProject {
@@ -179,7 +164,7 @@ fn recover_does_not_put_a_half_written_temp_in_place() {
         return;
     }
     let test = "recover_does_not_put_a_half_written_temp_in_place";
-    let kill = Kill::before(test, TWO, "write", 1);
+    let kill = Kill::before(test, TWO, "write file", 1);
     for how in HOW {
         let project = kill.project();
         project.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
@@ -294,113 +279,4 @@ fn recover_with_a_busy_writer_on_the_displaced_file() {
     let read = |oid: &ObjectId| project.open().store().read(oid).unwrap();
     let in_store = recovered.iter().flat_map(kept).any(|oid| has_line(&read(&oid)));
     assert!(on_disk || in_store, "{:?}", recovered.as_ref().map(told));
-}
-
-const ENOSPC: i32 = 28;
-const EIO: i32 = 5;
-
-/// How steps fail, and how many of them: all, every second one …
-#[derive(Clone, Copy)]
-struct Error {
-    errno: i32,
-    every: usize,
-}
-
-/// Lets one step of a verb fail, then another, in a new project each time.
-fn fail_steps(test: &str, verb: &str, error: Error, prepared: impl Fn() -> TestProject) {
-    let whole = prepared();
-    let steps = steps(test, &whole, verb);
-    let new = disk::read(&whole.root());
-    assert!(steps.len() > 20, "only {steps:?}: does the seam still see the writes?");
-    for (at, label) in (1..).zip(&steps).step_by(error.every) {
-        let project = prepared();
-        let old = without_temps(disk::read(&project.root()));
-        let (lived, mut said) =
-            run(test, &project, verb, ("RETAKE_FAIL_AT", &format!("{at}:{}", error.errno)));
-        if !lived {
-            said.push_str("error: the project cannot be opened");
-        }
-        let seen = format!("step {at} ({label}): {said}");
-        verify(&project, &old, &new, &said, &seen);
-    }
-}
-
-fn verify(project: &TestProject, old: &Disk, new: &Disk, said: &str, seen: &str) {
-    let opened = project.open();
-    let now = without_temps(disk::read(&project.root()));
-    for name in old.keys().chain(new.keys()) {
-        let is_one = is_same_at(name, &now, old) || is_same_at(name, &now, new);
-        assert!(is_one, "{name} is neither old nor new: {seen}");
-    }
-    for change in project.changes() {
-        let is_kept = change.status != ChangeStatus::Reverted;
-        let is_back = is_same_at(&change.path.to_string(), &now, new);
-        assert!(is_kept || is_back, "{} is called reverted: {seen}", change.path);
-    }
-    if opened.interrupted().unwrap().is_some() {
-        let looked = project.look().changes;
-        assert!(looked.iter().all(|change| change.made_by.is_some()), "{looked:?}: {seen}");
-        let applied = opened.recover(Recovery::Resume, project.tick()).unwrap();
-        assert!(applied.is_whole(), "{}: {seen}", told(&applied));
-        assert!(disk::is_same(&disk::read(&project.root()), new), "{seen}");
-    } else if !said.contains("error: ") && !said.contains(" leave ") {
-        assert!(disk::is_same(&now, new), "said to be done, but is not: {seen}");
-    }
-    assert_eq!(project.look().changes, [], "{seen}");
-    assert_tidied(project, said, seen);
-}
-
-fn is_same_at(name: &str, one: &Disk, other: &Disk) -> bool {
-    match (one.get(name), other.get(name)) {
-        (Some(one), Some(other)) => one.is_same(other),
-        (one, other) => one.is_none() && other.is_none(),
-    }
-}
-
-/// A temporary file that could not be removed is told of, and goes with the next verb.
-fn assert_tidied(project: &TestProject, said: &str, seen: &str) {
-    let opened = project.open();
-    let operations = opened.store().operations(10).unwrap();
-    let steps = operations.iter().flat_map(|one| opened.store().steps(one.id).unwrap());
-    let steps: Vec<_> = steps.collect();
-    for name in disk::read(&project.root()).keys().filter(|name| name.contains(".retake-")) {
-        let of = steps.iter().find(|step| step.temp.to_string() == **name);
-        let path = format!("{:?}", of.unwrap_or_else(|| panic!("{name}: {seen}")).path);
-        let warns = |line: &str| line.starts_with(&path) && line.contains("temporary file stays");
-        assert!(said.lines().any(warns), "{name} stays without a word: {seen}");
-    }
-    drop(opened.plan_undo(TakeBackOptions::default(), project.tick()));
-    let now = disk::read(&project.root());
-    assert!(now.keys().all(|name| !name.contains(".retake-")), "{:?}: {seen}", now.keys());
-    assert_eq!(project.look().changes, [], "{seen}");
-}
-
-fn without_temps(mut disk: Disk) -> Disk {
-    disk.retain(|name, _| !name.contains(".retake-"));
-    disk
-}
-
-#[test]
-fn errors_during_undo() {
-    if !is_child() {
-        let error = Error { errno: ENOSPC, every: 1 };
-        fail_steps("errors_during_undo", "undo", error, || played(EVERYTHING));
-    }
-}
-
-#[test]
-fn errors_during_restore() {
-    if !is_child() {
-        let error = Error { errno: EIO, every: 3 };
-        fail_steps("errors_during_restore", "restore", error, || played(EVERYTHING));
-    }
-}
-
-#[test]
-fn errors_during_recovery() {
-    if !is_child() {
-        let test = "errors_during_recovery";
-        let kill = Kill::before(test, EVERYTHING, "exchange", 2);
-        fail_steps(test, "recover", Error { errno: ENOSPC, every: 2 }, || kill.project());
-    }
 }

@@ -6,15 +6,13 @@
 
 mod support;
 
-use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
-
 use retake_engine::model::{
     AgentId, Change, CheckpointKind, DialogId, Millis, ModelMessage, ObjectId, OperationId,
     OperationKind, OperationState, Role,
 };
 use retake_engine::{Collected, Project, RetentionReason, TakeBackOptions};
 use retake_store::{NewCheckpoint, NewOperation, ObjectKind, encode};
+use retake_testkit::sweep::{ERRORS, KILLS, Sweep};
 use retake_testkit::{TestProject, child, git};
 use serde_json::{Value, json};
 use support::{Work, assert_clean};
@@ -482,13 +480,12 @@ fn settings_that_cannot_be_used_remove_nothing() {
 }
 
 #[test]
-fn kill_before_any_step_of_gc() {
+fn a_fault_at_any_step_of_gc() {
     if child::role().is_some() {
-        let test = TestProject::at(Path::new(&std::env::var("RETAKE_TEST_OUTER").unwrap()));
-        test.open().collect(FAR, &mut |_, _| {}).unwrap();
+        child::project().open().collect(FAR, &mut |_, _| {}).unwrap();
         return;
     }
-    let test = TestProject::new();
+    let test = TestProject::in_memory();
     start(&test);
     approved(&test, &["d1", "d2"]);
     let project = test.open();
@@ -505,31 +502,17 @@ fn kill_before_any_step_of_gc() {
     let before = test.changes();
     let expected = before[4..].to_vec();
     drop(project);
-    let prepared = test.keep();
-    for step in 1.. {
-        test.bring_back(&prepared);
-        let output = child::command("kill_before_any_step_of_gc", "gc")
-            .env("RETAKE_TEST_OUTER", test.outer())
-            .env("RETAKE_COUNT_STEPS", test.outer().join("steps"))
-            .env("RETAKE_KILL_AT", step.to_string())
-            .output()
-            .unwrap();
-        let project = test.open();
-        assert_clean(&project);
-        assert_whole(&test, &before);
-        let changes = test.changes();
-        assert!(changes.ends_with(&expected), "step {step}");
-        assert_eq!(project.checkpoints(Some(&kept.dialog), 9).unwrap(), points, "step {step}");
-        collect(&test, FAR);
-        assert_eq!(test.changes(), expected, "step {step}");
-        assert_eq!(dialogs(&test.open()), ["d3"]);
-        let steps = std::fs::read_to_string(test.outer().join("steps")).unwrap();
-        let taken = steps.lines().count() as u64;
-        if taken < step {
-            assert!(output.status.success());
-            assert!(taken > 40, "only {taken} steps: does the seam still see the writes?");
-            return;
-        }
-        assert_eq!(output.status.signal(), Some(9), "step {step}");
+    let sweep = Sweep::new("a_fault_at_any_step_of_gc", "gc", &test);
+    for faults in [KILLS.as_slice(), &ERRORS] {
+        sweep.each(faults, |done| {
+            let project = test.open();
+            assert_clean(&project);
+            assert_whole(&test, &before);
+            assert!(test.changes().ends_with(&expected), "{done}");
+            assert_eq!(project.checkpoints(Some(&kept.dialog), 9).unwrap(), points, "{done}");
+            collect(&test, FAR);
+            assert_eq!(test.changes(), expected, "{done}");
+            assert_eq!(dialogs(&test.open()), ["d3"], "{done}");
+        });
     }
 }

@@ -34,8 +34,7 @@ pub fn create(at: At<'_>) -> io::Result<OwnedFd> {
 
 /// Writes some of the bytes at the file's position; says how many.
 pub fn write(file: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-    step("write")?;
-    Ok(retry_on_intr(|| rustix::io::write(file, bytes))?)
+    crate::write("write file", bytes, |bytes| Ok(retry_on_intr(|| rustix::io::write(file, bytes))?))
 }
 
 /// Sets the permission bits of an opened file.

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
+use crate::fs::Writer;
 use crate::step;
 
 /// An open folder.
@@ -54,16 +55,27 @@ impl Dir {
     /// A new file that takes this name when it is finished, in place of whatever has it then.
     pub fn file(&self, name: &str) -> io::Result<NewFile<'_>> {
         one_component(name)?;
-        step("create file")?;
         let temp = format!(".{}.tmp", std::process::id());
         // What a killed run of the same process number left.
-        let _ = rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty());
+        self.remove(&temp);
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
+        step("create")?;
         let file = File::from(rustix::fs::openat(&self.fd, &temp, flags, mode)?);
-        let out = io::BufWriter::with_capacity(64 * 1024, file);
+        let out = io::BufWriter::with_capacity(64 * 1024, Writer(file));
         Ok(NewFile { dir: self, temp, name: name.to_owned(), out, finished: false })
+    }
+}
+
+impl Dir {
+    /// Removes a temporary file, if it is there. One that stays does no harm.
+    fn remove(&self, temp: &str) {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let is_there = rustix::fs::statat(&self.fd, temp, flags).is_ok();
+        if is_there && step("unlink").is_ok() {
+            let _ = rustix::fs::unlinkat(&self.fd, temp, AtFlags::empty());
+        }
     }
 }
 
@@ -80,7 +92,7 @@ pub struct NewFile<'d> {
     dir: &'d Dir,
     temp: String,
     name: String,
-    out: io::BufWriter<File>,
+    out: io::BufWriter<Writer<File>>,
     finished: bool,
 }
 
@@ -108,7 +120,7 @@ impl Write for NewFile<'_> {
 impl Drop for NewFile<'_> {
     fn drop(&mut self) {
         if !self.finished {
-            let _ = rustix::fs::unlinkat(&self.dir.fd, &self.temp, AtFlags::empty());
+            self.dir.remove(&self.temp);
         }
     }
 }

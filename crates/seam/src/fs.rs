@@ -6,7 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the door that the ban leads to")]
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,12 +17,32 @@ pub fn create_private_dir_all(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        create_private_dir_all(parent)?;
+    }
     step("mkdir")?;
     let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    match builder.create(path) {
+        // Somebody else was first.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+/// A file whose every write is a step; owned or borrowed.
+#[derive(Debug)]
+pub struct Writer<F>(pub F);
+
+impl<F: Write> Write for Writer<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        crate::write("write", bytes, |bytes| self.0.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
@@ -41,15 +61,17 @@ pub fn open_private(path: &Path) -> io::Result<File> {
 pub fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().ok_or_else(|| io::Error::other("a file has a folder"))?;
     let temp = path.with_extension(format!("{}.tmp", std::process::id()));
-    step("write temp")?;
-    let mut file =
-        private(OpenOptions::new().write(true).create(true).truncate(true)).open(&temp)?;
-    file.write_all(bytes)?;
-    step("fsync temp")?;
-    file.sync_all()?;
-    step("rename")?;
-    std::fs::rename(&temp, path)?;
-    sync_dir(folder)
+    let replaced = write_durably(&temp, bytes).and_then(|()| rename(&temp, path));
+    if replaced.is_err() && temp.exists() {
+        let _ = remove_file(&temp);
+    }
+    replaced.and_then(|()| sync_dir(folder))
+}
+
+fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = create_private(path)?;
+    write_all(&file, bytes)?;
+    sync_file(&file)
 }
 
 /// The permissions of a file that is written for the user's own programs.
@@ -90,17 +112,15 @@ impl Staged {
         let name = path.file_name().ok_or_else(|| io::Error::other("a file has a name"))?;
         let start = format!(".{}.", name.to_string_lossy());
         remove_old(folder, &start);
-        step("write temp")?;
         let (file, temp) = create_new(folder, &start, permissions)?;
         let staged = Self { temp, path: path.to_owned() };
-        fill(file, bytes, permissions)?;
+        fill(&file, bytes, permissions)?;
         Ok(staged)
     }
 
     /// Puts the bytes in the file's place: a reader sees the old ones or the new ones.
     pub fn put(self) -> io::Result<()> {
-        step("rename")?;
-        std::fs::rename(&self.temp, &self.path)?;
+        rename(&self.temp, &self.path)?;
         sync_dir(self.path.parent().ok_or_else(|| io::Error::other("a file has a folder"))?)
     }
 }
@@ -108,11 +128,14 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         // After the rename it is gone.
-        let _ = std::fs::remove_file(&self.temp);
+        if self.temp.exists() {
+            let _ = remove_file(&self.temp);
+        }
     }
 }
 
 fn create_new(folder: &Path, start: &str, permissions: Permissions) -> io::Result<(File, PathBuf)> {
+    step("create")?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -131,19 +154,20 @@ fn create_new(folder: &Path, start: &str, permissions: Permissions) -> io::Resul
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn fill(mut file: File, bytes: &[u8], permissions: Permissions) -> io::Result<()> {
+fn fill(file: &File, bytes: &[u8], permissions: Permissions) -> io::Result<()> {
     #[cfg(unix)]
     if let Permissions::Exactly { mode, user, group } = permissions {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
         let made = file.metadata()?;
         if (made.uid(), made.gid()) != (user, group) {
-            fchown(&file, Some(user), Some(group))?;
+            step("chown")?;
+            fchown(file, Some(user), Some(group))?;
         }
+        step("chmod")?;
         file.set_permissions(std::fs::Permissions::from_mode(mode))?;
     }
-    file.write_all(bytes)?;
-    step("fsync temp")?;
-    file.sync_all()
+    write_all(file, bytes)?;
+    sync_file(file)
 }
 
 /// Removes what killed programs left beside a file.
@@ -153,7 +177,7 @@ fn remove_old(folder: &Path, start: &str) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         if name.starts_with(start) && name.ends_with(STAGED_END) && is_old(&entry) {
-            let _ = std::fs::remove_file(entry.path());
+            let _ = remove_file(&entry.path());
         }
     }
 }
@@ -197,6 +221,11 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     private(OpenOptions::new().read(true).write(true).create(true).truncate(true)).open(path)
 }
 
+/// Writes all of the bytes at the file's position.
+pub fn write_all(file: &File, bytes: &[u8]) -> io::Result<()> {
+    Writer(file).write_all(bytes)
+}
+
 /// Gives a file of our own another name, in place of whatever has it.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     step("rename")?;
@@ -205,10 +234,8 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Appends bytes at the end of an open file.
 pub fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    use std::io::{Seek as _, SeekFrom};
-    step("append")?;
     file.seek(SeekFrom::End(0))?;
-    file.write_all(bytes)
+    write_all(file, bytes)
 }
 
 /// Makes a file's bytes survive power loss.
@@ -231,10 +258,8 @@ pub fn truncate(file: &File, length: u64) -> io::Result<()> {
 
 /// Writes a few bytes into a private file without any promise of durability.
 pub fn touch(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    step("touch")?;
-    let mut file =
-        private(OpenOptions::new().write(true).create(true).truncate(true)).open(path)?;
-    file.write_all(bytes)?;
+    let file = create_private(path)?;
+    write_all(&file, bytes)?;
     Ok(file)
 }
 
@@ -246,12 +271,13 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
 
 /// Removes a folder with everything in it; links in it are removed, not followed.
 pub fn remove_dir_all(path: &Path) -> io::Result<()> {
-    step("remove folder")?;
-    if path.symlink_metadata()?.is_dir() {
-        std::fs::remove_dir_all(path)
-    } else {
-        std::fs::remove_file(path)
+    if !path.symlink_metadata()?.is_dir() {
+        return remove_file(path);
     }
+    for entry in std::fs::read_dir(path)? {
+        remove_dir_all(&entry?.path())?;
+    }
+    remove_empty_folder(path)
 }
 
 #[cfg(all(test, unix))]

@@ -91,7 +91,7 @@ impl<'s> Batch<'s> {
         if self.bytes.get() < AHEAD {
             return Ok(());
         }
-        retake_seam::step("commit ahead")?;
+        retake_seam::statement("commit ahead")?;
         let store = self.store;
         tx.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
         self.recorded_seq.set(store.last_seq()?);
@@ -159,7 +159,7 @@ impl<'s> Batch<'s> {
         sql: &str,
         params: impl Params,
     ) -> Result<usize, StoreError> {
-        retake_seam::step(what)?;
+        retake_seam::statement(what)?;
         Ok(self.store.db.prepare_cached(sql)?.execute(params)?)
     }
 

@@ -160,7 +160,7 @@ impl Store {
                 break;
             }
             let _lock = Lock::acquire(self.folder(), wait)?.ok_or(GcError::Busy)?;
-            retake_seam::step("give back pages").map_err(StoreError::from)?;
+            retake_seam::statement("give back pages").map_err(StoreError::from)?;
             let sql = format!("PRAGMA main.incremental_vacuum({PAGES})");
             self.run_pragma(&sql)?;
             self.shorten_wal();
@@ -186,7 +186,7 @@ impl Store {
 
     /// Brings the WAL into the database and cuts it off; tells whether nobody kept it from that.
     pub(crate) fn cut_wal(&self) -> Result<bool, StoreError> {
-        retake_seam::step("cut WAL")?;
+        retake_seam::statement("cut WAL")?;
         let sql = "PRAGMA main.wal_checkpoint(TRUNCATE)";
         Ok(self.db.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0)
     }

@@ -90,11 +90,11 @@ fn begin(store: &Store) -> Result<Transaction<'_>, StoreError> {
 }
 
 fn commit(store: &Store, tx: Transaction<'_>) -> Result<(), StoreError> {
-    retake_seam::step("commit")?;
+    retake_seam::statement("commit")?;
     tx.commit()?;
     // A kill here, after the commit and before the reply, must lose nothing either. An
     // error cannot happen any more: what is committed is committed.
-    let _ = retake_seam::step("after commit");
+    let _ = retake_seam::statement("after commit");
     if store.new_stats.take() {
         store.remove_old_stats();
     }
@@ -121,7 +121,7 @@ impl<'s> Savepoint<'s> {
     }
 
     fn release(mut self) -> Result<(), StoreError> {
-        retake_seam::step("release")?;
+        retake_seam::statement("release")?;
         self.db.execute_batch("RELEASE batch")?;
         self.released = true;
         Ok(())

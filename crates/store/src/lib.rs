@@ -53,6 +53,8 @@ mod transcripts;
 mod trees;
 mod verify;
 mod versions;
+#[cfg(feature = "inject")]
+mod vfs;
 
 pub use batch::Batch;
 pub use calls::{Afterlife, Call, CallState, Input, NewCall};

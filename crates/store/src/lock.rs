@@ -4,7 +4,7 @@
 //! commands, embedders and the daemon never block each other for long.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -95,5 +95,6 @@ pub(crate) fn lock_within(file: &File, wait: Duration) -> io::Result<bool> {
 /// The pid serves only messages, so a failure to write it is no failure to lock.
 fn note_owner(mut file: &File) {
     let pid = format!("{:<10}\n", std::process::id());
-    let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(pid.as_bytes()));
+    let begin = file.seek(SeekFrom::Start(0));
+    let _ = begin.and_then(|_| retake_seam::fs::write_all(file, pid.as_bytes()));
 }

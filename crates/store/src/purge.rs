@@ -224,7 +224,7 @@ impl Store {
             self.remove_export()?;
         }
         complete &= self.cut_wal()?;
-        retake_seam::step("vacuum")?;
+        retake_seam::statement("vacuum")?;
         match self.db.execute_batch("VACUUM main") {
             Ok(()) => {}
             Err(error) => {

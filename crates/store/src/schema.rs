@@ -415,7 +415,7 @@ pub(crate) fn migrate(db: &mut Connection) -> Result<bool, StoreError> {
     if found >= SCHEMA_VERSION {
         return Ok(false);
     }
-    retake_seam::step("migrate")?;
+    retake_seam::statement("migrate")?;
     let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     // Somebody else may have opened it at the same moment, and been first.
     let found = version(&tx)?;
@@ -423,7 +423,7 @@ pub(crate) fn migrate(db: &mut Connection) -> Result<bool, StoreError> {
         tx.execute_batch(sql)?;
     }
     tx.pragma_update(None, "user_version", SCHEMA_VERSION.max(found))?;
-    retake_seam::step("commit migration")?;
+    retake_seam::statement("commit migration")?;
     tx.commit()?;
     Ok(true)
 }

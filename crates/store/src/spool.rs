@@ -71,7 +71,6 @@ impl Spool {
 
     /// Keeps an event under its key. Once this returns it survives power loss.
     pub fn push(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
-        let existed = self.path.exists();
         let mut file = self.locked()?;
         let cannot = |error| StoreError::Row(format!("an event cannot be spooled: {error}"));
         let line =
@@ -82,10 +81,11 @@ impl Spool {
         retake_seam::fs::append(&mut file, format!("\n{json}\n").as_bytes())
             .map_err(failed("append to"))?;
         retake_seam::fs::sync_file(&file).map_err(failed("sync"))?;
-        if !existed && let Some(folder) = self.path.parent() {
-            retake_seam::fs::sync_dir(folder).map_err(failed("sync the folder of"))?;
+        // Each time: whoever made the file may have been killed before its name was durable.
+        match self.path.parent() {
+            Some(folder) => retake_seam::fs::sync_dir(folder).map_err(failed("sync the folder of")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether anything is kept.

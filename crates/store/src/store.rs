@@ -64,6 +64,8 @@ impl Store {
             return Err(StoreError::OldSqlite(rusqlite::version()));
         }
         refuse_network(folder)?;
+        #[cfg(feature = "inject")]
+        crate::vfs::register();
         let path = folder.join("retake.db");
         let db = match access {
             Access::Write => open_patiently(&path)?,
@@ -162,7 +164,7 @@ impl Store {
 
     fn shorten_wal_above(&self, limit: u64) {
         let length = self.wal_length();
-        if length > limit && retake_seam::step("shorten WAL").is_ok() {
+        if length > limit && retake_seam::statement("shorten WAL").is_ok() {
             let done = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
             tracing::debug!(length, ?done, "WAL shortened");
         }
@@ -212,7 +214,7 @@ fn open_patiently(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
-    retake_seam::step("open database")?;
+    retake_seam::statement("open database")?;
     let mut db = Connection::open(path)?;
     db.busy_timeout(BUSY)?;
     // Closing the last connection would checkpoint: 20 ms that a hook does not have.

@@ -3,13 +3,37 @@
 //! A test that can be a child first asks [`role`]; the parent starts it again
 //! with [`command`] under the same name.
 
+use std::io::Write as _;
+use std::path::Path;
 use std::process::Command;
 
+use crate::TestProject;
+
 const ROLE: &str = "RETAKE_TEST_ROLE";
+/// Where the child finds its project.
+pub const OUTER: &str = "RETAKE_TEST_OUTER";
 
 /// What this process is to do, if it is a child.
 pub fn role() -> Option<String> {
     std::env::var(ROLE).ok()
+}
+
+/// The project in which the child acts.
+pub fn project() -> TestProject {
+    TestProject::at(Path::new(&std::env::var(OUTER).unwrap()))
+}
+
+/// Tells the parent that something is done and will stay.
+pub fn acknowledge(what: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "ack {what}").unwrap();
+    out.flush().unwrap();
+}
+
+/// What a child acknowledged, of all that it printed.
+pub fn acknowledged(stdout: &[u8]) -> Vec<String> {
+    let ack = |line: &str| line.split_once("ack ").map(|(_, ack)| ack.to_owned());
+    String::from_utf8_lossy(stdout).lines().filter_map(ack).collect()
 }
 
 /// The command that runs the test `name` of this binary as a child with a role.

@@ -15,19 +15,36 @@ use crate::TestProject;
 pub struct Kept {
     copy: tempfile::TempDir,
     now: Millis,
+    only_home: bool,
 }
 
 impl TestProject {
     /// Keeps everything as it is now; nothing may have the project open.
     pub fn keep(&self) -> Kept {
+        self.keep_copy(self.outer(), false)
+    }
+
+    /// Keeps only Retake's home: the project's files stay what they are for git's index.
+    pub fn keep_home(&self) -> Kept {
+        fs::create_dir_all(self.home()).unwrap();
+        self.keep_copy(&self.home(), true)
+    }
+
+    fn keep_copy(&self, from: &Path, only_home: bool) -> Kept {
         let beside = self.outer().parent().unwrap();
         let copy = tempfile::Builder::new().prefix("retake-kept-").tempdir_in(beside).unwrap();
-        copy_into(self.outer(), copy.path());
-        Kept { copy, now: self.now.get() }
+        copy_into(from, copy.path());
+        Kept { copy, now: self.now.get(), only_home }
     }
 
     /// Puts everything back as it was kept; nothing may have the project open.
     pub fn bring_back(&self, kept: &Kept) {
+        self.now.set(kept.now);
+        if kept.only_home {
+            remove(&self.home());
+            fs::create_dir(self.home()).unwrap();
+            return copy_into(kept.copy.path(), &self.home());
+        }
         for entry in fs::read_dir(self.outer()).unwrap() {
             let path = entry.unwrap().path();
             if path == self.root() {
@@ -39,7 +56,6 @@ impl TestProject {
             }
         }
         copy_into(kept.copy.path(), self.outer());
-        self.now.set(kept.now);
     }
 }
 

@@ -6,6 +6,8 @@
 //! - [`ListingEyes`]: what a watcher that misses nothing would say,
 //! - [`answers`]: an HTTP server with prepared answers,
 //! - [`child`]: a second process,
+//! - [`sweep`]: a child that is stopped at each of its steps,
+//! - [`figures`]: how much was tried,
 //! - [`machine`]: what a test needs of its machine, and saying so if it is not there,
 //! - [`git`]: real git without the machine's configuration, as oracle,
 //! - linking this crate switches the fault injection of `retake-seam` on.
@@ -17,12 +19,14 @@ pub mod answers;
 pub mod child;
 pub mod disk;
 mod eyes;
+pub mod figures;
 mod freshness;
 pub mod git;
 mod kept;
 pub mod machine;
 mod play;
 mod project;
+pub mod sweep;
 mod verbs;
 
 pub use expect_test::{Expect, expect};
@@ -30,3 +34,4 @@ pub use eyes::ListingEyes;
 pub use kept::Kept;
 pub use play::{check, play};
 pub use project::TestProject;
+pub use verbs::planned;

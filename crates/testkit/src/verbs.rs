@@ -73,7 +73,7 @@ pub(crate) fn verb(test: &TestProject, verb: &str, rest: &str, seen: &mut String
         return (0..times).all(|_| self::verb(test, verb, "", seen));
     }
     let project = test.open();
-    match planned(test, &project, verb, &words) {
+    match plan(test, &project, verb, &words) {
         Some(Ok(plan)) if words.has("dry") => print_plan(&project, &plan, seen),
         Some(Ok(plan)) => {
             let applied = project.apply(&plan, test.tick());
@@ -85,8 +85,13 @@ pub(crate) fn verb(test: &TestProject, verb: &str, rest: &str, seen: &mut String
     true
 }
 
-/// The plan of a verb that takes something back.
-fn planned(
+/// The plan of a verb in the fixture language that takes something back.
+pub fn planned(test: &TestProject, line: &str) -> Result<Plan, VerbError> {
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+    plan(test, &test.open(), verb, &Words::of(rest)).expect("a verb that has a plan")
+}
+
+fn plan(
     test: &TestProject,
     project: &Project,
     verb: &str,

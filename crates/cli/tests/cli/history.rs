@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use retake_testkit::answers::{Answer, Answers};
+use retake_testkit::sweep;
 use serde_json::{Value, json};
 
 use crate::support::{Ran, World, ran};
@@ -225,33 +226,34 @@ fn the_old_file_of_a_task_is_migrated_wherever_it_is_killed() {
     let arguments = ["history", "import", old.to_str().unwrap()];
     let whole = counted.command(&arguments).env("RETAKE_COUNT_STEPS", &steps).output().unwrap();
     assert!(whole.status.success(), "{}", ran(whole).stderr);
-    let steps = std::fs::read_to_string(steps).unwrap().lines().count();
-    assert!(steps > 5, "{steps}");
-    for step in 1..=steps {
+    let steps = sweep::kill_points(&std::fs::read_to_string(steps).unwrap());
+    assert!(steps.len() > 5, "{steps:?}");
+    for step in steps {
         let world = World::with(&[]);
         let text = conversation().to_string();
         let old = world.beside("tasks/t-1/claude_messages.json", &text);
         let folder = old.parent().unwrap();
         let arguments = ["history", "import", old.to_str().unwrap()];
-        let killed = world.command(&arguments).env("RETAKE_KILL_AT", step.to_string()).output();
-        assert_eq!(killed.unwrap().status.code(), None, "step {step}");
+        let killed =
+            world.command(&arguments).env("RETAKE_KILL_AT", step.number.to_string()).output();
+        assert_eq!(killed.unwrap().status.code(), None, "{step:?}");
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
         match read("claude_messages.json") {
-            Some(there) => assert_eq!(there, text, "step {step}"),
+            Some(there) => assert_eq!(there, text, "{step:?}"),
             None => assert_eq!(read("claude_messages.json.bak").as_ref(), Some(&text)),
         }
         if let Some(new) = read("api_conversation_history.json") {
-            assert_eq!(serde_json::from_str::<Value>(&new).unwrap(), conversation(), "step {step}");
+            assert_eq!(serde_json::from_str::<Value>(&new).unwrap(), conversation(), "{step:?}");
         }
         // Asking again ends it well.
         let again = world.import(folder, &[]);
-        assert_eq!(again.code, 0, "step {step}: {}", again.stderr);
-        assert_eq!(world.model("t-1", &[]).len(), 6, "step {step}");
-        assert!(read("api_conversation_history.json").is_some(), "step {step}");
+        assert_eq!(again.code, 0, "{step:?}: {}", again.stderr);
+        assert_eq!(world.model("t-1", &[]).len(), 6, "{step:?}");
+        assert!(read("api_conversation_history.json").is_some(), "{step:?}");
         assert_eq!(
             read("claude_messages.json").or_else(|| read("claude_messages.json.bak")).as_ref(),
             Some(&text),
-            "step {step}"
+            "{step:?}"
         );
     }
 }

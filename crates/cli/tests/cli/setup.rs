@@ -3,6 +3,7 @@
 mod plugin;
 mod safety;
 mod status;
+mod stopped;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};

@@ -218,7 +218,7 @@ fn without_room_for_a_stat_cache_there_is_none() {
     let opened = project.init();
     std::fs::remove_file(stat_cache(opened.store().folder())).unwrap();
     for _ in 0..2 {
-        retake_seam::fail_once("touch", 2, 28); // The first is the stamp; "no space left".
+        retake_seam::fail_once("create", 2, 28); // The first is the stamp; "no space left".
         project.write("a.txt", "two\n");
         opened.look(project.tick()).unwrap();
         assert_eq!(opened.store().stats_name().unwrap(), None);

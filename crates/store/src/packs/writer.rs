@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 use retake_model::ObjectId;
+use retake_seam::fs::Writer;
 
 use super::files;
 use crate::objects::ObjectKind;
@@ -51,7 +52,7 @@ pub fn encode_packed(kind: ObjectKind, oid: ObjectId, bytes: &[u8]) -> io::Resul
 pub struct PackWriter {
     folder: PathBuf,
     temp: String,
-    file: BufWriter<File>,
+    file: BufWriter<Writer<File>>,
     length: u64,
     entries: Vec<IndexEntry>,
     names: HashSet<ObjectId>,
@@ -76,7 +77,7 @@ impl PackWriter {
         let [pack, _] = files(&folder, &temp);
         let file =
             retake_seam::fs::create_private(&pack).map_err(StoreError::io("create", &pack))?;
-        let mut file = BufWriter::with_capacity(1 << 20, file);
+        let mut file = BufWriter::with_capacity(1 << 20, Writer(file));
         file.write_all(PACK_HEADER)?;
         let length = PACK_HEADER.len() as u64;
         Ok(Self { folder, temp, file, length, entries: Vec::new(), names: HashSet::new() })
@@ -111,15 +112,14 @@ impl PackWriter {
 
     /// Writes the number of objects and the checksum.
     fn close(&mut self) -> io::Result<[u8; 20]> {
-        retake_seam::step("write pack")?;
         self.file.flush()?;
-        let file = self.file.get_mut();
+        let file = &mut self.file.get_mut().0;
         file.seek(SeekFrom::Start(COUNT_AT))?;
         let count = u32::try_from(self.entries.len()).map_err(io::Error::other)?;
-        file.write_all(&count.to_be_bytes())?;
+        retake_seam::fs::write_all(file, &count.to_be_bytes())?;
         file.seek(SeekFrom::Start(0))?;
         let sum = checksum(file)?;
-        file.write_all(&sum)?;
+        retake_seam::fs::write_all(file, &sum)?;
         retake_seam::fs::sync_file(file)?;
         Ok(sum)
     }
@@ -152,8 +152,8 @@ impl PackWriter {
         bytes.extend(pack);
         let sum = checksum(&mut bytes.as_slice())?;
         bytes.extend(sum);
-        let mut file = retake_seam::fs::create_private(path)?;
-        file.write_all(&bytes)?;
+        let file = retake_seam::fs::create_private(path)?;
+        retake_seam::fs::write_all(&file, &bytes)?;
         retake_seam::fs::sync_file(&file)
     }
 }

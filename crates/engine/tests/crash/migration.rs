@@ -1,0 +1,1 @@
+//! An older database becomes a newer one wholly or not at all.
