@@ -11,7 +11,7 @@ use std::io::Write as _;
 
 use retake_engine::model::{Change, ChangeId, ChangeStatus};
 use retake_engine::{Applied, Recovery, TakeBackOptions, VerbError};
-use retake_testkit::disk::{self, Disk};
+use retake_testkit::disk::{self, Disk, Entry};
 use retake_testkit::sweep::{ERRORS, Fault, KILLS, Sweep, Try};
 use retake_testkit::{TestProject, child, planned, play};
 
@@ -25,7 +25,9 @@ const STORY: &str = r"
     file old/name.txt: some longer text\nthat moves\n
     file run.sh: echo\n
     file turns: a file\n
-    run ln -s a.txt link
+    file quiet/quiet.txt: nobody touches this\n
+    run ln -s a.txt link; ln -s ../outside out; mkdir ../outside; echo beyond > ../outside/a.txt
+    run git init -q
     init
     say d: go
     edit d e1 a.txt: 2 => two
@@ -81,6 +83,8 @@ fn told(applied: &Applied) -> String {
 struct Ends {
     old: Disk,
     new: Disk,
+    /// What no verb may touch: git's own files, and what lies outside of the project.
+    beyond: Vec<(String, Entry)>,
     /// The changes that were taken back before.
     reverted: Vec<ChangeId>,
 }
@@ -93,16 +97,33 @@ fn sweep(test: &str, before: &str, verb: &str) {
     let project = prepared(before);
     let is_reverted = |change: &Change| change.status == ChangeStatus::Reverted;
     let reverted = project.changes().into_iter().filter(is_reverted).map(|change| change.id);
-    let (old, reverted) = (disk::read(&project.root()), reverted.collect());
+    let (old, beyond) = (disk::read(&project.root()), beyond(&project));
+    let reverted = reverted.collect();
     let role = verb.split(' ').next().unwrap();
     let sweep = Sweep::new(test, role, &project);
-    let ends = Ends { old, reverted, new: disk::read(&project.root()) };
+    let ends = Ends { old, beyond, reverted, new: disk::read(&project.root()) };
     sweep.each(&KILLS, |done| verify(&project, &ends, done));
     sweep.each(&ERRORS, |done| errors::verify(&project, &ends, done));
 }
 
+fn beyond(project: &TestProject) -> Vec<(String, Entry)> {
+    let outside = disk::read(&project.outer().join("outside"));
+    disk::git_state(&project.root()).into_iter().chain(outside).collect()
+}
+
+/// What a verb does not concern keeps bytes, mode and time (promises 3, 4 and 6).
+fn assert_untouched(project: &TestProject, ends: &Ends, done: &Try) {
+    let now = disk::read(&project.root());
+    for (name, old) in &ends.old {
+        let is_concerned = ends.new.get(name).is_none_or(|new| !new.is_same(old));
+        assert!(is_concerned || now.get(name) == Some(old), "{name} was touched: {done}");
+    }
+    assert_eq!(beyond(project), ends.beyond, "{done}");
+}
+
 fn verify(project: &TestProject, ends: &Ends, done: &Try) {
     let Ends { old, new, .. } = ends;
+    assert_untouched(project, ends, done);
     let opened = project.open();
     let now = without_temps(disk::read(&project.root()));
     for (name, entry) in &now {
@@ -201,7 +222,7 @@ fn a_fault_in_recovery() {
     }
     project.bring_back(&half);
     let resume = Sweep::new(test, "recover resume", &project);
-    let ends = Ends { old: halfway, new, reverted: Vec::new() };
+    let ends = Ends { old: halfway, new, beyond: beyond(&project), reverted: Vec::new() };
     resume.each(&ERRORS, |done| errors::verify(&project, &ends, done));
 }
 

@@ -4,9 +4,11 @@
 //! stays: a project is known by its path and inode.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use retake_engine::model::Millis;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use crate::TestProject;
 
@@ -67,22 +69,30 @@ fn remove(path: &Path) {
     }
 }
 
-/// Copies what is in one folder into another: names, kinds, modes and bytes.
+/// Copies what is in one folder into another: names, kinds, modes, bytes and times of files.
 fn copy_into(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let (old, new) = (entry.path(), to.join(entry.file_name()));
         let found = entry.metadata().unwrap();
         if found.is_symlink() {
-            std::os::unix::fs::symlink(fs::read_link(old).unwrap(), new).unwrap();
+            std::os::unix::fs::symlink(fs::read_link(old).unwrap(), &new).unwrap();
+            set_time(&new, &found);
         } else if found.is_dir() {
             fs::create_dir_all(&new).unwrap();
             copy_into(&old, &new);
             fs::set_permissions(new, found.permissions()).unwrap();
         } else {
-            fs::copy(old, new).unwrap();
+            fs::copy(old, &new).unwrap();
+            set_time(&new, &found);
         }
     }
+}
+
+fn set_time(path: &Path, found: &fs::Metadata) {
+    let time = Timespec { tv_sec: found.mtime(), tv_nsec: found.mtime_nsec() };
+    let times = Timestamps { last_access: time, last_modification: time };
+    utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
 }
 
 #[cfg(test)]
@@ -100,7 +110,9 @@ mod tests {
         assert_eq!(project.changes().len(), 4);
 
         project.bring_back(&kept);
-        assert!(disk::is_same(&disk::read(&project.root()), &before));
+        let now = disk::read(&project.root());
+        assert!(disk::is_same(&now, &before));
+        assert_eq!(now["a.txt"], before["a.txt"], "with its time");
         assert_eq!(project.changes(), []);
         assert_eq!(project.tick(), at);
         assert_eq!(project.look().changes, [], "it is the same project, and nothing is new in it");

@@ -6,10 +6,11 @@ use retake_testkit::TestProject;
 use retake_testkit::disk::{self, Disk};
 use retake_testkit::sweep::Try;
 
-use super::{Ends, told, without_temps};
+use super::{Ends, assert_untouched, told, without_temps};
 
 pub(super) fn verify(project: &TestProject, ends: &Ends, done: &Try) {
-    let Ends { old, new, reverted } = ends;
+    let Ends { old, new, reverted, .. } = ends;
+    assert_untouched(project, ends, done);
     // The project could not even be opened.
     let said = if done.lived { done.said.clone() } else { format!("{}error: ", done.said) };
     let (said, seen) = (said.as_str(), done);
