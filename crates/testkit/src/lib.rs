@@ -4,6 +4,7 @@
 //! - [`Kept`]: a prepared project that is brought back before each try of a sweep,
 //! - [`check`]: the fixture language, in which most engine tests are written,
 //! - [`ListingEyes`]: what a watcher that misses nothing would say,
+//! - `amnesia`: a file system that forgets what was not synced (Linux only),
 //! - [`answers`]: an HTTP server with prepared answers,
 //! - [`child`]: a second process,
 //! - [`sweep`]: a child that is stopped at each of its steps,
@@ -15,6 +16,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 
+#[cfg(target_os = "linux")]
+pub mod amnesia;
 pub mod answers;
 pub mod child;
 pub mod disk;

@@ -1,0 +1,124 @@
+//! The bytes of one file, in blocks that copies share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What a disk writes or does not write as a whole.
+pub(super) const BLOCK: u64 = 4096;
+
+type Block = [u8; BLOCK as usize];
+
+/// A file's bytes. A block that is not there is zeros; beyond the size there is none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Data {
+    size: u64,
+    blocks: BTreeMap<u64, Arc<Block>>,
+}
+
+impl Data {
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// How many blocks are there.
+    pub(super) fn taken(&self) -> u64 {
+        self.blocks.len() as u64
+    }
+
+    pub(super) fn read(&self, offset: u64, length: u64) -> Vec<u8> {
+        let end = self.size.min(offset.saturating_add(length));
+        let mut bytes = Vec::with_capacity(end.saturating_sub(offset) as usize);
+        let mut at = offset;
+        while at < end {
+            let (block, from) = (at / BLOCK, (at % BLOCK) as usize);
+            let until = (from as u64 + end - at).min(BLOCK) as usize;
+            match self.blocks.get(&block) {
+                Some(block) => bytes.extend_from_slice(&block[from..until]),
+                None => bytes.resize(bytes.len() + until - from, 0),
+            }
+            at += (until - from) as u64;
+        }
+        bytes
+    }
+
+    pub(super) fn write(&mut self, offset: u64, mut bytes: &[u8]) {
+        let mut at = offset;
+        while !bytes.is_empty() {
+            let (block, from) = (at / BLOCK, (at % BLOCK) as usize);
+            let (now, later) = bytes.split_at(bytes.len().min(BLOCK as usize - from));
+            self.block(block)[from..from + now.len()].copy_from_slice(now);
+            at += now.len() as u64;
+            bytes = later;
+        }
+        self.size = self.size.max(at);
+    }
+
+    fn block(&mut self, index: u64) -> &mut Block {
+        let empty = || Arc::new([0; BLOCK as usize]);
+        Arc::make_mut(self.blocks.entry(index).or_insert_with(empty))
+    }
+
+    pub(super) fn resize(&mut self, size: u64) {
+        self.size = size;
+        let (whole, rest) = (size / BLOCK, (size % BLOCK) as usize);
+        self.blocks.split_off(&(whole + u64::from(rest > 0)));
+        if rest > 0 && self.blocks.contains_key(&whole) {
+            self.block(whole)[rest..].fill(0);
+        }
+    }
+
+    /// The old bytes with those blocks of the new ones that `survives` lets through, and perhaps
+    /// the new size.
+    pub(super) fn partly(old: &Self, new: &Self, mut survives: impl FnMut() -> bool) -> Self {
+        let mut mixed = old.clone();
+        let size = if survives() { new.size } else { old.size };
+        let all: BTreeSet<_> = old.blocks.keys().chain(new.blocks.keys()).copied().collect();
+        for index in all {
+            let (was, is) = (old.blocks.get(&index), new.blocks.get(&index));
+            if was == is || !survives() {
+                continue;
+            }
+            match is {
+                Some(block) => mixed.blocks.insert(index, block.clone()),
+                None => mixed.blocks.remove(&index),
+            };
+        }
+        mixed.resize(size);
+        mixed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_holes_and_sizes() {
+        let mut data = Data::default();
+        data.write(10_000, b"far");
+        assert_eq!((data.size(), data.taken()), (10_003, 1));
+        assert_eq!(data.read(9_998, 100), b"\0\0far");
+        data.write(4_094, b"over a border");
+        assert_eq!(data.read(4_094, 13), b"over a border");
+        data.resize(4_096);
+        assert_eq!(data.read(4_094, 10), b"ov");
+        data.resize(4_095);
+        data.resize(5_000);
+        assert_eq!(data.read(4_094, 4), b"o\0\0\0", "what was cut off does not come back");
+        assert_eq!(data.read(6_000, 4), b"");
+    }
+
+    #[test]
+    fn a_mixture_is_made_of_whole_blocks() {
+        let (mut old, mut new) = (Data::default(), Data::default());
+        old.write(0, &[1; 3 * BLOCK as usize]);
+        new.write(0, &[2; 5 * BLOCK as usize]);
+        let mut odd = false;
+        let mixed = Data::partly(&old, &new, || {
+            odd = !odd;
+            odd
+        });
+        let first = |block: u64| mixed.read(block * BLOCK, 1)[0];
+        assert_eq!((mixed.size(), [0, 1, 2, 3, 4].map(first)), (new.size(), [1, 2, 1, 2, 0]));
+    }
+}

@@ -1,0 +1,273 @@
+//! What is on the disk: once as programs see it, and once as it would be after a power cut.
+//!
+//! Invariants:
+//! - A file's bytes, size and mode become durable by a sync of that file, names by a sync of the
+//!   folder that they are in, and nothing else makes anything durable.
+//! - A name that became durable before its file was synced stands for an empty file.
+//! - Copies are cheap: they share every node that did not change.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use fuser::{Errno, RenameFlags};
+
+use super::data::Data;
+
+pub(super) const ROOT: u64 = 1;
+const LONGEST_NAME: usize = 255;
+
+/// What one name stands for.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) meta: Meta,
+    pub(super) body: Body,
+    /// How many names it has.
+    pub(super) links: u32,
+    /// The mode that it was made with.
+    born_mode: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Meta {
+    /// Permission bits.
+    pub(super) mode: u32,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) atime: SystemTime,
+    pub(super) mtime: SystemTime,
+    pub(super) ctime: SystemTime,
+}
+
+impl Meta {
+    pub(super) fn new(mode: u32, uid: u32, gid: u32) -> Self {
+        let now = SystemTime::now();
+        Self { mode: mode & 0o7777, uid, gid, atime: now, mtime: now, ctime: now }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    File(Data),
+    Folder(BTreeMap<OsString, u64>),
+    Link(Vec<u8>),
+}
+
+impl Node {
+    pub(super) fn is_folder(&self) -> bool {
+        matches!(self.body, Body::Folder(_))
+    }
+
+    /// What is durable of a node of which only a name is. A link's text goes with its name.
+    pub(super) fn newborn(&self) -> Self {
+        let body = match &self.body {
+            Body::File(_) => Body::File(Data::default()),
+            Body::Folder(_) => Body::Folder(BTreeMap::new()),
+            Body::Link(target) => Body::Link(target.clone()),
+        };
+        let meta = Meta { mode: self.born_mode, ..self.meta.clone() };
+        Self { body, meta, ..self.clone() }
+    }
+}
+
+pub(super) type Nodes = HashMap<u64, Arc<Node>>;
+
+/// One act on the names of one folder: each now stands for this, or for nothing.
+pub(super) type NameChange = Vec<(OsString, Option<u64>)>;
+
+/// A name in a folder.
+pub(super) type Spot<'n> = (u64, &'n OsStr);
+
+/// A disk. Cloned, it is the disk of that moment.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    pub(super) now: Nodes,
+    pub(super) durable: Nodes,
+    /// What happened in each folder since its last sync, in order.
+    pub(super) unsynced: BTreeMap<u64, Vec<NameChange>>,
+    next: u64,
+}
+
+impl Default for Medium {
+    fn default() -> Self {
+        let body = Body::Folder(BTreeMap::new());
+        let root = Node { meta: Meta::new(0o755, 0, 0), body, links: 1, born_mode: 0o755 };
+        Self::of(HashMap::from([(ROOT, Arc::new(root))]), ROOT + 1)
+    }
+}
+
+impl Medium {
+    /// A disk on which everything is durable.
+    fn of(nodes: Nodes, next: u64) -> Self {
+        Self { durable: nodes.clone(), now: nodes, unsynced: BTreeMap::new(), next }
+    }
+
+    /// The same disk with other nodes, all of them durable.
+    pub(super) fn with(&self, nodes: Nodes) -> Self {
+        Self::of(nodes, self.next)
+    }
+
+    pub(super) fn node(&self, id: u64) -> Result<&Node, Errno> {
+        self.now.get(&id).map(|node| &**node).ok_or(Errno::ENOENT)
+    }
+
+    pub(super) fn node_mut(&mut self, id: u64) -> Result<&mut Node, Errno> {
+        self.now.get_mut(&id).map(Arc::make_mut).ok_or(Errno::ENOENT)
+    }
+
+    pub(super) fn entries(&self, folder: u64) -> Result<&BTreeMap<OsString, u64>, Errno> {
+        match &self.node(folder)?.body {
+            Body::Folder(entries) => Ok(entries),
+            _ => Err(Errno::ENOTDIR),
+        }
+    }
+
+    pub(super) fn find(&self, (folder, name): Spot<'_>) -> Result<u64, Errno> {
+        if name.len() > LONGEST_NAME {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        self.entries(folder)?.get(name).copied().ok_or(Errno::ENOENT)
+    }
+
+    fn refuse_existing(&self, spot: Spot<'_>) -> Result<(), Errno> {
+        match self.find(spot) {
+            Ok(_) => Err(Errno::EEXIST),
+            Err(Errno::ENOENT) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes something new.
+    pub(super) fn make(&mut self, spot: Spot<'_>, meta: Meta, body: Body) -> Result<u64, Errno> {
+        self.refuse_existing(spot)?;
+        let id = self.next;
+        self.next += 1;
+        let born_mode = meta.mode;
+        self.now.insert(id, Arc::new(Node { meta, body, links: 1, born_mode }));
+        self.change_names(spot.0, vec![(spot.1.to_owned(), Some(id))])?;
+        Ok(id)
+    }
+
+    /// Gives a file one more name.
+    pub(super) fn link(&mut self, id: u64, spot: Spot<'_>) -> Result<(), Errno> {
+        self.refuse_existing(spot)?;
+        self.count_links(id, 1)?;
+        self.change_names(spot.0, vec![(spot.1.to_owned(), Some(id))])
+    }
+
+    /// Removes a name of a file or link.
+    pub(super) fn unlink(&mut self, spot: Spot<'_>) -> Result<(), Errno> {
+        let id = self.find(spot)?;
+        if self.node(id)?.is_folder() {
+            return Err(Errno::EISDIR);
+        }
+        self.count_links(id, -1)?;
+        self.change_names(spot.0, vec![(spot.1.to_owned(), None)])
+    }
+
+    /// Removes an empty folder.
+    pub(super) fn remove_folder(&mut self, spot: Spot<'_>) -> Result<(), Errno> {
+        let id = self.find(spot)?;
+        if !self.entries(id)?.is_empty() {
+            return Err(Errno::ENOTEMPTY);
+        }
+        self.count_links(id, -1)?;
+        self.change_names(spot.0, vec![(spot.1.to_owned(), None)])
+    }
+
+    pub(super) fn rename(
+        &mut self,
+        from: Spot<'_>,
+        to: Spot<'_>,
+        flags: RenameFlags,
+    ) -> Result<(), Errno> {
+        let moved = self.find(from)?;
+        let met = match self.find(to) {
+            Ok(id) => Some(id),
+            Err(Errno::ENOENT) => None,
+            Err(error) => return Err(error),
+        };
+        let is_exchange = flags.contains(RenameFlags::RENAME_EXCHANGE);
+        if is_exchange && met.is_none() {
+            return Err(Errno::ENOENT);
+        }
+        if flags.contains(RenameFlags::RENAME_NOREPLACE) && met.is_some() {
+            return Err(Errno::EEXIST);
+        }
+        if met == Some(moved) {
+            return Ok(()); // two names of one file: both stay
+        }
+        if let Some(met) = met.filter(|_| !is_exchange) {
+            self.may_replace(moved, met)?;
+            self.count_links(met, -1)?;
+        }
+        let left = (from.1.to_owned(), met.filter(|_| is_exchange));
+        let taken = (to.1.to_owned(), Some(moved));
+        if from.0 == to.0 {
+            self.change_names(from.0, vec![left, taken])?;
+        } else {
+            self.change_names(to.0, vec![taken])?;
+            self.change_names(from.0, vec![left])?;
+        }
+        for id in [Some(moved), met].into_iter().flatten() {
+            self.node_mut(id)?.meta.ctime = SystemTime::now();
+        }
+        Ok(())
+    }
+
+    fn may_replace(&self, moved: u64, met: u64) -> Result<(), Errno> {
+        match (self.node(moved)?.is_folder(), &self.node(met)?.body) {
+            (true, Body::Folder(entries)) if !entries.is_empty() => Err(Errno::ENOTEMPTY),
+            (true, Body::Folder(_)) => Ok(()),
+            (true, _) => Err(Errno::ENOTDIR),
+            (false, Body::Folder(_)) => Err(Errno::EISDIR),
+            (false, _) => Ok(()),
+        }
+    }
+
+    fn count_links(&mut self, id: u64, by: i32) -> Result<(), Errno> {
+        let node = self.node_mut(id)?;
+        node.links = node.links.saturating_add_signed(by);
+        node.meta.ctime = SystemTime::now();
+        Ok(())
+    }
+
+    fn change_names(&mut self, folder: u64, change: NameChange) -> Result<(), Errno> {
+        let node = self.node_mut(folder)?;
+        let Body::Folder(entries) = &mut node.body else { return Err(Errno::ENOTDIR) };
+        apply(entries, &change);
+        node.meta.mtime = SystemTime::now();
+        node.meta.ctime = node.meta.mtime;
+        self.unsynced.entry(folder).or_default().push(change);
+        Ok(())
+    }
+
+    /// Makes a file's bytes or a folder's names durable; without `whole`, not a file's mode.
+    pub(super) fn sync(&mut self, id: u64, whole: bool) {
+        let Some(node) = self.now.get(&id).cloned() else { return };
+        if let Body::Folder(entries) = &node.body {
+            for child in entries.values() {
+                let newborn = || Arc::new(self.now[child].newborn());
+                self.durable.entry(*child).or_insert_with(newborn);
+            }
+            self.unsynced.remove(&id);
+        }
+        let mut synced = Node::clone(&node);
+        if !whole {
+            let known = self.durable.get(&id);
+            synced.meta.mode = known.map_or(node.born_mode, |known| known.meta.mode);
+        }
+        self.durable.insert(id, Arc::new(synced));
+    }
+}
+
+/// Lets the names of a folder stand for what they stand for after a change.
+pub(super) fn apply(entries: &mut BTreeMap<OsString, u64>, change: &NameChange) {
+    for (name, id) in change {
+        match id {
+            Some(id) => entries.insert(name.clone(), *id),
+            None => entries.remove(name),
+        };
+    }
+}
