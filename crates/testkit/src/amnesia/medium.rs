@@ -262,6 +262,25 @@ impl Medium {
     }
 }
 
+impl Medium {
+    /// Makes everything beneath a folder durable.
+    pub(super) fn sync_beneath(&mut self, folder: u64) {
+        let children: Vec<_> =
+            self.entries(folder).map(|names| names.values().copied().collect()).unwrap_or_default();
+        for child in children {
+            self.sync_beneath(child);
+        }
+        self.sync(folder, true);
+    }
+
+    /// The same disk with everything on it durable.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        self.sync_beneath(ROOT);
+        self
+    }
+}
+
 /// Lets the names of a folder stand for what they stand for after a change.
 pub(super) fn apply(entries: &mut BTreeMap<OsString, u64>, change: &NameChange) {
     for (name, id) in change {

@@ -7,7 +7,7 @@
 //! [`Amnesia::power_on`]. Or a run without any cut is watched ([`Amnesia::watch`]), and each
 //! sync in it is a [`Moment`] whose disk can be put into the mount later on.
 //!
-//! Not there: extended attributes, devices, times of birth. `syncfs` does nothing, since the
+//! Not there: extended attributes (but for [`sync_all`]), devices, times of birth. `syncfs` does nothing, since the
 //! kernel does not pass it on to a file system in user space.
 
 mod data;
@@ -35,6 +35,16 @@ use serve::Server;
 /// What still holds a file open gets so long to let go of it.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// The attribute that stands for the wish that everything beneath a folder be durable.
+const SYNC_ALL: &str = "user.amnesia.sync-all";
+
+/// Makes everything beneath a folder of such a disk durable, at once and without a sync that
+/// could be cut at: a person whose work is on the disk before anything else happens.
+pub fn sync_all(folder: &Path) -> std::io::Result<()> {
+    let flags = rustix::fs::XattrFlags::empty();
+    Ok(rustix::fs::setxattr(folder, SYNC_ALL, b"", flags)?)
+}
 
 /// A mounted disk; dropped, it is gone.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ use fuser::{
     WriteFlags,
 };
 
+use super::SYNC_ALL;
 use super::data::{BLOCK, Data};
 use super::medium::{Body, Medium, Meta, Node};
 use super::power::{Power, Shared};
@@ -381,6 +382,23 @@ impl Filesystem for Server {
     fn releasedir(&self, _: &Request, _: INodeNo, fh: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
         self.shared.lock().listings.remove(&fh.0);
         reply.ok();
+    }
+
+    fn setxattr(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        _: &[u8],
+        _: i32,
+        _: u32,
+        reply: ReplyEmpty,
+    ) {
+        let done = self.change(|medium| match name.to_str() {
+            Some(SYNC_ALL) => Ok(medium.sync_beneath(ino.0)),
+            _ => Err(Errno::ENOTSUP),
+        });
+        answer!(reply, done, |()| reply.ok());
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {

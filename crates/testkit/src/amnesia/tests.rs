@@ -285,6 +285,21 @@ fn each_sync_is_a_moment_that_can_be_gone_back_to() {
     }
 }
 
+#[test]
+fn a_person_can_have_everything_synced() {
+    let Some(mut disk) = mounted() else { return };
+    let folder = disk.path().to_owned();
+    fs::create_dir_all(folder.join("a/b")).unwrap();
+    write(&folder.join("a/b/in"), "in");
+    write(&folder.join("out"), "out");
+    let syncs = disk.syncs();
+    super::sync_all(&folder.join("a")).unwrap();
+    sync(&folder);
+    disk.power_on(Forget::Unsynced);
+    assert_eq!(fs::read(folder.join("a/b/in")).unwrap(), b"in");
+    assert_eq!((fs::read(folder.join("out")).unwrap(), disk.syncs()), (vec![], syncs + 1));
+}
+
 /// The kernel answers it by itself, and says that all is well.
 #[test]
 fn syncfs_makes_nothing_durable() {
