@@ -1,0 +1,173 @@
+//! Runs a story on a disk that forgets, and cuts the power.
+//!
+//! A story is told by a child in a project whose root and home lie on the disk. It is told once
+//! without any cut, and watched: each of its syncs is a moment at which the power could have
+//! failed, and the disk of that moment is looked at. And it is told again and again with the
+//! power really failing under it, to see that nobody is promised anything then.
+
+use std::fs::File;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use retake_testkit::amnesia::{Amnesia, Cut, Forget, Medium, Moment, Side};
+use retake_testkit::{TestProject, child};
+
+use super::check::{Place, check};
+use super::told::{Told, understood};
+
+/// A child that does not end by itself once the power is off is ended.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whether there is time for every cut.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("RETAKE_LONG").is_some()
+}
+
+/// How many cuts of each kind are made: at every n-th moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Strides {
+    /// Everything that was not synced is lost.
+    pub(crate) unsynced: usize,
+    /// Names stay, bytes are lost.
+    pub(crate) bytes: usize,
+    /// Chance decides; with so many seeds.
+    pub(crate) chance: (usize, u64),
+    /// The power really fails while the child runs.
+    pub(crate) live: usize,
+}
+
+/// A disk, what was on it at first, and where the child's words go.
+pub(crate) struct Rig {
+    test: &'static str,
+    disk: Amnesia,
+    start: Medium,
+    words: tempfile::NamedTempFile,
+    /// Everything that is said in a run without cuts.
+    told: Vec<Told>,
+}
+
+impl Rig {
+    /// Prepares a project; everything that is on the disk then is durable.
+    pub(crate) fn new(test: &'static str, prepare: fn(&TestProject)) -> Self {
+        let disk = Amnesia::new();
+        let project = TestProject::at(disk.path());
+        std::fs::create_dir(project.root()).unwrap();
+        prepare(&project);
+        let start = disk.medium().settled();
+        let words = tempfile::NamedTempFile::new().unwrap();
+        Self { test, disk, start, words, told: Vec::new() }
+    }
+
+    /// Cuts everywhere; says how often.
+    pub(crate) fn sweep(&mut self, strides: Strides) -> u64 {
+        let began = Instant::now();
+        let moments = self.watch();
+        let (count, mut cuts) = (moments.len(), 0);
+        for (n, moment) in moments.iter().enumerate() {
+            cuts += self.cut_there(n, moment, strides);
+        }
+        let watched = began.elapsed();
+        for n in (0..count).step_by(strides.live) {
+            for (side, forget) in live_cuts(n) {
+                self.cut_live(Cut { nth: n as u64 + 1, side }, forget);
+                cuts += 1;
+            }
+        }
+        let (test, all) = (self.test, began.elapsed());
+        eprintln!("{test}: {count} syncs, {cuts} cuts in {all:.1?}, watched {watched:.1?}");
+        cuts
+    }
+
+    /// Tells the story without a cut.
+    fn watch(&mut self) -> Vec<Moment> {
+        self.disk.put(self.start.clone());
+        self.disk.watch(self.words.path());
+        let mut child = self.spawn();
+        let status = child.wait().unwrap();
+        assert!(status.success(), "{}", self.said());
+        let moments = self.disk.moments();
+        self.told = understood(self.said().as_bytes());
+        let end = Place::of(&self.told, &self.told, "at the end");
+        self.disk.power_on(Forget::Unsynced);
+        check(&TestProject::at(self.disk.path()), &end, 0);
+        moments
+    }
+
+    /// Looks at what a cut at a moment of the watched run would have left.
+    fn cut_there(&mut self, n: usize, moment: &Moment, strides: Strides) -> u64 {
+        let said = self.said().into_bytes();
+        let so_far = understood(&said[..moment.said as usize]);
+        let mut cuts = Vec::new();
+        // Just after this sync the same is durable as just before the next one.
+        if n.is_multiple_of(strides.unsynced) {
+            cuts.push((Side::Before, Forget::Unsynced));
+        }
+        if n.is_multiple_of(strides.bytes) {
+            for side in [Side::Before, Side::After] {
+                cuts.extend([(side, Forget::Bytes), (side, Forget::BytesToZeros)]);
+            }
+        }
+        let (stride, seeds) = strides.chance;
+        if n.is_multiple_of(stride) {
+            let seed = |nth: u64| n as u64 * 1000 + nth;
+            let side = |nth: u64| if nth.is_multiple_of(2) { Side::Before } else { Side::After };
+            cuts.extend((0..seeds).map(|nth| (side(nth), Forget::Some { seed: seed(nth) })));
+        }
+        for (side, forget) in &cuts {
+            let label = format!("{}: {side:?} sync {}, {forget:?}", self.test, n + 1);
+            let place = Place::of(&so_far, &self.told, &label);
+            self.disk.put(moment.cut(*side).after(*forget));
+            check(&TestProject::at(self.disk.path()), &place, n);
+        }
+        cuts.len() as u64
+    }
+
+    /// Lets the power fail under the child.
+    fn cut_live(&mut self, cut: Cut, forget: Forget) {
+        self.disk.put(self.start.clone());
+        self.disk.cut_at(cut);
+        let mut child = self.spawn();
+        await_end(&mut child);
+        assert!(self.disk.is_off(), "{cut:?}: the story has fewer syncs than before");
+        let so_far = understood(self.said().as_bytes());
+        let label = format!("{}: live {cut:?}, {forget:?}", self.test);
+        let place = Place::of(&so_far, &self.told, &label);
+        self.disk.power_on(forget);
+        check(&TestProject::at(self.disk.path()), &place, cut.nth as usize);
+    }
+
+    fn spawn(&self) -> Child {
+        let words = File::create(self.words.path()).unwrap();
+        let mut command: Command = child::command(self.test, "story");
+        command.env("RETAKE_TEST_OUTER", self.disk.path());
+        command.stderr(words.try_clone().unwrap()).stdout(words).spawn().unwrap()
+    }
+
+    fn said(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(self.words.path()).unwrap()).into_owned()
+    }
+}
+
+/// The kinds of loss take turns; a long run has them all.
+fn live_cuts(n: usize) -> Vec<(Side, Forget)> {
+    let seed = n as u64;
+    let kinds = [Forget::Unsynced, Forget::Some { seed }, Forget::Bytes, Forget::BytesToZeros];
+    let sides = [Side::Before, Side::After];
+    if is_long() {
+        let both = |forget| sides.map(|side| (side, forget));
+        return kinds.into_iter().flat_map(both).collect();
+    }
+    vec![(sides[n / 2 % 2], kinds[n % kinds.len()])]
+}
+
+fn await_end(child: &mut Child) {
+    let until = Instant::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > until {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

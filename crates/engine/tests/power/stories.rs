@@ -1,0 +1,233 @@
+//! The stories that are cut off.
+
+use std::path::Path;
+use std::time::Duration;
+
+use retake_engine::model::ObjectId;
+use retake_engine::{GoToOptions, PurgeTarget, Selection, TakeBackOptions};
+use retake_store::Limits;
+use retake_testkit::machine::{self, Need};
+use retake_testkit::{TestProject, child, git};
+
+use super::rig::{Rig, Strides, is_long};
+use super::teller::Teller;
+use super::told::{Told, id, tell};
+
+const DAY: i64 = 24 * 60 * 60 * 1000;
+/// Later than anything that a story does.
+const FAR: i64 = 1_700_000_000_000 + 400 * DAY;
+const EVERY: Strides = Strides { unsynced: 1, bytes: 1, chance: (1, 12), live: 1 };
+
+/// Tells the story as the child, or cuts it off as the parent.
+fn play(test: &'static str, prepare: fn(&TestProject), story: fn(&Teller), quick: Strides) {
+    if child::role().is_some() {
+        return story(&Teller::new());
+    }
+    if machine::has(&[Need::Root, Need::Fuse]) {
+        Rig::new(test, prepare).sweep(if is_long() { EVERY } else { quick });
+    }
+}
+
+/// Text that cannot be compressed to nothing.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    (0..length).map(|_| random.alphanumeric() as u8).collect()
+}
+
+fn call(id: &str) -> Selection {
+    Selection { call: Some(id.into()), ..Selection::default() }
+}
+
+fn few_files(test: &TestProject) {
+    for n in 0..4 {
+        test.write(&format!("f{n}.txt"), format!("original {n}\n"));
+    }
+}
+
+/// Events of every kind: edits of all sizes, messages, checkpoints, the spool, approval.
+#[test]
+fn records() {
+    let quick = Strides { unsynced: 1, bytes: 5, chance: (3, 2), live: 9 };
+    play("stories::records", few_files, tell_records, quick);
+}
+
+fn tell_records(teller: &Teller) {
+    teller.init();
+    teller.say("d1", "first");
+    teller.write("d1", "w1", "f0.txt", b"by an agent\n");
+    teller.write("d1", "w2", "new/deep/file.txt", &noise(1, 5_000));
+    // Above 256 KiB a content is kept in chunks, above 8 MiB it is committed ahead of its record.
+    teller.write("d1", "w3", "big.txt", &noise(2, 400_000));
+    let mut changed = noise(2, 400_000);
+    changed.splice(200_000..200_010, *b"in between");
+    teller.write("d1", "w4", "big.txt", &changed);
+    if is_long() {
+        teller.write("d1", "w5", "huge.txt", &noise(3, 9 << 20));
+    }
+    teller.checkpoint("by hand");
+    teller.by_hand("f1.txt", b"by hand\n");
+    teller.settings("[wait]\nevent_ms = 1\n");
+    teller.spool("d1", &["spooled 1", "spooled 2"]);
+    teller.spool("d1", &["spooled 3"]);
+    teller.shell("d1", "s6", "rm f2.txt; mv f3.txt moved.txt; chmod 755 f1.txt");
+    teller.end_turn("d1");
+    teller.approve("d1");
+    teller.say("d2", "second");
+    teller.write("d2", "w7", "f0.txt", b"by another\n");
+}
+
+/// Everything that a verb can have to do, in more files and folders than are synced one by one
+/// where there is a better way.
+fn many_kinds(test: &TestProject) {
+    for n in 0..6 {
+        test.write(&format!("d{n}/f.txt"), format!("1\n2\n3 of {n}\n4\n5\n6\n7\n"));
+    }
+    test.write("gone.txt", "gone\n");
+    test.write("old/name.txt", "some longer text\nthat moves\n");
+    test.write("run.sh", "echo\n");
+    test.write("turns", "a file\n");
+    test.shell("ln -s gone.txt link");
+    test.init();
+}
+
+#[test]
+fn verbs() {
+    let quick = Strides { unsynced: 1, bytes: 4, chance: (3, 2), live: 9 };
+    play("stories::verbs", many_kinds, tell_verbs, quick);
+}
+
+fn tell_verbs(teller: &Teller) {
+    tell(&Told::Init);
+    teller.say("d", "go");
+    let point = teller.checkpoint("before");
+    for n in 0..6 {
+        let text = format!("1\ntwo\n3 of {n}\n4\n5\n6\n7\n");
+        teller.write("d", &format!("w{n}"), &format!("d{n}/f.txt"), text.as_bytes());
+    }
+    teller.write("d", "w6", "made/deep/new.txt", b"new\n");
+    teller.shell("d", "s1", "rm gone.txt && chmod 755 run.sh && ln -sfn run.sh link");
+    teller.shell("d", "s2", "mv old/name.txt name.txt");
+    teller.shell("d", "s3", "rm turns && mkdir turns && echo in > turns/in");
+    teller.end_turn("d");
+    teller.by_hand("d0/f.txt", b"1\ntwo\n3 of 0\n4\n5\n6\nseven\n");
+    let options = TakeBackOptions::default;
+    teller.verb("rollback", |project, at| project.plan_rollback(&call("s1"), options(), at));
+    teller.verb("reject", |project, at| project.plan_reject(&call("w6"), options(), at));
+    teller.verb("undo", |project, at| Ok(project.plan_undo(options(), at)?.0));
+    teller.verb("redo", |project, at| Ok(project.plan_redo(options(), at)?.0));
+    teller.verb("restore", |project, at| restore(project, &point, at));
+    teller.verb("undo of the restore", |project, at| Ok(project.plan_undo(options(), at)?.0));
+    teller.verb("reset", |project, at| project.plan_reset(&"d".into(), false, options(), at));
+}
+
+fn restore(
+    project: &retake_engine::Project,
+    point: &ObjectId,
+    at: i64,
+) -> Result<retake_engine::Plan, retake_engine::VerbError> {
+    let checkpoint = project.find_checkpoint(&point.to_string())?;
+    let options = GoToOptions { exact: true, ..GoToOptions::default() };
+    project.plan_restore(&checkpoint, &options, at)
+}
+
+/// Removing what is old and what is secret takes nothing else along.
+#[test]
+fn upkeep() {
+    let quick = Strides { unsynced: 1, bytes: 5, chance: (3, 2), live: 9 };
+    play("stories::upkeep", few_dialogs, tell_upkeep, quick);
+}
+
+fn few_dialogs(test: &TestProject) {
+    few_files(test);
+    test.init();
+}
+
+fn tell_upkeep(teller: &Teller) {
+    tell(&Told::Init);
+    for (seed, dialog) in ["d1", "d2"].into_iter().enumerate() {
+        teller.say(dialog, &format!("work in {dialog}"));
+        teller.write(dialog, &format!("{dialog}-a"), "f0.txt", format!("by {dialog}\n").as_bytes());
+        teller.write(dialog, &format!("{dialog}-b"), "big.txt", &noise(seed as u64, 300_000));
+        teller.approve(dialog);
+    }
+    teller.settings("[retention]\nmax_dialogs = 1\nprotect_days = 0\n");
+    teller.say("d3", "stays");
+    let secret = noise(9, 280_000);
+    teller.write("d3", "d3-a", "secret.txt", &secret);
+    teller.write("d3", "d3-b", "f1.txt", b"stays\n");
+    tell(&Told::ReleaseDialogs(vec!["d1".to_owned(), "d2".to_owned()]));
+    assert!(teller.project().collect(FAR, &mut |_, _| {}).unwrap().complete);
+    teller.write("d3", "d3-c", "f1.txt", b"recorded after a collection\n");
+    tell(&Told::ReleasePath("secret.txt".to_owned()));
+    let target = PurgeTarget::Path("secret.txt".parse().unwrap());
+    let purge = teller.project().purge(&target, teller.test.tick()).unwrap();
+    assert!(purge.is_complete);
+    tell(&Told::Purged(id(&secret)));
+    teller.write("d3", "d3-d", "f1.txt", b"recorded after a purge\n");
+}
+
+const MANY: usize = 420;
+
+fn write_many(test: &TestProject) {
+    for number in 0..MANY {
+        let lines = format!("{number}\n").repeat(number % 40 + 1);
+        test.write(&format!("d{}/f{number}.txt", number % 9), lines);
+    }
+}
+
+/// A first look at so many files that they go into a pack.
+#[test]
+fn own_pack() {
+    let quick = Strides { unsynced: 1, bytes: 3, chance: (2, 1), live: 5 };
+    play("stories::own_pack", write_many, tell_packs, quick);
+}
+
+fn tell_packs(teller: &Teller) {
+    teller.init();
+    teller.checkpoint("all");
+    teller.write("d1", "w1", "d0/f0.txt", b"changed\n");
+}
+
+/// The same in a repository, whose packs are borrowed, until git lets go of them.
+#[test]
+fn borrowed_pack() {
+    if machine::has(&[Need::Program("git")]) {
+        let quick = Strides { unsynced: 1, bytes: 4, chance: (3, 1), live: 7 };
+        play("stories::borrowed_pack", clone_of_many, tell_borrowed, quick);
+    }
+}
+
+fn clone_of_many(test: &TestProject) {
+    write_many(test);
+    let root = test.root();
+    git::run(&root, &["init", "-q"]);
+    git::run(&root, &["add", "-A"]);
+    git::run(&root, &["commit", "-qm", "all"]);
+    git::run(&root, &["gc", "-q"]);
+    // An index that is younger than every file.
+    std::thread::sleep(Duration::from_millis(20));
+    std::fs::remove_file(root.join(".git/index")).unwrap();
+    git::run(&root, &["reset", "-q", "--mixed"]);
+    git::run(&root, &["update-index", "-q", "--refresh"]);
+}
+
+fn tell_borrowed(teller: &Teller) {
+    tell_packs(teller);
+    let packs = teller.project().store().folder().join("packs");
+    assert_eq!(std::fs::read_dir(packs).unwrap().count(), 2, "a pack and its index are borrowed");
+    let root = teller.test.root();
+    repack(&root);
+    let limits = Limits { max_age: None, max_dialogs: 30, max_bytes: u64::MAX, protect: 0 };
+    let wait = Duration::from_secs(20);
+    let done = teller.project().store().gc(&limits, FAR, wait, &mut |_, _| {}).unwrap();
+    assert!(done.complete);
+    teller.write("d1", "w2", "d0/f0.txt", b"changed again\n");
+}
+
+/// git drops the packs that were borrowed.
+fn repack(root: &Path) {
+    git::run(root, &["add", "-A"]);
+    git::run(root, &["commit", "-qm", "more"]);
+    git::run(root, &["gc", "-q", "--prune=now"]);
+    retake_testkit::amnesia::sync_all(root).unwrap();
+}
