@@ -115,13 +115,21 @@ impl Workspace {
 
     /// Makes everything on the root's file system durable; `None` where the
     /// system cannot.
-    #[allow(clippy::unnecessary_wraps, reason = "not every system can")]
     pub(super) fn sync_file_system(&self) -> Option<io::Result<()>> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        return Some(at::sync_file_system(self.beneath.root()));
+        return passes_syncs_on(self.beneath.root())
+            .then(|| at::sync_file_system(self.beneath.root()));
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         None
     }
+}
+
+/// Whether the kernel lets a file system know that all of it shall be synced. One in user space
+/// (sshfs, rclone, encfs) is not told: the call succeeds, and nothing was done.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn passes_syncs_on(root: BorrowedFd<'_>) -> bool {
+    const FUSE: u64 = 0x6573_5546;
+    rustix::fs::fstatfs(root).is_ok_and(|found| found.f_type as u64 & 0xffff_ffff != FUSE)
 }
 
 fn stage_file(spot: &Spot<'_>, mode: u32, fill: Fill<'_>) -> Result<Staged, WriteError> {
