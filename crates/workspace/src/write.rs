@@ -5,7 +5,7 @@
 //! their targets, [`Workspace::sync_staged`], then per path
 //! [`Workspace::exchange`] (something stands there), [`Workspace::place_new`]
 //! (nothing does) or [`Workspace::take_aside`] (it is to go), and at last
-//! [`Workspace::sync_folders`]. What was displaced lies under the temp's name
+//! [`Workspace::sync_modes`] and [`Workspace::sync_folders`]. What was displaced lies under the temp's name
 //! until the engine has verified it and calls [`Workspace::remove_temp`].
 //!
 //! Invariants:

@@ -305,8 +305,15 @@ impl Run<'_> {
         }
     }
 
-    /// Makes the names survive power loss.
+    /// Makes names and modes survive power loss.
     fn sync(&self) {
+        let is_mode = |(step, fate): &(&OperationStep, &Option<Fate>)| {
+            action(step) == Action::Mode && **fate == Some(Fate::Done)
+        };
+        let modes = self.steps.iter().zip(&self.fates).filter(is_mode);
+        if let Err(error) = self.workspace.sync_modes(modes.map(|(step, _)| &step.path)) {
+            tracing::warn!(%error, "modes could not be synced");
+        }
         let names = self.steps.iter().flat_map(|step| [&step.path, &step.temp]);
         if let Err(error) = self.workspace.sync_folders(names.chain(&self.folders)) {
             tracing::warn!(%error, "folders could not be synced");

@@ -80,8 +80,8 @@ impl Workspace {
         }
     }
 
-    /// A folder may be written without the right to list it, but not synced.
-    fn sync_unreadable(&self, errno: Errno) -> Result<(), WriteFault> {
+    /// A folder may be written without the right to list it, but not synced; so may a file's mode.
+    pub(super) fn sync_unreadable(&self, errno: Errno) -> Result<(), WriteFault> {
         match self.sync_file_system() {
             Some(done) if errno == Errno::ACCESS => Ok(done?),
             _ => Err(errno.into()),

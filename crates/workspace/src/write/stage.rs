@@ -103,6 +103,30 @@ impl Workspace {
         self.sync_folders(links)
     }
 
+    /// Makes the modes of these files survive power loss, together: the names in a folder can be
+    /// synced without the files behind them.
+    pub fn sync_modes<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p ProjectPath>,
+    ) -> Result<(), WriteError> {
+        const ACT: &str = "sync the mode of";
+        let paths: Vec<_> = paths.into_iter().collect();
+        if paths.len() > FEW
+            && let Some(done) = self.sync_file_system()
+        {
+            return done.map_err(|error| WriteFault::from(error).at(paths[0], ACT));
+        }
+        for path in paths {
+            let spot = self.reach(path, ACT)?;
+            let done = match self.beneath.open_file(spot.at().folder, spot.at().name) {
+                Ok(file) => at::sync(file).map_err(WriteFault::from),
+                Err(errno) => self.sync_unreadable(errno),
+            };
+            done.map_err(|why| spot.fail(why))?;
+        }
+        Ok(())
+    }
+
     fn open_staged(&self, spot: &Spot<'_>, inode: u64) -> Result<OwnedFd, WriteFault> {
         let at = spot.at();
         let file = self.beneath.open_file(at.folder, at.name)?;
