@@ -12,22 +12,28 @@ use std::time::Duration;
 
 use crate::step;
 
-/// Creates a folder and its parents, for the owner alone.
+/// Creates a folder and its parents, for the owner alone; their names survive power loss.
 pub fn create_private_dir_all(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        create_private_dir_all(parent)?;
-    }
+    // The parent of a relative path's first component is here.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    create_private_dir_all(parent)?;
     step("mkdir")?;
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(path) {
         // Somebody else was first.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        made => made,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        made => made?,
+    }
+    match sync_dir(parent) {
+        // A folder may be written without the right to list it, but not synced.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
     }
 }
 

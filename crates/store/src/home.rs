@@ -159,6 +159,10 @@ impl Home {
         let folder = self.project_folder(&identity.id);
         retake_seam::fs::create_private_dir_all(&folder)
             .map_err(StoreError::io("create", &folder))?;
+        // They may be there because a run was killed that had made, but not synced them.
+        for above in [self.folder.join("projects"), self.folder.clone()] {
+            retake_seam::fs::sync_dir(&above).map_err(StoreError::io("sync", &above))?;
+        }
         self.link(&identity)?;
         Ok(FoundProject { folder, identity, moved_from: None, replaced: false })
     }
