@@ -266,6 +266,7 @@ impl Retake {
         let root = found.identity.root_path();
         let mut workspace = Workspace::open(&root)?;
         workspace.never_enter(self.home.folder());
+        self.home.settle(&found)?;
         let (store, read_only) = open_store(&found.folder)?;
         // Settings that cannot be used must not keep anything from being recorded.
         let (settings, settings_problem) = match Settings::load(self.home.folder(), &found.folder) {

@@ -17,9 +17,7 @@ pub fn create_private_dir_all(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    // The parent of a relative path's first component is here.
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
+    let parent = path.parent().map_or(Path::new("."), or_here);
     create_private_dir_all(parent)?;
     step("mkdir")?;
     let mut builder = std::fs::DirBuilder::new();
@@ -30,11 +28,21 @@ pub fn create_private_dir_all(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         made => made?,
     }
-    match sync_dir(parent) {
+    sync_way(parent)
+}
+
+/// Makes the names in a folder that is perhaps not ours survive power loss, if we may.
+pub fn sync_way(folder: &Path) -> io::Result<()> {
+    match sync_dir(or_here(folder)) {
         // A folder may be written without the right to list it, but not synced.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done,
     }
+}
+
+/// The parent of a relative path's first component has no name.
+fn or_here(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
 /// A file whose every write is a step; owned or borrowed.

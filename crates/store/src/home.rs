@@ -23,7 +23,7 @@ use retake_model::Millis;
 use serde::{Deserialize, Serialize};
 
 use crate::objects::hash_blob;
-use crate::{Lock, StoreError};
+use crate::{Lock, Spool, StoreError};
 
 /// What tells one folder from another one at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,12 +159,24 @@ impl Home {
         let folder = self.project_folder(&identity.id);
         retake_seam::fs::create_private_dir_all(&folder)
             .map_err(StoreError::io("create", &folder))?;
-        // They may be there because a run was killed that had made, but not synced them.
-        for above in [self.folder.join("projects"), self.folder.clone()] {
-            retake_seam::fs::sync_dir(&above).map_err(StoreError::io("sync", &above))?;
-        }
         self.link(&identity)?;
         Ok(FoundProject { folder, identity, moved_from: None, replaced: false })
+    }
+
+    /// Makes sure, before anything is recorded, that a project is found again after power loss. A
+    /// run that was killed may have made its folders and names, and not synced them.
+    pub fn settle(&self, project: &FoundProject) -> Result<(), StoreError> {
+        if project.folder.join("retake.db").exists() {
+            return Ok(()); // that was after this
+        }
+        // With the folder its spool, so that one event need not sync the names for all others.
+        Spool::new(&project.folder).create()?;
+        let (projects, roots) = (self.folder.join("projects"), self.folder.join("roots"));
+        let above = self.folder.parent().map(Path::to_owned);
+        let inside = [project.folder.clone(), projects, roots, self.folder.clone()];
+        inside.into_iter().chain(above).try_for_each(|folder| {
+            retake_seam::fs::sync_way(&folder).map_err(StoreError::io("sync", &folder))
+        })
     }
 
     /// Says that the folder at `root` is this project from now on.

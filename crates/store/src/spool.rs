@@ -69,6 +69,12 @@ impl Spool {
         format!("{}-{at}-{number}", std::process::id())
     }
 
+    /// Makes the file, empty, unless it is there.
+    pub(crate) fn create(&self) -> Result<(), StoreError> {
+        let opened = retake_seam::fs::open_private(&self.path);
+        opened.map(drop).map_err(StoreError::io("create", &self.path))
+    }
+
     /// Keeps an event under its key. Once this returns it survives power loss.
     pub fn push(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
         let mut file = self.locked()?;

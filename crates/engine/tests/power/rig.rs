@@ -5,7 +5,9 @@
 //! failed, and the disk of that moment is looked at. And it is told again and again with the
 //! power really failing under it, to see that nobody is promised anything then.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,10 @@ use super::told::{Told, understood};
 
 /// A child that does not end by itself once the power is off is ended.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The steps of the seam that make names, or make them durable.
+const NAMING: [&str; 7] =
+    ["mkdir", "open", "create", "rename", "fsync temp", "fsync folder", "open database"];
 
 /// Whether there is time for every cut.
 pub(crate) fn is_long() -> bool {
@@ -78,12 +84,52 @@ impl Rig {
         cuts
     }
 
+    /// Kills a run at each kind of step, which forgets nothing; then another one tells the story
+    /// to its end, and the power fails. Says how often.
+    pub(crate) fn kill_first(&mut self) -> u64 {
+        let began = Instant::now();
+        self.watch();
+        let steps = self.steps();
+        for step in &steps {
+            self.disk.put(self.start.clone());
+            let killed = self.command().env("RETAKE_KILL_AT", step.to_string()).status().unwrap();
+            assert_eq!(killed.signal(), Some(9), "step {step}: {}", self.said());
+            let status = self.command().status().unwrap();
+            assert!(status.success(), "{}", self.said());
+            let label = format!("{}: killed at step {step}, then told to the end", self.test);
+            let told = understood(self.said().as_bytes());
+            self.disk.power_on(Forget::Unsynced);
+            check(&TestProject::at(self.disk.path()), &Place::of(&told, &told, &label), 0);
+        }
+        eprintln!("{}: {} kills and cuts in {:.1?}", self.test, steps.len(), began.elapsed());
+        steps.len() as u64
+    }
+
+    /// The steps to be killed at: of those that concern names the first and the last of each kind,
+    /// in a long run all.
+    fn steps(&mut self) -> BTreeSet<u64> {
+        self.disk.put(self.start.clone());
+        let counted = tempfile::NamedTempFile::new().unwrap();
+        let status = self.command().env("RETAKE_COUNT_STEPS", counted.path()).status().unwrap();
+        assert!(status.success(), "{}", self.said());
+        let counted = std::fs::read_to_string(counted.path()).unwrap();
+        let mut places: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        for (number, name) in counted.lines().filter_map(|line| line.split_once(' ')) {
+            places.entry(name).or_default().push(number.parse().unwrap());
+        }
+        if is_long() {
+            return places.into_values().flatten().collect();
+        }
+        places.retain(|name, _| NAMING.contains(name));
+        let ends = |steps: Vec<u64>| [steps[0], steps[steps.len() - 1]];
+        places.into_values().flat_map(ends).collect()
+    }
+
     /// Tells the story without a cut.
     fn watch(&mut self) -> Vec<Moment> {
         self.disk.put(self.start.clone());
         self.disk.watch(self.words.path());
-        let mut child = self.spawn();
-        let status = child.wait().unwrap();
+        let status = self.command().status().unwrap();
         assert!(status.success(), "{}", self.said());
         let moments = self.disk.moments();
         self.told = understood(self.said().as_bytes());
@@ -126,7 +172,7 @@ impl Rig {
     fn cut_live(&mut self, cut: Cut, forget: Forget) {
         self.disk.put(self.start.clone());
         self.disk.cut_at(cut);
-        let mut child = self.spawn();
+        let mut child = self.command().spawn().unwrap();
         await_end(&mut child);
         assert!(self.disk.is_off(), "{cut:?}: the story has fewer syncs than before");
         let so_far = understood(self.said().as_bytes());
@@ -136,11 +182,13 @@ impl Rig {
         check(&TestProject::at(self.disk.path()), &place, cut.nth as usize);
     }
 
-    fn spawn(&self) -> Child {
+    /// The child; what it says takes the place of what was said before.
+    fn command(&self) -> Command {
         let words = File::create(self.words.path()).unwrap();
-        let mut command: Command = child::command(self.test, "story");
+        let mut command = child::command(self.test, "story");
         command.env("RETAKE_TEST_OUTER", self.disk.path());
-        command.stderr(words.try_clone().unwrap()).stdout(words).spawn().unwrap()
+        command.stderr(words.try_clone().unwrap()).stdout(words);
+        command
     }
 
     fn said(&self) -> String {

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gix_zlib::Inflate;
 use retake_model::ObjectId;
 
+use super::writer::sync_names;
 use super::{Pack, files};
 use crate::objects::ObjectKind;
 use crate::{Batch, Store, StoreError};
@@ -152,7 +153,7 @@ impl Batch<'_> {
             }
         }
         if !used.is_empty() {
-            retake_seam::fs::sync_dir(&folder).map_err(StoreError::io("sync", &folder))?;
+            sync_names(&folder)?;
         }
         for lent in used {
             self.put_pack(&lent.pack.name, true)?;
