@@ -20,9 +20,8 @@ use super::told::{Told, understood};
 /// A child that does not end by itself once the power is off is ended.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The steps of the seam that make names, or make them durable.
-const NAMING: [&str; 7] =
-    ["mkdir", "open", "create", "rename", "fsync temp", "fsync folder", "open database"];
+/// The steps of the seam before which something has a name that is not durable.
+const NAMING: [&str; 2] = ["fsync folder", "open database"];
 
 /// Whether there is time for every cut.
 pub(crate) fn is_long() -> bool {
@@ -86,10 +85,10 @@ impl Rig {
 
     /// Kills a run at each kind of step, which forgets nothing; then another one tells the story
     /// to its end, and the power fails. Says how often.
-    pub(crate) fn kill_first(&mut self) -> u64 {
+    pub(crate) fn kill_first(&mut self, everywhere: bool) -> u64 {
         let began = Instant::now();
         self.watch();
-        let steps = self.steps();
+        let steps = self.steps(everywhere);
         for step in &steps {
             self.disk.put(self.start.clone());
             let killed = self.command().env("RETAKE_KILL_AT", step.to_string()).status().unwrap();
@@ -105,9 +104,8 @@ impl Rig {
         steps.len() as u64
     }
 
-    /// The steps to be killed at: of those that concern names the first and the last of each kind,
-    /// in a long run all.
-    fn steps(&mut self) -> BTreeSet<u64> {
+    /// The steps to be killed at.
+    fn steps(&mut self, everywhere: bool) -> BTreeSet<u64> {
         self.disk.put(self.start.clone());
         let counted = tempfile::NamedTempFile::new().unwrap();
         let status = self.command().env("RETAKE_COUNT_STEPS", counted.path()).status().unwrap();
@@ -117,12 +115,8 @@ impl Rig {
         for (number, name) in counted.lines().filter_map(|line| line.split_once(' ')) {
             places.entry(name).or_default().push(number.parse().unwrap());
         }
-        if is_long() {
-            return places.into_values().flatten().collect();
-        }
-        places.retain(|name, _| NAMING.contains(name));
-        let ends = |steps: Vec<u64>| [steps[0], steps[steps.len() - 1]];
-        places.into_values().flat_map(ends).collect()
+        places.retain(|name, _| everywhere || NAMING.contains(name));
+        places.into_values().flatten().collect()
     }
 
     /// Tells the story without a cut.
@@ -196,14 +190,13 @@ impl Rig {
     }
 }
 
-/// The kinds of loss take turns; a long run has them all.
+/// The kinds of loss take turns, and but for a long run so do the sides.
 fn live_cuts(n: usize) -> Vec<(Side, Forget)> {
     let seed = n as u64;
     let kinds = [Forget::Unsynced, Forget::Some { seed }, Forget::Bytes, Forget::BytesToZeros];
     let sides = [Side::Before, Side::After];
     if is_long() {
-        let both = |forget| sides.map(|side| (side, forget));
-        return kinds.into_iter().flat_map(both).collect();
+        return (0..2).map(|nth| (sides[nth], kinds[(n + nth) % kinds.len()])).collect();
     }
     vec![(sides[n / 2 % 2], kinds[n % kinds.len()])]
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use retake_engine::model::ObjectId;
 use retake_engine::{GoToOptions, PurgeTarget, Selection, TakeBackOptions};
 use retake_store::Limits;
+use retake_testkit::amnesia::{self, Amnesia, Forget};
 use retake_testkit::machine::{self, Need};
 use retake_testkit::{TestProject, child, git};
 
@@ -16,7 +17,7 @@ use super::told::{Told, id, tell};
 const DAY: i64 = 24 * 60 * 60 * 1000;
 /// Later than anything that a story does.
 const FAR: i64 = 1_700_000_000_000 + 400 * DAY;
-const EVERY: Strides = Strides { unsynced: 1, bytes: 1, chance: (1, 12), live: 1 };
+const EVERY: Strides = Strides { unsynced: 1, bytes: 1, chance: (1, 4), live: 1 };
 
 /// Tells the story as the child, or cuts it off as the parent.
 fn play(test: &'static str, prepare: fn(&TestProject), story: fn(&Teller), quick: Strides) {
@@ -38,7 +39,12 @@ fn call(id: &str) -> Selection {
     Selection { call: Some(id.into()), ..Selection::default() }
 }
 
+/// The person's settings let a story be short: nobody waits for the lock, little is kept.
+const SETTINGS: &str = "[wait]\nevent_ms = 1\n[retention]\nmax_dialogs = 1\nprotect_days = 0\n";
+
 fn few_files(test: &TestProject) {
+    std::fs::create_dir(test.home()).unwrap();
+    std::fs::write(test.home().join("config.toml"), SETTINGS).unwrap();
     for n in 0..4 {
         test.write(&format!("f{n}.txt"), format!("original {n}\n"));
     }
@@ -47,7 +53,7 @@ fn few_files(test: &TestProject) {
 /// Events of every kind: edits of all sizes, messages, checkpoints, the spool, approval.
 #[test]
 fn records() {
-    let quick = Strides { unsynced: 1, bytes: 5, chance: (3, 2), live: 9 };
+    let quick = Strides { unsynced: 1, bytes: 6, chance: (4, 2), live: 9 };
     play("stories::records", few_files, tell_records, quick);
 }
 
@@ -66,7 +72,6 @@ fn tell_records(teller: &Teller) {
     }
     teller.checkpoint("by hand");
     teller.by_hand("f1.txt", b"by hand\n");
-    teller.settings("[wait]\nevent_ms = 1\n");
     teller.spool("d1", &["spooled 1", "spooled 2"]);
     teller.spool("d1", &["spooled 3"]);
     teller.shell("d1", "s6", "rm f2.txt; mv f3.txt moved.txt; chmod 755 f1.txt");
@@ -92,7 +97,7 @@ fn many_kinds(test: &TestProject) {
 
 #[test]
 fn verbs() {
-    let quick = Strides { unsynced: 1, bytes: 4, chance: (3, 2), live: 9 };
+    let quick = Strides { unsynced: 1, bytes: 7, chance: (4, 1), live: 13 };
     play("stories::verbs", many_kinds, tell_verbs, quick);
 }
 
@@ -133,11 +138,11 @@ fn restore(
 /// Removing what is old and what is secret takes nothing else along.
 #[test]
 fn upkeep() {
-    let quick = Strides { unsynced: 1, bytes: 5, chance: (3, 2), live: 9 };
-    play("stories::upkeep", few_dialogs, tell_upkeep, quick);
+    let quick = Strides { unsynced: 1, bytes: 6, chance: (4, 2), live: 9 };
+    play("stories::upkeep", few_recorded_files, tell_upkeep, quick);
 }
 
-fn few_dialogs(test: &TestProject) {
+fn few_recorded_files(test: &TestProject) {
     few_files(test);
     test.init();
 }
@@ -150,7 +155,6 @@ fn tell_upkeep(teller: &Teller) {
         teller.write(dialog, &format!("{dialog}-b"), "big.txt", &noise(seed as u64, 300_000));
         teller.approve(dialog);
     }
-    teller.settings("[retention]\nmax_dialogs = 1\nprotect_days = 0\n");
     teller.say("d3", "stays");
     let secret = noise(9, 280_000);
     teller.write("d3", "d3-a", "secret.txt", &secret);
@@ -166,7 +170,8 @@ fn tell_upkeep(teller: &Teller) {
     teller.write("d3", "d3-d", "f1.txt", b"recorded after a purge\n");
 }
 
-const MANY: usize = 420;
+/// Just enough to be many.
+const MANY: usize = 400;
 
 fn write_many(test: &TestProject) {
     for number in 0..MANY {
@@ -178,7 +183,7 @@ fn write_many(test: &TestProject) {
 /// A first look at so many files that they go into a pack.
 #[test]
 fn own_pack() {
-    let quick = Strides { unsynced: 1, bytes: 3, chance: (2, 1), live: 5 };
+    let quick = Strides { unsynced: 1, bytes: 7, chance: (5, 1), live: 9 };
     play("stories::own_pack", write_many, tell_packs, quick);
 }
 
@@ -186,6 +191,19 @@ fn tell_packs(teller: &Teller) {
     teller.init();
     teller.checkpoint("all");
     teller.write("d1", "w1", "d0/f0.txt", b"changed\n");
+}
+
+/// What lies in a folder can only be reached by the names of all folders above it.
+#[test]
+fn ways() {
+    if machine::has(&[Need::Root, Need::Fuse]) {
+        let mut disk = Amnesia::new();
+        let folder = disk.path().join("not/there/yet");
+        retake_seam::fs::create_private_dir_all(&folder).unwrap();
+        retake_seam::fs::replace_durably(&folder.join("file"), b"whole").unwrap();
+        disk.power_on(Forget::Unsynced);
+        assert_eq!(std::fs::read(folder.join("file")).unwrap(), b"whole");
+    }
 }
 
 /// What a killed run had made and not synced is synced by the next one.
@@ -196,7 +214,18 @@ fn killed_before() {
         teller.init();
         teller.checkpoint("all");
     } else if machine::has(&[Need::Root, Need::Fuse]) {
-        Rig::new("stories::killed_before", write_many).kill_first();
+        Rig::new("stories::killed_before", write_many).kill_first(is_long());
+    }
+}
+
+/// The same for hooks that only leave a message behind, and never open the store.
+#[test]
+fn killed_before_spooling() {
+    if child::role().is_some() {
+        tell(&Told::Init);
+        Teller::new().leave_behind("d1", &format!("left behind by {}", std::process::id()));
+    } else if machine::has(&[Need::Root, Need::Fuse]) {
+        Rig::new("stories::killed_before_spooling", few_recorded_files).kill_first(true);
     }
 }
 
@@ -204,7 +233,7 @@ fn killed_before() {
 #[test]
 fn borrowed_pack() {
     if machine::has(&[Need::Program("git")]) {
-        let quick = Strides { unsynced: 1, bytes: 4, chance: (3, 1), live: 7 };
+        let quick = Strides { unsynced: 1, bytes: 11, chance: (6, 1), live: 13 };
         play("stories::borrowed_pack", clone_of_many, tell_borrowed, quick);
     }
 }
@@ -242,5 +271,5 @@ fn repack(root: &Path) {
     git::run(root, &["add", "-A"]);
     git::run(root, &["commit", "-qm", "more"]);
     git::run(root, &["gc", "-q", "--prune=now"]);
-    retake_testkit::amnesia::sync_all(root).unwrap();
+    amnesia::sync_all(root).unwrap();
 }

@@ -36,12 +36,6 @@ impl Teller {
         tell(&Told::Init);
     }
 
-    /// The person changes settings, durably.
-    pub(crate) fn settings(&self, text: &str) {
-        std::fs::write(self.test.home().join("config.toml"), text).unwrap();
-        amnesia::sync_all(&self.test.home()).unwrap();
-    }
-
     /// What the user's programs write is durable as soon as they are done: only what Retake does
     /// is put to the test.
     fn user_does(&self, act: impl FnOnce(&TestProject)) {
@@ -127,6 +121,15 @@ impl Teller {
         }
         drop(lock);
         self.test.look();
+    }
+
+    /// A message that a hook leaves behind because it has no time to wait.
+    pub(crate) fn leave_behind(&self, dialog: &str, text: &str) {
+        let (keeper, at) = (self.test.retake().keeper(&self.test.root()), self.test.tick());
+        let keeper = keeper.unwrap().unwrap();
+        let what = EventKind::UserMessage { text: text.to_owned() };
+        keeper.keep(&keeper.new_key(at), &Event::new(dialog, what), at).unwrap();
+        tell(&Told::Message { dialog: dialog.to_owned(), text: text.to_owned() });
     }
 
     pub(crate) fn approve(&self, dialog: &str) {

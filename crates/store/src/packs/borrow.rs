@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gix_zlib::Inflate;
 use retake_model::ObjectId;
 
-use super::writer::sync_names;
 use super::{Pack, files};
 use crate::objects::ObjectKind;
 use crate::{Batch, Store, StoreError};
@@ -153,7 +152,7 @@ impl Batch<'_> {
             }
         }
         if !used.is_empty() {
-            sync_names(&folder)?;
+            retake_seam::fs::sync_dir(&folder).map_err(StoreError::io("sync", &folder))?;
         }
         for lent in used {
             self.put_pack(&lent.pack.name, true)?;

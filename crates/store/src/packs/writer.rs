@@ -106,7 +106,7 @@ impl PackWriter {
         for (from, to) in files(&self.folder, &self.temp).iter().zip(files(&self.folder, &name)) {
             retake_seam::fs::rename(from, &to).map_err(StoreError::io("rename", from))?;
         }
-        sync_names(&self.folder)?;
+        retake_seam::fs::sync_dir(&self.folder).map_err(StoreError::io("sync", &self.folder))?;
         batch.put_pack(&name, false)
     }
 
@@ -167,15 +167,6 @@ impl Drop for PackWriter {
             }
         }
     }
-}
-
-/// Makes the names of packs survive power loss, and that of their folder: a run may have been
-/// killed that had made it.
-pub(super) fn sync_names(packs: &Path) -> Result<(), StoreError> {
-    let mut folders = [Some(packs), packs.parent()].into_iter().flatten();
-    folders.try_for_each(|folder| {
-        retake_seam::fs::sync_dir(folder).map_err(StoreError::io("sync", folder))
-    })
 }
 
 fn checksum(reader: &mut dyn Read) -> io::Result<[u8; 20]> {
