@@ -31,12 +31,26 @@ impl<'t> Place<'t> {
         Self { so_far, old, new: states.get(count).copied().unwrap_or(old), label }
     }
 
-    fn is_released(&self, dialog: Option<&String>, path: Option<&String>, since: usize) -> bool {
-        self.so_far[since..].iter().any(|told| match told {
+    /// Whether what was told there need not be kept any more.
+    fn is_released(&self, told: &Told, at: usize) -> bool {
+        let (dialog, path) = match told {
+            Told::Change { dialog, path, .. } => (dialog.as_ref(), Some(path)),
+            Told::Checkpoint { dialog, .. } => (dialog.as_ref(), None),
+            Told::Approval { dialog, .. } | Told::Message { dialog, .. } => (Some(dialog), None),
+            Told::Operation(_) => (None, None),
+            _ => return false,
+        };
+        self.so_far[at..].iter().any(|told| match told {
             Told::ReleaseDialogs(released) => dialog.is_none_or(|dialog| released.contains(dialog)),
-            Told::ReleasePath(released) => path.is_some_and(|path| path == released),
+            Told::ReleasePath(released) => path == Some(released),
             _ => false,
         })
+    }
+
+    fn released_paths(&self) -> impl Iterator<Item = &String> {
+        self.so_far
+            .iter()
+            .filter_map(|told| if let Told::ReleasePath(path) = told { Some(path) } else { None })
     }
 
     fn has(&self, is_it: impl Fn(&Told) -> bool) -> bool {
@@ -55,25 +69,24 @@ pub(crate) fn check(test: &TestProject, place: &Place<'_>, turn: usize) {
     }
     let was_initialised = place.has(|told| matches!(told, Told::Init));
     let project = if was_initialised { test.open() } else { test.init() };
-    let torn = torn_spool_lines(&project, label);
+    let lost = torn_spool_lines(&project, label);
     if !was_initialised {
         assert_eq!(project.status().unwrap().files, found.len() as u64, "{label}");
         assert!(test.changes().is_empty(), "{label}: the first look is baseline, cut or not");
         return;
     }
     check_promises(&project, place);
-    match project.interrupted().unwrap() {
-        Some(_) => check_recovery(test, &project, place, turn),
-        None => {
-            let is_whole = found == *place.old || found == *place.new;
-            assert!(is_whole, "{label}: {found:?} is neither {:?} nor {:?}", place.old, place.new);
-        }
+    if project.interrupted().unwrap().is_some() {
+        check_recovery(test, &project, place, turn);
+    } else {
+        let is_whole = found == *place.old || found == *place.new;
+        assert!(is_whole, "{label}: {found:?} is neither {:?} nor {:?}", place.old, place.new);
     }
     project.look(test.tick()).unwrap();
     let status = project.status().unwrap();
     assert_eq!(status.spooled, 0, "{label}");
     let is_told = status.gaps.iter().any(|(gap, _)| gap.path.as_bytes() == b"spool");
-    assert_eq!(is_told, torn > 0, "{label}: an event that was lost is listed: {:?}", status.gaps);
+    assert_eq!(is_told, lost > 0, "{label}: an event that was lost is listed: {:?}", status.gaps);
     check_messages(&project, place);
     check_promises(&project, place);
     check_recorded(&project, place, &files(&test.root()));
@@ -97,55 +110,49 @@ fn assert_clean(project: &Project, label: &str) {
 
 /// Everything that was acknowledged is there, byte for byte.
 fn check_promises(project: &Project, place: &Place<'_>) {
-    let label = place.label;
-    for (at, told) in place.so_far.iter().enumerate() {
+    let kept = place.so_far.iter().enumerate().filter(|(at, told)| !place.is_released(told, *at));
+    for (_, told) in kept {
         match told {
-            Told::Change { dialog, path, before, after } => {
-                if !place.is_released(dialog.as_ref(), Some(path), at) {
-                    let sides = [before.clone(), after.clone()];
-                    check_change(project, path, &sides, label);
-                }
+            Told::Change { path, before, after, .. } => {
+                check_change(project, path, &[before.clone(), after.clone()], place.label);
             }
-            Told::Checkpoint { dialog, id, files } => {
-                if !place.is_released(dialog.as_ref(), None, at) {
-                    let id: ObjectId = id.parse().unwrap();
-                    let point = project.store().checkpoint(&id).unwrap();
-                    let point = point.unwrap_or_else(|| panic!("{label}: no checkpoint {id}"));
-                    let has_all = place.is_purged() || tree_files(project, &point.tree) == *files;
-                    assert!(has_all, "{label}: checkpoint {id}");
-                }
-            }
+            Told::Checkpoint { id, files, .. } => check_checkpoint(project, id, files, place),
             Told::Approval { dialog, commit, files } => {
-                if !place.is_released(Some(dialog), None, at) {
-                    let sessions = project.store().work_sessions(&dialog.as_str().into()).unwrap();
-                    let commit: ObjectId = commit.parse().unwrap();
-                    let is_it = |session: &WorkSession| session.approved_commit == Some(commit);
-                    assert!(sessions.iter().any(is_it), "{label}: {dialog}: {sessions:?}");
-                    let tree = tree_of(project, &commit);
-                    assert!(tree_files(project, &tree) == *files, "{label}: approval of {dialog}");
-                }
+                check_approval(project, dialog, &commit.parse().unwrap(), files, place.label);
             }
-            Told::Operation(id) => {
-                let operations = project.operations(100).unwrap();
-                let found = operations.iter().find(|operation| operation.id.to_string() == *id);
-                let is_done = found.is_some_and(|found| found.state == OperationState::Done);
-                let gone = found.is_none() && place.is_released(None, None, at);
-                assert!(is_done || gone, "{label}: operation {id}: {found:?}");
-            }
+            Told::Operation(id) => check_operation(project, id, place.label),
             Told::Purged(oid) => {
                 let is_there = project.store().has(&oid.parse().unwrap()).unwrap();
-                assert!(!is_there, "{label}: {oid} was purged");
+                assert!(!is_there, "{}: {oid} was purged", place.label);
             }
             _ => {}
         }
     }
 }
 
-impl Place<'_> {
-    /// Trees name contents that a purge has removed.
-    fn is_purged(&self) -> bool {
-        self.has(|told| matches!(told, Told::ReleasePath(_)))
-    }
+fn check_checkpoint(project: &Project, id: &str, files: &Files, place: &Place<'_>) {
+    let label = place.label;
+    let point = project.store().checkpoint(&id.parse().unwrap()).unwrap();
+    let point = point.unwrap_or_else(|| panic!("{label}: no checkpoint {id}"));
+    // A tree still names a content that a purge has removed.
+    let is_purged = place.released_paths().any(|path| files.contains_key(path));
+    let has_all = is_purged || tree_files(project, &point.tree) == *files;
+    assert!(has_all, "{label}: checkpoint {id}");
+}
+
+fn check_approval(project: &Project, dialog: &str, commit: &ObjectId, files: &Files, label: &str) {
+    let sessions = project.store().work_sessions(&dialog.into()).unwrap();
+    let is_it = |session: &WorkSession| session.approved_commit == Some(*commit);
+    assert!(sessions.iter().any(is_it), "{label}: {dialog}: {sessions:?}");
+    let tree = tree_of(project, commit);
+    assert!(tree_files(project, &tree) == *files, "{label}: approval of {dialog}");
+}
+
+fn check_operation(project: &Project, id: &str, label: &str) {
+    let operations = project.operations(100).unwrap();
+    let found = operations.iter().find(|operation| operation.id.to_string() == id);
+    let is_done = found.is_some_and(|found| found.state == OperationState::Done);
+    assert!(is_done, "{label}: operation {id}: {found:?}");
 }
 
 /// A change of this path from the one content to the other is on record, and both can be read.
@@ -173,8 +180,8 @@ fn check_messages(project: &Project, place: &Place<'_>) {
     let once: BTreeSet<_> = texts.iter().collect();
     assert_eq!(once.len(), texts.len(), "{}: {texts:?}", place.label);
     for (at, told) in place.so_far.iter().enumerate() {
-        if let Told::Message { dialog, text } = told
-            && !place.is_released(Some(dialog), None, at)
+        if let Told::Message { text, .. } = told
+            && !place.is_released(told, at)
         {
             assert!(once.contains(&text.as_str()), "{}: {text}: {texts:?}", place.label);
         }
@@ -204,10 +211,8 @@ fn check_recovery(test: &TestProject, project: &Project, place: &Place<'_>, turn
 
 /// Whatever lies in the project is in the store after a look.
 fn check_recorded(project: &Project, place: &Place<'_>, found: &Files) {
-    if place.is_purged() {
-        return;
-    }
-    for (path, file) in found {
+    let released: Vec<_> = place.released_paths().collect();
+    for (path, file) in found.iter().filter(|(path, _)| !released.contains(path)) {
         let (_, oid) = file.rsplit_once(' ').unwrap();
         let is_there = project.store().has(&oid.parse().unwrap()).unwrap();
         assert!(is_there, "{}: {path} is not in the store", place.label);

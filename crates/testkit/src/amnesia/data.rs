@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn a_mixture_is_made_of_whole_blocks() {
         let (mut old, mut new) = (Data::default(), Data::default());
-        old.write(0, &[1; 3 * BLOCK as usize]);
-        new.write(0, &[2; 5 * BLOCK as usize]);
+        old.write(0, &vec![1; 3 * BLOCK as usize]);
+        new.write(0, &vec![2; 5 * BLOCK as usize]);
         let mut odd = false;
         let mixed = Data::partly(&old, &new, || {
             odd = !odd;

@@ -67,7 +67,7 @@ impl Node {
             Body::Link(target) => Body::Link(target.clone()),
         };
         let meta = Meta { mode: self.born_mode, ..self.meta.clone() };
-        Self { body, meta, ..self.clone() }
+        Self { meta, body, ..self.clone() }
     }
 }
 

@@ -222,8 +222,9 @@ impl Filesystem for Server {
         umask: u32,
         reply: ReplyEntry,
     ) {
-        let made = self.make(request, (parent, name), mode & !umask, Body::Folder(<_>::default()));
-        answer!(reply, made, |attr| reply.entry(&KEPT, &attr, GENERATION));
+        let body = Body::Folder(<_>::default());
+        let new = self.make(request, (parent, name), mode & !umask, body);
+        answer!(reply, new, |attr| reply.entry(&KEPT, &attr, GENERATION));
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -295,9 +296,9 @@ impl Filesystem for Server {
         reply: ReplyCreate,
     ) {
         let body = Body::File(Data::default());
-        let made = self.make(request, (parent, name), mode & !umask, body);
+        let new = self.make(request, (parent, name), mode & !umask, body);
         let kept = FopenFlags::FOPEN_KEEP_CACHE;
-        answer!(reply, made, |attr| reply.created(&KEPT, &attr, GENERATION, FileHandle(0), kept));
+        answer!(reply, new, |attr| reply.created(&KEPT, &attr, GENERATION, FileHandle(0), kept));
     }
 
     fn read(
@@ -395,7 +396,10 @@ impl Filesystem for Server {
         reply: ReplyEmpty,
     ) {
         let done = self.change(|medium| match name.to_str() {
-            Some(SYNC_ALL) => Ok(medium.sync_beneath(ino.0)),
+            Some(SYNC_ALL) => {
+                medium.sync_beneath(ino.0);
+                Ok(())
+            }
             _ => Err(Errno::ENOTSUP),
         });
         answer!(reply, done, |()| reply.ok());

@@ -278,9 +278,9 @@ fn each_sync_is_a_moment_that_can_be_gone_back_to() {
     let said: Vec<_> = moments.iter().map(|moment| moment.said).collect();
     assert_eq!(said, [0, 0, 1, 1, 2, 2]);
     for (n, moment) in moments.iter().enumerate() {
-        for (side, more) in [(Side::Before, 0), (Side::After, 1)] {
+        for (side, syncs) in [(Side::Before, n), (Side::After, n + 1)] {
             disk.put(moment.cut(side).after(Forget::Unsynced));
-            assert_eq!(names(&folder).len(), (n + more) / 2);
+            assert_eq!(names(&folder).len(), syncs / 2);
         }
     }
 }
