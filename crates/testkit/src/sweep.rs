@@ -257,13 +257,13 @@ fn all(steps: &[Step], faults: &[Fault]) -> Tries {
 /// One fault for each step.
 fn in_turns<'s>(steps: impl IntoIterator<Item = &'s Step>, faults: &[Fault]) -> Tries {
     let mut turn = 0;
-    let mut next = |step: &Step| {
+    let next = |step: &'s Step| {
         let order = (0..faults.len()).map(|ahead| faults[(turn + ahead) % faults.len()]);
         let fault = order.into_iter().find(|fault| fault.fits(step))?;
         turn += 1;
         Some((step.clone(), fault))
     };
-    steps.into_iter().filter_map(|step| next(step)).collect()
+    steps.into_iter().filter_map(next).collect()
 }
 
 /// Of steps of a transaction in a row the first, the middle and the last.

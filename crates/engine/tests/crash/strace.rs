@@ -157,14 +157,15 @@ fn strace_kills_at_calls_that_change_something() {
     };
     assert!(run(&["-e", &trace, "-o", seen.to_str().unwrap()]).status.success());
     let seen = std::fs::read_to_string(seen).unwrap();
-    // strace counts the calls of a name for each thread by itself, whatever they change.
+    // strace counts the calls of a name for each thread by itself, whatever they change. The agent
+    // of the story writes in the project, Retake only in its home.
     let mut counts: BTreeMap<String, (usize, Vec<usize>)> = BTreeMap::new();
-    let threads: Vec<_> = seen.lines().filter_map(Call::parse).collect();
-    let worker = threads.iter().find(|call| call.changes(project.outer())).unwrap().thread.clone();
-    for call in threads.iter().filter(|call| call.thread == worker) {
+    let calls: Vec<_> = seen.lines().filter_map(Call::parse).collect();
+    let worker = &calls.iter().find(|call| call.changes(&project.home())).unwrap().thread;
+    for call in calls.iter().filter(|call| call.thread == *worker) {
         let (count, changing) = counts.entry(call.name.clone()).or_default();
         *count += 1;
-        if call.changes(project.outer()) {
+        if call.changes(&project.home()) {
             changing.push(*count);
         }
     }
