@@ -154,7 +154,8 @@ impl Rig {
             cuts.extend((0..seeds).map(|nth| (side(nth), Forget::Some { seed: seed(nth) })));
         }
         for (side, forget) in &cuts {
-            let label = format!("{}: {side:?} sync {}, {forget:?}", self.test, n + 1);
+            let (test, nth, path) = (self.test, n + 1, moment.path());
+            let label = format!("{test}: {side:?} sync {nth} of {path}, {forget:?}");
             let place = Place::of(&so_far, &self.told, &label);
             self.disk.put(moment.cut(*side).after(*forget));
             check(&TestProject::at(self.disk.path()), &place, n);

@@ -1,6 +1,6 @@
 //! The bytes of one file, in blocks that copies share.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a disk writes or does not write as a whole.
@@ -68,22 +68,20 @@ impl Data {
     }
 
     /// The old bytes with those blocks of the new ones that `survives` lets through, and perhaps
-    /// the new size.
+    /// the new size. What was cut off goes with the size, all at once: that is one act of a file
+    /// system, and SQLite counts on it when it empties its log.
     pub(super) fn partly(old: &Self, new: &Self, mut survives: impl FnMut() -> bool) -> Self {
         let mut mixed = old.clone();
-        let size = if survives() { new.size } else { old.size };
-        let all: BTreeSet<_> = old.blocks.keys().chain(new.blocks.keys()).copied().collect();
-        for index in all {
-            let (was, is) = (old.blocks.get(&index), new.blocks.get(&index));
-            if was == is || !survives() {
-                continue;
-            }
-            match is {
-                Some(block) => mixed.blocks.insert(index, block.clone()),
-                None => mixed.blocks.remove(&index),
-            };
+        let is_resized = survives();
+        if is_resized {
+            mixed.blocks.retain(|index, _| new.blocks.contains_key(index));
         }
-        mixed.resize(size);
+        for (index, block) in &new.blocks {
+            if old.blocks.get(index) != Some(block) && survives() {
+                mixed.blocks.insert(*index, block.clone());
+            }
+        }
+        mixed.resize(if is_resized { new.size } else { old.size });
         mixed
     }
 }
@@ -120,5 +118,17 @@ mod tests {
         });
         let first = |block: u64| mixed.read(block * BLOCK, 1)[0];
         assert_eq!((mixed.size(), [0, 1, 2, 3, 4].map(first)), (new.size(), [1, 2, 1, 2, 0]));
+        // Cut off and written anew: the end is there or not, as a whole.
+        new.resize(0);
+        new.write(0, &[3]);
+        for (is_resized, size) in [(true, 1), (false, old.size())] {
+            let mut asked = 0;
+            let mixed = Data::partly(&old, &new, || {
+                asked += 1;
+                asked > 1 || is_resized
+            });
+            assert_eq!((mixed.size(), mixed.read(0, 1)), (size, vec![3]));
+            assert!(mixed.read(BLOCK, 2 * BLOCK).iter().all(|&byte| byte == 1));
+        }
     }
 }

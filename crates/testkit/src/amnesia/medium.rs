@@ -273,6 +273,22 @@ impl Medium {
         self.sync(folder, true);
     }
 
+    /// A path of a node, for people.
+    pub(super) fn path_of(&self, id: u64) -> String {
+        let parent = self.now.iter().find_map(|(folder, node)| match &node.body {
+            Body::Folder(names) => {
+                let name = names.iter().find(|(_, child)| **child == id)?.0;
+                Some((*folder, name.to_string_lossy()))
+            }
+            _ => None,
+        });
+        match parent {
+            Some((ROOT, name)) => name.into_owned(),
+            Some((folder, name)) => format!("{}/{name}", self.path_of(folder)),
+            None => "what has no name".to_owned(),
+        }
+    }
+
     /// The same disk with everything on it durable.
     #[must_use]
     pub fn settled(mut self) -> Self {

@@ -38,6 +38,11 @@ pub struct Moment {
 }
 
 impl Moment {
+    /// What was synced.
+    pub fn path(&self) -> String {
+        self.medium.path_of(self.id)
+    }
+
     /// The disk with a power cut just here, before anything is forgotten.
     pub fn cut(&self, side: Side) -> Medium {
         let mut medium = self.medium.clone();
