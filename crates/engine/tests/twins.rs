@@ -13,6 +13,7 @@ use std::path::Path;
 use fastrand::Rng;
 use retake_engine::model::{Change, Event, EventKind, Millis};
 use retake_engine::{ChangeFilter, Project};
+use retake_testkit::seeds::Walks;
 use retake_testkit::{ListingEyes, TestProject, git};
 use serde_json::json;
 
@@ -20,18 +21,11 @@ const STEPS: usize = 30;
 
 #[test]
 fn eyes_change_nothing_about_what_is_seen() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    if let Some(seed) = number("RETAKE_WALK_SEED") {
-        Twins::new(seed).run();
-        return;
-    }
-    let walks = if number("RETAKE_LONG").is_some() { 1500 } else { 20 };
-    let mut narrow = 0;
-    for seed in 0..walks {
-        let walk = std::panic::catch_unwind(|| Twins::new(seed).run());
-        narrow += walk.unwrap_or_else(|_| panic!("replay with RETAKE_WALK_SEED={seed}"));
-    }
-    assert!(narrow > walks as usize * STEPS / 8, "the eyes hardly helped: {narrow} narrow looks");
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/twins.txt");
+    let narrow = Walks { quick: 20, long: 1500 }.run(kept, |seed| Twins::new(seed).run());
+    let few = narrow.len() * STEPS / 8;
+    let narrow: usize = narrow.iter().sum();
+    assert!(narrow > few, "the eyes hardly helped: {narrow} narrow looks");
 }
 
 struct Twins {

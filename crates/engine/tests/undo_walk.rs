@@ -28,6 +28,7 @@ use fastrand::Rng;
 use retake_engine::Project;
 use retake_engine::model::{Event, EventKind, ObjectId};
 use retake_testkit::disk::{self, Disk, Entry};
+use retake_testkit::seeds::Walks;
 use retake_testkit::{TestProject, git};
 use serde_json::json;
 
@@ -37,18 +38,8 @@ const DIALOGS: &[&str] = &["d1", "d2"];
 
 #[test]
 fn random_walks_of_undo_against_a_model() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    if let Some(seed) = number("RETAKE_WALK_SEED") {
-        return Walk::new(seed).run();
-    }
-    let walks = if number("RETAKE_LONG").is_some() { 4000 } else { 200 };
-    let failed = |seed: &u64| std::panic::catch_unwind(|| Walk::new(*seed).run()).is_err();
-    let failures: Vec<u64> = std::thread::scope(|scope| {
-        let half = |first: u64| (first..walks).step_by(2).filter(failed).collect::<Vec<_>>();
-        let threads = [0, 1].map(|first| scope.spawn(move || half(first)));
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
-    });
-    assert!(failures.is_empty(), "replay with RETAKE_WALK_SEED={failures:?}");
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/undo_walk.txt");
+    Walks { quick: 200, long: 10_000 }.run(kept, |seed| Walk::new(seed).run());
 }
 
 struct Walk {

@@ -18,6 +18,7 @@ use std::path::Path;
 use fastrand::Rng;
 use retake_engine::Project;
 use retake_engine::model::{Actor, Change, Confidence, Event, EventKind, ProjectPath, Side};
+use retake_testkit::seeds::Walks;
 use retake_testkit::{TestProject, git};
 use serde_json::json;
 
@@ -25,15 +26,8 @@ const STEPS: usize = 40;
 
 #[test]
 fn random_walks_against_a_model() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    if let Some(seed) = number("RETAKE_WALK_SEED") {
-        return Walk::new(seed).run();
-    }
-    let walks = if number("RETAKE_LONG").is_some() { 2000 } else { 60 };
-    for seed in 0..walks {
-        let walk = std::panic::catch_unwind(|| Walk::new(seed).run());
-        assert!(walk.is_ok(), "replay with RETAKE_WALK_SEED={seed}");
-    }
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/walk.txt");
+    Walks { quick: 60, long: 10_000 }.run(kept, |seed| Walk::new(seed).run());
 }
 
 /// Who may be named for a change of a path.
@@ -76,7 +70,9 @@ const PATTERNS: &[&str] = &["*.hid", "d/", "g/*", "!g/h", "b.*"];
 
 impl Walk {
     fn new(seed: u64) -> Self {
-        let project = TestProject::new();
+        // Half of them on a disk, half in memory: stats and times differ a little.
+        let on_disk = seed.is_multiple_of(2);
+        let project = if on_disk { TestProject::new() } else { TestProject::in_memory() };
         let mut rng = Rng::with_seed(seed);
         for name in NAMES.iter().filter(|_| rng.bool()).collect::<Vec<_>>() {
             project.write(name, format!("base {name}\n"));

@@ -9,6 +9,7 @@
 //! - [`child`]: a second process,
 //! - [`sweep`]: a child that is stopped at each of its steps,
 //! - [`figures`]: how much was tried,
+//! - [`seeds`]: random walks, and the seeds of those that failed once,
 //! - [`machine`]: what a test needs of its machine, and saying so if it is not there,
 //! - [`git`]: real git without the machine's configuration, as oracle,
 //! - linking this crate switches the fault injection of `retake-seam` on.
@@ -30,6 +31,7 @@ pub mod machine;
 mod play;
 mod project;
 pub mod sweep;
+pub mod seeds;
 mod verbs;
 
 pub use expect_test::{Expect, expect};

@@ -5,22 +5,15 @@
 
 use fastrand::Rng;
 use retake_engine::Staleness;
+use retake_testkit::seeds::Walks;
 use retake_testkit::{TestProject, play};
 
 const STEPS: usize = 25;
 
 #[test]
 fn what_is_stale_is_what_an_agent_knew_and_others_changed() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    if let Some(seed) = number("RETAKE_WALK_SEED") {
-        Walk::new(seed).run();
-        return;
-    }
-    let walks = if number("RETAKE_LONG").is_some() { 2000 } else { 25 };
-    for seed in 0..walks {
-        let walk = std::panic::catch_unwind(|| Walk::new(seed).run());
-        walk.unwrap_or_else(|_| panic!("replay with RETAKE_WALK_SEED={seed}"));
-    }
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/freshness.txt");
+    Walks { quick: 25, long: 2000 }.run(kept, |seed| Walk::new(seed).run());
 }
 
 /// A line that nobody else has, or the end of the file.

@@ -1,6 +1,9 @@
 //! Random things happen to a history, and to a simple model of it in memory.
+//!
+//! `RETAKE_WALK_SEED=n` replays one walk, `RETAKE_LONG=1` does many more.
 
 use super::*;
+use retake_testkit::seeds::Walks;
 
 /// What the histories should be, kept in the simplest way.
 #[derive(Default)]
@@ -170,26 +173,29 @@ fn act(project: &Project, oracle: &mut Oracle, rng: &mut fastrand::Rng, at: i64)
 
 #[test]
 fn a_random_walk_loses_nothing_and_shows_what_a_simple_model_shows() {
-    for seed in 0..24 {
-        let test = TestProject::in_memory();
-        let (project, mut oracle) = (test.init(), Oracle::default());
-        let mut rng = fastrand::Rng::with_seed(seed);
-        let first = user("first");
-        project.add_model_messages(&dialog(), &main_agent(), &[(0, first.clone())], 1).unwrap();
-        let place = oracle.tell(first);
-        oracle.line.push(place);
-        for step in 0..60 {
-            act(&project, &mut oracle, &mut rng, test.tick());
-            let pairs = |kept: Vec<KeptMessage>| -> Vec<(i64, ModelMessage)> {
-                kept.into_iter().map(|kept| (kept.place, kept.message)).collect()
-            };
-            let log = pairs(project.model_log(&dialog(), &main_agent()).unwrap());
-            assert_eq!(log, oracle.log, "seed {seed}, step {step}: the log");
-            let view = pairs(project.model_messages(&dialog(), &main_agent()).unwrap());
-            let expected: Vec<_> =
-                oracle.places().iter().map(|at| (*at, oracle.get(*at).clone())).collect();
-            assert_eq!(view, expected, "seed {seed}, step {step}: the view");
-        }
-        assert_clean(&project);
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/history.txt");
+    Walks { quick: 24, long: 1000 }.run(kept, walk);
+}
+
+fn walk(seed: u64) {
+    let test = TestProject::in_memory();
+    let (project, mut oracle) = (test.init(), Oracle::default());
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let first = user("first");
+    project.add_model_messages(&dialog(), &main_agent(), &[(0, first.clone())], 1).unwrap();
+    let place = oracle.tell(first);
+    oracle.line.push(place);
+    for step in 0..60 {
+        act(&project, &mut oracle, &mut rng, test.tick());
+        let pairs = |kept: Vec<KeptMessage>| -> Vec<(i64, ModelMessage)> {
+            kept.into_iter().map(|kept| (kept.place, kept.message)).collect()
+        };
+        let log = pairs(project.model_log(&dialog(), &main_agent()).unwrap());
+        assert_eq!(log, oracle.log, "step {step}: the log");
+        let view = pairs(project.model_messages(&dialog(), &main_agent()).unwrap());
+        let expected: Vec<_> =
+            oracle.places().iter().map(|at| (*at, oracle.get(*at).clone())).collect();
+        assert_eq!(view, expected, "step {step}: the view");
     }
+    assert_clean(&project);
 }

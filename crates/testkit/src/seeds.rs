@@ -1,0 +1,147 @@
+//! Random walks: which seeds are walked, by how many threads, and what becomes of one that fails.
+//!
+//! A walk is a function of its seed alone. Seeds that ever failed are kept in a file of the
+//! repository and walked first, at every run; a seed that fails now is printed and added to it. So
+//! a kept seed is only worth as much as the walk that it was found with: whoever changes what a
+//! walk draws changes what its seeds mean.
+//!
+//! `RETAKE_WALK_SEED=n` walks one seed alone, `RETAKE_LONG=1` many more.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// So many seeds are added to the file in one run: where everything fails, more tell nothing.
+const MOST_ADDED: usize = 8;
+
+/// After so many walks it is said how far it is.
+const PROGRESS: usize = 500;
+
+/// Whether everything that takes long is asked for.
+pub fn is_long() -> bool {
+    std::env::var_os("RETAKE_LONG").is_some_and(|value| value == "1")
+}
+
+/// How many walks there are at every run, and with `RETAKE_LONG=1`.
+#[derive(Clone, Copy, Debug)]
+pub struct Walks {
+    /// At every run.
+    pub quick: u64,
+    /// When there is time.
+    pub long: u64,
+}
+
+impl Walks {
+    /// Walks the seeds of `file`, and then those from 0 on, and gives what each walk gave.
+    ///
+    /// # Panics
+    /// If a walk did, after all of them.
+    pub fn run<T: Send>(self, file: &str, walk: impl Fn(u64) -> T + Sync) -> Vec<T> {
+        if let Some(seed) = asked_for() {
+            return vec![walk(seed)];
+        }
+        let kept = kept(Path::new(file));
+        let new = 0..if is_long() { self.long } else { self.quick };
+        let seeds: Vec<u64> = kept.iter().copied().chain(new).collect();
+        let began = Instant::now();
+        let (walked, failed) = side_by_side(&seeds, &walk);
+        let name = Path::new(file).file_stem().unwrap_or_default().display();
+        say(&format!("{name}: {} walks in {:.0?}", seeds.len(), began.elapsed()));
+        if !failed.is_empty() {
+            add(Path::new(file), failed.difference(&kept).take(MOST_ADDED));
+            panic!("{name}: replay with RETAKE_WALK_SEED=n: {failed:?}");
+        }
+        walked
+    }
+}
+
+fn asked_for() -> Option<u64> {
+    let seed = std::env::var("RETAKE_WALK_SEED").ok()?;
+    Some(seed.parse().unwrap_or_else(|_| panic!("RETAKE_WALK_SEED={seed} is no number")))
+}
+
+/// The seeds of a file: one a line, with a note after `#` if somebody wrote one.
+fn kept(file: &Path) -> BTreeSet<u64> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let seeds = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    seeds.filter(|seed| !seed.is_empty()).map(|seed| seed.parse().unwrap()).collect()
+}
+
+fn add<'a>(file: &Path, seeds: impl Iterator<Item = &'a u64>) {
+    let text: String = seeds.map(|seed| format!("{seed}\n")).collect();
+    let opened = std::fs::File::options().create(true).append(true).open(file);
+    if let Err(error) = opened.and_then(|mut opened| opened.write_all(text.as_bytes())) {
+        say(&format!(
+            "please add to {}, which cannot be written ({error}):\n{text}",
+            file.display()
+        ));
+    }
+}
+
+/// What the walks gave, in the order of their seeds, and the seeds whose walks failed.
+fn side_by_side<T: Send>(
+    seeds: &[u64],
+    walk: &(impl Fn(u64) -> T + Sync),
+) -> (Vec<T>, BTreeSet<u64>) {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new((Vec::new(), BTreeSet::new()));
+    let work = || {
+        while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let walked = catch_unwind(AssertUnwindSafe(|| walk(seed)));
+            let mut results = results.lock().unwrap();
+            match walked {
+                Ok(walked) => {
+                    results.0.push((seed, walked));
+                    if results.0.len() % PROGRESS == 0 {
+                        say(&format!("{} of {} walks", results.0.len(), seeds.len()));
+                    }
+                }
+                Err(_) => {
+                    say(&format!("this was RETAKE_WALK_SEED={seed}"));
+                    results.1.insert(seed);
+                }
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(seeds.len()) {
+            scope.spawn(work);
+        }
+    });
+    let (mut walked, failed) = results.into_inner().unwrap();
+    walked.sort_by_key(|(seed, _)| *seed);
+    (walked.into_iter().map(|(_, walked)| walked).collect(), failed)
+}
+
+/// Past libtest, which hides what a passing test prints.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WALKS: Walks = Walks { quick: 5, long: 5 };
+
+    #[test]
+    fn kept_seeds_are_walked_too_and_what_fails_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("seeds.txt");
+        let name = file.to_str().unwrap();
+        std::fs::write(&file, "# why\n\n77 # found once\n").unwrap();
+        assert_eq!(WALKS.run(name, |seed| seed), [0, 1, 2, 3, 4, 77]);
+        let failing = |seed| assert!(seed != 3 && seed != 77, "{seed}");
+        let failed = catch_unwind(|| WALKS.run(name, failing)).unwrap_err();
+        let told = failed.downcast_ref::<String>().unwrap();
+        assert!(told.contains("{3, 77}"), "{told}");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(text, "# why\n\n77 # found once\n3\n");
+        assert_eq!(WALKS.run(name, |seed| seed), [0, 1, 2, 3, 3, 4, 77]);
+    }
+}
