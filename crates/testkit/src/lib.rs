@@ -9,6 +9,7 @@
 //! - [`child`]: a second process,
 //! - [`sweep`]: a child that is stopped at each of its steps,
 //! - [`figures`]: how much was tried,
+//! - [`mutate`]: random changes of JSON and of bytes,
 //! - [`seeds`]: random walks, and the seeds of those that failed once,
 //! - [`machine`]: what a test needs of its machine, and saying so if it is not there,
 //! - [`git`]: real git without the machine's configuration, as oracle,
@@ -28,6 +29,7 @@ mod freshness;
 pub mod git;
 mod kept;
 pub mod machine;
+pub mod mutate;
 mod play;
 mod project;
 pub mod sweep;
