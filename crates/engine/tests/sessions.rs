@@ -333,3 +333,34 @@ fn an_aborted_edit_puts_the_file_back_and_keeps_the_users() {
     let unknown = opened.abort_edit(&dialog, "edit-3", project.tick()).unwrap_err();
     assert_eq!(unknown.to_string(), "no edit 'edit-3' is open in this dialog");
 }
+
+/// What the user moved away is in effect elsewhere; what an agent then made under the old name is
+/// not, once it is replaced.
+#[test]
+fn an_exact_reset_takes_back_what_an_agent_made_where_the_user_moved_a_file_away() {
+    check(
+        r"
+        file a.txt: first\n
+        init
+        say d: go
+        run mv a.txt b.txt
+        look
+        write d w1 a.txt: made anew\n
+        reset d exact
+        statuses
+        session d
+        cat a.txt
+        cat b.txt
+        ",
+        &expect![[r#"
+            "a.txt" -> "b.txt" rename by user +0 -0
+            "a.txt" create by agent d/main:w1 certain +1 -0
+            reset: "a.txt" write replaces_yours
+            reset: "b.txt" delete yours
+            w1 "a.txt" reverted
+            session_2 active (session_1 abandoned, session_2 active)
+            a.txt: first\n
+            b.txt: absent
+        "#]],
+    );
+}

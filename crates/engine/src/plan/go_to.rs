@@ -58,10 +58,9 @@ pub(crate) fn go_to(
             parts.insert(path, part);
             file.part = part;
             let agents = history.seen.iter().filter(|seen| seen.actor == Actor::Agent);
-            file.changes = agents.clone().map(|seen| seen.change).collect();
-            // What the user moved away is in effect under its new name.
-            let moved = history.seen.iter().any(|seen| seen.is_users() && seen.moved_away);
-            let taken = agents.filter(|seen| seen.is_effective() && !is_left && !moved);
+            file.changes = agents.map(|seen| seen.change).collect();
+            let here = history.since_moved_away().iter().filter(|seen| seen.actor == Actor::Agent);
+            let taken = here.filter(|seen| seen.is_effective() && !is_left);
             plan.marks.extend(taken.map(|seen| Mark {
                 change: seen.change,
                 part,
@@ -144,6 +143,15 @@ struct History {
     seen: Vec<Seen>,
     /// From where it was moved here, by anyone but the user.
     moved_from: Vec<ProjectPath>,
+}
+
+impl History {
+    /// What happened to the file that has this name now: what the user moved away is in effect
+    /// under its new name.
+    fn since_moved_away(&self) -> &[Seen] {
+        let moved = self.seen.iter().rposition(|seen| seen.is_users() && seen.moved_away);
+        &self.seen[moved.map_or(0, |at| at + 1)..]
+    }
 }
 
 /// One change as a path saw it, and no more of it than is asked for here: there may be very many.
