@@ -5,7 +5,7 @@
 //! A chunk is itself a blob; a large file is a list of chunks, so a small edit
 //! of a large file costs a chunk and not a copy.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 
 use gix_object::Kind;
 use retake_model::ObjectId;
@@ -23,6 +23,8 @@ const CHUNK_AVERAGE: usize = 16 * 1024;
 const CHUNK_MIN: usize = CHUNK_AVERAGE / 4;
 const CHUNK_MAX: usize = CHUNK_AVERAGE * 4;
 const CHUNK_ROW: usize = 24;
+/// A row that claims to hold more is damaged: what is longer is stored in chunks.
+const LONGEST_ROW: u64 = 256 << 20;
 
 /// The kinds of git objects that are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +260,7 @@ impl Store {
         let mut hasher = hasher(row.kind, row.size);
         match row.encoding {
             Encoding::Chunks => {
-                for chunk in chunk_list(&row.data).map_err(|error| damaged(error.to_string()))? {
+                for chunk in chunk_list(&row).map_err(|error| damaged(error.to_string()))? {
                     let bytes =
                         self.read_chunk(&chunk).map_err(|error| damaged(error.to_string()))?;
                     hasher.update(&bytes);
@@ -292,7 +294,7 @@ impl Store {
     /// The chunks of a chunked object; empty for any other.
     pub(crate) fn chunks_of(&self, oid: &ObjectId) -> Result<Vec<ObjectId>, StoreError> {
         match self.object_row(oid)? {
-            Some(row) if row.encoding == Encoding::Chunks => chunk_list(&row.data)
+            Some(row) if row.encoding == Encoding::Chunks => chunk_list(&row)
                 .map_err(|error| StoreError::Damaged { oid: *oid, why: error.to_string() }),
             Some(_) => Ok(Vec::new()),
             None if self.is_packed(oid)? => Ok(Vec::new()),
@@ -346,16 +348,27 @@ impl Store {
 fn unpack(row: &Row) -> io::Result<Vec<u8>> {
     match row.encoding {
         Encoding::Raw => Ok(row.data.clone()),
+        _ if row.size > LONGEST_ROW => Err(io::Error::other("its row claims to be too long")),
         _ => unsqueeze(&row.data, row.size as usize),
     }
 }
 
-fn chunk_list(data: &[u8]) -> io::Result<Vec<ObjectId>> {
-    let mut list = Vec::new();
-    zstd::stream::Decoder::new(data)?.read_to_end(&mut list)?;
-    if list.len() % CHUNK_ROW != 0 {
-        return Err(io::Error::other("the chunk list is cut off"));
+/// The chunks of a row, as long as their lengths make sense: a damaged list is never unpacked whole.
+fn chunk_list(row: &Row) -> io::Result<Vec<ObjectId>> {
+    let damaged = || io::Error::other("the chunk list is damaged");
+    let mut unpacked = BufReader::new(zstd::stream::Decoder::new(row.data.as_slice())?);
+    let (mut list, mut seen) = (Vec::new(), 0);
+    let (mut oid, mut length) = ([0; 20], [0; CHUNK_ROW - 20]);
+    while seen < row.size {
+        unpacked.read_exact(&mut oid)?;
+        unpacked.read_exact(&mut length)?;
+        let length = u64::from(u32::from_be_bytes(length));
+        seen += length;
+        // Only the last one may be short.
+        if seen > row.size || (seen < row.size && length < CHUNK_MIN as u64) {
+            return Err(damaged());
+        }
+        list.push(ObjectId::from_bytes(oid));
     }
-    let id = |row: &[u8]| ObjectId::try_from(&row[..20]).map_err(io::Error::other);
-    list.chunks_exact(CHUNK_ROW).map(id).collect()
+    if unpacked.read(&mut [0])? == 0 { Ok(list) } else { Err(damaged()) }
 }
