@@ -238,7 +238,7 @@ impl Repository {
         match read_whole_path(&self.common.join("logs/refs/stash"), SMALL) {
             Ok(log) => {
                 let last = log.trim_ascii_end().rsplit(|&b| b == b'\n').next()?;
-                let id = last.split(|&b| b == b' ').nth(1)?;
+                let id = last.split(|&b| b == b' ').nth(1).filter(|id| !id.contains(&0))?;
                 Some(String::from_utf8_lossy(id).into_owned())
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(String::new()),
@@ -267,7 +267,8 @@ impl Repository {
 
 fn read_text(file: &Path) -> Option<String> {
     let text = String::from_utf8(read_whole_path(file, SMALL).ok()?).ok()?;
-    Some(text.trim().to_owned())
+    // What a look is kept as could not hold it, and git writes none.
+    Some(text.trim()).filter(|text| !text.is_empty() && !text.contains('\0')).map(str::to_owned)
 }
 
 /// A path in a file of git's: the line without the white space around it.
