@@ -1,0 +1,1 @@
+for f in a {b,c}*; do sed -i.bak "s/$f/x/" ~/"$f" && mv $f ${f%.x} || exit; done

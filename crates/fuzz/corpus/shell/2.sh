@@ -1,0 +1,1 @@
+if [[ -n $(git stash) ]]; then $'a\x41\u12' >| `b`; else case é in *) dd of=x;; esac fi

@@ -1,0 +1,1 @@
+cd sub && tee -a log < in; (cd .. && rm -rf build) & wait

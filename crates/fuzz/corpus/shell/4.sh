@@ -1,0 +1,1 @@
+FOO=bar env -u X sudo -n xargs -I{} cp {} ../out/ <<< "a b"

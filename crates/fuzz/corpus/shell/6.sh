@@ -1,0 +1,1 @@
+cat -n a | sed -n '1,5p;3q' | tail -n +2 <b; awk 'NR>=1&&NR<2' "$x" | nl

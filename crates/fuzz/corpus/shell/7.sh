@@ -1,0 +1,1 @@
+x=a; y=$x$x; rm "$y" 'it''s' a\ b ${x:-c} {1..3}.txt

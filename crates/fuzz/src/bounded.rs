@@ -1,0 +1,127 @@
+//! Targets as random tests: seeds first, then so many inputs that are made of them.
+//!
+//! Input n of a target is a function of n and the seeds. One that fails is written to
+//! `target/fuzz/`, with its name and number; whoever mends what it found moves it to
+//! `crates/fuzz/corpus/<target>/`, where it is tried first from then on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use retake_testkit::machine;
+use retake_testkit::mutate::{keys, mutate, pick, scramble};
+use retake_testkit::seeds::is_long;
+use serde_json::Value;
+
+use crate::seeds::seeds;
+use crate::{TARGETS, Target};
+
+/// For all targets together, in long mode.
+const LONG: Duration = Duration::from_secs(600);
+/// Inputs do not grow past this.
+const LARGEST: usize = 64 * 1024;
+
+/// Runs a target on its seeds and on inputs that are made of them.
+///
+/// # Panics
+/// If the target did.
+pub fn run(target: Target) {
+    let (seeds, began) = (seeds(target), Instant::now());
+    for (name, seed) in &seeds {
+        run_one(target, seed, name);
+    }
+    let seeds: Vec<Vec<u8>> = seeds.into_iter().map(|(_, seed)| seed).collect();
+    let maker = Maker::new(target, &seeds);
+    let share = LONG / u32::try_from(TARGETS.len()).unwrap();
+    let goes_on = |n| if is_long() { began.elapsed() < share } else { n < target.quick };
+    let mut n = 0;
+    while goes_on(n) {
+        run_one(target, &maker.input(n), &format!("{n}"));
+        n += 1;
+    }
+    println!("{}: {} seeds, {n} inputs, {:.1?}", target.name, seeds.len(), began.elapsed());
+}
+
+fn run_one(target: Target, input: &[u8], which: &str) {
+    if catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err() {
+        let file = keep(target, input, which);
+        let again = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+        let alone = if again.is_err() { "alone, too" } else { "only after those before it" };
+        panic!("{}: input {which} fails ({alone}): {}", target.name, file.display());
+    }
+}
+
+fn keep(target: Target, input: &[u8], which: &str) -> PathBuf {
+    let folder = machine::target().join("fuzz");
+    let which = which.rsplit('/').next().unwrap_or(which);
+    let file = folder.join(format!("{}-{which}", target.name));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(&file, input).unwrap();
+    file
+}
+
+/// Makes inputs of seeds.
+struct Maker<'s> {
+    target: Target,
+    seeds: &'s [Vec<u8>],
+    keys: Vec<String>,
+}
+
+impl<'s> Maker<'s> {
+    fn new(target: Target, seeds: &'s [Vec<u8>]) -> Self {
+        let bodies = seeds.iter().map(|seed| seed.get(target.head..).unwrap_or_default());
+        let values: Vec<Value> =
+            bodies.filter_map(|body| serde_json::from_slice(body).ok()).collect();
+        let keys = keys(values.iter());
+        Self { target, seeds, keys: if keys.is_empty() { vec!["path".to_owned()] } else { keys } }
+    }
+
+    fn input(&self, number: u64) -> Vec<u8> {
+        let random = &mut Rng::with_seed(number);
+        let mut input = pick(self.seeds, random).clone();
+        for _ in 0..random.usize(1..6) {
+            self.change(&mut input, random);
+        }
+        input.truncate(LARGEST);
+        input
+    }
+
+    fn change(&self, input: &mut Vec<u8>, random: &mut Rng) {
+        let head = self.target.head.min(input.len());
+        match random.u8(..9) {
+            0 if head > 0 => input[random.usize(..head)] = random.u8(..),
+            1..4 => {
+                if let Ok(mut value) = serde_json::from_slice::<Value>(&input[head..]) {
+                    mutate(&mut value, &self.keys, random);
+                    input.truncate(head);
+                    input.extend(value.to_string().into_bytes());
+                } else {
+                    self.change_bytes(input, random);
+                }
+            }
+            _ => self.change_bytes(input, random),
+        }
+    }
+
+    fn change_bytes(&self, input: &mut Vec<u8>, random: &mut Rng) {
+        let at = random.usize(..=input.len());
+        let end = (at + random.usize(..16)).min(input.len());
+        match random.u8(..4) {
+            0 if !self.target.words.is_empty() => {
+                drop(input.splice(at..end, pick(self.target.words, random).bytes()));
+            }
+            1 => {
+                let other = pick(self.seeds, random);
+                let from = random.usize(..=other.len());
+                let to = (from + random.usize(..64)).min(other.len());
+                drop(input.splice(at..end, other[from..to].iter().copied()));
+            }
+            2 => {
+                let again = input[at..end].repeat(random.usize(1..4));
+                drop(input.splice(at..at, again));
+            }
+            _ => scramble(input, random),
+        }
+    }
+}

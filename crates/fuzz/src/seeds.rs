@@ -1,0 +1,78 @@
+//! The inputs from which others are made, and those that failed once.
+//!
+//! What lies elsewhere in the repository is read where it lies.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use retake_agents::Agent;
+use retake_agents::hear;
+
+use crate::Target;
+
+/// The seeds of a target, each with a name: those of its corpus first.
+pub fn seeds(target: Target) -> Vec<(String, Vec<u8>)> {
+    let mut seeds = files(&folder().join("corpus").join(target.name));
+    seeds.extend(match target.name {
+        "event" | "event_recorded" => heard(),
+        "adapter" => payloads(),
+        "transcript" => transcripts(),
+        _ => Vec::new(),
+    });
+    assert!(!seeds.is_empty(), "{} has no seeds", target.name);
+    seeds
+}
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    files.into_iter().map(|file| (file.display().to_string(), fs::read(&file).unwrap())).collect()
+}
+
+/// What agents sent and wrote, by agent.
+fn captured(wanted: fn(&str) -> bool) -> Vec<(usize, String, Vec<u8>)> {
+    let payloads = folder().join("../agents/tests/payloads");
+    let of_agent = |(number, agent): (usize, &Agent)| {
+        let files = files(&payloads.join(agent.name())).into_iter();
+        let mine = files.map(|(name, bytes)| (number, name, bytes));
+        mine.filter(|(_, name, _)| wanted(file_name(name))).collect::<Vec<_>>()
+    };
+    Agent::ALL.iter().enumerate().flat_map(of_agent).collect()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Payloads; the head says whose, and whether the event is named beside them.
+fn payloads() -> Vec<(String, Vec<u8>)> {
+    let seed = |(agent, name, bytes): (usize, String, Vec<u8>)| {
+        let event = crate::targets::event_number(file_name(&name));
+        (name, [&[agent as u8, event], bytes.as_slice()].concat())
+    };
+    captured(|name| !name.starts_with("transcript.")).into_iter().map(seed).collect()
+}
+
+/// Payloads as the events that they become.
+fn heard() -> Vec<(String, Vec<u8>)> {
+    let seed = |(agent, name, bytes): (usize, String, Vec<u8>)| {
+        let event = file_name(&name).split('.').next().map(str::to_owned);
+        let heard = hear(Agent::ALL[agent], event.as_deref(), &bytes).unwrap_or_default();
+        let json = |event| (name.clone(), serde_json::to_vec(event).unwrap());
+        heard.events.iter().map(json).collect::<Vec<_>>()
+    };
+    captured(|name| !name.starts_with("transcript.")).into_iter().flat_map(seed).collect()
+}
+
+/// Transcripts; the head says whose, two forms, and where they are cut.
+fn transcripts() -> Vec<(String, Vec<u8>)> {
+    let seed = |(agent, name, bytes): (usize, String, Vec<u8>)| {
+        (name, [&[agent as u8, 0, 6, 100], bytes.as_slice()].concat())
+    };
+    captured(|name| name.starts_with("transcript.")).into_iter().map(seed).collect()
+}

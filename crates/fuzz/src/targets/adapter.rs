@@ -1,0 +1,52 @@
+//! Payloads of hooks, of every agent.
+
+use retake_agents::{Agent, hear};
+
+use super::transcript::promises::check_heard;
+use crate::input::choose;
+
+/// The events that agents name beside their payloads, of all of them.
+const EVENTS: &[Option<&str>] = &[
+    None,
+    Some("PreToolUse"),
+    Some("PostToolUse"),
+    Some("PostToolUseFailure"),
+    Some("PostToolBatch"),
+    Some("UserPromptSubmit"),
+    Some("SessionStart"),
+    Some("SessionEnd"),
+    Some("Stop"),
+    Some("SubagentStart"),
+    Some("SubagentStop"),
+    Some("BeforeTool"),
+    Some("AfterTool"),
+    Some("BeforeAgent"),
+    Some("AfterAgent"),
+    Some("TaskStart"),
+    Some("TaskComplete"),
+    Some("preToolUse"),
+    Some("postToolUse"),
+    Some("userPromptSubmitted"),
+    Some("sessionStart"),
+    Some("sessionEnd"),
+    Some("beforeSubmitPrompt"),
+    Some("stop"),
+];
+
+/// The head of an input for a payload in a file of this name.
+pub fn event_number(file: &str) -> u8 {
+    let event = file.split('.').next();
+    EVENTS.iter().position(|known| *known == event).unwrap_or(0) as u8
+}
+
+/// What an agent sends is understood or refused, and what is heard of it is in order.
+pub fn adapter(data: &[u8]) {
+    let (agent, rest) = choose(&Agent::ALL, data);
+    let (event, payload) = choose(EVENTS, rest);
+    if let Ok(heard) = hear(agent, event, payload) {
+        check_heard(agent, &heard);
+        for event in heard.events.iter().chain(&heard.conversation) {
+            super::event::check(event);
+        }
+    }
+}

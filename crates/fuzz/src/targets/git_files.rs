@@ -1,0 +1,108 @@
+//! Files of the user's repository that are read without git: they are foreign, and may be damaged
+//! or made on purpose.
+
+use std::path::Path;
+
+use retake_testkit::git;
+use retake_workspace::git as read;
+use tempfile::TempDir;
+
+use crate::input::{choose, head, spliced};
+use crate::stage::{Kept, folder, with};
+
+/// What they are made of.
+pub const WORDS: &[&str] = &[
+    "ref: refs/heads/main\n",
+    "ref: ../../x",
+    "gitdir: ",
+    "DIRC",
+    "TREE",
+    "link",
+    "REUC",
+    "EOIE",
+    "[core]\n",
+    "excludesFile = ",
+    "~/",
+    "[extensions]\n",
+    "objectformat = sha256\n",
+    "\0",
+    "\n",
+    "0123456789012345678901234567890123456789",
+    "/",
+    "..",
+    "* filter=x\n",
+    "\"",
+    "\\",
+    "#",
+];
+
+const FILES: &[&str] = &[
+    ".git/index",
+    ".git/HEAD",
+    ".git/packed-refs",
+    ".git/logs/HEAD",
+    ".git/logs/refs/stash",
+    ".git/config",
+    ".git/commondir",
+    ".git/objects/info/alternates",
+    ".git/info/exclude",
+    ".git/reftable/tables.list",
+];
+
+thread_local! {
+    static REPOSITORY: Kept<TempDir> = const { Kept::new(None) };
+}
+
+fn repository() -> TempDir {
+    let folder = folder();
+    let root = folder.path();
+    std::fs::create_dir(root.join("d")).unwrap();
+    for file in ["a.txt", "d/b.txt"] {
+        std::fs::write(root.join(file), file).unwrap();
+    }
+    git::run(root, &["init", "-q", "."]);
+    git::run(root, &["add", "-A"]);
+    git::run(root, &["commit", "-qm", "one"]);
+    git::run(root, &["pack-refs", "--all"]);
+    folder
+}
+
+/// A damaged file of git's is an error or nothing, never a panic, and never leads elsewhere. The
+/// second byte of an input chooses where in the file the rest is put.
+pub fn git_files(data: &[u8]) {
+    let (file, rest) = choose(FILES, data);
+    let (place, bytes) = head(rest);
+    with(&REPOSITORY, usize::MAX, repository, |folder| {
+        let file = folder.path().join(file);
+        let before = std::fs::read(&file).ok();
+        let mut content = spliced(before.as_deref().unwrap_or_default(), place, bytes);
+        if file.ends_with("index") {
+            // Else its check sum would be the end of it: `index.skipHash` leaves zeros.
+            let end = content.len().saturating_sub(20);
+            content[end..].fill(0);
+        }
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, content).unwrap();
+        ask(folder.path());
+        match before {
+            Some(before) => std::fs::write(&file, before).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+    });
+}
+
+fn ask(root: &Path) {
+    if let Ok(Some(index)) = read::index(root) {
+        for path in index.entries.keys() {
+            assert!(path.components().all(|part| !matches!(part, b"" | b"." | b"..")));
+        }
+    }
+    if let Some(look) = read::look(root) {
+        assert_eq!(read::GitLook::from_bytes(&look.to_bytes()), Some(look));
+    }
+    read::underway(root);
+    read::new_reflog_actions(root, 3);
+    read::pack_folders(root);
+    read::toplevel(root);
+    read::exclude_file(root);
+}

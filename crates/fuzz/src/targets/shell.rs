@@ -1,0 +1,148 @@
+//! Command lines.
+
+use retake_engine::shell::{Effects, effects, quoted};
+
+use crate::stage::{Kept, Stage, check_place, with};
+
+/// What shells take for more than a letter.
+pub const WORDS: &[&str] = &[
+    "(",
+    ")",
+    "{",
+    "}",
+    "$(",
+    "${",
+    "`",
+    "'",
+    "\"",
+    "\\",
+    "\n",
+    "<<E\n",
+    "E\n",
+    "<<<",
+    "$'",
+    "((",
+    "[[",
+    "]]",
+    "&&",
+    "||",
+    ";",
+    "&",
+    "|",
+    ">",
+    ">>",
+    ">|",
+    "&>",
+    "2>&1",
+    "<",
+    "{1..9}",
+    "{a,b}",
+    "~",
+    "*",
+    "?",
+    "[a]",
+    "$",
+    "$x",
+    "x=",
+    "-",
+    "--",
+    "if ",
+    "; then ",
+    "; fi",
+    "; do ",
+    "; done",
+    "for i in ",
+    "while ",
+    "case ",
+    " esac",
+    "function f",
+    "coproc ",
+    "rm -rf ",
+    "git ",
+    "sed -i ",
+    "tee ",
+    "dd of=",
+    "find . -exec ",
+    "xargs ",
+    "bash -c ",
+    "eval ",
+    "cd ",
+    "sudo ",
+    "env ",
+    "é",
+    "\0",
+    "#",
+    "!",
+    "..",
+    "/",
+];
+
+/// Limits of the answer: the work is bounded by them and the length of the text.
+const MOST_TARGETS: usize = 1_000;
+const MOST_READINGS: usize = 1_000;
+const LARGEST_TARGET: usize = 256 * 1024;
+
+thread_local! {
+    static STAGE: Kept<Stage> = const { Kept::new(None) };
+}
+
+/// What a command may change is told, always the same, within limits and beneath the root; and a
+/// redirection is never missed.
+pub fn shell(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let found = effects(&text);
+    check(&found);
+    assert_eq!(effects(&text), found, "the same text");
+    check_places(&found);
+    check_redirection(&text);
+}
+
+fn check(found: &Effects) {
+    assert!(found.targets.len() <= MOST_TARGETS, "{} targets", found.targets.len());
+    assert!(found.reads.len() <= MOST_READINGS, "{} readings", found.reads.len());
+    for target in &found.destroys {
+        assert!(found.targets.contains(target), "{target:?} is destroyed and no target");
+    }
+    for target in &found.targets {
+        assert!(target.path.len() <= LARGEST_TARGET);
+        let folder = target.cwd.as_ref().map_or(0, String::len);
+        assert!(folder <= LARGEST_TARGET, "a folder of {folder} bytes");
+    }
+}
+
+/// What a target names in the project is beneath its root, whatever it looks like.
+fn check_places(found: &Effects) {
+    let stage = || {
+        Stage::new(|test| {
+            test.write("a/b.txt", "x\n");
+            std::os::unix::fs::symlink("../canary", test.root().join("link")).unwrap();
+            test.write("../canary/a.txt", "not in the project\n");
+        })
+    };
+    with(&STAGE, usize::MAX, stage, |stage| {
+        let root = stage.test.root();
+        for target in found.targets.iter().take(8) {
+            let cwd = target.cwd.as_ref().map_or(root.clone(), |cwd| root.join(cwd));
+            if let Some(path) = stage.project.place(&cwd, &target.path) {
+                check_place(&root, &path);
+            }
+        }
+    });
+}
+
+/// Whatever stands beside it, a plain redirection of a plain command names its target.
+fn check_redirection(text: &str) {
+    const SIGNS: &[&str] = &[">", ">>", ">|", "&>", "&>>", "2>", "1>>", "<>"];
+    let word: String = text.chars().filter(|sign| *sign != '\0').take(60).collect();
+    let name: String = word.chars().filter(|sign| !sign.is_control()).take(30).collect();
+    let name = format!("out {}", name.replace('/', "_"));
+    let sign = SIGNS[text.len() % SIGNS.len()];
+    for command in ["echo", "cat", "made-up-command"] {
+        let line = format!("{command} {} {sign} {}", quoted(&word), quoted(&name));
+        let found = effects(&line);
+        let is_it = |target: &retake_engine::shell::Target| {
+            target.path == name && target.cwd.is_none() && !target.glob
+        };
+        assert!(found.targets.iter().any(is_it), "{line}\n{found:?}");
+    }
+}
