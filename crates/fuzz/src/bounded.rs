@@ -4,6 +4,7 @@
 //! `target/fuzz/`, with its name and number; whoever mends what it found moves it to
 //! `crates/fuzz/corpus/<target>/`, where it is tried first from then on.
 
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -40,7 +41,8 @@ pub fn run(target: Target) {
         run_one(target, &maker.input(n), &format!("{n}"));
         n += 1;
     }
-    println!("{}: {} seeds, {n} inputs, {:.1?}", target.name, seeds.len(), began.elapsed());
+    let (name, count, took) = (target.name, seeds.len(), began.elapsed());
+    let _ = writeln!(std::io::stderr(), "{name}: {count} seeds, {n} inputs, {took:.1?}");
 }
 
 fn run_one(target: Target, input: &[u8], which: &str) {

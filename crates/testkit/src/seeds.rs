@@ -72,7 +72,7 @@ fn kept(file: &Path) -> BTreeSet<u64> {
 }
 
 fn add<'a>(file: &Path, seeds: impl Iterator<Item = &'a u64>) {
-    let text: String = seeds.map(|seed| format!("{seed}\n")).collect();
+    let text = seeds.fold(String::new(), |text, seed| format!("{text}{seed}\n"));
     let opened = std::fs::File::options().create(true).append(true).open(file);
     if let Err(error) = opened.and_then(|mut opened| opened.write_all(text.as_bytes())) {
         say(&format!(
@@ -93,17 +93,14 @@ fn side_by_side<T: Send>(
         while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
             let walked = catch_unwind(AssertUnwindSafe(|| walk(seed)));
             let mut results = results.lock().unwrap();
-            match walked {
-                Ok(walked) => {
-                    results.0.push((seed, walked));
-                    if results.0.len() % PROGRESS == 0 {
-                        say(&format!("{} of {} walks", results.0.len(), seeds.len()));
-                    }
+            if let Ok(walked) = walked {
+                results.0.push((seed, walked));
+                if results.0.len() % PROGRESS == 0 {
+                    say(&format!("{} of {} walks", results.0.len(), seeds.len()));
                 }
-                Err(_) => {
-                    say(&format!("this was RETAKE_WALK_SEED={seed}"));
-                    results.1.insert(seed);
-                }
+            } else {
+                say(&format!("this was RETAKE_WALK_SEED={seed}"));
+                results.1.insert(seed);
             }
         }
     };

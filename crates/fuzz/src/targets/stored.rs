@@ -101,7 +101,9 @@ impl Stored {
             ("d/e/empty", Vec::new()),
         ];
         let write = |test: &retake_testkit::TestProject| {
-            files.iter().for_each(|(name, content)| test.write(name, content));
+            for (name, content) in &files {
+                test.write(name, content);
+            }
         };
         let stage = Stage::new(write);
         stage.project.checkpoint(Some("all"), None, stage.test.tick()).unwrap();
