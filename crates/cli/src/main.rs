@@ -21,10 +21,13 @@ mod table;
 mod time;
 mod written;
 
+use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use crate::args::{Cli, Command, Daemon, DaemonAct};
 use crate::context::{Context, Exit};
+use crate::escape::{escape, escape_text};
 use crate::failure::failure_of;
 use crate::output::{Output, Style, tell};
 
@@ -37,7 +40,7 @@ fn main() -> ExitCode {
             tell("warning", Style::Warn, error.to_string().trim_end());
             return ExitCode::SUCCESS;
         }
-        parsed => parsed.unwrap_or_else(|error| error.exit()),
+        parsed => parsed.unwrap_or_else(|error| refuse(&error)),
     };
     cli.global.color.apply();
     let json = cli.global.json;
@@ -55,6 +58,18 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(exit.code())
+}
+
+/// Tells what is wrong with the command line, whose words clap repeats as they are.
+fn refuse(error: &clap::Error) -> ! {
+    let is_plain =
+        |word: OsString| escape(word.as_encoded_bytes()).as_bytes() == word.as_encoded_bytes();
+    if !error.use_stderr() || std::env::args_os().all(is_plain) {
+        error.exit();
+    }
+    // No place to tell it is no error.
+    let _ = std::io::stderr().write_all(escape_text(error.to_string()).as_bytes());
+    std::process::exit(error.exit_code())
 }
 
 fn fail(error: &anyhow::Error, json: bool) {
