@@ -3,7 +3,10 @@
 //! A test is called `threat_` and then after its row. Here are those that use the program from the
 //! outside; what can be asked over HTTP alone is in `crates/server/tests/http`, by the same rule.
 
+mod canary;
+mod canary_run;
 mod every_command;
+mod served;
 mod terminal;
 
 use std::path::Path;
