@@ -4,7 +4,7 @@ use retake_model::{AgentId, CallId, ChangeId, DialogId, Millis};
 use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
 
-use crate::squeeze::squeeze;
+use crate::squeeze::{LONGEST_TEXT, squeeze, unsqueeze_up_to};
 use crate::{Batch, Store, StoreError};
 
 /// Where a call stands.
@@ -79,7 +79,8 @@ impl Input {
     /// The arguments; those that cannot be read any more are none: the call stays, and its window
     /// with it.
     pub fn unpack(&self) -> Value {
-        let unpacked = self.0.as_deref().and_then(|packed| zstd::decode_all(packed).ok());
+        let unpacked =
+            self.0.as_deref().and_then(|packed| unsqueeze_up_to(packed, LONGEST_TEXT).ok());
         unpacked.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or(Value::Null)
     }
 

@@ -14,6 +14,7 @@ use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
 
 use crate::manifest::oid_from;
+use crate::squeeze::{LONGEST_TEXT, unsqueeze_up_to};
 use crate::{Batch, Store, StoreError, hash_blob};
 
 /// One history of one agent in a dialog.
@@ -328,6 +329,6 @@ pub(crate) fn pack_body(body: &Value) -> Result<Vec<u8>, StoreError> {
 }
 
 pub(crate) fn read_body(body: &[u8]) -> Result<Value, String> {
-    let text = zstd::decode_all(body).map_err(|why| why.to_string())?;
+    let text = unsqueeze_up_to(body, LONGEST_TEXT).map_err(|why| why.to_string())?;
     serde_json::from_slice(&text).map_err(|why| why.to_string())
 }

@@ -260,9 +260,13 @@ impl Store {
         let mut hasher = hasher(row.kind, row.size);
         match row.encoding {
             Encoding::Chunks => {
+                let mut left = row.size;
                 for chunk in chunk_list(&row).map_err(|error| damaged(error.to_string()))? {
                     let bytes =
                         self.read_chunk(&chunk).map_err(|error| damaged(error.to_string()))?;
+                    left = left
+                        .checked_sub(bytes.len() as u64)
+                        .ok_or_else(|| damaged("its chunks are longer than it".to_owned()))?;
                     hasher.update(&bytes);
                     out.write_all(&bytes)?;
                 }
@@ -349,7 +353,7 @@ fn unpack(row: &Row) -> io::Result<Vec<u8>> {
     match row.encoding {
         Encoding::Raw => Ok(row.data.clone()),
         _ if row.size > LONGEST_ROW => Err(io::Error::other("its row claims to be too long")),
-        _ => unsqueeze(&row.data, row.size as usize),
+        _ => unsqueeze(&row.data, row.size),
     }
 }
 

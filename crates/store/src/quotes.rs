@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::messages::{pack_body, read_body};
 use crate::purge::{PurgeScope, PurgeTarget};
+use crate::squeeze::{LONGEST_TEXT, unsqueeze_up_to};
 use crate::{Batch, Store, StoreError};
 
 /// Shorter pieces stand in too many texts that quote nothing.
@@ -180,7 +181,7 @@ impl Batch<'_> {
             let id: i64 = row.get(0)?;
             let input = row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default();
             // What cannot be read cannot be told from a quote.
-            let input = zstd::decode_all(input.as_slice()).ok();
+            let input = unsqueeze_up_to(&input, LONGEST_TEXT).ok();
             let command = row.get::<_, Option<String>>(2)?.unwrap_or_default();
             let says = |text: &str| {
                 quotes.are_in(text) || name.as_deref().is_some_and(|name| text.contains(name))

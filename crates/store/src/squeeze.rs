@@ -2,13 +2,16 @@
 //! what is small.
 
 use std::cell::RefCell;
-use std::io;
+use std::io::{self, Read as _};
 use std::thread::LocalKey;
 
 use zstd::bulk::{Compressor, Decompressor};
+use zstd::stream::Decoder;
 
 /// Level 3 takes twice as long for source code, and makes it smaller by 4 %.
 const LEVEL: i32 = 1;
+/// No text of an agent is longer: hooks, requests and messages have smaller limits.
+pub(crate) const LONGEST_TEXT: u64 = 256 << 20;
 
 thread_local! {
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
@@ -19,9 +22,26 @@ pub(crate) fn squeeze(bytes: &[u8]) -> io::Result<Vec<u8>> {
     with(&COMPRESSOR, || Compressor::new(LEVEL), |it| it.compress(bytes))
 }
 
-/// Never inflates past `size`, whatever the bytes claim.
-pub(crate) fn unsqueeze(bytes: &[u8], size: usize) -> io::Result<Vec<u8>> {
-    with(&DECOMPRESSOR, Decompressor::new, |it| it.decompress(bytes, size))
+/// Never inflates past `size`, whatever the bytes claim. A size that no memory has room for is an
+/// error: a row that is damaged must not end the program.
+pub(crate) fn unsqueeze(bytes: &[u8], size: u64) -> io::Result<Vec<u8>> {
+    let size = usize::try_from(size).map_err(io::Error::other)?;
+    let mut content = Vec::new();
+    content.try_reserve_exact(size).map_err(io::Error::other)?;
+    with(&DECOMPRESSOR, Decompressor::new, |it| {
+        it.decompress_to_buffer(bytes, &mut content)?;
+        Ok(content)
+    })
+}
+
+/// What has no size of its own on record, up to a length.
+pub(crate) fn unsqueeze_up_to(bytes: &[u8], most: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    Decoder::new(bytes)?.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        return Err(io::Error::other(format!("it is longer than {most} bytes")));
+    }
+    Ok(content)
 }
 
 fn with<T>(

@@ -3,9 +3,12 @@
 //! A test is called `threat_` and then after its row. Here are those that use the program from the
 //! outside; what can be asked over HTTP alone is in `crates/server/tests/http`, by the same rule.
 
+mod bounded;
 mod canary;
 mod canary_run;
+mod deflate;
 mod every_command;
+mod inflating;
 mod served;
 mod terminal;
 
