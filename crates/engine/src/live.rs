@@ -380,9 +380,10 @@ impl Content {
     }
 }
 
-/// Version control's own data is not recorded.
+/// Version control's own data is not recorded, in whatever case a file system may find it.
 fn is_version_control(path: &ProjectPath) -> bool {
-    path.components().any(|name| matches!(name, b".git" | b".hg" | b".svn"))
+    let names: [&[u8]; 3] = [b".git", b".hg", b".svn"];
+    path.components().any(|name| names.iter().any(|own| name.eq_ignore_ascii_case(own)))
 }
 
 /// The folder that relative paths of the call start at.

@@ -140,15 +140,73 @@ fn each_entry(folder: BorrowedFd<'_>, mut tell: impl FnMut(&[u8], FileType)) -> 
 }
 
 /// Whether this is the data of a version control system, which nobody may touch (promise 4).
+///
+/// In any case, as git has it: where a file system ignores it, `.GIT` is the repository, too.
 pub(crate) fn is_version_control(name: &[u8]) -> bool {
-    let is = |other: &[u8]| {
-        // On a case-insensitive file system `.GIT` is the repository, too.
-        if cfg!(target_os = "macos") { name.eq_ignore_ascii_case(other) } else { name == other }
-    };
-    name.first() == Some(&b'.') && (is(b".git") || is(b".hg") || is(b".svn"))
+    let names: [&[u8]; 3] = [b".git", b".hg", b".svn"];
+    name.first() == Some(&b'.') && names.iter().any(|other| name.eq_ignore_ascii_case(other))
+}
+
+/// Whether some file system takes this name for `.git`. NTFS and FAT know it as `git~1`, and cut
+/// off dots, blanks and the name of a stream; HFS+ leaves out what is not seen. The list is git's.
+pub(crate) fn may_be_git(name: &[u8]) -> bool {
+    is_version_control(name) || is_git_on_ntfs(name) || is_git_on_hfs(name)
+}
+
+fn is_git_on_ntfs(name: &[u8]) -> bool {
+    let starts: [&[u8]; 2] = [b".git", b"git~1"];
+    let rest = starts.iter().find_map(|start| {
+        let (head, rest) = name.split_at_checked(start.len())?;
+        head.eq_ignore_ascii_case(start).then_some(rest)
+    });
+    rest.is_some_and(|rest| {
+        let end = rest.iter().find(|byte| !matches!(byte, b' ' | b'.'));
+        matches!(end, None | Some(b':' | b'\\'))
+    })
+}
+
+fn is_git_on_hfs(name: &[u8]) -> bool {
+    let is_unseen = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    std::str::from_utf8(name).is_ok_and(|text| {
+        let seen: String = text.chars().filter(|c| !is_unseen(c)).collect();
+        seen.eq_ignore_ascii_case(".git")
+    })
 }
 
 /// Whether some component of the path is a version control folder.
 pub(crate) fn in_version_control(path: &[u8]) -> bool {
     path.split(|&b| b == b'/').any(is_version_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_that_some_system_takes_for_git_is_known() {
+        let yes = [
+            ".git",
+            ".GIT",
+            ".gIt",
+            ".hg",
+            ".SVN",
+            "git~1",
+            "GIT~1",
+            ".git ",
+            ".git. .",
+            ".git:x",
+            ".git::$INDEX_ALLOCATION",
+            ".git\\x",
+            "git~1.",
+            "\u{200c}.g\u{202e}it\u{feff}",
+        ];
+        for name in yes {
+            assert!(may_be_git(name.as_bytes()), "{name:?}");
+        }
+        let no =
+            ["", ".", "...", "git", "git~", "git~2", "git~12", ".gitignore", ".git-x", ".github"];
+        for name in no {
+            assert!(!may_be_git(name.as_bytes()), "{name:?}");
+        }
+    }
 }

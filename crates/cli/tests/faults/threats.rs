@@ -9,6 +9,8 @@ mod canary_run;
 mod deflate;
 mod every_command;
 mod inflating;
+mod names;
+mod recovery_names;
 mod served;
 mod terminal;
 

@@ -13,6 +13,7 @@ use super::name::is_temp_name;
 use super::{WriteError, WriteFault};
 use crate::Workspace;
 use crate::beneath::{Access, OpenFolder, PATH_LIMIT, look};
+use crate::folder::may_be_git;
 use crate::stat::{Stat, Thing};
 
 /// No common file system takes longer names.
@@ -97,7 +98,7 @@ impl Workspace {
 
     /// Whether this path may be written at all, whatever stands there.
     pub(super) fn allowed(&self, path: &ProjectPath) -> Result<(), WriteFault> {
-        if self.is_off_limits(path) || self.is_in_own(path) {
+        if path.components().any(may_be_git) || self.is_off_limits(path) || self.is_in_own(path) {
             return Err(WriteFault::OffLimits);
         }
         let too_long = path.as_bytes().len() >= PATH_LIMIT
