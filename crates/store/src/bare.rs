@@ -29,6 +29,8 @@ impl Bare {
         init.args(["init", "--quiet", "--bare", "--template=", "--object-format=sha1"]);
         init.arg("--").arg(folder);
         run("make the repository", &mut init, "")?;
+        // git goes by the umask.
+        retake_seam::fs::make_private(folder).map_err(StoreError::io("chmod", folder))?;
         Ok(bare)
     }
 

@@ -220,6 +220,8 @@ fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     // Closing the last connection would checkpoint: 20 ms that a hook does not have.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     if known_version(&db, path)? == 0 {
+        // The WAL will have the same mode.
+        retake_seam::fs::make_private(path)?;
         // Only an empty database takes these.
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update(None, "application_id", APPLICATION_ID)?;

@@ -10,6 +10,7 @@ mod deflate;
 mod every_command;
 mod inflating;
 mod names;
+mod other_users;
 mod recovery_names;
 mod served;
 mod terminal;
