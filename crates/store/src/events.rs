@@ -75,12 +75,17 @@ impl Spoken {
 pub struct EventPage {
     /// The events, oldest first.
     pub events: Vec<JournalEvent>,
+    /// The page was full, by number or by size.
+    pub has_more: bool,
     /// Events up to this place were removed, to keep the record within its limits.
     pub removed: u64,
     /// The newest place in the project's order: whatever comes is after it.
     pub last: u64,
 }
 
+/// A page with more than this ends with the event that is too much: an event may be as long as a
+/// message, and very many may read pages at once.
+const PAGE_BYTES: usize = 256 * 1024;
 const EVENTS_REMOVED: &str = "events_removed";
 
 impl Store {
@@ -88,17 +93,32 @@ impl Store {
     pub fn event_page(&self, seq: u64, limit: usize) -> Result<EventPage, StoreError> {
         let _snapshot = self.snapshot()?;
         let removed = self.number(EVENTS_REMOVED)?;
-        Ok(EventPage { events: self.events_after(seq, limit)?, removed, last: self.last_seq()? })
+        let (events, has_more) = self.events_up_to(seq, limit, PAGE_BYTES)?;
+        Ok(EventPage { events, has_more, removed, last: self.last_seq()? })
     }
 
     /// The events after `seq`, oldest first.
     pub fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<JournalEvent>, StoreError> {
+        Ok(self.events_up_to(seq, limit, usize::MAX)?.0)
+    }
+
+    /// The events after `seq` until there are so many, or so many bytes; whether that is so.
+    fn events_up_to(
+        &self,
+        seq: u64,
+        limit: usize,
+        most_bytes: usize,
+    ) -> Result<(Vec<JournalEvent>, bool), StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT seq, at, kind, dialog, agent, call, change, body FROM event
              WHERE seq > ?1 ORDER BY seq LIMIT ?2",
         )?;
-        let rows = query.query_map((seq as i64, limit as i64), |row| {
-            Ok(JournalEvent {
+        let mut rows = query.query((seq as i64, limit as i64))?;
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        while let Some(row) = rows.next()? {
+            let body: String = row.get(7)?;
+            bytes += body.len();
+            events.push(JournalEvent {
                 seq: row.get::<_, i64>(0)? as u64,
                 at: row.get(1)?,
                 kind: row.get(2)?,
@@ -106,10 +126,14 @@ impl Store {
                 agent: row.get::<_, Option<String>>(4)?.map(AgentId),
                 call: row.get::<_, Option<String>>(5)?.map(CallId),
                 change: row.get::<_, Option<i64>>(6)?.map(|seq| ChangeId(seq as u64)),
-                body: serde_json::from_str(&row.get::<_, String>(7)?).unwrap_or(Value::Null),
-            })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+                body: serde_json::from_str(&body).unwrap_or(Value::Null),
+            });
+            if bytes >= most_bytes {
+                return Ok((events, true));
+            }
+        }
+        let is_full = events.len() == limit;
+        Ok((events, is_full))
     }
 
     /// When the newest event was recorded.

@@ -8,6 +8,7 @@ mod canary;
 mod canary_run;
 mod deflate;
 mod every_command;
+mod flood;
 mod inflating;
 mod names;
 mod other_users;

@@ -107,7 +107,7 @@ impl Follower {
             });
             return Ok(vec![Told { seq: oldest, entries: vec![("reset".into(), data)] }]);
         }
-        self.has_more = page.events.len() == PAGE;
+        self.has_more = page.has_more;
         let mut told = Vec::new();
         for event in page.events {
             told.extend(self.tell(&event)?);

@@ -25,11 +25,14 @@ fn carry(follower: &mut Follower, inlet: &Inlet, pace: Pace) -> Result<(), Failu
     }
     while !follower.is_over() && inlet.is_drained() {
         let told = follower.next(TICK.min(pace.heartbeat))?;
-        for told in &told {
-            if !inlet.push(frame::told(told)) {
+        for told in told {
+            let (seq, frame) = (told.seq, frame::told(&told));
+            // It may take long until there is room for the frame; that is enough to hold.
+            drop(told);
+            if !inlet.push(frame) {
                 return Ok(());
             }
-            told_until = told.seq;
+            told_until = seq;
             quiet_since = Instant::now();
         }
         if quiet_since.elapsed() >= pace.heartbeat {

@@ -347,7 +347,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_let_go_and_can_resume() {
+fn threat_sse_flood_a_client_that_does_not_read_is_let_go_and_can_resume() {
     let served = Served::new(Pace { patience: Duration::from_millis(300), ..LIVELY });
     // More than sockets hold.
     let long = "x".repeat(1024 * 1024);
@@ -376,7 +376,7 @@ fn a_client_that_does_not_read_is_let_go_and_can_resume() {
 }
 
 #[test]
-fn so_many_may_follow_at_once_and_a_seat_is_free_again_when_one_leaves() {
+fn threat_sse_flood_so_many_may_follow_at_once_and_a_seat_is_free_again_when_one_leaves() {
     let served = Served::new(LIVELY);
     let path = served.events("");
     let connections: Vec<_> = (0..200).map(|_| Connection::get(&served.door, &path, &[])).collect();
