@@ -9,12 +9,17 @@ mod canary_run;
 mod deflate;
 mod every_command;
 mod flood;
+mod hook_input;
 mod inflating;
+mod logs;
 mod names;
 mod other_users;
+mod prefix;
 mod recovery_names;
+mod secrets;
 mod served;
 mod terminal;
+mod tokens;
 
 use std::path::Path;
 

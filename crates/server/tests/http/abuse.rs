@@ -19,7 +19,7 @@ fn options(addresses: &[IpAddr]) -> Options {
 }
 
 #[test]
-fn nothing_listens_where_others_can_reach_it() {
+fn threat_other_local_users_nothing_listens_where_others_can_reach_it() {
     let project = TestProject::new();
     let hall = Arc::new(Hall::new(project.retake(), || 0));
     let elsewhere: [IpAddr; 4] = [
@@ -61,7 +61,7 @@ fn both_loopback_addresses_share_a_port() {
 }
 
 #[test]
-fn tokens_lie_in_private_files_for_as_long_as_the_server_runs() {
+fn threat_token_storage_private_files_for_as_long_as_the_server_runs() {
     let stage = Stage::new(STORY);
     let run = stage.project.home().join("run");
     let mode = |name: &str| std::fs::metadata(run.join(name)).unwrap().permissions().mode() & 0o777;
@@ -85,7 +85,7 @@ fn tokens_lie_in_private_files_for_as_long_as_the_server_runs() {
 }
 
 #[test]
-fn a_code_is_exchanged_once() {
+fn threat_token_storage_a_code_is_exchanged_once() {
     let stage = Stage::new(STORY);
     let exchange =
         |code: &str| stage.send(&Ask::new("POST", "/api/exchange").json(&json!({ "code": code })));
@@ -104,7 +104,7 @@ fn a_code_is_exchanged_once() {
 }
 
 #[test]
-fn a_host_is_named_once_and_nowhere_else() {
+fn threat_dns_rebinding_a_host_is_named_once_and_nowhere_else() {
     let stage = Stage::new(STORY);
     let (address, token) = (stage.address(), stage.human());
     let status = |head: &str| {
@@ -145,7 +145,7 @@ fn a_body_in_chunks_is_cut_off_at_the_limit() {
 }
 
 #[test]
-fn nobody_waits_for_slow_clients() {
+fn threat_request_flood_nobody_waits_for_slow_clients() {
     let stage = Stage::new(STORY);
     let address = stage.address();
     let started = Instant::now();
@@ -167,7 +167,7 @@ fn nobody_waits_for_slow_clients() {
 }
 
 #[test]
-fn so_many_connections_and_no_more() {
+fn threat_request_flood_so_many_connections_and_no_more() {
     let stage = Stage::new(STORY);
     let address = stage.address();
     let held: Vec<_> = (0..256).map(|_| connect(address)).collect();
@@ -220,7 +220,7 @@ impl std::io::Write for Log {
 }
 
 #[test]
-fn logs_hold_no_tokens_queries_or_bodies() {
+fn threat_logs_hold_no_tokens_queries_or_bodies() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()

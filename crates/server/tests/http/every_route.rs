@@ -7,9 +7,9 @@ use crate::client::{Answer, Ask};
 use crate::stage::{STORY, Stage};
 
 /// One operation of the description.
-struct Route {
-    method: String,
-    path: String,
+pub(crate) struct Route {
+    pub(crate) method: String,
+    pub(crate) path: String,
     template: String,
     statuses: Vec<String>,
     has_body: bool,
@@ -17,16 +17,16 @@ struct Route {
 }
 
 impl Route {
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{} {}", self.method, self.template)
     }
 
-    fn ask(&self) -> Ask {
+    pub(crate) fn ask(&self) -> Ask {
         let ask = Ask::new(&self.method, &self.path);
         if self.has_body { ask.json(&json!({})) } else { ask }
     }
 
-    fn is_public(&self) -> bool {
+    pub(crate) fn is_public(&self) -> bool {
         matches!(self.template.as_str(), "/docs" | "/api/exchange")
     }
 
@@ -64,7 +64,7 @@ impl Route {
 }
 
 #[track_caller]
-fn check_headers(answer: &Answer) {
+pub(crate) fn check_headers(answer: &Answer) {
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
         ("cache-control", "no-store"),
@@ -81,7 +81,7 @@ fn check_headers(answer: &Answer) {
     assert!(!answer.head.contains("set-cookie"), "{}", answer.head);
 }
 
-fn routes(stage: &Stage) -> Vec<Route> {
+pub(crate) fn routes(stage: &Stage) -> Vec<Route> {
     let described = retake_server::http::description();
     let checkpoint = stage.project.named("d1:1");
     let names = [
@@ -116,7 +116,7 @@ fn routes(stage: &Stage) -> Vec<Route> {
 }
 
 #[test]
-fn without_a_good_token_nothing_is_told() {
+fn threat_csrf_without_a_good_token_nothing_is_told() {
     let stage = Stage::new(STORY);
     for route in routes(&stage).iter().filter(|route| !route.is_public()) {
         let answer = stage.send(&route.ask());
@@ -134,7 +134,7 @@ fn without_a_good_token_nothing_is_told() {
 }
 
 #[test]
-fn foreign_hosts_and_origins_are_refused_before_anything_else() {
+fn threat_dns_rebinding_and_csrf_foreign_hosts_and_origins_are_refused_before_anything_else() {
     let stage = Stage::new(STORY);
     let port = stage.address().port();
     for route in routes(&stage) {
@@ -179,7 +179,7 @@ fn own_names_and_origins_are_let_through() {
 }
 
 #[test]
-fn agents_look_record_and_plan_and_do_no_more() {
+fn threat_agent_is_the_attacker_agents_look_record_and_plan_and_do_no_more() {
     let stage = Stage::new(STORY);
     for route in routes(&stage).iter().filter(|route| !route.is_public()) {
         let answer = stage.send(&route.ask().token(&stage.agent()));

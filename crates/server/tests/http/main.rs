@@ -15,3 +15,4 @@ mod reading;
 mod reviewing;
 mod schemathesis;
 mod stage;
+mod threats;

@@ -115,7 +115,7 @@ fn blame_names_the_change_of_each_line() {
 }
 
 #[test]
-fn paths_do_not_lead_out_of_the_project() {
+fn threat_prefix_check_paths_do_not_lead_out_of_the_project() {
     let stage = Stage::new(STORY);
     std::fs::write(stage.project.outer().join("secret.txt"), "secret\n").unwrap();
     for path in [
@@ -143,7 +143,7 @@ fn paths_do_not_lead_out_of_the_project() {
 }
 
 #[test]
-fn secrets_are_masked_in_everything_that_holds_content() {
+fn threat_secrets_in_snapshots_are_masked_in_everything_that_holds_content() {
     let stage = Stage::new(
         r"
         file .env: KEY=old\n
