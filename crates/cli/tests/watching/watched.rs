@@ -66,31 +66,10 @@ impl Watched {
         log["changes"].as_array().unwrap().clone()
     }
 
-    /// The tree of what is on record.
-    pub(crate) fn recorded_tree(&self) -> ObjectId {
-        let project = Retake::new(self.world.home()).open(&self.world.root()).unwrap();
-        project.tree_id().unwrap()
-    }
-
-    /// The tree that git makes of the files.
-    pub(crate) fn real_tree(&self) -> ObjectId {
-        let (outer, root) = (self.world.outer(), self.world.root());
-        let of_git = |arguments: &[&str]| {
-            let mut command = git::command(&outer);
-            command.env("GIT_DIR", outer.join("oracle.git")).env("GIT_WORK_TREE", &root);
-            let output = command.args(arguments).output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            String::from_utf8(output.stdout).unwrap().trim().to_owned()
-        };
-        of_git(&["init", "--quiet"]);
-        of_git(&["add", "--all", "."]);
-        of_git(&["write-tree"]).parse().unwrap()
-    }
-
     /// Asks the daemon once, after which the record must be what is there.
     pub(crate) fn check(&self) {
         self.world.ok(&["status"]);
-        assert_eq!(self.recorded_tree(), self.real_tree());
+        assert_eq!(recorded_tree(&self.world), real_tree(&self.world));
     }
 
     /// A call of Claude Code's hook.
@@ -118,6 +97,26 @@ impl Drop for Watched {
         let _ = self.daemon.kill();
         let _ = self.daemon.wait();
     }
+}
+
+/// The tree of what is on record.
+pub(crate) fn recorded_tree(world: &World) -> ObjectId {
+    Retake::new(world.home()).open(&world.root()).unwrap().tree_id().unwrap()
+}
+
+/// The tree that git makes of the files.
+pub(crate) fn real_tree(world: &World) -> ObjectId {
+    let (outer, root) = (world.outer(), world.root());
+    let of_git = |arguments: &[&str]| {
+        let mut command = git::command(&outer);
+        command.env("GIT_DIR", outer.join("oracle.git")).env("GIT_WORK_TREE", &root);
+        let output = command.args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    of_git(&["init", "--quiet"]);
+    of_git(&["add", "--all", "."]);
+    of_git(&["write-tree"]).parse().unwrap()
 }
 
 /// Waits for something that must come.
