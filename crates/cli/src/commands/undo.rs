@@ -101,9 +101,10 @@ pub(super) fn told(
     for line in what_stays(project, outcome)? {
         let _ = writeln!(text, "{line}");
     }
-    if !outcome.plan.is_whole() {
+    let is_told = |file: &PlannedFile| file.is_left() || file.warning.is_some();
+    if outcome.plan.files.iter().any(is_told) {
         let mut left = outcome.plan.clone();
-        left.files.retain(PlannedFile::is_left);
+        left.files.retain(is_told);
         text.push_str(&table(project, &left, true)?.render("  ", context.out.colour));
     }
     text.push_str(&conversation(&outcome.plan));

@@ -227,5 +227,7 @@ impl PlannedFile {
         self.then = self.now;
         self.content = None;
         self.reason = reason;
+        // It was about being written.
+        self.warning = None;
     }
 }

@@ -64,6 +64,33 @@ impl Workspace {
         matches!(Thing::of(&stat), Thing::File(_)).then_some(stat.st_nlink as u64)
     }
 
+    /// The extended attributes of the regular file at `path` that somebody gave it, among them
+    /// access lists and capabilities: after an exchange it has none of them any more.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub fn attributes(&self, path: &ProjectPath) -> Vec<String> {
+        /// The longest list that the system gives.
+        const LONGEST: usize = 64 << 10;
+        let Ok(spot) = self.reach(path, "look at") else { return Vec::new() };
+        // Looked at before it is opened: opening a device can have effects.
+        if !matches!(spot.look(), Ok(Thing::File(_))) {
+            return Vec::new();
+        }
+        let Ok(file) = self.beneath.open_file(spot.at().folder, spot.at().name) else {
+            return Vec::new();
+        };
+        let mut list = vec![0; LONGEST];
+        let length = rustix::fs::flistxattr(&file, &mut list[..]).unwrap_or(0);
+        let names = list[..length].split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        names.filter(|name| is_given(name)).map(String::from).collect()
+    }
+
+    /// Elsewhere the system itself marks nearly every file.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    #[allow(clippy::unused_self, reason = "elsewhere it needs the root")]
+    pub fn attributes(&self, _: &ProjectPath) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How many bytes we may still write to the root's file system.
     pub fn free_bytes(&self) -> Option<u64> {
         let found = fstatvfs(self.beneath.root()).ok()?;
@@ -82,6 +109,13 @@ impl Workspace {
     fn set_mode_unopened(&self, spot: &Spot<'_>, mode: u32) -> Result<(), WriteFault> {
         Ok(at::set_mode_named(spot.at(), mode)?)
     }
+}
+
+/// Whether somebody gave it to the file; labels of security modules come by themselves.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn is_given(attribute: &str) -> bool {
+    attribute.starts_with("user.")
+        || ["system.posix_acl_access", "security.capability"].contains(&attribute)
 }
 
 fn set_mode_of(file: &OwnedFd, mode: u32) -> Result<(), WriteFault> {

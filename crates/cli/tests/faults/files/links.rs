@@ -3,6 +3,7 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use retake_testkit::machine::{Need, has};
+use rustix::fs::XattrFlags;
 
 use super::paused::Paused;
 use super::{assert_same, check, files, made_by, sh, turn};
@@ -91,5 +92,41 @@ fn row_39_modes_are_kept() {
     assert_same(&files(&world.root()), &before);
     let mode = world.root().join("4755").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o4755);
+    check(&world);
+}
+
+#[test]
+fn row_39_hard_links_and_attributes_are_warned_of() {
+    let world = made_by("echo a > a.txt; ln a.txt ../other-name; echo b > b.txt; echo c > c.txt");
+    let tagged = world.root().join("b.txt");
+    rustix::fs::setxattr(&tagged, "user.tag", b"value", XattrFlags::empty()).unwrap();
+    turn(&world, "for f in a b c; do echo more >> $f.txt; done");
+    let warnings = |arguments: &[&str]| {
+        let document = world.run(&[arguments, &["--json"]].concat()).json();
+        let files = document["files"].as_array().unwrap().clone();
+        files
+            .iter()
+            .map(|file| file["warning"].as_str().unwrap_or("").to_owned())
+            .collect::<Vec<_>>()
+    };
+    let linked = "its other hard link keeps the old content";
+    let attributed = "its extended attributes are lost: user.tag";
+    // Before it is done, and when it is done.
+    assert_eq!(warnings(&["undo", "--dry-run"]), [linked, attributed, ""]);
+    let undone = world.ok(&["undo"]);
+    assert!(undone.contains(linked) && undone.contains(attributed), "{undone}");
+    assert_eq!(world.read("a.txt"), "a\n");
+    let other = std::fs::read_to_string(world.outer().join("other-name")).unwrap();
+    assert_eq!(other, "a\nmore\n", "the other name keeps what it had");
+    assert_eq!(world.root().join("a.txt").metadata().unwrap().nlink(), 1);
+    check(&world);
+    // A change of the mode alone leaves the very file.
+    let moded = world.root().join("c.txt");
+    rustix::fs::setxattr(&moded, "user.tag", b"value", XattrFlags::empty()).unwrap();
+    turn(&world, "chmod 755 c.txt");
+    assert_eq!(warnings(&["undo"]), [""]);
+    let mut value = [0; 5];
+    rustix::fs::getxattr(&moded, "user.tag", &mut value).unwrap();
+    assert_eq!(&value, b"value");
     check(&world);
 }
