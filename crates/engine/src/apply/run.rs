@@ -170,7 +170,7 @@ impl Run<'_> {
             Ok(()) => self.fail(at, &Reason::MovedOn),
             Err(error) => {
                 self.settle_exchange(at);
-                self.fail(at, &refusal(&error));
+                self.fail(at, &refusal(self.workspace, step, &error));
             }
         }
     }
@@ -484,10 +484,15 @@ fn unwritable(error: &WriteError) -> Reason {
     }
 }
 
-/// That something is there or gone means that somebody was quicker.
-fn refusal(error: &WriteError) -> Reason {
+/// That something is there or gone means that somebody was quicker, unless it is a folder: one in
+/// which there is nothing to be recorded is not known of before.
+fn refusal(workspace: &Workspace, step: &OperationStep, error: &WriteError) -> Reason {
     match &error.why {
-        WriteFault::Exists | WriteFault::Gone => Reason::MovedOn,
+        WriteFault::Exists => match workspace.may_write(&step.path) {
+            Err(error) if matches!(error.why, WriteFault::NotAFile(_)) => unwritable(&error),
+            _ => Reason::MovedOn,
+        },
+        WriteFault::Gone => Reason::MovedOn,
         _ => unwritable(error),
     }
 }

@@ -53,6 +53,9 @@ fn row_30_a_folder_with_files_of_the_person_stays() {
     assert_eq!((world.read("x/mine"), world.read("x/in")), ("mine\n".into(), "in\n".into()));
     assert!(world.root().join("y/mine").is_dir(), "a folder that the person made stays, too");
     check(&world);
+    let restored = world.run(&["restore", "--before-message", "1", "--yes", "y"]);
+    assert_eq!(restored.code, 3, "{}", restored.text());
+    assert!(restored.text().contains("it is a folder, which is never"), "{}", restored.text());
     assert!(world.root().join("y/mine").is_dir() && world.root().join("y/in").exists());
     check(&world);
 }
