@@ -68,7 +68,8 @@ impl Advice for RecordError {
                  another one"
             }
             Self::Gone(_) => {
-                "what was recorded is kept; put the folder back, or open it where it is"
+                "what was recorded is kept: open the folder where it is now, or make it again and \
+                 run `retake init --same` there, which says how everything comes back"
             }
             Self::ReadOnly(_) => "check the permissions of that folder",
             Self::Locked(_) => "try again when the other process is done",

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::arrival::Arrived;
 use crate::journal::note;
 use crate::look::Why;
-use crate::project::Project;
+use crate::project::{INITIALISED, Project};
 use crate::record::RecordError;
 use crate::settings::{CheckpointPolicy, Checkpoints};
 use crate::verb::VerbError;
@@ -189,6 +189,23 @@ impl Project {
         let made = make(&batch, CheckpointKind::Manual, UNNAMED, None, at)?;
         batch.commit()?;
         Ok(made)
+    }
+
+    /// Makes a checkpoint of what is on record, of which nothing may be there any more; none if
+    /// nothing is on record.
+    pub(crate) fn checkpoint_on_record(
+        &self,
+        at: Millis,
+    ) -> Result<Option<Checkpoint>, RecordError> {
+        const MESSAGE: &str = "As recorded, before another folder took its place";
+        let _lock = self.hold()?;
+        if self.store().meta(INITIALISED)?.is_none() {
+            return Ok(None);
+        }
+        let batch = self.store().batch()?;
+        let made = make(&batch, CheckpointKind::Manual, MESSAGE, None, at)?;
+        batch.commit()?;
+        Ok(Some(made))
     }
 
     fn look_and_make(

@@ -72,7 +72,7 @@ fn normalise(path: &Path) -> PathBuf {
 }
 
 /// Resolves links in the folders of a path, as far as they exist, but not its last component.
-fn real_folder(path: &Path) -> PathBuf {
+pub(crate) fn real_folder(path: &Path) -> PathBuf {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return path.to_owned();
     };

@@ -19,7 +19,7 @@ use crate::eyes::Watching;
 use crate::located::Located;
 use crate::look::Looked;
 use crate::observe::{HiddenIs, Request, Scope, Spared};
-use crate::place::{Place, place};
+use crate::place::{Place, place, real_folder};
 use crate::record::{Progress, RecordError};
 use crate::settings::{Settings, SettingsError};
 use crate::waiting::Keeper;
@@ -77,6 +77,19 @@ pub struct Initialised {
     pub moved_from: Option<PathBuf>,
     /// The checkpoint, if one was asked for.
     pub checkpoint: Option<Checkpoint>,
+    /// A checkpoint of what was on record, if the folder stands where another one was.
+    pub before: Option<Checkpoint>,
+}
+
+/// How a folder came to be a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    /// It has just become one.
+    Anew,
+    /// It was one.
+    Known,
+    /// It takes the place of one that was.
+    InPlaceOfAnother,
 }
 
 /// Why a project could not be found, initialised or opened.
@@ -152,22 +165,27 @@ impl Retake {
         at: Millis,
         progress: Progress<'_>,
     ) -> Result<Initialised, ProjectError> {
-        let (project, is_new) = self.create(root, options, at)?;
+        let (project, came) = self.create(root, options, at)?;
         let moved_from = project.found.moved_from.clone();
+        // What is not in this folder will be called deleted: all of it can be brought back at once.
+        let before = match came {
+            Came::InPlaceOfAnother => project.checkpoint_on_record(at)?,
+            Came::Anew | Came::Known => None,
+        };
         let looked = project.look_with(at, progress)?;
-        let made = options.checkpoint.then(|| project.checkpoint_as_seen(at)).transpose()?;
-        Ok(Initialised { project, is_new, looked, moved_from, checkpoint: made })
+        let checkpoint = options.checkpoint.then(|| project.checkpoint_as_seen(at)).transpose()?;
+        let is_new = came == Came::Anew;
+        Ok(Initialised { project, is_new, looked, moved_from, checkpoint, before })
     }
 
-    /// Finds a folder's project or makes one, without looking at the files yet; tells whether it
-    /// is new.
+    /// Finds a folder's project or makes one, without looking at the files yet.
     fn create(
         &self,
         root: &Path,
         options: InitOptions,
         at: Millis,
-    ) -> Result<(Project, bool), ProjectError> {
-        let (root, disk) = examine(root)?;
+    ) -> Result<(Project, Came), ProjectError> {
+        let (root, disk) = self.examine(root)?;
         if !options.anywhere {
             self.refuse_too_broad(&root)?;
         }
@@ -176,22 +194,22 @@ impl Retake {
             None => self.home.find_moved(&root, &disk)?,
             found => found,
         };
-        let (found, is_new) = match (found, options.replaced) {
-            (None, _) => (self.home.create(&root, disk, at)?, true),
+        let (found, came) = match (found, options.replaced) {
+            (None, _) => (self.home.create(&root, disk, at)?, Came::Anew),
             (Some(found), Some(ReplacedBy::New)) if found.replaced => {
-                (self.home.create(&root, disk, at)?, true)
+                (self.home.create(&root, disk, at)?, Came::Anew)
             }
             (Some(found), Some(ReplacedBy::Same)) if found.replaced => {
-                (self.home.relink(&found, &root, disk)?, false)
+                (self.home.relink(&found, &root, disk)?, Came::InPlaceOfAnother)
             }
-            (Some(found), _) => (found, false),
+            (Some(found), _) => (found, Came::Known),
         };
-        Ok((self.open_found(found)?, is_new))
+        Ok((self.open_found(found)?, came))
     }
 
     /// Opens the nearest project at or above a path.
     pub fn open(&self, path: &Path) -> Result<Project, ProjectError> {
-        let (start, _) = examine(path)?;
+        let (start, _) = self.examine(path)?;
         match self.nearest(&start)? {
             Some(found) => self.open_found(found),
             None => Err(ProjectError::NotAProject(start)),
@@ -211,13 +229,13 @@ impl Retake {
     /// Keeps events for the nearest project at or above a path, even if that cannot be opened: a
     /// newer program may have written its store, say.
     pub fn keeper(&self, path: &Path) -> Result<Option<Keeper>, ProjectError> {
-        let (start, _) = examine(path)?;
+        let (start, _) = self.examine(path)?;
         Ok(self.nearest(&start)?.map(|found| Keeper::of(&found.folder)))
     }
 
     /// Finds the nearest project at or above a path without opening it.
     pub fn locate(&self, path: &Path) -> Result<Located, ProjectError> {
-        let (start, _) = examine(path)?;
+        let (start, _) = self.examine(path)?;
         match self.nearest(&start)? {
             Some(found) => Ok(Located::new(self.home.folder(), found)),
             None => Err(ProjectError::NotAProject(start)),
@@ -298,6 +316,19 @@ impl Retake {
         })
     }
 
+    /// The canonical folder at or around a path, and its identity. One that is on record and not
+    /// there any more is told apart from one that never was.
+    fn examine(&self, path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
+        examine(path).map_err(|error| {
+            let path = real_folder(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+            let mut missing = path.ancestors().take_while(|folder| is_missing(folder));
+            match missing.find(|folder| self.home.is_recorded(folder)) {
+                Some(root) => RecordError::Gone(root.display().to_string()).into(),
+                None => error,
+            }
+        })
+    }
+
     fn refuse_too_broad(&self, root: &Path) -> Result<(), ProjectError> {
         let is = |folder: Option<&Path>| {
             folder.and_then(|folder| folder.canonicalize().ok()).is_some_and(|path| path == root)
@@ -315,6 +346,10 @@ impl Retake {
         };
         Err(ProjectError::TooBroad { path: root.to_owned(), what })
     }
+}
+
+fn is_missing(path: &Path) -> bool {
+    matches!(path.try_exists(), Ok(false))
 }
 
 /// The canonical folder at or around a path, and its identity.

@@ -125,6 +125,11 @@ impl Home {
         Ok(Some(FoundProject { folder, identity, moved_from: None, replaced }))
     }
 
+    /// Whether a project is recorded for just this path, whether a folder is there or not.
+    pub fn is_recorded(&self, root: &Path) -> bool {
+        matches!(self.known_at(root), Ok(Some(_)))
+    }
+
     /// The project that this very folder was when it had another path; it is linked here now.
     ///
     /// Reads what is known of every project, so ask [`Home::find`] first.

@@ -41,6 +41,7 @@ pub(super) fn run(context: &Context, options: &Init) -> Result<Exit> {
             "ignored": looked.ignored_count,
             "scratch": looked.scratch,
             "checkpoint": done.checkpoint.as_ref().map(|checkpoint| checkpoint.id),
+            "before": done.before.as_ref().map(|checkpoint| checkpoint.id),
         }))?;
     } else {
         context.out.text(&report(context, &done, &status)?)?;
@@ -77,6 +78,13 @@ fn report(context: &Context, done: &Initialised, status: &Status) -> Result<Stri
         count => format!("{count} (see `retake status`)"),
     };
     fact("gaps", gaps);
+    if let Some(before) = &done.before {
+        let short = checkpoint_id::short(&done.project, &before.id)?;
+        fact(
+            "before",
+            format!("{short} (`retake restore {short}` brings back what was on record)"),
+        );
+    }
     if let Some(checkpoint) = &done.checkpoint {
         let short = checkpoint_id::short(&done.project, &checkpoint.id)?;
         fact("checkpoint", format!("{short} (come back to it with `retake restore {short}`)"));

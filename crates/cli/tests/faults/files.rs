@@ -10,6 +10,7 @@ mod links;
 mod mounts;
 mod names;
 mod paused;
+mod roots;
 mod sizes;
 mod taking_back;
 #[path = "../watching/watched.rs"]
