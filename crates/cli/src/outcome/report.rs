@@ -51,7 +51,7 @@ pub(crate) fn table(project: &Project, plan: &Plan, done: bool) -> Result<Table>
         if let Some(more) = file.blockers.len().checked_sub(BLOCKERS + 1) {
             remark(format!("in the way: {} more", more + 1), Style::Plain);
         }
-        if let Some(way_out) = way_out(plan.kind, file) {
+        if let Some(way_out) = way_out(plan, file) {
             remark(format!("→ {way_out}"), Style::Mark);
         }
     }

@@ -177,6 +177,11 @@ impl Plan {
         self.left_out == 0 && self.left().next().is_none()
     }
 
+    /// Whether it takes back what Retake did, and not what an agent did.
+    pub fn undoes_operation(&self) -> bool {
+        !self.undoes.is_empty()
+    }
+
     /// Whether it is about what is shown of a conversation, and no file.
     pub fn is_conversation_only(&self) -> bool {
         self.rewind.is_some() && self.files.is_empty() && self.marks.is_empty()

@@ -85,7 +85,7 @@ impl Outcome {
             checkpoint: checkpoint.map(|id| id.to_string()),
             dry_run: false,
             whole: plan.is_whole(),
-            files: plan.files.iter().map(|file| PlannedFile::new(plan.kind, file)).collect(),
+            files: plan.files.iter().map(|file| PlannedFile::new(plan, file)).collect(),
             crosses: plan.crosses.iter().map(|id| id.0.clone()).collect(),
             cascaded: ids(&plan.cascaded),
             conversation: plan.rewind.as_deref().map(RewoundConversation::from),
@@ -202,8 +202,8 @@ pub struct PlannedFile {
 }
 
 impl PlannedFile {
-    fn new(kind: OperationKind, file: &engine::PlannedFile) -> Self {
-        let way_out = file.is_left().then(|| way_out(kind, file)).flatten();
+    fn new(plan: &Plan, file: &engine::PlannedFile) -> Self {
+        let way_out = file.is_left().then(|| way_out(plan, file)).flatten();
         Self {
             path: (&file.path).into(),
             action: file.action.as_str().to_owned(),
@@ -252,9 +252,15 @@ impl From<&model::Gap> for UncoveredPath {
 /// What a person can do about a file that is left.
 ///
 /// The reason knows an option; here it is known whether that helps with this file and command.
-pub fn way_out(kind: OperationKind, file: &engine::PlannedFile) -> Option<String> {
-    let newest = file.changes.iter().max();
+pub fn way_out(plan: &Plan, file: &engine::PlannedFile) -> Option<String> {
+    let (kind, newest) = (plan.kind, file.changes.iter().max());
+    let undoes_turn = kind == OperationKind::Undo && !plan.undoes_operation();
     match &file.reason {
+        // The turn counts as undone then, and the same command goes on to the one before.
+        Reason::MovedOn | Reason::NotWritable(_) if undoes_turn && newest.is_some() => {
+            let changes = ids(&file.changes).join(",");
+            Some(format!("`retake rollback --change {changes}` tries it again"))
+        }
         Reason::Conflict(_) if file.blockers.is_empty() => {
             Some("--markers writes both versions into the file".to_owned())
         }

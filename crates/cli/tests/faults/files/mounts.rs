@@ -5,6 +5,7 @@ use std::process::Command;
 
 use retake_testkit::machine::{Need, has};
 
+use super::watched::Watched;
 use super::{check, check_record, files, gaps, made_by, turn};
 
 /// Something that is mounted for as long as this lives.
@@ -22,6 +23,34 @@ impl Drop for Mounted {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(&self.0).output();
     }
+}
+
+/// A daemon does not see that something is mounted; nothing is written there all the same.
+#[test]
+fn row_41_a_mount_that_comes_under_a_daemon() {
+    if !has(&[Need::Root]) {
+        return;
+    }
+    let watched = Watched::start(made_by("echo a > a.txt; mkdir disk; echo c > disk/c"));
+    let world = &watched.world;
+    turn(world, "echo more >> a.txt; echo more >> disk/c; echo new > disk/new");
+    let mounted = Mounted::new(world.root().join("disk"), &["-t", "tmpfs", "none"]);
+    world.write("disk/c", "of the other disk\n");
+    let undone = world.run(&["undo"]);
+    assert_eq!(undone.code, 3, "{}{}", undone.text(), undone.stderr);
+    assert!(undone.text().contains("it is on another mount"), "{}", undone.text());
+    assert_eq!(world.read("disk/c"), "of the other disk\n");
+    assert_eq!(std::fs::read_dir(world.root().join("disk")).unwrap().count(), 1);
+    assert_eq!(world.read("a.txt"), "a\n", "the rest is done");
+    drop(mounted);
+    // The way out that it named for each file.
+    for line in undone.text().lines().filter(|line| line.contains("tries it again")) {
+        let command: Vec<_> = line.split('`').nth(1).unwrap().split(' ').skip(1).collect();
+        world.ok(&command);
+    }
+    assert_eq!((world.read("disk/c"), world.read("disk/new")), ("c\n".into(), "(absent)".into()));
+    watched.check();
+    check_record(world);
 }
 
 #[test]
