@@ -116,6 +116,9 @@ fn row_45_the_person_collects_garbage() {
     let found = git::command(&world.root()).args(["cat-file", "-e", &blob]).output().unwrap();
     assert!(!found.status.success(), "git itself has it no more");
     check(&world);
+    // Its own garbage, too.
+    world.ok(&["gc"]);
+    check(&world);
     world.ok(&["restore", &checkpoint, "--yes", "--exact", "--across-git"]);
     assert_same(&files(&world.root()), &before);
     assert_eq!(git::run(&world.root(), &["fsck"]), "");
