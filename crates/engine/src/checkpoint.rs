@@ -204,6 +204,10 @@ impl Project {
         }
         let batch = self.store().batch()?;
         let made = make(&batch, CheckpointKind::Manual, MESSAGE, None, at)?;
+        if made.files == 0 {
+            // That all of it went may be on record already: there is nothing to offer.
+            return Ok(None);
+        }
         batch.commit()?;
         Ok(Some(made))
     }

@@ -167,7 +167,7 @@ fn a_project_that_is_deleted_moved_or_replaced_is_treated_as_without() {
     };
     std::fs::rename(world.root(), &aside).unwrap();
     let gone = from_outside(&["status", "--json"]);
-    assert_eq!((gone.code, &gone.json()["error"]["code"]), (1, &json!("folder")));
+    assert_eq!((gone.code, &gone.json()["error"]["code"]), (1, &json!("gone")));
     // Another folder at its place is read only.
     std::fs::create_dir(world.root()).unwrap();
     world.write("other.txt", "x\n");

@@ -14,18 +14,20 @@ fn run_in(world: &World, folder: &Path, arguments: &[&str]) -> Ran {
     ran(world.command_in(folder, arguments).stdin(Stdio::null()).output().unwrap())
 }
 
-/// Makes the project's folder again, and brings back what was on record as `init` says.
-fn bring_back(world: &World) {
+/// Makes the project's folder again, and gives the checkpoint that `init` offers.
+fn made_again(world: &World) -> Option<String> {
     std::fs::create_dir_all(world.root()).unwrap();
     let refused = world.run(&["undo"]);
     assert_eq!(refused.code, 1, "before the person says what it is, nothing is written");
     assert!(refused.stderr.contains("init --same"), "{}", refused.stderr);
     assert_eq!(std::fs::read_dir(world.root()).unwrap().count(), 0);
-    let said = world.ok(&["init", "--same"]);
-    let (_, after) =
-        said.split_once("`retake restore ").expect("it offers to bring all of it back");
-    let id = after.split('`').next().unwrap();
-    world.ok(&["restore", id, "--yes"]);
+    offered(&world.ok(&["init", "--same"]))
+}
+
+/// The checkpoint of what was on record, as `init` names it.
+fn offered(said: &str) -> Option<String> {
+    let (_, after) = said.split_once("`retake restore ")?;
+    Some(after.split('`').next()?.to_owned())
 }
 
 const SHOP: &str = "echo a > a.txt; mkdir -p src/deep; echo b > src/deep/b; chmod 755 src/deep/b; ln -s a.txt link";
@@ -47,7 +49,8 @@ fn row_42_a_project_that_was_deleted() {
         assert!(error["hint"].as_str().unwrap().contains("retake init --same"), "{error}");
     }
     assert!(!world.root().exists());
-    bring_back(&world);
+    let all = made_again(&world).expect("all of it is offered");
+    world.ok(&["restore", &all, "--yes"]);
     assert_same(&files(&world.root()), &before);
     check(&world);
     // The agent's work is still known as such.
@@ -73,7 +76,12 @@ fn row_42_a_project_that_an_agent_deleted() {
     let mut hook = world.command_in(&world.outer(), &["hook", "claude-code"]);
     let heard = ran(hook.stdin(std::fs::File::open(&file).unwrap()).output().unwrap());
     assert_eq!(heard.code, 0, "the agent goes on: {}", heard.stderr);
-    bring_back(world);
+    // While it went, the daemon may have looked: what was gone by then is the agent's change, and
+    // the rest is what was still on record. Neither is lost.
+    if let Some(rest) = made_again(world) {
+        world.ok(&["restore", &rest, "--yes"]);
+    }
+    world.run(&["rollback", "--dialog", "s1", "--yes"]);
     assert_same(&files(&world.root()), &before);
     check(world);
     // What comes after that is seen again.
@@ -179,8 +187,7 @@ fn row_53_the_persons_home_is_deleted() {
     let before = files(&shop);
     std::fs::remove_dir_all(world.outer().join("person")).unwrap();
     std::fs::create_dir_all(&shop).unwrap();
-    let said = elsewhere(&["init", "--same"]).text();
-    let id = said.split_once("`retake restore ").unwrap().1.split('`').next().unwrap().to_owned();
+    let id = offered(&elsewhere(&["init", "--same"]).text()).unwrap();
     assert_eq!(elsewhere(&["restore", &id, "--yes"]).code, 0);
     assert_same(&files(&shop), &before);
     assert_eq!(elsewhere(&["doctor", "--read-data"]).code, 0);
