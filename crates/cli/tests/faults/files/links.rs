@@ -7,6 +7,7 @@ use rustix::fs::XattrFlags;
 
 use super::paused::Paused;
 use super::{assert_same, check, files, made_by, sh, turn};
+use crate::support::{Ran, World};
 
 #[test]
 fn row_37_loops_of_links() {
@@ -28,13 +29,18 @@ fn row_37_loops_of_links() {
 #[test]
 fn row_38_links_out_of_the_project() {
     let world = made_by("echo a > a; ln -s ../outside out; ln -s ../outside/secret file");
-    sh(&world, "mkdir ../outside; echo secret > ../outside/secret");
+    sh(
+        &world,
+        "mkdir -p ../outside/deep; echo secret | tee ../outside/secret ../outside/deep/secret",
+    );
     let outside = world.outer().join("outside");
     let before = (files(&outside), files(&world.root()));
     // Links are kept as links; what they lead to is neither read nor tracked.
     assert_eq!(world.run(&["status", "--json"]).json()["files"], 3);
     // The agent puts folders and files in their place, and the person puts the links back.
-    turn(&world, "rm out file; mkdir out; echo x > out/secret; echo y > out/new; echo z > file");
+    let places =
+        "mkdir -p out/deep; echo x | tee out/secret out/deep/secret out/deep/new; echo z > file";
+    turn(&world, &format!("rm out file; {places}"));
     sh(&world, "rm -r out file; ln -s ../outside out; ln -s ../outside/secret file");
     world.run(&["undo"]);
     world.run(&["redo", "--cascade", "--yes"]);
@@ -44,41 +50,60 @@ fn row_38_links_out_of_the_project() {
     check(&world);
 }
 
-/// The folder becomes a link to somewhere else while the files in it are being put back.
-#[test]
-fn row_38_a_link_that_comes_while_files_are_written() {
-    if !has(&[Need::Program("strace")]) {
-        return;
-    }
-    let world = made_by("mkdir src; for f in a b c; do echo $f > src/$f; done");
-    turn(&world, "for f in a b c; do echo agent >> src/$f; done");
-    sh(&world, "mkdir ../outside; for f in a b c d; do echo outside > ../outside/$f; done");
+/// An undo of what an agent did to `src`, which becomes a link to elsewhere right after the first
+/// file was put into place.
+fn undone_while_a_link_comes(agent: &str) -> (World, Ran) {
+    let world = made_by("mkdir -p src/in; for f in a b c; do echo $f > src/in/$f; done");
+    turn(&world, agent);
+    sh(&world, "mkdir -p ../outside/in; echo outside > ../outside/in/d");
     let outside = world.outer().join("outside");
     let before = files(&outside);
-    // Files are put into place by exchanging names: right after the first one it stands still.
-    let is_first_there =
-        || ["a", "b", "c"].iter().any(|f| world.read(&format!("src/{f}")).len() == 2);
-    let paused = Paused::after(&world, &["undo"], "renameat2", is_first_there);
+    let is_back = |file: &&str| world.read(&format!("src/in/{file}")) == format!("{file}\n");
+    let is_first_back = || ["a", "b", "c"].iter().any(is_back);
+    let paused = Paused::after(&world, &["undo"], ("renameat2", 1), is_first_back);
     std::fs::rename(world.root().join("src"), world.root().join("aside")).unwrap();
-    symlink(&outside, world.root().join("src")).unwrap();
+    symlink("../outside", world.root().join("src")).unwrap();
     let undone = paused.go_on();
     assert_eq!(files(&outside), before, "nothing came out: {}{}", undone.text(), undone.stderr);
     assert_eq!(undone.code, 3, "{}{}", undone.text(), undone.stderr);
-    // What was displaced is where it says, since it could not go back to its place.
-    let (_, place) = undone.text().split_once("and is kept as ").map(own).unwrap();
+    let why = "the symbolic link 'src' is on the way";
+    assert!(undone.text().contains(why), "{}{}", undone.text(), undone.stderr);
+    // The person takes the link away again.
     sh(&world, "rm src; mv aside src");
-    assert!(world.read(place.lines().next().unwrap()).ends_with("\nagent\n"));
-    // The person took the link away: it can be tried again, and what lies about be removed.
-    sh(&world, "rm src/.retake-*");
-    world.ok(&["restore", "--before-message", "1", "--yes"]);
-    for file in ["a", "b", "c"] {
-        assert_eq!(world.read(&format!("src/{file}")), format!("{file}\n"));
-    }
-    check(&world);
+    (world, undone)
 }
 
-fn own((one, other): (&str, &str)) -> (String, String) {
-    (one.to_owned(), other.to_owned())
+/// What was left can be tried again.
+fn finish(world: &World) {
+    world.ok(&["restore", "--before-message", "1", "--yes"]);
+    for file in ["a", "b", "c"] {
+        assert_eq!(world.read(&format!("src/in/{file}")), format!("{file}\n"));
+    }
+    check(world);
+}
+
+#[test]
+fn row_38_a_link_that_comes_while_files_are_replaced() {
+    if !has(&[Need::Program("strace")]) {
+        return;
+    }
+    let agent = "for f in a b c; do echo agent >> src/in/$f; done";
+    let (world, undone) = undone_while_a_link_comes(agent);
+    // What was displaced is where it says, since it could not go back to its place.
+    let text = undone.text();
+    let place = text.split_once("and is kept as ").unwrap().1.lines().next().unwrap();
+    assert!(world.read(place).ends_with("\nagent\n"), "{text}");
+    sh(&world, "rm src/in/.retake-*");
+    finish(&world);
+}
+
+#[test]
+fn row_38_a_link_that_comes_while_files_are_made() {
+    if !has(&[Need::Program("strace")]) {
+        return;
+    }
+    let (world, _) = undone_while_a_link_comes("rm -r src");
+    finish(&world);
 }
 
 #[test]

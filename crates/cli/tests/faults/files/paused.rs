@@ -14,19 +14,19 @@ pub(super) struct Paused {
 }
 
 impl Paused {
-    /// Starts a command that stops after its first successful call of `call`.
+    /// Starts a command that stops after its n-th call of `call`.
     ///
     /// The call itself is over when `is_there` says so; nothing is done after it before `go_on`.
     pub(super) fn after(
         world: &World,
         arguments: &[&str],
-        call: &str,
+        (call, nth): (&str, u32),
         mut is_there: impl FnMut() -> bool,
     ) -> Self {
         let program = world.command(arguments);
         let mut strace = Command::new("strace");
         strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}")]);
-        strace.args(["-e", &format!("inject={call}:signal=SIGSTOP:when=1")]);
+        strace.args(["-e", &format!("inject={call}:signal=SIGSTOP:when={nth}")]);
         strace.arg(program.get_program()).args(program.get_args()).env_clear();
         for (name, value) in program.get_envs() {
             strace.env(name, value.unwrap());
