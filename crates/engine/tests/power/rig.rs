@@ -4,10 +4,14 @@
 //! without any cut, and watched: each of its syncs is a moment at which the power could have
 //! failed, and the disk of that moment is looked at. And it is told again and again with the
 //! power really failing under it, to see that nobody is promised anything then.
+//!
+//! The parent serves the disk, so it never works on it: killed in the middle of that it would
+//! wait for itself for ever. Preparing and checking are children, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -15,7 +19,8 @@ use retake_testkit::amnesia::{Amnesia, Cut, Forget, Medium, Moment, Side};
 use retake_testkit::{TestProject, child};
 
 use super::check::{Place, check};
-use super::told::{Told, understood};
+use super::teller::Teller;
+use super::told::understood;
 
 /// A child that does not end by itself once the power is off is ended.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -41,6 +46,38 @@ pub(crate) struct Strides {
     pub(crate) live: usize,
 }
 
+/// What a child is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Roles {
+    /// Makes what is there before the story.
+    pub(crate) prepare: fn(&TestProject),
+    /// Tells the story.
+    pub(crate) story: fn(&Teller),
+}
+
+/// Does a child's part, if this is one.
+pub(crate) fn is_child(roles: Roles) -> bool {
+    let Some(role) = child::role() else { return false };
+    let test = TestProject::at(Path::new(&variable("OUTER")));
+    match role.as_str() {
+        "prepare" => (roles.prepare)(&test),
+        "story" => (roles.story)(&Teller::new(test)),
+        "check" => {
+            let read = |name| std::fs::read(variable(name)).unwrap();
+            let so_far = understood(&read("WORDS")[..variable("SAID").parse().unwrap()]);
+            let (whole, label) = (understood(&read("WHOLE")), variable("LABEL"));
+            let turn = variable("TURN").parse().unwrap();
+            check(&test, &Place::of(&so_far, &whole, &label), turn);
+        }
+        other => unreachable!("{other}"),
+    }
+    true
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(format!("RETAKE_TEST_{name}")).unwrap()
+}
+
 /// A disk, what was on it at first, and where the child's words go.
 pub(crate) struct Rig {
     test: &'static str,
@@ -48,19 +85,19 @@ pub(crate) struct Rig {
     start: Medium,
     words: tempfile::NamedTempFile,
     /// Everything that is said in a run without cuts.
-    told: Vec<Told>,
+    whole: tempfile::NamedTempFile,
 }
 
 impl Rig {
     /// Prepares a project; everything that is on the disk then is durable.
-    pub(crate) fn new(test: &'static str, prepare: fn(&TestProject)) -> Self {
-        let disk = Amnesia::new();
-        let project = TestProject::at(disk.path());
-        std::fs::create_dir(project.root()).unwrap();
-        prepare(&project);
-        let start = disk.medium().settled();
-        let words = tempfile::NamedTempFile::new().unwrap();
-        Self { test, disk, start, words, told: Vec::new() }
+    pub(crate) fn new(test: &'static str) -> Self {
+        let file = || tempfile::NamedTempFile::new().unwrap();
+        let (disk, words, whole) = (Amnesia::new(), file(), file());
+        std::fs::create_dir(disk.path().join("project")).unwrap();
+        let mut rig = Self { test, disk, start: Medium::default(), words, whole };
+        rig.run("prepare");
+        rig.start = rig.disk.medium().settled();
+        rig
     }
 
     /// Cuts everywhere; says how often.
@@ -91,14 +128,13 @@ impl Rig {
         let steps = self.steps(everywhere);
         for step in &steps {
             self.disk.put(self.start.clone());
-            let killed = self.command().env("RETAKE_KILL_AT", step.to_string()).status().unwrap();
+            let mut killed = self.command("story");
+            let killed = killed.env("RETAKE_KILL_AT", step.to_string()).status().unwrap();
             assert_eq!(killed.signal(), Some(9), "step {step}: {}", self.said());
-            let status = self.command().status().unwrap();
-            assert!(status.success(), "{}", self.said());
+            self.run("story");
             let label = format!("{}: killed at step {step}, then told to the end", self.test);
-            let told = understood(self.said().as_bytes());
             self.disk.power_on(Forget::Unsynced);
-            check(&TestProject::at(self.disk.path()), &Place::of(&told, &told, &label), 0);
+            self.check(self.words.path(), None, &label, 0);
         }
         eprintln!("{}: {} kills and cuts in {:.1?}", self.test, steps.len(), began.elapsed());
         steps.len() as u64
@@ -108,7 +144,8 @@ impl Rig {
     fn steps(&mut self, everywhere: bool) -> BTreeSet<u64> {
         self.disk.put(self.start.clone());
         let counted = tempfile::NamedTempFile::new().unwrap();
-        let status = self.command().env("RETAKE_COUNT_STEPS", counted.path()).status().unwrap();
+        let mut story = self.command("story");
+        let status = story.env("RETAKE_COUNT_STEPS", counted.path()).status().unwrap();
         assert!(status.success(), "{}", self.said());
         let counted = std::fs::read_to_string(counted.path()).unwrap();
         let mut places: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
@@ -123,20 +160,16 @@ impl Rig {
     fn watch(&mut self) -> Vec<Moment> {
         self.disk.put(self.start.clone());
         self.disk.watch(self.words.path());
-        let status = self.command().status().unwrap();
-        assert!(status.success(), "{}", self.said());
+        self.run("story");
         let moments = self.disk.moments();
-        self.told = understood(self.said().as_bytes());
-        let end = Place::of(&self.told, &self.told, "at the end");
+        std::fs::copy(self.words.path(), self.whole.path()).unwrap();
         self.disk.power_on(Forget::Unsynced);
-        check(&TestProject::at(self.disk.path()), &end, 0);
+        self.check(self.whole.path(), None, &format!("{}: at the end", self.test), 0);
         moments
     }
 
     /// Looks at what a cut at a moment of the watched run would have left.
     fn cut_there(&mut self, n: usize, moment: &Moment, strides: Strides) -> u64 {
-        let said = self.said().into_bytes();
-        let so_far = understood(&said[..moment.said as usize]);
         let mut cuts = Vec::new();
         // Just after this sync the same is durable as just before the next one.
         if n.is_multiple_of(strides.unsynced) {
@@ -156,9 +189,8 @@ impl Rig {
         for (side, forget) in &cuts {
             let (test, nth, path) = (self.test, n + 1, moment.path());
             let label = format!("{test}: {side:?} sync {nth} of {path}, {forget:?}");
-            let place = Place::of(&so_far, &self.told, &label);
             self.disk.put(moment.cut(*side).after(*forget));
-            check(&TestProject::at(self.disk.path()), &place, n);
+            self.check(self.whole.path(), Some(moment.said), &label, n);
         }
         cuts.len() as u64
     }
@@ -167,23 +199,42 @@ impl Rig {
     fn cut_live(&mut self, cut: Cut, forget: Forget) {
         self.disk.put(self.start.clone());
         self.disk.cut_at(cut);
-        let mut child = self.command().spawn().unwrap();
+        let mut child = self.command("story").spawn().unwrap();
         await_end(&mut child);
         assert!(self.disk.is_off(), "{cut:?}: the story has fewer syncs than before");
-        let so_far = understood(self.said().as_bytes());
         let label = format!("{}: live {cut:?}, {forget:?}", self.test);
-        let place = Place::of(&so_far, &self.told, &label);
         self.disk.power_on(forget);
-        check(&TestProject::at(self.disk.path()), &place, cut.nth as usize);
+        self.check(self.words.path(), None, &label, cut.nth as usize);
     }
 
-    /// The child; what it says takes the place of what was said before.
-    fn command(&self) -> Command {
+    /// A child; what it says takes the place of what was said before.
+    fn command(&self, role: &str) -> Command {
         let words = File::create(self.words.path()).unwrap();
-        let mut command = child::command(self.test, "story");
+        let mut command = child::command(self.test, role);
         command.env("RETAKE_TEST_OUTER", self.disk.path());
         command.stderr(words.try_clone().unwrap()).stdout(words);
         command
+    }
+
+    fn run(&self, role: &str) {
+        let status = self.command(role).status().unwrap();
+        assert!(status.success(), "{role}: {}", self.said());
+    }
+
+    /// Checks what is on the disk now, of a run in which so much was said.
+    fn check(&self, words: &Path, said: Option<u64>, label: &str, turn: usize) {
+        let said = said.unwrap_or_else(|| words.metadata().unwrap().len());
+        let output = child::command(self.test, "check")
+            .env("RETAKE_TEST_OUTER", self.disk.path())
+            .envs([("RETAKE_TEST_WORDS", words), ("RETAKE_TEST_WHOLE", self.whole.path())])
+            .env("RETAKE_TEST_SAID", said.to_string())
+            .env("RETAKE_TEST_LABEL", label)
+            .env("RETAKE_TEST_TURN", turn.to_string())
+            .output()
+            .unwrap();
+        let (out, err) = (&output.stdout, &output.stderr);
+        let shown = [out, err].map(|bytes| String::from_utf8_lossy(bytes));
+        assert!(output.status.success(), "{label}: {}", shown.concat());
     }
 
     fn said(&self) -> String {

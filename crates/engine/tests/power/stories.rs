@@ -8,9 +8,9 @@ use retake_engine::{GoToOptions, PurgeTarget, Selection, TakeBackOptions};
 use retake_store::Limits;
 use retake_testkit::amnesia::{self, Amnesia, Forget};
 use retake_testkit::machine::{self, Need};
-use retake_testkit::{TestProject, child, git};
+use retake_testkit::{TestProject, git};
 
-use super::rig::{Rig, Strides, is_long};
+use super::rig::{Rig, Roles, Strides, is_child, is_long};
 use super::teller::Teller;
 use super::told::{Told, id, tell};
 
@@ -19,13 +19,10 @@ const DAY: i64 = 24 * 60 * 60 * 1000;
 const FAR: i64 = 1_700_000_000_000 + 400 * DAY;
 const EVERY: Strides = Strides { unsynced: 1, bytes: 1, chance: (1, 4), live: 1 };
 
-/// Tells the story as the child, or cuts it off as the parent.
+/// Does a child's part, or cuts the story off as the parent.
 fn play(test: &'static str, prepare: fn(&TestProject), story: fn(&Teller), quick: Strides) {
-    if child::role().is_some() {
-        return story(&Teller::new());
-    }
-    if machine::has(&[Need::Root, Need::Fuse]) {
-        Rig::new(test, prepare).sweep(if is_long() { EVERY } else { quick });
+    if !is_child(Roles { prepare, story }) && machine::has(&[Need::Root, Need::Fuse]) {
+        Rig::new(test).sweep(if is_long() { EVERY } else { quick });
     }
 }
 
@@ -188,8 +185,7 @@ fn own_pack() {
 }
 
 fn tell_packs(teller: &Teller) {
-    teller.init();
-    teller.checkpoint("all");
+    tell_first_look(teller);
     teller.write("d1", "w1", "d0/f0.txt", b"changed\n");
 }
 
@@ -209,24 +205,29 @@ fn ways() {
 /// What a killed run had made and not synced is synced by the next one.
 #[test]
 fn killed_before() {
-    if child::role().is_some() {
-        let teller = Teller::new();
-        teller.init();
-        teller.checkpoint("all");
-    } else if machine::has(&[Need::Root, Need::Fuse]) {
-        Rig::new("stories::killed_before", write_many).kill_first(is_long());
+    let roles = Roles { prepare: write_many, story: tell_first_look };
+    if !is_child(roles) && machine::has(&[Need::Root, Need::Fuse]) {
+        Rig::new("stories::killed_before").kill_first(is_long());
     }
+}
+
+fn tell_first_look(teller: &Teller) {
+    teller.init();
+    teller.checkpoint("all");
 }
 
 /// The same for hooks that only leave a message behind, and never open the store.
 #[test]
 fn killed_before_spooling() {
-    if child::role().is_some() {
-        tell(&Told::Init);
-        Teller::new().leave_behind("d1", &format!("left behind by {}", std::process::id()));
-    } else if machine::has(&[Need::Root, Need::Fuse]) {
-        Rig::new("stories::killed_before_spooling", few_recorded_files).kill_first(true);
+    let roles = Roles { prepare: few_recorded_files, story: tell_left_behind };
+    if !is_child(roles) && machine::has(&[Need::Root, Need::Fuse]) {
+        Rig::new("stories::killed_before_spooling").kill_first(true);
     }
+}
+
+fn tell_left_behind(teller: &Teller) {
+    tell(&Told::Init);
+    teller.leave_behind("d1", &format!("left behind by {}", std::process::id()));
 }
 
 /// The first look at a repository, whose packs are borrowed, until git lets go of them.

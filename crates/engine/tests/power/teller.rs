@@ -1,7 +1,5 @@
 //! The child: an agent, a person and Retake's verbs, each step told of.
 
-use std::path::Path;
-
 use retake_engine::model::{DialogId, Event, EventKind, ObjectId, OperationState};
 use retake_engine::{Applied, Plan, Project, VerbError};
 use retake_testkit::{TestProject, amnesia};
@@ -9,15 +7,14 @@ use serde_json::{Value, json};
 
 use super::told::{Told, files, id, kept_files, tell, tree_files, tree_of};
 
-/// Tells a story in the project that the parent made.
+/// Tells a story in a project that was prepared.
 pub(crate) struct Teller {
     pub(crate) test: TestProject,
 }
 
 impl Teller {
-    pub(crate) fn new() -> Self {
-        let outer = std::env::var("RETAKE_TEST_OUTER").unwrap();
-        let teller = Self { test: TestProject::at(Path::new(&outer)) };
+    pub(crate) fn new(test: TestProject) -> Self {
+        let teller = Self { test };
         teller.state();
         teller
     }
