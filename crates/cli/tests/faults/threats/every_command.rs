@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -153,7 +153,12 @@ impl Stage<'_> {
     }
 
     pub(crate) fn run(&self, words: Vec<String>, input: &[u8]) -> Done {
-        let mut command = self.world.command(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let program = self.world.command(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        // One that waits for something that never comes is killed, which `ran` tells.
+        let mut command = Command::new("timeout");
+        command.args(["--signal=KILL", "60"]).arg(program.get_program()).args(program.get_args());
+        command.current_dir(self.world.root()).env_clear();
+        command.envs(program.get_envs().map(|(name, value)| (name, value.unwrap())));
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
