@@ -364,3 +364,33 @@ fn an_exact_reset_takes_back_what_an_agent_made_where_the_user_moved_a_file_away
         "#]],
     );
 }
+
+/// Where everything goes, nothing is in effect under another name.
+#[test]
+fn an_exact_restore_takes_back_what_the_user_moved_away() {
+    check(
+        r"
+        file a.txt: first\n
+        init
+        say d: go
+        write d w1 a.txt: by an agent\n
+        run mv a.txt b.txt
+        look
+        restore d:1 exact
+        statuses
+        session d
+        cat a.txt
+        cat b.txt
+        ",
+        &expect![[r#"
+            "a.txt" modify by agent d/main:w1 certain +1 -1
+            "a.txt" -> "b.txt" rename by user +0 -0
+            restore: "a.txt" create replaces_yours
+            restore: "b.txt" delete yours
+            w1 "a.txt" reverted
+            session_1 active (session_1 active)
+            a.txt: first\n
+            b.txt: absent
+        "#]],
+    );
+}

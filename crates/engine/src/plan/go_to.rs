@@ -41,6 +41,7 @@ pub(crate) fn go_to(
     let histories = histories_since(store, seq)?;
     let draft = Draft::new(store, false);
     let mut parts: HashMap<&ProjectPath, u64> = HashMap::new();
+    let mut planned = Vec::new();
     for (part, paths) in (0..).zip(groups(&histories)) {
         let wanted = |folder: &ProjectPath| paths.iter().any(|path| path.is_beneath(folder));
         if !options.paths.is_empty() && !options.paths.iter().any(wanted) {
@@ -52,15 +53,20 @@ pub(crate) fn go_to(
             files.push(plan_path(path, &histories[*path], now, dialog, options));
         }
         leave_together(&mut files);
+        parts.extend(paths.iter().map(|path| (*path, part)));
+        planned.push((part, files));
+    }
+    let everything = options.exact && options.paths.is_empty();
+    let nothing_stays = everything && !planned.iter().flat_map(|(_, files)| files).any(is_left);
+    for (part, files) in planned {
         let is_left = files.iter().any(is_left);
-        for (path, mut file) in paths.iter().zip(files) {
-            let history = &histories[*path];
-            parts.insert(path, part);
+        for mut file in files {
+            let history = &histories[&file.path];
             file.part = part;
-            let agents = history.seen.iter().filter(|seen| seen.actor == Actor::Agent);
-            file.changes = agents.map(|seen| seen.change).collect();
-            let here = history.since_moved_away().iter().filter(|seen| seen.actor == Actor::Agent);
-            let taken = here.filter(|seen| seen.is_effective() && !is_left);
+            let agents = |seen: &&Seen| seen.actor == Actor::Agent;
+            file.changes = history.seen.iter().filter(agents).map(|seen| seen.change).collect();
+            let here = if nothing_stays { &history.seen } else { history.since_moved_away() };
+            let taken = here.iter().filter(agents).filter(|seen| seen.is_effective() && !is_left);
             plan.marks.extend(taken.map(|seen| Mark {
                 change: seen.change,
                 part,
@@ -147,7 +153,7 @@ struct History {
 
 impl History {
     /// What happened to the file that has this name now: what the user moved away is in effect
-    /// under its new name.
+    /// under its new name, unless that goes, too.
     fn since_moved_away(&self) -> &[Seen] {
         let moved = self.seen.iter().rposition(|seen| seen.is_users() && seen.moved_away);
         &self.seen[moved.map_or(0, |at| at + 1)..]
