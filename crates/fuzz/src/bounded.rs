@@ -5,6 +5,7 @@
 //! `crates/fuzz/corpus/<target>/`, where it is tried first from then on.
 
 use std::io::Write as _;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ use crate::{TARGETS, Target};
 /// For all targets together, in long mode.
 const LONG: Duration = Duration::from_secs(600);
 /// Inputs do not grow past this.
-const LARGEST: usize = 64 * 1024;
+const LARGEST: usize = 128 * 1024;
 
 /// Runs a target on its seeds and on inputs that are made of them.
 ///
@@ -94,13 +95,18 @@ impl<'s> Maker<'s> {
         match random.u8(..9) {
             0 if head > 0 => input[random.usize(..head)] = random.u8(..),
             1..4 => {
-                if let Ok(mut value) = serde_json::from_slice::<Value>(&input[head..]) {
-                    mutate(&mut value, &self.keys, random);
-                    input.truncate(head);
-                    input.extend(value.to_string().into_bytes());
-                } else {
-                    self.change_bytes(input, random);
-                }
+                let place = head + random.usize(..=input.len() - head);
+                let line = line_at(input, head, place);
+                let ranges = [head..input.len(), line];
+                let parsed = ranges.into_iter().find_map(|range| {
+                    let value = serde_json::from_slice::<Value>(&input[range.clone()]).ok()?;
+                    Some((range, value))
+                });
+                let Some((range, mut value)) = parsed else {
+                    return self.change_bytes(input, random);
+                };
+                mutate(&mut value, &self.keys, random);
+                drop(input.splice(range, value.to_string().into_bytes()));
             }
             _ => self.change_bytes(input, random),
         }
@@ -126,4 +132,12 @@ impl<'s> Maker<'s> {
             _ => scramble(input, random),
         }
     }
+}
+
+/// The line around a place, not before `start`.
+fn line_at(input: &[u8], start: usize, place: usize) -> Range<usize> {
+    let is_end = |byte: &u8| *byte == b'\n';
+    let from = input[start..place].iter().rposition(is_end).map_or(start, |at| start + at + 1);
+    let to = input[place..].iter().position(is_end).map_or(input.len(), |at| place + at);
+    from..to
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use retake_agents::Agent;
 use retake_agents::hear;
+use retake_agents::transcript::TEXT_LIMIT;
+use serde_json::json;
 
 use crate::Target;
 
@@ -74,5 +76,14 @@ fn transcripts() -> Vec<(String, Vec<u8>)> {
     let seed = |(agent, name, bytes): (usize, String, Vec<u8>)| {
         (name, [&[agent as u8, 0, 6, 100], bytes.as_slice()].concat())
     };
-    captured(|name| name.starts_with("transcript.")).into_iter().map(seed).collect()
+    let captured = captured(|name| name.starts_with("transcript.")).into_iter().map(seed);
+    captured.chain([("a long message".to_owned(), long_message())]).collect()
+}
+
+/// A message of Claude Code that is longer than what is kept of it.
+fn long_message() -> Vec<u8> {
+    let text = "é".repeat(TEXT_LIMIT / 2 + 9);
+    let message = json!({ "role": "user", "content": text });
+    let line = json!({ "type": "user", "sessionId": "s", "uuid": "u", "message": message });
+    format!("\0\0\x06\x64{line}\n").into_bytes()
 }

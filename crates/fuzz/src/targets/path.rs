@@ -74,9 +74,12 @@ fn check_project_path(data: &[u8]) {
     if let Some(parent) = path.parent() {
         assert!(path.is_beneath(&parent) && !parent.is_beneath(&path));
         assert_eq!(parent.child(path.file_name()).unwrap(), path);
-        let sibling = ProjectPath::new([parent.as_bytes(), b"-2/x"].concat()).unwrap();
-        let both = BTreeSet::from([path.clone(), sibling.clone()]);
-        assert!(parent.those_beneath(&both).eq([&path]), "{path:?} {sibling:?}");
+        // One sorts before what is beneath the folder, the other one after it.
+        let siblings = [&b"-2/x"[..], b"0/x"].map(|end| [parent.as_bytes(), end].concat());
+        let siblings = siblings.map(|bytes| ProjectPath::new(bytes).unwrap());
+        assert!(siblings.iter().all(|sibling| !sibling.is_beneath(&parent)), "{siblings:?}");
+        let all: BTreeSet<_> = siblings.into_iter().chain([path.clone()]).collect();
+        assert!(parent.those_beneath(&all).eq([&path]), "{path:?} of {all:?}");
     }
 }
 

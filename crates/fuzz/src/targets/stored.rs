@@ -145,8 +145,7 @@ impl Stored {
     fn damage_row(&self, part: Part, which: usize, place: usize, bytes: &[u8]) {
         let db = self.connection();
         let count: i64 = db.query_row("SELECT count(*) FROM object", [], |row| row.get(0)).unwrap();
-        let sql =
-            "SELECT oid, kind, encoding, size, data FROM object ORDER BY id LIMIT 1 OFFSET ?1";
+        let sql = "SELECT oid, kind, encoding, size, data FROM object ORDER BY size, oid LIMIT 1 OFFSET ?1";
         let (oid, kind, encoding, size, data): (Vec<u8>, i64, i64, i64, Vec<u8>) = db
             .query_row(sql, [which as i64 % count], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
