@@ -49,6 +49,26 @@ fn the_guide_s_commands_are_commands_of_the_program() {
 }
 
 #[test]
+fn every_row_of_the_tables_of_reliability_names_a_test() {
+    let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(document("reliability.md")).unwrap();
+    let faults = page.lines().filter(|line| line.starts_with("| ") && line.contains("`"));
+    let mut tests = 0;
+    for row in faults {
+        for name in row.split('`').skip(1).step_by(2) {
+            let Some((file, test)) = name.split_once("::") else { continue };
+            let source = std::fs::read_to_string(crates.join(file)).expect(row);
+            assert!(source.contains(&format!("fn {test}(")), "{name} is not there");
+            tests += 1;
+        }
+    }
+    assert!(tests > 80, "only {tests}");
+    for row in 1..=56 {
+        assert!(page.contains(&format!("\n| {row} | ")), "row {row} is missing");
+    }
+}
+
+#[test]
 fn the_schema_s_examples_are_events_and_replies() {
     let schema = schema();
     for (name, parse) in [("event", true), ("reply", false)] {
