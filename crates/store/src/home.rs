@@ -216,9 +216,8 @@ impl Home {
     }
 
     fn known_at(&self, root: &Path) -> Result<Option<Identity>, StoreError> {
-        let Ok(id) = std::fs::read_to_string(self.pointer(root)?) else {
-            return Ok(None);
-        };
+        let Some(id) = read_if_there(&self.pointer(root)?)? else { return Ok(None) };
+        let id = String::from_utf8_lossy(&id);
         let identity = read_identity(&self.project_folder(id.trim()).join("project.json"))?;
         // A pointer that a move left behind names a project that lives elsewhere now.
         Ok(identity.filter(|identity| identity.root_path() == root))
@@ -257,11 +256,18 @@ fn identity(id: String, root: &Path, disk: RootIdentity, at: Millis) -> Identity
 }
 
 fn read_identity(file: &Path) -> Result<Option<Identity>, StoreError> {
-    let Ok(json) = std::fs::read(file) else {
-        return Ok(None);
-    };
+    let Some(json) = read_if_there(file)? else { return Ok(None) };
     let parsed = serde_json::from_slice(&json);
     parsed.map(Some).map_err(|error| StoreError::Row(format!("{}: {error}", file.display())))
+}
+
+/// What cannot be read is not missing: else another record would be begun in its place.
+fn read_if_there(file: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match std::fs::read(file) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", file)(error)),
+    }
 }
 
 fn short_hash(bytes: &[u8]) -> Result<String, StoreError> {
