@@ -112,7 +112,7 @@ impl Store {
         now: Millis,
         measure: bool,
     ) -> Result<Forecast, StoreError> {
-        let spans = self.spans()?;
+        let spans = self.spans(now)?;
         let planned = measure.then(|| self.plan(limits, now)).transpose()?;
         let plan = match &planned {
             Some(planned) => planned.plan.clone(),
@@ -136,7 +136,7 @@ impl Store {
 
     /// The plan that keeps the limits, with what is needed after it.
     pub(crate) fn plan(&self, limits: &Limits, now: Millis) -> Result<Planned, StoreError> {
-        let spans = self.spans()?;
+        let spans = self.spans(now)?;
         let plan = self.plan_without_bytes(&spans, limits, now)?;
         let live = self.live_objects(&plan, &HashSet::new())?;
         let used = self.used_bytes()?;

@@ -35,10 +35,23 @@ pub(crate) struct Span {
     pub(crate) needed: u64,
 }
 
+/// What is later in the order is not older, whatever the clock said when it was recorded. A time
+/// that is still to come says nothing about others.
+fn put_right(spans: &mut [Span], now: Millis) {
+    let mut latest = Millis::MIN;
+    for span in spans.iter_mut().rev() {
+        if span.last_at <= now {
+            latest = latest.max(span.last_at);
+            span.last_at = latest;
+        }
+    }
+}
+
 impl Store {
     /// The spans of all dialogs, the latest activity first.
-    pub(crate) fn spans(&self) -> Result<Vec<Span>, StoreError> {
+    pub(crate) fn spans(&self, now: Millis) -> Result<Vec<Span>, StoreError> {
         let mut spans = self.bare_spans()?;
+        put_right(&mut spans, now);
         let places: HashMap<DialogId, usize> =
             spans.iter().enumerate().map(|(place, span)| (span.dialog.clone(), place)).collect();
         let mut widen = |sql: &str, open: bool| {
