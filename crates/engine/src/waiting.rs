@@ -8,7 +8,7 @@ use std::path::Path;
 
 use retake_model::{Event, EventKind, Gap, GapReason, Millis, ProjectPath};
 use retake_store::{Batch, Spool, StoreError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::arrival::Arrived;
 use crate::attribute::CLOCK_GRAIN;
@@ -72,6 +72,10 @@ impl Project {
     /// The calls in it may all have overlapped, so each is a candidate for what is found.
     pub(crate) fn take_in_spool(&self, at: Millis) -> Result<(), StoreError> {
         let spool = self.spool();
+        if spool.has_lost() {
+            self.note_unkept(at)?;
+            spool.forget_lost();
+        }
         if spool.is_empty() {
             return Ok(());
         }
@@ -112,12 +116,21 @@ impl Project {
 
     /// A line that a kill cut off was never acknowledged, but it is kept and said.
     fn note_lost(&self, lines: &[String], at: Millis) -> Result<(), StoreError> {
+        let detail = format!("{} spooled lines could not be understood", lines.len());
+        self.put_lost(detail, json!({ "lines": lines }), at)
+    }
+
+    /// Nothing is left of such an event but that there was one.
+    fn note_unkept(&self, at: Millis) -> Result<(), StoreError> {
+        let detail = "what agents told could be neither recorded nor kept: no room, most likely";
+        self.put_lost(detail.to_owned(), json!({ "unkept": true }), at)
+    }
+
+    fn put_lost(&self, detail: String, body: Value, at: Millis) -> Result<(), StoreError> {
         let batch = self.store().batch()?;
         let path: ProjectPath = "spool".parse().map_err(|_| StoreError::Row("path".into()))?;
-        let detail = format!("{} spooled lines could not be understood", lines.len());
         batch.put_gap(&Gap { path, reason: GapReason::LostEvent, detail }, at)?;
-        let (kind, body) = (GapReason::LostEvent.as_str(), json!({ "lines": lines }));
-        note(&batch, (batch.next_seq(), at), kind, None, body)?;
+        note(&batch, (batch.next_seq(), at), GapReason::LostEvent.as_str(), None, body)?;
         batch.commit()
     }
 }

@@ -77,6 +77,27 @@ impl Spool {
 
     /// Keeps an event under its key. Once this returns it survives power loss.
     pub fn push(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
+        // On a full disk there may still be room for a name, so that it is not lost unseen.
+        self.append(key, event, at)
+            .inspect_err(|_| drop(retake_seam::fs::touch(&self.lost_file(), b"")))
+    }
+
+    /// Whether an event could not even be kept.
+    pub fn has_lost(&self) -> bool {
+        self.lost_file().exists()
+    }
+
+    /// Forgets that, when it is on record.
+    pub fn forget_lost(&self) {
+        // It is told once more, then.
+        let _ = retake_seam::fs::remove_file(&self.lost_file());
+    }
+
+    fn lost_file(&self) -> PathBuf {
+        self.path.with_extension("lost")
+    }
+
+    fn append(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
         let mut file = self.locked()?;
         let cannot = |error| StoreError::Row(format!("an event cannot be spooled: {error}"));
         let line =

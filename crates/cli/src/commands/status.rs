@@ -188,7 +188,7 @@ fn reason_text(reason: GapReason) -> &'static str {
         GapReason::Unstable => "changed each time it was read",
         GapReason::NameTooLong => "the name is too long",
         GapReason::NotShielded => "not captured before a command that could destroy it",
-        GapReason::LostEvent => "events that could not be understood",
+        GapReason::LostEvent => "events that could not be kept or understood",
         GapReason::BeforeFirstLook => {
             "written by an agent, perhaps, before the first look was done"
         }
