@@ -1,13 +1,14 @@
 //! What a person must say yes to before a plan is carried out.
 //!
 //! Invariant: what replaces a person's edits, takes back what nobody named, touches files of
-//! another dialog or deletes files is never done without a yes.
+//! another dialog, deletes files or is known to become half of what was asked for is never done
+//! without a yes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use retake_engine::model::{Actor, Change, ChangeId, OperationKind, ProjectPath};
-use retake_engine::{Action, Plan, Project, StoreError};
+use retake_engine::{Action, Plan, Project, Reason, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -48,6 +49,11 @@ pub fn questions(project: &Project, plan: &Plan, show: Show) -> Result<Vec<Quest
         let dialogs = if names.len() == 1 { "Dialog" } else { "Dialogs" };
         let text = format!("{dialogs} {} changed some of these files, too", few(&names));
         ask("crosses_dialogs", Some(text));
+    }
+    if plan.writes().next().is_some() {
+        let stuck = plan.left().filter(|file| matches!(file.reason, Reason::NotWritable(_)));
+        let stuck: Vec<_> = stuck.map(|file| &file.path).collect();
+        ask("leaves_unwritable", paths("It leaves what cannot be written", &stuck, show));
     }
     if matches!(plan.kind, OperationKind::Restore | OperationKind::Reset) {
         let deleted = plan.writes().filter(|file| file.action == Action::Delete);
