@@ -93,7 +93,7 @@ impl<'s> Batch<'s> {
         }
         retake_seam::statement("commit ahead")?;
         let store = self.store;
-        tx.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
+        tx.execute_batch("COMMIT; BEGIN IMMEDIATE").map_err(|error| store.distrust_wal(error))?;
         self.recorded_seq.set(store.last_seq()?);
         self.seq.set(self.recorded_seq.get());
         self.bytes.set(0);

@@ -91,7 +91,7 @@ fn begin(store: &Store) -> Result<Transaction<'_>, StoreError> {
 
 fn commit(store: &Store, tx: Transaction<'_>) -> Result<(), StoreError> {
     retake_seam::statement("commit")?;
-    tx.commit()?;
+    tx.commit().map_err(|error| store.distrust_wal(error))?;
     // A kill here, after the commit and before the reply, must lose nothing either. An
     // error cannot happen any more: what is committed is committed.
     let _ = retake_seam::statement("after commit");

@@ -162,6 +162,19 @@ impl Store {
         self.shorten_wal_above(self.wal_limit.get());
     }
 
+    /// After a commit that the disk refused. What it wrote stands in the WAL and can be read, by
+    /// other processes even as committed, but may never reach the disk; whatever is appended to it
+    /// would be lost with it. So what was durable before is brought into the database, and the
+    /// rest is cut off. If even that fails, nothing is worse for it.
+    pub(crate) fn distrust_wal(&self, error: rusqlite::Error) -> rusqlite::Error {
+        let is_io = error.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure);
+        if is_io && (self.db.is_autocommit() || self.db.execute_batch("ROLLBACK").is_ok()) {
+            let done = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            tracing::warn!(%error, ?done, "a commit failed; its part of the WAL is cut off");
+        }
+        error
+    }
+
     fn shorten_wal_above(&self, limit: u64) {
         let length = self.wal_length();
         if length > limit && retake_seam::statement("shorten WAL").is_ok() {
