@@ -421,12 +421,15 @@ impl FromStr for Lines {
 /// Options of `doctor`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exits with 1 if there is a problem. What is wrong is named, never repaired or deleted."
+    after_help = "Exits with 1 if there is a problem. What is wrong is named, never repaired or deleted.\n--salvage exits with 3 if something could not be read; the damaged files are kept."
 )]
 pub(crate) struct Doctor {
     /// Also read every stored content and check its hash
     #[arg(long)]
     pub(crate) read_data: bool,
+    /// Put all that can still be read of a damaged record into a new one
+    #[arg(long, conflicts_with = "read_data")]
+    pub(crate) salvage: bool,
 }
 
 /// Options of `git`.

@@ -189,7 +189,7 @@ impl Advice for StoreError {
     fn code(&self) -> &'static str {
         match self {
             Self::NewerSchema { .. } => "newer_schema",
-            Self::Missing(_) | Self::Damaged { .. } => "damaged",
+            Self::Missing(_) | Self::Damaged { .. } | Self::DamagedLog { .. } => "damaged",
             Self::NotCaptured => "not_captured",
             Self::NetworkFileSystem { .. } => "network_file_system",
             _ => "store",
@@ -202,6 +202,7 @@ impl Advice for StoreError {
             Self::Missing(_) | Self::Damaged { .. } => {
                 "run `retake doctor --read-data` to see everything that is concerned"
             }
+            Self::DamagedLog { .. } => "`retake doctor --salvage` saves all that can be read",
             Self::NotCaptured => "`retake status` lists what is not captured and why",
             Self::NetworkFileSystem { .. } => "set RETAKE_HOME to a folder on a local disk",
             _ => "check the disk's free space and permissions, then run `retake doctor`",

@@ -1,8 +1,16 @@
 //! Can everything that was acknowledged be restored?
 
-use retake_store::{StoreError, Verification};
+use std::path::Path;
+use std::time::Duration;
 
-use crate::project::Project;
+use retake_model::Millis;
+use retake_store::{Lock, Salvaged, StoreError, Verification};
+
+use crate::project::{INITIALISED, Project, ProjectError, Retake};
+use crate::record::RecordError;
+
+/// Whoever works on a project is done with it by then.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The findings of a check-up.
 #[derive(Clone, Debug)]
@@ -30,5 +38,27 @@ impl Project {
             store_bytes: self.store().disk_size(),
             replaced: self.is_replaced(),
         })
+    }
+}
+
+impl Retake {
+    /// Puts all that can still be read of a damaged record into a new one, in its place. The damaged
+    /// files are kept.
+    pub fn salvage(&self, path: &Path, at: Millis) -> Result<Salvaged, ProjectError> {
+        let located = self.locate(path)?;
+        let folder = located.folder();
+        let Some(_lock) = Lock::acquire(folder, PATIENCE)? else {
+            let owner = Lock::owner(folder).map_or("unknown".to_owned(), |pid| pid.to_string());
+            return Err(RecordError::Locked(owner).into());
+        };
+        let salvaged = retake_store::salvage(folder, &format!("damaged-{at}"))?;
+        let project = self.open(path)?;
+        // Without it everything would be taken for new.
+        if project.store().meta(INITIALISED)?.is_none() && project.store().last_seq()? > 0 {
+            let batch = project.store().batch()?;
+            batch.set_meta(INITIALISED, &at.to_be_bytes())?;
+            batch.commit()?;
+        }
+        Ok(salvaged)
     }
 }

@@ -142,7 +142,8 @@ pub use retake_model as model;
 pub use retake_store::{
     ChangeFilter, Collected, Dates, Dialog, DialogAgent, DialogForecast, EventPage, ExportError,
     Exported, Forecast, JournalEvent, Lock, Message, Meter, Problem, Purge, PurgeScope,
-    PurgeTarget, Reason as RetentionReason, Removed, Spoken, StatusRow, StoreError, Verification,
+    PurgeTarget, Reason as RetentionReason, Removed, Salvaged, Spoken, StatusRow, StoreError,
+    Verification,
 };
 pub use retake_workspace::{
     Budget, Hint, Ignored, RootState, RuleSources, Watch, WatchError, WatchState,

@@ -112,7 +112,8 @@ impl<'s> Batch<'s> {
             "INSERT INTO object(oid, kind, encoding, size, data) VALUES(?1, ?2, ?3, ?4, ?5)
              ON CONFLICT(oid) DO UPDATE SET kind = excluded.kind, encoding = excluded.encoding,
                  size = excluded.size, data = excluded.data
-             WHERE data IS NOT excluded.data",
+             WHERE (data, encoding, kind, size)
+                 IS NOT (excluded.data, excluded.encoding, excluded.kind, excluded.size)",
             (
                 object.oid.as_bytes().as_slice(),
                 object.kind.code(),

@@ -48,6 +48,14 @@ pub enum StoreError {
         /// What was seen.
         why: String,
     },
+    /// Acknowledged records in the database's log are out of reach.
+    #[error("the store {} is damaged, and nothing was touched: {why}", path.display())]
+    DamagedLog {
+        /// The database.
+        path: PathBuf,
+        /// What was seen.
+        why: String,
+    },
     /// The content was never captured.
     #[error("this content was not captured, so it cannot be shown")]
     NotCaptured,

@@ -40,6 +40,7 @@ mod quotes;
 mod reach;
 mod recent;
 mod retention;
+mod salvage;
 mod schema;
 mod sessions;
 mod sights;
@@ -55,6 +56,7 @@ mod verify;
 mod versions;
 #[cfg(feature = "inject")]
 mod vfs;
+mod wal;
 
 pub use batch::Batch;
 pub use calls::{Afterlife, Call, CallState, Input, NewCall};
@@ -79,6 +81,7 @@ pub use packs::{Lender, PackWriter, Packed, Scratch, encode_packed};
 pub use purge::{Purge, PurgeScope, PurgeTarget};
 pub use purged::PurgedContent;
 pub use retention::{DialogForecast, Forecast, Limits, Reason};
+pub use salvage::{Salvaged, SalvagedTable, salvage};
 pub use schema::SCHEMA_VERSION;
 pub use sights::{Dates, Maker, PathStep, Sighting, Told};
 pub use spool::{Spool, SpoolEntry};

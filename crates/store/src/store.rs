@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction};
 use crate::packs::OpenPacks;
 use crate::recent::Recent;
 use crate::schema::{self, SCHEMA_VERSION};
-use crate::{Batch, StoreError};
+use crate::{Batch, StoreError, wal};
 
 /// Before this version SQLite could corrupt a WAL on reset.
 const OLDEST_SQLITE: i32 = 3_051_003;
@@ -199,6 +199,8 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     // Not SQLite's own read-only mode: that cannot bring in a WAL that a kill left.
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     db.busy_timeout(BUSY)?;
+    // Whoever only reads leaves the WAL as it is, also when it is the last: a newer program's.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     known_version(&db, path)?;
     Ok(db)
 }
@@ -210,6 +212,22 @@ fn known_version(db: &Connection, path: &Path) -> Result<u32, StoreError> {
         return Err(StoreError::NewerSchema { path: path.to_owned(), found, supported });
     }
     Ok(found)
+}
+
+/// Frames that SQLite does not see are the end of a commit that was killed, or of another process's
+/// that is not done, or damage: the next commit would overwrite what was acknowledged.
+fn refuse_damaged_log(db: &Connection, path: &Path) -> Result<(), StoreError> {
+    let log = path.with_file_name("retake.db-wal");
+    let length = std::fs::metadata(&log).map_or(0, |data| data.len());
+    // Only tells how many frames there are.
+    let seen: i64 = db.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1))?;
+    if length <= wal::length(seen.max(0) as u64) {
+        return Ok(());
+    }
+    match wal::damage(&log) {
+        Some(why) => Err(StoreError::DamagedLog { path: path.to_owned(), why }),
+        None => Ok(()),
+    }
 }
 
 /// Several may open a new database at once, and SQLite does not wait for all that this takes: not
@@ -232,7 +250,9 @@ fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     db.busy_timeout(BUSY)?;
     // Closing the last connection would checkpoint: 20 ms that a hook does not have.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    if known_version(&db, path)? == 0 {
+    let version = known_version(&db, path)?;
+    refuse_damaged_log(&db, path)?;
+    if version == 0 {
         // The WAL will have the same mode.
         retake_seam::fs::make_private(path)?;
         // Only an empty database takes these.

@@ -98,6 +98,8 @@ impl Store {
     }
 
     fn check_database(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+        let damage = crate::wal::damage(&self.folder().join("retake.db-wal"));
+        problems.extend(damage.map(Problem::Database));
         for pragma in ["PRAGMA main.integrity_check", "PRAGMA main.foreign_key_check"] {
             let mut query = self.db.prepare(pragma)?;
             let mut rows = query.query([])?;
@@ -191,8 +193,11 @@ impl Store {
         found: &mut Verification,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), StoreError> {
-        let mut query = self.db.prepare("SELECT oid, kind FROM object ORDER BY id")?;
-        let oids = query.query_map([], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))?;
+        // No more than there are: a damaged table may lead in circles.
+        let sql = "SELECT oid, kind FROM object ORDER BY id LIMIT ?1";
+        let mut query = self.db.prepare(sql)?;
+        let most = self.count("object")? as i64;
+        let oids = query.query_map([most], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))?;
         for row in oids {
             let (oid, kind): (_, i64) = row?;
             let oid = oid_from(&oid)?;

@@ -1,4 +1,4 @@
-//! `retake doctor`: can everything that was recorded be restored?
+//! `retake doctor`: can everything that was recorded be restored? If not: what can be?
 
 use anyhow::Result;
 use retake_server::Masking;
@@ -6,12 +6,16 @@ use retake_server::documents::{self, Check};
 
 use crate::args::Doctor;
 use crate::context::{Context, Exit};
+use crate::describe::plural;
 use crate::escape::escape;
 use crate::output::Style;
 use crate::progress::Bar;
 use crate::table::{Cell, Table};
 
 pub(super) fn run(context: &Context, options: &Doctor) -> Result<Exit> {
+    if options.salvage {
+        return salvage(context);
+    }
     let project = context.open()?;
     let mut bar = Bar::new("Reading");
     let found = project.check_up(options.read_data, &mut |done, all| bar.set(done, all))?;
@@ -23,6 +27,25 @@ pub(super) fn run(context: &Context, options: &Doctor) -> Result<Exit> {
         context.out.text(&report(context, &found.checks))?;
     }
     Ok(if found.healthy { Exit::Done } else { Exit::Problem })
+}
+
+fn salvage(context: &Context) -> Result<Exit> {
+    let salvaged = context.retake.salvage(context.start(), context.now())?;
+    let salvaged = documents::Salvaged::new(&salvaged);
+    if context.json {
+        context.out.json(&salvaged)?;
+    } else {
+        let rows = plural(salvaged.rows, "row", "rows");
+        let kept = escape(&salvaged.kept);
+        let lost = match salvaged.lost_from.as_slice() {
+            [] => "Nothing was lost.".to_owned(),
+            tables => format!("Rows that could not be read are lost, of: {}.", tables.join(", ")),
+        };
+        let next = "`retake doctor --read-data` tells whether every content is there.";
+        let text = format!("Saved {rows}. {lost}\nThe damaged files are kept in {kept}\n{next}\n");
+        context.out.text(&text)?;
+    }
+    Ok(if salvaged.lost_from.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
 fn report(context: &Context, checks: &[Check]) -> String {

@@ -80,6 +80,29 @@ impl CheckUp {
     }
 }
 
+/// What was saved of a damaged record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Salvaged {
+    /// Rows that could be read.
+    pub rows: u64,
+    /// The tables of which rows could not be read.
+    pub lost_from: Vec<String>,
+    /// The folder with the damaged files.
+    pub kept: String,
+}
+
+impl Salvaged {
+    /// What a salvage came to.
+    pub fn new(salvaged: &engine::Salvaged) -> Self {
+        let lost = salvaged.tables.iter().filter(|table| !table.whole);
+        Self {
+            rows: salvaged.tables.iter().map(|table| table.rows).sum(),
+            lost_from: lost.map(|table| table.name.clone()).collect(),
+            kept: salvaged.kept.to_string_lossy().into_owned(),
+        }
+    }
+}
+
 fn checks(found: &engine::CheckUp, read_data: bool) -> Vec<Check> {
     let verification = &found.verification;
     let problems = |wanted: fn(&Problem) -> bool| -> Vec<String> {

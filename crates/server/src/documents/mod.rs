@@ -47,7 +47,7 @@ pub use conversation::{
 };
 pub use dialog::{Agent, Dialog, Dialogs, Message};
 pub use diff::{DiffForm, DiffHunk, DiffLine, DiffToken, Differ, Diffs, FileDiff, LineKind};
-pub use doctor::{Check, CheckUp};
+pub use doctor::{Check, CheckUp, Salvaged};
 pub use file_change::{FileChangeRecord, FileChanges, LineRange, ReviewedFileChanges};
 pub use history::{History, HistoryEvent, HistoryPage};
 pub use operation::{Interrupted, Operation, Operations, Recoverable};

@@ -1,0 +1,330 @@
+//! What can still be read of a damaged database, in a new one.
+//!
+//! Works on copies: of the damaged files no byte is changed, and they are kept beside the new
+//! database. A row that cannot be read is lost and said; nothing is made up in its place.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
+
+use crate::{Access, Store, StoreError, wal};
+
+const PAGE: usize = 4096;
+/// Worked out from other tables when they are missing.
+const DERIVED: [&str; 4] = ["tally", "folder_tree", "moved", "touched"];
+/// Tries to find readable rows between damaged ones, in one table.
+const MOST_TRIES: u32 = 2_000;
+
+/// References to rows that are lost, and numbers that follow from others.
+const PUT_RIGHT: &str = "
+DELETE FROM candidate WHERE change NOT IN (SELECT seq FROM change) OR call NOT IN (SELECT id FROM call);
+DELETE FROM hunk WHERE change NOT IN (SELECT seq FROM change);
+DELETE FROM shared_approval WHERE change NOT IN (SELECT seq FROM change);
+DELETE FROM undoes WHERE operation NOT IN (SELECT seq FROM operation)
+    OR undone NOT IN (SELECT seq FROM operation);
+DELETE FROM mark WHERE operation NOT IN (SELECT seq FROM operation)
+    OR change NOT IN (SELECT seq FROM change);
+DELETE FROM step WHERE operation NOT IN (SELECT seq FROM operation);
+UPDATE operation SET undone_by = NULL WHERE undone_by NOT IN (SELECT seq FROM operation);
+UPDATE change SET call = NULL WHERE call NOT IN (SELECT id FROM call);
+UPDATE change SET joins = NULL WHERE joins NOT IN (SELECT seq FROM change);
+UPDATE event SET change = NULL WHERE change NOT IN (SELECT seq FROM change);
+DELETE FROM tally;
+INSERT INTO tally SELECT count(*), count(*) - count(oid) FROM manifest;
+INSERT OR REPLACE INTO meta SELECT 'changes', unhex(printf('%016x', count(*))) FROM change;
+";
+
+/// The last place in the order that any record has.
+const LAST_PLACE: &str = "
+SELECT max(seq) FROM (
+    SELECT max(seq) seq FROM event UNION ALL SELECT max(seq) FROM change
+    UNION ALL SELECT max(seq) FROM checkpoint UNION ALL SELECT max(seq) FROM operation
+    UNION ALL SELECT max(seq) FROM message UNION ALL SELECT max(seq) FROM sight
+    UNION ALL SELECT max(end_seq) FROM call UNION ALL SELECT max(last_seq) FROM dialog)";
+
+/// What was saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Salvaged {
+    /// Where the damaged files are kept.
+    pub kept: PathBuf,
+    /// What came of each table that had rows.
+    pub tables: Vec<SalvagedTable>,
+}
+
+/// What came of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SalvagedTable {
+    /// Its name.
+    pub name: String,
+    /// Rows that could be read.
+    pub rows: u64,
+    /// Whether these are all of them.
+    pub whole: bool,
+}
+
+/// Puts a database with all that can be read in the place of the one in a project's folder. The
+/// caller holds the project's lock; `kept` is a new name in that folder.
+pub fn salvage(folder: &Path, kept: &str) -> Result<Salvaged, StoreError> {
+    let work = folder.join("salvage.tmp");
+    if work.exists() {
+        retake_seam::fs::remove_dir_all(&work).map_err(StoreError::io("remove", &work))?;
+    }
+    retake_seam::fs::create_private_dir_all(&work).map_err(StoreError::io("create", &work))?;
+    let store = Store::open(&work, Access::Write)?;
+    shorten(&store.db)?;
+    let new = work.join("retake.db");
+    let first_page = read(&new)?[..PAGE].to_vec();
+    let old = copy_of(folder, &work, &first_page)?;
+    let tables = copy_tables(&store.db, &old)?;
+    go_on_behind(&store)?;
+    shorten(&store.db)?;
+    drop(store);
+    let kept = folder.join(kept);
+    exchange(folder, &new, &kept)?;
+    retake_seam::fs::remove_dir_all(&work).map_err(StoreError::io("remove", &work))?;
+    Ok(Salvaged { kept, tables })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
+    std::fs::read(path).map_err(StoreError::io("read", path))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    retake_seam::fs::touch(path, bytes).map(drop).map_err(StoreError::io("write", path))
+}
+
+fn shorten(db: &Connection) -> Result<(), StoreError> {
+    Ok(db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+}
+
+/// Copies the damaged files so that SQLite reads as much of them as possible.
+fn copy_of(folder: &Path, work: &Path, first_page: &[u8]) -> Result<PathBuf, StoreError> {
+    let old = work.join("old.db");
+    let mut bytes = read(&folder.join("retake.db"))?;
+    let log = folder.join("retake.db-wal");
+    if log.exists() {
+        let mut log = read(&log)?;
+        wal::mend(&mut log);
+        write(&work.join("old.db-wal"), &log)?;
+    }
+    write(&old, &bytes)?;
+    if is_readable(&old) {
+        return Ok(old);
+    }
+    // Where the tables lie is the same in every database of a version: they are made in one order,
+    // and their roots come first. So a new one's first page tells of this one's.
+    let pages = (bytes.len() / PAGE) as u32;
+    bytes.resize(bytes.len().max(PAGE), 0);
+    bytes[..PAGE].copy_from_slice(first_page);
+    bytes[28..32].copy_from_slice(&pages.to_be_bytes());
+    bytes[32..40].fill(0);
+    let counter: [u8; 4] = [bytes[24], bytes[25], bytes[26], bytes[27]];
+    bytes[92..96].copy_from_slice(&counter);
+    write(&old, &bytes)?;
+    Ok(old)
+}
+
+fn is_readable(path: &Path) -> bool {
+    let sql =
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('object', 'change')";
+    let count = |db: Connection| db.query_row(sql, [], |row| row.get::<_, i64>(0));
+    Connection::open(path).and_then(count).is_ok_and(|count| count == 2)
+}
+
+fn copy_tables(db: &Connection, old: &Path) -> Result<Vec<SalvagedTable>, StoreError> {
+    db.pragma_update(None, "foreign_keys", "OFF")?;
+    let size = std::fs::metadata(old).map_or(0, |data| data.len());
+    let old = Connection::open(old)?;
+    let sql = "SELECT name, wr FROM pragma_table_list
+               WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name";
+    let mut names = db.prepare(sql)?;
+    let names =
+        names.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))?;
+    let names: Vec<_> = names.collect::<Result<_, _>>()?;
+    let mut tables = Vec::new();
+    retake_seam::step("salvage")?;
+    db.execute_batch("BEGIN IMMEDIATE")?;
+    for (name, keyed) in names.into_iter().filter(|(name, _)| !DERIVED.contains(&&**name)) {
+        let mut table = Table::of((db, &old), name, size)?;
+        if keyed {
+            table.copy_by_key()?;
+        } else {
+            table.copy_by_number()?;
+        }
+        if table.rows > 0 || !table.whole {
+            let Table { name, rows, whole, .. } = table;
+            tables.push(SalvagedTable { name, rows, whole });
+        }
+    }
+    db.execute_batch(PUT_RIGHT)?;
+    retake_seam::step("commit")?;
+    db.execute_batch("COMMIT")?;
+    Ok(tables)
+}
+
+/// No place is given twice, even if the count of them is lost.
+fn go_on_behind(store: &Store) -> Result<(), StoreError> {
+    let last: Option<i64> = store.db.query_row(LAST_PLACE, [], |row| row.get(0))?;
+    let last = last.map_or(0, |last| last as u64);
+    if store.last_seq().unwrap_or(0) < last {
+        let batch = store.batch()?;
+        batch.set_meta("seq", &last.to_be_bytes())?;
+        batch.commit()?;
+    }
+    Ok(())
+}
+
+struct Table<'d> {
+    db: &'d Connection,
+    old: &'d Connection,
+    name: String,
+    /// Of both databases.
+    columns: Vec<String>,
+    key: String,
+    /// More rows than there can be: a damaged table may lead in circles.
+    most: u64,
+    rows: u64,
+    whole: bool,
+}
+
+/// One way through a table.
+struct Walk {
+    last: Option<i64>,
+    ended: bool,
+}
+
+impl<'d> Table<'d> {
+    fn of(
+        (db, old): (&'d Connection, &'d Connection),
+        name: String,
+        size: u64,
+    ) -> Result<Self, StoreError> {
+        let columns = |of: &Connection| -> Result<Vec<(String, i64)>, StoreError> {
+            let mut query = of.prepare("SELECT name, pk FROM pragma_table_info(?1)")?;
+            let rows = query.query_map([&name], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        };
+        // What cannot be told of the damaged one is taken to be as it is now.
+        let theirs = columns(old).unwrap_or_default();
+        let mut ours = columns(db)?;
+        let is_common =
+            |column: &String| theirs.is_empty() || theirs.iter().any(|(name, _)| name == column);
+        let names = ours.iter().map(|(name, _)| name.clone()).filter(is_common).collect();
+        ours.retain(|(_, place)| *place > 0);
+        ours.sort_by_key(|(_, place)| *place);
+        let key: Vec<_> = ours.into_iter().map(|(name, _)| name).collect();
+        let most = size / 4 + 1000;
+        Ok(Self { db, old, columns: names, key: key.join(", "), most, rows: 0, whole: true, name })
+    }
+
+    /// From both ends, as far as each leads.
+    fn copy_by_key(&mut self) -> Result<(), StoreError> {
+        let order = |direction: &str| {
+            let keys: Vec<_> =
+                self.key.split(", ").map(|key| format!("{key} {direction}")).collect();
+            format!("1 ORDER BY {}", keys.join(", "))
+        };
+        let (up, down) = (order("ASC"), order("DESC"));
+        if !self.walk("0", &up)?.ended {
+            self.whole = false;
+            self.walk("0", &down)?;
+        }
+        Ok(())
+    }
+
+    fn copy_by_number(&mut self) -> Result<(), StoreError> {
+        let sql = format!("SELECT max(rowid) FROM {}", self.name);
+        let last = self.old.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0)).optional();
+        let last = match last {
+            Ok(last) => last.flatten().unwrap_or(0),
+            Err(_) => self.most as i64,
+        };
+        // The largest first: wherever the damage is, what is readable beside it is found soon.
+        let mut ranges = VecDeque::from([(i64::MIN, last)]);
+        for _ in 0..MOST_TRIES {
+            let Some((low, high)) = ranges.pop_front() else { break };
+            ranges.extend(self.copy_between(low, high)?);
+        }
+        Ok(())
+    }
+
+    /// From both ends; gives the halves of what lies between.
+    fn copy_between(&mut self, low: i64, high: i64) -> Result<Vec<(i64, i64)>, StoreError> {
+        let between = |low: i64, high: i64, direction: &str| {
+            format!("rowid BETWEEN {low} AND {high} ORDER BY rowid {direction}")
+        };
+        let up = self.walk("rowid", &between(low, high, "ASC"))?;
+        if up.ended {
+            return Ok(Vec::new());
+        }
+        self.whole = false;
+        let low = up.last.map_or(low.max(0), |last| last.saturating_add(1));
+        let down = self.walk("rowid", &between(low, high, "DESC"))?;
+        let high = down.last.map_or(high, |last| last.saturating_sub(1));
+        if down.ended || low >= high {
+            return Ok(Vec::new());
+        }
+        let middle = low.midpoint(high);
+        Ok(vec![(low, middle), (middle + 1, high)])
+    }
+
+    /// Copies rows until there are no more, or one cannot be reached.
+    fn walk(&mut self, number: &str, which: &str) -> Result<Walk, StoreError> {
+        let columns = self.columns.join(", ");
+        let places = vec!["?"; self.columns.len()].join(", ");
+        let into = format!("INSERT OR IGNORE INTO {}({columns}) VALUES({places})", self.name);
+        let from = format!("SELECT {number}, {columns} FROM {} WHERE {which}", self.name);
+        let mut into = self.db.prepare_cached(&into)?;
+        let mut walk = Walk { last: None, ended: false };
+        // A table that cannot be found is as lost as one that cannot be read.
+        let Ok(mut query) = self.old.prepare(&from) else { return Ok(walk) };
+        let mut rows = query.query([])?;
+        let mut seen = 0;
+        while let Ok(row) = rows.next() {
+            let Some(row) = row else {
+                walk.ended = true;
+                break;
+            };
+            seen += 1;
+            let place: i64 = row.get(0).unwrap_or_default();
+            if seen > self.most || (number != "0" && walk.last == Some(place)) {
+                break;
+            }
+            walk.last = Some(place);
+            let values = (1..=self.columns.len()).map(|at| row.get::<_, Value>(at));
+            let values: Result<Vec<_>, _> = values.collect();
+            match values.and_then(|values| into.execute(params_from_iter(values))) {
+                Ok(new) => self.rows += new as u64,
+                // What no column may hold is damage, too.
+                Err(_) => self.whole = false,
+            }
+        }
+        Ok(walk)
+    }
+}
+
+/// The damaged files get a second name, and the new database takes the first one's place. Its log
+/// goes before that: it would be taken for the new one's.
+fn exchange(folder: &Path, new: &Path, kept: &Path) -> Result<(), StoreError> {
+    let file = File::open(new).map_err(StoreError::io("open", new))?;
+    retake_seam::fs::sync_file(&file).map_err(StoreError::io("sync", new))?;
+    retake_seam::fs::create_private_dir_all(kept).map_err(StoreError::io("create", kept))?;
+    for name in ["retake.db", "retake.db-wal"] {
+        let (from, to) = (folder.join(name), kept.join(name));
+        if from.exists() {
+            retake_seam::fs::hard_link(&from, &to).map_err(StoreError::io("keep", &from))?;
+        }
+    }
+    retake_seam::fs::sync_dir(kept).map_err(StoreError::io("sync", kept))?;
+    for name in ["retake.db-wal", "retake.db-shm"].map(|name| folder.join(name)) {
+        if name.exists() {
+            retake_seam::fs::remove_file(&name).map_err(StoreError::io("remove", &name))?;
+        }
+    }
+    let place = folder.join("retake.db");
+    retake_seam::fs::rename(new, &place).map_err(StoreError::io("replace", &place))?;
+    retake_seam::fs::sync_dir(folder).map_err(StoreError::io("sync", folder))
+}

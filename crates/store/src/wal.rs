@@ -1,0 +1,127 @@
+//! The database's log as a file: whether something in its middle was damaged.
+//!
+//! SQLite takes the first frame that is not as it should be for the log's end. After a crash that is
+//! right, and what follows was never acknowledged. After damage everything that was acknowledged later
+//! is gone without a word, and overwritten by the next commit. The two can be told apart: each commit
+//! is synced before the next one begins, so a commit with another frame behind it had been
+//! acknowledged.
+//!
+//! Only the log is ever opened here: a process that closes the database or the log's index gives up
+//! all the locks that SQLite holds on it for this process.
+
+use std::path::Path;
+
+const HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+const PAGE: usize = 4096;
+/// The lowest bit tells the order of bytes in which words are summed.
+const MAGIC: u32 = 0x377f_0682;
+
+/// What is wrong with the log of a database, if something is.
+pub(crate) fn damage(log: &Path) -> Option<String> {
+    let mut bytes = std::fs::read(log).ok()?;
+    let found = Log::of(&mut bytes)?.mend();
+    (found.unseen > 0).then(|| {
+        let (frame, unseen) = (found.first_bad, found.unseen);
+        format!("the log is damaged at frame {frame}: {unseen} later commits cannot be seen")
+    })
+}
+
+/// How long a log of so many frames is.
+pub(crate) fn length(frames: u64) -> u64 {
+    (HEADER as u64) + frames * (FRAME_HEADER + PAGE) as u64
+}
+
+/// Makes every frame count that the log holds, whatever is in it.
+pub(crate) fn mend(bytes: &mut Vec<u8>) {
+    if let Some(mut log) = Log::of(bytes) {
+        log.mend();
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    /// From 1; 0 is the header.
+    first_bad: usize,
+    /// Commits behind it that had been acknowledged.
+    unseen: usize,
+}
+
+struct Log<'b> {
+    bytes: &'b mut Vec<u8>,
+    sum: (u32, u32),
+}
+
+impl<'b> Log<'b> {
+    /// None if there is nothing in it.
+    fn of(bytes: &'b mut Vec<u8>) -> Option<Self> {
+        (bytes.len() >= HEADER + FRAME_HEADER + PAGE).then_some(Self { bytes, sum: (0, 0) })
+    }
+
+    /// Sums everything up anew, and tells what was not as it should be.
+    fn mend(&mut self) -> Found {
+        let mut bad = None;
+        // Of a damaged header the frames know the better part.
+        let salts = self.bytes[HEADER + 8..HEADER + 16].to_vec();
+        let magic = self.word(0) & !1;
+        let is_sound = magic == MAGIC && self.bytes[16..24] == salts[..];
+        let big = if is_sound { self.word(0) & 1 } else { 0 };
+        self.put(0, MAGIC | big);
+        self.put(4, 3_007_000);
+        self.put(8, PAGE as u32);
+        self.bytes[16..24].copy_from_slice(&salts);
+        self.sum = (0, 0);
+        self.add(0, 24);
+        if !self.seal(24) || !is_sound {
+            bad = Some(0);
+        }
+        let size = FRAME_HEADER + PAGE;
+        let (mut unseen, mut commit) = (0, false);
+        for frame in 0..(self.bytes.len() - HEADER) / size {
+            let start = HEADER + frame * size;
+            if self.bytes[start + 8..start + 16] != salts[..] {
+                break;
+            }
+            unseen += usize::from(commit && bad.is_some());
+            self.add(start, 8);
+            self.add(start + FRAME_HEADER, PAGE);
+            if !self.seal(start + 16) && bad.is_none() {
+                bad = Some(frame + 1);
+            }
+            commit = self.word(start + 4) != 0;
+        }
+        Found { first_bad: bad.unwrap_or(0), unseen }
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        let bytes = &self.bytes[at..at + 4];
+        u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+    }
+
+    fn put(&mut self, at: usize, word: u32) {
+        self.bytes[at..at + 4].copy_from_slice(&word.to_be_bytes());
+    }
+
+    /// Adds to the sum, as SQLite's file format has it.
+    fn add(&mut self, start: usize, length: usize) {
+        let is_big = self.word(0) & 1 == 1;
+        let word = |at: usize| {
+            let word = self.word(at);
+            if is_big { word } else { word.swap_bytes() }
+        };
+        let (mut one, mut two) = self.sum;
+        for at in (start..start + length).step_by(8) {
+            one = one.wrapping_add(word(at)).wrapping_add(two);
+            two = two.wrapping_add(word(at + 4)).wrapping_add(one);
+        }
+        self.sum = (one, two);
+    }
+
+    /// Writes the sum there; whether it stood there.
+    fn seal(&mut self, at: usize) -> bool {
+        let stood = (self.word(at), self.word(at + 4)) == self.sum;
+        self.put(at, self.sum.0);
+        self.put(at + 4, self.sum.1);
+        stood
+    }
+}
