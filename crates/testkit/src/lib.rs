@@ -32,8 +32,8 @@ pub mod machine;
 pub mod mutate;
 mod play;
 mod project;
-pub mod sweep;
 pub mod seeds;
+pub mod sweep;
 mod verbs;
 
 pub use expect_test::{Expect, expect};
