@@ -199,9 +199,10 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     // Not SQLite's own read-only mode: that cannot bring in a WAL that a kill left.
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     db.busy_timeout(BUSY)?;
-    // Whoever only reads leaves the WAL as it is, also when it is the last: a newer program's.
+    // A newer program's WAL stays as it is, even if this is the last to close it.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     known_version(&db, path)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(db)
 }
 
