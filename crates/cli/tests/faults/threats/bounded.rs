@@ -11,12 +11,12 @@ pub(crate) const MEMORY: u64 = 512 << 20;
 /// Nothing that is not stuck takes so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The command, with bounded memory and time. Whatever needs more is killed, which [`run`] tells.
-pub(crate) fn command(world: &World, words: &[&str]) -> Command {
+/// The command, with bounded memory and time. Whatever needs more is killed, which `ran` tells.
+pub(crate) fn command(world: &World, words: &[&str], memory: u64) -> Command {
     let program = world.command(words);
     let mut bounded = Command::new("timeout");
     bounded.arg("--signal=KILL").arg(PATIENCE.as_secs().to_string());
-    bounded.args(["prlimit", &format!("--as={MEMORY}"), "--"]);
+    bounded.args(["prlimit", &format!("--as={memory}"), "--"]);
     bounded.arg(program.get_program()).args(program.get_args());
     bounded.current_dir(world.root()).env_clear();
     for (name, value) in program.get_envs() {
@@ -27,7 +27,7 @@ pub(crate) fn command(world: &World, words: &[&str]) -> Command {
 
 /// Runs it. It ends by itself and with a word: it neither panics, nor aborts, nor hangs.
 pub(crate) fn run(world: &World, words: &[&str]) -> Ran {
-    let done = ran(command(world, words).stdin(Stdio::null()).output().unwrap());
+    let done = ran(command(world, words, MEMORY).stdin(Stdio::null()).output().unwrap());
     assert_ended_well(&done, &format!("{words:?}"));
     done
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use retake_testkit::machine::{Need, has};
 use serde_json::{Value, json};
 
-use super::bounded::{assert_ended_well, command};
+use super::bounded::{MEMORY, assert_ended_well, command};
 use crate::support::{Ran, World, ran};
 
 const AGENTS: [&str; 7] =
@@ -15,7 +15,9 @@ const AGENTS: [&str; 7] =
 const NEEDS: [Need; 2] = [Need::Program("prlimit"), Need::Program("timeout")];
 
 fn hook(world: &World, agent: &str, payload: &[u8]) -> Ran {
-    let mut child = command(world, &["hook", agent]);
+    // A payload of nearly 64 MiB, which is heard, takes five times of that while it is.
+    let memory = if super::is_long() { 2 * MEMORY } else { MEMORY };
+    let mut child = command(world, &["hook", agent], memory);
     child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = child.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
