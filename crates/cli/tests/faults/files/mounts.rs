@@ -36,7 +36,7 @@ fn row_41_a_mount_that_comes_under_a_daemon() {
     turn(world, "echo more >> a.txt; echo more >> disk/c; echo new > disk/new");
     let mounted = Mounted::new(world.root().join("disk"), &["-t", "tmpfs", "none"]);
     world.write("disk/c", "of the other disk\n");
-    let undone = world.run(&["undo"]);
+    let undone = world.run(&["undo", "--yes"]);
     assert_eq!(undone.code, 3, "{}{}", undone.text(), undone.stderr);
     assert!(undone.text().contains("it is on another mount"), "{}", undone.text());
     assert_eq!(world.read("disk/c"), "of the other disk\n");
