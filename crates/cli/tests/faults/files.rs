@@ -22,6 +22,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -31,6 +32,16 @@ use watched::{real_tree, recorded_tree};
 /// Whether there is time for the large numbers.
 fn is_long() -> bool {
     std::env::var_os("RETAKE_LONG").is_some_and(|value| value == "1")
+}
+
+/// Waits until everything was looked at: a look at very many files lasts longer than a command waits
+/// for its turn, which then shows what is on record and says so.
+fn looked_at_all(world: &World) {
+    let end = Instant::now() + Duration::from_secs(3600);
+    while !world.run(&["status"]).stderr.is_empty() {
+        assert!(Instant::now() < end, "it is never looked at");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 /// What is true after every row.

@@ -1,7 +1,7 @@
 //! Row 28: very many files at once.
 
-use super::is_long;
 use super::watched::Watched;
+use super::{is_long, looked_at_all};
 use crate::support::World;
 
 /// Each file is written three times; what counts is how it ends.
@@ -28,6 +28,7 @@ fn burst(world: &World) -> usize {
 fn row_28_a_burst_of_files() {
     let watched = Watched::start(World::with(&[("a.txt", "one\n")]));
     let files = burst(&watched.world);
+    looked_at_all(&watched.world);
     watched.check();
     let status = watched.on_record(&["status"]).json();
     assert_eq!(status["files"], files + 1, "with a daemon");

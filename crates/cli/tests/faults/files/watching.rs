@@ -5,7 +5,7 @@ use std::process::Command;
 use retake_testkit::machine::{Need, has};
 
 use super::watched::{Watched, until};
-use super::{is_long, sh};
+use super::{is_long, looked_at_all, sh};
 use crate::support::World;
 
 /// How much of the only project is watched, in the daemon's words.
@@ -38,6 +38,7 @@ fn row_25_lost_events_of_the_watcher() {
     watched.signal("-CONT");
     until("it says that it is catching up", || watch(&watched.world) == "catching up");
     lock.unlock().unwrap();
+    looked_at_all(&watched.world);
     watched.check();
     until("it has caught up", || watch(&watched.world) == "on");
     // Folders that came while events were lost are watched, too.
