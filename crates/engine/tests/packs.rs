@@ -36,7 +36,10 @@ fn write_many(test: &TestProject) {
 
 /// A repository with everything in one pack, and with an index that finds every file clean.
 fn clone_of_many() -> TestProject {
-    let test = TestProject::new();
+    cloned(TestProject::new())
+}
+
+fn cloned(test: TestProject) -> TestProject {
     write_many(&test);
     commit_and_pack(&test);
     test

@@ -4,7 +4,7 @@ use retake_engine::{PurgeError, PurgeTarget};
 use retake_testkit::sweep::{ERRORS, KILLS, Sweep};
 use retake_testkit::{TestProject, child};
 
-use super::{assert_recorded, assert_sound, clone_of_many, collect, write_many};
+use super::{assert_recorded, assert_sound, cloned, collect, write_many};
 
 const NAME: &str = "kills::a_fault_at_any_step_leaves_a_whole_store";
 
@@ -28,14 +28,12 @@ fn a_fault_at_any_step_leaves_a_whole_store() {
     if let Some(role) = child::role() {
         return act(&child::project(), &role);
     }
-    let plain = TestProject::new();
+    let plain = TestProject::in_memory();
     write_many(&plain);
-    for (test, role) in [
-        (&plain, "init"),
-        (&clone_of_many(), "init"),
-        (&clone_of_many(), "gc"),
-        (&clone_of_many(), "purge"),
-    ] {
+    let clone = || cloned(TestProject::in_memory());
+    for (test, role) in
+        [(&plain, "init"), (&clone(), "init"), (&clone(), "gc"), (&clone(), "purge")]
+    {
         if role != "init" {
             test.init();
         }
