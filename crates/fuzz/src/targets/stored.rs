@@ -99,6 +99,7 @@ impl Stored {
             ("squeezed", b"the same line again and again\n".repeat(400)),
             ("chunks", noise),
             ("d/e/empty", Vec::new()),
+            ("packed", b"in a pack\n".repeat(9)),
         ];
         let write = |test: &retake_testkit::TestProject| {
             for (name, content) in &files {
@@ -107,11 +108,15 @@ impl Stored {
         };
         let stage = Stage::new(write);
         stage.project.checkpoint(Some("all"), None, stage.test.tick()).unwrap();
-        let mut contents: Vec<_> =
+        let contents: Vec<_> =
             files.into_iter().map(|(_, bytes)| (hash_blob(&bytes).unwrap(), bytes)).collect();
-        let packed = b"in a pack\n".repeat(9);
-        contents.push((pack(stage.project.store(), &packed), packed));
-        Self { stage, contents }
+        let stored = Self { stage, contents };
+        // The record needs it, and only the pack has it.
+        let (oid, content) = stored.contents.last().unwrap();
+        pack(stored.stage.project.store(), *oid, content);
+        let sql = "DELETE FROM object WHERE oid = ?1";
+        assert_eq!(stored.connection().execute(sql, [oid.as_bytes().as_slice()]), Ok(1));
+        stored
     }
 
     fn folder(&self) -> &Path {
@@ -248,14 +253,12 @@ impl Stored {
     }
 }
 
-fn pack(store: &Store, content: &[u8]) -> ObjectId {
-    let oid = hash_blob(content).unwrap();
+fn pack(store: &Store, oid: ObjectId, content: &[u8]) {
     let batch = store.batch().unwrap();
     let mut writer = PackWriter::new(store).unwrap();
     writer.add(&encode_packed(ObjectKind::Blob, oid, content).unwrap()).unwrap();
     writer.finish(&batch).unwrap();
     batch.commit().unwrap();
-    oid
 }
 
 fn number(bytes: &[u8]) -> i64 {
