@@ -52,7 +52,7 @@ fn the_guide_s_commands_are_commands_of_the_program() {
 fn every_row_of_the_tables_of_reliability_names_a_test() {
     let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let page = std::fs::read_to_string(document("reliability.md")).unwrap();
-    let faults = page.lines().filter(|line| line.starts_with("| ") && line.contains("`"));
+    let faults = page.lines().filter(|line| line.starts_with("| ") && line.contains('`'));
     let mut tests = 0;
     for row in faults {
         for name in row.split('`').skip(1).step_by(2) {

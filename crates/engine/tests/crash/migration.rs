@@ -32,7 +32,7 @@ fn old_project() -> TestProject {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         if name.starts_with("retake.db") || name.starts_with("stats") {
-            std::fs::remove_file(path).unwrap();
+            retake_seam::fs::remove_file(&path).unwrap();
         }
     }
     let db = Connection::open(folder.join("retake.db")).unwrap();
@@ -53,14 +53,14 @@ fn schema(project: &TestProject) -> u32 {
 /// Every change with both of its contents, and every checkpoint.
 fn on_record(test: &TestProject) -> String {
     let project = test.open();
-    let text = |side: &Side| match project.content(side).unwrap() {
+    let content = |side: &Side| match project.content(side).unwrap() {
         Some(bytes) => bytes.escape_ascii().to_string(),
         None => "absent".to_owned(),
     };
     let mut all = String::new();
     for change in test.changes() {
         let (path, status) = (&change.path, change.status);
-        let (before, after) = (text(&change.before), text(&change.after));
+        let (before, after) = (content(&change.before), content(&change.after));
         writeln!(all, "{path} by {}, {status}: {before} -> {after}", change.actor).unwrap();
     }
     for point in project.checkpoints(None, 100).unwrap() {
