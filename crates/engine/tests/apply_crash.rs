@@ -104,6 +104,7 @@ fn sweep(test: &str, before: &str, verb: &str) {
     let ends = Ends { old, beyond, reverted, new: disk::read(&project.root()) };
     sweep.each(&KILLS, |done| verify(&project, &ends, done));
     sweep.each(&ERRORS, |done| errors::verify(&project, &ends, done));
+    sweep.each(&[Fault::Short], |done| errors::verify(&project, &ends, done));
 }
 
 fn beyond(project: &TestProject) -> Vec<(String, Entry)> {

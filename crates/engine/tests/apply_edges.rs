@@ -386,6 +386,49 @@ fn late_writes_to_some_of_many_displaced_files_bring_those_back() {
     assert_eq!(std::fs::read_dir(project.root()).unwrap().count(), 100, "nothing stays beside");
 }
 
+/// Nothing takes a file's place that is not byte for byte what was to be there.
+#[test]
+fn what_is_staged_is_read_before_it_takes_a_place() {
+    let project = TestProject::in_memory();
+    play(&project, "file a.txt: a\\n\nfile b.txt: b\\n\ninit\nsay d: go");
+    play(&project, "shell d s1: echo A > a.txt; echo B > b.txt");
+    let root = project.root();
+    // A disk that says it has written, and has not.
+    at_step("fsync", 1, move || {
+        let names = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
+        let temps = names.filter(|path| path.to_string_lossy().contains("/.retake-"));
+        std::fs::write(temps.min().unwrap(), "").unwrap();
+    });
+    let said = play(&project, "undo");
+    retake_seam::on_step(None);
+    assert_eq!(project.read("a.txt"), b"A\n", "{said}");
+    assert_eq!(project.read("b.txt"), b"b\n", "{said}");
+    assert!(said.contains("\"a.txt\" leave not_writable"), "{said}");
+}
+
+/// Every operation begins with a checkpoint of what it found, whatever the last one was of.
+#[test]
+fn the_safety_checkpoint_is_of_the_moment_before() {
+    let project = TestProject::in_memory();
+    play(
+        &project,
+        "file a.txt: a\\n\ninit\nsay d: go\nwrite d w1 a.txt: b\\n\nwrite d w2 c.txt: c\\n",
+    );
+    play(&project, "checkpoint named");
+    for verb in
+        ["undo", "redo", "rollback call=w1", "undo", "reject call=w2", "restore named", "reset d"]
+    {
+        project.write("mine.txt", verb);
+        project.look();
+        let before = project.open().tree_id().unwrap();
+        play(&project, verb);
+        let opened = project.open();
+        let operation = opened.store().operations(1).unwrap().remove(0);
+        let safety = opened.store().checkpoint(&operation.safety).unwrap().unwrap();
+        assert_eq!(safety.tree, before, "{verb}");
+    }
+}
+
 /// A move that can be taken back only half is not taken back.
 #[test]
 fn a_part_that_fails_is_put_back_whole() {

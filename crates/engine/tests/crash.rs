@@ -8,7 +8,7 @@
 
 use retake_engine::model::{Event, EventKind, ProjectPath};
 use retake_engine::{ChangeFilter, JournalEvent, Parcel, Project};
-use retake_testkit::sweep::{ERRORS, KILLS, Sweep};
+use retake_testkit::sweep::{ERRORS, FAULTS, Fault, KILLS, Sweep, Try};
 use retake_testkit::{TestProject, child};
 use serde_json::json;
 
@@ -40,7 +40,7 @@ fn an_error_at_any_write_of_a_record() {
     }
     let project = prepared();
     let sweep = Sweep::new("an_error_at_any_write_of_a_record", "record", &project);
-    sweep.each(&ERRORS, |done| {
+    let verify = |done: &Try| {
         let opened = project.open();
         opened.look(project.tick()).unwrap();
         assert_clean(&opened);
@@ -51,7 +51,9 @@ fn an_error_at_any_write_of_a_record() {
             let times = events.iter().filter(is_it).count();
             assert_eq!(times, 1, "{ack} was acknowledged, and is there {times} times: {done}");
         }
-    });
+    };
+    sweep.each(&ERRORS, verify);
+    sweep.each(&[Fault::Short], verify);
 }
 
 #[test]
@@ -67,7 +69,7 @@ fn a_fault_at_any_write_of_init() {
     }
     let project = with_files();
     let sweep = Sweep::new("a_fault_at_any_write_of_init", "init", &project);
-    for faults in [KILLS.as_slice(), &ERRORS] {
+    for faults in FAULTS {
         sweep.each(faults, |done| {
             if !done.acks.is_empty() {
                 assert_eq!(project.open().status().unwrap().files, FILES as u64, "{done}");
@@ -87,7 +89,7 @@ fn a_fault_while_spooling_and_taking_in() {
     }
     let project = prepared();
     let sweep = Sweep::new("a_fault_while_spooling_and_taking_in", "spool", &project);
-    for faults in [KILLS.as_slice(), &ERRORS] {
+    for faults in FAULTS {
         sweep.each(faults, |done| verify_spool(&project, &done.acks));
     }
 }
@@ -99,7 +101,7 @@ fn a_fault_at_any_write_of_a_group() {
     }
     let project = prepared();
     let sweep = Sweep::new("a_fault_at_any_write_of_a_group", "group", &project);
-    for faults in [KILLS.as_slice(), &ERRORS] {
+    for faults in FAULTS {
         sweep.each(faults, |done| verify_groups(&project, &done.acks));
     }
 }

@@ -17,7 +17,7 @@ use retake_engine::{
     Added, HistoryError, KeptMessage, Project, Rewind, RewindHow, TakeBackOptions, TranscriptMark,
     ViewChange, ViewItem,
 };
-use retake_testkit::sweep::{ERRORS, KILLS, Sweep, Try};
+use retake_testkit::sweep::{FAULTS, Sweep, Try};
 use retake_testkit::{TestProject, child};
 use serde_json::{Value, json};
 use support::assert_clean;
@@ -327,7 +327,7 @@ fn a_fault_at_any_write_of_a_history() {
     let test = TestProject::in_memory();
     test.init();
     let sweep = Sweep::new("a_fault_at_any_write_of_a_history", "history", &test);
-    for faults in [KILLS.as_slice(), &ERRORS] {
+    for faults in FAULTS {
         sweep.each(faults, |done| verify_history(&test, done));
     }
 }

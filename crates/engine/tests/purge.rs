@@ -14,7 +14,7 @@ use retake_engine::model::{
 };
 use retake_engine::{GoToOptions, Project, Purge, PurgeError, PurgeTarget, TranscriptMark};
 use retake_store::{JournalEvent, NewCheckpoint, NewOperation, Spool, hash_blob};
-use retake_testkit::sweep::{ERRORS, KILLS, Sweep};
+use retake_testkit::sweep::{FAULTS, Sweep};
 use retake_testkit::{TestProject, child, git};
 use serde_json::{Value, json};
 use support::{Work, assert_clean};
@@ -412,7 +412,7 @@ fn a_purge_that_was_stopped_is_completed_by_the_next() {
     test.look();
     let name = "a_purge_that_was_stopped_is_completed_by_the_next";
     let sweep = Sweep::new(name, "purge", &test);
-    for faults in [KILLS.as_slice(), &ERRORS] {
+    for faults in FAULTS {
         sweep.each(faults, |done| {
             let project = test.open();
             assert_clean(&project);

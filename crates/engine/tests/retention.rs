@@ -12,7 +12,7 @@ use retake_engine::model::{
 };
 use retake_engine::{Collected, Project, RetentionReason, TakeBackOptions};
 use retake_store::{NewCheckpoint, NewOperation, ObjectKind, encode};
-use retake_testkit::sweep::{ERRORS, KILLS, Sweep};
+use retake_testkit::sweep::{FAULTS, Sweep};
 use retake_testkit::{TestProject, child, git};
 use serde_json::{Value, json};
 use support::{Work, assert_clean};
@@ -503,7 +503,7 @@ fn a_fault_at_any_step_of_gc() {
     let expected = before[4..].to_vec();
     drop(project);
     let sweep = Sweep::new("a_fault_at_any_step_of_gc", "gc", &test);
-    for faults in [KILLS.as_slice(), &ERRORS] {
+    for faults in FAULTS {
         sweep.each(faults, |done| {
             let project = test.open();
             assert_clean(&project);

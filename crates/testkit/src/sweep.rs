@@ -30,7 +30,7 @@ pub enum Fault {
 }
 
 /// Everything that a disk may answer, once and for good.
-pub const ERRORS: [Fault; 9] = [
+pub const ERRORS: [Fault; 8] = [
     Fault::Fail("ENOSPC"),
     Fault::Stays("ENOSPC"),
     Fault::Fail("EIO"),
@@ -39,11 +39,13 @@ pub const ERRORS: [Fault; 9] = [
     Fault::Stays("EACCES"),
     Fault::Fail("EROFS"),
     Fault::Stays("EROFS"),
-    Fault::Short,
 ];
 
 /// A process that ends, wherever it was.
 pub const KILLS: [Fault; 2] = [Fault::Kill, Fault::Tear];
+
+/// All of them, in three sweeps.
+pub const FAULTS: [&[Fault]; 3] = [&KILLS, &ERRORS, &[Fault::Short]];
 
 impl Fault {
     /// What the child is told.

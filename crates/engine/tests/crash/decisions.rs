@@ -1,6 +1,6 @@
 //! A decision or a checkpoint is there wholly or not at all, and wholly if it was acknowledged.
 
-use retake_testkit::sweep::{ERRORS, KILLS, Sweep};
+use retake_testkit::sweep::{FAULTS, Sweep};
 use retake_testkit::{TestProject, child, play};
 
 use super::assert_clean;
@@ -39,7 +39,7 @@ fn sweep(test: &str, role: &str, act: &str) {
     let sweep = Sweep::new(test, role, &project);
     let after = decided(&project);
     assert_ne!(before, after);
-    for faults in [KILLS.as_slice(), &ERRORS] {
+    for faults in FAULTS {
         sweep.each(faults, |done| {
             let now = decided(&project);
             let is_done = now == after;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use retake_engine::model::Side;
 use retake_store::SCHEMA_VERSION;
-use retake_testkit::sweep::{ERRORS, KILLS, Sweep};
+use retake_testkit::sweep::{FAULTS, Sweep};
 use retake_testkit::{TestProject, child, expect, play};
 use rusqlite::Connection;
 
@@ -108,7 +108,7 @@ fn a_fault_at_any_write_of_a_migration() {
     let test = "migration::a_fault_at_any_write_of_a_migration";
     let sweep = Sweep::new(test, "migration", &project);
     let whole = on_record(&project);
-    for faults in [KILLS.as_slice(), &ERRORS] {
+    for faults in FAULTS {
         sweep.each(faults, |done| {
             let found = schema(&project);
             let is_done = found == SCHEMA_VERSION;

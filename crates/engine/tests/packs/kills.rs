@@ -1,7 +1,7 @@
 //! Stopped at each step that concerns packs: what was there before or what shall be, never less.
 
 use retake_engine::{PurgeError, PurgeTarget};
-use retake_testkit::sweep::{ERRORS, KILLS, Sweep};
+use retake_testkit::sweep::{FAULTS, Sweep};
 use retake_testkit::{TestProject, child};
 
 use super::{assert_recorded, assert_sound, cloned, collect, write_many};
@@ -42,7 +42,7 @@ fn a_fault_at_any_step_leaves_a_whole_store() {
             test.shell("git gc -q --prune=now");
         }
         let sweep = Sweep::of_home(NAME, role, test).sparse();
-        for faults in [KILLS.as_slice(), &ERRORS] {
+        for faults in FAULTS {
             sweep.each(faults, |_| verify(test, role));
         }
     }
