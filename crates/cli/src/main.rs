@@ -1,7 +1,7 @@
 //! The command `retake`: reads the command line, calls the engine, shows what it says.
 //!
 //! No rule about changes lives here. Everything that is shown goes through
-//! [`output`], and every foreign word in it through [`escape`].
+//! [`output`], and every foreign word in it through [`mod@escape`].
 
 mod args;
 mod checkpoint_id;

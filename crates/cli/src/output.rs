@@ -1,6 +1,6 @@
 //! The one door to standard output and standard error.
 //!
-//! Everything for people is escaped before it comes here (see [`crate::escape`]);
+//! Everything for people is escaped before it comes here (see [`mod@crate::escape`]);
 //! colour is added only where a terminal shows it (`NO_COLOR` and `CLICOLOR` are
 //! respected) or where `--color always` asks for it. A reader that went away ends the command quietly.
 
