@@ -9,8 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use fastrand::Rng;
 use retake_agents::history::Form;
 use retake_agents::{Agent, hear};
+use retake_testkit::figures::is_long;
 use retake_testkit::mutate::{keys, mutate, pick, scramble};
-use retake_testkit::seeds::is_long;
 use serde_json::Value;
 
 mod promises;

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use retake_testkit::figures::is_long;
 use retake_testkit::machine;
 use retake_testkit::mutate::{keys, mutate, pick, scramble};
-use retake_testkit::seeds::is_long;
 use serde_json::Value;
 
 use crate::seeds::seeds;

@@ -15,16 +15,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use crate::figures::is_long;
+
 /// So many seeds are added to the file in one run: where everything fails, more tell nothing.
 const MOST_ADDED: usize = 8;
 
 /// After so many walks it is said how far it is.
 const PROGRESS: usize = 500;
-
-/// Whether everything that takes long is asked for.
-pub fn is_long() -> bool {
-    std::env::var_os("RETAKE_LONG").is_some_and(|value| value == "1")
-}
 
 /// How many walks there are at every run, and with `RETAKE_LONG=1`.
 #[derive(Clone, Copy, Debug)]
