@@ -18,7 +18,10 @@ pub fn create_private_dir_all(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let parent = path.parent().map_or(Path::new("."), or_here);
-    create_private_dir_all(parent)?;
+    // The folder that we are in may have been removed: it is not made again.
+    if parent != Path::new(".") {
+        create_private_dir_all(parent)?;
+    }
     step("mkdir")?;
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]

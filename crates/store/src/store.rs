@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction};
 use crate::packs::OpenPacks;
 use crate::recent::Recent;
 use crate::schema::{self, SCHEMA_VERSION};
-use crate::{Batch, StoreError, wal};
+use crate::{Batch, Lock, StoreError, wal};
 
 /// Before this version SQLite could corrupt a WAL on reset.
 const OLDEST_SQLITE: i32 = 3_051_003;
@@ -225,6 +225,11 @@ fn refuse_damaged_log(db: &Connection, path: &Path) -> Result<(), StoreError> {
     if length <= wal::length(seen.max(0) as u64) {
         return Ok(());
     }
+    if wal::damage(&log).is_none() {
+        return Ok(());
+    }
+    // Somebody may have been writing to it just now. Nobody does while the project is locked.
+    let _lock = path.parent().map(|folder| Lock::acquire(folder, BUSY)).transpose()?;
     match wal::damage(&log) {
         Some(why) => Err(StoreError::DamagedLog { path: path.to_owned(), why }),
         None => Ok(()),
