@@ -202,6 +202,7 @@ impl Advice for StoreError {
             Self::Missing(_) | Self::Damaged { .. } => {
                 "run `retake doctor --read-data` to see everything that is concerned"
             }
+            Self::NotInPlace(_) => "it was removed or salvaged meanwhile; run the command again",
             Self::DamagedLog { .. } => "`retake doctor --salvage` saves all that can be read",
             Self::NotCaptured => "`retake status` lists what is not captured and why",
             Self::NetworkFileSystem { .. } => "set RETAKE_HOME to a folder on a local disk",

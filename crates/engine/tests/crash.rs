@@ -16,6 +16,8 @@ use serde_json::json;
 mod decisions;
 #[path = "crash/migration.rs"]
 mod migration;
+#[path = "crash/salvage.rs"]
+mod salvage;
 #[path = "crash/strace.rs"]
 mod strace;
 

@@ -56,6 +56,9 @@ pub enum StoreError {
         /// What was seen.
         why: String,
     },
+    /// Another file is the database now, or none is.
+    #[error("the store {} is not the one that was opened, so nothing was written", .0.display())]
+    NotInPlace(PathBuf),
     /// The content was never captured.
     #[error("this content was not captured, so it cannot be shown")]
     NotCaptured,

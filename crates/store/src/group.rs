@@ -86,6 +86,9 @@ impl<'s> Bracket<'s> {
 }
 
 fn begin(store: &Store) -> Result<Transaction<'_>, StoreError> {
+    if !store.is_in_place() {
+        return Err(StoreError::NotInPlace(store.folder().join("retake.db")));
+    }
     Ok(Transaction::new_unchecked(&store.db, TransactionBehavior::Immediate)?)
 }
 

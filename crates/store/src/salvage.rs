@@ -2,16 +2,26 @@
 //!
 //! Works on copies: of the damaged files no byte is changed, and they are kept beside the new
 //! database. A row that cannot be read is lost and said; nothing is made up in its place.
+//!
+//! Invariant: stopped anywhere, the damaged database is there with its log, or whoever opens the
+//! record next puts the new one in its place. Whoever had it open writes no more ([`Store::is_in_place`]).
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 
-use crate::{Access, Store, StoreError, wal};
+use crate::{Access, Lock, Store, StoreError, wal};
 
+/// Where the new database is made.
+const WORK: &str = "salvage.tmp";
+/// Is there when all is made and kept, and only the exchange is left to do.
+const READY: &str = "salvage.tmp/ready";
+/// Who finishes a salvage does little.
+const PATIENCE: Duration = Duration::from_secs(2);
 const PAGE: usize = 4096;
 /// Worked out from other tables when they are missing.
 const DERIVED: [&str; 4] = ["tally", "folder_tree", "moved", "touched"];
@@ -68,7 +78,7 @@ pub struct SalvagedTable {
 /// Puts a database with all that can be read in the place of the one in a project's folder. The
 /// caller holds the project's lock; `kept` is a new name in that folder.
 pub fn salvage(folder: &Path, kept: &str) -> Result<Salvaged, StoreError> {
-    let work = folder.join("salvage.tmp");
+    let work = folder.join(WORK);
     if work.exists() {
         retake_seam::fs::remove_dir_all(&work).map_err(StoreError::io("remove", &work))?;
     }
@@ -82,10 +92,27 @@ pub fn salvage(folder: &Path, kept: &str) -> Result<Salvaged, StoreError> {
     go_on_behind(&store)?;
     shorten(&store.db)?;
     drop(store);
+    sync(&new)?;
     let kept = folder.join(kept);
-    exchange(folder, &new, &kept)?;
-    retake_seam::fs::remove_dir_all(&work).map_err(StoreError::io("remove", &work))?;
+    keep_damaged(folder, &kept)?;
+    let ready = folder.join(READY);
+    retake_seam::fs::replace_durably(&ready, b"").map_err(StoreError::io("write", &ready))?;
+    exchange(folder)?;
     Ok(Salvaged { kept, tables })
+}
+
+/// Finishes a salvage that was stopped when only the exchange was left to do.
+pub(crate) fn finish_stopped(folder: &Path) -> Result<(), StoreError> {
+    let ready = folder.join(READY);
+    if !ready.exists() {
+        return Ok(());
+    }
+    let Some(_lock) = Lock::acquire(folder, PATIENCE)? else {
+        let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
+        return Err(StoreError::io("lock, to finish a salvage,", folder)(source));
+    };
+    // Somebody else may have been first.
+    if ready.exists() { exchange(folder) } else { Ok(()) }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
@@ -111,7 +138,7 @@ fn copy_of(folder: &Path, work: &Path, first_page: &[u8]) -> Result<PathBuf, Sto
         write(&work.join("old.db-wal"), &log)?;
     }
     write(&old, &bytes)?;
-    if is_readable(&old) {
+    if is_readable(&old)? {
         return Ok(old);
     }
     // Where the tables lie is the same in every database of a version: they are made in one order,
@@ -127,11 +154,33 @@ fn copy_of(folder: &Path, work: &Path, first_page: &[u8]) -> Result<PathBuf, Sto
     Ok(old)
 }
 
-fn is_readable(path: &Path) -> bool {
+fn is_readable(path: &Path) -> Result<bool, StoreError> {
     let sql =
         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('object', 'change')";
     let count = |db: Connection| db.query_row(sql, [], |row| row.get::<_, i64>(0));
-    Connection::open(path).and_then(count).is_ok_and(|count| count == 2)
+    Ok(unless_damaged(Connection::open(path).and_then(count))? == Some(2))
+}
+
+/// None if the reason is damage. That the disk is full or fails now is another matter: nothing is
+/// lost for that, and the salvage can be tried again.
+fn unless_damaged<T>(result: rusqlite::Result<T>) -> Result<Option<T>, StoreError> {
+    use rusqlite::ErrorCode as Code;
+    let error = match result {
+        Ok(value) => return Ok(Some(value)),
+        Err(error) => error,
+    };
+    match error.sqlite_error_code() {
+        Some(
+            Code::SystemIoFailure
+            | Code::CannotOpen
+            | Code::DiskFull
+            | Code::ReadOnly
+            | Code::PermissionDenied
+            | Code::DatabaseBusy
+            | Code::DatabaseLocked,
+        ) => Err(error.into()),
+        _ => Ok(None),
+    }
 }
 
 fn copy_tables(db: &Connection, old: &Path) -> Result<Vec<SalvagedTable>, StoreError> {
@@ -145,7 +194,7 @@ fn copy_tables(db: &Connection, old: &Path) -> Result<Vec<SalvagedTable>, StoreE
         names.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))?;
     let names: Vec<_> = names.collect::<Result<_, _>>()?;
     let mut tables = Vec::new();
-    retake_seam::step("salvage")?;
+    retake_seam::statement("salvage")?;
     db.execute_batch("BEGIN IMMEDIATE")?;
     for (name, keyed) in names.into_iter().filter(|(name, _)| !DERIVED.contains(&&**name)) {
         let mut table = Table::of((db, &old), name, size)?;
@@ -160,7 +209,7 @@ fn copy_tables(db: &Connection, old: &Path) -> Result<Vec<SalvagedTable>, StoreE
         }
     }
     db.execute_batch(PUT_RIGHT)?;
-    retake_seam::step("commit")?;
+    retake_seam::statement("commit")?;
     db.execute_batch("COMMIT")?;
     Ok(tables)
 }
@@ -208,7 +257,10 @@ impl<'d> Table<'d> {
             Ok(rows.collect::<Result<_, _>>()?)
         };
         // What cannot be told of the damaged one is taken to be as it is now.
-        let theirs = columns(old).unwrap_or_default();
+        let theirs = match columns(old) {
+            Err(StoreError::Sqlite(error)) => unless_damaged(Err(error))?.unwrap_or_default(),
+            told => told?,
+        };
         let mut ours = columns(db)?;
         let is_common =
             |column: &String| theirs.is_empty() || theirs.iter().any(|(name, _)| name == column);
@@ -237,11 +289,8 @@ impl<'d> Table<'d> {
 
     fn copy_by_number(&mut self) -> Result<(), StoreError> {
         let sql = format!("SELECT max(rowid) FROM {}", self.name);
-        let last = self.old.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0)).optional();
-        let last = match last {
-            Ok(last) => last.flatten().unwrap_or(0),
-            Err(_) => self.most as i64,
-        };
+        let last = self.old.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0));
+        let last = unless_damaged(last)?.map_or(self.most as i64, Option::unwrap_or_default);
         // The largest first: wherever the damage is, what is readable beside it is found soon.
         let mut ranges = VecDeque::from([(i64::MIN, last)]);
         for _ in 0..MOST_TRIES {
@@ -280,10 +329,10 @@ impl<'d> Table<'d> {
         let mut into = self.db.prepare_cached(&into)?;
         let mut walk = Walk { last: None, ended: false };
         // A table that cannot be found is as lost as one that cannot be read.
-        let Ok(mut query) = self.old.prepare(&from) else { return Ok(walk) };
+        let Some(mut query) = unless_damaged(self.old.prepare(&from))? else { return Ok(walk) };
         let mut rows = query.query([])?;
         let mut seen = 0;
-        while let Ok(row) = rows.next() {
+        while let Some(row) = unless_damaged(rows.next())? {
             let Some(row) = row else {
                 walk.ended = true;
                 break;
@@ -296,21 +345,24 @@ impl<'d> Table<'d> {
             walk.last = Some(place);
             let values = (1..=self.columns.len()).map(|at| row.get::<_, Value>(at));
             let values: Result<Vec<_>, _> = values.collect();
-            match values.and_then(|values| into.execute(params_from_iter(values))) {
-                Ok(new) => self.rows += new as u64,
+            let put = values.and_then(|values| into.execute(params_from_iter(values)));
+            match unless_damaged(put)? {
+                Some(new) => self.rows += new as u64,
                 // What no column may hold is damage, too.
-                Err(_) => self.whole = false,
+                None => self.whole = false,
             }
         }
         Ok(walk)
     }
 }
 
-/// The damaged files get a second name, and the new database takes the first one's place. Its log
-/// goes before that: it would be taken for the new one's.
-fn exchange(folder: &Path, new: &Path, kept: &Path) -> Result<(), StoreError> {
-    let file = File::open(new).map_err(StoreError::io("open", new))?;
-    retake_seam::fs::sync_file(&file).map_err(StoreError::io("sync", new))?;
+fn sync(path: &Path) -> Result<(), StoreError> {
+    let file = File::open(path).map_err(StoreError::io("open", path))?;
+    retake_seam::fs::sync_file(&file).map_err(StoreError::io("sync", path))
+}
+
+/// Gives the damaged files a second name.
+fn keep_damaged(folder: &Path, kept: &Path) -> Result<(), StoreError> {
     retake_seam::fs::create_private_dir_all(kept).map_err(StoreError::io("create", kept))?;
     for name in ["retake.db", "retake.db-wal"] {
         let (from, to) = (folder.join(name), kept.join(name));
@@ -318,13 +370,25 @@ fn exchange(folder: &Path, new: &Path, kept: &Path) -> Result<(), StoreError> {
             retake_seam::fs::hard_link(&from, &to).map_err(StoreError::io("keep", &from))?;
         }
     }
-    retake_seam::fs::sync_dir(kept).map_err(StoreError::io("sync", kept))?;
-    for name in ["retake.db-wal", "retake.db-shm"].map(|name| folder.join(name)) {
-        if name.exists() {
-            retake_seam::fs::remove_file(&name).map_err(StoreError::io("remove", &name))?;
+    retake_seam::fs::sync_dir(kept).map_err(StoreError::io("sync", kept))
+}
+
+/// The new database takes the damaged one's place. The damaged one's log goes before that: it would
+/// be taken for the new one's. The caller holds the project's lock.
+fn exchange(folder: &Path) -> Result<(), StoreError> {
+    let (work, place) = (folder.join(WORK), folder.join("retake.db"));
+    let (new, ready) = (work.join("retake.db"), folder.join(READY));
+    if new.exists() {
+        for log in ["retake.db-wal", "retake.db-shm"].map(|name| folder.join(name)) {
+            if log.exists() {
+                retake_seam::fs::remove_file(&log).map_err(StoreError::io("remove", &log))?;
+            }
         }
+        retake_seam::fs::rename(&new, &place).map_err(StoreError::io("replace", &place))?;
+        retake_seam::fs::sync_dir(folder).map_err(StoreError::io("sync", folder))?;
     }
-    let place = folder.join("retake.db");
-    retake_seam::fs::rename(new, &place).map_err(StoreError::io("replace", &place))?;
-    retake_seam::fs::sync_dir(folder).map_err(StoreError::io("sync", folder))
+    // Durably, before anything can be written to the new one: its log must not be removed.
+    retake_seam::fs::remove_file(&ready).map_err(StoreError::io("remove", &ready))?;
+    retake_seam::fs::sync_dir(&work).map_err(StoreError::io("sync", &work))?;
+    retake_seam::fs::remove_dir_all(&work).map_err(StoreError::io("remove", &work))
 }

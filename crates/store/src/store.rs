@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction};
 use crate::packs::OpenPacks;
 use crate::recent::Recent;
 use crate::schema::{self, SCHEMA_VERSION};
-use crate::{Batch, Lock, StoreError, wal};
+use crate::{Batch, Lock, StoreError, salvage, wal};
 
 /// Before this version SQLite could corrupt a WAL on reset.
 const OLDEST_SQLITE: i32 = 3_051_003;
@@ -48,6 +48,8 @@ pub struct Store {
     wal_limit: Cell<u64>,
     /// Whether there are stat caches to be removed after the next commit.
     pub(crate) new_stats: Cell<bool>,
+    /// Which file the database is.
+    file: FileId,
     folder: PathBuf,
 }
 
@@ -66,6 +68,7 @@ impl Store {
         refuse_network(folder)?;
         #[cfg(feature = "inject")]
         crate::vfs::register();
+        salvage::finish_stopped(folder)?;
         let path = folder.join("retake.db");
         let db = match access {
             Access::Write => open_patiently(&path)?,
@@ -78,8 +81,10 @@ impl Store {
         // through a file for that.
         db.pragma_update(None, "temp_store", "MEMORY")?;
         db.pragma_update(None, "query_only", access == Access::Read)?;
+        let file = file_id(&path).map_err(StoreError::io("look at", &path))?;
         Ok(Self {
             db,
+            file,
             grouped: Cell::default(),
             open_packs: OpenPacks::default(),
             recent: Recent::default(),
@@ -92,6 +97,12 @@ impl Store {
     /// The project's folder in the home.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Whether the file that was opened is still the project's database: what is written to one that
+    /// was removed, or that a salvage has put aside, is not on record.
+    pub fn is_in_place(&self) -> bool {
+        file_id(&self.folder.join("retake.db")).is_ok_and(|file| file == self.file)
     }
 
     /// Starts a transaction, inside a group a part of it. The caller holds the project's lock.
@@ -182,6 +193,22 @@ impl Store {
             tracing::debug!(length, ?done, "WAL shortened");
         }
     }
+}
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> std::io::Result<FileId> {
+    use std::os::unix::fs::MetadataExt as _;
+    let data = std::fs::metadata(path)?;
+    Ok((data.dev(), data.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> std::io::Result<FileId> {
+    // An open file cannot be replaced there.
+    std::fs::metadata(path).map(|_| (0, 0))
 }
 
 /// The bytes of the files in a folder and beneath it; links are not followed.

@@ -114,7 +114,9 @@ impl Worker {
     fn project(&mut self) -> Result<&Project, Failure> {
         let located = self.about.locate(&self.around.retake)?;
         // One that is opened again is closed first: two watchers would take twice the watches.
-        let kept = self.open.take().filter(|open| open.0 == located);
+        let is_current =
+            |open: &(Located, Project)| open.0 == located && open.1.store().is_in_place();
+        let kept = self.open.take().filter(is_current);
         let open = if let Some(open) = kept {
             open
         } else {
