@@ -46,6 +46,7 @@ Exit codes:
 Environment:
   RETAKE_HOME       where the records are kept (see --home)
   RETAKE_NO_DAEMON  if 1, no daemon is asked or started (see --no-daemon)
+  RETAKE_AUTOSTART  if 0, hooks start no daemon (see `retake setup --daemon=no`)
   RETAKE_LOG        what is logged to standard error, for example `debug`
   PAGER             the program that shows long output
   NO_COLOR          no colour, unless --color says otherwise";

@@ -159,18 +159,6 @@ pub(crate) fn ask(text: &str) -> io::Result<bool> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Like [`ask`], but just Enter is a yes; none if there is no answer at all.
-pub(crate) fn ask_or_yes(text: &str) -> io::Result<Option<bool>> {
-    let mut stderr = io::stderr().lock();
-    write!(stderr, "{text}")?;
-    stderr.flush()?;
-    let mut answer = String::new();
-    if io::stdin().read_line(&mut answer)? == 0 {
-        return Ok(None);
-    }
-    Ok(Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes")))
-}
-
 /// Tells something on standard error; `text` is escaped here. No place to tell it is no error.
 pub(crate) fn tell(label: &str, style: Style, text: &str) {
     let mut stderr = io::stderr().lock();

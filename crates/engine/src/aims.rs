@@ -7,12 +7,12 @@
 //! read from; who changed or removed them, and in which process, does not matter.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use retake_store::{Call, Input};
 
 use crate::live::{Aim, LiveCall};
+use crate::place::Ground;
 
 /// Larger arguments are read each time: calls that nobody ends are many, memory is not.
 const LARGEST: usize = 64 * 1024;
@@ -32,8 +32,8 @@ struct Kept {
 }
 
 impl Kept {
-    fn read(root: &Path, call: &Call) -> Self {
-        let aim = Arc::new(Aim::new(root, call, &call.input.unpack()));
+    fn read(ground: Ground<'_>, call: &Call) -> Self {
+        let aim = Arc::new(Aim::new(ground, call, &call.input.unpack()));
         Self { tool: call.tool.clone(), cwd: call.cwd.clone(), input: call.input.clone(), aim }
     }
 
@@ -44,13 +44,13 @@ impl Kept {
 
 impl Aims {
     /// The calls with what they aim at; of others, nothing is kept any longer.
-    pub(crate) fn of(&mut self, root: &Path, calls: Vec<Call>) -> Vec<LiveCall> {
+    pub(crate) fn of(&mut self, ground: Ground<'_>, calls: Vec<Call>) -> Vec<LiveCall> {
         let mut earlier = std::mem::take(&mut self.kept);
         let mut live = Vec::with_capacity(calls.len());
         for call in calls {
             let known = earlier.remove(&call.row).filter(|kept| kept.is_of(&call));
             let is_known = known.is_some();
-            let kept = known.unwrap_or_else(|| Kept::read(root, &call));
+            let kept = known.unwrap_or_else(|| Kept::read(ground, &call));
             let (row, aim) = (call.row, Arc::clone(&kept.aim));
             live.push(LiveCall { call, aim, is_known });
             if kept.input.size() <= LARGEST {

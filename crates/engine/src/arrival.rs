@@ -4,19 +4,22 @@
 //! is normal (denied, failed, interrupted): such windows close at the turn's end.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use retake_model::{AgentId, CallId, DialogId, Event, EventKind, Millis, ObjectId, ProjectPath};
-use retake_store::{Afterlife, Batch, Call, CallState, Input, Lock, NewCall, StoreError};
+use retake_store::{
+    Afterlife, Batch, Call, CallState, Input, Lock, NewCall, SpoolEntry, StoreError,
+};
 use serde_json::Value;
 
 use crate::ends::{close_open, end_task, end_turn, outlasts_message};
 use crate::journal::{Surroundings, entry};
 use crate::live::LiveCall;
 use crate::naming;
-use crate::parcel::Hears;
+use crate::parcel::{Hears, Parcel};
+use crate::place::Ground;
 use crate::project::Project;
 use crate::record::{Notice, NoticeCode};
+use crate::shared_look::Arrival;
 use crate::tool::ToolKind;
 use crate::write::NewRows;
 
@@ -38,6 +41,37 @@ pub(crate) struct Arrived {
     pub(crate) waited: bool,
     /// What its sender can be told.
     pub(crate) hears: Hears,
+    /// Until when its sender waits for the answer; none is for as long as it takes.
+    pub(crate) deadline: Option<Millis>,
+    /// Which looks had begun when it came.
+    pub(crate) arrival: Option<Arrival>,
+}
+
+impl Arrived {
+    /// An event that is handed in.
+    pub(crate) fn now(parcel: &Parcel, arrival: Option<Arrival>) -> Self {
+        Self {
+            event: parcel.event.clone(),
+            at: parcel.at,
+            key: Some(parcel.key.clone()),
+            waited: false,
+            hears: parcel.hears,
+            deadline: parcel.deadline,
+            arrival,
+        }
+    }
+
+    /// An event that waited in the spool.
+    pub(crate) fn of_spool(entry: &SpoolEntry) -> Self {
+        let key = Some(entry.id.clone());
+        Self { key, waited: true, ..Self::of_transcript(entry.event.clone(), entry.at) }
+    }
+
+    /// Words that are read in an agent's own record.
+    pub(crate) fn of_transcript(event: Event, at: Millis) -> Self {
+        let (key, hears, deadline, arrival) = (None, Hears::Nothing, None, None);
+        Self { event, at, key, waited: false, hears, deadline, arrival }
+    }
 }
 
 /// What an event is about.
@@ -81,7 +115,7 @@ impl Calls {
         calls.retain(|call| is_fresh(call) || lives(call) == Some(true));
         let is_orphan = |call: &&Call| lives(call) == Some(false);
         let orphaned = calls.iter().filter(is_orphan).map(|call| call.row).collect();
-        let live = project.aims.borrow_mut().of(project.root(), calls);
+        let live = project.aims.borrow_mut().of(project.ground(), calls);
         Ok(Self { live, orphaned, ..Self::none() })
     }
 
@@ -95,7 +129,7 @@ impl Calls {
     pub(crate) fn meaning(
         &mut self,
         batch: &Batch<'_>,
-        root: &Path,
+        ground: Ground<'_>,
         arrived: &Arrived,
         notices: &mut Vec<Notice>,
     ) -> Result<Meaning, StoreError> {
@@ -111,7 +145,7 @@ impl Calls {
                     ));
                     return Ok(Meaning::Other);
                 }
-                let row = self.add(batch, root, arrived, (call, tool, input))?;
+                let row = self.add(batch, ground, arrived, (call, tool, input))?;
                 self.note_outside(row, notices);
                 Ok(Meaning::Begins(row))
             }
@@ -127,7 +161,7 @@ impl Calls {
                 if let Some(row) = self.open(&event.dialog, call) {
                     self.ended.insert(row);
                     if let Some(live) = self.live.iter_mut().find(|live| live.call.row == row) {
-                        live.aim_anew(root);
+                        live.aim_anew(ground);
                     }
                     return Ok(Meaning::Ends(row));
                 }
@@ -135,7 +169,7 @@ impl Calls {
                     Some(closed)
                         if matches!(closed.state, CallState::Abandoned | CallState::Denied) =>
                     {
-                        return Ok(Meaning::EndsAgain(self.reopen(root, closed)));
+                        return Ok(Meaning::EndsAgain(self.reopen(ground, closed)));
                     }
                     Some(closed) if closed.state == CallState::Ended => {
                         notices.push(Notice::new(
@@ -149,7 +183,7 @@ impl Calls {
                     _ => {}
                 }
                 if let Some(tool) = tool {
-                    let row = self.add(batch, root, arrived, (call, tool, input))?;
+                    let row = self.add(batch, ground, arrived, (call, tool, input))?;
                     self.note_outside(row, notices);
                     return Ok(Meaning::EndsUnbegun(row));
                 }
@@ -222,17 +256,17 @@ impl Calls {
     }
 
     /// An end that comes after its turn was closed: the call lived until now.
-    fn reopen(&mut self, root: &Path, call: Call) -> i64 {
+    fn reopen(&mut self, ground: Ground<'_>, call: Call) -> i64 {
         let row = call.row;
         self.live.retain(|live| live.call.row != row);
-        self.live.push(LiveCall::new(root, Call { state: CallState::Open, ..call }));
+        self.live.push(LiveCall::new(ground, Call { state: CallState::Open, ..call }));
         row
     }
 
     fn add(
         &mut self,
         batch: &Batch<'_>,
-        root: &Path,
+        ground: Ground<'_>,
         arrived: &Arrived,
         (call, tool, input): (&CallId, &str, &Value),
     ) -> Result<i64, StoreError> {
@@ -256,7 +290,7 @@ impl Calls {
             begin_at: arrived.at,
             begin_seq: 0,
         };
-        self.live.push(LiveCall::with_input(root, call, input));
+        self.live.push(LiveCall::with_input(ground, call, input));
         Ok(row)
     }
 

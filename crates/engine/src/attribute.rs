@@ -27,6 +27,7 @@ use crate::formatter;
 use crate::git_evidence::GitEvidence;
 use crate::live::LiveCall;
 use crate::observe::Observed;
+use crate::occasion::Ending;
 use crate::together::told_apart;
 use crate::tool::ToolKind;
 
@@ -74,11 +75,17 @@ pub(crate) struct Scene<'a> {
     /// The call that begins with this look: what is found happened before it,
     /// unless its arguments predict it (a begin that came late, W-40).
     pub(crate) beginning: Option<i64>,
+    /// The call that ends with this look.
+    pub(crate) ending: Option<Ending>,
+    /// When the watcher first saw a path move, if it did.
+    pub(crate) first_seen: &'a dyn Fn(&ProjectPath) -> Option<Millis>,
     /// Calls of which it is not sure that they were open just until now.
     pub(crate) limits: &'a HashMap<i64, Limit>,
     /// What git did, for whoever has to ask.
     pub(crate) git: &'a dyn Fn() -> &'a GitEvidence,
     pub(crate) state_before: &'a dyn Fn(&ProjectPath) -> Side,
+    /// When something last came to or went from the folder of a path.
+    pub(crate) folder_changed_ns: &'a dyn Fn(&ProjectPath) -> Option<i64>,
 }
 
 impl Scene<'_> {
@@ -143,16 +150,34 @@ impl Scene<'_> {
         if !call.is_open() || self.beginning == Some(call.call.row) {
             return false;
         }
+        let has_ended = |end: Ending| end.row == call.call.row && self.is_after(seen, end.at);
+        if self.ending.is_some_and(has_ended) {
+            return false;
+        }
         match self.limits.get(&call.call.row) {
             None => call.could_change(&seen.path),
             Some(_) if call.aims_at(&seen.path) => true,
             Some(Limit::AimOnly) => false,
             Some(Limit::Between(begin, end)) => {
-                let written = seen.stat.map(|stat| stat.mtime_ns / 1_000_000);
-                call.could_change(&seen.path)
-                    && written.is_some_and(|at| (begin - CLOCK_GRAIN..=*end).contains(&at))
+                // Copies and archives bring old times of content along, so the time of the inode
+                // counts as well. What is gone has none, but its folder knows.
+                let times = match seen.stat {
+                    Some(stat) => [Some(stat.mtime_ns), Some(stat.ctime_ns)],
+                    None => [(self.folder_changed_ns)(&seen.path), None],
+                };
+                let is_within = |ns: i64| (begin - CLOCK_GRAIN..=*end).contains(&(ns / 1_000_000));
+                call.could_change(&seen.path) && times.into_iter().flatten().any(is_within)
             }
         }
+    }
+}
+
+impl Scene<'_> {
+    /// Whether something surely happened after this time: the watcher saw nothing of it before, and
+    /// the file itself says so. What the watcher saw late alone proves nothing.
+    fn is_after(&self, seen: &Observed, at: Millis) -> bool {
+        seen.stat.is_some_and(|stat| stat.ctime_ns / 1_000_000 > at)
+            && (self.first_seen)(&seen.path).is_some_and(|first| first > at)
     }
 }
 

@@ -11,7 +11,6 @@ use serde_json::json;
 
 use crate::arrival::{Arrived, Calls, Meaning, TITLE_CHARS, conclude, first_words, introduce};
 use crate::journal::note;
-use crate::parcel::Hears;
 use crate::project::{INITIALISED, Project};
 use crate::record::RecordError;
 use crate::write::NewRows;
@@ -90,8 +89,7 @@ impl Project {
                 }
                 continue;
             }
-            let (key, hears) = (None, Hears::Nothing);
-            let arrived = Arrived { event: event.clone(), at, key, waited: false, hears };
+            let arrived = Arrived::of_transcript(event.clone(), at);
             // Words that are read after the end do not open the dialog again.
             if batch.dialog(&event.dialog)?.is_none() {
                 introduce(&batch, &arrived, Meaning::Other, &calls, &mut rows)?;

@@ -29,6 +29,16 @@ pub trait Eyes: Debug + Send {
     fn settle(&self);
     /// Takes the hint; what happens from now on goes into a new one.
     fn take(&self) -> Hint;
+    /// Takes the names that rules leave out and that moved since this was last asked.
+    fn take_ignored(&self) -> BTreeSet<ProjectPath> {
+        BTreeSet::new()
+    }
+    /// When a path of the hint that was taken last was first seen to move, by the clock of events;
+    /// none if that is not known.
+    fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
+        let _ = path;
+        None
+    }
     /// Gives back a hint that was not used, or adds one.
     fn put_back(&self, hint: Hint);
     /// From now on these rules say what need not be watched. Of the files that they hide, these
@@ -65,6 +75,8 @@ pub(crate) struct View {
     pub(crate) left_out: Arc<LeftOut>,
     /// The stat cache, so that narrower looks need not read it.
     pub(crate) stats: Option<Kept>,
+    /// Whether open calls are judged by other rules than these, too.
+    pub(crate) has_earlier_rules: bool,
 }
 
 /// A hint that is used up by [`Glance::used`], and otherwise goes back.
@@ -165,6 +177,17 @@ impl Project {
     pub(crate) fn glance(&self, scope: &Scope, why: Why, at: Millis) -> Option<Glance<'_>> {
         let watching = self.watching.as_ref().filter(|_| *scope == Scope::Everything)?;
         Some(watching.glance(why, at))
+    }
+
+    /// What rules leave out and moved since the last look.
+    pub(crate) fn moved_ignored(&self) -> BTreeSet<ProjectPath> {
+        let watching = self.watching.as_ref();
+        watching.map(|watching| watching.eyes.take_ignored()).unwrap_or_default()
+    }
+
+    /// When a path that a hint named was first seen to move.
+    pub(crate) fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
+        self.watching.as_ref().and_then(|watching| watching.eyes.first_seen(path))
     }
 
     /// The paths of which a look that nobody asked for keeps no other version yet.

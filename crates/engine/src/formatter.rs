@@ -49,11 +49,14 @@ pub(crate) fn joined(
 }
 
 fn is_layout_of(batch: &Batch<'_>, last: &Change, after: &Side) -> Result<bool, StoreError> {
-    let same_kind = match (last.after.known(), after.known()) {
-        (Some(written), Some(formatted)) => written.kind == formatted.kind,
+    // Another mode is no layout: a formatter leaves it alone.
+    let is_rewrite = match (last.after.known(), after.known()) {
+        (Some(written), Some(formatted)) => {
+            (written.kind, written.mode) == (formatted.kind, formatted.mode)
+        }
         _ => false,
     };
-    if !same_kind {
+    if !is_rewrite {
         return Ok(false);
     }
     let [original, written, formatted] = [&last.before, &last.after, after];

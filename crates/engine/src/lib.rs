@@ -88,9 +88,11 @@ mod record;
 mod rename;
 mod repository;
 mod retain;
+mod rule_changes;
 mod secrets;
 mod seen;
 pub mod settings;
+mod shared_look;
 pub mod shell;
 mod shield;
 mod snapshots;
@@ -141,19 +143,20 @@ pub use record::{Notice, NoticeCode, Progress, RecordError, Recorded};
 pub use retake_model as model;
 pub use retake_store::{
     ChangeFilter, Collected, Dates, Dialog, DialogAgent, DialogForecast, EventPage, ExportError,
-    Exported, Forecast, JournalEvent, Lock, Message, Meter, Problem, Purge, PurgeScope,
+    Exported, Forecast, IdleCall, JournalEvent, Lock, Message, Meter, Problem, Purge, PurgeScope,
     PurgeTarget, Reason as RetentionReason, Removed, Salvaged, Spoken, StatusRow, StoreError,
     Verification,
 };
 pub use retake_workspace::{
     Budget, Hint, Ignored, RootState, RuleSources, Watch, WatchError, WatchState,
 };
+pub use rule_changes::RuleChange;
 pub use secrets::usually_holds_secrets;
 pub use seen::Seen;
 pub use snapshots::{SnapshotError, SnapshotOptions, Snapshots};
 pub use verb::VerbError;
 pub use verbs::review::Accepted;
 pub use verbs::session::{Approved, SessionFile, SessionStatus};
-pub use verbs::undo::UndoStep;
+pub use verbs::undo::{NothingToUndo, UndoStep};
 pub use waiting::Keeper;
 pub use words::{WordRanges, changed_words, changed_words_of_block, changed_words_of_diff};

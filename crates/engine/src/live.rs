@@ -1,9 +1,13 @@
 //! Calls that can still change files, and what each of them could change.
 //!
-//! Edit tools own only the paths that they name; only shell commands and unknown
-//! tools reach the whole project, and a shell command of which every part is
-//! known reaches just its targets.
+//! Edit tools own only the paths that they name; shell commands and unknown tools reach the whole
+//! project. A shell command of one of the few understood shapes owns just its targets, but it is
+//! preceded and followed by a look at everything as well: what its text says never narrows that.
 
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +16,7 @@ use retake_store::{Afterlife, Batch, Call, CallState, StoreError, hash_blob};
 use serde_json::Value;
 
 use crate::freshness::Shown;
-use crate::place::{Place, link_target, place};
+use crate::place::{Ground, Place, link_target, place};
 use crate::shell::{self, Effect, Effects, Target};
 use crate::tool::{self, Edit, Intent, Part, Predicted, Reading, ToolKind};
 
@@ -43,6 +47,10 @@ pub(crate) struct Aim {
     edits: Vec<PlacedEdit>,
     effects: Option<Effects>,
     targets: Vec<Reach>,
+    /// Its command can change nothing but the targets.
+    is_understood: bool,
+    /// It names a path that only its agent can resolve, or the whole project.
+    is_unresolved: bool,
 }
 
 #[derive(Debug)]
@@ -60,7 +68,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    fn covers(&self, path: &ProjectPath) -> bool {
+    pub(crate) fn covers(&self, path: &ProjectPath) -> bool {
         match &self.path {
             None => self.beneath,
             Some(reach) if self.beneath => path.is_beneath(reach),
@@ -70,26 +78,42 @@ impl Reach {
 }
 
 impl Aim {
-    /// Reads a call's arguments; `root` is the project's.
-    pub(crate) fn new(root: &Path, call: &Call, input: &Value) -> Self {
+    /// Reads a call's arguments.
+    pub(crate) fn new(ground: Ground<'_>, call: &Call, input: &Value) -> Self {
+        let root = ground.root;
         let intent = tool::intent(&call.tool, input);
-        let cwd = cwd(root, call.cwd.as_deref(), intent.cwd.as_deref());
+        let asked = intent.cwd.as_deref().map(|cwd| ground.plain(cwd));
+        let is_placed = !matches!(asked, Some(None));
+        let cwd = cwd(root, call.cwd.as_deref(), asked.flatten().as_deref());
         let (mut named, mut outside) = (Vec::new(), Vec::new());
+        let mut is_unresolved = false;
         for text in &intent.paths {
-            match place(root, cwd.as_deref(), text) {
+            let Some(text) = ground.plain(text).map(Cow::into_owned) else {
+                is_unresolved = true;
+                continue;
+            };
+            match place(root, cwd.as_deref(), &text) {
                 Place::Inside(path) if is_version_control(&path) => outside.push(text.clone()),
                 Place::Inside(path) => {
+                    // What happens to a folder happens to what is in it.
+                    is_unresolved |= root.join(OsStr::from_bytes(path.as_bytes())).is_dir()
+                        && intent.kind != ToolKind::Delete;
                     named.extend(link_target(root, &path));
                     named.push(path);
                 }
-                Place::Root => {}
+                Place::Root => is_unresolved = true,
                 Place::Outside => outside.push(text.clone()),
             }
         }
         named.sort();
         named.dedup();
-        let edits = placed_edits(root, cwd.as_deref(), &intent);
+        let edits = placed_edits(ground, cwd.as_deref(), &intent);
+        let home = ground.home.and_then(Path::to_str);
         let effects = intent.command.as_deref().map(shell::effects);
+        let effects = effects.map(|effects| match home {
+            Some(home) => effects.at_home(home),
+            None => effects,
+        });
         let mut targets = Vec::new();
         for target in effects.iter().flat_map(|effects| &effects.targets) {
             let Some(reach) = reach(root, cwd.as_deref(), target) else { continue };
@@ -98,29 +122,43 @@ impl Aim {
             targets.push(reach);
         }
         let shown = effects.iter().flat_map(|effects| &effects.reads).chain(&intent.reads);
-        let reads = shown.filter_map(|reading| placed_reading(root, cwd.as_deref(), reading));
+        let reads = shown.filter_map(|reading| placed_reading(ground, cwd.as_deref(), reading));
         let reads = reads.collect();
-        Self { intent, cwd, named, reads, outside, edits, effects, targets }
+        let is_understood = is_placed
+            && !tool::is_from_server(&call.tool)
+            && effects.as_ref().is_some_and(|effects| is_understood(root, cwd.as_deref(), effects));
+        Self {
+            intent,
+            cwd,
+            named,
+            reads,
+            outside,
+            edits,
+            effects,
+            targets,
+            is_understood,
+            is_unresolved,
+        }
     }
 }
 
 impl LiveCall {
     /// A call whose arguments are not read yet.
-    pub(crate) fn new(root: &Path, call: Call) -> Self {
+    pub(crate) fn new(ground: Ground<'_>, call: Call) -> Self {
         let input = call.input.unpack();
-        Self::with_input(root, call, &input)
+        Self::with_input(ground, call, &input)
     }
 
     /// A call with these arguments, just read.
-    pub(crate) fn with_input(root: &Path, call: Call, input: &Value) -> Self {
-        let aim = Arc::new(Aim::new(root, &call, input));
+    pub(crate) fn with_input(ground: Ground<'_>, call: Call, input: &Value) -> Self {
+        let aim = Arc::new(Aim::new(ground, &call, input));
         Self { call, aim, is_known: false }
     }
 
     /// Makes sure that what it aims at is so now.
-    pub(crate) fn aim_anew(&mut self, root: &Path) {
+    pub(crate) fn aim_anew(&mut self, ground: Ground<'_>) {
         if self.is_known {
-            self.aim = Arc::new(Aim::new(root, &self.call, &self.call.input.unpack()));
+            self.aim = Arc::new(Aim::new(ground, &self.call, &self.call.input.unpack()));
             self.is_known = false;
         }
     }
@@ -129,13 +167,18 @@ impl LiveCall {
         self.call.state == CallState::Open
     }
 
+    /// Whether it is open and may change anything in the project.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.is_open() && matches!(self.kind(), ToolKind::Shell | ToolKind::Other)
+    }
+
     /// What the call is, once its arguments are taken into account.
     ///
     /// An edit tool whose paths cannot be read is as unknown as any other tool.
     pub(crate) fn kind(&self) -> ToolKind {
         match self.aim.intent.kind {
             ToolKind::Write | ToolKind::Edit | ToolKind::Delete
-                if self.aim.intent.paths.is_empty() =>
+                if self.aim.intent.paths.is_empty() || self.aim.is_unresolved =>
             {
                 ToolKind::Other
             }
@@ -174,12 +217,7 @@ impl LiveCall {
 
     /// Whether nothing outside of its targets can be changed by its command.
     pub(crate) fn is_understood(&self) -> bool {
-        // Where `~` leads is not known here.
-        let at_home = |target: &Target| target.path.starts_with('~');
-        self.aim
-            .effects
-            .as_ref()
-            .is_some_and(|effects| effects.complete && !effects.targets.iter().any(at_home))
+        self.aim.is_understood
     }
 
     /// Whether it may run git commands that change the working tree.
@@ -235,18 +273,25 @@ impl LiveCall {
         match self.kind() {
             ToolKind::Read => Some(Vec::new()),
             ToolKind::Write | ToolKind::Edit => Some(self.aim.named.clone()),
-            ToolKind::Shell if self.is_understood() => {
-                let exact = |reach: &Reach| reach.path.clone().filter(|_| !reach.beneath);
-                self.aim.targets.iter().map(exact).collect()
-            }
-            // A deleted folder takes along what nobody named.
+            // A deleted folder takes along what nobody named, and no text is proof of what a
+            // command leaves alone.
             ToolKind::Delete | ToolKind::Shell | ToolKind::Other => None,
         }
+    }
+
+    /// What it is called in messages: its command, else its tool.
+    pub(crate) fn described(&self) -> &str {
+        self.aim.intent.command.as_deref().unwrap_or(&self.call.tool)
     }
 
     /// What its command is about to destroy, as it wrote it.
     pub(crate) fn destroys(&self) -> &[Target] {
         self.aim.effects.as_ref().map_or(&[], |effects| &effects.destroys)
+    }
+
+    /// The files that its command gives to programs which may edit them.
+    pub(crate) fn may_edit(&self) -> &[Target] {
+        self.aim.effects.as_ref().map_or(&[], |effects| &effects.may_edit)
     }
 
     /// Whether its command destroys something that cannot be told before it runs.
@@ -259,9 +304,20 @@ impl LiveCall {
         reach(root, self.aim.cwd.as_deref(), target)
     }
 
+    /// Whether the folder of a pattern lies elsewhere than its text says: then the text names
+    /// nothing that is there.
+    pub(crate) fn goes_through_link(&self, root: &Path, target: &Target) -> bool {
+        let folder = literal_folder(&target.path).trim_start_matches("./");
+        let place = self.reach(root, target).and_then(|reach| reach.path);
+        place.is_some_and(|place| !place.as_bytes().ends_with(folder.as_bytes()))
+    }
+
     /// Whether something may be gone after it that is hidden now.
     pub(crate) fn may_destroy(&self) -> bool {
-        !self.destroys().is_empty() || !self.removes().is_empty() || self.destroys_unknown()
+        !self.destroys().is_empty()
+            || !self.may_edit().is_empty()
+            || !self.removes().is_empty()
+            || self.destroys_unknown()
     }
 
     /// The named paths that go away with everything in them, if they are folders.
@@ -397,8 +453,9 @@ fn cwd(root: &Path, event: Option<&str>, argument: Option<&str>) -> Option<Strin
     }
 }
 
-fn placed_edits(root: &Path, cwd: Option<&str>, intent: &Intent) -> Vec<PlacedEdit> {
-    let inside = |text: &str| match place(root, cwd, text) {
+fn placed_edits(ground: Ground<'_>, cwd: Option<&str>, intent: &Intent) -> Vec<PlacedEdit> {
+    let root = ground.root;
+    let inside = |text: &str| match place(root, cwd, &ground.plain(text)?) {
         Place::Inside(path) => Some(link_target(root, &path).unwrap_or(path)),
         Place::Root | Place::Outside => None,
     };
@@ -413,15 +470,44 @@ fn placed_edits(root: &Path, cwd: Option<&str>, intent: &Intent) -> Vec<PlacedEd
 }
 
 fn placed_reading(
-    root: &Path,
+    ground: Ground<'_>,
     cwd: Option<&str>,
     reading: &Reading,
 ) -> Option<(ProjectPath, Part)> {
+    let root = ground.root;
     let cwd = self::cwd(root, cwd, reading.cwd.as_deref());
-    match place(root, cwd.as_deref(), &reading.path) {
+    match place(root, cwd.as_deref(), &ground.plain(&reading.path)?) {
         Place::Inside(path) => Some((link_target(root, &path).unwrap_or(path), reading.part)),
         Place::Root | Place::Outside => None,
     }
+}
+
+/// Whether a command of an understood shape is just that here: its folder exists, and what its
+/// targets name has no other name that would change along.
+fn is_understood(root: &Path, cwd: Option<&str>, effects: &Effects) -> bool {
+    let Some(shape) = &effects.understood else { return false };
+    let base = root.join(cwd.unwrap_or_default());
+    let enters = |folder: &String| base.join(folder).is_dir();
+    let has_one_name = |target: &Target| {
+        let folder = target.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd));
+        let file = folder.join(&target.path);
+        match file.symlink_metadata() {
+            // A link that leads nowhere is a file in the making, elsewhere.
+            Ok(data) if data.is_symlink() => {
+                file.metadata().is_ok_and(|data| data.is_dir() || data.nlink() == 1)
+            }
+            Ok(data) => data.is_dir() || data.nlink() == 1,
+            Err(_) => true,
+        }
+    };
+    // Where `~` leads is not known here, and where `..` leads is not where its text says if there
+    // is a link before it.
+    let is_plain = |path: &str| !path.starts_with('~') && !path.split('/').any(|part| part == "..");
+    let is_lone = |target: &Target| {
+        let folder = target.cwd.as_deref().is_none_or(is_plain);
+        folder && is_plain(&target.path) && has_one_name(target)
+    };
+    shape.enters.as_ref().is_none_or(enters) && effects.targets.iter().all(is_lone)
 }
 
 /// A glob reaches everything beneath the folder of its first special character:

@@ -1,7 +1,7 @@
-//! What one look leaves for the next: the ignore rules, git's position, and what git tracks
-//! although rules hide it.
+//! What one look leaves for the next: the ignore rules, what they left out, git's position, and
+//! what git tracks although rules hide it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::ProjectPath;
 use retake_store::{Batch, Store, StoreError};
@@ -10,8 +10,14 @@ use retake_workspace::git::GitLook;
 use serde::{Deserialize, Serialize};
 
 const RULES: &str = "rules";
+const EARLIER_RULES: &str = "earlier_rules";
+const IGNORED: &str = "ignored";
+const LAST_LOOK: &str = "last_look";
 const GIT: &str = "git";
 const TRACKED_HIDDEN: &str = "tracked_hidden";
+const TAKEN_HIDDEN: &str = "taken_hidden";
+/// More names than this are not kept; the oldest go first.
+const MAX_TAKEN_HIDDEN: usize = 1_000;
 const INDEX_PATHS: &str = "index_paths";
 
 #[derive(Serialize, Deserialize)]
@@ -22,11 +28,38 @@ struct StoredRules {
     profile: Vec<String>,
     scratch: Vec<String>,
     include: Vec<String>,
+    #[serde(default)]
+    keeps_rule_files: bool,
 }
 
 /// The rules of the last look at the whole project.
 pub(crate) fn rules(store: &Store) -> Result<Option<RuleSources>, StoreError> {
-    let Some(json) = store.meta(RULES)? else {
+    read_rules(store, RULES)
+}
+
+/// Keeps the rules of this look.
+pub(crate) fn keep_rules(batch: &Batch<'_>, rules: &RuleSources) -> Result<(), StoreError> {
+    write_rules(batch, RULES, rules)
+}
+
+/// The rules at the begin of calls that are open since, if there are others by now.
+pub(crate) fn earlier_rules(store: &Store) -> Result<Option<RuleSources>, StoreError> {
+    read_rules(store, EARLIER_RULES)
+}
+
+/// Keeps the rules that open calls are judged by, or forgets them.
+pub(crate) fn keep_earlier_rules(
+    batch: &Batch<'_>,
+    rules: Option<&RuleSources>,
+) -> Result<(), StoreError> {
+    match rules {
+        Some(rules) => write_rules(batch, EARLIER_RULES, rules),
+        None => batch.set_meta(EARLIER_RULES, b""),
+    }
+}
+
+fn read_rules(store: &Store, key: &str) -> Result<Option<RuleSources>, StoreError> {
+    let Some(json) = store.meta(key)? else {
         return Ok(None);
     };
     // Rules that cannot be read any more are found anew by the next look at everything.
@@ -38,11 +71,11 @@ pub(crate) fn rules(store: &Store) -> Result<Option<RuleSources>, StoreError> {
         profile: stored.profile,
         scratch: stored.scratch,
         include: stored.include,
+        keeps_rule_files: stored.keeps_rule_files,
     }))
 }
 
-/// Keeps the rules of this look.
-pub(crate) fn keep_rules(batch: &Batch<'_>, rules: &RuleSources) -> Result<(), StoreError> {
+fn write_rules(batch: &Batch<'_>, key: &str, rules: &RuleSources) -> Result<(), StoreError> {
     let rules = rules.clone();
     let stored = StoredRules {
         ignore_files: rules.ignore_files.into_iter().collect(),
@@ -51,10 +84,42 @@ pub(crate) fn keep_rules(batch: &Batch<'_>, rules: &RuleSources) -> Result<(), S
         profile: rules.profile,
         scratch: rules.scratch,
         include: rules.include,
+        keeps_rule_files: rules.keeps_rule_files,
     };
     let json = serde_json::to_vec(&stored)
-        .map_err(|error| StoreError::Row(format!("meta '{RULES}': {error}")))?;
-    batch.set_meta(RULES, &json)
+        .map_err(|error| StoreError::Row(format!("meta '{key}': {error}")))?;
+    batch.set_meta(key, &json)
+}
+
+/// The number of the last look at everything that was committed.
+pub(crate) fn last_look(store: &Store) -> Result<u64, StoreError> {
+    let bytes = store.meta(LAST_LOOK)?;
+    Ok(bytes.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?))).unwrap_or(0))
+}
+
+/// Keeps the number of a look at everything.
+pub(crate) fn keep_last_look(batch: &Batch<'_>, number: u64) -> Result<(), StoreError> {
+    batch.set_meta(LAST_LOOK, &number.to_be_bytes())
+}
+
+/// The names that rules left out at the last look at everything; `None` if that is not known.
+pub(crate) fn ignored_names(store: &Store) -> Result<Option<BTreeSet<ProjectPath>>, StoreError> {
+    let Some(bytes) = store.meta(IGNORED)?.filter(|bytes| !bytes.is_empty()) else {
+        return Ok(None);
+    };
+    let names = bytes.split(|&b| b == 0).filter_map(|path| ProjectPath::new(path).ok());
+    Ok(Some(names.collect()))
+}
+
+/// Keeps the names that rules leave out.
+pub(crate) fn keep_ignored_names(
+    batch: &Batch<'_>,
+    names: &BTreeSet<ProjectPath>,
+) -> Result<(), StoreError> {
+    let bytes: Vec<&[u8]> = names.iter().map(ProjectPath::as_bytes).collect();
+    // A list of none is a list.
+    let bytes = [bytes.join(&0), vec![0]].concat();
+    batch.set_meta(IGNORED, &bytes)
 }
 
 /// The paths that git tracks although rules hide them: they are always included.
@@ -70,6 +135,23 @@ pub(crate) fn keep_tracked_hidden(
 ) -> Result<(), StoreError> {
     let bytes: Vec<&[u8]> = paths.iter().map(ProjectPath::as_bytes).collect();
     batch.set_meta(TRACKED_HIDDEN, &bytes.join(&0))
+}
+
+/// The paths that rules hide and whose deletion is on record: if one is there again, it stands in the
+/// way of what a verb may bring back.
+pub(crate) fn taken_hidden(store: &Store) -> Result<Vec<ProjectPath>, StoreError> {
+    let bytes = store.meta(TAKEN_HIDDEN)?.unwrap_or_default();
+    Ok(bytes.split(|&b| b == 0).filter_map(|path| ProjectPath::new(path).ok()).collect())
+}
+
+/// Keeps the hidden paths whose deletion is on record.
+pub(crate) fn keep_taken_hidden(
+    batch: &Batch<'_>,
+    paths: &[ProjectPath],
+) -> Result<(), StoreError> {
+    let newest = &paths[paths.len().saturating_sub(MAX_TAKEN_HIDDEN)..];
+    let bytes: Vec<&[u8]> = newest.iter().map(ProjectPath::as_bytes).collect();
+    batch.set_meta(TAKEN_HIDDEN, &bytes.join(&0))
 }
 
 /// A digest of the paths that git's index had when what it tracks was last held against the rules.

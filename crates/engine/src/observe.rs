@@ -20,6 +20,7 @@ use crate::eyes::View;
 use crate::look::LeftOut;
 use crate::memory;
 use crate::settings::Settings;
+use crate::shared_look::begun_looks;
 use crate::stats::Recalled;
 use crate::survey::{Survey, survey};
 
@@ -55,6 +56,7 @@ pub(crate) enum HiddenIs {
 }
 
 /// What to look for.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the project")]
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) scope: Scope,
@@ -76,6 +78,11 @@ pub(crate) struct Request<'a> {
     /// What the last look at everything left.
     pub(crate) view: Option<Arc<View>>,
     pub(crate) spared: Spared<'a>,
+    /// Whether calls are open that began at an earlier look: they are judged by the rules of their
+    /// begin.
+    pub(crate) has_open_calls: bool,
+    /// What rules leave out and the watcher saw move.
+    pub(crate) moved_ignored: BTreeSet<ProjectPath>,
 }
 
 /// Of what no new content is taken this time.
@@ -109,6 +116,18 @@ pub(crate) struct Observation {
     pub(crate) all_gaps: bool,
     /// The rules, if they are not the ones of the last look.
     pub(crate) new_rules: Option<RuleSources>,
+    /// The rules of the last look, if there are others by now.
+    pub(crate) old_rules: Option<RuleSources>,
+    /// The rules that open calls are judged by beside those of now.
+    pub(crate) earlier_rules: Option<RuleSources>,
+    /// What rules leave out, if that was walked through and is not too much to be kept.
+    pub(crate) ignored_names: Option<BTreeSet<ProjectPath>>,
+    /// Names that rules leave out and that were not there at the last look.
+    pub(crate) made_ignored: Vec<ProjectPath>,
+    /// Names that rules left out at the last look and that are gone.
+    pub(crate) gone_ignored: Vec<ProjectPath>,
+    /// The number of this look, if it was at everything.
+    pub(crate) number: Option<u64>,
     /// What git tracks although rules hide it, if that was asked, and the digest of all that it
     /// tracks.
     pub(crate) tracked_hidden: Option<(Vec<ProjectPath>, u64)>,
@@ -159,11 +178,16 @@ pub(crate) fn observe(
     if request.scope == Scope::Paths(Vec::new()) && request.named.is_empty() {
         return Ok(Observation::default());
     }
-    let stamp = retake_workspace::stamp(&request.stamp)?;
+    // A look that failed, or found nothing to keep, has left its number there.
+    let begun = begun_looks(&request.stamp).unwrap_or(0).max(memory::last_look(batch)?);
+    let number = if request.scope == Scope::Everything { begun + 1 } else { begun };
+    let stamp = retake_workspace::stamp(&request.stamp, number.to_string().as_bytes())?;
     let slack = if request.same_device { 0 } else { OTHER_DEVICE_SLACK_NS };
     let mut observation = Observation { stamp: stamp - slack, ..Observation::default() };
     let found = survey(batch, request, hint, &mut observation)?;
+    observation.number = observation.whole.then_some(number);
     let Survey { entries, scan, rules, old_rules } = found;
+    let earlier = observation.earlier_rules.clone().map(Rules::new);
     let manifest: Manifest = entries.into_iter().map(|entry| (entry.path, entry.stored)).collect();
     // Of what is known, nothing comes into sight.
     let mut suspects = scan.suspects.iter();
@@ -171,6 +195,7 @@ pub(crate) fn observe(
     let (mut gaps, mut tracked_hidden) = (Vec::new(), Vec::new());
     if is_new {
         tracked_hidden = memory::tracked_hidden(batch)?;
+        tracked_hidden.extend(memory::taken_hidden(batch)?);
     }
     if is_new || suspects.any(|suspect| request.spared.has(suspect)) {
         gaps.extend(batch.gaps()?.into_iter().map(|(gap, _)| gap));
@@ -187,10 +212,14 @@ pub(crate) fn observe(
         named: request.named.iter().collect(),
         now: rules.as_deref(),
         before: old_rules,
+        earlier,
     };
     // A gap would close if its path was left out.
+    // So would what only came into sight be new later.
     let is_spared = |suspect: &Suspect| {
-        request.spared.has(suspect) && !gaps.iter().any(|gap| gap.path == suspect.path)
+        request.spared.has(suspect)
+            && !gaps.iter().any(|gap| gap.path == suspect.path)
+            && (suspect.known || comes_into_sight.before(&suspect.path).is_some())
     };
     let (spared, suspects): (Vec<_>, Vec<_>) = scan.suspects.into_iter().partition(is_spared);
     observation.spared = spared.into_iter().map(|suspect| suspect.path).collect();
@@ -220,13 +249,16 @@ struct Sight<'a> {
     first: bool,
     /// What could not be looked at before: it may have been there all along.
     gaps: HashSet<ProjectPath>,
-    /// Hidden, but looked at each time because git tracks it: it was not there.
+    /// Hidden, but looked at each time because git tracks it, or it was deleted on record: it was
+    /// not there.
     watched: HashSet<ProjectPath>,
     hidden: HiddenIs,
     named: HashSet<&'a ProjectPath>,
     now: Option<&'a Rules>,
     /// The rules of the last look, if they were others.
     before: Option<Rules>,
+    /// The rules that open calls are judged by, if they were others.
+    earlier: Option<Rules>,
 }
 
 impl Sight<'_> {
@@ -250,8 +282,9 @@ impl Sight<'_> {
                 HiddenIs::UnknownBefore => Some(Side::Unknown),
             };
         }
-        // Hidden and not named: git has come to track it, or a command targeted it.
-        let was_hidden = hidden_now || self.before.as_ref().is_some_and(hides);
+        // What the last look left out may have been there all along.
+        let left_out = self.before.as_ref().map_or(hidden_now, hides);
+        let was_hidden = left_out && self.earlier.as_ref().is_none_or(hides);
         (!was_hidden).then_some(Side::Absent)
     }
 

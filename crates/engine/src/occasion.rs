@@ -29,6 +29,19 @@ pub(crate) struct Occasion<'a> {
     pub(crate) limits: HashMap<i64, Limit>,
     /// What the shield could not take.
     pub(crate) gaps: Vec<Gap>,
+    /// Calls whose command may have begun before this look was done.
+    pub(crate) late: Vec<i64>,
+    /// The call that ends with this look, and when its end came.
+    pub(crate) ending: Option<Ending>,
+    /// Until when the agent waits for the call that begins.
+    deadline: Option<Millis>,
+}
+
+/// The end of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    pub(crate) row: i64,
+    pub(crate) at: Millis,
 }
 
 impl<'a> Occasion<'a> {
@@ -38,10 +51,40 @@ impl<'a> Occasion<'a> {
         batch: &Batch<'_>,
         calls: &'a Calls,
     ) -> Result<Self, StoreError> {
-        let request = project.request(batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
+        let mut request =
+            project.request(batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
         // Whoever killed a run may have written what is found now.
         let limits = calls.orphaned.iter().map(|row| (*row, Limit::AimOnly)).collect();
-        Ok(Self { request, calls, beginning: None, limits, gaps: Vec::new() })
+        request.has_open_calls = calls.live.iter().any(LiveCall::is_at_work);
+        Ok(Self {
+            request,
+            calls,
+            beginning: None,
+            limits,
+            gaps: Vec::new(),
+            late: Vec::new(),
+            ending: None,
+            deadline: None,
+        })
+    }
+
+    /// What was there is observed. If that took longer than the agent waits, its command has begun
+    /// meanwhile: then it is as if the event had waited.
+    pub(crate) fn observed(&mut self, now: Option<Millis>) {
+        let is_over = self.deadline.zip(now).is_some_and(|(deadline, now)| now > deadline);
+        let Some(row) = self.beginning.filter(|_| is_over) else { return };
+        let Some(live) = self.calls.get(row) else { return };
+        self.beginning = None;
+        self.limits.insert(row, Limit::Between(live.call.begin_at, Millis::MAX));
+        self.late.push(row);
+        if live.may_destroy() {
+            self.gaps.extend(too_late(self.request.workspace, live));
+        }
+    }
+
+    /// Whether an open call reaches everything, and began at an earlier look.
+    pub(crate) fn may_have_done(&self, live: &LiveCall) -> bool {
+        self.beginning != Some(live.call.row) && live.is_at_work()
     }
 
     /// The look that these events ask for.
@@ -53,7 +96,19 @@ impl<'a> Occasion<'a> {
     ) -> Result<Self, StoreError> {
         match events {
             [(arrived, meaning)] if !arrived.waited => {
-                Self::in_time(project, batch, &arrived.event, *meaning, calls)
+                let mut occasion = Self::in_time(project, batch, &arrived.event, *meaning, calls)?;
+                occasion.deadline = arrived.deadline;
+                if let Meaning::Ends(row) = *meaning {
+                    occasion.ending = Some(Ending { row, at: arrived.at });
+                }
+                let is_served = match arrived.arrival {
+                    Some(arrival) => arrival.is_served(batch)?,
+                    None => false,
+                };
+                if is_served && occasion.request.scope == Scope::Everything {
+                    occasion.request.scope = Scope::Paths(Vec::new());
+                }
+                Ok(occasion)
             }
             _ => Self::late(project, batch, events, calls),
         }
@@ -103,6 +158,8 @@ impl<'a> Occasion<'a> {
         occasion.request.named.clone_from(&live.aim.named);
         if matches!(meaning, Meaning::Begins(_)) {
             occasion.beginning = Some(row);
+            let is_other = |live: &LiveCall| live.is_at_work() && live.call.row != row;
+            occasion.request.has_open_calls = calls.live.iter().any(is_other);
             let taken = shielded(project, batch, live)?;
             occasion.request.named.extend(taken.paths);
             occasion.gaps = taken.gaps;
@@ -122,8 +179,9 @@ impl<'a> Occasion<'a> {
             match meaning {
                 Meaning::Begins(row) => {
                     occasion.limits.insert(*row, Limit::Between(arrived.at, Millis::MAX));
+                    occasion.late.push(*row);
                     let late = calls.get(*row).filter(|live| live.may_destroy());
-                    let gaps = late.map(|live| too_late(project.root(), live));
+                    let gaps = late.map(|live| too_late(project.workspace(), live));
                     occasion.gaps.extend(gaps.unwrap_or_default());
                 }
                 Meaning::Ends(row) => occasion.ended(*row, arrived.at),
@@ -222,7 +280,7 @@ pub(crate) fn in_sight(
 }
 
 /// The rules of the last look.
-fn rules(project: &Project, batch: &Batch<'_>) -> Result<Arc<Rules>, StoreError> {
+pub(crate) fn rules(project: &Project, batch: &Batch<'_>) -> Result<Arc<Rules>, StoreError> {
     Ok(match project.view(batch)? {
         Some(view) => Arc::clone(&view.rules),
         None => Arc::new(Rules::new(memory::rules(batch)?.unwrap_or_default())),

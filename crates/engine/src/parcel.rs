@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrival::Arrived;
 use crate::project::Project;
 use crate::record::{RecordError, Recorded};
+use crate::shared_look::Arrival;
 
 /// An event on its way in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,10 @@ pub struct Parcel {
     pub at: Millis,
     /// What its sender can be told.
     pub hears: Hears,
+    /// Until when its sender waits for the answer; none is for as long as it takes. Compared with
+    /// the host's clock, see [`Project::set_clock`].
+    #[serde(default)]
+    pub deadline: Option<Millis>,
 }
 
 /// What the sender of an event understands of an answer.
@@ -45,7 +50,7 @@ pub enum Hears {
 impl Parcel {
     /// An event whose sender gets an answer, but does not let itself be denied anything.
     pub fn new(key: impl Into<String>, event: Event, at: Millis) -> Self {
-        Self { key: key.into(), event, at, hears: Hears::default() }
+        Self { key: key.into(), event, at, hears: Hears::default(), deadline: None }
     }
 }
 
@@ -86,19 +91,24 @@ impl Project {
         if self.writable().is_err() {
             return parcels.iter().map(|parcel| self.keep_unwritable(parcel)).collect();
         }
+        let arrival = self.arrival();
         match Lock::acquire(self.store().folder(), self.settings().wait.event()) {
-            Ok(Some(_lock)) => self.record_locked(parcels),
+            Ok(Some(_lock)) => self.record_locked(parcels, arrival),
             Ok(None) => self.keep_all(parcels, "the project is in use"),
             Err(error) => self.keep_all(parcels, &error.to_string()),
         }
     }
 
     /// The caller holds the lock.
-    fn record_locked(&self, parcels: &[Parcel]) -> Vec<Result<Recorded, RecordError>> {
+    pub(crate) fn record_locked(
+        &self,
+        parcels: &[Parcel],
+        arrival: Option<Arrival>,
+    ) -> Vec<Result<Recorded, RecordError>> {
         let mut results = Vec::with_capacity(parcels.len());
         while let Some((first, _)) = parcels[results.len()..].split_first() {
             let rest = &parcels[results.len()..];
-            match self.catch_up(first.at).and_then(|()| self.record_group(rest)) {
+            match self.catch_up(first.at).and_then(|()| self.record_group(rest, arrival)) {
                 Ok((recorded, failure)) => {
                     results.extend(recorded.into_iter().map(Ok));
                     if let Some(error) = failure {
@@ -117,11 +127,12 @@ impl Project {
     fn record_group(
         &self,
         parcels: &[Parcel],
+        arrival: Option<Arrival>,
     ) -> Result<(Vec<Recorded>, Option<StoreError>), StoreError> {
         let group = self.store().group()?;
         let (mut recorded, mut failure) = (Vec::new(), None);
         for parcel in parcels {
-            match self.record_parcel(parcel) {
+            match self.record_parcel(parcel, arrival) {
                 Ok(result) => recorded.push(result),
                 Err(error) => failure = Some(error),
             }
@@ -134,14 +145,16 @@ impl Project {
         Ok((recorded, failure))
     }
 
-    fn record_parcel(&self, parcel: &Parcel) -> Result<Recorded, StoreError> {
+    fn record_parcel(
+        &self,
+        parcel: &Parcel,
+        arrival: Option<Arrival>,
+    ) -> Result<Recorded, StoreError> {
         // It may have come out of the spool just now, or an event before it has said it all.
         if self.store().spool_taken(&parcel.key)? || self.says_nothing_new(&parcel.event)? {
             return Ok(Recorded::default());
         }
-        let (event, key) = (parcel.event.clone(), Some(parcel.key.clone()));
-        let (at, hears) = (parcel.at, parcel.hears);
-        let arrived = Arrived { event, at, key, waited: false, hears };
+        let arrived = Arrived::now(parcel, arrival);
         let mut results = self.record_arrived(vec![arrived], parcel.at)?;
         Ok(results.pop().unwrap_or_default())
     }

@@ -4,10 +4,57 @@
 //! symlinked folders, and in other spellings of the same place (`/tmp` and
 //! `/private/tmp`, PATH-5). Records know only [`ProjectPath`]s (C-7).
 
+use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use retake_model::ProjectPath;
+
+/// What paths of agents are resolved against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground<'a> {
+    /// The project's root.
+    pub(crate) root: &'a Path,
+    /// The person's home.
+    pub(crate) home: Option<&'a Path>,
+}
+
+impl Ground<'_> {
+    /// A path in plain spelling: `~/…` and `file://…` are resolved. `None` if the text is a path of
+    /// a kind that only its agent can resolve.
+    pub(crate) fn plain<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
+        if let Some(rest) = text.strip_prefix('~') {
+            let home = self.home?.to_str()?;
+            return (rest.is_empty() || rest.starts_with('/'))
+                .then(|| format!("{home}{rest}").into());
+        }
+        if let Some(url) = text.strip_prefix("file://") {
+            let path = url.strip_prefix("localhost").unwrap_or(url);
+            return path.starts_with('/').then(|| percent_decoded(path))?.map(Cow::from);
+        }
+        let is_url = text.split_once("://").is_some_and(|(scheme, _)| {
+            scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+        });
+        let is_variable = text.starts_with(['$', '%']);
+        (!is_url && !is_variable && !text.starts_with("file:")).then_some(text.into())
+    }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = &tail[2..];
+    }
+    String::from_utf8(bytes).ok()
+}
 
 /// Where a path lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +76,17 @@ pub(crate) fn place(root: &Path, cwd: Option<&str>, text: &str) -> Place {
         Some(cwd) => root.join(cwd), // an absolute cwd replaces the root
         None => root.to_owned(),
     };
-    let lexical = normalise(&base.join(text));
+    let joined = base.join(text);
+    // The system goes up from where a link leads.
+    let goes_up = joined.components().any(|part| part == Component::ParentDir);
+    if goes_up
+        && let (Some(folder), Some(name)) = (joined.parent(), joined.file_name())
+        && let Ok(real) = folder.canonicalize()
+        && let Place::Inside(path) = beneath(root, &real.join(name))
+    {
+        return Place::Inside(path);
+    }
+    let lexical = normalise(&joined);
     let placed = beneath(root, &real_folder(&lexical));
     if placed == Place::Outside { beneath(root, &lexical) } else { placed }
 }

@@ -5,6 +5,7 @@
 //! passes the time into each call.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::eyes::Watching;
 use crate::located::Located;
 use crate::look::Looked;
 use crate::observe::{HiddenIs, Request, Scope, Spared};
-use crate::place::{Place, place, real_folder};
+use crate::place::{Ground, Place, place, real_folder};
 use crate::record::{Progress, RecordError};
 use crate::settings::{Settings, SettingsError};
 use crate::waiting::Keeper;
@@ -313,6 +314,8 @@ impl Retake {
             read_only,
             watching: None,
             aims: RefCell::default(),
+            user_home: self.user_home.clone(),
+            clock: None,
         })
     }
 
@@ -401,6 +404,8 @@ pub struct Project {
     pub(crate) watching: Option<Watching>,
     /// What open calls aim at.
     pub(crate) aims: RefCell<Aims>,
+    user_home: Option<PathBuf>,
+    clock: Option<fn() -> Millis>,
 }
 
 impl Project {
@@ -489,6 +494,26 @@ impl Project {
         }
     }
 
+    /// The file whose time a look compares with.
+    pub(crate) fn stamp_file(&self) -> PathBuf {
+        self.store.folder().join("stamp")
+    }
+
+    /// Tells how late it is, so that a call whose agent has not waited for the answer is known as
+    /// such. Without a clock every agent waits.
+    pub fn set_clock(&mut self, clock: fn() -> Millis) {
+        self.clock = Some(clock);
+    }
+
+    pub(crate) fn now(&self) -> Option<Millis> {
+        self.clock.map(|clock| clock())
+    }
+
+    /// What paths of agents are resolved against.
+    pub(crate) fn ground(&self) -> Ground<'_> {
+        Ground { root: self.root(), home: self.user_home.as_deref() }
+    }
+
     pub(crate) fn workspace(&self) -> &Workspace {
         &self.workspace
     }
@@ -509,11 +534,13 @@ impl Project {
             settings: &self.settings,
             global_excludes: self.global_excludes.as_deref(),
             global_attributes: self.global_attributes.as_deref(),
-            stamp: self.store.folder().join("stamp"),
+            stamp: self.stamp_file(),
             same_device: self.same_device,
             watched: self.watching.is_some(),
             view: self.view(batch)?,
             spared: Spared::default(),
+            has_open_calls: false,
+            moved_ignored: BTreeSet::new(),
         })
     }
 }

@@ -15,22 +15,19 @@ use retake_store::{Batch, CallState, Lock, StoreError};
 use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
 use crate::attribute::Scene;
 use crate::checkpoint;
-use crate::eyes::Glance;
-use crate::freshness::{
-    Reaction, StaleContext, despite_damage, keep_announced, keep_unaimed, react, see,
-    tell_followers,
-};
+use crate::freshness::{Reaction, StaleContext, despite_damage, keep_announced, react, see};
 use crate::git_evidence::GitEvidence;
-use crate::look::Why;
+use crate::look::{Scanning, Why};
 use crate::memory;
 use crate::naming::name_call;
-use crate::observe::{Observation, Scope, observe};
+use crate::observe::{Observation, Scope};
 use crate::occasion::Occasion;
 use crate::own_work::OwnWork;
 use crate::project::Project;
 use crate::rename::{Step, pair};
 use crate::repository::Repository;
-use crate::write::{NewRows, write};
+use crate::settings::Checkpoints;
+use crate::write::NewRows;
 
 /// An event may still come out of the spool, or go into it, so long after it was recorded.
 const KEYS_KEPT: Millis = 60 * 60 * 1000;
@@ -93,6 +90,8 @@ pub enum NoticeCode {
     Spooled,
     /// Something is not protected.
     Gap,
+    /// A command made files that rules leave out: they are not recorded.
+    Ignored,
     /// An operation was interrupted and waits for the person's word.
     Interrupted,
 }
@@ -108,6 +107,7 @@ impl NoticeCode {
             Self::Settings => "settings",
             Self::Spooled => "spooled",
             Self::Gap => "gap",
+            Self::Ignored => "ignored",
             Self::Interrupted => "interrupted",
         }
     }
@@ -168,52 +168,43 @@ impl Project {
         for arrived in &mut arrived {
             let mut notices = Vec::new();
             name_call(&batch, &calls, &mut arrived.event)?;
-            meanings.push(calls.meaning(&batch, self.root(), arrived, &mut notices)?);
+            meanings.push(calls.meaning(&batch, self.ground(), arrived, &mut notices)?);
             results.push(Recorded { notices, ..Recorded::default() });
         }
         let events: Vec<_> = arrived.iter().zip(meanings.iter().copied()).collect();
         let mut occasion = Occasion::of(self, &batch, &events, &calls)?;
-        let glance = self.glance(&occasion.request.scope, Why::Asked, at);
-        let hint = glance.as_ref().and_then(Glance::hint);
-        let mut observation = observe(&mut batch, &occasion.request, hint, &mut |_, _| {})?;
-        observation.gaps.append(&mut occasion.gaps);
-        let (steps, git) = self.attribute(&batch, &observation, &occasion)?;
-        let new_gaps = new_gaps(&batch, &observation)?;
-        let mut rows = NewRows::new();
-        for (arrived, meaning) in arrived.iter().zip(&meanings) {
-            introduce(&batch, arrived, *meaning, &calls, &mut rows)?;
-        }
-        // What is found now may have come after an event that waited, so its checkpoint is of what
-        // was known before.
-        let is_late = |meaning: &Meaning| matches!(meaning, Meaning::EndsUnbegun(_));
-        let late = arrived.len() > 1
-            || arrived.iter().any(|arrived| arrived.waited)
-            || meanings.iter().any(is_late);
         let settings = &self.settings().checkpoints;
-        let checkpoint = |arrived: &Arrived, result: &mut Recorded| {
-            match checkpoint::on_arrival(&batch, arrived, settings, late) {
-                Ok(made) => result.checkpoint = made.map(|made| made.id),
-                // Damage of what was must not keep anything new from being recorded.
-                Err(error @ StoreError::Row(_)) => {
-                    let message = format!("no checkpoint was made: {error}; see `retake doctor`");
-                    result.notices.push(Notice::new(NoticeCode::Gap, message));
+        let (mut new_gaps, mut rows, mut late) = (Vec::new(), NewRows::new(), false);
+        let before_rows = &mut |batch: &Batch<'_>, seen: &Observation, now: &Occasion<'_>| {
+            new_gaps = self::new_gaps(batch, seen)?;
+            for (arrived, meaning) in arrived.iter().zip(&meanings) {
+                introduce(batch, arrived, *meaning, &calls, &mut rows)?;
+            }
+            // What is found now may have come after an event that waited, so its checkpoint is of
+            // what was known before.
+            let is_late = |meaning: &Meaning| matches!(meaning, Meaning::EndsUnbegun(_));
+            late = arrived.len() > 1
+                || arrived.iter().any(|arrived| arrived.waited)
+                || meanings.iter().any(is_late)
+                || !now.late.is_empty();
+            if late {
+                for (arrived, result) in arrived.iter().zip(&mut results) {
+                    make_checkpoint(batch, arrived, settings, late, result)?;
                 }
-                Err(error) => return Err(error),
             }
-            Ok(())
+            Ok(rows.clone())
         };
-        if late {
-            for (arrived, result) in arrived.iter().zip(&mut results) {
-                checkpoint(arrived, result)?;
-            }
+        let scanning = Scanning { why: Why::Asked, at };
+        let mut sight =
+            self.scan(&mut batch, &mut occasion, scanning, &mut |_, _| {}, before_rows)?;
+        let changes = std::mem::take(&mut sight.changes);
+        if let Some(number) = sight.observation.number {
+            memory::keep_last_look(&batch, number)?;
         }
-        let changes = write(&batch, &mut observation, &steps, &rows, &git.actions, at)?;
         let freshness = &self.settings().freshness;
-        despite_damage(keep_unaimed(&batch, &calls, &changes))?;
-        despite_damage(tell_followers(&batch, &changes, freshness, at))?;
         for ((arrived, meaning), result) in arrived.iter().zip(&meanings).zip(&mut results) {
             if !late {
-                checkpoint(arrived, result)?;
+                make_checkpoint(&batch, arrived, settings, late, result)?;
             }
             let (seq, before) = (batch.next_seq(), result.checkpoint);
             conclude(&batch, arrived, *meaning, (&calls, &rows), (seq, before))?;
@@ -235,12 +226,14 @@ impl Project {
         if let Some(last) = results.last_mut() {
             last.changes.clone_from(&changes);
             last.notices.extend(new_gaps);
+            last.notices.extend(made_ignored(&sight.observation, &occasion));
             let problem = self.settings_problem().map(ToString::to_string);
             last.notices.extend(problem.map(|why| Notice::new(NoticeCode::Settings, why)));
             last.notices.extend(interrupted(&batch)?);
         }
         batch.commit()?;
-        self.committed(glance, &observation, (&changes, Why::Asked), at);
+        sight.changes = changes;
+        self.seen(&mut sight, Why::Asked, at);
         for (arrived, result) in arrived.iter().zip(&results) {
             let (event, dialog) = (arrived.event.name(), arrived.event.dialog.0.as_str());
             tracing::debug!(event, dialog, seq = result.seq, changes = result.changes.len());
@@ -283,9 +276,14 @@ impl Project {
                 Err(_) => Side::Unknown,
             },
         };
+        let folder_changed_ns =
+            |path: &ProjectPath| self.workspace().folder_changed_ns(path.parent().as_ref());
         let scene = Scene {
+            folder_changed_ns: &folder_changed_ns,
             calls: &occasion.calls.live,
             beginning: occasion.beginning,
+            ending: occasion.ending,
+            first_seen: &|path| self.first_seen(path),
             limits: &occasion.limits,
             git: &|| git.get_or_init(gather),
             state_before: &state_before,
@@ -302,6 +300,41 @@ impl Project {
         }
         Ok((pair(batch, attributed)?, git.into_inner().unwrap_or_default()))
     }
+}
+
+/// Makes the checkpoint that an event asks for.
+fn make_checkpoint(
+    batch: &Batch<'_>,
+    arrived: &Arrived,
+    settings: &Checkpoints,
+    late: bool,
+    result: &mut Recorded,
+) -> Result<(), StoreError> {
+    match checkpoint::on_arrival(batch, arrived, settings, late) {
+        Ok(made) => result.checkpoint = made.map(|made| made.id),
+        // Damage of what was must not keep anything new from being recorded.
+        Err(error @ StoreError::Row(_)) => {
+            let message = format!("no checkpoint was made: {error}; see `retake doctor`");
+            result.notices.push(Notice::new(NoticeCode::Gap, message));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// What came to be while a call was open, and is ignored: it is in no change and no checkpoint.
+fn made_ignored(observation: &Observation, occasion: &Occasion<'_>) -> Option<Notice> {
+    let call = occasion.calls.live.iter().find(|live| occasion.may_have_done(live))?;
+    // A folder in which something is recorded is not left out.
+    let is_left_out =
+        |path: &&ProjectPath| !observation.changes.iter().any(|seen| seen.path.is_beneath(path));
+    let made: Vec<_> = observation.made_ignored.iter().filter(is_left_out).collect();
+    let names: Vec<_> = made.iter().take(TOLD_GAPS).map(ToString::to_string).collect();
+    let more = made.len().saturating_sub(TOLD_GAPS);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let (command, names) = (call.described(), names.join(", "));
+    let message = format!("ignored, so not recorded, although `{command}` made it: {names}{rest}");
+    (!made.is_empty()).then(|| Notice::new(NoticeCode::Ignored, message))
 }
 
 /// Whether a file is a temporary one of an operation that could not remove it.

@@ -66,7 +66,8 @@ impl Default for Api {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Daemon {
-    /// Whether a hook starts it if none runs.
+    /// Whether a hook starts it if none runs: with it, the looks around commands cost what has
+    /// changed.
     pub autostart: bool,
     /// Minutes without anything to do until it stops.
     pub idle_minutes: u64,
@@ -76,7 +77,7 @@ pub struct Daemon {
 
 impl Default for Daemon {
     fn default() -> Self {
-        Self { autostart: false, idle_minutes: 60, port: 0 }
+        Self { autostart: true, idle_minutes: 60, port: 0 }
     }
 }
 
@@ -243,7 +244,7 @@ pub struct Shield {
 
 impl Default for Shield {
     fn default() -> Self {
-        Self { enabled: true, max_bytes: 64 * 1024 * 1024, max_files: 2000 }
+        Self { enabled: true, max_bytes: 64 * 1024 * 1024, max_files: 20_000 }
     }
 }
 

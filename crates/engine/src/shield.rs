@@ -1,26 +1,30 @@
 //! Before a command that may destroy, its targets are captured, ignored files included.
 //!
-//! What rules do not hide is captured by the look that every such command begins with. The
-//! shield adds what they hide: a `.env`, local databases, notes. Folders of the default-exclude
-//! profile can be made again and are left out; what the budget did not allow becomes a gap.
+//! What rules do not hide is captured by the look that every command begins with. The shield adds
+//! what they hide: a `.env`, local databases, notes. It errs on the large side: unless the command
+//! has an understood shape, its targets are looked for in every folder, and where they cannot be
+//! told everything hidden is at risk. Only what can be made again is left out. That, and what the
+//! budget did not allow, becomes a gap.
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::collections::{BTreeSet, HashSet};
 
 use retake_model::{Gap, GapReason, ProjectPath};
 use retake_store::Batch;
-use retake_workspace::{Rules, Workspace, glob_matches};
+use retake_workspace::{Choose, Rules, Stat, Workspace};
 
-use crate::live::LiveCall;
+use crate::live::{LiveCall, Reach};
 use crate::place::link_target;
 use crate::settings::Shield;
-use crate::shell::Target;
+use crate::shell::{Danger, Target};
 
 /// More files that were left out than this are not named one by one.
 const NAMED_GAPS: usize = 100;
 
+/// With more targets than this, everything hidden is at risk.
+const MOST_DANGERS: usize = 64;
+
 /// What stands for the whole project in a gap, which must name something.
-const ANYWHERE: &str = "*";
+pub(crate) const ANYWHERE: &str = "*";
 
 /// What the shield takes, and what it could not take.
 #[derive(Debug, Default)]
@@ -37,80 +41,142 @@ pub(crate) fn shield(
     call: &LiveCall,
     settings: &Shield,
 ) -> Shielded {
-    let mut shielded = Shielded::default();
-    let (mut left_out, mut considered) = (Vec::new(), HashSet::new());
-    let (mut bytes, mut truncated) = (0, false);
-    for (place, target) in places(workspace.root(), call) {
+    let threat = Threat::of(workspace, call);
+    let mut endangered = Endangered { batch, threat: &threat, considered: HashSet::new() };
+    let (mut found, mut gaps, mut truncated) = (Vec::new(), Vec::new(), false);
+    for place in threat.places(call) {
         let limit = settings.max_files + NAMED_GAPS;
-        // Only what would be lost counts against the limit.
-        let mut wanted = |path: &ProjectPath| {
-            target.is_none_or(|target| is_meant(workspace.root(), call, target, path))
-                && !considered.contains(path)
-                && !batch.manifest_entry(path).is_ok_and(|entry| entry.is_some())
-        };
-        let listing = workspace.list_hidden(place.as_ref(), rules, limit, &mut wanted);
+        let listing = workspace.list_hidden(place.as_ref(), rules, limit, &mut endangered);
         truncated |= listing.truncated;
-        shielded.gaps.extend(listing.gaps);
-        for (path, stat) in listing.files {
-            considered.insert(path.clone());
-            let fits = settings.enabled
-                && shielded.paths.len() < settings.max_files
-                && bytes + stat.size <= settings.max_bytes;
-            if fits {
-                bytes += stat.size;
-                shielded.paths.push(path);
-            } else {
-                left_out.push(path);
-            }
-        }
+        gaps.extend(listing.gaps);
+        found.extend(listing.files);
     }
-    let command = call.aim.intent.command.as_deref().unwrap_or(&call.call.tool);
+    // Notes, keys and settings are small; what takes the budget can often be had again.
+    found.sort_by_key(|(path, stat)| (stat.size, path.clone()));
+    let (paths, left_out) = within_budget(found, settings);
     let more =
         if truncated || left_out.len() > NAMED_GAPS { ", and more than this one" } else { "" };
+    let command = call.described();
     let detail = format!("ignored, and over the shield's budget before `{command}` ran{more}");
     let gap = |path| Gap { path, reason: GapReason::NotShielded, detail: detail.clone() };
-    shielded.gaps.extend(left_out.into_iter().take(NAMED_GAPS).map(gap));
-    shielded
+    gaps.extend(left_out.into_iter().take(NAMED_GAPS).map(gap));
+    Shielded { paths, gaps }
 }
 
-/// The places that the call may destroy; `None` is the whole project.
-fn places<'a>(root: &Path, call: &'a LiveCall) -> Vec<(Option<ProjectPath>, Option<&'a Target>)> {
-    let by_command = call.destroys().iter().flat_map(|target| {
-        let place = call.reach(root, target).map(|reach| reach.path);
-        let through = place.clone().flatten().and_then(|path| link_target(root, &path));
-        place.into_iter().chain(through.map(Some)).map(move |place| (place, Some(target)))
-    });
-    let by_name = call.removes().iter().map(|path| (Some(path.clone()), None));
-    // What cannot be told may be anything.
-    let unknown = call.destroys_unknown().then_some((None, None));
-    by_command.chain(by_name).chain(unknown).collect()
-}
-
-/// A glob's reach is wider than its matches.
-fn is_meant(root: &Path, call: &LiveCall, target: &Target, path: &ProjectPath) -> bool {
-    if !target.glob {
-        return true;
-    }
-    let whole = Target { glob: false, recursive: false, ..target.clone() };
-    let pattern = call.reach(root, &whole).and_then(|reach| reach.path);
-    let Some(pattern) = pattern else { return true };
-    // `rm -r *.d` takes what lies in a folder that matches, too.
-    let mut at = Some(path.clone());
-    while let Some(place) = at {
-        if glob_matches(pattern.as_bytes(), place.as_bytes()) {
-            return true;
+fn within_budget(
+    found: Vec<(ProjectPath, Stat)>,
+    settings: &Shield,
+) -> (Vec<ProjectPath>, Vec<ProjectPath>) {
+    let (mut paths, mut left_out, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for (path, stat) in found {
+        let fits = settings.enabled
+            && paths.len() < settings.max_files
+            && bytes + stat.size <= settings.max_bytes;
+        if fits {
+            bytes += stat.size;
+            paths.push(path);
+        } else {
+            left_out.push(path);
         }
-        at = place.parent();
     }
-    false
+    (paths, left_out)
+}
+
+/// What a call may destroy.
+struct Threat {
+    /// The places that its targets and names lie at, as far as they can be resolved.
+    reaches: Vec<Reach>,
+    /// Its targets, wherever they lie.
+    dangers: Vec<Danger>,
+    /// What cannot be told may be anything.
+    everything: bool,
+}
+
+impl Threat {
+    fn of(workspace: &Workspace, call: &LiveCall) -> Self {
+        let root = workspace.root();
+        let mut reaches = Vec::new();
+        let is_wide = |target: &&Target| !target.glob || call.goes_through_link(root, target);
+        let targets = call.destroys().iter().filter(is_wide).chain(call.may_edit());
+        for reach in targets.filter_map(|target| call.reach(root, target)) {
+            let through = reach.path.as_ref().and_then(|path| link_target(root, path));
+            reaches.extend(through.map(|path| Reach { path: Some(path), ..reach.clone() }));
+            reaches.push(reach);
+        }
+        let by_name = |path: &ProjectPath| Reach { path: Some(path.clone()), beneath: true };
+        reaches.extend(call.removes().iter().map(by_name));
+        let dangers = if call.is_understood() {
+            Vec::new()
+        } else {
+            call.destroys().iter().map(Danger::of).collect()
+        };
+        // To hold every file against very many targets takes longer than to capture it.
+        let everything = call.destroys_unknown() || dangers.len() > MOST_DANGERS;
+        Self { reaches, dangers, everything }
+    }
+
+    /// Where to look for hidden files; `None` is the whole project.
+    fn places(&self, call: &LiveCall) -> Vec<Option<ProjectPath>> {
+        let is_anywhere = self.everything || !self.dangers.is_empty();
+        if is_anywhere {
+            return vec![None];
+        }
+        let mut places: Vec<_> = self.reaches.iter().map(|reach| reach.path.clone()).collect();
+        // Deleting a folder deletes what is in it.
+        places.extend(call.removes().iter().cloned().map(Some));
+        places.sort();
+        places.dedup();
+        places
+    }
+
+    fn includes(&self, path: &ProjectPath) -> bool {
+        self.everything || self.reaches.iter().any(|reach| reach.covers(path)) || {
+            let text = path.to_string().to_lowercase();
+            self.dangers.iter().any(|danger| danger.threatens(&text))
+        }
+    }
+}
+
+/// Of these paths, those that the shield neither took nor named before the calls ran.
+pub(crate) fn not_considered<'p>(
+    workspace: &Workspace,
+    calls: &[&LiveCall],
+    paths: impl Iterator<Item = &'p ProjectPath>,
+) -> Vec<&'p ProjectPath> {
+    let destroying = calls.iter().filter(|call| call.may_destroy());
+    let threats: Vec<_> = destroying.map(|call| Threat::of(workspace, call)).collect();
+    paths.filter(|path| !threats.iter().any(|threat| threat.includes(path))).collect()
+}
+
+/// Hidden files that go with a call and are not on record.
+struct Endangered<'a, 'b> {
+    batch: &'a Batch<'b>,
+    threat: &'a Threat,
+    considered: HashSet<ProjectPath>,
+}
+
+impl Choose for Endangered<'_, '_> {
+    fn file(&mut self, path: &ProjectPath) -> bool {
+        let is_on_record = || self.batch.manifest_entry(path).is_ok_and(|entry| entry.is_some());
+        self.threat.includes(path) && !is_on_record() && self.considered.insert(path.clone())
+    }
+
+    fn folder(&mut self, path: &ProjectPath) -> bool {
+        let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
+        self.threat.includes(path) || self.threat.dangers.iter().any(|danger| danger.passes(&name))
+    }
 }
 
 /// What a destructive call would have needed, if its begin came too late to be shielded.
-pub(crate) fn too_late(root: &Path, call: &LiveCall) -> Vec<Gap> {
-    let detail = "this command began while the project was in use; ignored files were not captured";
-    places(root, call)
+pub(crate) fn too_late(workspace: &Workspace, call: &LiveCall) -> Vec<Gap> {
+    let detail = "this command began before it could be shielded; ignored files were not captured";
+    let threat = Threat::of(workspace, call);
+    // By name, as far as its text tells, and wherever else it may have run.
+    let named = threat.reaches.iter().map(|reach| reach.path.clone());
+    let places: BTreeSet<_> = named.chain(threat.places(call)).collect();
+    places
         .into_iter()
-        .filter_map(|(path, _)| path.or_else(|| ProjectPath::new(ANYWHERE).ok()))
+        .filter_map(|path| path.or_else(|| ProjectPath::new(ANYWHERE).ok()))
         .map(|path| Gap { path, reason: GapReason::NotShielded, detail: detail.to_owned() })
         .collect()
 }

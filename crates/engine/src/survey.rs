@@ -4,7 +4,7 @@
 //! everywhere. Where that cannot be promised (the rules may have changed, the hint is of no use)
 //! the look is at everything.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use retake_model::{Gap, GapReason, ProjectPath};
@@ -88,6 +88,10 @@ fn within(
     observation: &mut Observation,
 ) -> Result<Option<Survey>, StoreError> {
     let sources = view.rules.sources();
+    // Only a walk through everything goes by two sets of rules.
+    if request.has_open_calls && view.has_earlier_rules {
+        return Ok(None);
+    }
     if !sources.same_but_for_files(&rules_outside(request)) {
         return Ok(None);
     }
@@ -99,9 +103,10 @@ fn within(
     }
     let places = topmost(places);
     let tracked = Tracked::find(batch, request, &view.rules, false, &|_| false)?;
+    let taken = memory::taken_hidden(batch)?;
     let beneath = places.iter().flat_map(|place| place.those_beneath(&view.hidden));
     let hinted = places.iter().filter(|place| view.hidden.contains(place)).chain(beneath);
-    let asked_for = request.named.iter().chain(tracked.told());
+    let asked_for = request.named.iter().chain(tracked.told()).chain(&taken);
     let singles: BTreeSet<_> = asked_for.chain(&view.unwatched).chain(hinted).collect();
     let mut entries = Vec::new();
     for place in &places {
@@ -114,7 +119,7 @@ fn within(
     let mut singles: Vec<_> = singles.into_iter().cloned().collect();
     if singles.iter().any(|path| !known.contains(path)) {
         // What is neither tracked any more nor asked for is hidden.
-        let hidden: BTreeSet<_> = tracked.hidden(batch)?.into_iter().collect();
+        let hidden: BTreeSet<_> = tracked.hidden(batch)?.into_iter().chain(taken).collect();
         let is_wanted = |path: &ProjectPath| hidden.contains(path) || request.named.contains(path);
         singles.retain(|path| known.contains(path) || is_wanted(path));
     }
@@ -125,6 +130,7 @@ fn within(
         return Ok(None);
     }
     tracked.note(observation);
+    compare_ignored_within(batch, request, &scan, &places, observation)?;
     observation.all_gaps = true;
     observation.left_out = Arc::clone(&view.left_out);
     let rules = Some(Arc::clone(&view.rules));
@@ -172,7 +178,8 @@ fn everywhere(
     // What the walk met and did not know, it asked the rules about.
     let is_in_sight = |path: &ProjectPath| !known.contains(path) && is_met(path);
     let tracked = Tracked::find(batch, request, &rules, is_new, &is_in_sight)?;
-    let hidden = tracked.hidden(batch)?;
+    let mut hidden = tracked.hidden(batch)?;
+    hidden.extend(memory::taken_hidden(batch)?);
     let unknown: BTreeSet<_> = request.named.iter().chain(&hidden).collect();
     let unknown = unknown.into_iter().filter(|path| !known.contains(path)).cloned();
     let extra = workspace.look_at(known, &unknown.collect::<Vec<_>>());
@@ -180,6 +187,13 @@ fn everywhere(
     let extra_suspects: Vec<_> = extra_suspects.collect();
     scan.suspects.extend(extra_suspects);
     scan.gaps.extend(extra.gaps);
+    observation.earlier_rules = earlier_rules(batch, request, old_rules.as_ref(), &scan.sources)?;
+    if let Some(earlier) = &observation.earlier_rules {
+        let met: HashSet<_> = scan.suspects.iter().map(|suspect| suspect.path.clone()).collect();
+        let more = workspace.scan_by(known, &Rules::new(earlier.clone())).suspects;
+        scan.suspects.extend(more.into_iter().filter(|suspect| !met.contains(&suspect.path)));
+    }
+    compare_ignored(batch, request, &scan, old_rules.as_ref().filter(|_| is_new), observation)?;
     observation.left_out = Arc::new(LeftOut {
         ignored: std::mem::take(&mut scan.ignored),
         ignored_count: scan.ignored_count,
@@ -190,13 +204,15 @@ fn everywhere(
         let tracked: Vec<_> = known.paths().chain(hidden.iter().cloned()).collect();
         let mut view = view(batch, &rules, &tracked, &observation.left_out)?;
         view.stats.clone_from(&recalled.kept);
+        view.has_earlier_rules = observation.earlier_rules.is_some();
         observation.view = Some(Arc::new(view));
     }
     tracked.note(observation);
     (observation.whole, observation.all_gaps) = (true, true);
     observation.new_rules = is_new.then(|| scan.sources.clone());
     observation.recalled = Some(recalled);
-    let old_rules = old_rules.filter(|_| is_new).map(Rules::new);
+    observation.old_rules = old_rules.filter(|_| is_new);
+    let old_rules = observation.old_rules.clone().map(Rules::new);
     let suspects =
         scan.suspects.iter().filter(|suspect| suspect.known).map(|suspect| &suspect.path);
     let mut entries = Vec::new();
@@ -204,6 +220,84 @@ fn everywhere(
         entries.extend(batch.manifest_entry(path)?);
     }
     Ok(Survey { entries, scan, rules: Some(rules), old_rules })
+}
+
+/// The rules that open calls are judged by beside those of now: those of the look at their begin.
+/// A command that writes `*` into a new `.gitignore` hides nothing of its work.
+fn earlier_rules(
+    batch: &Batch<'_>,
+    request: &Request<'_>,
+    last: Option<&RuleSources>,
+    now: &RuleSources,
+) -> Result<Option<RuleSources>, StoreError> {
+    if !request.has_open_calls || request.first {
+        return Ok(None);
+    }
+    let earlier = memory::earlier_rules(batch)?.or_else(|| last.cloned());
+    Ok(earlier.filter(|earlier| earlier != now))
+}
+
+/// Notes which names rules leave out, and what has come and gone among them.
+fn compare_ignored(
+    batch: &Batch<'_>,
+    request: &Request<'_>,
+    scan: &Scan,
+    old_rules: Option<&RuleSources>,
+    observation: &mut Observation,
+) -> Result<(), StoreError> {
+    if scan.ignored_count != scan.ignored.len() as u64 {
+        return Ok(());
+    }
+    let is_dir: HashMap<_, _> = scan.ignored.iter().map(|it| (&it.path, it.is_dir)).collect();
+    let names: BTreeSet<_> = scan.ignored.iter().map(|ignored| ignored.path.clone()).collect();
+    if let Some(last) = memory::ignored_names(batch)? {
+        // A name that only came to be ignored was not made.
+        let old_rules = old_rules.cloned().map(Rules::new);
+        let was_hidden = |path: &ProjectPath| {
+            let is_dir = is_dir.get(path).copied().unwrap_or_default();
+            old_rules.as_ref().is_none_or(|rules| rules.is_ignored(path, is_dir))
+        };
+        let new = names.difference(&last).filter(|path| was_hidden(path));
+        observation.made_ignored = new.cloned().collect();
+        let is_gone = |path: &&ProjectPath| request.workspace.is_gone(path);
+        observation.gone_ignored = last.difference(&names).filter(is_gone).cloned().collect();
+        if last == names {
+            return Ok(());
+        }
+    }
+    observation.ignored_names = Some(names);
+    Ok(())
+}
+
+/// The same for a look at some places: what the watcher saw move, and what lies there.
+fn compare_ignored_within(
+    batch: &Batch<'_>,
+    request: &Request<'_>,
+    scan: &Scan,
+    places: &BTreeSet<ProjectPath>,
+    observation: &mut Observation,
+) -> Result<(), StoreError> {
+    let Some(last) = memory::ignored_names(batch)? else { return Ok(()) };
+    let here = scan.ignored.iter().map(|ignored| &ignored.path);
+    let is_gone = |path: &ProjectPath| request.workspace.is_gone(path);
+    let is_doubtful = |path: &ProjectPath| {
+        request.moved_ignored.contains(path) || is_covered(path.as_bytes(), places)
+    };
+    observation.gone_ignored =
+        last.iter().filter(|path| is_doubtful(path) && is_gone(path)).cloned().collect();
+    for path in request.moved_ignored.iter().chain(here) {
+        let is_new = !last.contains(path) && !is_gone(path);
+        if is_new && batch.manifest_entry(path)?.is_none() {
+            observation.made_ignored.push(path.clone());
+        }
+    }
+    observation.made_ignored.sort();
+    observation.made_ignored.dedup();
+    let mut names = last.clone();
+    names.retain(|path| !observation.gone_ignored.contains(path));
+    names.extend(observation.made_ignored.iter().cloned());
+    observation.ignored_names = (names != last).then_some(names);
+    Ok(())
 }
 
 /// What a look at everything leaves for narrower ones.
@@ -220,6 +314,7 @@ fn view(
         unwatched: BTreeSet::new(),
         left_out: Arc::clone(left_out),
         stats: None,
+        has_earlier_rules: false,
     })
 }
 

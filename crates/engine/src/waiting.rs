@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::arrival::Arrived;
 use crate::attribute::CLOCK_GRAIN;
 use crate::journal::note;
-use crate::parcel::{Hears, Parcel};
+use crate::parcel::Parcel;
 use crate::project::Project;
 use crate::record::{Notice, NoticeCode, RecordError, Recorded};
 use crate::stats::Recalled;
@@ -84,9 +84,7 @@ impl Project {
         for entry in &entries {
             // Two may have kept the same event: its thread, and whoever did not wait for that.
             if seen.insert(&entry.id) && !self.store().spool_taken(&entry.id)? {
-                let (event, at) = (entry.event.clone(), entry.at);
-                let (key, hears) = (Some(entry.id.clone()), Hears::Nothing);
-                fresh.push(Arrived { event, at, key, waited: true, hears });
+                fresh.push(Arrived::of_spool(entry));
             }
         }
         self.record_arrived(fresh, at)?;

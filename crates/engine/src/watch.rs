@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_model::ProjectPath;
+use retake_model::{Millis, ProjectPath};
 use retake_store::StoreError;
 use retake_workspace::{Budget, Hint, RuleSources, Watch, WatchError};
 
@@ -21,6 +21,14 @@ impl Eyes for Arc<Watch> {
 
     fn take(&self) -> Hint {
         Watch::take(self)
+    }
+
+    fn take_ignored(&self) -> BTreeSet<ProjectPath> {
+        Watch::take_ignored(self)
+    }
+
+    fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
+        Watch::first_seen(self, path)
     }
 
     fn put_back(&self, hint: Hint) {

@@ -54,6 +54,12 @@ pub(crate) fn write(
     if let Some(rules) = &observation.new_rules {
         memory::keep_rules(batch, rules)?;
     }
+    if observation.whole && memory::earlier_rules(batch)? != observation.earlier_rules {
+        memory::keep_earlier_rules(batch, observation.earlier_rules.as_ref())?;
+    }
+    if let Some(names) = &observation.ignored_names {
+        memory::keep_ignored_names(batch, names)?;
+    }
     if let Some((paths, digest)) = &observation.tracked_hidden {
         memory::keep_tracked_hidden(batch, paths)?;
         memory::keep_index_paths(batch, *digest)?;
@@ -180,7 +186,8 @@ fn write_baseline(
 
 /// Whether a gap tells of something that happened; such ones are shown for a day.
 pub(crate) fn is_lasting(reason: GapReason) -> bool {
-    matches!(reason, GapReason::NotShielded | GapReason::LostEvent | GapReason::BeforeFirstLook)
+    use GapReason::{BeforeFirstLook, LostEvent, NotLooked, NotShielded, RulesChanged};
+    matches!(reason, NotShielded | LostEvent | BeforeFirstLook | NotLooked | RulesChanged)
 }
 
 /// Gaps that a look did not meet again are closed, if it would have met them.

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use retake_engine::model::{Actor, Hunk};
 use retake_engine::{GoToOptions, TakeBackOptions};
 use retake_testkit::disk::{self, Disk};
-use retake_testkit::{TestProject, play};
+use retake_testkit::{TestProject, planned, play};
 
 fn played(story: &str) -> (TestProject, String) {
     let project = TestProject::in_memory();
@@ -404,6 +404,19 @@ fn what_is_staged_is_read_before_it_takes_a_place() {
     assert_eq!(project.read("a.txt"), b"A\n", "{said}");
     assert_eq!(project.read("b.txt"), b"b\n", "{said}");
     assert!(said.contains("\"a.txt\" leave not_writable"), "{said}");
+}
+
+/// What the disk did not confirm is done, and told.
+#[test]
+fn a_folder_that_cannot_be_synced_is_told() {
+    let project = TestProject::in_memory();
+    play(&project, "file a.txt: a\\n\ninit\nsay d: go\nwrite d w1 a.txt: b\\n");
+    let (opened, plan) = (project.open(), planned(&project, "undo").unwrap());
+    retake_seam::fail_once("fsync", 2, 5); // The first is the new content's.
+    let applied = opened.apply(&plan, project.tick()).unwrap();
+    assert_eq!(project.read("a.txt"), b"a\n");
+    let warning = applied.plan.files[0].warning.as_deref().unwrap_or_default();
+    assert!(warning.contains("the disk did not confirm it"), "{warning}");
 }
 
 /// Every operation begins with a checkpoint of what it found, whatever the last one was of.

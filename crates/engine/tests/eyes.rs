@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test plays the user")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,7 +16,10 @@ const MINUTE: Millis = 60_000;
 
 /// Eyes that say what they were told to say.
 #[derive(Clone, Debug)]
-struct Told(Arc<Mutex<Hint>>);
+struct Told {
+    hint: Arc<Mutex<Hint>>,
+    first_seen: Arc<Mutex<BTreeMap<String, Millis>>>,
+}
 
 impl Told {
     fn say(&self, paths: &[&str]) {
@@ -24,7 +27,7 @@ impl Told {
     }
 
     fn pending(&self) -> Hint {
-        self.0.lock().unwrap().clone()
+        self.hint.lock().unwrap().clone()
     }
 }
 
@@ -32,11 +35,15 @@ impl Eyes for Told {
     fn settle(&self) {}
 
     fn take(&self) -> Hint {
-        std::mem::replace(&mut *self.0.lock().unwrap(), hint(&[]))
+        std::mem::replace(&mut *self.hint.lock().unwrap(), hint(&[]))
+    }
+
+    fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
+        self.first_seen.lock().unwrap().get(&path.to_string()).copied()
     }
 
     fn put_back(&self, hint: Hint) {
-        let mut here = self.0.lock().unwrap();
+        let mut here = self.hint.lock().unwrap();
         match (&mut *here, hint) {
             (Hint::Paths(paths), Hint::Paths(more)) => paths.extend(more),
             (here, _) => *here = Hint::Everything,
@@ -53,7 +60,7 @@ fn hint(paths: &[&str]) -> Hint {
 /// A project that was initialised, with eyes and after the first look with them.
 fn with_told_eyes(test: &TestProject) -> (Project, Told) {
     let mut project = test.init();
-    let told = Told(Arc::new(Mutex::new(Hint::Everything)));
+    let told = Told { hint: Arc::new(Mutex::new(Hint::Everything)), first_seen: Arc::default() };
     let rules = project.rules_for_eyes().unwrap();
     project.open_eyes(Box::new(told.clone()), rules);
     assert!(project.look(test.tick()).unwrap().whole);
@@ -99,6 +106,28 @@ fn only_what_the_hint_says_is_looked_at() {
         (paths(&looked), looked.whole),
         (vec!["new/a.txt".into(), "src/0/0.txt".into()], true)
     );
+}
+
+#[test]
+fn what_was_seen_after_the_end_of_a_call_is_the_persons() {
+    let test = TestProject::new();
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        test.write(name, "one\n");
+    }
+    let (project, eyes) = with_told_eyes(&test);
+    let begin = TestProject::begin("d1", "s1", "Bash", json!({ "command": "make" }));
+    project.record(&begin, test.tick()).unwrap();
+    let end = test.tick();
+    // One was seen while the call ran, one after its end came; of one nobody knows when.
+    for (name, at) in [("a.txt", Some(end - 1)), ("b.txt", Some(end + 1)), ("c.txt", None)] {
+        test.write(name, "two\n");
+        eyes.say(&[name]);
+        at.map(|at| eyes.first_seen.lock().unwrap().insert(name.to_owned(), at));
+    }
+    let found = project.record(&TestProject::end("d1", "s1"), end).unwrap().changes;
+    let by: Vec<_> = found.iter().map(|change| (change.path.to_string(), change.actor)).collect();
+    let (agent, user) = (Actor::Agent, Actor::User);
+    assert_eq!(by, [("a.txt".into(), agent), ("b.txt".into(), user), ("c.txt".into(), agent)]);
 }
 
 #[test]
@@ -287,9 +316,8 @@ fn the_watcher_leaves_the_scratch_of_a_command_alone() {
     let by = |changes: &[Change]| -> Vec<(String, Actor)> {
         changes.iter().map(|change| (change.path.to_string(), change.actor)).collect()
     };
-    assert_eq!(by(&ended.changes), [("sub/a.txt".to_owned(), Actor::Agent)]);
-    let looked = project.look_around(start + 3).unwrap();
-    assert_eq!(by(&looked.changes), [("sub/mine.txt".to_owned(), Actor::User)]);
+    let (agents, persons) = ("sub/a.txt".to_owned(), "sub/mine.txt".to_owned());
+    assert_eq!(by(&ended.changes), [(agents, Actor::Agent), (persons, Actor::User)]);
 
     // What a command may remove is not left for later, whoever made it.
     for (call, command, file) in [

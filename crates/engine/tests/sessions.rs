@@ -231,6 +231,7 @@ fn scenarios() {
             "made-tool.txt" create by agent d/main:w1 certain +1 -0
             "secret.env" create by agent d/main:w2 certain +1 -0
             "made-command.txt" create by agent d/main:s3 window +1 -0
+            ! ignored
             "old-tool.txt" modify by agent d/main:w4 certain +1 -1
             "old-command.txt" modify by agent d/main:s5 window +1 -1
             "gone-tool.txt" delete by agent d/main:x6 certain +0 -1

@@ -12,13 +12,16 @@ fn the_shield_takes_ignored_targets_before_they_go() {
         file .env: SECRET=1\n
         file db.local: data\n
         file node_modules/x/index.js: lib\n
+        file package.json: {}\n
         init
         shell d1 s1: rm -rf .env node_modules
         shell d1 s2: mv db.local other.local
         ",
         &expect![[r#"
+            ! gap
             ".env" delete by agent d1/main:s1 window +0 -1
             "db.local" delete by agent d1/main:s2 window +0 -1
+            ! ignored
         "#]],
     );
 }

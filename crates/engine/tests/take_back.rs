@@ -208,8 +208,8 @@ fn a_deleted_file_comes_back_unless_its_place_is_taken() {
         cat a.txt
         ",
         &expect![[r#"
-            "a.txt" delete by agent d/main:s1 window +0 -9
             "b.txt" create by user +1 -0
+            "a.txt" delete by agent d/main:s1 window +0 -9
             "b.txt" delete by agent d/main:s2 window +0 -1
             rollback: "a.txt" create exact
             nothing done

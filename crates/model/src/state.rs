@@ -91,6 +91,11 @@ pub enum GapReason {
     Purged,
     /// It was written after an agent had begun to work, and before the first look was done.
     BeforeFirstLook,
+    /// It changed while a command ran that began before the look at the project was done: what was
+    /// there just before the command is not on record.
+    NotLooked,
+    /// Ignore rules outside of the project's files changed while a command ran.
+    RulesChanged,
 }
 
 impl GapReason {
@@ -107,6 +112,8 @@ impl GapReason {
             Self::LostEvent => "lost_event",
             Self::Purged => "purged",
             Self::BeforeFirstLook => "before_first_look",
+            Self::NotLooked => "not_looked",
+            Self::RulesChanged => "rules_changed",
         }
     }
 }

@@ -95,6 +95,21 @@ impl Input {
     }
 }
 
+/// A call to which no change is ascribed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleCall {
+    /// The conversation.
+    pub dialog: DialogId,
+    /// The agent's own id of the call.
+    pub call: CallId,
+    /// The tool's name as the agent gave it.
+    pub tool: String,
+    /// The shell command, if it was one.
+    pub command: Option<String>,
+    /// When it began.
+    pub begin_at: Millis,
+}
+
 /// What is known when a call begins.
 #[derive(Clone, Debug)]
 pub struct NewCall<'a> {
@@ -202,6 +217,32 @@ impl Store {
             format!("SELECT {CALL} FROM call WHERE id = (SELECT call FROM change WHERE seq = ?1)");
         let mut query = self.db.prepare_cached(&sql)?;
         Ok(query.query_row([change.0 as i64], call_from).optional()?)
+    }
+
+    /// The newest calls to which no change is ascribed, oldest first.
+    pub fn calls_without_changes(&self, limit: usize) -> Result<Vec<IdleCall>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            // Nothing that a call did comes before its begin, so only what is newer is read.
+            "SELECT dialog, call, tool, command, begin_at
+             FROM (SELECT * FROM call ORDER BY id DESC LIMIT 200) AS latest
+             WHERE NOT EXISTS (SELECT 1 FROM change
+                               WHERE seq >= latest.begin_seq AND change.call = latest.id)
+               AND NOT EXISTS (SELECT 1 FROM candidate
+                               WHERE change >= latest.begin_seq AND candidate.call = latest.id)
+             ORDER BY latest.id DESC LIMIT ?1",
+        )?;
+        let call = |row: &Row<'_>| {
+            Ok(IdleCall {
+                dialog: DialogId(row.get(0)?),
+                call: CallId(row.get(1)?),
+                tool: row.get(2)?,
+                command: row.get(3)?,
+                begin_at: row.get(4)?,
+            })
+        };
+        let mut calls = query.query_map([limit as i64], call)?.collect::<Result<Vec<_>, _>>()?;
+        calls.reverse();
+        Ok(calls)
     }
 
     /// Whether a turn of a dialog has come to any call.

@@ -59,7 +59,7 @@ mod vfs;
 mod wal;
 
 pub use batch::Batch;
-pub use calls::{Afterlife, Call, CallState, Input, NewCall};
+pub use calls::{Afterlife, Call, CallState, IdleCall, Input, NewCall};
 pub use changes::{NewChange, StatusRow, Trace};
 pub use checkpoints::NewCheckpoint;
 pub use dialogs::{Dialog, DialogAgent};

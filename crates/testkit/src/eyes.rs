@@ -28,6 +28,7 @@ struct Seen {
     tracked_hidden: BTreeSet<ProjectPath>,
     vague: Option<Rng>,
     takes: usize,
+    ignored: BTreeSet<ProjectPath>,
 }
 
 type Listing = BTreeMap<ProjectPath, Mark>;
@@ -54,6 +55,7 @@ impl ListingEyes {
             tracked_hidden: BTreeSet::new(),
             vague: None,
             takes: 0,
+            ignored: BTreeSet::new(),
         })))
     }
 
@@ -81,11 +83,17 @@ impl ListingEyes {
         let now = list(&seen.root);
         let paths = seen.listing.keys().chain(now.keys());
         let moved = paths.filter(|path| seen.listing.get(*path) != now.get(*path));
-        let is_dir = |path| {
+        let is_dir = |path: &ProjectPath| {
             [&seen.listing, &now].iter().filter_map(|it| it.get(path)).any(|mark| mark.is_dir)
         };
-        let told = moved.filter(|path| seen.tells(path, is_dir(*path))).cloned();
-        let mut hint = Hint::Paths(told.collect());
+        let (told, others): (BTreeSet<_>, BTreeSet<_>) =
+            moved.cloned().partition(|path| seen.tells(path, is_dir(path)));
+        let is_met = |path: &ProjectPath| {
+            path.parent().is_none_or(|folder| !seen.rules.is_ignored(&folder, true))
+        };
+        let ignored: Vec<_> = others.into_iter().filter(is_met).collect();
+        let mut hint = Hint::Paths(told);
+        seen.ignored.extend(ignored);
         seen.listing = now;
         if let Some(mut rng) = seen.vague.take() {
             hint = blur(hint, &seen.listing, &mut rng);
@@ -108,6 +116,10 @@ impl Eyes for ListingEyes {
         let mut seen = self.seen();
         seen.takes += 1;
         std::mem::replace(&mut seen.hint, Hint::Paths(BTreeSet::new()))
+    }
+
+    fn take_ignored(&self) -> BTreeSet<ProjectPath> {
+        std::mem::take(&mut self.seen().ignored)
     }
 
     fn put_back(&self, hint: Hint) {

@@ -1,14 +1,15 @@
 //! Listings for the shield: what a destructive command is about to take.
 //!
-//! They hold what rules hide (the rest is known from the scan), and stop at a limit.
-//! Regenerable folders (the default profile) are left out.
+//! They hold what rules hide (the rest is known from the scan), and stop at a limit. Folders are
+//! left out, and told, if what is in or beside them shows that they can be made again. That their
+//! name is on the list of default excludes shows nothing: people keep notes in `build`.
 
 use std::os::fd::AsFd as _;
 
 use retake_model::{Gap, GapReason, ProjectPath};
 use rustix::io::Errno;
 
-use crate::beneath::{PATH_LIMIT, look};
+use crate::beneath::{PATH_LIMIT, look, split};
 use crate::folder::{Folder, Kind, Name, is_version_control};
 use crate::known::join;
 use crate::rules::{Origin, Standing, Verdict};
@@ -23,27 +24,33 @@ pub struct Listing {
     pub files: Vec<(ProjectPath, Stat)>,
     /// Whether there is more than the limit allowed.
     pub truncated: bool,
-    /// What could not be looked at.
+    /// What could not be looked at, or was left out.
     pub gaps: Vec<Gap>,
+}
+
+/// Chooses what is listed.
+pub trait Choose {
+    /// Whether a hidden file is listed; only such ones count against the limit.
+    fn file(&mut self, path: &ProjectPath) -> bool;
+    /// Whether it must be told that a folder was left out because it can be made again.
+    fn folder(&mut self, path: &ProjectPath) -> bool;
 }
 
 impl Workspace {
     /// All files and links that some rule hides, at a path or beneath it; without one, in the
     /// whole project.
     ///
-    /// Folders of the default profile are left out: they can be made again. The folders above
-    /// `at` are not asked, since somebody named something in them.
-    ///
-    /// Only what is `wanted` is listed and counts against the limit.
+    /// Folders that can be made again are left out. The folders above `at` are not asked, since
+    /// somebody named something in them.
     pub fn list_hidden(
         &self,
         at: Option<&ProjectPath>,
         rules: &Rules,
         limit: usize,
-        wanted: &mut dyn FnMut(&ProjectPath) -> bool,
+        chosen: &mut dyn Choose,
     ) -> Listing {
         let mut lister =
-            Lister { workspace: self, rules, limit, wanted, listing: Listing::default() };
+            Lister { workspace: self, rules, limit, chosen, listing: Listing::default() };
         match at {
             None => lister.walk(Vec::new(), Standing::Open),
             Some(path) if !self.is_off_limits(path) => lister.start_at(path),
@@ -57,7 +64,7 @@ struct Lister<'a> {
     workspace: &'a Workspace,
     rules: &'a Rules,
     limit: usize,
-    wanted: &'a mut dyn FnMut(&ProjectPath) -> bool,
+    chosen: &'a mut dyn Choose,
     listing: Listing,
 }
 
@@ -74,7 +81,6 @@ impl Lister<'_> {
             .open_parent(path.as_bytes())
             .and_then(|folder| look(folder.fd.as_fd(), path.file_name()));
         match thing {
-            Ok(Thing::Folder) if self.is_regenerable(path.as_bytes()) => {}
             Ok(Thing::Folder) => {
                 let hidden = self.rules.is_ignored(path, true);
                 self.walk(path.as_bytes().to_vec(), if hidden { closed() } else { Standing::Open });
@@ -91,12 +97,14 @@ impl Lister<'_> {
             let Some(folder) = self.open(&path) else {
                 continue;
             };
+            let is_hidden = matches!(standing, Standing::Closed(_));
+            if is_hidden && let Some(why) = self.made_by(&path, &folder) {
+                self.leave_out(&path, why);
+                continue;
+            }
             for name in tracked_names(&folder) {
                 let child = join(&path, &name.bytes);
                 let is_dir = name.kind == Kind::Folder;
-                if is_dir && self.is_regenerable(child.as_bytes()) {
-                    continue;
-                }
                 let below = self.judge(&path, &standing, &child, is_dir);
                 match (below, is_dir) {
                     (below, true) => waiting.push((child.as_bytes().to_vec(), below)),
@@ -125,9 +133,38 @@ impl Lister<'_> {
         }
     }
 
-    fn is_regenerable(&self, folder: &[u8]) -> bool {
-        let chain = self.rules.chain_for(crate::beneath::split(folder).0);
-        self.rules.set().is_regenerable(chain, folder)
+    /// What shows that a folder can be made again.
+    fn made_by(&self, path: &[u8], folder: &Folder) -> Option<&'static str> {
+        let (above, name) = split(path);
+        let within = [&b"CACHEDIR.TAG"[..], b"pyvenv.cfg"];
+        if within.iter().any(|mark| folder.has_file(mark)) {
+            return Some("it says so itself");
+        }
+        let is_compiled = |name: &Name| name.bytes.ends_with(b".pyc");
+        let marks: &[&'static str] = match name {
+            b"node_modules" => &["package.json"],
+            b"target" => &["Cargo.toml", "pom.xml"],
+            b"__pycache__" if folder.names.iter().all(is_compiled) => {
+                return Some("it is compiled");
+            }
+            _ => &[],
+        };
+        let beside = |mark: &&&str| {
+            let mark = join(above, mark.as_bytes());
+            let parent = self.workspace.beneath.open_parent(mark.as_bytes());
+            let found = parent.and_then(|folder| look(folder.fd.as_fd(), mark.file_name()));
+            matches!(found, Ok(Thing::File(_)))
+        };
+        marks.iter().find(beside).copied()
+    }
+
+    fn leave_out(&mut self, path: &[u8], why: &str) {
+        if let Ok(path) = ProjectPath::new(path)
+            && self.chosen.folder(&path)
+        {
+            let detail = format!("can be made again ({why}), so it is not captured");
+            self.listing.gaps.push(gap(&path, GapReason::NotShielded, detail));
+        }
     }
 
     fn open(&mut self, path: &[u8]) -> Option<Folder> {
@@ -152,7 +189,7 @@ impl Lister<'_> {
 
     fn take(&mut self, path: ProjectPath, thing: Result<Thing, Errno>) {
         match thing {
-            Ok(Thing::File(_) | Thing::Link(_)) if !(self.wanted)(&path) => {}
+            Ok(Thing::File(_) | Thing::Link(_)) if !self.chosen.file(&path) => {}
             Ok(Thing::File(_) | Thing::Link(_)) if self.listing.files.len() >= self.limit => {
                 self.listing.truncated = true;
             }

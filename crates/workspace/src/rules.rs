@@ -18,6 +18,7 @@ use retake_model::ProjectPath;
 use crate::beneath::split;
 use crate::include::Includes;
 use crate::pattern_list::PatternList;
+use crate::walk::IGNORE_FILE;
 
 /// The texts that ignore rules are made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +36,9 @@ pub struct RuleSources {
     /// The user's include patterns: what they match is never ignored. A match
     /// of a folder covers all that is beneath it.
     pub include: Vec<String>,
+    /// Whether a `.gitignore` is never ignored itself, unless its folder is: what hides other
+    /// files must not hide.
+    pub keeps_rule_files: bool,
 }
 
 impl RuleSources {
@@ -45,6 +49,7 @@ impl RuleSources {
             && self.profile == other.profile
             && self.scratch == other.scratch
             && self.include == other.include
+            && self.keeps_rule_files == other.keeps_rule_files
     }
 }
 
@@ -303,6 +308,7 @@ pub(crate) struct Ruleset {
     exclude: PatternList,
     global: PatternList,
     profile: PatternList,
+    keeps_rule_files: bool,
 }
 
 impl Ruleset {
@@ -313,6 +319,7 @@ impl Ruleset {
             exclude: PatternList::parse(&sources.exclude),
             global: PatternList::parse(&sources.global),
             profile: PatternList::parse_lines(&sources.profile),
+            keeps_rule_files: sources.keeps_rule_files,
         }
     }
 
@@ -324,6 +331,10 @@ impl Ruleset {
         path: &[u8],
         is_dir: bool,
     ) -> Verdict<'a> {
+        let is_rule_file = || !is_dir && split(path).1 == IGNORE_FILE;
+        if self.keeps_rule_files && matches!(standing, Standing::Open) && is_rule_file() {
+            return Verdict::Keep(Standing::Open);
+        }
         let reason = match (self.include.decide(path, is_dir), standing) {
             (Some(true), _) | (None, Standing::Included) => {
                 return Verdict::Keep(Standing::Included);
@@ -379,19 +390,5 @@ impl Ruleset {
                 Some(Reason::Rule { origin, folder: &[], found })
             },
         )
-    }
-
-    /// Whether a folder is regenerable: in the default profile, and neither
-    /// included nor taken back by a negation of the user's.
-    pub(crate) fn is_regenerable(&self, chain: Option<&Arc<Chain>>, folder: &[u8]) -> bool {
-        let in_profile = self
-            .profile
-            .last_match(folder, 0, true)
-            .is_some_and(|found| !found.pattern.is_negative());
-        let taken_back = || {
-            let rule = self.git_rule(chain, folder, true);
-            matches!(&rule, Some(Reason::Rule { found, .. }) if found.pattern.is_negative())
-        };
-        in_profile && self.include.decide(folder, true) != Some(true) && !taken_back()
     }
 }

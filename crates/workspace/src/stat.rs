@@ -121,8 +121,8 @@ fn nanoseconds(seconds: i64, nanos: i64) -> i64 {
 /// It comes from the file system's own clock, never from `now()`: mtimes
 /// earlier than a preceding `now()` were measured. `file` must lie on the same
 /// file system as the project for the answer to mean anything.
-pub fn stamp(file: &Path) -> io::Result<i64> {
-    let written = retake_seam::fs::touch(file, b"stamp\n")?;
+pub fn stamp(file: &Path, content: &[u8]) -> io::Result<i64> {
+    let written = retake_seam::fs::touch(file, content)?;
     let metadata = written.metadata()?;
     Ok(nanoseconds(metadata.mtime(), metadata.mtime_nsec()))
 }
@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn a_stamp_is_what_a_file_written_next_cannot_undercut() {
         let temp = tempfile::tempdir().unwrap();
-        let stamp = stamp(&temp.path().join("stamp")).unwrap();
-        let later = super::stamp(&temp.path().join("later")).unwrap();
+        let stamp = stamp(&temp.path().join("stamp"), b"1").unwrap();
+        let later = super::stamp(&temp.path().join("later"), b"2").unwrap();
         assert!(later >= stamp);
-        assert_eq!(std::fs::read(temp.path().join("stamp")).unwrap(), b"stamp\n");
+        assert_eq!(std::fs::read(temp.path().join("stamp")).unwrap(), b"1");
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::{Known, Workspace};
 pub(crate) const IGNORE_FILE_LIMIT: u64 = 16 << 20;
 
 /// The name of the files that hold rules.
-pub(crate) const IGNORE_FILE: &[u8] = b".gitignore";
+pub const IGNORE_FILE: &[u8] = b".gitignore";
 
 /// So many folders are walked through sooner than a second thread starts.
 const ALONE: usize = 16;
@@ -43,15 +43,28 @@ pub(crate) struct Walked<'a> {
     pub(crate) doubtful: Vec<ProjectPath>,
 }
 
+/// Which rules a walk goes by.
+#[derive(Clone, Copy)]
+pub(crate) enum By<'a> {
+    /// These, and the `.gitignore` files that it finds.
+    Found(&'a Ruleset),
+    /// These alone.
+    Given(&'a Rules),
+}
+
 /// Walks from these folders down.
 pub(crate) fn walk<'a>(
     workspace: &'a Workspace,
     known: &'a Known,
-    set: &'a Ruleset,
+    by: By<'a>,
     from: Vec<Task>,
 ) -> Walked<'a> {
     let pool = Pool::new(from);
-    let new_worker = || Worker { workspace, known, set, walked: Walked::default() };
+    let set = match by {
+        By::Found(set) => set,
+        By::Given(rules) => rules.set(),
+    };
+    let new_worker = || Worker { workspace, known, by, set, walked: Walked::default() };
     let (mut worker, mut share) = (new_worker(), pool.join());
     for _ in 0..ALONE {
         let Some(task) = share.next() else { return worker.walked };
@@ -108,6 +121,7 @@ impl Task {
 struct Worker<'a> {
     workspace: &'a Workspace,
     known: &'a Known,
+    by: By<'a>,
     set: &'a Ruleset,
     walked: Walked<'a>,
 }
@@ -192,6 +206,9 @@ impl Worker<'_> {
         above: Option<Arc<Chain>>,
         standing: &Standing,
     ) -> Option<Arc<Chain>> {
+        if let By::Given(rules) = self.by {
+            return rules.chain_for(path).cloned();
+        }
         // Git does not follow a `.gitignore` that is a link, and in an included
         // or ignored folder no ignore file has a say.
         if !matches!(standing, Standing::Open) || !folder.has_file(IGNORE_FILE) {

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use retake_model::{Gap, GapReason, ProjectPath};
 use rustix::io::Errno;
 
-use crate::beneath::{Beneath, FolderId, gap_reason, split};
+use crate::beneath::{Beneath, FolderId, gap_reason, look, split};
 use crate::examine::examine;
 use crate::folder::in_version_control;
 use crate::rules::Ruleset;
-use crate::walk::{Task, Walked, walk};
+use crate::stat::Thing;
+use crate::walk::{By, Task, Walked, walk};
 use crate::{Known, RootId, RuleSources, Rules, Scan, git, root_id};
 
 /// An opened project root.
@@ -111,7 +114,8 @@ impl Workspace {
     /// whatever the rules say, even in an ignored folder.
     pub fn scan(&self, known: &Known, base: &RuleSources) -> Scan {
         let set = Ruleset::new(base);
-        let mut scan = self.concluded(known, walk(self, known, &set, vec![Task::root()]), &[]);
+        let walked = walk(self, known, By::Found(&set), vec![Task::root()]);
+        let mut scan = self.concluded(known, walked, &[]);
         scan.sources =
             RuleSources { ignore_files: scan.sources.ignore_files, ..without_files(base) };
         scan
@@ -136,8 +140,14 @@ impl Workspace {
         }
         let tasks = folders.into_iter();
         let tasks = tasks.filter_map(|(folder, names)| Task::names(folder, names, rules));
-        let walked = walk(self, known, rules.set(), tasks.collect());
+        let walked = walk(self, known, By::Found(rules.set()), tasks.collect());
         self.concluded(known, walked, also)
+    }
+
+    /// Walks the whole project by these very rules, whatever the `.gitignore` files say now.
+    pub fn scan_by(&self, known: &Known, rules: &Rules) -> Scan {
+        let walked = walk(self, known, By::Given(rules), vec![Task::root()]);
+        self.concluded(known, walked, &[])
     }
 
     /// Looks one by one at what a walk left open.
@@ -162,6 +172,34 @@ impl Workspace {
         scan
     }
 
+    /// Whether there is surely nothing at a path.
+    pub fn is_gone(&self, path: &ProjectPath) -> bool {
+        let folder = self.beneath.open_parent(path.as_bytes());
+        let thing = folder.and_then(|folder| look(folder.fd.as_fd(), path.file_name()));
+        matches!(thing, Err(Errno::NOENT | Errno::NOTDIR))
+    }
+
+    /// Whether a folder is at a path.
+    pub fn is_folder(&self, path: &ProjectPath) -> bool {
+        let folder = self.beneath.open_parent(path.as_bytes());
+        let thing = folder.and_then(|folder| look(folder.fd.as_fd(), path.file_name()));
+        matches!(thing, Ok(Thing::Folder))
+    }
+
+    /// When a name last came to or went from a folder, or the nearest one above it that is there,
+    /// in nanoseconds; `None` is the root.
+    pub fn folder_changed_ns(&self, folder: Option<&ProjectPath>) -> Option<i64> {
+        let mut at = folder.cloned();
+        loop {
+            let path = at.as_ref().map_or(&b""[..], ProjectPath::as_bytes);
+            let place = self.root.join(std::ffi::OsStr::from_bytes(path));
+            if let Ok(data) = place.symlink_metadata() {
+                return Some(data.mtime() * 1_000_000_000 + data.mtime_nsec());
+            }
+            at = at?.parent();
+        }
+    }
+
     /// Reads the rules that do not lie in the tree: `info/exclude` and the
     /// global file. [`Workspace::scan`] adds the `.gitignore` files.
     ///
@@ -181,6 +219,7 @@ impl Workspace {
             profile: profile.to_vec(),
             scratch: scratch.to_vec(),
             include: include.to_vec(),
+            keeps_rule_files: true,
             ..RuleSources::default()
         }
     }
@@ -210,6 +249,7 @@ fn without_files(base: &RuleSources) -> RuleSources {
         profile: base.profile.clone(),
         scratch: base.scratch.clone(),
         include: base.include.clone(),
+        keeps_rule_files: base.keeps_rule_files,
     }
 }
 

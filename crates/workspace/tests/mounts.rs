@@ -13,7 +13,7 @@ use std::process::Command;
 
 use retake_model::GapReason;
 use retake_workspace::{Known, RuleSources, Rules, WriteFault};
-use support::{Project, gaps, path, suspects};
+use support::{All, Project, gaps, path, suspects};
 
 const INSIDE: &str = "RETAKE_TEST_IN_NAMESPACE";
 const TEST: &str = "other_mounts_are_gaps_and_never_missing";
@@ -77,7 +77,7 @@ fn in_namespace() {
     assert_eq!(gaps(&scan.gaps), ["bind", "deep/in", "disk"].map(other));
 
     let rules = Rules::new(RuleSources { exclude: b"/*\n".to_vec(), ..Default::default() });
-    let listing = project.workspace().list_hidden(Some(&path("disk")), &rules, 9, &mut |_| true);
+    let listing = project.workspace().list_hidden(Some(&path("disk")), &rules, 9, &mut All);
     assert_eq!((listing.files.len(), gaps(&listing.gaps)), (0, vec![other("disk")]));
     let looked = project.workspace().look_at(&Known::default(), &[path("bind/x")]);
     assert_eq!((suspects(&looked).len(), gaps(&looked.gaps)), (0, vec![other("bind")]));

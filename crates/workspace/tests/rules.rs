@@ -9,7 +9,7 @@
 mod support;
 
 use retake_workspace::{DEFAULT_EXCLUDES, Known, Listing, RuleSources, Rules, SCRATCH_PATTERNS};
-use support::{Project, path, strings, suspects};
+use support::{All, Project, path, strings, suspects};
 
 fn sources(profile: &[&str], include: &[&str], ignore: &[(&str, &str)]) -> RuleSources {
     RuleSources {
@@ -122,6 +122,8 @@ fn the_shield_lists_ignored_files_but_no_regenerable_folders() {
         ".env",
         "secrets/key",
         "node_modules/m/i.js",
+        "package.json",
+        "other/node_modules/kept.js",
         "src/a",
         "src/build/x",
         "src/.git/HEAD",
@@ -134,10 +136,10 @@ fn the_shield_lists_ignored_files_but_no_regenerable_folders() {
     let rules = Rules::new(scan.sources);
     let workspace = project.workspace();
     let beneath =
-        |name: &str| names(&workspace.list_hidden(Some(&path(name)), &rules, 100, &mut |_| true));
+        |name: &str| names(&workspace.list_hidden(Some(&path(name)), &rules, 100, &mut All));
     assert_eq!(beneath(".env"), [".env"]);
     assert_eq!(beneath("secrets"), ["secrets/key"]);
-    assert_eq!(beneath("src"), [""; 0], "a scan sees it");
+    assert_eq!(beneath("src"), ["src/build/x"], "its name alone shows nothing");
     assert_eq!(beneath("build"), [""; 0], "the user took it back, so a scan sees it");
     assert_eq!(beneath("node_modules"), [""; 0]);
     assert_eq!(beneath("node_modules/m"), ["node_modules/m/i.js"], "somebody named it");
@@ -145,16 +147,19 @@ fn the_shield_lists_ignored_files_but_no_regenerable_folders() {
     assert_eq!(beneath("src/.git"), [""; 0]);
 
     assert_eq!(
-        names(&workspace.list_hidden(None, &rules, 100, &mut |_| true)),
-        [".env", "notes.orig", "secrets/key"]
+        names(&workspace.list_hidden(None, &rules, 100, &mut All)),
+        [".env", "notes.orig", "other/node_modules/kept.js", "secrets/key", "src/build/x"]
     );
-    let one = workspace.list_hidden(None, &rules, 1, &mut |_| true);
+    let told: Vec<_> = workspace.list_hidden(None, &rules, 100, &mut All).gaps;
+    let told: Vec<_> = told.iter().map(|gap| gap.path.to_string()).collect();
+    assert_eq!(told, ["node_modules"], "what is left out is told");
+    let one = workspace.list_hidden(None, &rules, 1, &mut All);
     assert!(one.truncated && one.files.len() == 1);
-    let all = workspace.list_hidden(None, &rules, 3, &mut |_| true);
-    assert!(!all.truncated && all.files.len() == 3);
+    let all = workspace.list_hidden(None, &rules, 5, &mut All);
+    assert!(!all.truncated && all.files.len() == 5);
 }
 
-/// What git would remove is what the listing names, save for regenerable folders.
+/// What git would remove is what the listing names, save for folders that can be made again.
 #[test]
 fn the_list_of_ignored_files_is_what_git_clean_takes() {
     let project = Project::with(&[
@@ -167,6 +172,7 @@ fn the_list_of_ignored_files_is_what_git_clean_takes() {
         "d/out/z",
         "keep/b.log",
         "target/t",
+        "Cargo.toml",
     ]);
     project.git(&["init", "-q", "."]);
     project.write(".gitignore", "*.log\nout/\ntarget/\n");
@@ -179,15 +185,8 @@ fn the_list_of_ignored_files_is_what_git_clean_takes() {
         .collect();
     theirs.sort();
     let scan = project.scan(&Known::default(), &sources(DEFAULT_EXCLUDES, &[], &[]));
-    let listing =
-        project.workspace().list_hidden(None, &Rules::new(scan.sources), 100, &mut |_| true);
-    // `out/` is in the default profile as well.
-    theirs.retain(|name| !name.contains("out/"));
+    let listing = project.workspace().list_hidden(None, &Rules::new(scan.sources), 100, &mut All);
     assert_eq!(names(&listing), theirs);
-    let scan = project.scan(&Known::default(), &sources(&["target/"], &[], &[]));
-    let listing =
-        project.workspace().list_hidden(None, &Rules::new(scan.sources), 100, &mut |_| true);
-    assert_eq!(names(&listing), ["b.log", "d/c.log", "d/out/z", "out/sub/y", "out/x"]);
 }
 
 #[test]
@@ -210,7 +209,8 @@ fn the_default_profile_keeps_lock_files() {
 fn the_rules_outside_the_tree_are_read() {
     let project = Project::new();
     let workspace = project.workspace();
-    assert_eq!(workspace.rule_sources(&[], &[], &[], None), RuleSources::default());
+    let none = RuleSources { keeps_rule_files: true, ..RuleSources::default() };
+    assert_eq!(workspace.rule_sources(&[], &[], &[], None), none);
     project.git(&["init", "-q", "."]);
     project.write(".git/info/exclude", "local\n");
     project.write("global", "*~\n");

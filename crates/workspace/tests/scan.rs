@@ -14,7 +14,7 @@ use std::os::unix::net::UnixListener;
 
 use retake_model::{FileKind, GapReason};
 use retake_workspace::{Known, RuleSources, Rules, SCRATCH_PATTERNS, Scan, StatKind};
-use support::{Project, gaps, missing, path, strings, suspects};
+use support::{All, Project, gaps, missing, path, strings, suspects};
 
 /// Rules that hide everything, for listings of what is hidden.
 fn hiding() -> Rules {
@@ -131,7 +131,7 @@ fn special_files_are_listed_and_never_opened() {
     let scan = project.workspace().look_at(&known, &["fifo", "was-file"].map(path));
     assert_eq!(gaps(&scan.gaps), ["fifo", "was-file"].map(special));
     assert_eq!(missing(&scan), ["was-file"]);
-    let listing = project.workspace().list_hidden(Some(&path("fifo")), &hiding(), 9, &mut |_| true);
+    let listing = project.workspace().list_hidden(Some(&path("fifo")), &hiding(), 9, &mut All);
     assert_eq!(gaps(&listing.gaps), [special("fifo")]);
 }
 
@@ -191,7 +191,7 @@ fn an_unreadable_folder_is_one_gap_and_nothing_in_it_is_missing() {
     mode("shut", 0);
     mode("blind", 0o300);
     let scan = project.scan(&known, &base());
-    let shut = project.workspace().list_hidden(Some(&path("shut")), &hiding(), 9, &mut |_| true);
+    let shut = project.workspace().list_hidden(Some(&path("shut")), &hiding(), 9, &mut All);
     let looked = project.workspace().look_at(&known, &["shut/b", "shut/sub/c"].map(path));
     mode("shut", 0o700);
     mode("blind", 0o700);
@@ -221,7 +221,7 @@ fn thirty_thousand_files_in_one_folder() {
     }
     let scan = project.scan(&known, &base());
     assert_eq!((scan.suspects.len(), scan.missing.len()), (0, 15_000));
-    let listing = project.workspace().list_hidden(Some(&path("d")), &hiding(), 100, &mut |_| true);
+    let listing = project.workspace().list_hidden(Some(&path("d")), &hiding(), 100, &mut All);
     assert!(listing.truncated && listing.files.len() == 100);
 }
 
@@ -231,8 +231,7 @@ fn a_path_over_the_limit_is_a_gap() {
     let depth = make_deep(&project);
     assert!(depth > 4096);
     let scan = project.scan(&Known::default(), &base());
-    let listing =
-        project.workspace().list_hidden(Some(&path("deep")), &hiding(), 99, &mut |_| true);
+    let listing = project.workspace().list_hidden(Some(&path("deep")), &hiding(), 99, &mut All);
     remove_deep(&project);
 
     // Everything that a path can name is found, the rest is one gap.
@@ -289,7 +288,7 @@ fn own_state_is_never_entered() {
     assert_eq!(suspects(&scan), ["a"]);
     let looked = ["state/db", "state/sub/x"].map(path);
     assert_quiet(&workspace.look_at(&Known::default(), &looked));
-    let listing = workspace.list_hidden(Some(&path("state")), &hiding(), 9, &mut |_| true);
+    let listing = workspace.list_hidden(Some(&path("state")), &hiding(), 9, &mut All);
     assert!(listing.files.is_empty());
     // By identity, not by name.
     std::fs::rename(project.at("state"), project.at("moved")).unwrap();

@@ -45,7 +45,7 @@ pub(crate) struct Setup {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
-    /// Whether hooks start the daemon if none runs: yes or no [default: as it is, or ask]
+    /// Whether hooks start the daemon if none runs: yes or no [default: as it is set, else yes]
     #[arg(long, value_name = "CHOICE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "yes", conflicts_with_all = ["remove", "print", "status"])]
     pub(crate) daemon: Option<Choice>,

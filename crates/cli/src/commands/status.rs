@@ -20,6 +20,8 @@ use crate::time::local;
 /// Paths shown of each agent, and of each reason why something is not protected.
 const MOST_PATHS: usize = 100;
 const MOST_GAPS: usize = 10;
+/// Names shown of what a rule hides.
+const MOST_HIDDEN: usize = 5;
 
 pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
     let (project, looked) = context.look()?;
@@ -43,6 +45,7 @@ pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
         }
         agents(context, &project, &status, &mut text)?;
         stale(context, &project, &mut text)?;
+        rule_changes(context, &project, &mut text)?;
         gaps(context, &status, &mut text);
         text.push_str(&facts(&status, looked.as_ref()));
     }
@@ -154,6 +157,32 @@ fn stale(context: &Context, project: &Project, text: &mut String) -> Result<()> 
     Ok(())
 }
 
+/// Rules of agents that hide something: what they hide is not recorded any more.
+fn rule_changes(context: &Context, project: &Project, text: &mut String) -> Result<()> {
+    let rules: Vec<_> =
+        project.rule_changes()?.into_iter().filter(|rule| !rule.hides.is_empty()).collect();
+    if rules.is_empty() {
+        return Ok(());
+    }
+    let head = "Ignore rules that an agent changed, and what they hide:";
+    let _ = writeln!(text, "{}\n", context.out.paint(head, Style::Warn));
+    let mut table = Table::default();
+    for rule in &rules {
+        let mut hides: Vec<_> = rule.hides.iter().take(MOST_HIDDEN).map(name).collect();
+        if rule.hides.len() > MOST_HIDDEN {
+            hides.push(format!("{} more (all in --json)", rule.hides.len() - MOST_HIDDEN));
+        }
+        table.row([
+            Cell::new(name(&rule.path), Style::Plain),
+            Cell::new(rule.change.to_string(), Style::Dim),
+            Cell::new(hides.join(", "), Style::Plain),
+        ]);
+    }
+    text.push_str(&table.render("  ", context.out.colour));
+    text.push('\n');
+    Ok(())
+}
+
 fn gaps(context: &Context, status: &Status, text: &mut String) {
     if status.gaps.is_empty() {
         return;
@@ -192,6 +221,8 @@ fn reason_text(reason: GapReason) -> &'static str {
         GapReason::BeforeFirstLook => {
             "written by an agent, perhaps, before the first look was done"
         }
+        GapReason::NotLooked => "changed by a command that began before it was looked at",
+        GapReason::RulesChanged => "ignore rules changed while a command ran",
         GapReason::Purged => "purged from the record, and not taken again until it changes",
     }
 }

@@ -18,9 +18,12 @@ use crate::describe::{name, plural, short_id};
 use crate::escape::escape;
 use crate::outcome::{Outcome, carry_out, conversation, not_covered, table};
 use crate::output::Style;
+use crate::table::{Cell, Table};
 
 /// More files than this are only counted.
 const LISTED: usize = 3;
+/// More gaps than this are not listed.
+const LISTED_GAPS: usize = 10;
 
 /// Each step is an operation of its own; one that was not done whole, or only shown, is the last.
 pub(super) fn run(context: &Context, options: &Undo) -> Result<Exit> {
@@ -44,12 +47,49 @@ fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Exit> {
     let taking = options.taking.options(Cascade::Leave);
     let what = options.rewinding.what();
     let Some((plan, step)) = context.ask(project, PlanUndo { taking, what })? else {
-        return nothing(context, OperationKind::Undo);
+        return nothing_to_undo(context, project);
     };
     let what = described(project, &step)?;
     let outcome = carry_out(context, project, plan, &options.manner)?;
     outcome
         .show(context, project, &options.manner, &|outcome| told(context, project, outcome, &what))
+}
+
+/// Where agents were at work and nothing is ascribed to them, it is said what was considered. What
+/// was not protected meanwhile may be their work, so that is not done.
+fn nothing_to_undo(context: &Context, project: &Project) -> Result<Exit> {
+    let considered = project.nothing_to_undo()?;
+    let exit = if considered.gaps.is_empty() { Exit::Done } else { Exit::Partly };
+    if context.json {
+        context.out.json(&documents::Outcome::nothing_to_undo(&considered))?;
+        return Ok(exit);
+    }
+    let mut text = "There is nothing to undo; no file was changed.\n".to_owned();
+    if !considered.calls.is_empty() {
+        text.push_str("\nThese calls ran, and no change on record is theirs:\n");
+        let mut table = Table::default();
+        for call in &considered.calls {
+            let command = first_words(call.command.as_deref().unwrap_or_default());
+            table.row([
+                Cell::new(short_id(&call.dialog.0), Style::Mark),
+                Cell::new(escape(&call.tool), Style::Plain),
+                Cell::new(escape(command), Style::Dim),
+            ]);
+        }
+        text.push_str(&table.render("  ", context.out.colour));
+    }
+    if !considered.gaps.is_empty() {
+        text.push_str("\nNot protected since they began, so changes of it are not known:\n");
+        let mut table = Table::default();
+        for gap in considered.gaps.iter().take(LISTED_GAPS) {
+            let detail = Cell::new(escape(&gap.detail), Style::Dim);
+            table.row([Cell::new(name(&gap.path), Style::Plain), detail]);
+        }
+        text.push_str(&table.render("  ", context.out.colour));
+        text.push_str("`retake status` lists all of it.\n");
+    }
+    context.out.text(&text)?;
+    Ok(exit)
 }
 
 /// Nothing to undo or redo is no error, but it is said.

@@ -117,6 +117,7 @@ fn agents_are_found_by_program_or_folder() {
         Until then Codex skips them without a word, and again after any change of them.
 
         Agents that run now take notice when they are started again.
+        daemon: hooks start the daemon, so that agents do not wait; --daemon=no declines
         exit 0
     "#]]
     .assert_eq(&machine.seen(&["setup", "--yes"]));
@@ -184,12 +185,13 @@ fn at_a_terminal_the_answer_decides() {
     let seen = answered("", "y\n");
     assert!(seen.contains("added"), "{seen}");
     assert!(fs::read_to_string(&file).unwrap().contains("hook claude-code"));
+    assert!(seen.contains("hooks start the daemon") && seen.contains("--daemon=no"), "{seen}");
     let settings = machine.home(".local/share/retake/config.toml");
-    assert!(!settings.exists(), "no answer is no choice");
-    let seen = answered("", "\n");
-    assert!(seen.contains("daemon") && seen.contains("[Y/n]"), "{seen}");
-    assert_eq!(fs::read_to_string(&settings).unwrap(), "[daemon]\nautostart = true\n");
-    assert!(!answered("", "").contains("[Y/n]"), "it is asked once");
+    assert!(!settings.exists(), "what nobody chose is not written");
+    let seen = answered("--daemon=no", "");
+    assert!(seen.contains("hooks start no daemon"), "{seen}");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "[daemon]\nautostart = false\n");
+    assert!(answered("", "").contains("hooks start no daemon"), "the choice stays");
     let seen = answered("--remove", "y\n");
     assert!(seen.contains("Take Retake's hooks out of this file? [y/N]"), "{seen}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{}\n");
@@ -350,6 +352,7 @@ fn what_cannot_be_read_is_left_and_the_others_go_on() {
         hint: correct the file, then run it again
         error: [WORLD]/person/.cline/hooks/PreToolUse is left as it is: the file is not Retake's; add this to it, with INPUT for what it reads: printf '%s' "$INPUT" | [RETAKE] hook cline PreToolUse >/dev/null || true
         hint: Retake does not change files of others
+        daemon: hooks start the daemon, so that agents do not wait; --daemon=no declines
         exit 3
     "#]].assert_eq(&told);
     assert_eq!(fs::read_to_string(&file).unwrap(), broken);

@@ -89,6 +89,7 @@ impl World {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("RETAKE_HOME", self.home())
+            .env("RETAKE_AUTOSTART", "0")
             .env("HOME", self.outer().join("person"))
             .env("TMPDIR", self.outer().join("tmp"))
             .env("TZ", "UTC");

@@ -293,3 +293,56 @@ fn several_steps_are_undone_at_once_and_operations_are_steps_too() {
     assert_eq!(world.read("a.txt"), "3\n");
     assert_eq!(world.run(&["undo", "0"]).code, 2);
 }
+
+#[test]
+fn an_undo_that_finds_nothing_says_what_it_considered() {
+    let world = World::with(&[(".gitignore", "*.key\n"), ("a.key", "secret\n")]);
+    assert_eq!(world.seen(&["undo"]), "There is nothing to undo; no file was changed.\nexit 0\n");
+    world.say("d1", "go");
+    world.shell("k1", "ls");
+    expect![[r#"
+        There is nothing to undo; no file was changed.
+
+        These calls ran, and no change on record is theirs:
+          d1  Bash  ls
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
+    // Over the shield's limit: what the command took is not on record.
+    std::fs::write(world.home().join("config.toml"), "[shield]\nmax_files = 0\n").unwrap();
+    world.shell("k2", "rm a.key");
+    expect![[r#"
+        There is nothing to undo; no file was changed.
+
+        These calls ran, and no change on record is theirs:
+          d1  Bash  ls
+          d1  Bash  rm a.key
+
+        Not protected since they began, so changes of it are not known:
+          a.key  ignored, and over the shield's budget before `rm a.key` ran
+        `retake status` lists all of it.
+        exit 3
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
+    let undone = world.run(&["undo", "--json"]);
+    let document = undone.json();
+    assert_eq!((undone.code, &document["whole"]), (3, &serde_json::json!(false)));
+    assert_eq!(document["considered"][1]["command"], "rm a.key");
+    assert_eq!(document["not_covered"][0]["reason"], "not_shielded");
+}
+
+#[test]
+fn rules_of_agents_are_named_with_what_they_hide() {
+    let world = World::with(&[("a.txt", LINES)]);
+    world.say("d1", "go");
+    world.shell("k1", "printf 'notes*\\n' > .gitignore");
+    world.write("notes.txt", "mine\n");
+    let status = world.ok(&["status"]);
+    let (_, told) = status.split_once("Ignore rules that an agent changed").expect(&status);
+    assert!(told.contains(".gitignore") && told.contains("notes.txt"), "{status}");
+    let document = world.run(&["status", "--json"]).json();
+    assert_eq!(document["rule_changes"][0]["hides"][0]["path"], "notes.txt");
+    world.ok(&["undo"]);
+    assert!(!world.ok(&["status"]).contains("Ignore rules"));
+    assert_eq!(world.read("notes.txt"), "mine\n");
+}

@@ -130,6 +130,7 @@ impl<'s> Driver<'s> {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", &self.home)
             .env("TERM", "xterm-256color")
+            .env("RETAKE_AUTOSTART", "0")
             .envs(launch.environment.iter().map(|(name, value)| (name, value)))
             .envs(self.environment.iter().map(|(name, value)| (name, value)));
         command

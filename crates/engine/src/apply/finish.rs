@@ -288,11 +288,15 @@ impl Plan {
                 file.leave(reason);
             }
             if outcome.untidy {
-                file.warning = Some("its temporary file stays until the next operation".to_owned());
+                file.warn("its temporary file stays until the next operation");
+            }
+            if outcome.unsynced {
+                file.warn(
+                    "the disk did not confirm it: after power loss it may be as it was before",
+                );
             }
             if let Some(oid) = outcome.kept {
-                file.warning =
-                    Some(format!("a version that was saved in between is kept as object {oid}"));
+                file.warn(&format!("a version that was saved in between is kept as object {oid}"));
             }
         }
     }

@@ -104,10 +104,10 @@ impl Project {
     /// the exchange, it goes back to its place first. What cannot be reached is left, and said.
     fn sweep(&self, step: &OperationStep) -> Result<Outcome, StoreError> {
         match self.sweep_temp(step) {
-            Ok(kept) => Ok(Outcome { fate: Fate::Done, kept, untidy: false }),
+            Ok(kept) => Ok(Outcome { fate: Fate::Done, kept, untidy: false, unsynced: false }),
             Err(StoreError::Step(error)) => {
                 let fate = Fate::Left(Reason::NotWritable(error.to_string()));
-                Ok(Outcome { fate, kept: None, untidy: true })
+                Ok(Outcome { fate, kept: None, untidy: true, unsynced: false })
             }
             Err(error) => Err(error),
         }
@@ -198,9 +198,9 @@ fn outcomes(
             _ => Reason::MovedOn,
         };
         match (done.contains(&step.path), ran.remove(&step.path)) {
-            (true, _) => Outcome { fate: Fate::Done, kept, untidy },
+            (true, _) => Outcome { fate: Fate::Done, kept, untidy, unsynced: false },
             (_, Some(outcome)) => Outcome { kept: outcome.kept.or(kept), ..outcome },
-            (_, None) => Outcome { fate: Fate::Left(left()), kept, untidy },
+            (_, None) => Outcome { fate: Fate::Left(left()), kept, untidy, unsynced: false },
         }
     };
     steps.iter().map(outcome).collect()

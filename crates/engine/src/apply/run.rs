@@ -50,7 +50,7 @@ impl Project {
             }
         }
         run.settle();
-        run.sync();
+        let is_synced = run.sync();
         let outcome = |(at, fate): (usize, Option<Fate>)| Outcome {
             fate: match (fate, run.failed.get(&steps[at].part)) {
                 _ if run.displaced[at] => Fate::Left(Reason::Displaced(steps[at].temp.to_string())),
@@ -61,6 +61,7 @@ impl Project {
             kept: run.kept[at],
             // What was left beside its place on purpose is not to be removed later.
             untidy: run.untidy[at] && !run.displaced.contains(&true),
+            unsynced: !is_synced && run.fates[at] == Some(Fate::Done),
         };
         run.fates.iter().cloned().enumerate().map(outcome).collect()
     }
@@ -74,6 +75,8 @@ pub(crate) struct Outcome {
     pub(crate) kept: Option<ObjectId>,
     /// Its temporary file could not be removed.
     pub(crate) untidy: bool,
+    /// It is done, and the disk did not confirm that it stays so.
+    pub(crate) unsynced: bool,
 }
 
 struct Run<'p> {
@@ -305,19 +308,17 @@ impl Run<'_> {
         }
     }
 
-    /// Makes names and modes survive power loss.
-    fn sync(&self) {
+    /// Makes names and modes survive power loss; whether the disk confirmed it.
+    fn sync(&self) -> bool {
         let is_mode = |(step, fate): &(&OperationStep, &Option<Fate>)| {
             action(step) == Action::Mode && **fate == Some(Fate::Done)
         };
         let modes = self.steps.iter().zip(&self.fates).filter(is_mode);
-        if let Err(error) = self.workspace.sync_modes(modes.map(|(step, _)| &step.path)) {
-            tracing::warn!(%error, "modes could not be synced");
-        }
+        let modes = self.workspace.sync_modes(modes.map(|(step, _)| &step.path));
         let names = self.steps.iter().flat_map(|step| [&step.path, &step.temp]);
-        if let Err(error) = self.workspace.sync_folders(names.chain(&self.folders)) {
-            tracing::warn!(%error, "folders could not be synced");
-        }
+        let names = self.workspace.sync_folders(names.chain(&self.folders));
+        let failed = [modes, names].into_iter().filter_map(Result::err);
+        failed.inspect(|error| tracing::warn!(%error, "not synced")).count() == 0
     }
 
     fn set_mode(&self, step: &OperationStep, from: &Side, to: &Side) -> Result<(), WriteError> {

@@ -235,4 +235,10 @@ impl PlannedFile {
         // It was about being written.
         self.warning = None;
     }
+
+    /// Adds to what a person should know.
+    pub(crate) fn warn(&mut self, text: &str) {
+        let known = self.warning.take().map(|known| known + "; ");
+        self.warning = Some(known.unwrap_or_default() + text);
+    }
 }

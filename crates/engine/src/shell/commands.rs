@@ -1,7 +1,7 @@
 //! Simple commands: words, redirections, assignments, and the table of known commands.
 //!
-//! A command is in [`READERS`] (changes nothing whatever its arguments), in the table of handlers,
-//! a function of the same text, or unknown, which makes the answer incomplete.
+//! A command is in the table of handlers, a function of the same text, or it adds nothing: it may
+//! read, or be a program of which the text says no more.
 
 use std::rc::Rc;
 
@@ -10,10 +10,10 @@ use brush_parser::ast::{
     IoFileRedirectTarget, IoRedirect, SimpleCommand,
 };
 
-use super::state::Value;
+use super::state::{Folder, Value};
 use super::walk::Walker;
 use super::word::{self, Word};
-use super::{Effect, files, find, git, reads, script, wrappers};
+use super::{Effect, danger, files, find, git, reads, script, wrappers};
 
 /// One simple command, ready to be looked up.
 pub(super) struct Call {
@@ -27,18 +27,7 @@ pub(super) struct Call {
 
 pub(super) type Handler = fn(&mut Walker, &Call);
 
-/// They change no file, whatever their arguments.
-const READERS: &str = ": [ arch base32 base64 basename bat batcat bind break cal cat cksum clear cmp col column \
-     comm compgen complete continue cut date df dig diff dirname dirs du echo egrep exa exit \
-     expand expr eza factor false fc fgrep file fmt fold free getconf getent grep groups hash \
-     head hexdump history host hostname id jobs join jq kill killall less locale logname look ls \
-     lsb_release lsof md5 md5sum more mount nl nproc nslookup numfmt od paste pathchk pgrep ping \
-     pkill pr printenv ps pwd readlink realpath return rev seq set sha1sum sha224sum sha256sum \
-     sha512sum shasum shift shopt shuf sleep stat strings stty sum sw_vers sync tac tail test \
-     times top tput tr true tsort tty type ulimit umask uname unexpand uptime users vmstat w \
-     wc whatis whereis which who whoami xmllint yes zcat zgrep";
-
-/// Everything else that is known.
+/// The commands whose words name what they change.
 const HANDLERS: &[(&str, Handler)] = &[
     ("cd chdir pushd", wrappers::cd),
     ("popd", wrappers::popd),
@@ -65,25 +54,23 @@ const HANDLERS: &[(&str, Handler)] = &[
     ("rsync scp", files::sync),
     ("dd", files::dd),
     ("tee sponge", files::tee),
-    ("sort uniq tree xxd", files::output),
+    ("shuf sort uniq tree xxd", files::output),
+    ("split csplit", files::split),
+    ("rename prename", files::rename),
     ("tar", files::tar),
     ("gzip gunzip bzip2 bunzip2 xz unxz", files::compress),
     ("zip unzip", files::zip),
     ("curl wget", files::download),
-    ("mktemp", files::mktemp),
     ("sed gsed", script::sed),
     ("perl ruby", script::perl),
+    ("python python3 node deno bun php lua osascript Rscript", interpreter),
+    ("source .", source),
     ("awk gawk mawk nawk", script::awk),
-    ("rg ag ack", script::search),
     ("yq", script::yq),
     ("ed ex", script::ed),
     ("patch", script::patch),
     ("apply_patch applypatch", script::apply_patch),
 ];
-
-/// Setting these changes what other commands mean or run.
-const POWERFUL: &[&str] =
-    &["PATH", "IFS", "ENV", "BASH_ENV", "PAGER", "EDITOR", "VISUAL", "CDPATH", "SHELLOPTS"];
 
 /// Walks one simple command of the tree.
 pub(super) fn simple(walker: &mut Walker, command: &SimpleCommand) {
@@ -135,7 +122,7 @@ fn dispatch(walker: &mut Walker, name: &Word, args: Vec<Word>, stdin: Option<Str
         return;
     }
     let Some(name) = name.exact() else {
-        return walker.incomplete();
+        return walker.lose_track();
     };
     if let Some(body) = walker.state.functions.get(name).map(Rc::clone) {
         let redirects = body.1.iter().flat_map(|list| &list.0);
@@ -150,18 +137,56 @@ fn dispatch(walker: &mut Walker, name: &Word, args: Vec<Word>, stdin: Option<Str
             }
         });
     }
-    let Some(name) = known_place(name) else {
-        return walker.incomplete();
-    };
+    let Some(name) = known_place(name) else { return script_file(walker, &args) };
     let among = |names: &str| names.split_ascii_whitespace().any(|known| known == name);
-    if among(READERS) {
-        return;
-    }
-    let handler = HANDLERS.iter().find(|(names, _)| among(names));
-    match handler {
+    match HANDLERS.iter().find(|(names, _)| among(names)) {
         Some((_, handler)) => handler(walker, &Call { name: name.to_owned(), args, stdin }),
-        None => walker.incomplete(),
+        None if among(HARMLESS) => {}
+        None => unknown(walker, &args, stdin.as_deref()),
     }
+}
+
+/// Commands that change no file which their arguments name.
+const HARMLESS: &str = ": [ ack ag arch base32 base64 basename bat batcat bind break cal cat cksum clear cmp col \
+     column comm compgen complete continue cut date df dig diff dirname dirs du echo egrep exa exit \
+     expand expr eza factor false fc fgrep file fmt fold free getconf getent grep groups hash head \
+     hexdump history host hostname id jobs join jq kill killall less locale logname look ls \
+     lsb_release lsof md5 md5sum more nl nproc nslookup numfmt od paste pathchk pgrep ping pkill pr \
+     printenv ps pwd readlink realpath return rev rg seq set sha1sum sha224sum sha256sum sha512sum \
+     shasum shift shopt sleep stat strings stty sum sw_vers sync tac tail test times top tput tr true \
+     tsort tty type ulimit umask uname unexpand uptime users vmstat w wc whatis whereis which who \
+     whoami xmllint yes zcat zgrep";
+
+/// A command that is not known: it may edit the files that it names, or run the command that follows.
+fn unknown(walker: &mut Walker, args: &[Word], stdin: Option<&str>) {
+    const RUN: &str = "bash cp dd mv rm rmdir sed sh shred tar tee truncate unlink zsh";
+    let is_run = |text: &str| RUN.split_ascii_whitespace().any(|known| known == text);
+    let runs = |word: &Word| word.text.split_ascii_whitespace().any(is_run);
+    if args.iter().any(runs) || stdin.is_some_and(danger::mentions_destroyer) {
+        walker.destroy_unknown();
+    }
+    for word in args {
+        walker.give(word);
+    }
+}
+
+/// A script of the project's own: it may do anything to what it is given, and the text may have
+/// just made it.
+pub(super) fn script_file(walker: &mut Walker, args: &[Word]) {
+    walker.lose_track();
+    args.iter().filter(|word| !word.is_option()).for_each(|word| walker.give(word));
+}
+
+/// Commands that run a script, which is their first operand or the value of an option.
+fn interpreter(walker: &mut Walker, call: &Call) {
+    let operands: Vec<_> = call.args.iter().filter(|word| !word.is_option()).cloned().collect();
+    script_file(walker, operands.get(1..).unwrap_or_default());
+}
+
+/// `source FILE`: it may go to another folder.
+fn source(walker: &mut Walker, call: &Call) {
+    interpreter(walker, call);
+    walker.state.folder = Folder::Unknown;
 }
 
 /// The bare name of a command in a system folder; a project's own `./ls` is not `ls`.
@@ -251,10 +276,8 @@ fn file_redirect(walker: &mut Walker, kind: &IoFileRedirectKind, target: &IoFile
 
 fn output(walker: &mut Walker, text: &str, what: Effect) {
     let word = walker.whole_word(text);
-    match what {
-        Effect::Append => walker.change(&word, what, false),
-        _ => walker.destroy(&word, what, false),
-    }
+    // What is appended to is another file afterwards, too.
+    walker.destroy(&word, what, false);
 }
 
 fn assign(walker: &mut Walker, assignment: &Assignment, lasting: bool) {
@@ -270,17 +293,17 @@ fn assign(walker: &mut Walker, assignment: &Assignment, lasting: bool) {
     let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
         &assignment.name;
     let scalar = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
-    guard_name(walker, name);
     if lasting {
-        walker.state.set(name, value.filter(|_| scalar).and_then(as_value));
+        set_variable(walker, name, value.filter(|_| scalar).and_then(as_value));
     }
 }
 
-fn guard_name(walker: &mut Walker, name: &str) {
-    let loader = ["LD_", "DYLD_", "GIT_"].iter().any(|prefix| name.starts_with(prefix));
-    if loader || POWERFUL.contains(&name) {
-        walker.incomplete();
+fn set_variable(walker: &mut Walker, name: &str, value: Option<Value>) {
+    // From now on words are split in another way.
+    if name == "IFS" {
+        walker.lose_track();
     }
+    walker.state.set(name, value);
 }
 
 /// A pattern in an assignment is only text until it is used unquoted.
@@ -311,15 +334,18 @@ fn set_positional(walker: &mut Walker, args: &[Word]) {
 /// `export A=b`.
 fn declare(walker: &mut Walker, call: &Call) {
     for word in &call.args {
+        // A name for another variable.
+        if word.is_option() && word.text.contains('n') {
+            walker.lose_track();
+        }
         let (name, value) = match word.text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None if word.is_option() => continue,
             None => (word.text.as_str(), None),
         };
-        guard_name(walker, name);
         if let Some(value) = value {
             let value = Word { text: value.to_owned(), ..word.clone() };
-            walker.state.set(name, as_value(value));
+            set_variable(walker, name, as_value(value));
         }
     }
 }
@@ -330,7 +356,7 @@ fn forget(walker: &mut Walker, call: &Call) {
         if word.literal {
             walker.arithmetic(&word.text);
         } else {
-            walker.incomplete();
+            walker.lose_track();
         }
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn attributes(walker: &mut Walker, call: &Call) {
     let recursive = options.has(&["R", "recursive"]);
     let own = usize::from(!dashed && !options.has(&["reference"]));
     for word in options.operands.iter().skip(own) {
-        walker.change(word, Effect::Write, recursive);
+        walker.destroy(word, Effect::Write, recursive);
     }
 }
 
@@ -75,6 +75,10 @@ pub(super) fn copy(walker: &mut Walker, call: &Call) {
     }
     let moves = call.name == "mv";
     let links = call.name == "ln";
+    if links || options.has(&["l", "link", "s", "symbolic-link"]) {
+        walker.make_link();
+    }
+    odd_options(walker, call);
     let destination = match (directory, sources) {
         (Some(directory), _) => directory,
         // `ln -s ../x` makes `./x`.
@@ -92,10 +96,11 @@ pub(super) fn copy(walker: &mut Walker, call: &Call) {
             walker.destroy(word, Effect::Move, true);
         }
     }
-    let into_only = options.has(&["t", "target-directory"]) || destination.text.ends_with('/');
     let file_only = options.has(&["T", "no-target-directory"]);
+    let into_only = options.has(&["t", "target-directory"]) || destination.text.ends_with('/');
     let mut places = Vec::new();
-    if !into_only && sources.len() == 1 && destination.text != "." {
+    let is_here = destination.text == "." && !destination.below && !file_only;
+    if !into_only && sources.len() == 1 && !is_here {
         places.push(destination.clone());
     }
     if !file_only {
@@ -110,6 +115,21 @@ pub(super) fn copy(walker: &mut Walker, call: &Call) {
     }
 }
 
+/// A long option in a spelling that is not known, as `--suf`, may mean anything.
+fn odd_options(walker: &mut Walker, call: &Call) {
+    const KNOWN: &str = "archive directory force group interactive mode no-clobber no-target-directory \
+         output owner parents preserve recursive reverse size suffix target-directory unique update \
+         verbose append";
+    let is_odd = |word: &Word| {
+        let name = word.text.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name));
+        let is_known = |name: &str| KNOWN.split_ascii_whitespace().any(|known| known == name);
+        name.is_some_and(|name| !name.is_empty() && !is_known(name))
+    };
+    if call.args.iter().any(is_odd) {
+        walker.destroy_unknown();
+    }
+}
+
 /// Where `source` lands in the folder `destination`.
 fn inside(destination: &Word, source: &Word) -> Word {
     let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -121,7 +141,9 @@ fn inside(destination: &Word, source: &Word) -> Word {
         folder => format!("{folder}/{name}"),
     };
     let literal = destination.literal && source.literal;
-    Word { text, literal, glob: destination.glob || source.glob, below: false }
+    let expanded = destination.expanded || source.expanded;
+    let glob = destination.glob || source.glob;
+    Word { text, literal, glob, below: destination.below, expanded }
 }
 
 /// `rsync`, `scp`: the last operand, unless it is on another machine.
@@ -142,9 +164,6 @@ pub(super) fn sync(walker: &mut Walker, call: &Call) {
     let options = Options::parse(&call.args, if call.name == "scp" { SCP } else { RSYNC });
     if options.has(&["n", "dry-run", "list-only"]) && call.name == "rsync" {
         return;
-    }
-    if options.has(&["rsh", "e", "rsync-path", "S", "o", "F"]) {
-        walker.incomplete();
     }
     let [sources @ .., destination] = options.operands.as_slice() else {
         return;
@@ -169,7 +188,7 @@ pub(super) fn dd(walker: &mut Walker, call: &Call) {
             let file = Word { text: path.to_owned(), ..word.clone() };
             walker.destroy(&file, Effect::Write, false);
         } else if !word.literal {
-            walker.incomplete();
+            walker.destroy_unknown();
         }
     }
 }
@@ -178,56 +197,76 @@ pub(super) fn dd(walker: &mut Walker, call: &Call) {
 pub(super) fn tee(walker: &mut Walker, call: &Call) {
     let options = Options::parse(&call.args, Spec::default());
     let appends = options.has(&["a", "append"]);
-    for word in options.operands.iter().filter(|word| word.text != "-" || !word.literal) {
-        if appends {
-            walker.change(word, Effect::Append, false);
-        } else {
-            walker.destroy(word, Effect::Write, false);
-        }
+    let effect = if appends { Effect::Append } else { Effect::Write };
+    for word in &options.operands {
+        walker.destroy(word, effect, false);
     }
 }
 
 /// Readers that can be told to write their output: `sort -o`, `uniq IN OUT`.
 pub(super) fn output(walker: &mut Walker, call: &Call) {
     let spec = match call.name.as_str() {
+        "shuf" => Spec { short: "oin", long: &["output", "input-range", "head-count"] },
         "sort" => Spec { short: "oktST", long: &["output", "key", "field-separator"] },
         "tree" => Spec { short: "oLPIH", long: &[] },
         "uniq" => Spec { short: "fsw", long: &["skip-fields", "skip-chars", "check-chars"] },
         _ => Spec { short: "cglons", long: &[] },
     };
     let options = Options::parse(&call.args, spec);
-    if matches!(call.name.as_str(), "sort" | "tree") {
+    odd_options(walker, call);
+    if matches!(call.name.as_str(), "shuf" | "sort" | "tree") {
         options.values(&["o", "output"]).for_each(|w| walker.destroy(w, Effect::Write, false));
-        if options.has(&["compress-program"]) || call.args.iter().any(|word| !word.literal) {
-            walker.incomplete();
-        }
     } else if let Some(word) = options.operands.get(1) {
         walker.destroy(word, Effect::Write, false);
     }
 }
 
-/// `tar`: creating names its file, extracting does not name its targets.
+/// `split FILE PREFIX` makes files whose names begin with the prefix.
+pub(super) fn split(walker: &mut Walker, call: &Call) {
+    let spec = Spec { short: "abClnft", long: &["prefix", "suffix-length", "bytes", "lines"] };
+    let options = Options::parse(&call.args, spec);
+    let prefix = match call.name.as_str() {
+        "split" => options.operands.get(1),
+        _ => options.value(&["f", "prefix"]),
+    };
+    let text = prefix.map_or("x", |word| word.text.as_str());
+    let literal = prefix.is_none_or(|word| word.literal);
+    let expanded = prefix.is_some_and(|word| word.expanded);
+    let made = Word { text: format!("{text}*"), literal, glob: true, below: false, expanded };
+    walker.destroy(&made, Effect::Write, false);
+}
+
+/// `rename EXPRESSION FILES`: to what names, the expression says.
+pub(super) fn rename(walker: &mut Walker, call: &Call) {
+    for word in Options::parse(&call.args, Spec::default()).operands.iter().skip(1) {
+        walker.destroy(word, Effect::Move, true);
+    }
+    walker.destroy_unknown();
+}
+
+/// `tar`: creating names its file; what extracting writes is in the archive.
 pub(super) fn tar(walker: &mut Walker, call: &Call) {
     let Some(first) = call.args.first() else {
         return;
     };
-    let letters = if first.text.starts_with("--") { "" } else { first.text.as_str() };
-    let has = |letter: char, long: &str| {
-        letters.contains(letter) || call.args.iter().any(|word| word.text == long)
-    };
-    if has('t', "--list") && !has('x', "--extract") {
+    let letters = first.text.trim_start_matches('-');
+    let is_bundle = !first.text.starts_with("--") && !letters.contains(['.', '/', '=']);
+    let others = &call.args[1..];
+    let is_plain = |word: &Word| !word.is_option() || word.text.len() == 2;
+    let is_clear = is_bundle && !letters.contains('x') && others.iter().all(is_plain);
+    let extracts = |word: &Word| word.text == "-x" || !word.literal;
+    if !is_clear || others.iter().any(extracts) {
+        return walker.destroy_unknown();
+    }
+    if letters.contains('t') && !letters.contains(['c', 'r', 'u', 'A']) {
         return;
     }
-    if !has('c', "--create") || has('C', "--directory") || call.args.iter().any(|w| !w.literal) {
-        walker.incomplete();
-    }
-    let named = call.args.iter().find_map(|word| word.text.strip_prefix("--file="));
-    let next = || call.args.get(1).filter(|_| letters.ends_with('f')).map(|w| w.text.as_str());
-    match named.or_else(next) {
-        Some(path) if has('c', "--create") => {
-            walker.destroy(&Word::plain(path), Effect::Write, false);
-        }
-        _ => walker.incomplete(),
+    let after = |at: usize| call.args.get(at + 1).map(|word| word.text.as_str());
+    let next = call.args.iter().position(|word| word.text == "-f").and_then(after);
+    let first = after(0).filter(|_| letters.ends_with('f'));
+    match next.or(first) {
+        Some(path) => walker.destroy(&Word::plain(path), Effect::Write, false),
+        None => walker.destroy_unknown(),
     }
 }
 
@@ -255,51 +294,58 @@ pub(super) fn compress(walker: &mut Walker, call: &Call) {
 
 /// `zip ARCHIVE FILES`, `unzip`.
 pub(super) fn zip(walker: &mut Walker, call: &Call) {
-    let options = Options::parse(&call.args, Spec { short: "bnixd", long: &[] });
+    let options = Options::parse(&call.args, Spec { short: "bnixdP", long: &[] });
     match options.operands.first() {
         Some(archive) if call.name == "zip" => walker.destroy(archive, Effect::Write, false),
         _ if options.has(&["l", "t", "p", "Z"]) => {}
-        _ => walker.incomplete(),
+        _ => walker.destroy_unknown(),
     }
-    if options.has(&["m", "T"]) {
-        walker.incomplete();
+    if options.has(&["m", "move"]) {
+        walker.destroy_unknown();
     }
 }
 
-/// Options with which `curl` writes files that are not followed here.
-const CURL_WRITES: &str = "O remote-name remote-name-all output-dir K config c D cookie-jar \
-     dump-header J trace trace-ascii stderr libcurl hsts etag-save";
-/// The same for `wget`.
-const WGET_WRITES: &str = "P o a r m i e mirror recursive execute output-file append-output \
-     directory-prefix input-file";
+/// What else `curl` writes.
+const CURL_LOGS: &[&str] =
+    &["D", "dump-header", "c", "cookie-jar", "stderr", "trace", "trace-ascii", "hsts", "etag-save"];
+/// What else `wget` writes.
+const WGET_LOGS: &[&str] = &["o", "output-file", "a", "append-output"];
 
 /// `curl -o FILE`, `wget -O FILE`.
 pub(super) fn download(walker: &mut Walker, call: &Call) {
     const CURL: Spec = Spec {
         short: "oHdXAbcDEeFKmTtuUwxyYzrQPC",
-        long: &["output", "header", "data", "request", "user-agent", "output-dir", "url", "user"],
+        long: &[
+            "output",
+            "header",
+            "data",
+            "request",
+            "user-agent",
+            "output-dir",
+            "url",
+            "user",
+            "dump-header",
+            "cookie-jar",
+            "stderr",
+            "trace",
+            "trace-ascii",
+            "hsts",
+            "etag-save",
+        ],
     };
-    const WGET: Spec = Spec { short: "OoPaeitTUw", long: &["output-document", "header"] };
+    const WGET: Spec = Spec {
+        short: "OoPaeitTUw",
+        long: &["output-document", "output-file", "append-output", "header"],
+    };
     let curl = call.name == "curl";
     let options = Options::parse(&call.args, if curl { CURL } else { WGET });
     let names: &[&str] = if curl { &["o", "output"] } else { &["O", "output-document"] };
-    for word in options.values(names).filter(|word| word.text != "-") {
+    let logs = if curl { CURL_LOGS } else { WGET_LOGS };
+    for word in options.values(names).chain(options.values(logs)).filter(|word| word.text != "-") {
         walker.destroy(word, Effect::Write, false);
     }
-    let others = if curl { CURL_WRITES } else { WGET_WRITES };
-    let unnamed = !curl && !options.has(&["O", "output-document", "spider"]);
-    if others.split_ascii_whitespace().any(|name| options.has(&[name])) || unnamed {
-        walker.incomplete();
-    }
-    if call.args.iter().any(|word| !word.literal && word.text.starts_with('-')) {
-        walker.incomplete();
-    }
-}
-
-/// `mktemp` makes a file in the folder for temporary files, unless it is told where.
-pub(super) fn mktemp(walker: &mut Walker, call: &Call) {
-    let options = Options::parse(&call.args, Spec { short: "p", long: &["tmpdir", "suffix"] });
-    if !options.operands.is_empty() && !options.has(&["t"]) {
-        walker.incomplete();
+    // Names that the other side or a file of settings chooses.
+    if curl && options.has(&["O", "remote-name", "remote-name-all", "J", "K", "config"]) {
+        walker.destroy_unknown();
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn find(walker: &mut Walker, call: &Call) {
     let args = &call.args;
     if args.iter().any(|word| !word.literal) {
         // Any unknown word could be `-delete`.
-        walker.incomplete();
+        walker.lose_track();
     }
     let leading = args.iter().take_while(|word| matches!(word.text.as_str(), "-H" | "-L" | "-P"));
     let skipped = leading.count();
@@ -40,7 +40,7 @@ fn run(walker: &mut Walker, starts: &[Word], words: &[Word]) {
     let end = words.iter().position(|word| matches!(word.text.as_str(), ";" | "+"));
     let words = &words[..end.unwrap_or(words.len())];
     if starts.len() > MAX_STARTS {
-        return walker.incomplete();
+        return walker.destroy_unknown();
     }
     for start in starts {
         let found = Word { below: true, ..start.clone() };
@@ -61,6 +61,6 @@ pub(super) fn fd(walker: &mut Walker, call: &Call) {
             || (word.is_option() && !word.text.starts_with("--") && word.text.contains(['x', 'X']))
     };
     if call.args.iter().any(runs) {
-        walker.incomplete();
+        walker.lose_track();
     }
 }

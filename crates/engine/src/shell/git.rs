@@ -1,7 +1,6 @@
 //! `git`: which subcommands read, which change files or refs, and what is lost.
 //!
-//! Subcommands that may run hooks or touch files that no word names are incomplete; those limited
-//! to paths are taken as complete (a `post-checkout` hook is the exception that this accepts).
+//! Paths are pathspecs: git expands patterns itself, quoted ones too, and knows magic words.
 
 use super::Effect;
 use super::commands::Call;
@@ -63,20 +62,13 @@ fn global_options<'a>(walker: &mut Walker, args: &'a [Word]) -> &'a [Word] {
                 }
                 at += 1;
             }
-            "-c" | "--exec-path" | "--git-dir" | "--work-tree" | "--config-env" | "--namespace" => {
+            "-c" | "--exec-path" | "--config-env" | "--namespace" => at += 1,
+            "--git-dir" | "--work-tree" => {
                 at += 1;
-                walker.incomplete();
+                walker.state.folder = Folder::Unknown;
             }
-            "-p"
-            | "-P"
-            | "--no-pager"
-            | "--paginate"
-            | "--version"
-            | "--help"
-            | "--bare"
-            | "--no-optional-locks"
-            | "--literal-pathspecs" => {}
-            _ => walker.incomplete(),
+            text if text.starts_with("--work-tree=") => walker.state.folder = Folder::Unknown,
+            _ => {}
         }
     }
     args.get(at..).unwrap_or_default()
@@ -88,12 +80,12 @@ fn among(names: &str, name: &str) -> bool {
 
 fn unknown(walker: &mut Walker) {
     walker.effects.runs_git = true;
-    walker.incomplete();
+    tree(walker);
 }
 
 fn subcommand(walker: &mut Walker, name: &str, args: &[Word], stdin: Option<&str>) {
     if among(READERS, name) {
-        return reader(walker, name, args);
+        return reader(walker, args);
     }
     if lists_only(name, args) {
         return;
@@ -107,8 +99,7 @@ fn subcommand(walker: &mut Walker, name: &str, args: &[Word], stdin: Option<&str
     };
     let options = Options::parse(before, SPEC);
     if among(TREE, name) {
-        tree(walker);
-        return walker.incomplete();
+        return tree(walker);
     }
     match HANDLERS.iter().find(|(known, _)| *known == name) {
         // A patch from a heredoc names its files.
@@ -116,19 +107,22 @@ fn subcommand(walker: &mut Walker, name: &str, args: &[Word], stdin: Option<&str
             super::script::patched(walker, stdin.unwrap_or_default(), 1);
         }
         Some((_, handler)) => handler(walker, &options, paths),
-        None => walker.incomplete(),
+        // `git archive -o FILE`, `git config -f FILE`: any word may be a file that it writes.
+        None => args.iter().for_each(|word| walker.give(word)),
     }
 }
 
-/// Readers with options that write or run.
-fn reader(walker: &mut Walker, name: &str, args: &[Word]) {
+/// Readers with an option that writes.
+fn reader(walker: &mut Walker, args: &[Word]) {
     let options = Options::parse(args, Spec { short: "", long: &["output"] });
     for file in options.values(&["output"]) {
         walker.destroy(file, Effect::Write, false);
     }
-    let runs = options.has(&["ext-diff", "open-files-in-pager"]);
-    if runs || (name == "grep" && options.has(&["O"])) {
-        walker.incomplete();
+    // git takes any beginning of an option that is no other's.
+    let is_output = |word: &&Word| word.text.starts_with("--o") && word.text.contains('=');
+    for word in args.iter().filter(is_output) {
+        let value = word.text.split_once('=').map_or("", |(_, value)| value);
+        walker.endanger(&Word::plain(value), Effect::Write, false);
     }
 }
 
@@ -168,7 +162,7 @@ fn checkout(walker: &mut Walker, options: &Options, paths: &[Word]) {
     match options.operands.as_slice() {
         // `-b` makes a branch where one stands, which changes no file by itself.
         [] => {}
-        [only] if only.text == "." => return tree(walker),
+        [only] if only.text == "." => tree(walker),
         [only] => {
             tree(walker);
             // It may be a path as well as a branch.
@@ -178,7 +172,6 @@ fn checkout(walker: &mut Walker, options: &Options, paths: &[Word]) {
         }
         [_, paths @ ..] => take_back(walker, paths),
     }
-    walker.incomplete();
 }
 
 fn restore(walker: &mut Walker, options: &Options, paths: &[Word]) {
@@ -186,8 +179,8 @@ fn restore(walker: &mut Walker, options: &Options, paths: &[Word]) {
     if staged_only {
         return;
     }
-    if options.has(&["pathspec-from-file", "p", "patch"]) {
-        walker.incomplete();
+    if options.has(&["pathspec-from-file"]) {
+        walker.destroy_unknown();
     }
     take_back(walker, &options.operands);
     take_back(walker, paths);
@@ -196,10 +189,17 @@ fn restore(walker: &mut Walker, options: &Options, paths: &[Word]) {
 /// Tracked files at or below these paths get their recorded content.
 fn take_back(walker: &mut Walker, paths: &[Word]) {
     for path in paths {
-        walker.destroy(path, Effect::CheckoutTree, true);
-        if path.text.starts_with(':') {
-            walker.incomplete();
-        }
+        walker.destroy(&pathspec(path), Effect::CheckoutTree, true);
+    }
+}
+
+/// What a word is to git: it expands patterns itself, and words that begin with `:` may mean
+/// anything in the whole tree.
+fn pathspec(word: &Word) -> Word {
+    match word.exact() {
+        Some(text) if text.starts_with(':') => Word::plain("."),
+        Some(text) if text.contains(['*', '?', '[']) => Word { glob: true, ..word.clone() },
+        _ => word.clone(),
     }
 }
 
@@ -217,12 +217,12 @@ fn clean(walker: &mut Walker, options: &Options, paths: &[Word]) {
     let here = [Word::plain(".")];
     let all: Vec<&Word> = options.operands.iter().chain(paths).collect();
     let all = if all.is_empty() { here.iter().collect() } else { all };
-    for path in all {
+    for path in all.into_iter().map(pathspec) {
         if !options.has(&["X"]) {
-            walker.destroy(path, Effect::CleanUntracked, true);
+            walker.destroy(&path, Effect::CleanUntracked, true);
         }
         if options.has(&["x", "X"]) {
-            walker.destroy(path, Effect::CleanIgnored, true);
+            walker.destroy(&path, Effect::CleanIgnored, true);
         }
     }
 }
@@ -231,9 +231,7 @@ fn stash(walker: &mut Walker, options: &Options, _: &[Word]) {
     let verb = options.operands.first().map_or("push", |word| word.text.as_str());
     match verb {
         "drop" | "clear" | "store" | "create" => return,
-        "push" | "save" => {}
-        // Restoring writes untracked files too, and their names are not here.
-        _ => walker.incomplete(),
+        _ => {}
     }
     tree(walker);
     let here = Word::plain(".");
@@ -250,7 +248,7 @@ fn remove(walker: &mut Walker, options: &Options, paths: &[Word]) {
         return;
     }
     for path in options.operands.iter().chain(paths) {
-        walker.destroy(path, Effect::Delete, options.has(&["r"]));
+        walker.destroy(&pathspec(path), Effect::Delete, options.has(&["r"]));
     }
 }
 
@@ -263,7 +261,6 @@ fn rename(walker: &mut Walker, options: &Options, paths: &[Word]) {
 /// The files are named in a patch that this text does not hold.
 fn apply(walker: &mut Walker, options: &Options, _: &[Word]) {
     if !options.has(&["cached"]) {
-        walker.destroy(&Word::plain("."), Effect::CheckoutTree, true);
-        walker.incomplete();
+        tree(walker);
     }
 }

@@ -44,7 +44,7 @@ fn doubling_stays_small() {
 fn long_heredocs_keep_their_target() {
     let body = "fn main() { println!(\"{}\", `x` ${y} (z); }\n".repeat(2_000);
     let command = format!("cat > src/main.rs <<'EOF'\n{body}EOF\n");
-    assert_eq!(show(&effects(&command)), "W! src/main.rs");
+    assert_eq!(show(&effects(&command)), "W! src/main.rs, .");
 }
 
 /// Mutations of real commands: whatever comes out, something comes out.

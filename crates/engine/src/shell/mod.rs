@@ -1,14 +1,16 @@
 //! What a command line may change, read from its text alone (DET-9, DET-10, W-33), and which files
 //! it shows.
 //!
-//! The scan of the project stays the truth; this only names targets before and after it. A word
-//! whose value the text does not tell makes the answer incomplete, never wrong on purpose.
+//! The scan of the project stays the truth: this names targets, it never says where not to look.
+//! Where the text does not tell what is destroyed, anything may be. Only a few literal shapes are
+//! [`Understood`]: then nothing but the targets is changed.
 //! Invariants: no I/O, no panic and no stack overflow on any input, bounded time: input length,
-//! nesting, expansions and visited commands are all limited, and past a limit the answer is
-//! incomplete.
+//! nesting, expansions and visited commands are all limited, and past a limit the text counts as
+//! not followed.
 
 mod braces;
 mod commands;
+mod danger;
 mod files;
 mod find;
 mod git;
@@ -19,11 +21,14 @@ mod reads;
 mod script;
 mod show;
 mod state;
+mod understood;
 mod walk;
 mod word;
 mod wrappers;
 
+pub(crate) use danger::Danger;
 pub use quote::quoted;
+pub use understood::Understood;
 
 use crate::tool::Reading;
 
@@ -35,22 +40,23 @@ mod reads_tests;
 mod tests;
 
 /// What a command line may change.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a command")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// What it writes, deletes or moves, as far as its words are literal.
     pub targets: Vec<Target>,
-    /// Every command was a known one and every target is listed: nothing else can be changed.
-    pub complete: bool,
+    /// It has one of the shapes of which nothing but the targets can be changed.
+    pub understood: Option<Understood>,
     /// Some command is git with a subcommand that may change the working tree or refs.
     pub runs_git: bool,
     /// A part of it outlives the command.
     pub background: bool,
-    /// What is about to be lost: the part of the targets that the shield must capture first.
+    /// What is about to be lost: what the shield must capture first.
     pub destroys: Vec<Target>,
+    /// The files that it gives to programs which are not known and may edit them.
+    pub may_edit: Vec<Target>,
     /// The files whose content its output shows: only what is certain from its text.
     pub reads: Vec<Reading>,
-    /// It deletes or moves something whose name cannot be told before it runs.
+    /// It destroys something whose name cannot be told before it runs.
     pub destroys_unknown: bool,
 }
 
@@ -89,7 +95,36 @@ pub enum Effect {
     CheckoutTree,
 }
 
+impl Effects {
+    /// With the person's home in the place of `~`.
+    #[must_use]
+    pub(crate) fn at_home(mut self, home: &str) -> Self {
+        let resolve = |path: &mut String| {
+            if let Some(rest) = path.strip_prefix('~').filter(|rest| is_home(rest)) {
+                *path = format!("{home}{rest}");
+            }
+        };
+        let is_at_home = |target: &&Target| target.path.starts_with('~');
+        // The text may have made another folder the home: what it destroys counts both ways.
+        let at_home: Vec<_> = self.destroys.iter().filter(is_at_home).cloned().collect();
+        for target in self.targets.iter_mut().chain(&mut self.destroys) {
+            resolve(&mut target.path);
+            target.cwd.as_mut().map(resolve);
+        }
+        self.destroys.extend(at_home);
+        self
+    }
+}
+
+/// Whether `~` with this after it is the home of whoever runs the command.
+fn is_home(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
+}
+
 /// Reads a command line.
 pub fn effects(command: &str) -> Effects {
-    parse::guarded(command, || walk::analyse(command)).unwrap_or_default()
+    parse::guarded(command, || walk::analyse(command)).unwrap_or_else(|| Effects {
+        destroys_unknown: danger::mentions_destroyer(command),
+        ..Effects::default()
+    })
 }

@@ -1,11 +1,12 @@
 //! Commands with a program or a patch of their own: `sed`, `perl`, `awk`, `patch`.
 //!
-//! Their programs are only checked for what could write elsewhere or run a command; a program
-//! that is not plainly harmless makes the answer incomplete.
+//! Their programs are only checked for what could write elsewhere: what a program that is not
+//! plainly harmless destroys is not known.
 
 use super::Effect;
 use super::commands::Call;
 use super::options::{Options, Spec};
+use super::state::Folder;
 use super::walk::Walker;
 use super::word::Word;
 use crate::tool::{Edit, parse_patch};
@@ -25,8 +26,9 @@ pub(super) fn sed(walker: &mut Walker, call: &Call) {
     let (own, files) = options.operands.split_at(usize::from(!given).min(options.operands.len()));
     let scripts = options.values(&["e", "expression"]).chain(own);
     let harmless = |word: &Word| word.exact().is_some_and(is_plain_sed) || is_plain_glob(word);
-    if options.has(&["f", "file"]) || !scripts.into_iter().all(harmless) {
-        walker.incomplete();
+    let may_write = |word: &Word| !harmless(word) && word.text.contains(['w', 'W', 'e']);
+    if scripts.into_iter().any(may_write) {
+        walker.destroy_unknown();
     }
     if in_place.is_none() && !clustered {
         return;
@@ -58,7 +60,7 @@ fn in_place_suffix(word: &Word) -> Option<String> {
 
 fn backup(walker: &mut Walker, file: &Word, suffix: &str) {
     if suffix.contains('*') {
-        return walker.incomplete();
+        return walker.destroy_unknown();
     }
     let text = format!("{}{suffix}", file.text);
     walker.destroy(&Word { text, ..file.clone() }, Effect::Write, false);
@@ -78,8 +80,13 @@ fn is_plain_sed(script: &str) -> bool {
             '/' => skip_part(rest, '/'),
             '\\' => rest.chars().next().and_then(|mark| skip_part(&rest[mark.len_utf8()..], mark)),
             's' | 'y' => substitution(rest),
-            'a' | 'i' | 'c' | 'r' | 'R' | ':' | 'b' | 't' | 'T' | '#' => {
+            'a' | 'i' | 'c' | 'r' | 'R' | '#' => {
                 Some(rest.split_once('\n').map_or("", |(_, tail)| tail))
+            }
+            // Some versions end a label at a blank or `;`, so what follows may be a command.
+            ':' | 'b' | 't' | 'T' => {
+                let label = rest.trim_start_matches([' ', '\t']);
+                Some(label.trim_start_matches(|c: char| !c.is_whitespace() && c != ';' && c != '}'))
             }
             'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'q' | 'Q' | 'x' | '='
             | 'l' | 'z' | 'I' => Some(rest),
@@ -90,6 +97,23 @@ fn is_plain_sed(script: &str) -> bool {
             None => return false,
         }
     }
+}
+
+/// Whether a script is one command that prints, deletes or substitutes.
+pub(super) fn is_single_sed(script: &str) -> bool {
+    let is_address = |c: char| c.is_ascii_digit() || c == ',' || c == '$';
+    let rest = match script.strip_prefix('/') {
+        Some(pattern) => skip_part(pattern, '/').unwrap_or("?"),
+        None => script.trim_start_matches(is_address),
+    };
+    match rest.strip_prefix('s') {
+        Some(parts) => parts.starts_with(['/', ',', '|', '#', ':', '@']) && ends(parts),
+        None => matches!(rest, "p" | "d" | "q" | "="),
+    }
+}
+
+fn ends(parts: &str) -> bool {
+    substitution(parts).is_some_and(str::is_empty)
 }
 
 /// The text after `s/a/b/flags`, if no flag writes or runs.
@@ -115,9 +139,8 @@ fn skip_part(text: &str, mark: char) -> Option<&str> {
     None
 }
 
-/// `perl -i -pe 'PROGRAM' FILES`; any other use may do anything.
+/// `perl -i -pe 'PROGRAM' FILES`: the files that are edited in place.
 pub(super) fn perl(walker: &mut Walker, call: &Call) {
-    let mut programs = Vec::new();
     let mut files = Vec::new();
     let mut in_place = None;
     let mut words = call.args.iter();
@@ -131,15 +154,15 @@ pub(super) fn perl(walker: &mut Walker, call: &Call) {
                     in_place = Some(if suffix.starts_with('.') { suffix } else { "" });
                 }
                 if letters.ends_with(['e', 'E']) {
-                    programs.extend(words.next());
+                    words.next();
                 }
             }
             None => files.push(word),
         }
     }
-    let plain = |word: &&Word| word.exact().is_some_and(is_plain_perl);
-    if in_place.is_none() || programs.is_empty() || !programs.iter().all(plain) {
-        walker.incomplete();
+    walker.lose_track();
+    for file in &files {
+        walker.endanger(file, Effect::Write, false);
     }
     let Some(suffix) = in_place else { return };
     for file in files {
@@ -150,30 +173,17 @@ pub(super) fn perl(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// Substitutions only, and nothing in them that Perl would run.
-fn is_plain_perl(program: &str) -> bool {
-    let program = program.trim_start();
-    program.starts_with(['s', 'y'])
-        && is_plain_sed(program)
-        && !["`", "@{", "${", "(?{", "(??{"].iter().any(|run| program.contains(run))
-}
-
-/// `awk 'PROGRAM' FILES`: a reader, unless the program prints to files or runs commands.
+/// `awk 'PROGRAM' FILES`: a program may print to files and run commands.
 pub(super) fn awk(walker: &mut Walker, call: &Call) {
     let spec = Spec { short: "Fvfilo", long: &["file", "assign", "field-separator", "include"] };
     let options = Options::parse(&call.args, spec);
-    let writes = |text: &str| text.contains(['>', '|']) || text.contains("system");
-    let program = options.operands.first().and_then(|word| word.literal.then_some(&word.text));
-    let harmless = program.is_some_and(|text| !writes(text));
-    if !harmless || options.has(&["f", "i", "l", "o", "file", "include", "inplace"]) {
-        walker.incomplete();
-    }
-}
-
-/// `rg`: a reader without `--pre`.
-pub(super) fn search(walker: &mut Walker, call: &Call) {
-    if call.args.iter().any(|word| word.text.starts_with("--pre") || word.text == "--pager") {
-        walker.incomplete();
+    let program = options.operands.first();
+    let may_write = |word: &Word| {
+        let text = word.text.as_str();
+        !word.literal || text.contains(['>', '|', '@']) || text.contains("system")
+    };
+    if options.has(&["i", "inplace"]) || program.is_some_and(may_write) {
+        walker.destroy_unknown();
     }
 }
 
@@ -184,8 +194,8 @@ pub(super) fn yq(walker: &mut Walker, call: &Call) {
         let files = options.operands.iter().skip(1);
         files.for_each(|file| walker.destroy(file, Effect::Write, false));
     }
-    if options.has(&["s", "split-exp"]) || call.args.iter().any(|word| !word.literal) {
-        walker.incomplete();
+    if options.has(&["s", "split-exp"]) {
+        walker.destroy_unknown();
     }
 }
 
@@ -194,7 +204,8 @@ pub(super) fn ed(walker: &mut Walker, call: &Call) {
     for file in Options::parse(&call.args, Spec { short: "pc", long: &[] }).operands {
         walker.destroy(&file, Effect::Write, false);
     }
-    walker.incomplete();
+    // `w NAME` writes another one.
+    walker.destroy_unknown();
 }
 
 /// `patch [-pN] [FILE [PATCH]]`.
@@ -207,16 +218,18 @@ pub(super) fn patch(walker: &mut Walker, call: &Call) {
     if options.has(&["dry-run", "C"]) {
         return;
     }
+    let folder = walker.state.folder.clone();
     if options.has(&["d", "directory"]) {
-        return walker.incomplete();
+        walker.state.folder = Folder::Unknown;
     }
     let strip = options.value(&["p", "strip"]).and_then(|word| word.text.parse().ok());
     let output = options.value(&["o", "output"]).or(options.operands.first()).cloned();
     match (output, &call.stdin) {
         (Some(file), _) => patch_file(walker, &file),
         (None, Some(text)) => patched(walker, text, strip.unwrap_or(0)),
-        (None, None) => walker.incomplete(),
+        (None, None) => walker.destroy_unknown(),
     }
+    walker.state.folder = folder;
 }
 
 fn patch_file(walker: &mut Walker, file: &Word) {
@@ -232,21 +245,24 @@ pub(super) fn apply_patch(walker: &mut Walker, call: &Call) {
     let argument = call.args.first().and_then(Word::exact).map(str::to_owned);
     match argument.or_else(|| call.stdin.clone()) {
         Some(text) => patched(walker, &text, 0),
-        None => walker.incomplete(),
+        None => walker.destroy_unknown(),
     }
 }
 
 /// Every file that a patch names; `strip` leading folders go, beyond `a/` and `b/`.
 pub(super) fn patched(walker: &mut Walker, text: &str, strip: usize) {
     let edits = parse_patch(text);
-    if edits.is_empty() {
-        walker.incomplete();
+    if edits.is_empty() || text.contains("\nIndex: ") {
+        walker.destroy_unknown();
     }
     // The parser has already taken `a/` and `b/` off.
     let levels = strip.saturating_sub(1);
     let bare =
         |path: &str| Word::plain(path.splitn(levels.saturating_add(1), '/').last().unwrap_or(path));
     for edit in &edits {
+        // Options may put it into another folder, or take more of its folders away.
+        let name = edit.path.rsplit('/').next().unwrap_or(&edit.path);
+        walker.endanger(&Word::plain(name), Effect::Write, false);
         match &edit.edit {
             Edit::Delete => walker.destroy(&bare(&edit.path), Effect::Delete, false),
             Edit::MoveTo { to, .. } => {

@@ -36,17 +36,29 @@ pub(super) struct Value {
 pub(super) struct State {
     pub(super) folder: Folder,
     variables: BTreeMap<String, Option<Value>>,
+    /// How often each name stands in the whole text other than as `$name`.
+    mentions: Rc<BTreeMap<String, usize>>,
     pub(super) functions: BTreeMap<String, Rc<FunctionBody>>,
 }
 
-impl Default for State {
-    fn default() -> Self {
-        let functions = BTreeMap::new();
-        Self { folder: Folder::Start, variables: BTreeMap::new(), functions }
-    }
-}
-
 impl State {
+    /// Where a text starts.
+    pub(super) fn new(text: &str) -> Self {
+        let (variables, functions) = (BTreeMap::new(), BTreeMap::new());
+        Self { folder: Folder::Start, variables, mentions: Rc::new(mentions(text)), functions }
+    }
+
+    /// Whether a variable can have no other value than the one that the walk knows. What is set in
+    /// one place has that value or none; `PWD` and `HOME` are what they were if nothing sets them.
+    pub(super) fn is_settled(&self, name: &str) -> bool {
+        let count = |name: &str| self.mentions.get(name).copied().unwrap_or(0);
+        match name {
+            "PWD" => ["cd", "pushd", "popd", "chdir", "PWD"].iter().all(|name| count(name) == 0),
+            "HOME" => count(name) == 0,
+            _ => count(name) == 1 && self.variables.contains_key(name),
+        }
+    }
+
     /// The value of a variable that the text set, or that always means the same place.
     pub(super) fn value(&self, name: &str) -> Option<Value> {
         let fixed = |text: &str| Some(Value { text: text.to_owned(), glob: false });
@@ -97,4 +109,22 @@ impl State {
             other.functions.get(name).is_some_and(|known| Rc::ptr_eq(known, body))
         });
     }
+}
+
+/// Counts the names of a text that are not the use of a variable.
+fn mentions(text: &str) -> BTreeMap<String, usize> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut counts = BTreeMap::new();
+    let mut before = "";
+    let mut rest = text;
+    while let Some(start) = rest.find(is_name) {
+        let (gap, names) = rest.split_at(start);
+        before = if gap.is_empty() { before } else { gap };
+        let end = names.find(|c| !is_name(c)).unwrap_or(names.len());
+        if !before.ends_with('$') && !before.ends_with("${") {
+            *counts.entry(names[..end].to_owned()).or_default() += 1;
+        }
+        (before, rest) = ("", &names[end..]);
+    }
+    counts
 }

@@ -13,7 +13,7 @@ use brush_parser::ast::{
 use super::reads::{self, Flow};
 use super::state::{Folder, State, Value};
 use super::word::{self, Expansion, Word};
-use super::{Effect, Effects, Target, commands, parse, quote};
+use super::{Effect, Effects, Target, commands, danger, parse, quote, understood};
 
 /// Commands visited, over all loops and functions.
 const MAX_STEPS: usize = 2_000;
@@ -25,11 +25,19 @@ const MAX_TARGETS: usize = 1_000;
 
 /// Reads a script from a fresh state.
 pub(super) fn analyse(text: &str) -> Effects {
-    let effects = Effects { complete: true, ..Effects::default() };
-    let (state, flow) = (State::default(), Flow::default());
-    let mut walker = Walker { effects, state, flow, steps: 0, scripts: 0 };
+    let (effects, state, flow) = (Effects::default(), State::new(text), Flow::default());
+    let (lost, links) = (false, false);
+    let mut walker = Walker { effects, state, flow, lost, links, steps: 0, scripts: 0 };
     walker.script(text);
-    walker.effects
+    let Walker { mut effects, lost, links, .. } = walker;
+    // What is written through a link is another file than its name says.
+    effects.destroys_unknown |= links && !effects.destroys.is_empty();
+    effects.destroys_unknown |= lost && danger::mentions_destroyer(text);
+    effects.runs_git |= lost && danger::mentions_git(text);
+    // A walk that was cut off has not listed every target.
+    let is_whole = !lost && effects.targets.len() < MAX_TARGETS;
+    effects.understood = understood::understood(text).filter(|_| is_whole);
+    effects
 }
 
 /// The walk: what was found, and what is known at this point.
@@ -37,6 +45,10 @@ pub(super) struct Walker {
     pub(super) effects: Effects,
     pub(super) state: State,
     pub(super) flow: Flow,
+    /// Some part of the text was not followed.
+    lost: bool,
+    /// It makes links.
+    links: bool,
     steps: usize,
     scripts: usize,
 }
@@ -46,7 +58,7 @@ impl Walker {
     pub(super) fn script(&mut self, text: &str) {
         self.nested(|walker| match parse::program(text) {
             Some(program) => program.complete_commands.iter().for_each(|list| walker.list(list)),
-            None => walker.incomplete(),
+            None => walker.lose_track(),
         });
     }
 
@@ -58,28 +70,38 @@ impl Walker {
     /// One level further in; too many levels are not followed.
     pub(super) fn nested(&mut self, walk: impl FnOnce(&mut Self)) {
         if self.scripts >= MAX_SCRIPTS {
-            return self.incomplete();
+            return self.lose_track();
         }
         self.scripts += 1;
         walk(self);
         self.scripts -= 1;
     }
 
-    /// Something may change that is not among the targets.
-    pub(super) fn incomplete(&mut self) {
-        self.effects.complete = false;
+    /// From here on the text is not followed: it may do whatever its words mention.
+    pub(super) fn lose_track(&mut self) {
+        self.lost = true;
+    }
+
+    /// From here on a name may lead to another file.
+    pub(super) fn make_link(&mut self) {
+        self.links = true;
+    }
+
+    /// Something is destroyed that the text does not name.
+    pub(super) fn destroy_unknown(&mut self) {
+        self.effects.destroys_unknown = true;
     }
 
     /// Counts one command; false when there were too many.
     pub(super) fn step(&mut self) -> bool {
         self.steps += 1;
         if self.steps > MAX_STEPS {
-            self.incomplete();
+            self.lose_track();
         }
         self.steps <= MAX_STEPS
     }
 
-    /// Notes that `word` is changed; a word that is not known makes the answer incomplete.
+    /// Notes that `word` is changed.
     pub(super) fn change(&mut self, word: &Word, what: Effect, recursive: bool) {
         if let Some(target) = self.target(word, what, recursive) {
             push(&mut self.effects.targets, target);
@@ -88,23 +110,47 @@ impl Walker {
 
     /// Notes that `word` is changed so that its content before is lost.
     pub(super) fn destroy(&mut self, word: &Word, what: Effect, recursive: bool) {
-        let unknown = self.is_unknown(word);
-        self.effects.destroys_unknown |= unknown && matches!(what, Effect::Delete | Effect::Move);
+        self.effects.destroys_unknown |= !word.literal || word.expanded || self.is_full();
+        // Where it lies may not be known, but its name is.
+        if word.literal && self.state.folder == Folder::Unknown && !is_absolute(word) {
+            self.endanger(word, what, recursive);
+        }
         if let Some(target) = self.target(word, what, recursive) {
             push(&mut self.effects.targets, target.clone());
             push(&mut self.effects.destroys, target);
         }
     }
 
-    /// Whether what a word names cannot be told before the command runs.
-    fn is_unknown(&self, word: &Word) -> bool {
-        let lost = self.state.folder == Folder::Unknown && !is_absolute(word);
-        !word.literal || lost || self.effects.targets.len() >= MAX_TARGETS
+    /// Notes that a program which is not known is given a word: it may be a file that it edits.
+    pub(super) fn give(&mut self, word: &Word) {
+        let text = word.text.trim_end_matches('/');
+        if !word.literal || !text.contains(['.', '/']) || matches!(text, "." | "..") {
+            return;
+        }
+        if self.state.folder != Folder::Start {
+            // Where that is, the walk may have got wrong.
+            self.endanger(word, Effect::Write, false);
+        } else if let Some(target) = self.target(word, Effect::Write, false) {
+            push(&mut self.effects.may_edit, target);
+        }
     }
 
-    fn target(&mut self, word: &Word, what: Effect, recursive: bool) -> Option<Target> {
-        if self.is_unknown(word) {
-            self.incomplete();
+    /// Notes that something of this name may be lost, wherever it lies.
+    pub(super) fn endanger(&mut self, word: &Word, what: Effect, recursive: bool) {
+        let recursive = recursive || word.below;
+        let (path, glob) = (word.text.clone(), word.glob);
+        if self.effects.destroys.len() < MAX_TARGETS {
+            push(&mut self.effects.destroys, Target { path, cwd: None, glob, recursive, what });
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.effects.targets.len() >= MAX_TARGETS
+    }
+
+    fn target(&self, word: &Word, what: Effect, recursive: bool) -> Option<Target> {
+        let is_nowhere = self.state.folder == Folder::Unknown && !is_absolute(word);
+        if !word.literal || is_nowhere || self.is_full() {
             return None;
         }
         let device = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"];
@@ -137,7 +183,7 @@ impl Walker {
 
     pub(super) fn substitutions(&mut self, expansion: &Expansion) {
         if expansion.obscure {
-            self.incomplete();
+            self.lose_track();
         }
         expansion.commands.iter().for_each(|text| self.unseen(|walker| walker.subscript(text)));
     }
@@ -270,6 +316,8 @@ impl Walker {
                 self.state.set(name, Some(Value { text, glob }));
                 self.list(&clause.body.list);
             }
+            // It may have been left before its end.
+            self.state.set(name, None);
             return;
         }
         self.repeat(|walker| {
@@ -287,7 +335,7 @@ impl Walker {
     /// Arithmetic may assign any variable that it names.
     pub(super) fn arithmetic(&mut self, text: &str) {
         if quote::may_run(text) {
-            self.incomplete();
+            self.lose_track();
         }
         let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         names.filter(|name| !name.is_empty()).for_each(|name| self.state.set(name, None));

@@ -12,6 +12,7 @@ use super::state::{State, Value};
 const MAX_WORDS: usize = 256;
 
 /// One word after expansion.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a word")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
     /// The text after quote removal; only part of it if not `literal`.
@@ -22,6 +23,9 @@ pub(super) struct Word {
     pub(super) glob: bool,
     /// It stands for any file below the path (`find PATH -exec`).
     pub(super) below: bool,
+    /// Some of it is the value of a variable that is set in several places: the walk does not know
+    /// which of them ran.
+    pub(super) expanded: bool,
 }
 
 impl Word {
@@ -146,6 +150,11 @@ impl Scanner<'_> {
                 self.make_glob();
                 self.word.text.push(c);
                 self.started = true;
+            }
+            // It may close a bracket of the pattern.
+            ']' if !self.quoted && self.word.glob => {
+                self.skip(1);
+                self.word.text.push(c);
             }
             // Only an extended pattern has these unquoted inside a word.
             '(' | ')' if !self.quoted && self.mode == Mode::Split => {
@@ -298,6 +307,7 @@ impl Scanner<'_> {
         let Some(Value { text, glob }) = self.state.value(name) else {
             return self.unknown();
         };
+        self.word.expanded |= !self.state.is_settled(name);
         if glob {
             self.make_glob();
             self.word.text.push_str(&text);
@@ -318,12 +328,15 @@ impl Scanner<'_> {
                 self.word.text.push(c);
                 self.started = true;
             }
+            ']' if self.word.glob => self.word.text.push(c),
             _ => self.push(c),
         }
     }
 
     fn end_word(&mut self) {
-        let word = std::mem::replace(&mut self.word, Word::plain(""));
+        let expanded = self.word.expanded;
+        let next = Word { expanded, ..Word::plain("") };
+        let word = std::mem::replace(&mut self.word, next);
         if std::mem::replace(&mut self.started, false) {
             self.out.words.push(word);
         }

@@ -41,7 +41,6 @@ pub(super) fn popd(walker: &mut Walker, _: &Call) {
 
 fn lose(walker: &mut Walker) {
     walker.state.folder = Folder::Unknown;
-    walker.incomplete();
 }
 
 /// `eval 'text'`.
@@ -49,7 +48,7 @@ pub(super) fn eval(walker: &mut Walker, call: &Call) {
     let words: Option<Vec<&str>> = call.args.iter().map(Word::exact).collect();
     match words {
         Some(words) => walker.script(&words.join(" ")),
-        None => walker.incomplete(),
+        None => walker.lose_track(),
     }
 }
 
@@ -58,7 +57,7 @@ pub(super) fn trap(walker: &mut Walker, call: &Call) {
     match call.args.iter().find(|word| !word.is_option()).map(Word::exact) {
         Some(Some("-")) | None => {}
         Some(Some(text)) => walker.unseen(|walker| walker.subscript(text)),
-        Some(None) => walker.incomplete(),
+        Some(None) => walker.lose_track(),
     }
 }
 
@@ -69,38 +68,43 @@ pub(super) fn shell(walker: &mut Walker, call: &Call) {
         // `-c` takes the first operand, wherever it stands among the letters.
         match options.operands.first().map(Word::exact) {
             Some(Some(text)) => walker.subscript(text),
-            _ => walker.incomplete(),
+            _ => walker.lose_track(),
         }
-    } else if options.has(&["version", "help", "n"]) {
-        // Reads or prints only.
+    } else if let Some(text) = &call.stdin
+        && (options.operands.is_empty() || options.has(&["s"]))
+    {
+        walker.subscript(text);
     } else {
-        match &call.stdin {
-            Some(text) if options.operands.is_empty() || options.has(&["s"]) => {
-                walker.subscript(text);
-            }
-            _ => walker.incomplete(),
-        }
+        // What it is to run comes through a pipe, or is in a file.
+        commands::script_file(walker, options.operands.get(1..).unwrap_or_default());
     }
 }
 
 /// `env A=b CMD`, and alone it prints.
 pub(super) fn env(walker: &mut Walker, call: &Call) {
     let rest = after_options(call);
-    if call.args.iter().any(|word| word.text.starts_with("-S") || word.text.starts_with("-C")) {
-        return walker.incomplete();
+    let own = &call.args[..call.args.len() - rest.len()];
+    let begins = |starts: [&str; 2]| {
+        own.iter().any(|word| starts.iter().any(|start| word.text.starts_with(start)))
+    };
+    if begins(["-S", "--split"]) {
+        walker.lose_track();
     }
     let rest: Vec<Word> = rest.iter().skip_while(|word| is_assignment(word)).cloned().collect();
-    commands::run(walker, rest, call.stdin.clone());
+    let stdin = call.stdin.clone();
+    if begins(["-C", "--chdir"]) {
+        walker.apart(|walker| {
+            lose(walker);
+            commands::run(walker, rest, stdin);
+        });
+    } else {
+        commands::run(walker, rest, stdin);
+    }
 }
 
 /// `sudo CMD`: the command is the same, with more rights.
 pub(super) fn sudo(walker: &mut Walker, call: &Call) {
     let rest = after_options(call);
-    let shell = ["-i", "-s", "-e", "-D", "--login", "--shell", "--edit", "--chdir"];
-    let own = call.args.len() - rest.len();
-    if call.args[..own].iter().any(|word| shell.contains(&word.text.as_str())) {
-        return walker.incomplete();
-    }
     let rest: Vec<Word> = rest.iter().skip_while(|word| is_assignment(word)).cloned().collect();
     commands::run(walker, rest, call.stdin.clone());
 }
@@ -131,7 +135,7 @@ pub(super) fn background(walker: &mut Walker, call: &Call) {
             walker.unseen(|walker| plain(walker, call));
         }
         "disown" => {}
-        _ => walker.incomplete(),
+        _ => walker.lose_track(),
     }
 }
 
@@ -141,8 +145,28 @@ pub(super) fn xargs(walker: &mut Walker, call: &Call) {
     if rest.is_empty() {
         return;
     }
-    let words = rest.iter().cloned().chain([Word::unknown()]).collect();
+    let place = placeholder(&call.args[..call.args.len() - rest.len()]);
+    let fill = |word: &Word| match &place {
+        Some(place) if word.text.contains(place.as_str()) => Word::unknown(),
+        _ => word.clone(),
+    };
+    let more = place.is_none().then(Word::unknown);
+    let words = rest.iter().map(fill).chain(more).collect();
     walker.unseen(|walker| commands::run(walker, words, None));
+}
+
+/// What `xargs` puts its input in the place of: `{}` in `-I{}`, `-I {}` and `-i`.
+fn placeholder(options: &[Word]) -> Option<String> {
+    let at = options.iter().position(|word| {
+        ["-I", "-i", "--replace"].iter().any(|option| word.text.starts_with(option))
+    })?;
+    let text = options[at].text.trim_start_matches("--replace").trim_start_matches('=');
+    let attached = text.trim_start_matches("-I").trim_start_matches("-i");
+    match options.get(at + 1) {
+        _ if !attached.is_empty() => Some(attached.to_owned()),
+        Some(next) if options[at].text == "-I" => Some(next.text.clone()),
+        _ => Some("{}".to_owned()),
+    }
 }
 
 /// The words after the wrapper's own options.

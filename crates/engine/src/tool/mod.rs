@@ -24,6 +24,7 @@ mod tests;
 pub(crate) use reads_tests::show_readings;
 
 pub use arguments::Arguments;
+pub(crate) use names::is_from_server;
 pub use names::{ToolKind, kind_of, kind_of_call};
 pub use patch::{PatchDialect, PatchHunk, parse_patch};
 pub use predict::{Predicted, predict, predict_moved};

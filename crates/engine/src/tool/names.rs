@@ -96,6 +96,12 @@ const NAMES: &[(ToolKind, &str)] = &[
 const SHOWERS: &str = "read readfile readfiles readmanyfiles readmultiplefiles fsread \
      readtextfile readmediafile notebookread readnotebook view viewfile viewimage cat openfile";
 
+/// The tools that servers mean the same by as agents do; any other word may do anything there.
+const OF_SERVERS: &str = "createfile deletefile directorytree edit editfile executecommand filesearch find \
+     findfiles getfileinfo glob grep listdir listdirectory listdirectorywithsizes listfiles ls \
+     movefile read readfile readfiles readmediafile readmultiplefiles readtextfile runcommand \
+     searchfilecontent searchfiles shell strreplace viewfile write writefile writetofile bash";
+
 /// The kind that a tool's name stands for.
 pub fn kind_of(tool_name: &str) -> ToolKind {
     known(tool_name).map_or(ToolKind::Other, |(kind, _)| kind)
@@ -112,7 +118,7 @@ pub(super) fn shows_content(tool: &str) -> bool {
 }
 
 /// Whether the tool belongs to a server, which any agent may use.
-pub(super) fn is_from_server(tool: &str) -> bool {
+pub(crate) fn is_from_server(tool: &str) -> bool {
     tool.trim().get(..3).is_some_and(|start| start.eq_ignore_ascii_case("mcp"))
 }
 
@@ -122,13 +128,20 @@ fn known(tool_name: &str) -> Option<(ToolKind, String)> {
     if !is_from_server(name) {
         return lookup(squash(name));
     }
-    // `mcp__server__tool`; or `mcp_server_tool`, where only the table tells where the tool's name
-    // begins, so the longest known ending wins.
-    let tool = name.rsplit("__").next().unwrap_or(name);
-    let tool = tool.rsplit(['.', ':', '/']).next().unwrap_or(tool);
-    std::iter::once(tool)
-        .chain(tool.match_indices('_').map(|(at, _)| &tool[at + 1..]))
-        .find_map(|ending| lookup(squash(ending)))
+    let is_shared = |name: &str| OF_SERVERS.split_ascii_whitespace().any(|known| known == name);
+    lookup(squash(tool_of_server(name)?)).filter(|(_, name)| is_shared(name))
+}
+
+/// The tool's own part of `mcp__server__tool`. It must be known as a whole: `add_task` is no `task`.
+/// In `mcp_server_tool` the server's name is taken to be one word; if it has more, the tool is not
+/// known, which is on the safe side.
+fn tool_of_server(name: &str) -> Option<&str> {
+    let rest = name.get(3..)?;
+    if let Some(rest) = rest.strip_prefix("__") {
+        return rest.split_once("__").map(|(_, tool)| tool);
+    }
+    let separators = ['_', '.', ':', '/'];
+    rest.strip_prefix(separators)?.split_once(separators).map(|(_, tool)| tool)
 }
 
 /// The kind of a call: some tools are several in one, and an argument decides.

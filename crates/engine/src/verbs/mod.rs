@@ -49,22 +49,17 @@ impl Project {
     /// Says what a person should know before.
     fn warn(&self, plan: &mut Plan) {
         for file in plan.files.iter_mut().filter(|file| file.action == Action::Write) {
-            let mut warnings = Vec::new();
             match self.workspace().link_count(&file.path).unwrap_or(1) {
                 0 | 1 => {}
-                2 => warnings.push("its other hard link keeps the old content".to_owned()),
+                2 => file.warn("its other hard link keeps the old content"),
                 links => {
-                    let others = links - 1;
-                    warnings.push(format!("its {others} other hard links keep the old content"));
+                    file.warn(&format!("its {} other hard links keep the old content", links - 1));
                 }
             }
             let attributes = self.workspace().attributes(&file.path);
             if !attributes.is_empty() {
-                warnings
-                    .push(format!("its extended attributes are lost: {}", attributes.join(", ")));
-            }
-            if !warnings.is_empty() {
-                file.warning = Some(warnings.join("; "));
+                let lost = attributes.join(", ");
+                file.warn(&format!("its extended attributes are lost: {lost}"));
             }
         }
     }

@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
 use retake_model::{
-    Actor, Change, ChangeStatus, DialogId, Millis, Operation, OperationId, OperationKind,
+    Actor, Change, ChangeStatus, DialogId, Gap, Millis, Operation, OperationId, OperationKind,
 };
-use retake_store::{ChangeFilter, Mark, StoreError};
+use retake_store::{ChangeFilter, IdleCall, Mark, StoreError};
 
 use crate::apply::Applied;
 use crate::plan::Plan;
 use crate::plan::take_back::{Bond, TakeBackOptions, take_back};
 use crate::project::Project;
+use crate::tool::{ToolKind, kind_of};
 use crate::verb::VerbError;
 
 /// What `undo` steps over.
@@ -44,12 +45,23 @@ impl UndoStep {
     }
 }
 
+/// Why there is nothing to undo, although agents were at work.
+#[derive(Clone, Debug, Default)]
+pub struct NothingToUndo {
+    /// The newest calls that could have changed files and to which no change is ascribed.
+    pub calls: Vec<IdleCall>,
+    /// What was not protected since they began: changes of it are not known.
+    pub gaps: Vec<Gap>,
+}
+
 /// Marks that need no file of the plan.
 const NO_PART: u64 = u64::MAX;
 /// So many operations are looked through for the next step.
 const OPERATIONS: usize = 1000;
 /// So many turns are, too.
 const TURNS: usize = 50;
+/// So many calls are told where there is nothing to undo.
+const CALLS: usize = 10;
 
 impl Project {
     /// The step that `undo` takes back: the newest that has not been tried yet.
@@ -115,6 +127,17 @@ impl Project {
             plan
         })?;
         Ok((plan, taken.ok_or(VerbError::NothingTo("undo"))?))
+    }
+
+    /// What was considered where [`Project::plan_undo`] finds nothing.
+    pub fn nothing_to_undo(&self) -> Result<NothingToUndo, StoreError> {
+        let could_change = |call: &IdleCall| kind_of(&call.tool) != ToolKind::Read;
+        let calls = self.store().calls_without_changes(CALLS)?;
+        let calls: Vec<_> = calls.into_iter().filter(could_change).collect();
+        let Some(first) = calls.first() else { return Ok(NothingToUndo::default()) };
+        let is_since = |(_, since): &(Gap, Millis)| *since >= first.begin_at;
+        let gaps = self.store().gaps()?.into_iter().filter(is_since).map(|(gap, _)| gap).collect();
+        Ok(NothingToUndo { calls, gaps })
     }
 
     /// Plans to bring back what the newest undo took back.

@@ -100,9 +100,7 @@ pub fn shell(data: &[u8]) {
 fn check(found: &Effects) {
     assert!(found.targets.len() <= MOST_TARGETS, "{} targets", found.targets.len());
     assert!(found.reads.len() <= MOST_READINGS, "{} readings", found.reads.len());
-    for target in &found.destroys {
-        assert!(found.targets.contains(target), "{target:?} is destroyed and no target");
-    }
+    assert!(found.destroys.len() <= 2 * MOST_TARGETS, "{} destroyed", found.destroys.len());
     for target in &found.targets {
         assert!(target.path.len() <= LARGEST_TARGET);
         let folder = target.cwd.as_ref().map_or(0, String::len);
@@ -142,8 +140,9 @@ fn check_redirection(text: &str) {
     for command in ["echo", "cat", "made-up-command"] {
         let line = format!("{command} {} {sign} {}", quoted(&word), quoted(&name));
         let found = effects(&line);
-        // The parser takes it for a descriptor, and gives up: then nothing is complete.
-        if word.len() > 9 && word.bytes().all(|byte| byte.is_ascii_digit()) && !found.complete {
+        // The parser may take it for a descriptor, and give up: then anything may be destroyed.
+        let is_number = word.len() > 9 && word.bytes().all(|byte| byte.is_ascii_digit());
+        if is_number && found.destroys_unknown {
             continue;
         }
         let is_it = |target: &retake_engine::shell::Target| {

@@ -42,6 +42,9 @@ pub struct Outcome {
     pub conversation: Option<RewoundConversation>,
     /// What is not protected: changes of it are not known, so they cannot be taken back.
     pub not_covered: Vec<UncoveredPath>,
+    /// Where there is nothing to undo: the newest calls to which no change is ascribed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub considered: Vec<ConsideredCall>,
     /// The stable names of what a person must say yes to before it is done.
     pub asks: Vec<String>,
     /// The same in words.
@@ -90,6 +93,7 @@ impl Outcome {
             cascaded: ids(&plan.cascaded),
             conversation: plan.rewind.as_deref().map(RewoundConversation::from),
             not_covered: plan.not_covered.iter().map(UncoveredPath::from).collect(),
+            considered: Vec::new(),
             asks: questions.iter().map(|question| question.code.clone().into_owned()).collect(),
             questions,
             error: None,
@@ -103,7 +107,20 @@ impl Outcome {
         if let Some(conversation) = &mut self.conversation {
             conversation.before = masking.words(conversation.before.as_deref());
         }
+        for call in &mut self.considered {
+            call.command = masking.words(call.command.as_deref());
+        }
         self
+    }
+
+    /// That there is nothing to undo, with what was considered.
+    pub fn nothing_to_undo(nothing: &engine::NothingToUndo) -> Self {
+        Self {
+            whole: nothing.gaps.is_empty(),
+            not_covered: nothing.gaps.iter().map(UncoveredPath::from).collect(),
+            considered: nothing.calls.iter().map(ConsideredCall::from).collect(),
+            ..Self::nothing(OperationKind::Undo)
+        }
     }
 
     /// That there is nothing to undo or redo.
@@ -122,9 +139,34 @@ impl Outcome {
             cascaded: Vec::new(),
             conversation: None,
             not_covered: Vec::new(),
+            considered: Vec::new(),
             asks: Vec::new(),
             questions: Vec::new(),
             error: None,
+        }
+    }
+}
+
+/// A call that could have changed files and to which no change is ascribed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConsideredCall {
+    /// The dialog.
+    pub dialog: String,
+    /// The agent's own id of the call.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// The shell command, if it was one.
+    pub command: Option<String>,
+}
+
+impl From<&engine::IdleCall> for ConsideredCall {
+    fn from(call: &engine::IdleCall) -> Self {
+        Self {
+            dialog: call.dialog.0.clone(),
+            call: call.call.0.clone(),
+            tool: call.tool.clone(),
+            command: call.command.clone(),
         }
     }
 }

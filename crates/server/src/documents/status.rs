@@ -27,6 +27,9 @@ pub struct Status {
     pub stale: Vec<StaleAgent>,
     /// What is not protected.
     pub gaps: Vec<Gap>,
+    /// Ignore rules that agents changed and nobody has decided on.
+    #[serde(default)]
+    pub rule_changes: Vec<RuleChange>,
     /// Files that are tracked.
     pub files: u64,
     /// Changes on record.
@@ -68,6 +71,7 @@ impl Status {
             dialogs: status.dialogs.iter().map(|one| DialogWork::new(one, masking)).collect(),
             stale: stale.iter().map(StaleAgent::from).collect(),
             gaps: status.gaps.iter().map(|(gap, since)| Gap::new(gap, *since)).collect(),
+            rule_changes: project.rule_changes()?.iter().map(RuleChange::from).collect(),
             files: status.files,
             changes: status.changes,
             spooled: status.spooled as u64,
@@ -195,6 +199,34 @@ impl Gap {
             reason: gap.reason.as_str().to_owned(),
             detail: gap.detail.clone(),
             since: iso(since),
+        }
+    }
+}
+
+/// A rule file that an agent changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RuleChange {
+    /// The rule file.
+    #[serde(flatten)]
+    pub path: PathName,
+    /// The first of the changes.
+    pub change: String,
+    /// The dialog; null if several may have done it.
+    pub dialog: Option<String>,
+    /// The agent; null if several may have done it.
+    pub agent: Option<String>,
+    /// What is hidden now and was not before; a folder stands for all that is in it.
+    pub hides: Vec<PathName>,
+}
+
+impl From<&engine::RuleChange> for RuleChange {
+    fn from(rule: &engine::RuleChange) -> Self {
+        Self {
+            path: (&rule.path).into(),
+            change: rule.change.to_string(),
+            dialog: rule.dialog.as_ref().map(|dialog| dialog.0.clone()),
+            agent: rule.agent.as_ref().map(|agent| agent.0.clone()),
+            hides: names(&rule.hides),
         }
     }
 }

@@ -122,6 +122,7 @@ impl Worker {
         } else {
             let mut project = self.around.retake.open(&located.root())?;
             project.tidy_later();
+            project.set_clock(self.around.clock);
             self.watch(&mut project);
             (located, project)
         };

@@ -26,6 +26,8 @@ use talk::Talk;
 
 /// The most that Claude Code waits for the last hook is 1.5 s, and Codex 3 s.
 const AT_THE_END: Duration = Duration::from_millis(900);
+/// So long a hook may have run when its call is made.
+const BEFORE_THE_CALL: Duration = Duration::from_millis(50);
 /// The one call of a dialog of `retake run`.
 pub const RUN_CALL: &str = "run";
 
@@ -119,20 +121,26 @@ impl HookCall {
     }
 
     /// Does all of the work in this process.
-    pub fn carry_out(&self, retake: &Retake, tell: Tell<'_>) -> Result<(), Failure> {
+    pub fn carry_out(
+        &self,
+        retake: &Retake,
+        clock: fn() -> Millis,
+        tell: Tell<'_>,
+    ) -> Result<(), Failure> {
         let heard = self.hear()?;
         tell(HookNews::Heard(heard.moment))?;
         if is_empty(&heard) {
             return Ok(());
         }
         let start = self.start(&heard);
-        let project = match retake.open_or_create(&start, self.at) {
+        let mut project = match retake.open_or_create(&start, self.at) {
             Ok(project) => project,
             Err(error) => {
                 self.keep(retake, &start, &heard)?;
                 return Err(error.into());
             }
         };
+        project.set_clock(clock);
         let record = &mut |parcel: &Parcel| Ok(project.take(parcel)?);
         self.work(&project, &heard, record, tell)
     }
@@ -156,10 +164,14 @@ impl HookCall {
             }
         };
         let run_ends = run.is_some();
-        let parcels = self.parcels(run, heard);
+        let budget = budget(project, heard);
+        let mut parcels = self.parcels(run, heard);
+        for parcel in &mut parcels {
+            parcel.deadline = Some(self.deadline(budget));
+        }
         tell(HookNews::Opened {
             folder: project.folder().to_owned(),
-            budget: budget(project, heard),
+            budget,
             root: project.root().to_owned(),
             run_ends,
             parcels: parcels.len(),
@@ -210,6 +222,12 @@ impl HookCall {
     pub fn left(&self, run_ends: bool, recorded: usize) -> Result<Vec<Parcel>, Failure> {
         let run = self.run.as_deref().filter(|_| run_ends).map(run_over);
         Ok(self.parcels(run, &self.hear()?).into_iter().skip(recorded).collect())
+    }
+
+    /// Until when the agent surely waits: its hook began a moment before this call was made.
+    fn deadline(&self, budget: Duration) -> Millis {
+        let waits = budget.saturating_sub(BEFORE_THE_CALL).as_millis();
+        self.at.saturating_add(Millis::try_from(waits).unwrap_or(Millis::MAX))
     }
 
     /// What is recorded, with keys that are the same whoever works on the call.

@@ -40,6 +40,7 @@ pub const NAMES: &[&str] = &[
     "approved",
     "session_abandoned",
     "gaps",
+    "rules_changed",
     "lost_event",
     "reconciled",
     "collected",

@@ -130,7 +130,7 @@ fn a_hook_s_call_counts_once_whoever_works_on_it() {
         at: 5,
     };
     let turns = |call: &HookCall| {
-        call.carry_out(world.hall.retake(), &mut |_| Ok(())).unwrap();
+        call.carry_out(world.hall.retake(), || 1, &mut |_| Ok(())).unwrap();
         world.room().read(|project| Ok(project.dialogs()?[0].0.turns)).unwrap()
     };
     assert_eq!((turns(&call), turns(&call)), (1, 1));

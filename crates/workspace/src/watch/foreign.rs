@@ -125,7 +125,7 @@ impl Desk {
         } else if kinds(kind).iter().any(|&is_dir| sieve.wants_anywhere(&path, is_dir)) {
             news.paths.push(path);
         } else {
-            news.dropped = true;
+            news.ignored.push(path);
         }
     }
 }

@@ -3,14 +3,16 @@
 //! Invariant: a watcher that may have missed something says `Everything`; one that can no longer
 //! see says so for ever ([`Notes::go_blind`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use retake_model::ProjectPath;
+use retake_model::{Millis, ProjectPath};
 
 /// More paths than this are not worth their memory: a walk is quick.
 const MOST_PATHS: usize = 50_000;
+/// More ignored names than this are not told.
+const MOST_IGNORED: usize = 4_096;
 
 /// What may have changed since it was last asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +37,10 @@ pub struct Pending {
 pub(crate) struct News {
     pub(crate) everything: bool,
     pub(crate) paths: Vec<ProjectPath>,
-    /// Some event did not matter by the rules of its time.
+    /// Some event was about nothing that is ever looked at.
     pub(crate) dropped: bool,
+    /// What did not matter by the rules of its time.
+    pub(crate) ignored: Vec<ProjectPath>,
     /// The highest cookie among the events.
     pub(crate) cookie: u64,
     pub(crate) overflows: u64,
@@ -53,8 +57,14 @@ pub(crate) struct Notes {
 pub(crate) struct State {
     everything: bool,
     paths: BTreeSet<ProjectPath>,
+    /// When each of the paths was first seen to move; not known of those that were put back.
+    first_seen: HashMap<ProjectPath, Millis>,
+    /// The same for the hint that was taken last.
+    taken: HashMap<ProjectPath, Millis>,
     pending: Option<Pending>,
     dropped: bool,
+    /// What the rules of their time left out, and moved since that was last asked.
+    ignored: BTreeSet<ProjectPath>,
     cookie: u64,
     pub(crate) overflows: u64,
     /// How many folders are watched.
@@ -74,12 +84,16 @@ impl Notes {
     pub(crate) fn add(&self, news: News) {
         let mut state = self.lock();
         state.overflows += news.overflows;
-        state.dropped |= news.dropped;
+        state.dropped |= news.dropped || !news.ignored.is_empty();
+        let room = MOST_IGNORED.saturating_sub(state.ignored.len());
+        state.ignored.extend(news.ignored.into_iter().take(room));
         state.cookie = state.cookie.max(news.cookie);
         if news.everything {
             state.mark_everything();
         }
+        let now = now();
         for path in news.paths {
+            state.first_seen.entry(path.clone()).or_insert(now);
             state.mark(path);
         }
         drop(state);
@@ -147,6 +161,7 @@ impl State {
 
     pub(crate) fn take(&mut self) -> Hint {
         let everything = self.tells_everything();
+        self.taken = std::mem::take(&mut self.first_seen);
         (self.everything, self.pending, self.dropped) = (false, None, false);
         let mut paths = std::mem::take(&mut self.paths);
         if everything {
@@ -159,8 +174,24 @@ impl State {
     fn put_back(&mut self, hint: Hint) {
         match hint {
             Hint::Everything => self.mark_everything(),
-            Hint::Paths(paths) => paths.into_iter().for_each(|path| self.mark(path)),
+            Hint::Paths(paths) => {
+                for path in paths {
+                    self.first_seen.insert(path.clone(), Millis::MIN);
+                    self.mark(path);
+                }
+            }
         }
+    }
+
+    /// Takes what the rules left out and moved all the same.
+    pub(crate) fn take_ignored(&mut self) -> BTreeSet<ProjectPath> {
+        std::mem::take(&mut self.ignored)
+    }
+
+    /// When a path of the hint that was taken last, or a folder above it, was first seen to move.
+    pub(crate) fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
+        let above = std::iter::successors(Some(path.clone()), ProjectPath::parent);
+        above.filter_map(|path| self.taken.get(&path).copied()).min()
     }
 
     fn mark(&mut self, path: ProjectPath) {
@@ -177,6 +208,7 @@ impl State {
         self.touch();
         self.everything = true;
         self.paths.clear();
+        self.first_seen.clear();
     }
 
     fn touch(&mut self) {
@@ -184,6 +216,11 @@ impl State {
         let first = self.pending.map_or(latest, |pending| pending.first);
         self.pending = Some(Pending { first, latest });
     }
+}
+
+fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }
 
 #[cfg(test)]
@@ -209,6 +246,22 @@ mod tests {
         state.mark("a".parse().unwrap());
         assert_eq!(state.take(), Hint::Everything);
         assert_eq!(state.take(), paths(&[]));
+    }
+
+    #[test]
+    fn a_taken_hint_tells_when_each_path_was_first_seen() {
+        let notes = Notes::default();
+        let seen = |name: &str| notes.lock().first_seen(&name.parse().unwrap());
+        let before = now();
+        let news = |name: &str| News { paths: vec![name.parse().unwrap()], ..News::default() };
+        notes.add(news("a"));
+        let hint = notes.lock().take();
+        assert!(seen("a").is_some_and(|at| at >= before) && seen("a/b") == seen("a"));
+        assert_eq!(seen("b"), None);
+        notes.put_back(hint);
+        notes.add(news("a"));
+        notes.lock().take();
+        assert_eq!(seen("a"), Some(Millis::MIN), "how long it waits is not known");
     }
 
     #[test]

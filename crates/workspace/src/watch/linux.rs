@@ -201,7 +201,7 @@ impl Shared {
             }
             Some(name) => match tree.look_at(wd, name, what.contains(ReadFlags::ISDIR)) {
                 Seen::Nothing => {}
-                Seen::Ignored => news.dropped = true,
+                Seen::Ignored(path) => news.ignored.push(path),
                 Seen::Rules => news.everything = true,
                 Seen::Path(path) => news.paths.push(path),
             },

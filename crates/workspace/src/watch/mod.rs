@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_model::ProjectPath;
+use retake_model::{Millis, ProjectPath};
 
 pub use budget::Budget;
 use cookie::Cookies;
@@ -212,6 +212,18 @@ impl Watch {
     /// Takes the hint; what happens from now on goes into a new one.
     pub fn take(&self) -> Hint {
         self.notes.lock().take()
+    }
+
+    /// Takes the names that rules leave out and that moved since this was last asked, as far as
+    /// their folders are watched; not all of them, if they are many.
+    pub fn take_ignored(&self) -> BTreeSet<ProjectPath> {
+        self.notes.lock().take_ignored()
+    }
+
+    /// When a path of the hint that was taken last was first seen to move, in milliseconds of the
+    /// system's clock; that is not before it did.
+    pub fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
+        self.notes.lock().first_seen(path)
     }
 
     /// Gives a hint back that could not be used; it joins what has come since.

@@ -106,7 +106,7 @@ pub(crate) enum Seen {
     /// Nothing that matters, whatever the rules are.
     Nothing,
     /// Something that does not matter by these rules.
-    Ignored,
+    Ignored(ProjectPath),
     /// Something that may change what the rules say.
     Rules,
     Path(ProjectPath),
@@ -169,7 +169,7 @@ impl Tree {
             return match name {
                 IGNORE_FILE => Seen::Rules,
                 _ if self.sieve.wants(&above, &path, false) => Seen::Path(path),
-                _ => Seen::Ignored,
+                _ => Seen::Ignored(path),
             };
         }
         let mut met = Met::default();
@@ -185,7 +185,7 @@ impl Tree {
         } else if self.sieve.wants(&above, &path, true) {
             Seen::Path(path)
         } else {
-            Seen::Ignored
+            Seen::Ignored(path)
         }
     }
 

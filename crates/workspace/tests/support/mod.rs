@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use retake_model::{FileKind, Gap, GapReason, ProjectPath};
-use retake_workspace::{Known, RuleSources, Scan, Staged, Workspace};
+use retake_workspace::{Choose, Known, RuleSources, Scan, Staged, Workspace};
 
 /// A folder that is removed at the end.
 pub(crate) struct Project {
@@ -201,4 +201,17 @@ pub(crate) fn run_as_nobody(test: &str) {
     let said = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+/// Chooses everything.
+pub(crate) struct All;
+
+impl Choose for All {
+    fn file(&mut self, _path: &ProjectPath) -> bool {
+        true
+    }
+
+    fn folder(&mut self, _path: &ProjectPath) -> bool {
+        true
+    }
 }

@@ -32,6 +32,11 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Agents that are about to end wait for less.
 const GRACE_AT_THE_END: Duration = Duration::from_millis(500);
 
+/// What the agent is told if it has to begin before all was looked at.
+const NOT_LOOKED: &str = "Retake has not finished looking at the project yet: of files that were saved just \
+     before this call and that it changes, the earlier content may not be on record. `retake status` \
+     will name them.";
+
 /// Who works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
@@ -137,6 +142,10 @@ fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> Followed {
         warn(&format!("nothing was recorded: there was no payload, or no project, in {ms} ms"));
     }
     let left = call.zip(begun).and_then(|(call, begun)| begun.left(&call, home));
+    let is_early = why.is_some() && left.as_ref().is_some_and(Left::begins);
+    if is_early && matches!(verdict, Verdict::Proceed) {
+        verdict = Verdict::Note(NOT_LOOKED.to_owned());
+    }
     Followed { moment, verdict, left }
 }
 
@@ -197,6 +206,12 @@ impl Left {
     fn grace(&self) -> Duration {
         let ends = |parcel: &Parcel| matches!(parcel.event.what, EventKind::DialogEnd {});
         if self.parcels.iter().any(ends) { GRACE_AT_THE_END } else { GRACE }
+    }
+
+    /// Whether a call begins before all was looked at.
+    fn begins(&self) -> bool {
+        let begins = |parcel: &Parcel| matches!(parcel.event.what, EventKind::ToolBegin { .. });
+        self.parcels.iter().any(begins)
     }
 
     /// Keeps it durably and has somebody else take it in.

@@ -18,9 +18,13 @@ use crate::args::Hook;
 use crate::commands::daemon::start_detached;
 use crate::commands::run::VARIABLE;
 use crate::context::Context;
+use crate::time;
 
 /// Larger payloads are not read: a hook tells what a tool was asked for and answered.
 const LARGEST_PAYLOAD: u64 = 64 * 1024 * 1024;
+
+/// If it is `0`, no daemon is started, whatever the settings say.
+const AUTOSTART: &str = "RETAKE_AUTOSTART";
 
 /// What the work needs to know, on its own.
 pub(super) struct Surroundings {
@@ -71,7 +75,7 @@ pub(super) fn work(surroundings: &Surroundings, news: &Sender<News>) -> Result<(
     if !surroundings.alone && by_daemon(surroundings.retake.folder(), &call, news)? {
         return Ok(());
     }
-    call.carry_out(&surroundings.retake, &mut |told| {
+    call.carry_out(&surroundings.retake, time::now, &mut |told| {
         let _ = news.send(News::Came(By::Hook, told));
         Ok(())
     })?;
@@ -103,7 +107,9 @@ fn by_daemon(home: &Path, call: &HookCall, news: &Sender<News>) -> Result<bool> 
 
 /// Starts a daemon for the hooks to come, if the person wants that and none is about to be it.
 fn start_if_wanted(home: &Path) {
-    let wanted = Settings::of_home(home).is_ok_and(|settings| settings.daemon.autostart);
+    let is_declined = std::env::var_os(AUTOSTART).is_some_and(|value| value == "0");
+    let is_set = || Settings::of_home(home).is_ok_and(|settings| settings.daemon.autostart);
+    let wanted = !is_declined && is_set();
     if wanted && RunFolder::of(home).owner().is_none() {
         // If it cannot be started, all works without.
         let _ = start_detached(home, None);

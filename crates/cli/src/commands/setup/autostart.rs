@@ -12,32 +12,25 @@ use toml_edit::{DocumentMut, Item, Table, value};
 use crate::args::Setup;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{Style, ask_or_yes, can_ask, tell};
+use crate::output::{Style, tell};
 
-const QUESTION: &str = "Have hooks start Retake's daemon, so that agents never wait? [Y/n] ";
-
-/// Takes the choice from the command line, else asks for it once, if there is somebody to ask.
+/// Takes the choice from the command line, and tells what holds.
 pub(super) fn choose(context: &Context, options: &Setup) -> Result<()> {
     let home = context.retake.folder();
-    let wanted = match options.daemon {
-        Some(choice) => choice.into(),
-        None if options.remove || options.yes || context.json || !can_ask() => return Ok(()),
-        None if is_chosen(home) => return Ok(()),
-        None => match ask_or_yes(QUESTION)? {
-            Some(answer) => answer,
-            None => return Ok(()),
-        },
+    if let Some(choice) = options.daemon {
+        write(home, choice.into())?;
+    } else if options.remove || context.json {
+        return Ok(());
+    }
+    // What is wrong with the settings is told where they are used.
+    let wanted = Settings::of_home(home).unwrap_or_default().daemon.autostart;
+    let told = if wanted {
+        "hooks start the daemon, so that agents do not wait; --daemon=no declines"
+    } else {
+        "hooks start no daemon; --daemon has them start it"
     };
-    write(home, wanted)?;
-    let told = if wanted { "hooks start the daemon" } else { "hooks start no daemon" };
     tell("daemon", Style::Mark, told);
     Ok(())
-}
-
-fn is_chosen(home: &Path) -> bool {
-    let text = std::fs::read_to_string(home.join(FILE)).unwrap_or_default();
-    let known = text.parse::<DocumentMut>();
-    known.is_ok_and(|known| known.get("daemon").is_some_and(|part| part.get("autostart").is_some()))
 }
 
 fn write(home: &Path, autostart: bool) -> Result<(), Failure> {

@@ -161,22 +161,23 @@ fn many_hooks_at_once_are_all_recorded() {
 }
 
 #[test]
-fn a_hook_starts_the_daemon_if_that_is_wanted_and_does_not_wait() {
+fn a_hook_starts_the_daemon_unless_that_is_declined_and_does_not_wait() {
     let world = World::with(&[]);
     hook(&world, &prompt("one"));
-    assert_eq!(status(&world)["running"], false, "it is not wanted yet");
+    assert_eq!(status(&world)["running"], false, "the environment of tests declines it");
     let machine = world.outer().join("person/.claude");
     std::fs::create_dir_all(machine).unwrap();
-    let chosen = world.run(&["setup", "claude-code", "--yes", "--daemon"]);
+    let chosen = world.run(&["setup", "claude-code", "--yes"]);
     assert_eq!(chosen.code, 0, "{}", chosen.stderr);
-    let settings = std::fs::read_to_string(world.home().join("config.toml")).unwrap();
-    assert_eq!(settings, "[daemon]\nautostart = true\n");
+    assert!(chosen.stderr.contains("hooks start the daemon"), "{}", chosen.stderr);
+    assert!(!world.home().join("config.toml").exists(), "nobody chose anything");
     let mut command = world.command(&["hook", "claude-code"]);
+    command.env_remove("RETAKE_AUTOSTART");
     command.env("RETAKE_NO_DAEMON", "1").env("GIT_DIR", "/nowhere");
     start(&mut command, &payload(&world, &prompt("two"))).wait_with_output().unwrap();
     assert_eq!(status(&world)["running"], false, "not by one that asks no daemon");
     let mut command = world.command(&["hook", "claude-code"]);
-    command.env("GIT_DIR", "/nowhere");
+    command.env_remove("RETAKE_AUTOSTART").env("GIT_DIR", "/nowhere");
     start(&mut command, &payload(&world, &prompt("three"))).wait_with_output().unwrap();
     until("the daemon answers", || status(&world)["running"] == true);
     let pid = status(&world)["pid"].as_u64().unwrap();
@@ -189,7 +190,9 @@ fn a_hook_starts_the_daemon_if_that_is_wanted_and_does_not_wait() {
     let settings = std::fs::read_to_string(world.home().join("config.toml")).unwrap();
     assert_eq!(settings, "[daemon]\nautostart = false\n");
     world.ok(&["daemon", "stop"]);
-    hook(&world, &prompt("five"));
+    let mut command = world.command(&["hook", "claude-code"]);
+    command.env_remove("RETAKE_AUTOSTART");
+    start(&mut command, &payload(&world, &prompt("five"))).wait_with_output().unwrap();
     assert_eq!(status(&world)["running"], false);
 }
 

@@ -117,10 +117,12 @@ async fn undo(
 ) -> Result<Json<Acted>, Problem> {
     let consent = asked.consent().by(by)?;
     desk.enter(id, move |room| {
-        match room.ask(door::PlanUndo { taking: asked.taking(), what: asked.rewind.into() })? {
-            Some((plan, _)) => carry_out(room, plan, &consent).map(Json),
-            None => nothing(Outcome::nothing(OperationKind::Undo), &consent).map(Json),
+        let undo = door::PlanUndo { taking: asked.taking(), what: asked.rewind.into() };
+        if let Some((plan, _)) = room.ask(undo)? {
+            return carry_out(room, plan, &consent).map(Json);
         }
+        let considered = room.read(|project| Ok(project.nothing_to_undo()?))?;
+        nothing(Outcome::nothing_to_undo(&considered), &consent).map(Json)
     })
     .await
 }

@@ -1,0 +1,57 @@
+//! Ignore rules that agents changed, and what they hide.
+//!
+//! New files that a rule hides are not recorded from the next call on, so the person should know of
+//! a rule that an agent wrote and nobody has decided on.
+
+use retake_model::{AgentId, ChangeId, DialogId, ProjectPath, Side};
+use retake_store::{StatusRow, StoreError};
+use retake_workspace::{IGNORE_FILE, Rules};
+
+use crate::memory;
+use crate::project::Project;
+
+/// A rule file that an agent changed, which nobody has decided on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleChange {
+    /// The rule file.
+    pub path: ProjectPath,
+    /// The first of the changes.
+    pub change: ChangeId,
+    /// The dialog; none if several may have done it.
+    pub dialog: Option<DialogId>,
+    /// The agent; none if several may have done it.
+    pub agent: Option<AgentId>,
+    /// What the rules hide now and did not hide before: files, and folders with all that is in
+    /// them.
+    pub hides: Vec<ProjectPath>,
+}
+
+impl Project {
+    /// The rule files that agents changed and nobody has decided on, as of the last look at
+    /// everything.
+    pub fn rule_changes(&self) -> Result<Vec<RuleChange>, StoreError> {
+        let pending = self.store().pending()?.into_iter();
+        let rule_files = pending.filter(|row| row.path.file_name() == IGNORE_FILE);
+        rule_files.map(|row| self.rule_change(row)).collect()
+    }
+
+    fn rule_change(&self, row: StatusRow) -> Result<RuleChange, StoreError> {
+        let before = self.store().change(row.first)?.map_or(Side::Unknown, |change| change.before);
+        let before = match before {
+            Side::Known(state) => self.store().read_if_sound(&state.oid)?,
+            Side::Absent | Side::Unknown => None,
+        };
+        let mut sources = memory::rules(self.store())?.unwrap_or_default();
+        let folder = row.path.parent().map_or_else(Vec::new, |folder| folder.as_bytes().to_vec());
+        match before {
+            Some(text) => sources.ignore_files.insert(folder.clone(), text),
+            None => sources.ignore_files.remove(&folder),
+        };
+        let rules = Rules::new(sources);
+        let names = memory::ignored_names(self.store())?.unwrap_or_default();
+        let is_new = |path: &ProjectPath| !rules.is_ignored(path, self.workspace().is_folder(path));
+        let hides = names.into_iter().filter(is_new).collect();
+        let StatusRow { path, first, dialog, agent, .. } = row;
+        Ok(RuleChange { path, change: first, dialog, agent, hides })
+    }
+}

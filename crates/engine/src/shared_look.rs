@@ -1,0 +1,89 @@
+//! Requests that wait for the project's lock share a look at everything.
+//!
+//! A look that began after a request arrived has seen all that the request needs to have seen: what
+//! was there before a call began, what a call did before it ended. So sixteen calls at once cost one
+//! walk. Each look at everything has a number, which is in the stamp file from its begin and in the
+//! store with its commit.
+//!
+//! Invariant: a request is served only by a look whose number was not in the file when the request
+//! arrived. A file that cannot be read serves nobody. With a watcher nothing is shared: there a
+//! look costs what has changed.
+
+use std::path::Path;
+
+use retake_store::{Batch, StoreError};
+
+use crate::memory;
+use crate::project::Project;
+
+/// The number of the last look that had begun when a request arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival(u64);
+
+impl Project {
+    /// A request arrives; `None` if it needs a look of its own.
+    pub(crate) fn arrival(&self) -> Option<Arrival> {
+        if self.watching.is_some() {
+            return None;
+        }
+        begun_looks(&self.stamp_file()).map(Arrival)
+    }
+}
+
+/// The number of the last look that began, if the stamp file has it.
+pub(crate) fn begun_looks(stamp: &Path) -> Option<u64> {
+    std::fs::read_to_string(stamp).ok()?.parse().ok()
+}
+
+impl Arrival {
+    /// Whether a look at everything was begun and committed since the request arrived.
+    pub(crate) fn is_served(self, batch: &Batch<'_>) -> Result<bool, StoreError> {
+        Ok(memory::last_look(batch)? > self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_model::{Event, EventKind, Millis};
+
+    use super::*;
+    use crate::parcel::Parcel;
+    use crate::project::{InitOptions, Retake};
+
+    fn begin(number: Millis) -> Parcel {
+        let (call, tool) = (Some(format!("s{number}").as_str().into()), "Bash".to_owned());
+        let input = serde_json::json!({ "command": "make" });
+        let event = Event::new("d1", EventKind::ToolBegin { call, tool, input });
+        Parcel::new(format!("k{number}"), event, number)
+    }
+
+    #[test]
+    fn calls_that_waited_for_the_lock_share_one_walk() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().join("project");
+        std::fs::DirBuilder::new().create(&root).unwrap();
+        let retake = Retake::new(temp.path().join("home"));
+        let initialised = retake.init(&root, InitOptions::default(), 1, &mut |_, _| {}).unwrap();
+        let project = initialised.project;
+        let looks = || memory::last_look(project.store()).unwrap();
+        let record = |number, arrival| {
+            let lock = retake_store::Lock::acquire(project.folder(), std::time::Duration::ZERO);
+            let results = project.record_locked(&[begin(number)], arrival);
+            drop(lock);
+            assert!(results.iter().all(|result| result.as_ref().is_ok_and(|it| it.seq.is_some())));
+        };
+        // All of them have arrived before the first of them looks.
+        let arrivals: Vec<_> = (2..18).map(|number| (number, project.arrival())).collect();
+        let (first, others) = arrivals.split_first().unwrap();
+        record(first.0, first.1);
+        let before = looks();
+        for (number, arrival) in others {
+            record(*number, *arrival);
+        }
+        assert_eq!(looks(), before, "it served all of them");
+        record(18, project.arrival());
+        assert_eq!(looks(), before + 1, "one that comes later has a look of its own");
+        record(19, None);
+        assert_eq!(looks(), before + 2, "and so has one of which nobody knows when it came");
+    }
+}

@@ -1,0 +1,265 @@
+//! Whether a path is among what a command destroys, on the large side.
+//!
+//! The folder that a command runs in may be misread (a `cd` that fails, a variable, a function), so
+//! a target is held against the end of every path: `build/*` is `build/x` in any folder. Patterns
+//! match more than any shell or git does: brackets and groups are any character or any text, case
+//! does not count, and `*` goes over slashes, as in git.
+
+use super::{Effect, Target};
+
+/// Parts of words of text that could not be followed: with one of them, anything may be destroyed.
+const DESTROYERS: &str = "apply checkout clean copy delet drop edit exec git gunzip gzip inplace install \
+     move open patch pull put rebase remov renam replac reset restor rsync shred sponge stash switch \
+     system trunc unlink unzip updat writ xargs";
+/// The same for short ones, which are parts of too many others.
+const SHORT: &str = "cp dd ln mv rm rmdir rmtree sed tar tee zip";
+
+/// Whether text that was not followed names anything that destroys files.
+pub(super) fn mentions_destroyer(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    text.contains('>')
+        || DESTROYERS.split_ascii_whitespace().any(|part| text.contains(part))
+        || words.any(|word| SHORT.split_ascii_whitespace().any(|known| known == word))
+}
+
+/// Whether text that was not followed names git.
+pub(super) fn mentions_git(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "git")
+}
+
+/// What one target of a command may take, wherever the command runs.
+#[derive(Debug)]
+pub(crate) struct Danger {
+    pattern: Pattern,
+    /// Folders that match go with everything in them.
+    beneath: bool,
+}
+
+#[derive(Debug)]
+enum Pattern {
+    /// The folder itself: everything.
+    Everything,
+    /// This text, in lower case.
+    Text(String),
+    Glob(Vec<Piece>),
+}
+
+/// A part of a glob, in lower case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece {
+    Char(char),
+    AnyChar,
+    AnyText,
+}
+
+impl Danger {
+    /// The danger that a target is.
+    pub(crate) fn of(target: &Target) -> Self {
+        let text = relative(&target.path).to_lowercase();
+        let pattern = match text.as_str() {
+            "" => Pattern::Everything,
+            text if target.glob => Pattern::Glob(pieces(text)),
+            _ => Pattern::Text(text),
+        };
+        let writes = matches!(target.what, Effect::Write | Effect::Append);
+        let beneath = target.recursive || target.glob || !writes;
+        Self { pattern, beneath }
+    }
+
+    /// Whether a path, relative to the root and in lower case, may go with the target.
+    pub(crate) fn threatens(&self, path: &str) -> bool {
+        match &self.pattern {
+            Pattern::Everything => true,
+            Pattern::Text(text) => has_text(path, text, self.beneath),
+            Pattern::Glob(pieces) => {
+                // `x/` above the path, if the target takes what is in a folder.
+                let ends = path.match_indices('/').map(|(at, _)| at).filter(|_| self.beneath);
+                ends.chain([path.len()]).any(|end| {
+                    let starts = path[..end].match_indices('/').map(|(at, _)| at + 1);
+                    let mut starts = [0].into_iter().chain(starts);
+                    starts.any(|start| matches(pieces, &path[start..end]))
+                })
+            }
+        }
+    }
+
+    /// Whether a folder of this name, in lower case, lies on the way to what the target names.
+    pub(crate) fn passes(&self, folder: &str) -> bool {
+        match &self.pattern {
+            Pattern::Everything => true,
+            Pattern::Text(text) => text.split('/').any(|part| part == folder),
+            Pattern::Glob(pieces) => {
+                let text: String = pieces.iter().map(|piece| piece.letter()).collect();
+                text.split('/').any(|part| part == folder)
+            }
+        }
+    }
+}
+
+/// Whether a path ends in this text, from the begin of a name on, or lies beneath such a folder.
+fn has_text(path: &str, text: &str, beneath: bool) -> bool {
+    path.match_indices(text).any(|(at, found)| {
+        let begins = at == 0 || path[..at].ends_with('/');
+        let rest = &path[at + found.len()..];
+        begins && (rest.is_empty() || (beneath && rest.starts_with('/')))
+    })
+}
+
+impl Piece {
+    fn letter(self) -> char {
+        match self {
+            Self::Char(c) => c,
+            Self::AnyChar => '?',
+            Self::AnyText => '*',
+        }
+    }
+
+    fn is(self, c: char) -> bool {
+        match self {
+            Self::Char(own) => own == c,
+            Self::AnyChar => true,
+            Self::AnyText => false,
+        }
+    }
+}
+
+/// The part of a target that does not depend on the folder it starts at; empty is the folder itself.
+fn relative(text: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in text.split('/') {
+        match part {
+            "" | "." => {}
+            // What comes before it may be a link.
+            ".." => parts.clear(),
+            // Whose home that is, the text may have changed.
+            part if part.starts_with('~') && parts.is_empty() => {}
+            part => parts.push(part),
+        }
+    }
+    if text.starts_with('~') {
+        parts.drain(..parts.len().saturating_sub(1));
+    }
+    parts.join("/")
+}
+
+fn pieces(text: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let mut used = c.len_utf8();
+        let piece = match c {
+            '\\' => {
+                let next = rest[1..].chars().next();
+                used += next.map_or(0, char::len_utf8);
+                Piece::Char(next.unwrap_or(c))
+            }
+            // `**/` is no folder, too.
+            '*' => {
+                let stars = rest.len() - rest.trim_start_matches('*').len();
+                used = stars + usize::from(stars > 1 && rest[stars..].starts_with('/'));
+                Piece::AnyText
+            }
+            '?' => Piece::AnyChar,
+            // Where brackets end is a matter of taste: classes have some of their own.
+            '[' => match rest.rfind(']') {
+                Some(end) => {
+                    used = end + 1;
+                    Piece::AnyText
+                }
+                None => Piece::AnyChar,
+            },
+            c => Piece::Char(c),
+        };
+        rest = &rest[used..];
+        // A star beside a star says nothing more.
+        if pieces.last() != Some(&Piece::AnyText) || piece != Piece::AnyText {
+            pieces.push(piece);
+        }
+    }
+    pieces
+}
+
+/// Whether the whole text matches; only the last star is tried at several places.
+fn matches(pattern: &[Piece], text: &str) -> bool {
+    let (mut at, mut rest) = (0, text.chars());
+    let mut star = None;
+    loop {
+        let mut ahead = rest.clone();
+        match (pattern.get(at), ahead.next()) {
+            (Some(Piece::AnyText), _) => {
+                star = Some((at, rest.clone()));
+                at += 1;
+                continue;
+            }
+            (Some(piece), Some(c)) if piece.is(c) => {
+                (at, rest) = (at + 1, ahead);
+                continue;
+            }
+            (None, None) => return true,
+            _ => {}
+        }
+        let Some((place, taken)) = &mut star else { return false };
+        if taken.next().is_none() {
+            return false;
+        }
+        (at, rest) = (*place + 1, taken.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether `target`, a pattern if it looks like one, threatens `path`.
+    fn threatens(target: &str, path: &str) -> bool {
+        let glob = target.contains(['*', '?', '[']);
+        let (path_text, cwd, what) = (target.to_owned(), None, Effect::Delete);
+        let target = Target { path: path_text, cwd, glob, recursive: true, what };
+        Danger::of(&target).threatens(&path.to_lowercase())
+    }
+
+    #[test]
+    fn targets_threaten_what_they_may_mean_in_any_folder() {
+        for (target, path) in [
+            (".env", ".env"),
+            (".env", "sub/.env"),
+            ("./x/../.env", "sub/.env"),
+            ("build", "a/build/b/c"),
+            ("build/*", "a/build/b/c"),
+            ("*.log", "a/b.log"),
+            ("**/*.log", "b.log"),
+            ("src/**/z.log", "src/z.log"),
+            ("[a-z].log", "x.log"),
+            ("[[:upper:]]*.log", "B.log"),
+            ("[!]a].log", "B.log"),
+            ("a[", "a["),
+            ("A.LOG", "a.log"),
+            ("src*log", "src/a/b.log"),
+            ("*", "anything/at/all"),
+            (".", "anything"),
+            ("..", "anything"),
+            ("sub/", "sub/x"),
+            ("build/./x", "build/x"),
+            ("../build/.", "build/x"),
+            ("~/p/.env", ".env"),
+        ] {
+            assert!(threatens(target, path), "{target} {path}");
+        }
+        for (target, path) in
+            [(".env", ".envrc"), ("build", "builds/x"), ("*.log", "a.txt"), ("a/b", "b")]
+        {
+            assert!(!threatens(target, path), "{target} {path}");
+        }
+    }
+
+    #[test]
+    fn text_that_was_not_followed_may_destroy_if_it_says_so() {
+        assert!(mentions_destroyer("eval \"$X\"; rm -rf y"));
+        assert!(mentions_destroyer("echo x > $f"));
+        assert!(mentions_destroyer("python -c 'shutil.rmtree(\"d\")'"));
+        assert!(!mentions_destroyer("make farm"));
+        assert!(mentions_destroyer("python -c 'shutil.copyfile(a, b)'"));
+        assert!(mentions_git("echo 'git stash' | sh") && !mentions_git("cat .gitignore"));
+    }
+}

@@ -1,0 +1,396 @@
+//! The few shapes of command lines that are understood: they change just their targets.
+//!
+//! Everything else opens a window on the whole project, so this is a whitelist and every arm that
+//! is not listed says no: commands and options that touch nothing but what their words name,
+//! literal words only, and no control flow but `&&`, `||`, `;` and pipes. A `cd` may only stand
+//! first, with nothing but `&&` after it; whether its folder exists is for the caller to ask.
+//! The random test of programs (`tests/programs.rs`) holds it against real shells.
+
+use brush_parser::ast::{
+    AndOr, Command, CommandPrefixOrSuffixItem, CompoundListItem, IoFileRedirectKind,
+    IoFileRedirectTarget, IoRedirect, Pipeline, Program, SeparatorOperator, SimpleCommand,
+};
+
+use super::commands::known_place;
+use super::{parse, script};
+
+/// What a command line of an understood shape takes for granted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Understood {
+    /// The folder of its leading `cd`, which must exist.
+    pub enters: Option<String>,
+}
+
+/// They change no file, whatever their arguments.
+const READERS: &str = "basename cat cksum cmp comm cut df diff dirname du echo egrep expand false fgrep fold \
+     grep head join jq ls md5sum nl nproc od paste printenv pwd readlink realpath rev seq \
+     sha1sum sha224sum sha256sum sha512sum sleep stat strings sum tac tail tr true uname \
+     unexpand wc which whoami";
+
+/// Whether the words of a command have an understood form.
+type Form = fn(&[Argument]) -> bool;
+
+/// Commands of which some forms are understood.
+const FORMS: &[(&str, Form)] = &[
+    ("[", builtin),
+    ("awk", awk),
+    ("chmod", chmod),
+    ("cp", |words| operands(words, "fpv").is_some_and(|files| files.len() > 1)),
+    ("find", find),
+    ("git", git),
+    ("mkdir", |words| operands(words, "pv").is_some()),
+    ("mv", |words| operands(words, "fnv").is_some_and(|files| files.len() > 1)),
+    ("printf", builtin),
+    ("rg", |words| !words.iter().any(runs_a_program)),
+    ("rm", |words| operands(words, "fRrv").is_some()),
+    ("rmdir", |words| operands(words, "").is_some()),
+    ("sed", sed),
+    ("sort", |words| operands(words, "bfhnruV").is_some()),
+    ("tee", |words| operands(words, "a").is_some()),
+    ("test", builtin),
+    ("touch", |words| operands(words, "").is_some()),
+    ("uniq", |words| operands(words, "cdiu").is_some_and(|files| files.len() < 2)),
+];
+
+/// Reads a command line; `None` if its shape is not one of those.
+pub(super) fn understood(text: &str) -> Option<Understood> {
+    let program = parse::program(text)?;
+    // Some agents hand every command to a shell of their own.
+    if let Some(inner) = inner_script(&program) {
+        return shape(&parse::program(&inner)?);
+    }
+    shape(&program)
+}
+
+fn shape(program: &Program) -> Option<Understood> {
+    let items: Vec<_> = program.complete_commands.iter().flat_map(|list| &list.0).collect();
+    let is_sequence = |item: &&CompoundListItem| matches!(item.1, SeparatorOperator::Sequence);
+    if !items.iter().all(is_sequence) {
+        return None;
+    }
+    if let [only] = items.as_slice()
+        && let Some(folder) = entered(&only.0.first)
+    {
+        let follows = |next: &AndOr| matches!(next, AndOr::And(pipeline) if is_plain(pipeline));
+        let is_whole = !only.0.additional.is_empty() && only.0.additional.iter().all(follows);
+        return is_whole.then_some(Understood { enters: Some(folder) });
+    }
+    let is_plain_item = |item: &&CompoundListItem| {
+        let additional = item.0.additional.iter();
+        is_plain(&item.0.first)
+            && additional.map(|(AndOr::And(next) | AndOr::Or(next))| next).all(is_plain)
+    };
+    items.iter().all(is_plain_item).then(Understood::default)
+}
+
+/// The folder of `cd FOLDER`.
+fn entered(pipeline: &Pipeline) -> Option<String> {
+    let (name, words) = plain_words(only_simple(pipeline)?)?;
+    match (name.as_str(), words.as_slice()) {
+        ("cd", [Argument::Literal(folder)]) if !folder.is_empty() && !folder.starts_with('-') => {
+            Some(folder.clone())
+        }
+        _ => None,
+    }
+}
+
+/// The text of `bash -lc TEXT`, if that is all.
+fn inner_script(program: &Program) -> Option<String> {
+    let [list] = program.complete_commands.as_slice() else { return None };
+    let [CompoundListItem(item, SeparatorOperator::Sequence)] = list.0.as_slice() else {
+        return None;
+    };
+    let (name, words) = plain_words(only_simple(&item.first)?)?;
+    match (known_place(&name)?, words.as_slice()) {
+        ("bash" | "sh" | "zsh", [Argument::Literal(flag), Argument::Literal(text)])
+            if matches!(flag.as_str(), "-c" | "-lc") && item.additional.is_empty() =>
+        {
+            Some(text.clone())
+        }
+        _ => None,
+    }
+}
+
+fn only_simple(pipeline: &Pipeline) -> Option<&SimpleCommand> {
+    match pipeline.seq.as_slice() {
+        [Command::Simple(simple)] if is_untouched(pipeline) => Some(simple),
+        _ => None,
+    }
+}
+
+fn is_untouched(pipeline: &Pipeline) -> bool {
+    pipeline.timed.is_none() && !pipeline.bang
+}
+
+/// The name and words of a command without redirections.
+fn plain_words(command: &SimpleCommand) -> Option<(String, Vec<Argument>)> {
+    let has_redirection = command
+        .suffix
+        .iter()
+        .flat_map(|suffix| &suffix.0)
+        .any(|item| matches!(item, CommandPrefixOrSuffixItem::IoRedirect(_)));
+    if has_redirection { None } else { words_of(command) }
+}
+
+/// The name and words of a command whose redirections are plain ones.
+fn words_of(command: &SimpleCommand) -> Option<(String, Vec<Argument>)> {
+    if command.prefix.is_some() {
+        return None;
+    }
+    let Argument::Literal(name) = Argument::read(&command.word_or_name.as_ref()?.value)? else {
+        return None;
+    };
+    let mut words = Vec::new();
+    for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
+        match item {
+            CommandPrefixOrSuffixItem::Word(word)
+            // `grep a=b` has a word that looks like an assignment.
+            | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+                words.push(Argument::read(&word.value)?);
+            }
+            CommandPrefixOrSuffixItem::IoRedirect(redirect) if is_plain_redirect(redirect) => {}
+            _ => return None,
+        }
+    }
+    Some((name, words))
+}
+
+fn is_plain(pipeline: &Pipeline) -> bool {
+    let is_plain = |command: &Command| match command {
+        Command::Simple(simple) => words_of(simple).is_some_and(|(name, words)| {
+            known_place(&name).is_some_and(|name| is_known(name, &words))
+        }),
+        _ => false,
+    };
+    is_untouched(pipeline) && pipeline.seq.iter().all(is_plain)
+}
+
+fn is_known(name: &str, words: &[Argument]) -> bool {
+    if READERS.split_ascii_whitespace().any(|reader| reader == name) {
+        return true;
+    }
+    let may_be_option = words.contains(&Argument::Pattern);
+    let form = FORMS.iter().find(|(known, _)| *known == name).filter(|_| !may_be_option);
+    form.is_some_and(|(_, is_understood)| is_understood(words))
+}
+
+fn is_plain_redirect(redirect: &IoRedirect) -> bool {
+    let is_file = |text: &str| matches!(Argument::read(text), Some(Argument::Literal(_)));
+    match redirect {
+        IoRedirect::File(_, kind, target) => match (kind, target) {
+            (
+                IoFileRedirectKind::Read
+                | IoFileRedirectKind::Write
+                | IoFileRedirectKind::Append
+                | IoFileRedirectKind::Clobber,
+                IoFileRedirectTarget::Filename(word),
+            ) => is_file(&word.value),
+            (
+                IoFileRedirectKind::DuplicateInput | IoFileRedirectKind::DuplicateOutput,
+                IoFileRedirectTarget::Fd(_),
+            ) => true,
+            (
+                IoFileRedirectKind::DuplicateInput | IoFileRedirectKind::DuplicateOutput,
+                IoFileRedirectTarget::Duplicate(word),
+            ) => word.value.bytes().all(|b| b.is_ascii_digit()),
+            _ => false,
+        },
+        IoRedirect::OutputAndError(word, _) | IoRedirect::HereString(_, word) => {
+            is_file(&word.value)
+        }
+        IoRedirect::HereDocument(_, document) => {
+            !document.requires_expansion || !document.doc.value.contains(['$', '`', '\\'])
+        }
+    }
+}
+
+/// One word of a command.
+#[derive(Debug, PartialEq, Eq)]
+enum Argument {
+    /// It means itself.
+    Literal(String),
+    /// A pattern that can only become paths: it begins with a letter, `.` or `/`.
+    Paths,
+    /// Any other pattern: it may also become what looks like an option.
+    Pattern,
+}
+
+impl Argument {
+    /// Removes quotes; `None` if anything in the word is expanded, but for a plain pattern.
+    fn read(word: &str) -> Option<Self> {
+        // Alone they are a command and the end of it, not a pattern.
+        if matches!(word, "[" | "]") {
+            return Some(Self::Literal(word.to_owned()));
+        }
+        let mut text = String::new();
+        let mut is_pattern = false;
+        let mut chars = word.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '\'' => loop {
+                    match chars.next()? {
+                        '\'' => break,
+                        inner => text.push(inner),
+                    }
+                },
+                '"' => loop {
+                    match chars.next()? {
+                        '"' => break,
+                        '$' | '`' | '\\' => return None,
+                        inner => text.push(inner),
+                    }
+                },
+                '\\' => text.push(chars.next().filter(|next| *next != '\n')?),
+                '*' | '?' | '[' | ']' => {
+                    is_pattern = true;
+                    text.push(c);
+                }
+                '$' | '`' | '{' | '}' | '(' | ')' | '<' | '>' | '|' | '&' | ';' | '^' => {
+                    return None;
+                }
+                '~' | '=' | '#' if text.is_empty() => return None,
+                c if c.is_whitespace() => return None,
+                c => text.push(c),
+            }
+        }
+        if !is_pattern {
+            return Some(Self::Literal(text));
+        }
+        let begins_as_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_');
+        Some(if text.starts_with(begins_as_path) { Self::Paths } else { Self::Pattern })
+    }
+
+    fn literal(&self) -> Option<&str> {
+        match self {
+            Self::Literal(text) => Some(text),
+            Self::Paths | Self::Pattern => None,
+        }
+    }
+}
+
+/// The operands of a command that has no other options than these letters, all of them literal.
+fn operands<'a>(words: &'a [Argument], letters: &str) -> Option<Vec<&'a str>> {
+    let mut operands = Vec::new();
+    for word in words {
+        let text = word.literal()?;
+        match text.strip_prefix('-') {
+            Some(given) if !given.is_empty() => {
+                given.chars().all(|letter| letters.contains(letter)).then_some(())?;
+            }
+            _ => operands.push(text),
+        }
+    }
+    operands.iter().all(|text| !text.is_empty()).then_some(operands)
+}
+
+/// Built-ins that evaluate a subscript if there is one: `test -v 'a[$(rm x)]'`.
+fn builtin(words: &[Argument]) -> bool {
+    let is_plain = |text: &str| text == "]" || !text.contains(['$', '`', '[']);
+    let is_word = |word: &Argument| word.literal().is_some_and(is_plain);
+    words.iter().all(is_word) && !words.iter().any(|word| word.literal() == Some("-v"))
+}
+
+fn chmod(words: &[Argument]) -> bool {
+    let Some((Argument::Literal(mode), files)) = words.split_first() else { return false };
+    let is_mode = |mode: &str| {
+        mode.bytes().all(|b| b.is_ascii_digit())
+            || (mode.contains(['+', '=']) && mode.bytes().all(|b| b"ugoa+=rwxX,".contains(&b)))
+    };
+    is_mode(mode) && operands(files, "").is_some()
+}
+
+/// `rg --pre COMMAND` and the like.
+fn runs_a_program(word: &Argument) -> bool {
+    word.literal().is_some_and(|text| text.starts_with("--pre") || text.starts_with("--host"))
+}
+
+/// `find` with tests alone.
+fn find(words: &[Argument]) -> bool {
+    const ALONE: &str = "! ( ) -a -and -empty -not -o -or -print -print0 -prune";
+    const VALUED: &str = "-iname -ipath -iregex -maxdepth -mindepth -mmin -mtime -name -newer -path \
+         -perm -regex -size -type -wholename";
+    let among = |names: &str, text: &str| names.split_ascii_whitespace().any(|name| name == text);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.literal() {
+            Some(text) if among(VALUED, text) => drop(words.next()),
+            Some(text) if among(ALONE, text) || !text.starts_with('-') => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// `awk [-F x] 'PROGRAM' FILES` with a program that can only print.
+fn awk(words: &[Argument]) -> bool {
+    let words = match words {
+        [Argument::Literal(option), _, rest @ ..] if option == "-F" => rest,
+        [Argument::Literal(option), rest @ ..] if option.starts_with("-F") => rest,
+        words => words,
+    };
+    let Some((Argument::Literal(program), files)) = words.split_first() else { return false };
+    let is_file = |word: &Argument| word.literal().is_none_or(|text| !text.starts_with('-'));
+    let can_only_print = !program.starts_with('-')
+        && !program.contains(['>', '|', '@'])
+        && !program.contains("system")
+        && !program.contains("getline");
+    can_only_print && files.iter().all(is_file)
+}
+
+/// `sed` with one command that prints, deletes or substitutes, in place or not.
+fn sed(words: &[Argument]) -> bool {
+    let mut in_place = false;
+    let mut rest = Vec::new();
+    for word in words {
+        match word.literal() {
+            Some("-n" | "-E" | "-r") => {}
+            Some("-i") => in_place = true,
+            Some(text) if text.starts_with('-') => return false,
+            _ => rest.push(word),
+        }
+    }
+    let Some((Argument::Literal(script), files)) = rest.split_first() else { return false };
+    let is_literal = |word: &&Argument| word.literal().is_some_and(|text| !text.is_empty());
+    script::is_single_sed(script) && (!in_place || files.iter().all(is_literal))
+}
+
+/// `git` with subcommands that change neither files nor refs.
+fn git(words: &[Argument]) -> bool {
+    const READERS: &str = "blame cat-file describe diff grep log ls-files ls-tree merge-base name-rev rev-list \
+         rev-parse shortlog show status";
+    let mut words = words;
+    loop {
+        words = match words {
+            [Argument::Literal(option), rest @ ..] if option == "--no-pager" => rest,
+            [Argument::Literal(option), Argument::Literal(_), rest @ ..] if option == "-C" => rest,
+            _ => break,
+        };
+    }
+    let Some((Argument::Literal(name), words)) = words.split_first() else { return false };
+    // git takes any beginning of an option that is no other's: `--outp=f` writes a file.
+    let writes = |text: &str| {
+        text.starts_with("-O")
+            || text.starts_with("--ext")
+            || (text.starts_with("--o") && text != "--oneline")
+    };
+    let texts: Vec<_> = words.iter().map(|word| word.literal().unwrap_or("pattern")).collect();
+    match (name.as_str(), texts.as_slice()) {
+        ("add", texts) => {
+            let is_known =
+                |text: &&str| !text.starts_with('-') || matches!(*text, "-A" | "-u" | "--");
+            texts.iter().all(is_known)
+        }
+        ("branch", texts) => {
+            let lists = ["-a", "-r", "-v", "-vv", "--list", "--show-current"];
+            texts.iter().all(|text| lists.contains(text))
+        }
+        ("remote", [] | ["-v"])
+        | ("stash", ["list"])
+        | ("tag", [] | ["-l" | "--list"])
+        | ("config", ["--get", _] | ["--list" | "-l"]) => true,
+        (name, texts) => {
+            READERS.split_ascii_whitespace().any(|reader| reader == name)
+                && !texts.iter().any(|text| writes(text))
+        }
+    }
+}
