@@ -67,10 +67,7 @@ impl Place {
     pub(crate) fn open(&self, beside: Option<&Path>) -> Result<(tempfile::TempDir, Tools)> {
         let default = beside.and_then(|tree| tree.canonicalize().ok()?.parent().map(PathBuf::from));
         let folder = self.scratch.clone().or(default).unwrap_or_else(std::env::temp_dir);
-        let mut scratch = tempfile::Builder::new();
-        let scratch = scratch.prefix("retake-bench-").tempdir_in(&folder).with_context(|| {
-            format!("{} cannot be used: name another folder with --scratch", folder.display())
-        })?;
+        let scratch = files::scratch_in(&folder)?;
         let tools = Tools::find(self.retake.as_deref(), self.jj.as_deref(), scratch.path())?;
         Ok((scratch, tools))
     }

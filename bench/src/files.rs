@@ -10,12 +10,26 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
+/// A folder that goes when it is dropped.
+pub(crate) fn scratch_in(folder: &Path) -> Result<tempfile::TempDir> {
+    let mut scratch = tempfile::Builder::new();
+    scratch.prefix("retake-bench-").tempdir_in(folder).with_context(|| {
+        format!("{} cannot be used: name another folder with --scratch", folder.display())
+    })
+}
+
 /// Writes a file as an editor does that does not sync; folders are made as needed.
 pub(crate) fn write(file: &Path, content: &[u8]) -> Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
     }
     std::fs::write(file, content).with_context(|| format!("{} cannot be written", file.display()))
+}
+
+/// Copies a file with its mode.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::copy(from, to).with_context(|| format!("{} cannot be copied", from.display()))?;
+    Ok(())
 }
 
 /// Adds to the end of a file.
@@ -69,6 +83,12 @@ pub(crate) fn settle(folder: &Path) -> Result<()> {
         rustix::fs::sync();
     }
     Ok(())
+}
+
+/// Has the system forget what it has read, everything of it; `false` if it does not let us.
+pub(crate) fn forget(folder: &Path) -> Result<bool> {
+    settle(folder)?;
+    Ok(std::fs::write("/proc/sys/vm/drop_caches", "3\n").is_ok())
 }
 
 /// Copies a folder with modes, times and symbolic links; what `linked` names (by its path from

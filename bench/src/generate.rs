@@ -32,6 +32,23 @@ pub(crate) fn project(root: &Path, count: u64) -> Result<u64> {
     Ok(bytes)
 }
 
+/// Fills a folder with so many small files, twenty to a folder and twenty folders to a folder, and
+/// one `.gitignore`: what a look costs depends on their number, not on what is in them.
+pub(crate) fn small_files(root: &Path, count: u64) -> Result<()> {
+    files::write(&root.join(".gitignore"), b"target/\n*.log\n")?;
+    for number in 0..count {
+        let text = format!("pub fn number() -> u64 {{\n    {number}\n}}\n");
+        files::write(&root.join(small_file(number)), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Where one of them is.
+pub(crate) fn small_file(number: u64) -> PathBuf {
+    let (area, part) = (number / 400, number / 20 % 20);
+    PathBuf::from(format!("src/area_{area}/part_{part}/file_{number}.rs"))
+}
+
 /// Text that compresses like source, of about so many bytes.
 pub(crate) fn text(seed: u64, bytes: usize) -> String {
     let mut rng = Rng::with_seed(seed);
@@ -95,6 +112,16 @@ fn word(rng: &mut Rng) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_files_are_twenty_to_a_folder() {
+        let top = tempfile::tempdir().unwrap();
+        small_files(top.path(), 450).unwrap();
+        assert!(top.path().join(small_file(449)).is_file());
+        let entries = |path: &str| top.path().join(path).read_dir().unwrap().count();
+        let counts = ["", "src", "src/area_0", "src/area_0/part_19", "src/area_1/part_2"];
+        assert_eq!(counts.map(entries), [2, 2, 20, 20, 10]);
+    }
 
     #[test]
     fn a_tree_is_the_same_every_time_and_compresses_like_source() {

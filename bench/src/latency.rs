@@ -20,7 +20,28 @@ impl Latencies {
         self.times.extend(&other.times);
     }
 
-    /// The time that this part of all (0 to 1) did not exceed.
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.times.len()
+    }
+
+    /// How many there are within a limit.
+    pub(crate) fn within(&self, limit: Duration) -> usize {
+        self.times.iter().filter(|time| **time <= limit).count()
+    }
+
+    /// The time, in milliseconds, that this part of all (0 to 1) did not exceed.
+    pub(crate) fn ms(&self, part: f64) -> f64 {
+        self.sorted().at(part).as_secs_f64() * 1000.0
+    }
+
+    fn sorted(&self) -> Self {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        Self { times }
+    }
+
+    /// The same, of times in order.
     fn at(&self, part: f64) -> Duration {
         #[expect(clippy::cast_precision_loss, reason = "a rank")]
         let rank = (self.times.len() as f64 * part).ceil() as usize;
@@ -30,9 +51,7 @@ impl Latencies {
 
 impl fmt::Display for Latencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut times = self.times.clone();
-        times.sort_unstable();
-        let sorted = Self { times };
+        let sorted = self.sorted();
         let ms = |part: f64| sorted.at(part).as_secs_f64() * 1000.0;
         write!(
             f,
@@ -58,5 +77,8 @@ mod tests {
         assert_eq!(times.at(0.99), Duration::from_millis(99));
         assert_eq!(times.at(1.0), Duration::from_millis(100));
         assert_eq!(Latencies::default().at(0.5), Duration::ZERO);
+        times.add(Duration::from_millis(1));
+        assert!((times.ms(0.01) - 1.0).abs() < 1e-9);
+        assert_eq!((times.count(), times.within(Duration::from_millis(2))), (101, 3));
     }
 }

@@ -16,6 +16,7 @@ mod generate;
 mod growth;
 mod latency;
 mod load;
+mod looks;
 mod machine;
 mod peers;
 mod process;
@@ -50,6 +51,8 @@ enum What {
     Report(report::Report),
     /// Several agents change files at once through a daemon's socket; nothing may be lost
     Load(load::Load),
+    /// What the look around a shell call costs an agent: the hooks before and after it
+    Looks(looks::Looks),
     /// Serves a home, as `retake daemon run` does: the other process of a load
     #[command(hide = true)]
     Daemon { home: PathBuf },
@@ -68,6 +71,7 @@ fn main() -> Result<()> {
         Some(What::Growth(growth)) => growth.run(),
         Some(What::Report(report)) => report.run(),
         Some(What::Load(load)) => load.run(),
+        Some(What::Looks(looks)) => looks.run(),
         Some(What::Daemon { home }) => load::daemon(&home),
         Some(What::FillChanges { home, root, changes, dialogs }) => {
             fill::changes(&home, &root, changes, dialogs)

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use wait4::Wait4 as _;
@@ -50,7 +50,12 @@ impl Watch {
         Ok((self.finish(one, children.0)?, self.finish(other, children.1)?))
     }
 
-    fn finish(&mut self, command: &Command, mut child: Child) -> Result<String> {
+    fn finish(&mut self, command: &Command, child: Child) -> Result<String> {
+        text(command, &self.hear(child)?)
+    }
+
+    /// Waits for a process, and gives all that it said.
+    fn hear(&mut self, mut child: Child) -> Result<Output> {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         if let Some(mut pipe) = child.stdout.take() {
             pipe.read_to_end(&mut stdout)?;
@@ -60,7 +65,7 @@ impl Watch {
         }
         let used = child.wait4()?;
         self.peak_kib = self.peak_kib.max(used.rusage.maxrss / 1024);
-        text(command, &Output { status: used.status, stdout, stderr })
+        Ok(Output { status: used.status, stdout, stderr })
     }
 }
 
@@ -74,6 +79,31 @@ pub(crate) fn measure(command: &mut Command) -> Result<Run> {
     let mut watch = Watch::start();
     watch.run(command)?;
     Ok(watch.stop())
+}
+
+/// What processes that were started at the same time took until the last had ended, and said.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) took: Duration,
+    /// On standard output, of each of them.
+    pub(crate) answers: Vec<String>,
+    /// On standard error, of each of them.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// Runs commands at the same time; all of them must succeed.
+pub(crate) fn at_once(commands: &mut [Command]) -> Result<Heard> {
+    let mut watch = Watch::start();
+    let children: Vec<Child> = commands.iter_mut().map(spawn).collect::<Result<_>>()?;
+    let outputs = children.into_iter().map(|child| watch.hear(child));
+    let outputs: Vec<Output> = outputs.collect::<Result<_>>()?;
+    let took = watch.begun.elapsed();
+    let mut heard = Heard { took, answers: Vec::new(), remarks: Vec::new() };
+    for (command, output) in commands.iter().zip(&outputs) {
+        heard.answers.push(text(command, output)?);
+        heard.remarks.push(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    Ok(heard)
 }
 
 fn spawn(command: &mut Command) -> Result<Child> {

@@ -8,14 +8,15 @@ use crate::targets::{Limit, Target};
 
 /// Rows of text under a head.
 pub(crate) struct Table {
-    head: Vec<&'static str>,
+    head: Vec<String>,
     rows: Vec<Vec<String>>,
     /// From this column on, text stands at the right.
     right_from: usize,
 }
 
 impl Table {
-    pub(crate) fn new(head: Vec<&'static str>, right_from: usize) -> Self {
+    pub(crate) fn new(head: Vec<impl Into<String>>, right_from: usize) -> Self {
+        let head = head.into_iter().map(Into::into).collect();
         Self { head, rows: Vec::new(), right_from }
     }
 
@@ -26,9 +27,9 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head: Vec<String> = self.head.iter().map(ToString::to_string).collect();
+        let head = &self.head;
         let wide = |column: usize| {
-            let cells = self.rows.iter().chain([&head]).filter_map(|row| row.get(column));
+            let cells = self.rows.iter().chain([head]).filter_map(|row| row.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0).max(3)
         };
         let widths: Vec<usize> = (0..head.len()).map(wide).collect();
@@ -42,7 +43,7 @@ impl fmt::Display for Table {
             }
             writeln!(f, "|")
         };
-        line(&head)?;
+        line(head)?;
         let rule = |(column, width): (usize, &usize)| {
             if column < self.right_from { "-".repeat(*width) } else { "-".repeat(width - 1) + ":" }
         };
@@ -147,7 +148,7 @@ fn mebibytes(bytes: f64) -> String {
     format!("{} MiB", rounded(bytes / 1_048_576.0))
 }
 
-fn times(value: f64) -> String {
+pub(crate) fn times(value: f64) -> String {
     format!("{} ×", rounded(value))
 }
 

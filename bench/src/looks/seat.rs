@@ -1,0 +1,297 @@
+//! A project and a home of their own for one program, and an agent that calls its hooks.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::process::{Heard, at_once, run};
+use crate::tools::Tools;
+use crate::{files, generate};
+
+const DIALOG: &str = "8a721139-1fba-46df-9f93-b50021aab146";
+const PATIENCE: Duration = Duration::from_secs(120);
+const PAUSE: Duration = Duration::from_millis(50);
+/// What hooks must not do here by themselves.
+const NO_AUTOSTART: &str = "[daemon]\nautostart = false\n";
+
+/// A command of the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shell {
+    /// Writes nothing, as anybody can see.
+    Reader,
+    /// Says what it writes.
+    Writer,
+    /// A program that may do anything, and changes one file.
+    Unknown,
+}
+
+impl Shell {
+    pub(super) const ALL: [Self; 3] = [Self::Reader, Self::Writer, Self::Unknown];
+
+    /// As the agent calls it. What is written is another text each time: the same would be no
+    /// change.
+    fn line(self, round: u64) -> String {
+        match self {
+            Self::Reader => "ls src".to_owned(),
+            Self::Writer => format!("echo {round} > made.txt"),
+            Self::Unknown => "make".to_owned(),
+        }
+    }
+
+    /// As tables call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Reader => "ls src",
+            Self::Writer => "echo … > made.txt",
+            Self::Unknown => "make",
+        }
+    }
+
+    fn changes(self) -> usize {
+        usize::from(self != Self::Reader)
+    }
+}
+
+/// What is around the calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    pub(super) files: u64,
+    pub(super) daemon: bool,
+}
+
+/// A project, a home, and what happened there.
+pub(super) struct Seat<'a> {
+    tools: &'a Tools,
+    program: &'a Path,
+    pub(super) around: Around,
+    folder: PathBuf,
+    calls: u64,
+    /// How many changes the agent made.
+    changes: usize,
+    /// What hooks said on standard error, and how often.
+    remarks: BTreeMap<String, usize>,
+    /// How the daemon watches, unless it is all of it.
+    watched: Option<String>,
+}
+
+impl<'a> Seat<'a> {
+    /// Fills a folder with a project and its record; with a daemon that has caught up, or none.
+    pub(super) fn take(
+        tools: &'a Tools,
+        program: &'a Path,
+        folder: &Path,
+        around: Around,
+    ) -> Result<Self> {
+        let (calls, changes, remarks, watched) = (0, 0, BTreeMap::new(), None);
+        let folder = folder.to_path_buf();
+        let mut seat = Self { tools, program, around, folder, calls, changes, remarks, watched };
+        generate::small_files(&seat.root(), around.files)?;
+        files::write(&seat.home().join("config.toml"), NO_AUTOSTART.as_bytes())?;
+        run(&mut seat.command(&["init", "--checkpoint"]))?;
+        if around.daemon {
+            run(&mut seat.command(&["daemon", "start"]))?;
+            seat.watched = Some(seat.await_watcher()?).filter(|state| state != "on");
+        }
+        Ok(seat)
+    }
+
+    pub(super) fn root(&self) -> PathBuf {
+        self.folder.join("project")
+    }
+
+    fn home(&self) -> PathBuf {
+        self.folder.join("home")
+    }
+
+    /// The program, in the project and with the home.
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.tools.command(self.program, &self.root());
+        command.env("RETAKE_HOME", self.home()).args(arguments);
+        command
+    }
+
+    /// Waits until the daemon has seen the whole project; gives how it watches.
+    fn await_watcher(&self) -> Result<String> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            run(&mut self.command(&["status"]))?;
+            let said = self.daemon()?;
+            match said["projects"][0]["watch"].as_str() {
+                Some(state) if state != "catching up" => return Ok(state.to_owned()),
+                _ => ensure!(Instant::now() < until, "the daemon does not catch up: {said}"),
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn daemon(&self) -> Result<Value> {
+        let said = run(&mut self.command(&["daemon", "status", "--json"]))?;
+        Ok(serde_json::from_str(&said)?)
+    }
+
+    /// The agent runs a command. What the hooks before it and after it took and said.
+    pub(super) fn call(&mut self, shell: Shell, round: u64) -> Result<(Heard, Heard)> {
+        let line = shell.line(round);
+        self.calls += 1;
+        let begin = self.hooks("PreToolUse", &line, &[self.calls])?;
+        self.act(shell, &line, round)?;
+        self.changes += shell.changes();
+        let end = self.hooks("PostToolUse", &line, &[self.calls])?;
+        self.calm(&[&begin, &end])?;
+        Ok((begin, end))
+    }
+
+    /// Several calls begin at once. They end as well, one by one, before this does.
+    pub(super) fn begin_at_once(&mut self, count: usize) -> Result<Heard> {
+        let line = Shell::Unknown.line(0);
+        let calls: Vec<u64> = (self.calls + 1..).take(count).collect();
+        self.calls += count as u64;
+        let begun = self.hooks("PreToolUse", &line, &calls)?;
+        self.calm(&[&begun])?;
+        for call in calls {
+            let ended = self.hooks("PostToolUse", &line, &[call])?;
+            self.calm(&[&ended])?;
+        }
+        Ok(begun)
+    }
+
+    /// Does what the command does.
+    fn act(&self, shell: Shell, line: &str, round: u64) -> Result<()> {
+        if shell == Shell::Unknown {
+            let file = generate::small_file(round * 37 % self.around.files);
+            return files::append(&self.root().join(file), &format!("// made {round}\n"));
+        }
+        run(self.tools.command(Path::new("sh"), &self.root()).args(["-c", line]))?;
+        Ok(())
+    }
+
+    /// Calls hooks at the same time, one for each of these calls of the agent.
+    fn hooks(&mut self, event: &str, line: &str, calls: &[u64]) -> Result<Heard> {
+        let mut commands = Vec::new();
+        for call in calls {
+            let file = self.folder.join(format!("payload-{call}.json"));
+            files::write(&file, self.payload(event, line, *call).to_string().as_bytes())?;
+            let mut command = self.command(&["hook", "claude-code"]);
+            command.stdin(File::open(&file)?);
+            commands.push(command);
+        }
+        files::settle(&self.folder)?;
+        let heard = at_once(&mut commands)?;
+        for remark in heard.remarks.iter().flat_map(|said| said.lines()) {
+            let remark = format!("{event} of `{line}`: {}", without_time(remark));
+            *self.remarks.entry(remark).or_default() += 1;
+        }
+        Ok(heard)
+    }
+
+    /// What Claude Code sends before and after a command.
+    fn payload(&self, event: &str, line: &str, call: u64) -> Value {
+        let mut payload = json!({
+            "session_id": DIALOG, "transcript_path": self.folder.join("transcript.jsonl"),
+            "cwd": self.root(), "prompt_id": "3629d8dc-ee23-460b-b4f7-ad73f731277c",
+            "permission_mode": "bypassPermissions", "effort": { "level": "medium" },
+            "hook_event_name": event, "tool_name": "Bash",
+            "tool_input": { "command": line, "description": "run a command" },
+            "tool_use_id": format!("toolu_looks_{call}"),
+        });
+        if event == "PostToolUse" {
+            payload["tool_response"] = json!({
+                "stdout": "", "stderr": "", "interrupted": false, "isImage": false,
+                "noOutputExpected": false,
+            });
+            payload["duration_ms"] = json!(25);
+        }
+        payload
+    }
+
+    /// If hooks had something to say they may have left work to processes that go on: the next
+    /// one to be measured does not pay for these.
+    fn calm(&self, heard: &[&Heard]) -> Result<()> {
+        if heard.iter().flat_map(|heard| &heard.remarks).all(String::is_empty) {
+            return Ok(());
+        }
+        let until = Instant::now() + PATIENCE;
+        while is_catching_up(&self.home()) {
+            ensure!(Instant::now() < until, "what hooks have started does not end");
+            thread::sleep(PAUSE);
+        }
+        run(&mut self.command(&["status"]))?;
+        Ok(())
+    }
+
+    /// Checks that all was as it should be, and removes everything. Gives what is to be told.
+    pub(super) fn leave(mut self) -> Result<Vec<String>> {
+        let running = self.daemon()?["pid"].is_u64();
+        ensure!(running == self.around.daemon, "whether a daemon runs has changed meanwhile");
+        let mut notes = vec![self.recorded()?];
+        let watched = self.watched.iter().map(|state| format!("the daemon watches: {state}"));
+        notes.extend(watched);
+        let times = |(remark, count): (&String, &usize)| format!("{count} × on stderr, {remark}");
+        notes.extend(self.remarks.iter().map(times));
+        let with = if self.around.daemon { "daemon" } else { "no daemon" };
+        let place = format!("{} files, {with}", crate::table::grouped(self.around.files));
+        self.stop()?;
+        files::remove(&self.folder)?;
+        Ok(notes.into_iter().map(|note| format!("{place}: {note}")).collect())
+    }
+
+    /// How many of the agent's changes are on record as its own.
+    fn recorded(&self) -> Result<String> {
+        let arguments = ["log", "--dialog", DIALOG, "--limit", "1000000", "--json"];
+        let said: Value = serde_json::from_str(&run(&mut self.command(&arguments))?)?;
+        let count = said["changes"].as_array().context("a log has changes")?.len();
+        Ok(format!("{count} of {} changes on record as the agent's", self.changes))
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.around.daemon) {
+            run(&mut self.command(&["daemon", "stop"]))?;
+        }
+        Ok(())
+    }
+}
+
+/// Nothing runs on when a measurement fails.
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let _ = self.stop();
+    }
+}
+
+/// Whether a process takes in what a hook of this home left.
+fn is_catching_up(home: &Path) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let home = home.to_string_lossy();
+    processes.flatten().any(|process| {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line);
+        line.split('\0').any(|word| word == "catch-up") && line.contains(home.as_ref())
+    })
+}
+
+/// A line of a log without the time that it begins with.
+fn without_time(line: &str) -> &str {
+    let is_time =
+        |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with('Z');
+    match line.split_once(' ') {
+        Some((word, rest)) if is_time(word) => rest.trim_start(),
+        _ => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_words_at_another_time_are_the_same() {
+        assert_eq!(without_time("2026-11-17T22:14:46.12Z  WARN kept"), "WARN kept");
+        assert_eq!(without_time("warning: kept"), "warning: kept");
+    }
+}

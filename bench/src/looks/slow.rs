@@ -1,0 +1,92 @@
+//! The same where nothing is in memory: before each call the system forgets what it has read, so
+//! that the hook reads folders and files from the disk. What counts is whether it answers in time,
+//! and what it says if it cannot do all of its work.
+//!
+//! The program itself is read again first: an agent has called it before. Only root may have the
+//! caches dropped; without, it is said that they were not.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::seat::{Around, Seat, Shell};
+use super::{Range, Times};
+use crate::compare::say;
+use crate::files;
+use crate::latency::Latencies;
+use crate::process;
+use crate::table::{Table, grouped, rounded};
+
+/// An agent that waits longer than this is kept from its work.
+const IN_TIME: Duration = Duration::from_millis(2500);
+
+/// What hooks said, and how often.
+type Said = BTreeMap<String, usize>;
+
+pub(super) fn run(range: &Range<'_>, sizes: &[u64]) -> Result<()> {
+    let head = ["files", "command", "program", "begin", "in time", "end", "in time"];
+    let (mut table, mut notes) = (Table::new(head.to_vec(), 3), Vec::new());
+    let mut cold = true;
+    for &files in sizes {
+        for (number, program) in range.programs.iter().enumerate() {
+            say(&format!("{files} files, {}, nothing in memory", program.name));
+            let mut seat = range.seat(number, Around { files, daemon: false })?;
+            seat.call(Shell::Unknown, 0)?;
+            let mut said = Said::new();
+            for command in Shell::ALL {
+                let times = measure(&mut seat, command, range.rounds, &mut said, &mut cold)?;
+                let mut cells = vec![grouped(files), command.name().to_owned()];
+                cells.push(program.name.clone());
+                cells.extend([&times.begin, &times.end].into_iter().flat_map(cells_of));
+                table.row(cells);
+            }
+            let told = said.into_iter().map(|(what, count)| format!("{count} × on stdout, {what}"));
+            let told = told.map(|what| format!("{} files, no daemon: {what}", grouped(files)));
+            notes.extend(told.chain(seat.leave()?).map(|note| format!("{}, {note}", program.name)));
+        }
+    }
+    let limit = IN_TIME.as_secs_f64();
+    println!("Times in ms, median / most of {} rounds; in time: within {limit} s.", range.rounds);
+    println!("No daemon. Caches dropped before each begin: {}.\n", if cold { "yes" } else { "NO" });
+    println!("{table}\nWhat hooks said (nothing, unless it is listed):\n");
+    for note in notes {
+        println!("- {note}");
+    }
+    Ok(())
+}
+
+/// One command several times; `cold` becomes false if the caches cannot be dropped.
+fn measure(
+    seat: &mut Seat<'_>,
+    command: Shell,
+    rounds: usize,
+    said: &mut Said,
+    cold: &mut bool,
+) -> Result<Times> {
+    let mut times = Times::default();
+    for round in 1..=rounds {
+        *cold &= files::forget(&seat.root())?;
+        run_once(seat)?;
+        let (begin, end) = seat.call(command, round as u64)?;
+        times.begin.add(begin.took);
+        times.end.add(end.took);
+        for (when, answer) in [("PreToolUse", &begin.answers), ("PostToolUse", &end.answers)] {
+            for answer in answer.iter().filter(|answer| !answer.is_empty()) {
+                let line = format!("{when} of `{}`: {answer}", command.name());
+                *said.entry(line).or_default() += 1;
+            }
+        }
+    }
+    Ok(times)
+}
+
+/// Has the program read into memory.
+fn run_once(seat: &Seat<'_>) -> Result<()> {
+    process::run(&mut seat.command(&["--version"])).map(drop)
+}
+
+fn cells_of(latencies: &Latencies) -> [String; 2] {
+    let times = [0.5, 1.0].map(|part| rounded(latencies.ms(part))).join(" / ");
+    [times, format!("{} of {}", latencies.within(IN_TIME), latencies.count())]
+}
