@@ -208,8 +208,13 @@ impl Calls {
     /// What edit tools are at work on. Found before they end, one cannot tell whether it is their
     /// work; but a call may also wait long for the person's word.
     pub(crate) fn being_edited(&self, at: Millis) -> impl Iterator<Item = ProjectPath> {
+        self.editing(at).flat_map(|live| live.aim.named.clone())
+    }
+
+    /// The edits that may be at work.
+    pub(crate) fn editing(&self, at: Millis) -> impl Iterator<Item = &LiveCall> {
         let edits = |live: &&LiveCall| matches!(live.kind(), ToolKind::Write | ToolKind::Edit);
-        self.at_work(at).filter(edits).flat_map(|live| live.aim.named.clone())
+        self.at_work(at).filter(edits)
     }
 
     /// Whether a file that is new may be the scratch of a command, which one cannot tell until that

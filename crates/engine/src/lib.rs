@@ -78,6 +78,7 @@ mod occasion;
 mod own_work;
 mod pace;
 mod parcel;
+mod partial_writes;
 mod place;
 mod plan;
 mod project;

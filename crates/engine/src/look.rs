@@ -19,6 +19,7 @@ use crate::journal::note;
 use crate::memory;
 use crate::observe::{Observation, Scope, Spared, observe};
 use crate::occasion::{Occasion, in_sight, rules};
+use crate::partial_writes;
 use crate::project::{INITIALISED, Project};
 use crate::record::{Progress, RecordError};
 use crate::rename::Step;
@@ -247,6 +248,7 @@ impl Project {
         }
         let mut observation = observe(batch, &occasion.request, hint, progress)?;
         occasion.observed(self.now());
+        partial_writes::put_off(batch, &mut observation, occasion, at)?;
         let (steps, git) = self.attribute(batch, &observation, occasion)?;
         observation.gaps.append(&mut occasion.gaps);
         observation.gaps.extend(unseen_before(&steps, occasion));

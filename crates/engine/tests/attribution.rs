@@ -194,6 +194,48 @@ fn parallel_calls_are_told_apart_by_their_ids() {
     );
 }
 
+/// Tools truncate a file before they write it, and another call may end just then.
+#[test]
+fn a_file_that_an_edit_is_just_writing_is_nobodys_version() {
+    check(
+        r#"
+        file a.txt: one\nx\ntwo\n
+        init
+        begin d1/a e1 Edit {"file_path":"a.txt","old_string":"one","new_string":"1"}
+        begin d2/b e2 Edit {"file_path":"a.txt","old_string":"two","new_string":"2"}
+        begin d3/c s1 sh: make
+        # the first has written, the second is about to
+        file a.txt: 1\n
+        end d3/c s1
+        end d1/a e1
+        begin d3/c s2 sh: make
+        file a.txt: 1\nx\n2\n
+        end d2/b e2
+        # what is left half written counts when the turn is over
+        begin d2/b e3 Edit {"file_path":"a.txt","old_string":"2","new_string":"two"}
+        file a.txt: 
+        begin d3/c s3 sh: make
+        end d3/c s3
+        turn-end d2/b
+        # a whole edit that another one adds to is a version
+        file b.txt: one\n
+        look
+        begin d1/a e4 Edit {"file_path":"b.txt","old_string":"one","new_string":"1"}
+        begin d2/b e5 Edit {"file_path":"b.txt","old_string":"1\n","new_string":"1\n2\n"}
+        begin d3/c s4 sh: make
+        file b.txt: 1\n
+        end d3/c s4
+        "#,
+        &expect![[r#"
+            "a.txt" modify by agent d1/a:e1 certain +1 -1
+            "a.txt" modify by agent d2/b:e2 certain +1 -1
+            "a.txt" modify by agent d2/b:e3 window +0 -3
+            "b.txt" create by agent d3/c:s2 window +1 -0
+            "b.txt" modify by agent d1/a:e4 certain +1 -1
+        "#]],
+    );
+}
+
 #[test]
 fn late_begin_still_has_a_before_w_40() {
     check(
