@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use retake_engine::model::{DialogId, Millis, ProjectPath};
 use retake_engine::settings::{Settings, SettingsError};
-use retake_engine::{ChangeFilter, Looked, Project, Retake};
-use retake_server::door::{Look, Progress, Verb};
+use retake_engine::{ChangeFilter, Looked, Project, Recorded, Retake};
+use retake_server::door::{Look, Parcel, Progress, Record, Verb};
 use retake_server::{Client, NoDaemon, Unanswered};
 
 use crate::args::{Filter, Global};
@@ -176,6 +176,26 @@ impl Context {
         match self.ask_daemon(project.root(), false, &verb, progress) {
             Some(answer) => Ok(answer?),
             None => Ok(verb.carry_out(project, self.now(), progress)?),
+        }
+    }
+
+    /// Has an event recorded in the other projects that it concerns. One that cannot take it is said;
+    /// the event counts all the same.
+    pub(crate) fn relay(&self, recorded: &Recorded, parcel: &Parcel) {
+        let Some(relay) = &recorded.relay else { return };
+        let record = Record { parcels: vec![relay.parcel(parcel)] };
+        for other in &relay.to {
+            let asked = self.ask_daemon(&other.root, false, &record, &mut |_, _| {});
+            let done = asked.unwrap_or_else(|| {
+                let project = self.retake.open(&other.root)?;
+                record.carry_out(&project, self.now(), &mut |_, _| {})
+            });
+            if let Err(failure) =
+                done.and_then(|done| done.into_iter().collect::<Result<Vec<_>, _>>())
+            {
+                let root = other.root.display();
+                warn(&format!("not recorded in {root}: {}", failure.message));
+            }
         }
     }
 

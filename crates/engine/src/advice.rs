@@ -25,6 +25,7 @@ impl Advice for ProjectError {
     fn code(&self) -> &'static str {
         match self {
             Self::NotAProject(_) => "not_a_project",
+            Self::GitDirectory(_) => "git_directory",
             Self::TooBroad { .. } => "too_broad",
             Self::Folder { .. } | Self::Open(_) => "folder",
             Self::Record(error) => error.code(),
@@ -37,6 +38,7 @@ impl Advice for ProjectError {
             Self::NotAProject(_) => {
                 "run `retake init` in the project's top folder, or pass --project DIR"
             }
+            Self::GitDirectory(_) => "go to the repository's working tree",
             Self::TooBroad { .. } => {
                 "go to the project's own folder, or pass --anywhere to `retake init`"
             }

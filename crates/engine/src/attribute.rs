@@ -48,6 +48,11 @@ pub(crate) struct Attribution {
 }
 
 impl Attribution {
+    /// Retake did it, in an operation of another project.
+    pub(crate) fn for_another_project() -> Self {
+        by_nobody(Actor::Retake, Confidence::Certain)
+    }
+
     /// Retake did it itself, in an operation.
     pub(crate) fn own(operation: OperationId, means: Means) -> Self {
         let nobody = by_nobody(Actor::Retake, Confidence::Certain);

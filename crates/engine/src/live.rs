@@ -80,11 +80,21 @@ impl Reach {
 impl Aim {
     /// Reads a call's arguments.
     pub(crate) fn new(ground: Ground<'_>, call: &Call, input: &Value) -> Self {
+        Self::of(ground, &call.tool, call.cwd.as_deref(), input)
+    }
+
+    /// Reads the arguments of a tool that is called in a folder.
+    pub(crate) fn of(
+        ground: Ground<'_>,
+        tool: &str,
+        call_cwd: Option<&str>,
+        input: &Value,
+    ) -> Self {
         let root = ground.root;
-        let intent = tool::intent(&call.tool, input);
+        let intent = tool::intent(tool, input);
         let asked = intent.cwd.as_deref().map(|cwd| ground.plain(cwd));
         let is_placed = !matches!(asked, Some(None));
-        let cwd = cwd(root, call.cwd.as_deref(), asked.flatten().as_deref());
+        let cwd = cwd(root, call_cwd, asked.flatten().as_deref());
         let (mut named, mut outside) = (Vec::new(), Vec::new());
         let mut is_unresolved = false;
         for text in &intent.paths {
@@ -125,7 +135,7 @@ impl Aim {
         let reads = shown.filter_map(|reading| placed_reading(ground, cwd.as_deref(), reading));
         let reads = reads.collect();
         let is_understood = is_placed
-            && !tool::is_from_server(&call.tool)
+            && !tool::is_from_server(tool)
             && effects.as_ref().is_some_and(|effects| is_understood(root, cwd.as_deref(), effects));
         Self {
             intent,
@@ -138,6 +148,34 @@ impl Aim {
             targets,
             is_understood,
             is_unresolved,
+        }
+    }
+
+    /// What a call with these arguments is.
+    ///
+    /// An edit tool whose paths cannot be read is as unknown as any other tool.
+    fn kind(&self) -> ToolKind {
+        match self.intent.kind {
+            ToolKind::Write | ToolKind::Edit | ToolKind::Delete
+                if self.intent.paths.is_empty() || self.is_unresolved =>
+            {
+                ToolKind::Other
+            }
+            kind => kind,
+        }
+    }
+
+    /// Whether the call names or targets anything in the project.
+    pub(crate) fn reaches_anything(&self) -> bool {
+        !self.named.is_empty() || !self.targets.is_empty()
+    }
+
+    /// Whether the call may change what it does not name.
+    pub(crate) fn may_be_anywhere(&self) -> bool {
+        match self.kind() {
+            ToolKind::Other => true,
+            ToolKind::Shell => !self.is_understood,
+            ToolKind::Read | ToolKind::Write | ToolKind::Edit | ToolKind::Delete => false,
         }
     }
 }
@@ -173,17 +211,8 @@ impl LiveCall {
     }
 
     /// What the call is, once its arguments are taken into account.
-    ///
-    /// An edit tool whose paths cannot be read is as unknown as any other tool.
     pub(crate) fn kind(&self) -> ToolKind {
-        match self.aim.intent.kind {
-            ToolKind::Write | ToolKind::Edit | ToolKind::Delete
-                if self.aim.intent.paths.is_empty() || self.aim.is_unresolved =>
-            {
-                ToolKind::Other
-            }
-            kind => kind,
-        }
+        self.aim.kind()
     }
 
     /// Whether the call could change this path while it is open.

@@ -36,6 +36,11 @@ impl OwnWork {
         self.temps.contains(path)
     }
 
+    /// Whether the operation is to put a path into this state.
+    pub(crate) fn writes(&self, path: &ProjectPath, then: &Side) -> bool {
+        self.steps.get(path).is_some_and(|step| step.then == *then)
+    }
+
     /// Says that Retake did it, if this is just what the operation was to write.
     pub(crate) fn claims(&self, seen: &Observed) -> Option<Attribution> {
         let step = self.steps.get(&seen.path)?;

@@ -84,6 +84,18 @@ impl Project {
     ///
     /// How many is the caller's choice: others wait for the lock meanwhile.
     pub fn record_all(&self, parcels: &[Parcel]) -> Vec<Result<Recorded, RecordError>> {
+        // Asked before: the call that an event ends is known until then.
+        let relays: Vec<_> = parcels.iter().map(|parcel| self.relay(&parcel.event)).collect();
+        let mut results = self.record_here(parcels);
+        for (result, relay) in results.iter_mut().zip(relays) {
+            if let (Ok(recorded), Ok(relay)) = (result, relay) {
+                recorded.relay = relay;
+            }
+        }
+        results
+    }
+
+    fn record_here(&self, parcels: &[Parcel]) -> Vec<Result<Recorded, RecordError>> {
         // Without waiting for a lock. What cannot be answered now is found out with it.
         if parcels.iter().all(|parcel| self.says_nothing_new(&parcel.event).unwrap_or(false)) {
             return parcels.iter().map(|_| Ok(Recorded::default())).collect();

@@ -103,7 +103,8 @@ pub(crate) fn link_target(root: &Path, path: &ProjectPath) -> Option<ProjectPath
     }
 }
 
-fn beneath(root: &Path, path: &Path) -> Place {
+/// Where an absolute path lies, by its text.
+pub(crate) fn beneath(root: &Path, path: &Path) -> Place {
     let Ok(rest) = path.strip_prefix(root) else {
         return Place::Outside;
     };

@@ -99,6 +99,9 @@ pub enum ProjectError {
     /// No folder at or above has been initialised.
     #[error("{} is in no project yet", .0.display())]
     NotAProject(PathBuf),
+    /// The folder is a git directory, or lies in one: those are never written.
+    #[error("{} is git's own directory, which Retake never writes", .0.display())]
+    GitDirectory(PathBuf),
     /// A folder that is almost never meant.
     #[error("{} is {what}, and tracking all of it is almost never meant", path.display())]
     TooBroad {
@@ -187,6 +190,9 @@ impl Retake {
         at: Millis,
     ) -> Result<(Project, Came), ProjectError> {
         let (root, disk) = self.examine(root)?;
+        if let Some(directory) = git::directory_around(&root) {
+            return Err(ProjectError::GitDirectory(directory.to_owned()));
+        }
         if !options.anywhere {
             self.refuse_too_broad(&root)?;
         }

@@ -9,18 +9,21 @@ use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{CallId, Change, DialogId, Gap, Millis, ObjectId, Operation, ProjectPath, Side};
+use retake_model::{
+    Actor, CallId, Change, DialogId, Gap, Millis, ObjectId, Operation, ProjectPath, Side,
+};
 use retake_store::{Batch, CallState, Lock, StoreError};
 
 use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
-use crate::attribute::Scene;
+use crate::attribute::{Attribution, Scene};
 use crate::checkpoint;
 use crate::freshness::{Reaction, StaleContext, despite_damage, keep_announced, react, see};
 use crate::git_evidence::GitEvidence;
 use crate::look::{Scanning, Why};
 use crate::memory;
 use crate::naming::name_call;
-use crate::observe::{Observation, Scope};
+use crate::neighbours::{Claim, DoneForOthers, Relay};
+use crate::observe::{Observation, Observed, Scope};
 use crate::occasion::Occasion;
 use crate::own_work::OwnWork;
 use crate::project::Project;
@@ -49,6 +52,9 @@ pub struct Recorded {
     /// deny, the call must not happen, and counts as one that did not.
     #[serde(default)]
     pub stale: Option<StaleContext>,
+    /// The other projects that the event concerns. Whoever had it recorded tells them, too.
+    #[serde(default)]
+    pub relay: Option<Relay>,
 }
 
 impl Recorded {
@@ -298,7 +304,29 @@ impl Project {
                 None => attributed.extend(scene.steps(batch, seen)?),
             }
         }
+        self.leave_to_others(&mut attributed)?;
         Ok((pair(batch, attributed)?, git.into_inner().unwrap_or_default()))
+    }
+
+    /// What nobody claims may be what Retake did on behalf of a project that this one lies in, or
+    /// that lies in it.
+    fn leave_to_others(
+        &self,
+        attributed: &mut Vec<(Observed, Attribution)>,
+    ) -> Result<(), StoreError> {
+        let mut others = DoneForOthers::new(self);
+        let mut temporary = HashSet::new();
+        for (seen, by) in attributed.iter_mut().filter(|(_, by)| by.actor == Actor::User) {
+            match others.claims(seen)? {
+                Claim::None => {}
+                Claim::Written => *by = Attribution::for_another_project(),
+                Claim::Temporary => {
+                    temporary.insert(seen.path.clone());
+                }
+            }
+        }
+        attributed.retain(|(seen, _)| !temporary.contains(&seen.path));
+        Ok(())
     }
 }
 

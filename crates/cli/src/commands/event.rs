@@ -119,7 +119,7 @@ impl<'a> Projects<'a> {
         let event = parse(line).map_err(Trouble::Line)?;
         let (start, at) = (self.start(&event), self.context.now());
         let parcel = Parcel { hears: self.hears, ..Parcel::new(new_key(at), event, at) };
-        let record = Record { parcels: vec![parcel] };
+        let record = Record { parcels: vec![parcel.clone()] };
         let asked = self.context.ask_daemon(&start, true, &record, &mut |_, _| {});
         let recorded = if let Some(recorded) = asked {
             recorded
@@ -129,6 +129,7 @@ impl<'a> Projects<'a> {
         };
         let recorded = recorded.and_then(|mut recorded| recorded.pop().transpose());
         let recorded = recorded.map_err(Trouble::Line)?.unwrap_or_default();
+        self.context.relay(&recorded, &parcel);
         Ok((&recorded).into())
     }
 

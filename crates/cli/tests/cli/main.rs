@@ -16,6 +16,7 @@ mod hook;
 mod hostile;
 mod json;
 mod keeping;
+mod nested;
 mod people;
 mod processes;
 mod recover;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -165,8 +166,13 @@ fn carry_out_hook(desk: &Desk, asker: &Asker, call: &HookCall) -> Result<(), Fai
         return Ok(());
     }
     let (room, located) = desk.hall.locate_or_create(&call.start(&heard))?;
-    let record = &mut |parcel: &Parcel| {
+    let record = &mut |there: Option<&Path>, parcel: &Parcel| {
+        let room = match there {
+            None => Arc::clone(&room),
+            Some(root) => desk.hall.enter(root)?,
+        };
         let mut recorded = room.record(vec![parcel.clone()])?;
+        room.news().tell();
         recorded.pop().unwrap_or_else(|| Err(room.broken()))
     };
     let done = room.read_at(located, |project| call.work(project, &heard, record, tell));

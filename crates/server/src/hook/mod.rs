@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use retake_agents::{Agent, Answer, Heard, Moment};
 use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis};
-use retake_engine::{Hears, Project, Reaction, Recorded, Retake, StaleContext};
+use retake_engine::{Hears, Project, Reaction, Recorded, Relay, Retake, StaleContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -76,6 +76,12 @@ pub enum HookNews {
         /// How many parcels that makes in all.
         parcels: usize,
     },
+    /// The next parcel is recorded, and concerns other projects as well: these are their folders in
+    /// the home.
+    Concerns {
+        /// The folders, to keep there what is not recorded in time.
+        folders: Vec<PathBuf>,
+    },
     /// The next parcel is recorded.
     Recorded {
         /// What the agent is to be told.
@@ -93,6 +99,10 @@ pub struct Told {
     /// In words.
     pub message: String,
 }
+
+/// Records an event in the project of a hook, or in another one with this root.
+pub(crate) type RecordIn<'a> =
+    &'a mut dyn FnMut(Option<&Path>, &Parcel) -> Result<Recorded, Failure>;
 
 /// Tells what the work has come to; an error ends it.
 pub type Tell<'a> = &'a mut dyn FnMut(HookNews) -> Result<(), Failure>;
@@ -141,7 +151,14 @@ impl HookCall {
             }
         };
         project.set_clock(clock);
-        let record = &mut |parcel: &Parcel| Ok(project.take(parcel)?);
+        let record = &mut |there: Option<&Path>, parcel: &Parcel| match there {
+            None => Ok(project.take(parcel)?),
+            Some(root) => {
+                let mut other = retake.open(root)?;
+                other.set_clock(clock);
+                Ok(other.take(parcel)?)
+            }
+        };
         self.work(&project, &heard, record, tell)
     }
 
@@ -150,7 +167,7 @@ impl HookCall {
         &self,
         project: &Project,
         heard: &Heard,
-        record: &mut dyn FnMut(&Parcel) -> Result<Recorded, Failure>,
+        record: RecordIn<'_>,
         tell: Tell<'_>,
     ) -> Result<(), Failure> {
         let run = match self.run.as_deref().map(|dialog| end_of_run(project, dialog)) {
@@ -184,7 +201,11 @@ impl HookCall {
             let told = if self.completes(project, &parcel.event)? {
                 None
             } else {
-                note(record(&parcel), tell)?
+                let recorded = record(None, &parcel);
+                if let Some(relay) = recorded.as_ref().ok().and_then(|it| it.relay.as_ref()) {
+                    relay_to_others(relay, &parcel, record, tell);
+                }
+                note(recorded, tell)?
             };
             // If nobody follows any more, the rest is done all the same.
             let _ = tell(HookNews::Recorded { told });
@@ -278,6 +299,21 @@ fn budget(project: &Project, heard: &Heard) -> Duration {
     let ends = heard.events.iter().any(|event| matches!(event.what, EventKind::DialogEnd {}));
     let set = project.settings().hook.budget();
     if ends { set.min(AT_THE_END) } else { set }
+}
+
+/// Records an event in the other projects that it concerns. The agent hears only the first one, and
+/// one that cannot take the event keeps nobody from the rest.
+fn relay_to_others(relay: &Relay, parcel: &Parcel, record: RecordIn<'_>, tell: Tell<'_>) {
+    let folders = relay.to.iter().map(|other| other.folder.clone()).collect();
+    // If nobody follows any more, the rest is done all the same.
+    let _ = tell(HookNews::Concerns { folders });
+    let parcel = relay.parcel(parcel);
+    for other in &relay.to {
+        if let Err(failure) = record(Some(&other.root), &parcel) {
+            let (root, message) = (other.root.display(), failure.message);
+            let _ = tell(HookNews::Warned(format!("not recorded in {root}: {message}")));
+        }
+    }
 }
 
 /// Tells of what was recorded what somebody should know; gives what the agent should.

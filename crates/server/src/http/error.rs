@@ -105,8 +105,8 @@ fn status_of(code: &str) -> StatusCode {
         | "summary"
         | "summary_settings"
         | "unfinished" => StatusCode::CONFLICT,
-        "bad_value" | "folder" | "no_hunks" | "not_an_agents" | "outside_project" | "too_broad"
-        | "unreadable_history" => StatusCode::UNPROCESSABLE_ENTITY,
+        "bad_value" | "folder" | "no_hunks" | "not_an_agents" | "outside_project"
+        | "git_directory" | "too_broad" | "unreadable_history" => StatusCode::UNPROCESSABLE_ENTITY,
         "busy" | "no_space" | "too_many_streams" => StatusCode::SERVICE_UNAVAILABLE,
         code if code.starts_with("unknown_") => StatusCode::NOT_FOUND,
         _ => StatusCode::INTERNAL_SERVER_ERROR,

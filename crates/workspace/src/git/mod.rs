@@ -161,6 +161,17 @@ pub fn toplevel(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|folder| Repository::find(folder).is_some()).map(Path::to_owned)
 }
 
+/// The git directory that `path` is, or lies in: a bare repository, or the `.git` of another one.
+pub fn directory_around(path: &Path) -> Option<&Path> {
+    // As git tells its own directories from others.
+    let is_one = |folder: &&Path| {
+        folder.join("HEAD").symlink_metadata().is_ok()
+            && folder.join("objects").is_dir()
+            && folder.join("refs").is_dir()
+    };
+    path.ancestors().find(is_one)
+}
+
 /// The repository's `info/exclude`, whether it exists or not.
 pub fn exclude_file(root: &Path) -> Option<PathBuf> {
     Some(Repository::find(root)?.common.join("info/exclude"))

@@ -127,12 +127,19 @@ fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> Followed {
             HookNews::Opened { folder, budget: set, root, run_ends, parcels } => {
                 budget = set;
                 let (keeper, recorded) = (Keeper::of(&folder), 0);
-                begun = Some(Begun { keeper, root, run_ends, parcels, recorded, by });
+                let others = Vec::new();
+                begun = Some(Begun { keeper, others, root, run_ends, parcels, recorded, by });
+            }
+            HookNews::Concerns { folders } => {
+                if let Some(begun) = &mut begun {
+                    begun.others = folders.iter().map(|folder| Keeper::of(folder)).collect();
+                }
             }
             HookNews::Recorded { told } => {
                 verdict = told.map_or(verdict, answer);
                 if let Some(begun) = &mut begun {
                     begun.recorded += 1;
+                    begun.others.clear();
                 }
             }
             HookNews::Warned(text) => warn(&text),
@@ -152,6 +159,8 @@ fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> Followed {
 /// Work that has begun.
 struct Begun {
     keeper: Keeper,
+    /// The other projects that the next parcel concerns.
+    others: Vec<Keeper>,
     root: PathBuf,
     run_ends: bool,
     parcels: usize,
@@ -162,13 +171,13 @@ struct Begun {
 impl Begun {
     /// What is not recorded; none if all of it is.
     fn left(self, call: &HookCall, home: &Path) -> Option<Left> {
-        let Self { keeper, root, run_ends, parcels, recorded, by } = self;
+        let Self { keeper, others, root, run_ends, parcels, recorded, by } = self;
         if recorded >= parcels {
             return None;
         }
         // It was heard before, by whoever works.
         let parcels = call.left(run_ends, recorded).unwrap_or_default();
-        Some(Left { keeper, root, parcels, by, home: home.into() })
+        Some(Left { keeper, others, root, parcels, by, home: home.into() })
     }
 }
 
@@ -196,6 +205,8 @@ fn keep_within(patience: Duration, left: Left) {
 /// What is not recorded yet.
 struct Left {
     keeper: Keeper,
+    /// The other projects that the first of the parcels concerns.
+    others: Vec<Keeper>,
     root: PathBuf,
     parcels: Vec<Parcel>,
     by: By,
@@ -216,6 +227,12 @@ impl Left {
 
     /// Keeps it durably and has somebody else take it in.
     fn keep(&self) {
+        if let Some(first) = self.parcels.first() {
+            for other in &self.others {
+                let kept = other.keep(&first.key, &first.event, first.at);
+                let _ = kept.inspect_err(|error| warn(&format!("an event is lost: {error}")));
+            }
+        }
         for parcel in &self.parcels {
             if let Err(error) = self.keeper.keep(&parcel.key, &parcel.event, parcel.at) {
                 warn(&format!("an event is lost: {error}"));

@@ -91,9 +91,9 @@ impl Recording {
 
     fn send(&self, context: &Context, event: Event) -> Result<()> {
         let at = context.now();
-        let parcels = vec![Parcel::new(new_key(at), event, at)];
-        for recorded in context.ask(&self.project, Record { parcels })? {
-            recorded?;
+        let parcel = Parcel::new(new_key(at), event, at);
+        for recorded in context.ask(&self.project, Record { parcels: vec![parcel.clone()] })? {
+            context.relay(&recorded?, &parcel);
         }
         Ok(())
     }

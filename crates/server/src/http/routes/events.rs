@@ -1,9 +1,11 @@
 //! Recording what happens, for agents that speak HTTP instead of hooks.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
-use retake_engine::Hears;
 use retake_engine::model::Event;
+use retake_engine::{Hears, Relay};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
@@ -18,6 +20,7 @@ use super::super::token::Secret;
 use crate::Failure;
 use crate::documents::Recorded;
 use crate::door::{Parcel, Record};
+use crate::hall::Hall;
 
 /// An event carries what a tool was told, not what it printed.
 const LARGEST: usize = 16 * 1024 * 1024;
@@ -76,17 +79,38 @@ async fn record(
         Some(key) => format!("http.{key}"),
         None => Secret::new::<16>()?.text().to_owned(),
     };
-    let at = desk.hall.now();
+    let hall = Arc::clone(&desk.hall);
+    let at = hall.now();
     desk.enter(id, move |room| {
         let parcel = |(number, event)| {
             let key = format!("{key}.{number}");
             Parcel { hears: new.hears, ..Parcel::new(key, event, at) }
         };
-        let parcels = new.events.into_iter().enumerate().map(parcel).collect();
-        let done = room.ask(Record { parcels })?;
+        let parcels: Vec<_> = new.events.into_iter().enumerate().map(parcel).collect();
+        let done = room.ask(Record { parcels: parcels.clone() })?;
+        for (parcel, recorded) in parcels.iter().zip(&done) {
+            if let Some(relay) = recorded.as_ref().ok().and_then(|it| it.relay.as_ref()) {
+                relay_to_others(&hall, relay, parcel);
+            }
+        }
         Ok(Json(RecordedEvents { replies: done.iter().map(reply).collect() }))
     })
     .await
+}
+
+/// Has an event recorded in the other projects that it concerns. One that cannot take it keeps
+/// nobody from the rest.
+fn relay_to_others(hall: &Hall, relay: &Relay, parcel: &Parcel) {
+    for other in &relay.to {
+        let recorded = hall.enter(&other.root).and_then(|room| {
+            let recorded = room.record(vec![relay.parcel(parcel)])?;
+            room.news().tell();
+            recorded.into_iter().collect::<Result<Vec<_>, _>>()
+        });
+        if let Err(failure) = recorded {
+            tracing::warn!("not recorded in {}: {}", other.root.display(), failure.message);
+        }
+    }
 }
 
 /// An event that could not be recorded is answered like any other.
