@@ -18,8 +18,9 @@ use retake_workspace::{Hint, RuleSources, Rules};
 use crate::look::{LeftOut, Why};
 use crate::memory;
 use crate::observe::{Observation, Scope};
-use crate::pace::Pace;
+use crate::pace::{Pace, Waiting};
 use crate::project::Project;
+use crate::repository::Repository;
 use crate::stats::Kept;
 
 /// Tells what may have changed since it was last asked; a hint, never the truth.
@@ -83,6 +84,7 @@ pub(crate) struct View {
 pub(crate) struct Glance<'a> {
     eyes: &'a dyn Eyes,
     hint: Option<Hint>,
+    waiting: Waiting,
 }
 
 impl Glance<'_> {
@@ -90,8 +92,9 @@ impl Glance<'_> {
         self.hint.as_ref()
     }
 
-    fn used(mut self) {
+    fn used(mut self) -> Waiting {
         self.hint = None;
+        self.waiting
     }
 }
 
@@ -109,19 +112,19 @@ impl Watching {
         Self { eyes, told, view: RefCell::default(), pace: RefCell::default() }
     }
 
-    /// Takes the hint, with what was left for later and is due.
-    fn glance(&self, why: Why, at: Millis) -> Glance<'_> {
+    /// Takes the hint, with what was left for later and need not wait any longer.
+    fn glance(&self, why: Why, waiting: Waiting, at: Millis) -> Glance<'_> {
         self.eyes.settle();
         let mut hint = self.eyes.take();
         let pace = self.pace.borrow();
-        match (&mut hint, why) {
+        match (&mut hint, waiting) {
             (Hint::Everything, _) => {}
             // Nobody watched.
-            (hint, Why::Reconcile) => *hint = Hint::Everything,
-            (Hint::Paths(paths), Why::Around) => paths.extend(pace.due(at)),
-            (Hint::Paths(paths), Why::Asked) => paths.extend(pace.later().cloned()),
+            (hint, _) if why == Why::Reconcile => *hint = Hint::Everything,
+            (Hint::Paths(paths), Waiting::GoesOn) => paths.extend(pace.due(at)),
+            (Hint::Paths(paths), Waiting::Ends) => paths.extend(pace.later().cloned()),
         }
-        Glance { eyes: &*self.eyes, hint: Some(hint) }
+        Glance { eyes: &*self.eyes, hint: Some(hint), waiting }
     }
 
     /// The eyes go by what a look at everything found. What they went by before may have kept
@@ -174,9 +177,27 @@ impl Project {
     }
 
     /// Takes the hint for a look at everything.
-    pub(crate) fn glance(&self, scope: &Scope, why: Why, at: Millis) -> Option<Glance<'_>> {
+    pub(crate) fn glance(
+        &self,
+        scope: &Scope,
+        (why, waiting): (Why, Waiting),
+        at: Millis,
+    ) -> Option<Glance<'_>> {
         let watching = self.watching.as_ref().filter(|_| *scope == Scope::Everything)?;
-        Some(watching.glance(why, at))
+        Some(watching.glance(why, waiting, at))
+    }
+
+    /// Whether what waits goes on waiting. git's record of what it did to a file is used up by this
+    /// look, so if it has moved, all that it may tell of is looked at.
+    pub(crate) fn waiting(&self, batch: &Batch<'_>, why: Why) -> Result<Waiting, StoreError> {
+        if why != Why::Around {
+            return Ok(Waiting::Ends);
+        }
+        let is_idle = self.watching.as_ref().is_none_or(|it| it.pace.borrow().is_idle());
+        let repository = if is_idle { None } else { Repository::around(self.root()) };
+        let Some(now) = repository.and_then(|it| it.look()) else { return Ok(Waiting::GoesOn) };
+        let has_moved = memory::git_look(batch)? != Some(now);
+        Ok(if has_moved { Waiting::Ends } else { Waiting::GoesOn })
     }
 
     /// What rules leave out and moved since the last look.
@@ -205,9 +226,8 @@ impl Project {
         at: Millis,
     ) {
         let Some(watching) = &self.watching else { return };
-        let used = glance.is_some();
-        glance.into_iter().for_each(Glance::used);
-        watching.pace.borrow_mut().note((used, why), changes, &observation.spared, at);
+        let waiting = glance.map(Glance::used);
+        watching.pace.borrow_mut().note((waiting, why), changes, &observation.spared, at);
         if let Some(view) = &observation.view {
             *watching.view.borrow_mut() = Some(Arc::clone(view));
             watching.tell(view);

@@ -4,7 +4,7 @@
 //! ran for a while and what happened meanwhile is to be found. They differ in what they may leave
 //! for later and in whom they trust.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use retake_model::{Change, Confidence, Gap, GapReason, Millis, ProjectPath};
 use retake_store::{Batch, StoreError};
@@ -19,6 +19,7 @@ use crate::journal::note;
 use crate::memory;
 use crate::observe::{Observation, Scope, Spared, observe};
 use crate::occasion::{Occasion, in_sight, rules};
+use crate::pace::Waiting;
 use crate::partial_writes;
 use crate::project::{INITIALISED, Project};
 use crate::record::{Progress, RecordError};
@@ -120,8 +121,9 @@ impl Project {
     /// Looks because something moved and nobody asked.
     ///
     /// Of what a person is busy with, at most one version per path and minute is kept this way:
-    /// the rest waits until the time that [`Looked::due`] says, or until somebody asks. While git
-    /// is in the middle of something the look is postponed, so that a branch switch is one event.
+    /// the rest waits until the time that [`Looked::due`] says, until somebody asks, or until git
+    /// has done something. While git is in the middle of it the look is postponed, so that a branch
+    /// switch is one event.
     pub fn look_around(&self, at: Millis) -> Result<Looked, RecordError> {
         if self.git_is_busy(at) {
             return Ok(Looked { postponed: true, due: self.next_due(), ..Looked::default() });
@@ -236,12 +238,15 @@ impl Project {
         progress: Progress<'_>,
         before_rows: BeforeRows<'_>,
     ) -> Result<Sight<'_>, StoreError> {
+        let waiting = self.waiting(batch, why)?;
         if why == Why::Around {
-            let mut paths = self.spared(at);
-            paths.extend(occasion.calls.being_edited(at));
+            let mut paths: BTreeSet<_> = occasion.calls.being_edited(at).collect();
+            if waiting == Waiting::GoesOn {
+                paths.extend(self.spared(at));
+            }
             occasion.request.spared = Spared { paths, scratch_of: Some((occasion.calls, at)) };
         }
-        let glance = self.glance(&occasion.request.scope, why, at);
+        let glance = self.glance(&occasion.request.scope, (why, waiting), at);
         let hint = glance.as_ref().and_then(Glance::hint);
         if glance.is_some() {
             occasion.request.moved_ignored = self.moved_ignored();

@@ -3,7 +3,8 @@
 //! The watcher sees each time a file is saved, and each piece that a running command writes. Of
 //! what it alone saw, at most one version per path and minute is kept; the rest waits until a
 //! minute has passed, or until somebody asks: a tool begins, a message comes, a verb runs. That a
-//! file went away is always told at once.
+//! file went away is always told at once. Nothing waits when git's own record has moved: what it
+//! tells of files counts at one look only.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,6 +13,15 @@ use retake_model::{Actor, Change, Millis, ProjectPath};
 use crate::look::Why;
 
 const A_MINUTE: Millis = 60_000;
+
+/// What a look does about versions that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// It looks at those that are due; others join them.
+    GoesOn,
+    /// It looks at all of them.
+    Ends,
+}
 
 /// What was kept lately, and what waits.
 #[derive(Debug, Default)]
@@ -25,6 +35,11 @@ impl Pace {
     /// The paths of which no other version is kept yet.
     pub(crate) fn spared(&self, at: Millis) -> BTreeSet<ProjectPath> {
         self.kept.keys().filter(|path| !self.is_due(path, at)).cloned().collect()
+    }
+
+    /// Whether nothing waits, and nothing would.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.kept.is_empty() && self.later.is_empty()
     }
 
     /// What waits.
@@ -48,19 +63,22 @@ impl Pace {
         !self.kept.get(path).is_some_and(|(kept, _)| (0..A_MINUTE).contains(&(at - kept)))
     }
 
-    /// A look was committed that made these changes and left these paths out; `everywhere` is
-    /// whether it looked wherever anything waited.
+    /// A look was committed that made these changes and left these paths out; one at single paths
+    /// does nothing about what waits.
     pub(crate) fn note(
         &mut self,
-        (everywhere, why): (bool, Why),
+        (waiting, why): (Option<Waiting>, Why),
         changes: &[Change],
         spared: &[ProjectPath],
         at: Millis,
     ) {
-        if everywhere {
-            let waits_on = |path: &ProjectPath| why == Why::Around && !self.is_due(path, at);
-            let later = self.later.iter().filter(|path| waits_on(path)).cloned().collect();
-            self.later = later;
+        match waiting {
+            None => {}
+            Some(Waiting::Ends) => self.later.clear(),
+            Some(Waiting::GoesOn) => {
+                let waits_on = |path: &&ProjectPath| !self.is_due(path, at);
+                self.later = self.later.iter().filter(waits_on).cloned().collect();
+            }
         }
         self.later.extend(spared.iter().cloned());
         for change in changes {

@@ -372,6 +372,66 @@ fn the_watcher_waits_for_git() {
     assert!(tree.unwrap().project.look_around(touched(&lock)).unwrap().postponed);
 }
 
+#[test]
+fn what_git_brings_back_within_a_minute_of_a_save_is_gits_and_told_at_once() {
+    for command in [
+        "git stash -q",
+        "git reset -q --hard",
+        "git checkout -qf",
+        "git checkout -q -- .",
+        "git restore a.txt",
+    ] {
+        let test = TestProject::new();
+        test.write("a.txt", "main\n");
+        test.shell("git init -qb main . && git add -A && git commit -qm one");
+        let (project, _) = with_listing_eyes(&test);
+        let start = test.tick();
+        let around = |at: Millis| {
+            let looked = project.look_around(at).unwrap();
+            let by: Vec<_> = looked.changes.iter().map(|change| change.actor).collect();
+            (by, looked.due)
+        };
+        test.write("a.txt", "mine\n");
+        assert_eq!(around(start), (vec![Actor::User], None), "{command}");
+        test.shell(command);
+        assert_eq!(around(start + 1000), (vec![Actor::Git], None), "{command}");
+
+        // Also if a later version waits, and nobody is told of another move of it.
+        test.write("a.txt", "mine again\n");
+        assert_eq!(around(start + 2000), (vec![Actor::User], None), "{command}");
+        test.write("a.txt", "and again\n");
+        assert_eq!(around(start + 3000), (Vec::new(), Some(start + 2000 + MINUTE)), "{command}");
+        test.shell(command);
+        assert_eq!(around(start + 4000), (vec![Actor::Git], None), "{command}");
+    }
+}
+
+#[test]
+fn what_waits_when_git_moves_does_not_wait_until_its_record_is_used_up() {
+    let test = TestProject::new();
+    test.write("a.txt", "main\n");
+    test.write("b.txt", "main\n");
+    test.shell("git init -qb main . && git add -A && git commit -qm one");
+    let (project, eyes) = with_told_eyes(&test);
+    let start = test.tick();
+    let around = |path: &str, at: Millis| {
+        eyes.say(&[path]);
+        let changes = project.look_around(at).unwrap().changes;
+        let by: Vec<_> = changes.iter().map(|it| (it.path.to_string(), it.actor)).collect();
+        by
+    };
+    test.write("a.txt", "mine\n");
+    assert_eq!(around("a.txt", start), [("a.txt".to_owned(), Actor::User)]);
+    test.write("a.txt", "mine again\n");
+    assert_eq!(around("a.txt", start + 1000), []);
+    // The eyes tell of the other file first.
+    test.write("b.txt", "mine\n");
+    test.shell("git checkout -q -- .");
+    test.write("b.txt", "mine after it\n");
+    let (a, b) = (("a.txt".to_owned(), Actor::Git), ("b.txt".to_owned(), Actor::User));
+    assert_eq!(around("b.txt", start + 2000), [a, b]);
+}
+
 fn touched(file: &Path) -> Millis {
     let time = file.metadata().unwrap().modified().unwrap();
     assert!(time <= SystemTime::now());
