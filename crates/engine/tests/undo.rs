@@ -1,7 +1,9 @@
 //! Undo and redo: turns and operations, back and forth.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use expect_test::expect;
-use retake_testkit::check;
+use retake_testkit::{TestProject, check, play};
 
 #[test]
 fn a_turn_is_undone_and_redone_with_the_users_edit_in_between() {
@@ -214,5 +216,137 @@ fn a_turn_that_another_dialog_built_on_says_so() {
             undo: "a.txt" write exact
             a.txt: one\n2\n3\n4\nfive\n
         "#]],
+    );
+}
+
+/// A mode that the person set after the agent's work stays over undo, redo and undo again.
+#[test]
+fn the_persons_mode_survives_undo_and_redo() {
+    let check = |name: &str, story: &str| {
+        let project = TestProject::new();
+        for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            match line.strip_prefix("mode ") {
+                None => drop(play(&project, line)),
+                Some(expected) => {
+                    let found = project.root().join("a.sh").metadata();
+                    let mode = found.map(|data| format!("{:o}", data.mode() & 0o777));
+                    assert_eq!(mode.unwrap_or("none".to_owned()), expected, "{name}: {line}");
+                }
+            }
+        }
+    };
+    let edited = r"
+        file a.sh: one\n
+        init
+        say d: go
+        edit d e1 a.sh: one => two
+        turn-end d
+    ";
+    let back_and_forth = r"
+        undo
+        mode 755
+        redo
+        mode 755
+        undo
+        mode 755
+        redo
+        mode 755
+    ";
+    check("edit", &format!("{edited} \n run chmod 755 a.sh \n {back_and_forth}"));
+    check(
+        "edit, undone first",
+        &format!("{edited} \n undo \n run chmod 755 a.sh \n redo \n mode 755 {back_and_forth}"),
+    );
+    check(
+        "creation",
+        r"
+        init
+        say d: go
+        write d w1 a.sh: one\n
+        turn-end d
+        run chmod 755 a.sh
+        undo
+        mode none
+        redo
+        mode 755
+        undo
+        mode none
+        redo
+        mode 755
+        ",
+    );
+    check(
+        "deletion",
+        r"
+        file a.sh: one\n
+        init
+        say d: go
+        shell d s1: rm a.sh
+        turn-end d
+        undo
+        mode 644
+        run chmod 755 a.sh
+        redo
+        mode none
+        undo
+        mode 755
+        redo
+        mode none
+        undo
+        mode 755
+        ",
+    );
+    check(
+        "two edits with the mode between them",
+        r"
+        file a.sh: one\n
+        init
+        say d: go
+        edit d e1 a.sh: one => two
+        run chmod 755 a.sh
+        look
+        edit d e2 a.sh: two => three
+        turn-end d
+        undo
+        mode 755
+        redo
+        mode 755
+        undo
+        mode 755
+        ",
+    );
+    check(
+        "move",
+        r"
+        file b.sh: one\ntwo\nthree\n
+        init
+        say d: go
+        shell d s1: mv b.sh a.sh
+        turn-end d
+        run chmod 755 a.sh
+        undo
+        run test -x b.sh
+        redo
+        mode 755
+        undo
+        run test -x b.sh
+        redo
+        mode 755
+        ",
+    );
+    check(
+        "edit and mode by the agent",
+        r"
+        file a.sh: one\n
+        init
+        say d: go
+        shell d s1: echo two > a.sh; chmod 700 a.sh
+        turn-end d
+        undo
+        mode 644
+        run chmod 755 a.sh
+        redo
+        mode 755
+        ",
     );
 }

@@ -147,8 +147,26 @@ impl<'s> Draft<'s> {
         if !ours.side.is_absent() {
             return Ok(Err(Reason::Occupied("a newer file".to_owned())));
         }
-        self.set(&net.from, net.before.into());
+        let back = self.as_it_went(&net.from, net.before)?;
+        self.set(&net.from, back.into());
         Ok(Ok(Reason::Exact))
+    }
+
+    /// A file that went with a mode which the person gave it since comes back with that one: it was
+    /// put back before, and was taken again by a redo.
+    fn as_it_went(&self, path: &ProjectPath, before: Side) -> Result<Side, StoreError> {
+        let last = match self.store.last_change_of(path) {
+            // A damaged row is no reason to bring nothing back.
+            Err(StoreError::Row(_)) => None,
+            last => last?,
+        };
+        let went = last.filter(|last| last.after.is_absent()).map(|last| last.before);
+        Ok(match (before.known(), went.as_ref().and_then(Side::known)) {
+            (Some(state), Some(last)) if (state.kind, state.oid) == (last.kind, last.oid) => {
+                Side::Known(FileState { mode: last.mode, ..*state })
+            }
+            _ => before,
+        })
     }
 
     fn take_back_edit(
