@@ -100,6 +100,8 @@ pub(crate) struct Calls {
     ended: HashSet<i64>,
     /// Calls of runs that were killed: nobody will tell their end.
     pub(crate) orphaned: Vec<i64>,
+    /// Calls that Retake denied and that end all the same.
+    pub(crate) denied: Vec<i64>,
 }
 
 impl Calls {
@@ -121,8 +123,14 @@ impl Calls {
 
     /// For events that have nothing to do with calls.
     pub(crate) fn none() -> Self {
-        let (messages, ended) = (HashMap::new(), HashSet::new());
-        Self { live: Vec::new(), next_temporary: -1, messages, ended, orphaned: Vec::new() }
+        Self {
+            live: Vec::new(),
+            next_temporary: -1,
+            messages: HashMap::new(),
+            ended: HashSet::new(),
+            orphaned: Vec::new(),
+            denied: Vec::new(),
+        }
     }
 
     /// Works out what an event means; new calls join the live ones.
@@ -263,6 +271,9 @@ impl Calls {
     /// An end that comes after its turn was closed: the call lived until now.
     fn reopen(&mut self, ground: Ground<'_>, call: Call) -> i64 {
         let row = call.row;
+        if call.state == CallState::Denied {
+            self.denied.push(row);
+        }
         self.live.retain(|live| live.call.row != row);
         self.live.push(LiveCall::new(ground, Call { state: CallState::Open, ..call }));
         row

@@ -9,6 +9,11 @@
 //! 6. `late`: an ended call could have, and there is evidence that it lives on.
 //! 7. Otherwise it is the user's: leaving an edit is recoverable, taking one is betrayal.
 //!
+//! Edit tools say what they will write. One that was denied, that failed, or of which no end was
+//! heard owns just that, or a beginning of it; what else becomes of its file meanwhile is the
+//! user's. And they set no modes: a mode that is found with what one wrote is the user's, unless
+//! the file is another one by now.
+//!
 //! What is found after nothing ran for a while goes by the same rules, as there is no telling what
 //! else it was: no change is `unknown`'s. Only calls are trusted less. One that began within the
 //! last minutes may well be running, and its window is as good as ever. One that is open for longer
@@ -25,10 +30,10 @@ use retake_store::{Batch, StoreError};
 
 use crate::formatter;
 use crate::git_evidence::GitEvidence;
-use crate::live::LiveCall;
+use crate::live::{Content, LiveCall};
 use crate::observe::Observed;
 use crate::occasion::Ending;
-use crate::together::told_apart;
+use crate::together::{mode_apart, told_apart};
 use crate::tool::ToolKind;
 
 /// Who made a change, and how that is known.
@@ -70,6 +75,9 @@ pub(crate) const CLOCK_GRAIN: Millis = 10;
 pub(crate) enum Limit {
     /// Its begin was missed, or it was closed before: it owns what it aims at, no more.
     AimOnly,
+    /// It was denied, it failed, or it was killed and nobody can tell when: it owns what its
+    /// arguments predict, no more.
+    Announced,
     /// It began and ended before this look: also what was written between these times.
     Between(Millis, Millis),
 }
@@ -89,33 +97,51 @@ pub(crate) struct Scene<'a> {
     /// What git did, for whoever has to ask.
     pub(crate) git: &'a dyn Fn() -> &'a GitEvidence,
     pub(crate) state_before: &'a dyn Fn(&ProjectPath) -> Side,
+    /// Which file was at a path before, if that is remembered.
+    pub(crate) inode_before: &'a dyn Fn(&ProjectPath) -> Option<u64>,
     /// When something last came to or went from the folder of a path.
     pub(crate) folder_changed_ns: &'a dyn Fn(&ProjectPath) -> Option<i64>,
 }
 
 impl Scene<'_> {
-    /// Decides who made an observed change; if several calls did, each of them has a step of it.
+    /// Decides who made an observed change; if several did, each of them has a step of it.
     pub(crate) fn steps(
         &self,
         batch: &Batch<'_>,
         seen: &Observed,
     ) -> Result<Vec<(Observed, Attribution)>, StoreError> {
-        let by = self.attribute(batch, seen)?;
-        if by.confidence == Confidence::Shared {
-            let open: Vec<_> = self.calls.iter().filter(|call| call.is_open()).collect();
-            if let Some(steps) = told_apart(batch, &aiming(&open, &seen.path), seen)? {
-                let certain = |call: &LiveCall| by_agents(&[call], Confidence::Certain);
-                return Ok(steps.into_iter().map(|(seen, call)| (seen, certain(call))).collect());
+        let is_edited = self.calls.iter().any(|call| edits(call, &seen.path));
+        if let Some((content, mode)) = mode_apart(seen)
+            && is_edited
+            && !self.is_replaced(seen)
+        {
+            let mut steps = self.steps_of_whole(batch, &content)?;
+            if steps.iter().all(|(_, by)| is_by_edit_tool(by)) {
+                steps.push((mode, by_nobody(Actor::User, Confidence::Assumed)));
+                return Ok(steps);
             }
         }
-        Ok(vec![(seen.clone(), by)])
+        self.steps_of_whole(batch, seen)
+    }
+
+    fn steps_of_whole(
+        &self,
+        batch: &Batch<'_>,
+        seen: &Observed,
+    ) -> Result<Vec<(Observed, Attribution)>, StoreError> {
+        if let Some(call) = self.predicting_call(batch, seen)? {
+            return Ok(vec![(seen.clone(), by_agents(&[call], Confidence::Certain))]);
+        }
+        let open: Vec<_> = self.calls.iter().filter(|call| call.is_open()).collect();
+        if let Some(steps) = told_apart(batch, &aiming(&open, &seen.path), seen)? {
+            let certain = |call: &LiveCall| by_agents(&[call], Confidence::Certain);
+            return Ok(steps.into_iter().map(|(seen, call)| (seen, certain(call))).collect());
+        }
+        Ok(vec![(seen.clone(), self.attribute(batch, seen)?)])
     }
 
     fn attribute(&self, batch: &Batch<'_>, seen: &Observed) -> Result<Attribution, StoreError> {
-        if let Some(call) = self.predicting_call(batch, seen)? {
-            return Ok(by_agents(&[call], Confidence::Certain));
-        }
-        let open: Vec<_> = self.calls.iter().filter(|call| self.could_have(call, seen)).collect();
+        let open = self.candidates(batch, seen)?;
         let git_could_be_theirs = open.iter().any(|call| call.may_run_git());
         if !git_could_be_theirs && (self.git)().claims(batch, seen)? {
             return Ok(by_nobody(Actor::Git, Confidence::Certain));
@@ -138,31 +164,51 @@ impl Scene<'_> {
         Ok(by_nobody(Actor::User, Confidence::Assumed))
     }
 
+    /// The open calls that could have made a change which none of them predicts.
+    fn candidates(&self, batch: &Batch<'_>, seen: &Observed) -> Result<Vec<&LiveCall>, StoreError> {
+        let (mut open, mut is_by_one) = (Vec::new(), false);
+        for call in self.calls {
+            if self.could_have(batch, call, seen)? {
+                is_by_one = is_by_one || !self.is_refuted(batch, call, seen)?;
+                open.push(call);
+            }
+        }
+        Ok(if is_by_one { open } else { Vec::new() })
+    }
+
     fn predicting_call(
         &self,
         batch: &Batch<'_>,
         seen: &Observed,
     ) -> Result<Option<&LiveCall>, StoreError> {
         for call in self.calls.iter().filter(|call| call.is_open()) {
-            if call.predicts(batch, &seen.path, &seen.after, self.state_before)? {
+            if call.predicts(batch, &seen.path, &seen.after, self.state_before)?
+                && !self.is_chmod(seen)
+            {
                 return Ok(Some(call));
             }
         }
         Ok(None)
     }
 
-    fn could_have(&self, call: &LiveCall, seen: &Observed) -> bool {
+    fn could_have(
+        &self,
+        batch: &Batch<'_>,
+        call: &LiveCall,
+        seen: &Observed,
+    ) -> Result<bool, StoreError> {
         if !call.is_open() || self.beginning == Some(call.call.row) {
-            return false;
+            return Ok(false);
         }
         let has_ended = |end: Ending| end.row == call.call.row && self.is_after(seen, end.at);
-        if self.ending.is_some_and(has_ended) {
-            return false;
+        if self.ending.is_some_and(has_ended) || (edits(call, &seen.path) && self.is_chmod(seen)) {
+            return Ok(false);
         }
         match self.limits.get(&call.call.row) {
-            None => call.could_change(&seen.path),
-            Some(_) if call.aims_at(&seen.path) => true,
-            Some(Limit::AimOnly) => false,
+            None => Ok(call.could_change(&seen.path)),
+            Some(Limit::Announced) => Ok(false),
+            Some(_) if call.aims_at(&seen.path) => Ok(true),
+            Some(Limit::AimOnly) => Ok(false),
             Some(Limit::Between(begin, end)) => {
                 // Copies and archives bring old times of content along, so the time of the inode
                 // counts as well. What is gone has none, but its folder knows.
@@ -171,9 +217,52 @@ impl Scene<'_> {
                     None => [(self.folder_changed_ns)(&seen.path), None],
                 };
                 let is_within = |ns: i64| (begin - CLOCK_GRAIN..=*end).contains(&(ns / 1_000_000));
-                call.could_change(&seen.path) && times.into_iter().flatten().any(is_within)
+                Ok(call.could_change(&seen.path) && times.into_iter().flatten().any(is_within))
             }
         }
+    }
+
+    /// Whether an edit tool that has not ended says of the path what is not there. Then it waits for
+    /// the person's word, most often, and what is there is the person's work.
+    fn is_refuted(
+        &self,
+        batch: &Batch<'_>,
+        call: &LiveCall,
+        seen: &Observed,
+    ) -> Result<bool, StoreError> {
+        let row = call.call.row;
+        let has_ended = match self.limits.get(&row) {
+            None => self.ending.is_some_and(|end| end.row == row),
+            Some(Limit::Between(_, end)) => *end != Millis::MAX,
+            Some(Limit::AimOnly | Limit::Announced) => true,
+        };
+        if has_ended || !call.announces(&seen.path) {
+            return Ok(false);
+        }
+        let before = Content::of(batch, &seen.before)?;
+        let Some(before) = before.told() else { return Ok(false) };
+        // What is just being written is a beginning of it.
+        let announced = call.announced(&seen.path, before);
+        let is_begun = match (announced, Content::of(batch, &seen.after)?) {
+            (Some(announced), Content::Bytes(found)) => announced.starts_with(&found),
+            _ => false,
+        };
+        Ok(!is_begun)
+    }
+
+    /// Whether the mode is all that has changed.
+    fn is_chmod(&self, seen: &Observed) -> bool {
+        let is_same = match (seen.before.known(), seen.after.known()) {
+            (Some(before), Some(after)) => (before.kind, before.oid) == (after.kind, after.oid),
+            _ => false,
+        };
+        is_same && !self.is_replaced(seen)
+    }
+
+    /// Whether another file stands at the path: its mode came with it.
+    fn is_replaced(&self, seen: &Observed) -> bool {
+        let before = (self.inode_before)(&seen.path);
+        seen.stat.zip(before).is_some_and(|(stat, before)| stat.inode != before)
     }
 }
 
@@ -184,6 +273,14 @@ impl Scene<'_> {
         seen.stat.is_some_and(|stat| stat.ctime_ns / 1_000_000 > at)
             && (self.first_seen)(&seen.path).is_some_and(|first| first > at)
     }
+}
+
+fn edits(call: &LiveCall, path: &ProjectPath) -> bool {
+    call.is_open() && call.is_edit() && call.aims_at(path)
+}
+
+fn is_by_edit_tool(by: &Attribution) -> bool {
+    by.calls.len() == 1 && matches!(by.operation, Means::Write | Means::Patch)
 }
 
 fn in_window(open: &[&LiveCall], path: &ProjectPath) -> Option<Attribution> {

@@ -210,6 +210,11 @@ impl LiveCall {
         self.is_open() && matches!(self.kind(), ToolKind::Shell | ToolKind::Other)
     }
 
+    /// Whether it is an edit tool, which names its files.
+    pub(crate) fn is_edit(&self) -> bool {
+        matches!(self.kind(), ToolKind::Write | ToolKind::Edit | ToolKind::Delete)
+    }
+
     /// What the call is, once its arguments are taken into account.
     pub(crate) fn kind(&self) -> ToolKind {
         self.aim.kind()
@@ -288,7 +293,12 @@ impl LiveCall {
         Ok(dialog.is_some_and(|dialog| dialog.turn_open && dialog.turns == self.call.turn))
     }
 
-    fn wrote_last(&self, batch: &Batch<'_>, path: &ProjectPath) -> Result<bool, StoreError> {
+    /// Whether it made the newest change of a path.
+    pub(crate) fn wrote_last(
+        &self,
+        batch: &Batch<'_>,
+        path: &ProjectPath,
+    ) -> Result<bool, StoreError> {
         let last = batch.last_change_of(path)?;
         let by_this = |change: Change| {
             change.dialog.as_ref() == Some(&self.call.dialog)
@@ -357,6 +367,11 @@ impl LiveCall {
             _ if moves => &self.aim.named,
             _ => &[],
         }
+    }
+
+    /// Whether the arguments say what becomes of a path's content.
+    pub(crate) fn announces(&self, path: &ProjectPath) -> bool {
+        self.is_edit() && self.aim.edits.iter().any(|edit| edit.path == *path)
     }
 
     /// What the arguments make of a path's content, if they say so; none is a file that is not there.

@@ -53,8 +53,8 @@ impl<'a> Occasion<'a> {
     ) -> Result<Self, StoreError> {
         let mut request =
             project.request(batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
-        // Whoever killed a run may have written what is found now.
-        let limits = calls.orphaned.iter().map(|row| (*row, Limit::AimOnly)).collect();
+        // Whoever killed a run may have written what is found now, also to what it aimed at.
+        let limits = calls.orphaned.iter().map(|row| (*row, Limit::Announced)).collect();
         request.has_open_calls = calls.live.iter().any(LiveCall::is_at_work);
         Ok(Self {
             request,
@@ -141,6 +141,7 @@ impl<'a> Occasion<'a> {
         let Some(live) = calls.get(row) else {
             return Err(StoreError::Row(format!("call {row} went away")));
         };
+        let limit = if failed(event, live, calls) { Some(Limit::Announced) } else { limit };
         occasion.limits.extend(limit.map(|limit| (row, limit)));
         // A dialog's first event makes its initial checkpoint, which is of everything.
         if batch.dialog(&event.dialog)?.is_some() {
@@ -176,7 +177,14 @@ impl<'a> Occasion<'a> {
     ) -> Result<Self, StoreError> {
         let mut occasion = Self::plain(project, batch, calls)?;
         for (arrived, meaning) in events {
+            let has_failed =
+                |row: &i64| calls.get(*row).is_some_and(|live| failed(&arrived.event, live, calls));
             match meaning {
+                Meaning::Ends(row) | Meaning::EndsAgain(row) | Meaning::EndsUnbegun(row)
+                    if has_failed(row) =>
+                {
+                    occasion.limits.insert(*row, Limit::Announced);
+                }
                 Meaning::Begins(row) => {
                     occasion.limits.insert(*row, Limit::Between(arrived.at, Millis::MAX));
                     occasion.late.push(*row);
@@ -204,19 +212,24 @@ impl<'a> Occasion<'a> {
     }
 
     /// Calls of which nothing but this is heard did not run, or failed: what was found since they
-    /// were asked for may well be the work of the person who was asked. The same goes for what an
-    /// agent left open that was stopped, and is started again.
+    /// were asked for may well be the work of the person who was asked. The same goes for edits that
+    /// were left open when the turn ended. A command that was left open by an agent that is started
+    /// again may have run.
     fn over(&mut self, event: &Event) {
-        let is_one = |live: &&LiveCall| match &event.what {
-            EventKind::ToolsOver { calls } => is_of(live, event) && calls.contains(&live.call.call),
-            EventKind::DialogStart { .. } => is_of(live, event),
-            _ => false,
-        };
-        for row in self.calls.live.iter().filter(is_one).map(|live| live.call.row) {
+        for live in self.calls.live.iter().filter(|live| is_of(live, event)) {
+            let limit = match &event.what {
+                EventKind::ToolsOver { calls } if calls.contains(&live.call.call) => {
+                    Limit::Announced
+                }
+                _ if ends_turn(event) && live.is_edit() => Limit::Announced,
+                EventKind::DialogStart { .. } => Limit::AimOnly,
+                _ => continue,
+            };
+            let row = live.call.row;
             // One that has ended with the same events did run.
             let ended = |limit: &Limit| !matches!(limit, Limit::Between(_, Millis::MAX));
             if !self.limits.get(&row).is_some_and(ended) {
-                self.limits.insert(row, Limit::AimOnly);
+                self.limits.insert(row, limit);
             }
         }
     }
@@ -238,6 +251,13 @@ impl<'a> Occasion<'a> {
             }
         }
     }
+}
+
+/// Whether a call ends without having done what it was to do: an edit tool that fails leaves its
+/// files alone, whereas a command that fails may have done much before that.
+fn failed(event: &Event, live: &LiveCall, calls: &Calls) -> bool {
+    let has_failed = matches!(event.what, EventKind::ToolEnd { ok: Some(false), .. });
+    live.is_edit() && (has_failed || calls.denied.contains(&live.call.row))
 }
 
 /// Whether an event ends what was open in its dialog.

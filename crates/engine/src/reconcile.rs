@@ -50,7 +50,11 @@ impl Project {
         let lost: Vec<_> = calls.live.iter().filter(|live| is_lost(&batch, live, at)).collect();
         for live in &lost {
             let begin = live.call.begin_at;
-            let limit = Limit::Between(begin, begin + LONGEST_UNWATCHED);
+            let limit = if live.is_edit() {
+                Limit::Announced
+            } else {
+                Limit::Between(begin, begin + LONGEST_UNWATCHED)
+            };
             occasion.limits.entry(live.call.row).or_insert(limit);
         }
         let (why, progress) = (Why::Reconcile, &mut |_, _| {});

@@ -30,6 +30,7 @@ use crate::project::Project;
 use crate::rename::{Step, pair};
 use crate::repository::Repository;
 use crate::settings::Checkpoints;
+use crate::stats;
 use crate::write::NewRows;
 
 /// An event may still come out of the spool, or go into it, so long after it was recorded.
@@ -282,6 +283,8 @@ impl Project {
                 Err(_) => Side::Unknown,
             },
         };
+        // Asked only where an edit tool is at work on a file whose mode has changed.
+        let inode_before = |path: &ProjectPath| stats::inode(batch, path).ok().flatten();
         let folder_changed_ns =
             |path: &ProjectPath| self.workspace().folder_changed_ns(path.parent().as_ref());
         let scene = Scene {
@@ -293,6 +296,7 @@ impl Project {
             limits: &occasion.limits,
             git: &|| git.get_or_init(gather),
             state_before: &state_before,
+            inode_before: &inode_before,
         };
         let mut attributed = Vec::with_capacity(observation.changes.len());
         for seen in &observation.changes {

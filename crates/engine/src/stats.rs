@@ -107,6 +107,13 @@ pub(crate) fn known(
     Ok(Known::new(entries.iter().map(|entry| (entry.path.clone(), stat(entry)))))
 }
 
+/// Which file was last read at a path, if that is remembered.
+pub(crate) fn inode(batch: &Batch<'_>, path: &ProjectPath) -> Result<Option<u64>, StoreError> {
+    let Some(entry) = batch.manifest_entry(path)? else { return Ok(None) };
+    let kept = if entry.touched.is_none() { Kept::read(batch)? } else { None };
+    Ok(known(batch, &[entry], kept.as_ref())?.stat(path).map(|stat| stat.inode))
+}
+
 fn stat_of(row: StatRow) -> Stat {
     Stat {
         kind: match row.kind {

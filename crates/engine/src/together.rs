@@ -1,4 +1,4 @@
-//! Edits of several calls that one look finds at once, told apart.
+//! What one look finds at once, told apart: edits of several calls, and a mode beside new content.
 //!
 //! Where calls overlap, one look may find what two of them did to a file. If what they announced,
 //! one after the other, makes exactly what is there, then each gets its own step; the content in
@@ -12,6 +12,17 @@ use crate::observe::Observed;
 
 /// More calls at one file than this are not tried in every order.
 const MOST: usize = 4;
+
+/// A step of content and one of the mode, if a look found both.
+pub(crate) fn mode_apart(seen: &Observed) -> Option<(Observed, Observed)> {
+    let (before, after) = (seen.before.known()?, seen.after.known()?);
+    if before.kind != after.kind || before.mode == after.mode || before.oid == after.oid {
+        return None;
+    }
+    let between = Side::Known(FileState { mode: before.mode, ..*after });
+    let content = Observed { after: between, stat: None, ..seen.clone() };
+    Some((content, Observed { before: between, ..seen.clone() }))
+}
 
 /// The steps of a change by the calls that announced them, in order; none if it is not just that.
 pub(crate) fn told_apart<'a>(

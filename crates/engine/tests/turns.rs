@@ -131,6 +131,59 @@ fn a_correction_by_hand_is_not_a_formatters() {
 }
 
 #[test]
+fn a_mode_that_the_person_sets_in_an_open_turn_is_the_persons() {
+    check(
+        r"
+        file run.sh: #!/bin/sh\n
+        init
+        say d1: go
+        edit d1 e1 run.sh: #!/bin/sh\n => #!/bin/sh\necho( x )\n
+        run chmod +x run.sh
+        look
+        edit d1 e2 run.sh: echo( x ) => echo( y )
+        run chmod 600 run.sh && printf '#!/bin/sh\necho(y)\n' > run.sh
+        turn-end d1
+        ",
+        &expect![[r#"
+            "run.sh" modify by agent d1/main:e1 certain +1 -0
+            "run.sh" mode by user +0 -0
+            "run.sh" modify by agent d1/main:e2 certain +1 -1
+            "run.sh" modify by user +1 -1
+        "#]],
+    );
+}
+
+#[test]
+fn a_mode_that_is_found_with_what_a_call_wrote_is_the_persons() {
+    check(
+        r#"
+        file run.sh: one\n
+        init
+        say d1: go
+        begin d1 w1 Write {"file_path":"run.sh","content":"two\n"}
+        file run.sh: two\n
+        run chmod +x run.sh
+        end d1 w1
+        begin d1 w2 Write {"file_path":"run.sh","content":"two\n"}
+        run chmod 700 run.sh
+        look
+        end d1 w2
+        run sleep 0.1
+        look
+        begin d1 w3 Write {"file_path":"run.sh","content":"three\n"}
+        run echo three > beside && mv beside run.sh
+        end d1 w3
+        "#,
+        &expect![[r#"
+            "run.sh" modify by agent d1/main:w1 certain +1 -1
+            "run.sh" mode by user +0 -0
+            "run.sh" mode by user +0 -0
+            "run.sh" modify by agent d1/main:w3 certain +1 -1
+        "#]],
+    );
+}
+
+#[test]
 fn formatting_after_the_turn_is_the_users() {
     check(
         r"

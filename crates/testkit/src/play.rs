@@ -16,6 +16,7 @@
 //! begin D CALL TOOL {JSON}     only the begin of a call
 //! begin D CALL sh: COMMAND     only the begin of a shell call; it does not run
 //! end D CALL [TOOL {JSON}]     only the end; with a tool the begin need not have been seen
+//! end-failed D CALL            the end of a call that failed, or was denied
 //! end-background D CALL        the end of a call that goes on in the background
 //! turn-end D [CALL…]           the turn ends; these calls are known to live on
 //! dialog-start D               the dialog begins, or begins again
@@ -87,6 +88,14 @@ fn step(project: &TestProject, line: &str, seen: &mut String) {
         "begin" => begin(project, rest, seen),
         "end" => end(project, rest, false, seen),
         "end-background" => end(project, rest, true, seen),
+        "end-failed" => {
+            let (who, call) = rest.split_once(' ').expect("end-failed D CALL");
+            let mut failed = end_event(who, call, None, Value::Null, false);
+            if let EventKind::ToolEnd { ok, .. } = &mut failed.what {
+                *ok = Some(false);
+            }
+            print(&project.record(&failed), seen);
+        }
         "end-task" => {
             let (who, call, task) = three(rest);
             let (tool, input, task) = (None, Value::Null, Some(task.to_owned()));

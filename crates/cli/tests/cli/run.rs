@@ -146,6 +146,31 @@ fn a_run_that_was_killed_owns_nothing_of_what_the_person_writes_then() {
 }
 
 #[test]
+fn a_run_that_was_killed_does_not_own_what_the_person_writes_to_its_target() {
+    let world = World::with(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
+    world.ok(&["status"]);
+    // It waits for a word that never comes, and ends with this test.
+    let line = "echo by the run > b.txt; echo ready; read word && echo never > a.txt";
+    let mut command = world.command(&["run", "--", "sh", "-c", line]);
+    let (stdin, stdout) = (Stdio::piped(), Stdio::piped());
+    let mut child = command.stdin(stdin).stdout(stdout).stderr(Stdio::null()).spawn().unwrap();
+    let _word = child.stdin.take();
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    world.ok(&["status"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    world.write("a.txt", "by hand\n");
+    world.write("b.txt", "by hand\n");
+    let all = changes(&world);
+    let facts: Vec<_> = all.iter().map(|c| json!([c["path"], c["actor"]])).collect();
+    assert_eq!(
+        facts,
+        [["b.txt", "agent"], ["a.txt", "user"], ["b.txt", "user"]].map(|it| json!(it))
+    );
+}
+
+#[test]
 fn of_runs_in_runs_the_inner_one_counts() {
     let world = World::with(&[]);
     let retake = env!("CARGO_BIN_EXE_retake");
