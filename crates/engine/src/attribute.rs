@@ -205,7 +205,8 @@ impl Scene<'_> {
             return Ok(false);
         }
         match self.limits.get(&call.call.row) {
-            None => Ok(call.could_change(&seen.path)),
+            None if call.could_change(&seen.path) => Ok(true),
+            None => call.has_scratched(batch, seen, self.state_before),
             Some(Limit::Announced) => Ok(false),
             Some(_) if call.aims_at(&seen.path) => Ok(true),
             Some(Limit::AimOnly) => Ok(false),

@@ -91,6 +91,7 @@ mod rename;
 mod repository;
 mod retain;
 mod rule_changes;
+mod scratch;
 mod secrets;
 mod seen;
 pub mod settings;

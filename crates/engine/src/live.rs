@@ -241,12 +241,9 @@ impl LiveCall {
             || self.aim.targets.iter().any(|reach| reach.covers(path))
     }
 
-    /// Whether a file that is new may be the scratch of its command, which is understood: `sed -i`
-    /// writes one beside its target.
-    pub(crate) fn may_scratch_at(&self, path: &ProjectPath) -> bool {
-        let is_beside = |target: &ProjectPath| target.parent() == path.parent();
-        self.is_understood()
-            && self.aim.targets.iter().filter_map(|reach| reach.path.as_ref()).any(is_beside)
+    /// The paths that its command targets.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &ProjectPath> {
+        self.aim.targets.iter().filter_map(|reach| reach.path.as_ref())
     }
 
     /// Whether nothing outside of its targets can be changed by its command.

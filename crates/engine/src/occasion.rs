@@ -151,6 +151,9 @@ impl<'a> Occasion<'a> {
                     let shown = shown(project.root(), event, Some(live)).into_iter();
                     let shown: Vec<_> = shown.map(|(path, _)| path).collect();
                     paths.extend(in_sight(project, batch, shown)?);
+                    if matches!(meaning, Meaning::Ends(_)) {
+                        paths.extend(live.scratch(batch)?);
+                    }
                     Scope::Paths(paths)
                 }
             };
