@@ -205,7 +205,7 @@ impl Scene<'_> {
             return Ok(false);
         }
         match self.limits.get(&call.call.row) {
-            None if call.could_change(&seen.path) => Ok(true),
+            None if call.could_change(&seen.path) || self.is_other_name(call, seen) => Ok(true),
             None => call.has_scratched(batch, seen, self.state_before),
             Some(Limit::Announced) => Ok(false),
             Some(_) if call.aims_at(&seen.path) => Ok(true),
@@ -221,6 +221,12 @@ impl Scene<'_> {
                 Ok(call.could_change(&seen.path) && times.into_iter().flatten().any(is_within))
             }
         }
+    }
+
+    /// Whether a call that ends names the file of this path by another name.
+    fn is_other_name(&self, call: &LiveCall, seen: &Observed) -> bool {
+        let ends = self.ending.is_some_and(|end| end.row == call.call.row);
+        ends && seen.stat.is_some_and(|stat| call.names_file(stat.inode))
     }
 
     /// Whether an edit tool that has not ended says of the path what is not there. Then it waits for

@@ -4,7 +4,8 @@
 //! Invariants: a hint is used up only by a look that was committed; after a look at everything the
 //! eyes go by its rules, and what they may have missed until then is looked at once more; files
 //! that are tracked although rules hide them are told to the eyes then, and what has joined them
-//! since is looked at each time.
+//! since is looked at each time, and so are files with several names, of which a watcher hears by the
+//! one that was used.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -73,6 +74,8 @@ pub(crate) struct View {
     pub(crate) hidden: Arc<BTreeSet<ProjectPath>>,
     /// What has joined them since.
     pub(crate) unwatched: BTreeSet<ProjectPath>,
+    /// Files that have other names: what is written through those the eyes do not tell.
+    pub(crate) linked: BTreeSet<ProjectPath>,
     pub(crate) left_out: Arc<LeftOut>,
     /// The stat cache, so that narrower looks need not read it.
     pub(crate) stats: Option<Kept>,

@@ -40,6 +40,8 @@ pub(crate) struct Aim {
     cwd: Option<String>,
     /// The files that it names, in the project.
     pub(crate) named: Vec<ProjectPath>,
+    /// Those of them that have other names, which change along: their inodes.
+    linked: Vec<u64>,
     /// The files that it shows to its agent.
     pub(crate) reads: Shown,
     /// The paths that it names outside of the project.
@@ -117,6 +119,7 @@ impl Aim {
         }
         named.sort();
         named.dedup();
+        let linked = named.iter().filter_map(|path| linked_inode(root, path)).collect();
         let edits = placed_edits(ground, cwd.as_deref(), &intent);
         let home = ground.home.and_then(Path::to_str);
         let effects = intent.command.as_deref().map(shell::effects);
@@ -141,6 +144,7 @@ impl Aim {
             intent,
             cwd,
             named,
+            linked,
             reads,
             outside,
             edits,
@@ -308,11 +312,18 @@ impl LiveCall {
     pub(crate) fn scope(&self) -> Option<Vec<ProjectPath>> {
         match self.kind() {
             ToolKind::Read => Some(Vec::new()),
-            ToolKind::Write | ToolKind::Edit => Some(self.aim.named.clone()),
-            // A deleted folder takes along what nobody named, and no text is proof of what a
-            // command leaves alone.
-            ToolKind::Delete | ToolKind::Shell | ToolKind::Other => None,
+            ToolKind::Write | ToolKind::Edit if self.aim.linked.is_empty() => {
+                Some(self.aim.named.clone())
+            }
+            // A deleted folder takes along what nobody named, a file has names that nobody named,
+            // and no text is proof of what a command leaves alone.
+            _ => None,
         }
+    }
+
+    /// Whether this is a file that it names by another name.
+    pub(crate) fn names_file(&self, inode: u64) -> bool {
+        self.is_edit() && self.aim.linked.contains(&inode)
     }
 
     /// What it is called in messages: its command, else its tool.
@@ -481,6 +492,12 @@ impl Content {
 fn is_version_control(path: &ProjectPath) -> bool {
     let names: [&[u8]; 3] = [b".git", b".hg", b".svn"];
     path.components().any(|name| names.iter().any(|own| name.eq_ignore_ascii_case(own)))
+}
+
+/// The inode of a file that has other names.
+fn linked_inode(root: &Path, path: &ProjectPath) -> Option<u64> {
+    let data = root.join(OsStr::from_bytes(path.as_bytes())).symlink_metadata().ok()?;
+    (data.is_file() && data.nlink() > 1).then(|| data.ino())
 }
 
 /// The folder that relative paths of the call start at.

@@ -20,6 +20,9 @@ use crate::repository::{Repository, path_digest};
 use crate::stats::{Kept, Recalled, WORTH_READING, known};
 use crate::write::is_lasting;
 
+/// To look at more files than this one by one costs as much as a walk.
+const MOST_LINKED: usize = 1_000;
+
 /// What may have moved, and what the manifest says of it.
 pub(crate) struct Survey {
     /// Of paths that may have moved; there may be more.
@@ -79,8 +82,8 @@ fn at_paths(
     Ok(Survey { entries, scan, rules, old_rules: None })
 }
 
-/// Looks where the hint says, at open gaps, and at what is tracked and not watched yet; `None` if
-/// that is not enough.
+/// Looks where the hint says, at open gaps, at what is tracked and not watched yet, and at files
+/// that have other names; `None` if that is not enough.
 fn within(
     batch: &Batch<'_>,
     request: &Request<'_>,
@@ -92,7 +95,8 @@ fn within(
     if request.has_open_calls && view.has_earlier_rules {
         return Ok(None);
     }
-    if !sources.same_but_for_files(&rules_outside(request)) {
+    let is_too_much = view.linked.len() > MOST_LINKED;
+    if is_too_much || !sources.same_but_for_files(&rules_outside(request)) {
         return Ok(None);
     }
     let gaps = batch.gaps()?.into_iter().map(|(gap, _)| gap);
@@ -107,7 +111,8 @@ fn within(
     let beneath = places.iter().flat_map(|place| place.those_beneath(&view.hidden));
     let hinted = places.iter().filter(|place| view.hidden.contains(place)).chain(beneath);
     let asked_for = request.named.iter().chain(tracked.told()).chain(&taken);
-    let singles: BTreeSet<_> = asked_for.chain(&view.unwatched).chain(hinted).collect();
+    let unseen = view.unwatched.iter().chain(&view.linked);
+    let singles: BTreeSet<_> = asked_for.chain(unseen).chain(hinted).collect();
     let mut entries = Vec::new();
     for place in &places {
         entries.extend(batch.manifest_beneath(place)?);
@@ -127,6 +132,10 @@ fn within(
     let remembered = sources.ignore_files.iter();
     let remembered = remembered.filter(|(folder, _)| is_covered(folder, &places));
     if !remembered.eq(&scan.sources.ignore_files) {
+        return Ok(None);
+    }
+    // Which other name a file had until now only a walk can tell.
+    if !scan.linked.iter().all(|path| view.linked.contains(path)) {
         return Ok(None);
     }
     tracked.note(observation);
@@ -187,11 +196,14 @@ fn everywhere(
     let extra_suspects: Vec<_> = extra_suspects.collect();
     scan.suspects.extend(extra_suspects);
     scan.gaps.extend(extra.gaps);
+    let mut linked: BTreeSet<_> = scan.linked.drain(..).chain(extra.linked).collect();
     observation.earlier_rules = earlier_rules(batch, request, old_rules.as_ref(), &scan.sources)?;
     if let Some(earlier) = &observation.earlier_rules {
         let met: HashSet<_> = scan.suspects.iter().map(|suspect| suspect.path.clone()).collect();
-        let more = workspace.scan_by(known, &Rules::new(earlier.clone())).suspects;
-        scan.suspects.extend(more.into_iter().filter(|suspect| !met.contains(&suspect.path)));
+        let more = workspace.scan_by(known, &Rules::new(earlier.clone()));
+        let unmet = more.suspects.into_iter().filter(|suspect| !met.contains(&suspect.path));
+        scan.suspects.extend(unmet);
+        linked.extend(more.linked);
     }
     compare_ignored(batch, request, &scan, old_rules.as_ref().filter(|_| is_new), observation)?;
     observation.left_out = Arc::new(LeftOut {
@@ -204,6 +216,7 @@ fn everywhere(
         let tracked: Vec<_> = known.paths().chain(hidden.iter().cloned()).collect();
         let mut view = view(batch, &rules, &tracked, &observation.left_out)?;
         view.stats.clone_from(&recalled.kept);
+        view.linked = linked;
         view.has_earlier_rules = observation.earlier_rules.is_some();
         observation.view = Some(Arc::new(view));
     }
@@ -312,6 +325,7 @@ fn view(
         rules: Arc::clone(rules),
         hidden: Arc::new(rules.hidden(tracked).into_iter().collect()),
         unwatched: BTreeSet::new(),
+        linked: BTreeSet::new(),
         left_out: Arc::clone(left_out),
         stats: None,
         has_earlier_rules: false,

@@ -163,7 +163,7 @@ impl Twins {
     // What happens to both.
 
     fn something_happens(&mut self) {
-        let kind = self.rng.u8(0..16);
+        let kind = self.rng.u8(0..17);
         let name = *self.rng.choice(NAMES).unwrap();
         let folder = *self.rng.choice(["d", "d/g", "out", "n", "new"].iter()).unwrap();
         let to = *self.rng.choice(["moved", "d/moved", "out/moved"].iter()).unwrap();
@@ -184,6 +184,7 @@ impl Twins {
                 12 => link(&root, name),
                 13 => fifo(&root, name),
                 14 => nested_repository(&root, folder),
+                15 => hard_link(&root, name, to),
                 _ => switch(&root, branch),
             }
         }
@@ -275,6 +276,15 @@ fn link(root: &Path, name: &str) {
     std::os::unix::fs::symlink("kept.txt", root.join(name)).unwrap();
 }
 
+/// From now on what is written to the one is written to the other.
+fn hard_link(root: &Path, name: &str, to: &str) {
+    if root.join(name).symlink_metadata().is_ok_and(|found| found.is_file()) {
+        clear_way(root, to);
+        remove(&root.join(to));
+        std::fs::hard_link(root.join(name), root.join(to)).unwrap();
+    }
+}
+
 fn fifo(root: &Path, name: &str) {
     clear_way(root, name);
     remove(&root.join(name));
@@ -291,6 +301,9 @@ fn nested_repository(root: &Path, folder: &str) {
 
 fn switch(root: &Path, branch: &str) {
     if root.join(".git").exists() {
+        // Whether git replaces a file that has only got another name depends on ticks of the clock,
+        // unless it has looked at it before.
+        git::run(root, &["status", "--short"]);
         git::run(root, &["checkout", "-qf", branch]);
     }
 }

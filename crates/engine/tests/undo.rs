@@ -219,22 +219,22 @@ fn a_turn_that_another_dialog_built_on_says_so() {
     );
 }
 
-/// A mode that the person set after the agent's work stays over undo, redo and undo again.
+/// Plays a story in which `mode M` says which mode `a.sh` has then.
+fn check_modes(name: &str, story: &str) {
+    let project = TestProject::new();
+    for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let Some(expected) = line.strip_prefix("mode ") else {
+            play(&project, line);
+            continue;
+        };
+        let found = project.root().join("a.sh").metadata();
+        let mode = found.map(|data| format!("{:o}", data.mode() & 0o777));
+        assert_eq!(mode.unwrap_or("none".to_owned()), expected, "{name}: {line}");
+    }
+}
+
 #[test]
-fn the_persons_mode_survives_undo_and_redo() {
-    let check = |name: &str, story: &str| {
-        let project = TestProject::new();
-        for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            match line.strip_prefix("mode ") {
-                None => drop(play(&project, line)),
-                Some(expected) => {
-                    let found = project.root().join("a.sh").metadata();
-                    let mode = found.map(|data| format!("{:o}", data.mode() & 0o777));
-                    assert_eq!(mode.unwrap_or("none".to_owned()), expected, "{name}: {line}");
-                }
-            }
-        }
-    };
+fn the_persons_mode_of_an_edited_file_survives_undo_and_redo() {
     let edited = r"
         file a.sh: one\n
         init
@@ -243,6 +243,7 @@ fn the_persons_mode_survives_undo_and_redo() {
         turn-end d
     ";
     let back_and_forth = r"
+        run chmod 755 a.sh
         undo
         mode 755
         redo
@@ -252,12 +253,50 @@ fn the_persons_mode_survives_undo_and_redo() {
         redo
         mode 755
     ";
-    check("edit", &format!("{edited} \n run chmod 755 a.sh \n {back_and_forth}"));
-    check(
-        "edit, undone first",
-        &format!("{edited} \n undo \n run chmod 755 a.sh \n redo \n mode 755 {back_and_forth}"),
+    check_modes("after the turn", &format!("{edited}{back_and_forth}"));
+    check_modes(
+        "after an undo",
+        &format!("{edited}undo\nrun chmod 755 a.sh\nredo{back_and_forth}"),
     );
-    check(
+    check_modes(
+        "between two edits",
+        r"
+        file a.sh: one\n
+        init
+        say d: go
+        edit d e1 a.sh: one => two
+        run chmod 755 a.sh
+        look
+        edit d e2 a.sh: two => three
+        turn-end d
+        undo
+        mode 755
+        redo
+        mode 755
+        undo
+        mode 755
+        ",
+    );
+    check_modes(
+        "where the agent set another one",
+        r"
+        file a.sh: one\n
+        init
+        say d: go
+        shell d s1: echo two > a.sh; chmod 700 a.sh
+        turn-end d
+        undo
+        mode 644
+        run chmod 755 a.sh
+        redo
+        mode 755
+        ",
+    );
+}
+
+#[test]
+fn the_persons_mode_of_a_file_that_comes_and_goes_survives_undo_and_redo() {
+    check_modes(
         "creation",
         r"
         init
@@ -275,7 +314,7 @@ fn the_persons_mode_survives_undo_and_redo() {
         mode 755
         ",
     );
-    check(
+    check_modes(
         "deletion",
         r"
         file a.sh: one\n
@@ -296,26 +335,7 @@ fn the_persons_mode_survives_undo_and_redo() {
         mode 755
         ",
     );
-    check(
-        "two edits with the mode between them",
-        r"
-        file a.sh: one\n
-        init
-        say d: go
-        edit d e1 a.sh: one => two
-        run chmod 755 a.sh
-        look
-        edit d e2 a.sh: two => three
-        turn-end d
-        undo
-        mode 755
-        redo
-        mode 755
-        undo
-        mode 755
-        ",
-    );
-    check(
+    check_modes(
         "move",
         r"
         file b.sh: one\ntwo\nthree\n
@@ -330,21 +350,6 @@ fn the_persons_mode_survives_undo_and_redo() {
         mode 755
         undo
         run test -x b.sh
-        redo
-        mode 755
-        ",
-    );
-    check(
-        "edit and mode by the agent",
-        r"
-        file a.sh: one\n
-        init
-        say d: go
-        shell d s1: echo two > a.sh; chmod 700 a.sh
-        turn-end d
-        undo
-        mode 644
-        run chmod 755 a.sh
         redo
         mode 755
         ",

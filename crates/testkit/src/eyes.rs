@@ -1,7 +1,8 @@
 //! Eyes that miss nothing: each time they are asked they list the whole project and compare.
 //!
 //! They keep what a watcher promises and no more: nothing in an ignored folder is told, nor an
-//! ignored file, unless it was named as tracked there. On request they are also as vague as a watcher
+//! ignored file, unless it was named as tracked there; of a file with several names, the new ones or
+//! the last one. On request they are also as vague as a watcher
 //! may be: they name too much, a folder instead of what is in it, or simply everything.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,8 @@ struct Seen {
     vague: Option<Rng>,
     takes: usize,
     ignored: BTreeSet<ProjectPath>,
+    /// Of what happens here nothing is told.
+    blind_to: BTreeSet<ProjectPath>,
 }
 
 type Listing = BTreeMap<ProjectPath, Mark>;
@@ -39,6 +42,7 @@ struct Mark {
     is_dir: bool,
     mode: u32,
     inode: u64,
+    has_other_names: bool,
     /// Of a folder only its mode and who it is count.
     size: u64,
     ctime_ns: i64,
@@ -56,6 +60,7 @@ impl ListingEyes {
             vague: None,
             takes: 0,
             ignored: BTreeSet::new(),
+            blind_to: BTreeSet::new(),
         })))
     }
 
@@ -64,6 +69,11 @@ impl ListingEyes {
     pub fn vague(self, seed: u64) -> Self {
         self.seen().vague = Some(Rng::with_seed(seed));
         self
+    }
+
+    /// What happens to this path is never told.
+    pub fn blind_to(&self, path: &str) {
+        self.seen().blind_to.insert(path.parse().unwrap());
     }
 
     /// What the next look will be told, if nothing else happens.
@@ -82,12 +92,14 @@ impl ListingEyes {
         let mut seen = self.seen();
         let now = list(&seen.root);
         let paths = seen.listing.keys().chain(now.keys());
-        let moved = paths.filter(|path| seen.listing.get(*path) != now.get(*path));
+        let moved: BTreeSet<_> =
+            paths.filter(|path| seen.listing.get(*path) != now.get(*path)).cloned().collect();
+        let moved = seen.heard(&moved, &now).into_iter();
         let is_dir = |path: &ProjectPath| {
             [&seen.listing, &now].iter().filter_map(|it| it.get(path)).any(|mark| mark.is_dir)
         };
         let (told, others): (BTreeSet<_>, BTreeSet<_>) =
-            moved.cloned().partition(|path| seen.tells(path, is_dir(path)));
+            moved.partition(|path| seen.tells(path, is_dir(path)));
         let is_met = |path: &ProjectPath| {
             path.parent().is_none_or(|folder| !seen.rules.is_ignored(&folder, true))
         };
@@ -134,6 +146,29 @@ impl Eyes for ListingEyes {
 }
 
 impl Seen {
+    /// A watcher hears of a file by the name that is used, not by the others that it has.
+    fn heard(&self, moved: &BTreeSet<ProjectPath>, now: &Listing) -> BTreeSet<ProjectPath> {
+        let linked = |path: &ProjectPath| now.get(path).filter(|mark| mark.has_other_names);
+        let was_there = |path: &ProjectPath, mark: &Mark| {
+            self.listing.get(path).is_some_and(|before| before.inode == mark.inode)
+        };
+        // For each such file whether a new name of it was heard of, else the last of the old ones.
+        let mut used: BTreeMap<u64, Option<&ProjectPath>> = BTreeMap::new();
+        for path in moved {
+            let Some(mark) = linked(path) else { continue };
+            let by = used.entry(mark.inode).or_insert(Some(path));
+            *by = by.filter(|_| was_there(path, mark)).map(|_| path);
+        }
+        let is_heard = |path: &&ProjectPath| match linked(path) {
+            Some(mark) if was_there(path, mark) => {
+                used.get(&mark.inode).is_some_and(|by| *by == Some(*path))
+            }
+            _ => true,
+        };
+        let heard = moved.iter().filter(is_heard);
+        heard.filter(|path| !self.blind_to.contains(*path)).cloned().collect()
+    }
+
     fn tells(&self, path: &ProjectPath, is_dir: bool) -> bool {
         let out_of_sight = path.parent().is_some_and(|folder| self.rules.is_ignored(&folder, true));
         let in_sight = !out_of_sight && !self.rules.is_ignored(path, is_dir);
@@ -190,6 +225,7 @@ fn mark(data: &std::fs::Metadata) -> Mark {
         is_dir,
         mode: data.mode(),
         inode: data.ino(),
+        has_other_names: !is_dir && data.nlink() > 1,
         size: if is_dir { 0 } else { data.len() },
         ctime_ns: if is_dir { 0 } else { ctime_ns },
     }

@@ -209,8 +209,14 @@ fn folder_flags(access: Access) -> OFlags {
 
 /// What `name` in `folder` is, without following it.
 pub(crate) fn look(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Thing, Errno> {
+    look_for_links(folder, name).map(|(thing, _)| thing)
+}
+
+/// The same, and whether it is a file that has other names.
+pub(crate) fn look_for_links(folder: BorrowedFd<'_>, name: &[u8]) -> Result<(Thing, bool), Errno> {
     let stat = retry_on_intr(|| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))?;
-    Ok(Thing::of(&stat))
+    let thing = Thing::of(&stat);
+    Ok((thing, matches!(thing, Thing::File(_)) && stat.st_nlink > 1))
 }
 
 /// The folder part (empty at the root) and the last name of a path.

@@ -10,7 +10,7 @@ use std::os::fd::AsFd as _;
 use retake_model::{GapReason, ProjectPath};
 use rustix::io::Errno;
 
-use crate::beneath::{Access, OpenFolder, PATH_LIMIT, look, split};
+use crate::beneath::{Access, OpenFolder, PATH_LIMIT, look_for_links, split};
 use crate::known::Entry;
 use crate::scan::{Scan, Suspect};
 use crate::stat::Thing;
@@ -58,11 +58,14 @@ impl Examiner<'_> {
     fn path(&mut self, folder: &OpenFolder, path: &ProjectPath) {
         let entry = self.known.entry(path.as_bytes());
         let looked = if path.as_bytes().len() < PATH_LIMIT {
-            look(folder.fd.as_fd(), path.file_name())
+            look_for_links(folder.fd.as_fd(), path.file_name())
         } else {
             Err(Errno::NAMETOOLONG)
         };
-        match looked {
+        if let Ok((_, true)) = looked {
+            self.scan.linked.push(path.clone());
+        }
+        match looked.map(|(thing, _)| thing) {
             Ok(Thing::File(stat) | Thing::Link(stat)) => {
                 if entry != Some(Entry { stat: Some(stat) }) {
                     let known = entry.is_some();

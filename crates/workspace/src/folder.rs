@@ -8,7 +8,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::beneath::{Access, Beneath, FolderId, OpenFolder, look};
+use crate::beneath::{Access, Beneath, FolderId, OpenFolder, look, look_for_links};
 use crate::stat::{Thing, special_name};
 
 /// What the system tells of a folder at once; a name takes at most 280 bytes of it.
@@ -100,6 +100,11 @@ impl Folder {
     /// What `name` is right now.
     pub(crate) fn look(&self, name: &[u8]) -> Result<Thing, Errno> {
         look(self.fd(), name)
+    }
+
+    /// The same, and whether it is a file that has other names.
+    pub(crate) fn look_for_links(&self, name: &[u8]) -> Result<(Thing, bool), Errno> {
+        look_for_links(self.fd(), name)
     }
 
     /// The folder's descriptor.

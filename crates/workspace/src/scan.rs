@@ -17,6 +17,9 @@ pub struct Scan {
     pub suspects: Vec<Suspect>,
     /// Known paths that are surely gone (or are now a folder or special file).
     pub missing: Vec<ProjectPath>,
+    /// Files that were met and have other names, in the project or not: what is written through one
+    /// of these names no watcher tells by the others.
+    pub linked: Vec<ProjectPath>,
     /// What could not be looked at; known paths beneath are neither suspect nor missing.
     pub gaps: Vec<Gap>,
     /// How many names the scratch patterns left out (a folder counts once);
@@ -62,6 +65,7 @@ impl Scan {
     pub(crate) fn merge(&mut self, other: Self) {
         self.suspects.extend(other.suspects);
         self.missing.extend(other.missing);
+        self.linked.extend(other.linked);
         self.gaps.extend(other.gaps);
         self.scratch += other.scratch;
         self.ignored.extend(other.ignored);
@@ -76,6 +80,8 @@ impl Scan {
         self.suspects.dedup_by(|a, b| a.path == b.path);
         self.missing.sort_unstable();
         self.missing.dedup();
+        self.linked.sort_unstable();
+        self.linked.dedup();
         self.gaps.sort_by(|a, b| (&a.path, a.reason).cmp(&(&b.path, b.reason)));
         self.gaps.dedup_by(|a, b| (&a.path, a.reason) == (&b.path, b.reason));
         self.ignored.sort_unstable_by(|a, b| a.path.cmp(&b.path));

@@ -282,8 +282,12 @@ impl Worker<'_> {
     /// Asks for a file's stat, and whether it is as it is known.
     fn file(&mut self, here: &Here<'_>, name: &[u8], known: Option<Entry>) {
         let too_long = here.path.len() + 1 + name.len() >= PATH_LIMIT && !here.path.is_empty();
-        let looked = if too_long { Err(Errno::NAMETOOLONG) } else { here.folder.look(name) };
-        match looked.map(crate::stat::Thing::stat) {
+        let looked =
+            if too_long { Err(Errno::NAMETOOLONG) } else { here.folder.look_for_links(name) };
+        if let Ok((_, true)) = looked {
+            self.walked.scan.linked.push(join(here.path, name));
+        }
+        match looked.map(|(thing, _)| thing.stat()) {
             Ok(Some(stat)) if known == Some(Entry { stat: Some(stat) }) => {}
             Ok(Some(stat)) => {
                 let path = join(here.path, name);

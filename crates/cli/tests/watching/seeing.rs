@@ -66,6 +66,45 @@ fn a_branch_switch_is_one_event_of_git() {
 }
 
 #[test]
+fn what_git_brings_back_just_after_a_save_is_gits() {
+    let watched = Watched::start(repository(3));
+    let actors = || -> Vec<_> {
+        watched.changes().iter().rev().map(|change| change["actor"].to_string()).collect()
+    };
+    let mut expected = Vec::new();
+    for command in ["stash --quiet", "reset --quiet --hard", "checkout --quiet -- ."] {
+        watched.world.write("src/1/1.txt", format!("by hand, before git {command}\n"));
+        expected.push("\"user\"");
+        until("the save", || watched.changes().len() == expected.len());
+        git::run(&watched.root(), &command.split(' ').collect::<Vec<_>>());
+        expected.push("\"git\"");
+        until(command, || watched.changes().len() == expected.len());
+        assert_eq!(actors(), expected, "{command}");
+    }
+    watched.check();
+}
+
+#[test]
+fn what_is_written_through_one_name_of_a_file_is_seen_at_the_others() {
+    let world = World::with(&[("a/first.txt", "one\n"), ("z/other.txt", "one\n")]);
+    std::fs::hard_link(world.root().join("a/first.txt"), world.root().join("z/last.txt")).unwrap();
+    let watched = Watched::start(world);
+    let file = |name: &str| watched.root().join(name);
+    let seen = |kind: &str| {
+        watched.changes().iter().filter(|change| change["change_type"] == kind).count()
+    };
+    watched.world.write("z/last.txt", "two\n");
+    until("both names", || seen("modify") == 2);
+    watched.check();
+    // A name that is made while somebody watches.
+    let made = seen("create");
+    std::fs::hard_link(file("z/other.txt"), file("a/another.txt")).unwrap();
+    until("the new name", || seen("create") == made + 1);
+    watched.world.write("a/another.txt", "two\n");
+    watched.check();
+}
+
+#[test]
 fn what_changed_while_nothing_ran_is_found_at_the_start() {
     let mut watched = Watched::start(World::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]));
     watched.kill();
