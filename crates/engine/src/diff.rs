@@ -48,6 +48,25 @@ pub(crate) fn hunks_between(before: &[&[u8]], after: &[&[u8]]) -> Vec<Hunk> {
     compute(&input).hunks().map(|hunk| recorded(&hunk)).collect()
 }
 
+/// Lines that were replaced by others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edit {
+    /// The lines before, from 0; none if lines were only added.
+    pub(crate) old: Range<usize>,
+    /// The lines after; none if lines were only removed.
+    pub(crate) new: Range<usize>,
+}
+
+/// The edits between two lists of lines, as merges see them.
+pub(crate) fn edits_between(before: &[&[u8]], after: &[&[u8]]) -> Vec<Edit> {
+    let mut input = InternedInput::default();
+    input.update_before(before.iter().copied());
+    input.update_after(after.iter().copied());
+    let lines = |range: Range<u32>| range.start as usize..range.end as usize;
+    let edit = |hunk: imara_diff::Hunk| Edit { old: lines(hunk.before), new: lines(hunk.after) };
+    Diff::compute(Algorithm::Myers, &input).hunks().map(edit).collect()
+}
+
 fn recorded(hunk: &imara_diff::Hunk) -> Hunk {
     Hunk {
         old_start: hunk.before.start + 1,

@@ -44,6 +44,7 @@
 //! takes the project's lock for itself, so any number of processes can have the
 //! same project open.
 
+mod adjacent;
 mod advice;
 mod aims;
 mod apply;
@@ -110,6 +111,7 @@ mod watch;
 mod words;
 mod write;
 
+pub use adjacent::Place;
 pub use advice::Advice;
 pub use apply::{Applied, Interrupted, Recovery};
 pub use blame::{Blame, BlameBody, BlameLine, Blamed, Origin};

@@ -1,7 +1,8 @@
 //! Three contents made into one: taking a change back while what came later stays.
 //!
 //! Pure functions. Lines are merged as `git merge-file` does with Myers' diff (`merge_tests.rs`
-//! compares them); edits of both sides that touch are a conflict, never a guess. The style of the
+//! compares them). Edits of both sides that touch are a conflict there; here they are so only where
+//! it would take a guess ([`crate::adjacent`]). The style of the
 //! line endings is merged apart from the lines: one side may have turned the whole file from LF to
 //! CRLF without standing in the way of the other. Content that is not text, or is too large to be
 //! compared by lines, is left to rules for whole files.
@@ -13,6 +14,7 @@ use gix_merge::blob::Resolution;
 use gix_merge::blob::builtin_driver::text;
 use retake_model::Hunk;
 
+use crate::adjacent::{Place, contested, merge_adjacent};
 use crate::diff::{is_binary, is_too_large, lines};
 
 const MARKER: NonZeroU8 = NonZeroU8::new(text::Conflict::DEFAULT_MARKER_SIZE).expect("not zero");
@@ -28,6 +30,8 @@ pub(crate) enum Merged {
         markers: Vec<u8>,
         /// How many conflicts are marked.
         places: usize,
+        /// The lines of our side that they are about.
+        lines: Vec<Place>,
     },
     /// A side is binary or too large to be compared by lines.
     NotText,
@@ -63,8 +67,8 @@ pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>
             let [base, ours, theirs] = [base, ours, theirs].map(with_lf);
             match merge_lines(&base, &ours, &theirs, labels) {
                 Merged::Clean(merged) => Merged::Clean(endings.put_into(merged)),
-                Merged::Conflict { markers, places } => {
-                    Merged::Conflict { markers: endings.put_into(markers), places }
+                Merged::Conflict { markers, places, lines } => {
+                    Merged::Conflict { markers: endings.put_into(markers), places, lines }
                 }
                 Merged::NotText => Merged::NotText,
             }
@@ -89,12 +93,16 @@ fn merge_lines(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>) -> 
     if merge.run(&mut merged, labels, marked(MARKER)) != Resolution::Conflict {
         return Merged::Clean(merged);
     }
+    if let Some(merged) = merge_adjacent(base, ours, theirs) {
+        return Merged::Clean(merged);
+    }
     // Counted with markers that are longer than anything that only looks like one.
     let size = longer_than_any(&[base, ours, theirs]);
     let mut counted = Vec::new();
     merge.run(&mut counted, labels, marked(size));
     let places = lines(&counted).filter(|line| run_of(b'<', line) == usize::from(size.get()));
-    Merged::Conflict { places: places.count().max(1), markers: merged }
+    let (places, lines) = (places.count().max(1), contested(base, ours, theirs));
+    Merged::Conflict { places, lines, markers: merged }
 }
 
 fn longer_than_any(sides: &[&[u8]]) -> NonZeroU8 {

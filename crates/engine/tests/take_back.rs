@@ -527,3 +527,27 @@ fn a_formatters_rewrite_goes_with_what_it_formatted() {
         "#]],
     );
 }
+
+#[test]
+fn a_line_of_yours_right_below_the_agents_stays() {
+    check(
+        r"
+        file a.txt: 1\n2\n3\n
+        init
+        say d: go
+        edit d e1 a.txt: 2\n => 2\nagent one\nagent two\n
+        file a.txt: 1\n2\nagent one\nagent two\nmine\n3\n
+        undo
+        cat a.txt
+        redo
+        cat a.txt
+        ",
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +2 -0
+            undo: "a.txt" write merged
+            a.txt: 1\n2\nmine\n3\n
+            redo: "a.txt" write exact
+            a.txt: 1\n2\nagent one\nagent two\nmine\n3\n
+        "#]],
+    );
+}

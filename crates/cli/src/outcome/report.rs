@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::OperationKind;
 use retake_engine::{Action, Plan, PlannedFile, Project};
-use retake_server::documents::way_out;
+use retake_server::documents::ways_out;
 
 use crate::args::Manner;
 use crate::checkpoint_id::short;
@@ -51,7 +51,7 @@ pub(crate) fn table(project: &Project, plan: &Plan, done: bool) -> Result<Table>
         if let Some(more) = file.blockers.len().checked_sub(BLOCKERS + 1) {
             remark(format!("in the way: {} more", more + 1), Style::Plain);
         }
-        if let Some(way_out) = way_out(plan, file) {
+        for way_out in ways_out(plan, file) {
             remark(format!("→ {way_out}"), Style::Mark);
         }
     }

@@ -176,8 +176,10 @@ fn the_persons_edit_is_only_taken_back_with_cascade_and_a_yes() {
     let id = world.change_of("a.txt");
     world.write("a.txt", LINES.replace('2', "mine"));
     expect![[r#"
-          left  a.txt  later changes touch the same lines (1 place)
+          left  a.txt  later changes touch the same lines (line 2)
                        in the way: c8 by you
+                       → leave it: the file stays as it is
+                       → --markers writes both versions into the file
                        → --cascade takes the later changes back too
 
         Reject of c6: no file changed, 1 left as it is.

@@ -202,6 +202,10 @@ impl<'s> Draft<'s> {
         };
         let (result, reason) = match self.merge(after, ours, now, &theirs)? {
             Ok(merged) => merged,
+            // On paper the lines are not those of the file any more.
+            Err(Reason::Conflict(places, _)) if self.changed.contains_key(place) => {
+                return Ok(Err(Reason::Conflict(places, Vec::new())));
+            }
             Err(obstacle) => return Ok(Err(obstacle)),
         };
         if home == place && result.side == ours.side {
@@ -258,10 +262,12 @@ impl<'s> Draft<'s> {
         let labels = Labels { base: "taken back", ours: "now", theirs: "before" };
         let (bytes, reason) = match merge(&base, &ours, &theirs, &labels) {
             Merged::Clean(bytes) => (bytes, Reason::Merged),
-            Merged::Conflict { markers, places } if self.markers => {
+            Merged::Conflict { markers, places, .. } if self.markers => {
                 (markers, Reason::Markers(places))
             }
-            Merged::Conflict { places, .. } => return Ok(Err(Reason::Conflict(places))),
+            Merged::Conflict { places, lines, .. } => {
+                return Ok(Err(Reason::Conflict(places, lines)));
+            }
             Merged::NotText => return Ok(Err(Reason::ChangedSince)),
         };
         let (kind, oid, size) = (FileKind::File, hash_blob(&bytes)?, bytes.len() as u64);

@@ -5,6 +5,11 @@ use std::fmt;
 
 use retake_model::ChangeStatus;
 
+use crate::adjacent::Place;
+
+/// More places of a conflict are only counted.
+const LISTED: usize = 5;
+
 /// Why a file is written, or left as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
@@ -26,8 +31,8 @@ pub enum Reason {
     Already,
     /// It is so because git made it so; it may come back with a branch.
     TakenBackByGit,
-    /// What came after does not fit, in so many places; none if it is not text.
-    Conflict(usize),
+    /// What came after does not fit, in so many places: these lines of the file, if they are known.
+    Conflict(usize, Vec<Place>),
     /// It was changed since, and is no text that could be merged.
     ChangedSince,
     /// It was deleted or moved since.
@@ -74,7 +79,7 @@ impl Reason {
             Self::Resumed => "resumed",
             Self::Already => "already",
             Self::TakenBackByGit => "taken_back_by_git",
-            Self::Conflict(_) => "conflict",
+            Self::Conflict(..) => "conflict",
             Self::ChangedSince => "changed_since",
             Self::GoneSince => "gone_since",
             Self::Occupied(_) => "occupied",
@@ -101,7 +106,7 @@ impl Reason {
     /// What a person can do about a file that is left for this reason.
     pub fn way_out(&self) -> Option<&'static str> {
         match self {
-            Self::Conflict(_) | Self::ChangedSince | Self::GoneSince => {
+            Self::Conflict(..) | Self::ChangedSince | Self::GoneSince => {
                 Some("--cascade takes the later changes back too")
             }
             Self::Shared => Some("--include-shared takes it all the same"),
@@ -129,8 +134,9 @@ impl fmt::Display for Reason {
             Self::Resumed => f.write_str("as planned before the interruption"),
             Self::Already => f.write_str("is so already"),
             Self::TakenBackByGit => f.write_str("git took it back already"),
-            Self::Conflict(count) => {
-                write!(f, "later changes touch the same lines ({})", places(*count))
+            Self::Conflict(count, lines) => {
+                let place = if lines.is_empty() { places(*count) } else { numbers(lines) };
+                write!(f, "later changes touch the same lines ({place})")
             }
             Self::ChangedSince => f.write_str("changed since, and cannot be merged"),
             Self::GoneSince => f.write_str("deleted or moved since"),
@@ -149,6 +155,25 @@ impl fmt::Display for Reason {
             Self::Damaged(why) => write!(f, "the stored content cannot be used: {why}"),
         }
     }
+}
+
+/// `line 3`, or `lines 3-5, 9 and 2 more places`.
+fn numbers(lines: &[Place]) -> String {
+    let number = |place: &Place| match place.count {
+        0 => format!("before {}", place.first),
+        1 => place.first.to_string(),
+        count => format!("{}-{}", place.first, place.first + count - 1),
+    };
+    let shown: Vec<_> = lines.iter().take(LISTED).map(number).collect();
+    let word = match lines {
+        [Place { count: 0 | 1, .. }] => "line",
+        _ => "lines",
+    };
+    let more = match lines.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more {}", if more == 1 { "place" } else { "places" }),
+    };
+    format!("{word} {}{more}", shown.join(", "))
 }
 
 fn places(count: usize) -> String {

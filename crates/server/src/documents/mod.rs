@@ -52,7 +52,7 @@ pub use file_change::{FileChangeRecord, FileChanges, LineRange, ReviewedFileChan
 pub use history::{History, HistoryEvent, HistoryPage};
 pub use operation::{Interrupted, Operation, Operations, Recoverable};
 pub use outcome::{
-    FileReason, Outcome, PlannedFile, ResetOutcome, RewoundConversation, UncoveredPath, way_out,
+    FileReason, Outcome, PlannedFile, ResetOutcome, RewoundConversation, UncoveredPath, ways_out,
 };
 pub use path::PathName;
 pub use project::{Project, Projects};

@@ -245,7 +245,8 @@ pub struct PlannedFile {
 
 impl PlannedFile {
     fn new(plan: &Plan, file: &engine::PlannedFile) -> Self {
-        let way_out = file.is_left().then(|| way_out(plan, file)).flatten();
+        let ways = if file.is_left() { ways_out(plan, file) } else { Vec::new() };
+        let way_out = (!ways.is_empty()).then(|| ways.join("; "));
         Self {
             path: (&file.path).into(),
             action: file.action.as_str().to_owned(),
@@ -291,21 +292,19 @@ impl From<&model::Gap> for UncoveredPath {
     }
 }
 
-/// What a person can do about a file that is left.
+/// What a person can do about a file that is left: one way or another.
 ///
 /// The reason knows an option; here it is known whether that helps with this file and command.
-pub fn way_out(plan: &Plan, file: &engine::PlannedFile) -> Option<String> {
+pub fn ways_out(plan: &Plan, file: &engine::PlannedFile) -> Vec<String> {
     let (kind, newest) = (plan.kind, file.changes.iter().max());
     let undoes_turn = kind == OperationKind::Undo && !plan.undoes_operation();
-    match &file.reason {
-        // The turn counts as undone then, and the same command goes on to the one before.
-        Reason::MovedOn | Reason::NotWritable(_) if undoes_turn && newest.is_some() => {
+    let way = match &file.reason {
+        // The turn counts as tried then, and the same command goes on to the one before.
+        Reason::NotWritable(_) if undoes_turn && newest.is_some() => {
             let changes = ids(&file.changes).join(",");
             Some(format!("`retake rollback --change {changes}` tries it again"))
         }
-        Reason::Conflict(_) if file.blockers.is_empty() => {
-            Some("--markers writes both versions into the file".to_owned())
-        }
+        Reason::Conflict(..) => return out_of_conflict(file),
         Reason::ChangedSince | Reason::GoneSince if file.blockers.is_empty() => {
             newest.map(|id| format!("`retake show {id} --before` prints what it was"))
         }
@@ -313,7 +312,20 @@ pub fn way_out(plan: &Plan, file: &engine::PlannedFile) -> Option<String> {
             newest.map(|id| format!("`retake rollback --change {id}` takes it back"))
         }
         reason => reason.way_out().map(ToOwned::to_owned),
+    };
+    way.into_iter().collect()
+}
+
+/// The three ways out of a conflict; later changes cannot go along if that would not help.
+fn out_of_conflict(file: &engine::PlannedFile) -> Vec<String> {
+    let mut ways = vec![
+        "leave it: the file stays as it is".to_owned(),
+        "--markers writes both versions into the file".to_owned(),
+    ];
+    if !file.blockers.is_empty() {
+        ways.extend(file.reason.way_out().map(ToOwned::to_owned));
     }
+    ways
 }
 
 fn ids(changes: &[ChangeId]) -> Vec<String> {

@@ -1,0 +1,168 @@
+//! Edits of both sides that touch without overlapping, where one of the two only removes lines.
+//!
+//! git calls edits that touch a conflict: it cannot know in which order the texts of both belong. If
+//! one of them adds nothing, there is no order to know. So lines that an agent added can be taken
+//! back while what a person wrote right above or below them stays.
+//!
+//! Invariant: the result has every line that a side added and every line of the base that no side
+//! removed, each once and in order. Where equal lines leave it open which of them are removed, and
+//! that makes a difference, there is no result.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diff::{Edit, edits_between, lines};
+
+/// Lines of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The first line, counted from 1.
+    pub first: u32,
+    /// How many; none if it is before the first.
+    pub count: u32,
+}
+
+/// What `ours` and `theirs` both did to `base`; `None` if it takes a guess.
+pub(crate) fn merge_adjacent(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+    let base: Vec<_> = lines(base).collect();
+    let ours = Side::new(&base, ours);
+    let theirs = Side::new(&base, theirs);
+    for edit in &ours.edits {
+        for other in theirs.edits_around(&edit.old) {
+            let fits = !overlap(&edit.old, &other.old)
+                && (edit.new.is_empty() || other.new.is_empty())
+                && (!edit.new.is_empty() || is_clear(&base, &edit.old, &theirs))
+                && (!other.new.is_empty() || is_clear(&base, &other.old, &ours));
+            if !fits {
+                return None;
+            }
+        }
+    }
+    Some(both(&base, &ours, &theirs))
+}
+
+/// The lines of a side, and what it did to the base: in order, none touching the next.
+struct Side<'t> {
+    lines: Vec<&'t [u8]>,
+    edits: Vec<Edit>,
+}
+
+impl<'t> Side<'t> {
+    fn new(base: &[&[u8]], text: &'t [u8]) -> Self {
+        let lines: Vec<_> = lines(text).collect();
+        let edits = edits_between(base, &lines);
+        Self { lines, edits }
+    }
+
+    /// The edits that overlap with lines of the base, or touch them.
+    fn edits_around(&self, old: &Range<usize>) -> &[Edit] {
+        let first = self.edits.partition_point(|edit| edit.old.end < old.start);
+        let last = self.edits.partition_point(|edit| edit.old.start <= old.end);
+        &self.edits[first..last.max(first)]
+    }
+
+    /// Where a line of the base that this side kept is in it.
+    fn place_of(&self, at: usize) -> usize {
+        match self.edits.partition_point(|edit| edit.old.end <= at).checked_sub(1) {
+            Some(last) => self.edits[last].new.end + (at - self.edits[last].old.end),
+            None => at,
+        }
+    }
+
+    /// Whether taking away so many lines at one place or at another comes to the same.
+    fn is_same_without(&self, count: usize, a: usize, b: usize) -> bool {
+        let (a, b) = (a.min(b), a.max(b));
+        self.lines.get(a..b) == self.lines.get(a + count..b + count)
+    }
+}
+
+/// Whether both change the same lines, or one adds lines in between those of the other.
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
+    let meet = a.start.max(b.start) < a.end.min(b.end);
+    let inside = |a: &Range<usize>, b: &Range<usize>| {
+        a.is_empty() && ((b.start < a.start && a.start < b.end) || a == b)
+    };
+    meet || inside(a, b) || inside(b, a)
+}
+
+/// Whether it is clear which lines of the other side are those that are removed from the base.
+fn is_clear(base: &[&[u8]], removed: &Range<usize>, other: &Side<'_>) -> bool {
+    let (count, block) = (removed.len(), &base[removed.clone()]);
+    let place = other.place_of(removed.start);
+    if other.lines.get(place..place + count) != Some(block) {
+        return false;
+    }
+    // Among equal lines of the base others may be meant.
+    let is_as_good = |start: usize| {
+        let taken = start..start + count;
+        let mut around = other.edits_around(&taken).iter();
+        !around.any(|edit| overlap(&edit.old, &taken))
+            && other.is_same_without(count, place, other.place_of(start))
+    };
+    let mut up = (0..removed.start).rev().take_while(|&at| base[at] == base[at + count]);
+    let mut down = (removed.start..base.len() - count)
+        .take_while(|&at| base[at] == base[at + count])
+        .map(|at| at + 1);
+    if !up.all(is_as_good) || !down.all(is_as_good) {
+        return false;
+    }
+    // And so may equal lines that the other side added beside them.
+    let added: usize = other.edits_around(removed).iter().map(|edit| edit.new.len()).sum();
+    let nearby = place.saturating_sub(count + added)..=place + count + added;
+    let is_equal = |at: &usize| other.lines.get(*at..at + count) == Some(block);
+    nearby.filter(is_equal).all(|at| other.is_same_without(count, place, at))
+}
+
+/// The base with the edits of both sides.
+fn both(base: &[&[u8]], ours: &Side<'_>, theirs: &Side<'_>) -> Vec<u8> {
+    let of = |side: &Side<'_>| -> Vec<(Range<usize>, Vec<u8>)> {
+        let edit = |edit: &Edit| (edit.old.clone(), side.lines[edit.new.clone()].concat());
+        side.edits.iter().map(edit).collect()
+    };
+    let mut edits = [of(ours), of(theirs)].concat();
+    // What is added before a line comes before what is done to the line.
+    edits.sort_by_key(|(old, _)| (old.start, old.end));
+    let (mut result, mut at) = (Vec::new(), 0);
+    for (old, new) in edits {
+        result.extend(base[at..old.start].concat());
+        result.extend(new);
+        at = old.end;
+    }
+    result.extend(base[at..].concat());
+    result
+}
+
+/// The lines of `ours` where the edits of both sides overlap or touch, and are not the same.
+pub(crate) fn contested(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<Place> {
+    let base: Vec<_> = lines(base).collect();
+    let ours = Side::new(&base, ours);
+    let theirs = Side::new(&base, theirs);
+    let mut places: Vec<Range<usize>> = Vec::new();
+    for edit in &ours.edits {
+        let is_same = |other: &&Edit| {
+            other.old == edit.old && theirs.lines[other.new.clone()] == ours.lines[edit.new.clone()]
+        };
+        let around = theirs.edits_around(&edit.old);
+        if around.is_empty() || around.iter().all(|other| is_same(&other)) {
+            continue;
+        }
+        // As far as theirs reach into lines that ours left alone.
+        let (first, last) = (&around[0].old, &around[around.len() - 1].old);
+        let above = edit.old.start.saturating_sub(first.start);
+        let below = last.end.saturating_sub(edit.old.end);
+        let place =
+            edit.new.start.saturating_sub(above)..(edit.new.end + below).min(ours.lines.len());
+        match places.last_mut() {
+            Some(before) if before.end >= place.start => before.end = before.end.max(place.end),
+            _ => places.push(place),
+        }
+    }
+    let place =
+        |lines: Range<usize>| Place { first: lines.start as u32 + 1, count: lines.len() as u32 };
+    places.into_iter().map(place).collect()
+}
+
+#[cfg(test)]
+#[path = "adjacent_tests.rs"]
+mod tests;
