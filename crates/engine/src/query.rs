@@ -19,6 +19,8 @@ use crate::project::Project;
 pub struct Status {
     /// By dialog and agent, the latest dialog first; changes that dialogs share come last.
     pub dialogs: Vec<DialogStatus>,
+    /// What git took back of it: it is in no file now, and counts again if git brings it back.
+    pub taken_back_by_git: Vec<StatusRow>,
     /// What is not protected, and since when.
     pub gaps: Vec<(Gap, Millis)>,
     /// Files that are tracked.
@@ -75,7 +77,8 @@ impl Project {
     pub fn status(&self) -> Result<Status, StoreError> {
         let store = self.store();
         let mut dialogs: Vec<DialogStatus> = Vec::new();
-        for row in store.pending()? {
+        let (pending, taken_back_by_git) = self.pending_rows()?;
+        for row in pending {
             if dialogs.last().is_none_or(|status| status.id != row.dialog) {
                 let id = row.dialog.clone();
                 let dialog = id.as_ref().map(|id| store.dialog(id)).transpose()?.flatten();
@@ -92,6 +95,7 @@ impl Project {
         dialogs.sort_by_key(|status| std::cmp::Reverse(status.dialog.as_ref().map(|d| d.last_at)));
         Ok(Status {
             dialogs,
+            taken_back_by_git,
             gaps: store.gaps()?,
             files: store.manifest_len()?,
             changes: store.change_count()?,

@@ -80,6 +80,16 @@ pub(crate) const SELECT: &str =
         (SELECT d.kind FROM dialog d WHERE d.id = c.dialog))
     FROM change c LEFT JOIN call k ON k.id = c.call";
 
+/// Whether an undo that stands tried to take the change `c` back and left it, and its file has not
+/// moved on since: another try would come to the same.
+const WAS_LEFT: &str = "EXISTS (
+    SELECT 1 FROM mark m JOIN operation o ON o.seq = m.operation
+    WHERE m.change = c.seq AND m.part = -2 AND o.undone_by IS NULL
+        AND NOT EXISTS (SELECT 1 FROM change l
+            WHERE l.path = c.path AND l.seq > o.seq AND l.operation_seq IS NOT o.seq)
+        AND NOT EXISTS (SELECT 1 FROM change l
+            WHERE l.old_path = c.path AND l.seq > o.seq AND l.operation_seq IS NOT o.seq))";
+
 impl Store {
     /// One change.
     pub fn change(&self, id: ChangeId) -> Result<Option<Change>, StoreError> {
@@ -133,6 +143,15 @@ impl Store {
             }
         }
         Ok(traces)
+    }
+
+    /// Whether git changed exactly this path after a change.
+    pub fn git_changed(&self, path: &ProjectPath, after: ChangeId) -> Result<bool, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT 1 FROM change WHERE path = ?1 AND seq > ?2 AND actor = 'git'
+                 AND status IN ('pending', 'accepted') LIMIT 1",
+        )?;
+        Ok(query.exists((path.as_bytes(), after.0 as i64))?)
     }
 
     /// The newest change of exactly this path.
@@ -197,15 +216,19 @@ impl Store {
     }
 
     /// The turns of which something is in effect, the one with the newest change first, each with
-    /// the place of that.
-    pub fn turns_in_effect(&self, limit: usize) -> Result<Vec<(DialogId, u64, u64)>, StoreError> {
-        let mut query = self.db.prepare_cached(
-            "SELECT dialog, turn, seq FROM change INDEXED BY change_in_effect
+    /// the place of that. What an undo left counts only if `with_left`.
+    pub fn turns_in_effect(
+        &self,
+        limit: usize,
+        with_left: bool,
+    ) -> Result<Vec<(DialogId, u64, u64)>, StoreError> {
+        let mut query = self.db.prepare_cached(&format!(
+            "SELECT dialog, turn, seq FROM change c INDEXED BY change_in_effect
              WHERE actor = 'agent' AND status IN ('pending', 'accepted')
-                 AND dialog IS NOT NULL AND turn IS NOT NULL
-             ORDER BY seq DESC",
-        )?;
-        let mut rows = query.query([])?;
+                 AND dialog IS NOT NULL AND turn IS NOT NULL AND (?1 OR NOT {WAS_LEFT})
+             ORDER BY seq DESC"
+        ))?;
+        let mut rows = query.query([with_left])?;
         let (mut met, mut turns) = (HashSet::new(), Vec::new());
         while turns.len() < limit
             && let Some(row) = rows.next()?
@@ -216,6 +239,12 @@ impl Store {
             }
         }
         Ok(turns)
+    }
+
+    /// Whether an undo tried to take a change back and left it, and would again.
+    pub fn was_left(&self, change: ChangeId) -> Result<bool, StoreError> {
+        let sql = format!("SELECT 1 FROM change c WHERE seq = ?1 AND {WAS_LEFT}");
+        Ok(self.db.prepare_cached(&sql)?.exists([change.0 as i64])?)
     }
 
     /// Whether something that an operation wrote is in effect.

@@ -52,6 +52,9 @@ pub struct OperationStep {
 }
 
 /// What an operation makes of a change.
+///
+/// One of the part [`Mark::LEFT`] never comes to pass: it says that the change was asked for and
+/// left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// The change.
@@ -62,6 +65,11 @@ pub struct Mark {
     pub old: ChangeStatus,
     /// Its status after.
     pub new: ChangeStatus,
+}
+
+impl Mark {
+    /// No part of the operation: the change stays as it is. (In the database, -2.)
+    pub const LEFT: u64 = u64::MAX - 1;
 }
 
 const COLUMNS: &str =
@@ -178,36 +186,6 @@ impl Store {
             found.push((ChangeId(row.get::<_, i64>(0)? as u64), text(row, 1)?));
         }
         Ok(found)
-    }
-
-    /// The newest undo that was tried on a turn and stands, and the redo that last brought it back.
-    pub fn undo_marks_of(
-        &self,
-        dialog: &DialogId,
-        turn: u64,
-    ) -> Result<(Option<u64>, Option<u64>), StoreError> {
-        let mut query = self.db.prepare_cached(
-            "SELECT max(CASE WHEN o.kind = 'undo' AND o.undone_by IS NULL
-                        AND m.new_status IN ('reverted', 'rejected') THEN o.seq END),
-                    max(CASE WHEN o.kind = 'redo' AND m.new_status IN ('pending', 'accepted')
-                        THEN o.seq END)
-             FROM change c JOIN mark m ON m.change = c.seq JOIN operation o ON o.seq = m.operation
-             WHERE c.dialog = ?1 AND c.turn = ?2 AND m.set_it = 1",
-        )?;
-        let row = query.query_row((&dialog.0, turn as i64), |row| {
-            Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?))
-        })?;
-        Ok((row.0.map(|seq| seq as u64), row.1.map(|seq| seq as u64)))
-    }
-
-    /// The newest operation that brought this one back after an undo.
-    pub fn redone_by(&self, id: OperationId) -> Result<Option<OperationId>, StoreError> {
-        let mut query = self.db.prepare_cached(
-            "SELECT max(redo.operation) FROM undoes u JOIN undoes redo ON redo.undone = u.operation
-             WHERE u.undone = ?1",
-        )?;
-        let seq: Option<i64> = query.query_row([id.0 as i64], |row| row.get(0))?;
-        Ok(seq.map(|seq| OperationId(seq as u64)))
     }
 
     /// The operation that last took a change back, and the part of it that did.

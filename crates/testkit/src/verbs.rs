@@ -79,7 +79,12 @@ pub(crate) fn verb(test: &TestProject, verb: &str, rest: &str, seen: &mut String
             let applied = project.apply(&plan, test.tick());
             print_applied(&project, applied, seen);
         }
-        Some(Err(error)) => print_error(&error, seen),
+        Some(Err(error)) => {
+            if matches!(error, VerbError::NothingTo("undo")) {
+                print_passed(&project.nothing_to_undo().unwrap().taken_back_by_git, seen);
+            }
+            print_error(&error, seen);
+        }
         None => return decided(test, &project, verb, &words, seen),
     }
     true
@@ -195,7 +200,14 @@ fn print_applied(project: &Project, applied: Result<Applied, VerbError>, seen: &
     }
 }
 
+fn print_passed(steps: &[String], seen: &mut String) {
+    for step in steps {
+        let _ = writeln!(seen, "passed {step}: git took it back");
+    }
+}
+
 fn print_plan(project: &Project, plan: &Plan, seen: &mut String) {
+    print_passed(&plan.passed, seen);
     for file in &plan.files {
         let _ = write!(seen, "{}: {:?} {}", plan.kind, file.path, file.action.as_str());
         let _ = write!(seen, " {}", file.reason.code());

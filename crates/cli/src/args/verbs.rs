@@ -278,7 +278,7 @@ pub(crate) struct Session {
 /// Options of `undo`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A step is an agent's turn (its work on one message of yours), or an operation of Retake,\nsuch as a restore. Your own edits are no steps, and stay.\n\nExamples:\n  retake undo\n  retake undo 3 --dry-run\n  retake undo --both"
+    after_help = "A step is an agent's turn (its work on one message of yours), or an operation of Retake,\nsuch as a restore. Your own edits are no steps, and stay. A redo is undone as it was redone. What git\ntook back, and what an earlier undo left, is passed over: the first for as long as it stays so, the\nother until its files change or you try it in another way.\n\nExamples:\n  retake undo\n  retake undo 3 --dry-run\n  retake undo --both"
 )]
 pub(crate) struct Undo {
     /// So many steps

@@ -1,5 +1,7 @@
 //! `retake diff`: differences in git's format.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use retake_engine::model::{Actor, Change, ChangeStatus};
 use retake_engine::{ChangeFilter, DiffBody, FileDiff, Project};
@@ -11,7 +13,7 @@ use crate::args::Diff;
 use crate::commands::show::find;
 use crate::context::{Context, Exit};
 use crate::describe::{name, plural};
-use crate::output::Style;
+use crate::output::{Style, tell};
 use crate::patch::{Look, Printer};
 use crate::table::{Cell, Table};
 
@@ -61,7 +63,20 @@ fn selected(context: &Context, project: &Project, options: &Diff) -> Result<Vec<
         filter.actor = Some(Actor::Agent);
         filter.status = Some(ChangeStatus::Pending);
     }
-    Ok(project.changes(&filter)?)
+    let mut changes = project.changes(&filter)?;
+    if !chosen {
+        let by_git = project.taken_back_by_git(&changes)?;
+        let (gone, stays): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| by_git.contains(&change.id));
+        let paths: BTreeSet<_> = gone.iter().map(|change| name(&change.path)).collect();
+        if !paths.is_empty() && !context.json {
+            // Beside the difference, which may go into a file.
+            let paths = Vec::from_iter(paths).join(", ");
+            tell("note", Style::Mark, &format!("git took back, and so not shown: {paths}"));
+        }
+        changes = stays;
+    }
+    Ok(changes)
 }
 
 fn stat(diffs: &[FileDiff], colour: bool) -> String {

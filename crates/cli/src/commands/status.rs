@@ -44,6 +44,7 @@ pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
             let _ = writeln!(text, "{headline}\nNothing is undone before `retake recover`.\n");
         }
         agents(context, &project, &status, &mut text)?;
+        taken_back(context, &status, &mut text);
         stale(context, &project, &mut text)?;
         rule_changes(context, &project, &mut text)?;
         gaps(context, &status, &mut text);
@@ -83,6 +84,20 @@ fn agents(context: &Context, project: &Project, status: &Status, text: &mut Stri
         text.push('\n');
     }
     Ok(())
+}
+
+/// What agents changed and git took back.
+fn taken_back(context: &Context, status: &Status, text: &mut String) {
+    if status.taken_back_by_git.is_empty() {
+        return;
+    }
+    let head = "Taken back by git, and in no file now; it counts again if git brings it back:";
+    let _ = writeln!(text, "{}\n", context.out.paint(head, Style::Bold));
+    text.push_str(&paths_table(&status.taken_back_by_git).render("  ", context.out.colour));
+    if let Some(more) = status.taken_back_by_git.len().checked_sub(MOST_PATHS + 1) {
+        let _ = writeln!(text, "  … and {} more (all in --json)", more + 1);
+    }
+    text.push('\n');
 }
 
 fn rows(status: &Status) -> impl Iterator<Item = &StatusRow> {

@@ -64,7 +64,17 @@ fn nothing_to_undo(context: &Context, project: &Project) -> Result<Exit> {
         context.out.json(&documents::Outcome::nothing_to_undo(&considered))?;
         return Ok(exit);
     }
-    let mut text = "There is nothing to undo; no file was changed.\n".to_owned();
+    let mut text = passed(&considered.taken_back_by_git);
+    text.push_str(if text.is_empty() && considered.left.is_empty() {
+        "There is nothing to undo; no file was changed.\n"
+    } else {
+        "There is nothing else to undo; no file was changed.\n"
+    });
+    if !considered.left.is_empty() {
+        let left: Vec<_> = considered.left.iter().map(escape).collect();
+        let _ = writeln!(text, "Left by an earlier undo: {}.", left.join(", "));
+        text.push_str("→ --cascade, --markers or --across-git try it again in another way\n");
+    }
     if !considered.calls.is_empty() {
         text.push_str("\nThese calls ran, and no change on record is theirs:\n");
         let mut table = Table::default();
@@ -108,14 +118,34 @@ pub(super) fn described(project: &Project, step: &UndoStep) -> Result<String> {
         UndoStep::Turn { dialog, turn: 0, .. } => {
             format!("what dialog {} did before its first message", short_id(&dialog.0))
         }
-        UndoStep::Turn { dialog, turn, .. } => {
+        UndoStep::Turn { dialog, turn, .. }
+        | UndoStep::Redone { turn: Some((dialog, turn)), is_part: false, .. } => {
             let said = project.store().message_of(dialog, *turn)?;
             let said = said.map(|message| format!(" ({})", escape(first_words(&message.text))));
             let id = short_id(&dialog.0);
             format!("turn {turn} of dialog {id}{}", said.unwrap_or_default())
         }
-        UndoStep::Operation(_) => escape(step.describe()),
+        UndoStep::Redone { .. } | UndoStep::Operation(_) => escape(step.describe()),
     })
+}
+
+/// The turns that were passed over, in a line.
+fn passed(steps: &[String]) -> String {
+    let names = |steps: &[String]| steps.iter().map(escape).collect::<Vec<_>>().join(", ");
+    let what = match steps {
+        [] => return String::new(),
+        [one] => {
+            let one = escape(one);
+            return format!(
+                "Passed over {one}: git took it back, and it counts again if git brings it back.\n"
+            );
+        }
+        few if few.len() <= LISTED => names(few),
+        many => format!("{} turns", many.len()),
+    };
+    format!(
+        "Passed over {what}: git took them back, and they count again if git brings them back.\n"
+    )
 }
 
 /// What was done, what stays, and how to get it back.
@@ -133,11 +163,16 @@ pub(super) fn told(
         _ => ("Undid", "undone", "Get it back", "retake redo"),
     };
     let Some(operation) = &outcome.operation else {
-        let mut text = table(project, &outcome.plan, true)?.render("  ", context.out.colour);
+        let mut text = passed(&outcome.plan.passed);
+        text += &table(project, &outcome.plan, true)?.render("  ", context.out.colour);
         let _ = writeln!(text, "Nothing was changed; {what} could not be {undone}.");
+        if outcome.plan.kind == OperationKind::Undo {
+            text.push_str("`retake undo` goes on with the step before it.\n");
+        }
         return Ok(text);
     };
-    let mut text = format!("{did} {what}: {}\n", tally(outcome));
+    let mut text = passed(&outcome.plan.passed);
+    let _ = writeln!(text, "{did} {what}: {}", tally(outcome));
     for line in what_stays(project, outcome)? {
         let _ = writeln!(text, "{line}");
     }

@@ -219,8 +219,10 @@ fn what_cannot_be_undone_is_left_and_named_with_the_way_out() {
     world.write("a.txt", world.read("a.txt").replace("two", "mine"));
     expect![[r#"
         Undid turn 1 of dialog d1 (go): 1 file changed back, 1 left
-          left  a.txt  later changes touch the same lines (1 place)
+          left  a.txt  later changes touch the same lines (line 2)
                        in the way: c9 by you
+                       → leave it: the file stays as it is
+                       → --markers writes both versions into the file
                        → --cascade takes the later changes back too
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 3
@@ -246,10 +248,13 @@ fn an_undo_that_changes_nothing_says_so() {
     world.shell("k1", "sed -i s/2/two/ a.txt");
     world.write("a.txt", world.read("a.txt").replace("two", "mine"));
     expect![[r#"
-          left  a.txt  later changes touch the same lines (1 place)
+          left  a.txt  later changes touch the same lines (line 2)
                        in the way: c8 by you
+                       → leave it: the file stays as it is
+                       → --markers writes both versions into the file
                        → --cascade takes the later changes back too
         Nothing was changed; turn 1 of dialog d1 (go) could not be undone.
+        `retake undo` goes on with the step before it.
         exit 3
     "#]]
     .assert_eq(&world.seen(&["undo"]));
@@ -261,6 +266,142 @@ fn an_undo_that_changes_nothing_says_so() {
     "#]]
     .assert_eq(&world.seen(&["undo", "--markers"]));
     assert!(world.read("a.txt").contains("<<<<<<<"), "{}", world.read("a.txt"));
+}
+
+#[test]
+fn a_turn_that_could_not_be_undone_is_passed_over_and_named() {
+    let world = World::with(&[("a.txt", LINES), ("b.txt", "b\n")]);
+    world.say("d1", "one");
+    world.shell("k1", "echo more >> b.txt");
+    world.say("d1", "two");
+    world.shell("k2", "sed -i s/2/two/ a.txt");
+    world.write("a.txt", world.read("a.txt").replace("two", "mine"));
+    assert_eq!(world.run(&["undo"]).code, 3);
+    expect![[r#"
+        Undid turn 1 of dialog d1 (one): 1 file changed back
+        Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
+    assert_eq!(world.read("b.txt"), "b\n");
+    expect![[r#"
+        There is nothing else to undo; no file was changed.
+        Left by an earlier undo: turn 2 of dialog d1.
+        → --cascade, --markers or --across-git try it again in another way
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
+    let document = world.run(&["undo", "--json"]).json();
+    assert_eq!(document["left_before"], json!(["turn 2 of dialog d1"]));
+    assert_eq!(world.run(&["undo", "--cascade", "--yes"]).code, 0);
+    assert_eq!(world.read("a.txt"), LINES);
+}
+
+#[test]
+fn what_git_took_back_is_passed_over_and_not_shown_as_if_it_were_there() {
+    let world = World::with(&[("a.txt", LINES), ("b.txt", "b\n")]);
+    let git = |arguments: &[&str]| retake_testkit::git::run(&world.root(), arguments);
+    git(&["init", "-q", "."]);
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "base"]);
+    world.say("d1", "one");
+    world.shell("k1", "echo more >> b.txt");
+    git(&["commit", "-qam", "one"]);
+    world.say("d1", "two");
+    world.shell("k2", "sed -i s/2/two/ a.txt");
+    git(&["stash", "-q"]);
+    expect![[r#"
+        Project [WORLD]/project
+        Agents changed 1 file; nobody has decided on them yet:
+
+        d1  “one”  last active DATE TIME
+          main
+            M  b.txt  +1  -0  1 change  c7
+
+        Taken back by git, and in no file now; it counts again if git brings it back:
+
+          M  a.txt  +1  -1  1 change  c12
+
+        agent (dialog d1) has not seen 1 changed file; see `retake context --stale --dialog d1`
+
+        2 files tracked · 3 changes on record · record SIZE
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["status"]));
+    expect![[r#"
+        diff --git a/b.txt b/b.txt
+        index 61780798228d17af2d34fce4cfbdf35556832472..71838d1defd92a89201e95a87fd5374bac035dcb
+        --- a/b.txt
+        +++ b/b.txt
+        @@ -1 +1,2 @@
+         b
+        +more
+        note: git took back, and so not shown: a.txt
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["diff"]));
+    let status = world.run(&["status", "--json"]).json();
+    assert_eq!(status["taken_back_by_git"][0]["path"], "a.txt");
+    expect![[r#"
+        Passed over turn 2 of dialog d1: git took it back, and it counts again if git brings it back.
+        Undid turn 1 of dialog d1 (one): 1 file changed back
+        Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
+        exit 0
+    "#]].assert_eq(&world.seen(&["undo"]));
+    assert_eq!(world.read("b.txt"), "b\n");
+    expect![[r#"
+        Passed over turn 2 of dialog d1: git took it back, and it counts again if git brings it back.
+        There is nothing else to undo; no file was changed.
+        exit 0
+    "#]].assert_eq(&world.seen(&["undo"]));
+    assert_eq!(world.run(&["undo", "--json"]).json()["passed"], json!(["turn 2 of dialog d1"]));
+    // With the stash it comes back, and counts again.
+    git(&["stash", "pop", "-q"]);
+    let status = world.run(&["status", "--json"]).json();
+    assert_eq!(status["taken_back_by_git"], json!([]));
+    assert_eq!(status["dialogs"][0]["agents"][0]["files"][0]["path"], "a.txt");
+    assert_eq!(world.run(&["undo"]).code, 3);
+    assert_eq!(world.run(&["undo", "--across-git"]).code, 0);
+    assert_eq!(world.read("a.txt"), LINES);
+}
+
+#[test]
+fn undo_after_a_redo_in_part_says_that_it_is_a_part() {
+    let world = World::with(&[("a.txt", LINES), ("b.txt", "b\n")]);
+    world.say("d1", "go");
+    world.shell("k1", "sed -i s/2/two/ a.txt; echo B > b.txt");
+    world.ok(&["undo"]);
+    world.write("b.txt", "mine\n");
+    expect![[r#"
+        Redid turn 1 of dialog d1: 1 file changed again, 1 left
+          left  b.txt  later changes touch the same lines (line 1)
+                       in the way: c16 by you
+                       → leave it: the file stays as it is
+                       → --markers writes both versions into the file
+                       → --cascade takes the later changes back too
+        Undo it again with `retake undo`; everything as it was before: checkpoint CHECK-ID
+        exit 3
+    "#]]
+    .assert_eq(&world.seen(&["redo"]));
+    expect![[r#"
+        Undid what was redone of turn 1 of dialog d1: 1 file changed back
+        Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
+    assert_eq!(world.read("a.txt"), LINES);
+    expect![[r#"
+        Redid what was redone of turn 1 of dialog d1: 1 file changed again
+        Undo it again with `retake undo`; everything as it was before: checkpoint CHECK-ID
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["redo"]));
+    expect![[r#"
+        Undid turn 1 of dialog d1 (go): 1 file changed back
+        Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
+        exit 0
+    "#]]
+    .assert_eq(&world.seen(&["undo"]));
 }
 
 #[test]

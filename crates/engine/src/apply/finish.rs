@@ -6,7 +6,9 @@ use retake_model::{
     Actor, Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, Confidence, DialogId,
     LineChanges, Millis, ObjectId, OperationId, OperationState, ProjectPath, Side,
 };
-use retake_store::{Batch, ChangeFilter, NewChange, OperationStep, Store, StoreError, Stored};
+use retake_store::{
+    Batch, ChangeFilter, Mark, NewChange, OperationStep, Store, StoreError, Stored,
+};
 use serde_json::json;
 
 use crate::apply::Applied;
@@ -175,7 +177,8 @@ fn set_marks(
     at: Millis,
 ) -> Result<(), StoreError> {
     let marks = batch.marks(id, false)?;
-    let mut set = marks.iter().filter(|mark| !failed.contains(&mark.part));
+    let is_done = |mark: &&Mark| mark.part != Mark::LEFT && !failed.contains(&mark.part);
+    let mut set = marks.iter().filter(is_done);
     set.try_for_each(|mark| batch.set_mark(id, mark, at))
 }
 
@@ -189,13 +192,7 @@ fn conclude(
 ) -> Result<Option<ObjectId>, StoreError> {
     if whole {
         for undone in batch.undone_by(id)? {
-            batch.set_undone(undone, Some(id))?;
-            keep_hunks(batch, &sequel_of(batch, undone)?, false)?;
-            // What that one had taken back is in effect again.
-            for again in batch.undone_by(undone)? {
-                batch.set_undone(again, None)?;
-                keep_hunks(batch, &sequel_of(batch, again)?, true)?;
-            }
+            taken_back(batch, undone, id)?;
         }
     }
     match sequel {
@@ -225,6 +222,28 @@ fn conclude(
             }
             Ok(None)
         }
+    }
+}
+
+/// An operation was taken back: what it had taken back is in effect again.
+fn taken_back(batch: &Batch<'_>, id: OperationId, by: OperationId) -> Result<(), StoreError> {
+    batch.set_undone(id, Some(by))?;
+    keep_hunks(batch, &sequel_of(batch, id)?, false)?;
+    whole_undone_by(batch, id)?.into_iter().try_for_each(|undone| stands_again(batch, undone))
+}
+
+/// An operation is in effect again: what it had taken back is not.
+fn stands_again(batch: &Batch<'_>, id: OperationId) -> Result<(), StoreError> {
+    batch.set_undone(id, None)?;
+    keep_hunks(batch, &sequel_of(batch, id)?, true)?;
+    whole_undone_by(batch, id)?.into_iter().try_for_each(|undone| taken_back(batch, undone, id))
+}
+
+/// What an operation took back; one that did so only in part left it in effect.
+fn whole_undone_by(batch: &Batch<'_>, id: OperationId) -> Result<Vec<OperationId>, StoreError> {
+    match batch.operation(id)?.map(|operation| operation.state) {
+        Some(OperationState::Done) => batch.undone_by(id),
+        _ => Ok(Vec::new()),
     }
 }
 

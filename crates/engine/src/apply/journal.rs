@@ -2,8 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{CheckpointKind, FileState, Millis, OperationId, OperationState, Side};
-use retake_store::{Batch, NewOperation, ObjectKind, OperationStep, Store, StoreError, encode};
+use retake_model::{
+    Change, ChangeStatus, CheckpointKind, FileState, Millis, OperationId, OperationKind,
+    OperationState, Side,
+};
+use retake_store::{
+    Batch, Mark, NewOperation, ObjectKind, OperationStep, Store, StoreError, encode,
+};
 
 use crate::apply::finish::announce;
 use crate::capture::{Keep, Refused, capture};
@@ -43,6 +48,9 @@ impl Project {
         batch.put_steps(operation, &steps)?;
         for mark in &plan.marks {
             batch.put_mark(operation, mark)?;
+        }
+        if plan.kind == OperationKind::Undo {
+            put_left(&batch, operation, plan)?;
         }
         for undone in &plan.undoes {
             batch.put_undoes(operation, *undone)?;
@@ -112,6 +120,18 @@ impl Project {
         plan.leave_parts(&refused);
         steps
     }
+}
+
+/// Writes down what an undo leaves: the next one passes it over.
+fn put_left(batch: &Batch<'_>, id: OperationId, plan: &Plan) -> Result<(), StoreError> {
+    let taken: HashSet<_> = plan.marks.iter().map(|mark| mark.change).collect();
+    for change in plan.left_for_good().filter(|change| !taken.contains(change)) {
+        if let Some(Change { status: old, .. }) = batch.change(change)? {
+            let (part, new) = (Mark::LEFT, ChangeStatus::Reverted);
+            batch.put_mark(id, &Mark { change, part, old, new })?;
+        }
+    }
+    Ok(())
 }
 
 fn is_sound(store: &Store, side: &Side) -> Result<bool, StoreError> {

@@ -16,13 +16,14 @@
 
 mod finish;
 mod journal;
+pub(crate) mod links;
 mod recover;
 mod run;
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-use retake_model::{Change, Millis, ObjectId, Operation, Side};
+use retake_model::{Change, Millis, ObjectId, Operation, OperationKind, Side};
 use retake_store::{Mark, OperationStep, StoreError};
 
 use crate::plan::nesting::Nesting;
@@ -68,13 +69,22 @@ impl Project {
         self.leave_what_moved_on(&mut plan)?;
         self.leave_unwritable(&mut plan);
         self.check_space(&plan)?;
-        if plan.writes().next().is_none() && plan.marks.is_empty() && plan.sequel == Sequel::Nothing
-        {
+        if !plan.does_something() && plan.sequel == Sequel::Nothing {
+            let plan = self.remember_left(plan, at)?;
             return Ok(Applied { operation: None, checkpoint: None, plan });
         }
         let journalled = self.journal(&mut plan, at)?;
         let fates = self.run(&journalled.steps);
         self.finish(journalled.operation, &journalled.steps, fates, plan, at)
+    }
+
+    /// An undo that leaves everything is on record all the same, so that the next one goes on.
+    fn remember_left(&self, mut plan: Plan, at: Millis) -> Result<Plan, VerbError> {
+        if plan.kind != OperationKind::Undo || plan.left_for_good().next().is_none() {
+            return Ok(plan);
+        }
+        let journalled = self.journal(&mut plan, at)?;
+        Ok(self.finish(journalled.operation, &[], Vec::new(), plan, at)?.plan)
     }
 
     fn leave_what_moved_on(&self, plan: &mut Plan) -> Result<(), StoreError> {

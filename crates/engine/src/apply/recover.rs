@@ -121,9 +121,10 @@ impl Project {
         let is_foreign = aside.is_some_and(|aside| aside != step.now && aside != step.then);
         if is_foreign && there == step.then && !self.is_half_written(step)? {
             let put_back = match action(step) {
-                Action::Write => workspace.exchange(&step.temp, &step.path),
+                // A mode has a temporary file where it took a file of its own.
+                Action::Write | Action::Mode => workspace.exchange(&step.temp, &step.path),
                 Action::Delete => workspace.place_new(&step.temp, &step.path).map(drop),
-                Action::Create | Action::Mode | Action::Leave => Ok(()),
+                Action::Create | Action::Leave => Ok(()),
             };
             if let Err(error) = put_back {
                 tracing::warn!(path = %step.path, %error, "kept in the store instead");

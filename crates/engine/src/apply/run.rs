@@ -10,6 +10,7 @@ use retake_model::{FileState, ObjectId, ProjectPath, Side};
 use retake_store::{OperationStep, Store, StoreError, encode_stream, hash_stream};
 use retake_workspace::{ReadError, Staged, Workspace, WriteError, WriteFault};
 
+use crate::apply::links::need_own_file;
 use crate::plan::nesting::Nesting;
 use crate::plan::{Action, Reason};
 use crate::project::Project;
@@ -33,6 +34,7 @@ impl Project {
             workspace: self.workspace(),
             store: self.store(),
             steps,
+            actions: actions(self.workspace(), steps),
             fates: vec![None; steps.len()],
             kept: vec![None; steps.len()],
             placed: Vec::new(),
@@ -83,6 +85,8 @@ struct Run<'p> {
     workspace: &'p Workspace,
     store: &'p Store,
     steps: &'p [OperationStep],
+    /// What is done in each step.
+    actions: Vec<Action>,
     /// `None` until the step is decided; `Done` may still be taken back.
     fates: Vec<Option<Fate>>,
     kept: Vec<Option<ObjectId>>,
@@ -104,7 +108,7 @@ impl Run<'_> {
         let snapshot = self.store.snapshot();
         for (at, step) in self.steps.iter().enumerate() {
             let Side::Known(then) = &step.then else { continue };
-            if action(step) == Action::Mode {
+            if self.actions[at] == Action::Mode {
                 continue;
             }
             let mut fill = |out: &mut dyn io::Write| {
@@ -125,7 +129,7 @@ impl Run<'_> {
     /// Nothing takes a file's place that is not byte for byte what was planned.
     fn check_staged(&mut self) {
         for (at, step) in self.steps.iter().enumerate() {
-            let is_staged = matches!(action(step), Action::Create | Action::Write);
+            let is_staged = matches!(self.actions[at], Action::Create | Action::Write);
             if is_staged
                 && !self.has_failed(at)
                 && self.state(&step.temp).map(Side::Known) != Some(step.then)
@@ -151,7 +155,7 @@ impl Run<'_> {
 
     fn place(&mut self, at: usize) {
         let step = &self.steps[at];
-        let placed = match action(step) {
+        let placed = match self.actions[at] {
             Action::Create => {
                 let made = self.workspace.place_new(&step.temp, &step.path);
                 made.map(|made| self.folders.extend(made))
@@ -169,7 +173,9 @@ impl Run<'_> {
             self.placed.push(at);
         }
         match placed {
-            Ok(()) if is_expected(self.workspace, step) => self.fates[at] = Some(Fate::Done),
+            Ok(()) if is_expected(self.workspace, step, self.actions[at]) => {
+                self.fates[at] = Some(Fate::Done);
+            }
             Ok(()) => self.fail(at, &Reason::MovedOn),
             Err(error) => {
                 self.settle_exchange(at);
@@ -190,7 +196,7 @@ impl Run<'_> {
     fn take_back(&mut self, at: usize) {
         let step = &self.steps[at];
         let (workspace, path, temp) = (self.workspace, &step.path, &step.temp);
-        let back = match action(step) {
+        let back = match self.actions[at] {
             Action::Create => {
                 let ours = workspace.take_aside(path, temp);
                 ours.and_then(|()| {
@@ -218,7 +224,7 @@ impl Run<'_> {
         };
         if let Err(error) = back {
             tracing::warn!(%path, %error, "a step could not be taken back");
-            self.displaced[at] = matches!(action(step), Action::Write | Action::Delete);
+            self.displaced[at] = matches!(self.actions[at], Action::Write | Action::Delete);
         }
     }
 
@@ -258,7 +264,7 @@ impl Run<'_> {
     fn settle_parts(&self, parts: &[&Vec<usize>]) -> Vec<Settled> {
         let done = |part: &&Vec<usize>| part.iter().all(|at| self.fates[*at] == Some(Fate::Done));
         let parts: Vec<_> = parts.iter().copied().filter(done).collect();
-        let hand = Hand { workspace: self.workspace, steps: self.steps };
+        let hand = Hand { workspace: self.workspace, steps: self.steps, actions: &self.actions };
         let settle = |parts: &[&Vec<usize>]| -> Vec<Settled> {
             parts.iter().map(|part| hand.settle(part)).collect()
         };
@@ -310,11 +316,10 @@ impl Run<'_> {
 
     /// Makes names and modes survive power loss; whether the disk confirmed it.
     fn sync(&self) -> bool {
-        let is_mode = |(step, fate): &(&OperationStep, &Option<Fate>)| {
-            action(step) == Action::Mode && **fate == Some(Fate::Done)
-        };
-        let modes = self.steps.iter().zip(&self.fates).filter(is_mode);
-        let modes = self.workspace.sync_modes(modes.map(|(step, _)| &step.path));
+        let is_mode =
+            |at: &usize| self.actions[*at] == Action::Mode && self.fates[*at] == Some(Fate::Done);
+        let modes = (0..self.steps.len()).filter(is_mode).map(|at| &self.steps[at].path);
+        let modes = self.workspace.sync_modes(modes);
         let names = self.steps.iter().flat_map(|step| [&step.path, &step.temp]);
         let names = self.workspace.sync_folders(names.chain(&self.folders));
         let failed = [modes, names].into_iter().filter_map(Result::err);
@@ -326,7 +331,11 @@ impl Run<'_> {
         let (Some(from), Some(to)) = (from.known(), to.known()) else {
             return Err(fault(WriteFault::Gone));
         };
-        if self.state(&step.path) != Some(*from) {
+        let now = self.state(&step.path);
+        if now == Some(*to) {
+            return Ok(()); // by another name of the file
+        }
+        if now != Some(*from) {
             return Err(fault(WriteFault::Exists));
         }
         self.workspace.set_mode(&step.path, to.mode)
@@ -360,11 +369,13 @@ enum Settled {
 struct Hand<'p> {
     workspace: &'p Workspace,
     steps: &'p [OperationStep],
+    actions: &'p [Action],
 }
 
 impl Hand<'_> {
     fn settle(self, part: &[usize]) -> Settled {
-        let written_to = |at: &&usize| !is_expected(self.workspace, &self.steps[**at]);
+        let written_to =
+            |at: &&usize| !is_expected(self.workspace, &self.steps[**at], self.actions[**at]);
         if let Some(&at) = part.iter().find(written_to) {
             return Settled::WrittenTo(at);
         }
@@ -376,8 +387,8 @@ impl Hand<'_> {
 }
 
 /// Whether what was displaced is what was expected.
-fn is_expected(workspace: &Workspace, step: &OperationStep) -> bool {
-    match action(step) {
+fn is_expected(workspace: &Workspace, step: &OperationStep, action: Action) -> bool {
+    match action {
         Action::Write | Action::Delete => {
             state_of(workspace, &step.temp).map_or(Side::Unknown, Side::Known) == step.now
         }
@@ -385,6 +396,19 @@ fn is_expected(workspace: &Workspace, step: &OperationStep) -> bool {
     }
 }
 
+/// What is done in each step. Where another name of a file keeps its mode, this one becomes a file of
+/// its own.
+fn actions(workspace: &Workspace, steps: &[OperationStep]) -> Vec<Action> {
+    let modes = steps.iter().filter(|step| action(step) == Action::Mode);
+    let own = need_own_file(workspace, modes.map(|step| (&step.path, &step.then)));
+    let of = |step: &OperationStep| match action(step) {
+        Action::Mode if own.contains(&step.path) => Action::Write,
+        action => action,
+    };
+    steps.iter().map(of).collect()
+}
+
+/// What a step is, by its two states.
 pub(super) fn action(step: &OperationStep) -> Action {
     Action::between(&step.now, &step.then)
 }

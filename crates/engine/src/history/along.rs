@@ -10,7 +10,7 @@ use super::{HistoryError, Rewind, Rewound};
 use crate::apply::Applied;
 use crate::plan::Plan;
 use crate::project::Project;
-use crate::verbs::undo::UndoStep;
+use crate::verbs::steps::UndoStep;
 
 /// What is done to a conversation with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,9 +48,10 @@ impl UndoStep {
     /// What undoing the step with its conversation means.
     pub fn rewind(&self) -> RewindHow {
         match self {
-            Self::Turn { dialog, turn, .. } => {
+            Self::Turn { dialog, turn, .. } | Self::Redone { turn: Some((dialog, turn)), .. } => {
                 RewindHow::Cut { dialog: dialog.clone(), to: Rewind::Turn(*turn) }
             }
+            Self::Redone { root, .. } => RewindHow::TakeBack(*root),
             Self::Operation(operation) => RewindHow::TakeBack(operation.id),
         }
     }

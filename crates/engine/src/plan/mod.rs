@@ -47,6 +47,11 @@ pub struct Plan {
     pub not_covered: Vec<Gap>,
     /// Changes that nobody asked for and that are taken back too, since they stand in the way.
     pub cascaded: Vec<ChangeId>,
+    /// Newer steps that an undo passes over, since git took them back.
+    pub passed: Vec<String>,
+    /// Changes of which git took back what it wrote, so that nothing is to be done about them; they
+    /// may come back with a branch, and keep their status.
+    pub taken_back_by_git: Vec<ChangeId>,
     /// What becomes of the conversation with it, or instead of any file.
     pub rewind: Option<Box<PlannedRewind>>,
     pub(crate) marks: Vec<Mark>,
@@ -153,6 +158,8 @@ impl Plan {
             crosses: Vec::new(),
             not_covered: Vec::new(),
             cascaded: Vec::new(),
+            passed: Vec::new(),
+            taken_back_by_git: Vec::new(),
             rewind: None,
             marks: Vec::new(),
             approved: BTreeSet::new(),
@@ -189,7 +196,18 @@ impl Plan {
 
     /// Whether something was asked for and nothing of it can be done.
     pub(crate) fn is_stuck(&self) -> bool {
-        self.writes().next().is_none() && self.marks.is_empty() && !self.is_whole()
+        !self.does_something() && !self.is_whole()
+    }
+
+    /// Whether it writes a file or sets a status.
+    pub(crate) fn does_something(&self) -> bool {
+        self.writes().next().is_some() || !self.marks.is_empty()
+    }
+
+    /// The changes that were asked for and are left, as long as their files stay as they are.
+    pub(crate) fn left_for_good(&self) -> impl Iterator<Item = ChangeId> {
+        let left = self.left().filter(|file| file.reason != Reason::MovedOn);
+        left.flat_map(|file| file.changes.iter().copied())
     }
 
     /// The files in which edits of the person are replaced.

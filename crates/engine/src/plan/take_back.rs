@@ -116,6 +116,8 @@ struct Part<'s> {
     draft: Draft<'s>,
     nets: Vec<Net>,
     result: Result<Reason, Obstacle>,
+    /// The nets of which git took back what they did, as indices.
+    by_git: BTreeSet<usize>,
 }
 
 struct Obstacle {
@@ -142,15 +144,15 @@ fn tried<'s>(
     for nets in split(nets, &bonds) {
         let nets = collapse(nets);
         let mut draft = Draft::new(past.store, options.markers);
-        let result = match try_part(past, &mut draft, &nets, &set, options.across_git)? {
-            Ok(reason) => Ok(reason),
+        let (result, by_git) = match try_part(past, &mut draft, &nets, &set, options.across_git)? {
+            Ok((reason, by_git)) => (Ok(reason), by_git),
             Err((net, reason)) => {
                 draft = Draft::new(past.store, options.markers);
                 let blockers = blockers(past, &nets, net, &set, options)?;
-                Err(Obstacle { net, reason, blockers })
+                (Err(Obstacle { net, reason, blockers }), BTreeSet::new())
             }
         };
-        parts.push(Part { draft, nets, result });
+        parts.push(Part { draft, nets, result, by_git });
     }
     leave_blocked(&mut parts)?;
     Ok(parts)
@@ -211,22 +213,26 @@ fn touches(a: &Net, b: &Net) -> bool {
     [&a.from, &a.path].iter().any(|path| **path == b.from || **path == b.path)
 }
 
-/// Takes the nets of a part back on paper, newest first; the index of the one that does not go.
+/// What a part that goes back comes to, with the nets that git took back; else the index of the net
+/// that does not go.
+type Tried = Result<(Reason, BTreeSet<usize>), (usize, Reason)>;
+
+/// Takes the nets of a part back on paper, newest first.
 fn try_part(
     past: &Past<'_>,
     draft: &mut Draft<'_>,
     nets: &[Net],
     set: &BTreeSet<ChangeId>,
     across_git: bool,
-) -> Result<Result<Reason, (usize, Reason)>, StoreError> {
+) -> Result<Tried, StoreError> {
     let mut overall = Reason::Already;
-    let mut git_did = false;
+    let mut git_did = BTreeSet::new();
     for (at, net) in nets.iter().enumerate().rev() {
         let place = past.whereabouts(net, set)?;
         // What git did matters only if there is still something to take back.
         let by_git = !across_git && past.git_changed(net, &place)?;
         match draft.take_back(net, &place)? {
-            Ok(Reason::Already) if by_git => git_did = true,
+            Ok(Reason::Already) if by_git => drop(git_did.insert(at)),
             Ok(Reason::Already) => {}
             _ if by_git => return Ok(Err((at, Reason::GitSince))),
             Ok(reason @ Reason::Markers(_)) => overall = reason,
@@ -238,8 +244,8 @@ fn try_part(
             Err(reason) => return Ok(Err((at, reason))),
         }
     }
-    // It may come back with the branch that it is on, so that is no decision.
-    Ok(Ok(if git_did { Reason::TakenBackByGit } else { overall }))
+    let only_git = git_did.len() == nets.len() && overall == Reason::Already;
+    Ok(Ok((if only_git { Reason::TakenBackByGit } else { overall }, git_did)))
 }
 
 /// The later changes that would have to be taken back too, and no more than those.
@@ -374,17 +380,22 @@ fn write_plan(
             file.changes.clone_from(&changes);
             plan.files.push(file);
         }
-        if let Ok(reason) = &part.result
-            && *reason != Reason::TakenBackByGit
-        {
-            let marked = changes.iter().filter_map(|id| set.get(id));
+        if part.result.is_ok() {
+            // It may come back with the branch that it is on, so that is no decision.
+            let by_git: BTreeSet<_> =
+                part.by_git.iter().flat_map(|&at| part.nets[at].changes.iter().copied()).collect();
+            plan.taken_back_by_git.extend(&by_git);
+            let decided = changes.iter().filter(|id| !by_git.contains(id));
+            let marked = decided.filter_map(|id| set.get(id));
             plan.marks.extend(marked.map(|change| Mark {
                 change: change.id,
                 part: number,
                 old: change.status,
                 new: if change.actor == Actor::Agent { status } else { ChangeStatus::Reverted },
             }));
-            crossed(past, plan, (&part.nets, set), asked)?;
+            if by_git.len() < changes.len() {
+                crossed(past, plan, (&part.nets, set), asked)?;
+            }
         }
     }
     Ok(())
@@ -402,7 +413,10 @@ fn part_files(part: &Part<'_>, reason: &Reason) -> Result<Vec<PlannedFile>, Stor
     }
     if let (true, Some(net)) = (files.is_empty(), part.nets.last()) {
         let now = part.draft.now(&net.path)?;
-        files.push(PlannedFile::left(net.path.clone(), now, reason.clone()));
+        // What the nets come to together may be there already.
+        let by_git = *reason == Reason::TakenBackByGit;
+        let reason = if by_git { Reason::TakenBackByGit } else { Reason::Already };
+        files.push(PlannedFile::left(net.path.clone(), now, reason));
     }
     Ok(files)
 }

@@ -7,11 +7,15 @@ pub(crate) mod review;
 pub(crate) mod rollback;
 pub(crate) mod session;
 pub(crate) mod stage;
+pub(crate) mod steps;
 pub(crate) mod undo;
+
+use std::collections::HashSet;
 
 use retake_model::{Change, Millis};
 use retake_store::StoreError;
 
+use crate::apply::links::need_own_file;
 use crate::plan::draft::Draft;
 use crate::plan::selection::Selected;
 use crate::plan::{Action, Plan, PlannedFile, Reason};
@@ -48,6 +52,12 @@ impl Project {
 
     /// Says what a person should know before.
     fn warn(&self, plan: &mut Plan) {
+        let modes = plan.writes().filter(|file| file.action == Action::Mode);
+        let modes = modes.map(|file| (&file.path, &file.then));
+        let own: HashSet<_> = need_own_file(self.workspace(), modes).into_iter().cloned().collect();
+        for file in plan.files.iter_mut().filter(|file| own.contains(&file.path)) {
+            file.warn("it becomes a file of its own; its other hard links keep their mode");
+        }
         for file in plan.files.iter_mut().filter(|file| file.action == Action::Write) {
             match self.workspace().link_count(&file.path).unwrap_or(1) {
                 0 | 1 => {}

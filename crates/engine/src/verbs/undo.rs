@@ -1,49 +1,20 @@
 //! Undo and redo: steps back and forth.
 //!
-//! A step is a turn of a dialog that changed files, or an operation. An undo is an
-//! operation too, but no step: undoing again goes further back, and redo takes
-//! the newest undo back.
+//! An undo is an operation too, but no step (see [`super::steps`]): undoing again goes further
+//! back, and redo takes the newest undo back.
 
-use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{
-    Actor, Change, ChangeStatus, DialogId, Gap, Millis, Operation, OperationId, OperationKind,
-};
+use retake_model::{Change, ChangeStatus, Gap, Millis, Operation, OperationId, OperationKind};
 use retake_store::{ChangeFilter, IdleCall, Mark, StoreError};
 
 use crate::apply::Applied;
-use crate::plan::Plan;
 use crate::plan::take_back::{Bond, TakeBackOptions, take_back};
+use crate::plan::{Plan, PlannedFile, Reason};
 use crate::project::Project;
 use crate::tool::{ToolKind, kind_of};
 use crate::verb::VerbError;
-
-/// What `undo` steps over.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum UndoStep {
-    /// One dialog's work from one message to the next.
-    Turn {
-        /// The dialog.
-        dialog: DialogId,
-        /// The turn's number; 0 is what came before the first message.
-        turn: u64,
-        /// Its changes that are in effect, oldest first.
-        changes: Vec<Change>,
-    },
-    /// One act of Retake.
-    Operation(Operation),
-}
-
-impl UndoStep {
-    /// What it is called, for people.
-    pub fn describe(&self) -> String {
-        match self {
-            Self::Turn { dialog, turn, .. } => format!("turn {turn} of dialog {dialog}"),
-            Self::Operation(operation) => format!("{} ({})", operation.id, operation.title),
-        }
-    }
-}
+use crate::verbs::steps::{REDO_OF, UndoStep};
 
 /// Why there is nothing to undo, although agents were at work.
 #[derive(Clone, Debug, Default)]
@@ -52,65 +23,22 @@ pub struct NothingToUndo {
     pub calls: Vec<IdleCall>,
     /// What was not protected since they began: changes of it are not known.
     pub gaps: Vec<Gap>,
+    /// The turns that git took back; they count again if git brings them back.
+    pub taken_back_by_git: Vec<String>,
+    /// The newest turns that an undo left, and that are passed over since.
+    pub left: Vec<String>,
 }
 
 /// Marks that need no file of the plan.
 const NO_PART: u64 = u64::MAX;
-/// So many operations are looked through for the next step.
+/// So many operations are looked through for what can be redone.
 const OPERATIONS: usize = 1000;
-/// So many turns are, too.
-const TURNS: usize = 50;
+/// So many turns that were left are told where there is nothing to undo.
+const LEFT: usize = 10;
 /// So many calls are told where there is nothing to undo.
 const CALLS: usize = 10;
 
 impl Project {
-    /// The step that `undo` takes back: the newest that has not been tried yet.
-    ///
-    /// What was redone is as new as its redo. A turn that an undo could take back only in part is
-    /// passed over, unless it is tried `again` in another way.
-    pub fn next_undo(&self, again: bool) -> Result<Option<UndoStep>, StoreError> {
-        let store = self.store();
-        let mut turns = Vec::new();
-        for (dialog, turn, last) in store.turns_in_effect(TURNS)? {
-            let (tried, redone) = store.undo_marks_of(&dialog, turn)?;
-            if again || tried.is_none_or(|tried| tried < last) {
-                turns.push((redone.unwrap_or(0).max(last), (dialog, turn)));
-            }
-        }
-        let newest_turn = turns.into_iter().max_by_key(|(place, _)| *place);
-        match (self.newest_operation()?, newest_turn) {
-            (Some((place, operation)), turn) if turn.as_ref().is_none_or(|(at, _)| place > *at) => {
-                Ok(Some(UndoStep::Operation(operation)))
-            }
-            (_, Some((_, (dialog, turn)))) => {
-                let changes = self.turn(&dialog, turn)?;
-                Ok(Some(UndoStep::Turn { dialog, turn, changes }))
-            }
-            (_, None) => Ok(None),
-        }
-    }
-
-    /// The newest operation that can be undone, with its place.
-    fn newest_operation(&self) -> Result<Option<(u64, Operation)>, StoreError> {
-        use OperationKind::{Abort, Redo, Undo};
-        let store = self.store();
-        let mut operations = Vec::new();
-        for operation in store.operations(OPERATIONS)? {
-            let is_step = !matches!(operation.kind, Undo | Redo | Abort);
-            if is_step && operation.undone_by.is_none() {
-                let redone = store.redone_by(operation.id)?.map_or(0, |by| by.0);
-                operations.push((redone.max(operation.id.0), operation));
-            }
-        }
-        operations.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
-        for (place, operation) in operations {
-            if self.has_effect(operation.id)? {
-                return Ok(Some((place, operation)));
-            }
-        }
-        Ok(None)
-    }
-
     /// Plans to take back the newest step.
     pub fn plan_undo(
         &self,
@@ -119,25 +47,28 @@ impl Project {
     ) -> Result<(Plan, UndoStep), VerbError> {
         let mut taken = None;
         let plan = self.planned(at, |project| {
-            let again = options != TakeBackOptions::default();
-            let step = project.next_undo(again)?.ok_or(VerbError::NothingTo("undo"))?;
-            let title = format!("undo of {}", step.describe());
-            let plan = project.plan_step(OperationKind::Undo, title, &step, options);
+            let next = project.next_step(options)?;
+            let (step, mut plan) = next.step.ok_or(VerbError::NothingTo("undo"))?;
+            plan.passed = next.by_git.iter().map(UndoStep::describe).collect();
             taken = Some(step);
-            plan
+            Ok(plan)
         })?;
         Ok((plan, taken.ok_or(VerbError::NothingTo("undo"))?))
     }
 
     /// What was considered where [`Project::plan_undo`] finds nothing.
-    pub fn nothing_to_undo(&self) -> Result<NothingToUndo, StoreError> {
+    pub fn nothing_to_undo(&self) -> Result<NothingToUndo, VerbError> {
         let could_change = |call: &IdleCall| kind_of(&call.tool) != ToolKind::Read;
         let calls = self.store().calls_without_changes(CALLS)?;
         let calls: Vec<_> = calls.into_iter().filter(could_change).collect();
-        let Some(first) = calls.first() else { return Ok(NothingToUndo::default()) };
-        let is_since = |(_, since): &(Gap, Millis)| *since >= first.begin_at;
+        let began = calls.first().map_or(Millis::MAX, |first| first.begin_at);
+        let is_since = |(_, since): &(Gap, Millis)| *since >= began;
         let gaps = self.store().gaps()?.into_iter().filter(is_since).map(|(gap, _)| gap).collect();
-        Ok(NothingToUndo { calls, gaps })
+        let by_git = self.next_step(TakeBackOptions::default())?.by_git;
+        let taken_back_by_git = by_git.iter().map(UndoStep::describe).collect();
+        let name = |(dialog, turn)| UndoStep::Turn { dialog, turn, changes: Vec::new() }.describe();
+        let left = self.left_turns(LEFT)?.into_iter().map(name).collect();
+        Ok(NothingToUndo { calls, gaps, taken_back_by_git, left })
     }
 
     /// Plans to bring back what the newest undo took back.
@@ -148,21 +79,23 @@ impl Project {
     ) -> Result<(Plan, Operation), VerbError> {
         let mut undone = None;
         let plan = self.planned(at, |project| {
-            let operations = project.store().operations(OPERATIONS)?;
             let is_next = |operation: &Operation| {
                 operation.kind == OperationKind::Undo && operation.undone_by.is_none()
             };
-            for operation in operations.into_iter().filter(is_next) {
-                if project.has_effect(operation.id)? {
+            for operation in project.store().operations(OPERATIONS)?.into_iter().filter(is_next) {
+                if !project.has_effect(operation.id)? {
+                    continue;
+                }
+                let what = operation.title.strip_prefix("undo of ").unwrap_or(&operation.title);
+                let title = format!("{REDO_OF}{what}");
+                let step = UndoStep::Operation(operation.clone());
+                let plan = project.plan_step(OperationKind::Redo, title, &step, options)?;
+                if plan.does_something() || !plan.is_whole() {
                     undone = Some(operation);
-                    break;
+                    return Ok(plan);
                 }
             }
-            let operation = undone.clone().ok_or(VerbError::NothingTo("redo"))?;
-            let what = operation.title.strip_prefix("undo of ").unwrap_or(&operation.title);
-            let title = format!("redo of {what}");
-            let step = UndoStep::Operation(operation);
-            project.plan_step(OperationKind::Redo, title, &step, options)
+            Err(VerbError::NothingTo("redo"))
         })?;
         let undone = undone.ok_or(VerbError::NothingTo("redo"))?;
         Ok((plan, undone))
@@ -180,7 +113,8 @@ impl Project {
         self.apply_settled(&plan, at)
     }
 
-    fn plan_step(
+    /// Plans to take one step back.
+    pub(super) fn plan_step(
         &self,
         kind: OperationKind,
         title: String,
@@ -194,37 +128,44 @@ impl Project {
                 plan.dialog = Some(dialog.clone());
                 take_back(store, &mut plan, (changes, &[]), status, options)?;
             }
-            UndoStep::Operation(operation) => {
+            UndoStep::Operation(operation) | UndoStep::Redone { redo: operation, .. } => {
                 plan.dialog.clone_from(&operation.dialog);
                 plan.undoes.push(operation.id);
                 let (changes, bonds) = (self.made_by(operation.id)?, self.bonds(operation.id)?);
                 take_back(store, &mut plan, (&changes, &bonds), status, options)?;
-                self.bring_back_statuses(&mut plan, operation.id)?;
+                self.bring_back_statuses(&mut plan, operation)?;
             }
         }
         Ok(plan)
     }
 
     /// With an operation go the statuses that it had set.
-    fn bring_back_statuses(&self, plan: &mut Plan, undone: OperationId) -> Result<(), StoreError> {
-        let steps = self.store().steps(undone)?;
+    fn bring_back_statuses(&self, plan: &mut Plan, undone: &Operation) -> Result<(), StoreError> {
+        let steps = self.store().steps(undone.id)?;
         let planned: HashMap<_, _> =
             plan.files.iter().map(|file| (&file.path, file.part)).collect();
         let mut parts = HashMap::new();
         for step in &steps {
             parts.extend(planned.get(&step.path).map(|part| (step.part, *part)));
         }
-        let left: HashSet<u64> =
-            plan.files.iter().filter(|file| file.is_left()).map(|file| file.part).collect();
+        // What git took back of a redo may come back, like the turn that was redone.
+        let stays = |file: &&PlannedFile| {
+            let by_git = file.reason == Reason::TakenBackByGit;
+            file.is_left() || (by_git && undone.kind == OperationKind::Redo)
+        };
+        let left: HashSet<u64> = plan.files.iter().filter(stays).map(|file| file.part).collect();
         let marked: HashSet<_> = plan.marks.iter().map(|mark| mark.change).collect();
-        for mark in self.store().marks(undone, true)? {
+        for mark in self.store().marks(undone.id, true)? {
             let part = parts.get(&mark.part).copied().unwrap_or(NO_PART);
-            // A part that is left keeps its statuses, and so does what was decided on since.
-            let change = self.store().change(mark.change)?;
-            let stands = change.is_some_and(|change| change.status == mark.new);
-            if stands && !marked.contains(&mark.change) && !left.contains(&part) {
-                let Mark { change, old, new, .. } = mark;
-                plan.marks.push(Mark { change, part, old: new, new: old });
+            if marked.contains(&mark.change) || left.contains(&part) {
+                continue; // A part that is left keeps its statuses.
+            }
+            let Some(change) = self.store().change(mark.change)? else { continue };
+            // What was decided on since stays so; but what was only accepted goes with its lines.
+            let came_back = matches!(mark.new, ChangeStatus::Pending | ChangeStatus::Accepted);
+            if change.status == mark.new || (came_back && change.is_effective()) {
+                let (old, new) = (change.status, mark.old);
+                plan.marks.push(Mark { change: change.id, part, old, new });
             }
         }
         Ok(())
@@ -239,7 +180,8 @@ impl Project {
         Ok(changes)
     }
 
-    fn has_effect(&self, id: OperationId) -> Result<bool, StoreError> {
+    /// Whether an operation wrote something that is in effect, or set a status.
+    pub(super) fn has_effect(&self, id: OperationId) -> Result<bool, StoreError> {
         let store = self.store();
         Ok(store.has_effect(id)? || store.has_marks(id)?)
     }
@@ -255,19 +197,5 @@ impl Project {
             }
         }
         Ok(bonds)
-    }
-
-    /// The changes of a turn that are in effect, oldest first. One that dialogs share is no one's.
-    fn turn(&self, dialog: &DialogId, turn: u64) -> Result<Vec<Change>, StoreError> {
-        let filter = ChangeFilter {
-            dialog: Some(dialog.clone()),
-            turn: Some(turn),
-            actor: Some(Actor::Agent),
-            oldest_first: true,
-            ..ChangeFilter::default()
-        };
-        let mut changes = self.store().changes(&filter)?;
-        changes.retain(|change| change.is_effective() && change.dialog.as_ref() == Some(dialog));
-        Ok(changes)
     }
 }

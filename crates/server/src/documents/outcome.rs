@@ -45,6 +45,14 @@ pub struct Outcome {
     /// Where there is nothing to undo: the newest calls to which no change is ascribed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub considered: Vec<ConsideredCall>,
+    /// Newer turns that an undo passes over, since git took them back; they count again if git
+    /// brings them back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<String>,
+    /// Where there is nothing to undo: turns that an earlier undo left, and that are tried again in
+    /// another way (`cascade`, `markers`, `across_git`), or once their files have changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_before: Vec<String>,
     /// The stable names of what a person must say yes to before it is done.
     pub asks: Vec<String>,
     /// The same in words.
@@ -94,6 +102,8 @@ impl Outcome {
             conversation: plan.rewind.as_deref().map(RewoundConversation::from),
             not_covered: plan.not_covered.iter().map(UncoveredPath::from).collect(),
             considered: Vec::new(),
+            passed: plan.passed.clone(),
+            left_before: Vec::new(),
             asks: questions.iter().map(|question| question.code.clone().into_owned()).collect(),
             questions,
             error: None,
@@ -119,6 +129,8 @@ impl Outcome {
             whole: nothing.gaps.is_empty(),
             not_covered: nothing.gaps.iter().map(UncoveredPath::from).collect(),
             considered: nothing.calls.iter().map(ConsideredCall::from).collect(),
+            passed: nothing.taken_back_by_git.clone(),
+            left_before: nothing.left.clone(),
             ..Self::nothing(OperationKind::Undo)
         }
     }
@@ -140,6 +152,8 @@ impl Outcome {
             conversation: None,
             not_covered: Vec::new(),
             considered: Vec::new(),
+            passed: Vec::new(),
+            left_before: Vec::new(),
             asks: Vec::new(),
             questions: Vec::new(),
             error: None,

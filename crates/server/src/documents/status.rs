@@ -23,6 +23,10 @@ pub struct Status {
     pub looked: bool,
     /// By dialog, the latest one first; what dialogs share comes last.
     pub dialogs: Vec<DialogWork>,
+    /// What git took back of agents' changes: in no file now, and it counts again if git brings it
+    /// back.
+    #[serde(default)]
+    pub taken_back_by_git: Vec<TakenBack>,
     /// Agents of dialogs that were active within a day, which have not seen files as they are.
     pub stale: Vec<StaleAgent>,
     /// What is not protected.
@@ -69,6 +73,7 @@ impl Status {
             store: project.store().folder().to_string_lossy().into_owned(),
             looked: looked.is_some(),
             dialogs: status.dialogs.iter().map(|one| DialogWork::new(one, masking)).collect(),
+            taken_back_by_git: status.taken_back_by_git.iter().map(TakenBack::from).collect(),
             stale: stale.iter().map(StaleAgent::from).collect(),
             gaps: status.gaps.iter().map(|(gap, since)| Gap::new(gap, *since)).collect(),
             rule_changes: project.rule_changes()?.iter().map(RuleChange::from).collect(),
@@ -161,6 +166,28 @@ impl From<&engine::StatusRow> for StatusRow {
             last: row.last.to_string(),
             added: row.added,
             removed: row.removed,
+        }
+    }
+}
+
+/// What git took back of an agent's changes to a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TakenBack {
+    /// The dialog; null for what several dialogs share.
+    pub dialog: Option<String>,
+    /// The agent; null for what several agents share.
+    pub agent: Option<String>,
+    /// The changes.
+    #[serde(flatten)]
+    pub row: StatusRow,
+}
+
+impl From<&engine::StatusRow> for TakenBack {
+    fn from(row: &engine::StatusRow) -> Self {
+        Self {
+            dialog: row.dialog.as_ref().map(|id| id.0.clone()),
+            agent: row.agent.as_ref().map(|id| id.0.clone()),
+            row: row.into(),
         }
     }
 }

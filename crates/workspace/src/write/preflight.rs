@@ -64,6 +64,17 @@ impl Workspace {
         matches!(Thing::of(&stat), Thing::File(_)).then_some(stat.st_nlink as u64)
     }
 
+    /// Which file the regular file at `path` is, and how many names it has; `None` if it has only
+    /// this one.
+    #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // the C types differ between systems
+    pub fn shared_file(&self, path: &ProjectPath) -> Option<((u64, u64), u64)> {
+        let spot = self.reach(path, "look at").ok()?;
+        let stat = statat(spot.at().folder, spot.at().name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let names = stat.st_nlink as u64;
+        let is_shared = matches!(Thing::of(&stat), Thing::File(_)) && names > 1;
+        is_shared.then_some(((stat.st_dev as u64, stat.st_ino as u64), names))
+    }
+
     /// The extended attributes of the regular file at `path` that somebody gave it, among them
     /// access lists and capabilities: after an exchange it has none of them any more.
     #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -211,7 +211,8 @@ async fn diff(
             ..ChangeFilter::default()
         };
         let mut changes = project.changes(&filter)?;
-        changes.retain(Recorded::is_effective);
+        let by_git = project.taken_back_by_git(&changes)?;
+        changes.retain(|change| Recorded::is_effective(change) && !by_git.contains(&change.id));
         let diffs = project.net_diff(&changes)?;
         Ok(Json(Differ::new(project, asked.form, masking(project)).files(&diffs)?))
     })

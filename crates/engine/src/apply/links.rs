@@ -1,0 +1,22 @@
+//! Files that have several names (hard links), of which only one may get another mode.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::{ProjectPath, Side};
+use retake_workspace::Workspace;
+
+/// Of paths whose mode changes, those that need a file of their own for it: the file has a name that
+/// does not change with them, and that must keep its mode.
+pub(crate) fn need_own_file<'p>(
+    workspace: &Workspace,
+    modes: impl Iterator<Item = (&'p ProjectPath, &'p Side)>,
+) -> HashSet<&'p ProjectPath> {
+    let mut files: HashMap<_, (u64, Vec<&ProjectPath>)> = HashMap::new();
+    for (path, then) in modes {
+        let Some((file, names)) = workspace.shared_file(path) else { continue };
+        let mode = then.known().map(|state| state.mode);
+        files.entry((file, mode)).or_insert((names, Vec::new())).1.push(path);
+    }
+    let is_not_all = |(names, paths): &(u64, Vec<_>)| (paths.len() as u64) < *names;
+    files.into_values().filter(is_not_all).flat_map(|(_, paths)| paths).collect()
+}

@@ -1,0 +1,248 @@
+//! Which step is next.
+//!
+//! A step is a turn of a dialog that changed files, or an operation; its place in the order is that
+//! of its newest change that is in effect, or of the operation. A redo is a step of its own: undoing
+//! it takes back just what it brought back, whatever else became of the turn meanwhile.
+//!
+//! Invariant: each undo takes a step back, tries it and leaves it, or finds that there is none.
+//! What was left is passed over until its files move on or it is tried in another way, and so is
+//! what git took back, for as long as it stays so. So undo is never stuck.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use retake_model::{
+    Actor, Change, ChangeId, ChangeStatus, DialogId, Operation, OperationId, OperationKind,
+    OperationState,
+};
+use retake_store::{ChangeFilter, Mark, StoreError};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::take_back::TakeBackOptions;
+use crate::plan::{Plan, Reason};
+use crate::project::Project;
+use crate::verb::VerbError;
+
+/// What `undo` steps over.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum UndoStep {
+    /// One dialog's work from one message to the next.
+    Turn {
+        /// The dialog.
+        dialog: DialogId,
+        /// The turn's number; 0 is what came before the first message.
+        turn: u64,
+        /// Its changes that are in effect, oldest first.
+        changes: Vec<Change>,
+    },
+    /// What a redo brought back.
+    Redone {
+        /// The redo.
+        redo: Operation,
+        /// The turn that it brought something of back, if it was one.
+        turn: Option<(DialogId, u64)>,
+        /// The first operation of the chain: what was done again, if it was no turn.
+        root: OperationId,
+        /// Whether something else of that turn is in effect, or the redo left something.
+        is_part: bool,
+    },
+    /// One act of Retake.
+    Operation(Operation),
+}
+
+impl UndoStep {
+    /// What it is called, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Turn { dialog, turn, .. } => format!("turn {turn} of dialog {dialog}"),
+            Self::Redone { redo, is_part, .. } => {
+                let what = redo.title.strip_prefix(REDO_OF).unwrap_or(&redo.title);
+                let what = what.strip_prefix(REDONE_OF).unwrap_or(what);
+                if *is_part { format!("{REDONE_OF}{what}") } else { what.to_owned() }
+            }
+            Self::Operation(operation) => format!("{} ({})", operation.id, operation.title),
+        }
+    }
+}
+
+/// How the title of a redo begins.
+pub(crate) const REDO_OF: &str = "redo of ";
+/// How a redo is called that is not all of a turn.
+const REDONE_OF: &str = "what was redone of ";
+
+/// What is next, and what is not.
+#[derive(Default)]
+pub(super) struct Next {
+    pub(super) step: Option<(UndoStep, Plan)>,
+    /// Newer turns that git took back, newest first.
+    pub(super) by_git: Vec<UndoStep>,
+}
+
+/// A step that may be the next one.
+enum Candidate {
+    Turn(DialogId, u64),
+    Operation(Operation),
+}
+
+/// So many operations are looked through for the next step.
+const OPERATIONS: usize = 1000;
+/// So many turns at first, and then four times as many.
+const TURNS: usize = 50;
+
+impl Project {
+    /// The step that an undo would take back now.
+    pub fn next_undo(&self, options: TakeBackOptions) -> Result<Option<UndoStep>, VerbError> {
+        Ok(self.next_step(options)?.step.map(|(step, _)| step))
+    }
+
+    /// The newest step of which there is something to take back, with the plan for it.
+    pub(super) fn next_step(&self, options: TakeBackOptions) -> Result<Next, VerbError> {
+        // Tried in another way, what was left may go.
+        let again = options != TakeBackOptions::default();
+        let (mut next, mut seen, mut count) = (Next::default(), 0, TURNS);
+        loop {
+            let (candidates, is_all) = self.candidates(count, again)?;
+            for candidate in candidates.into_iter().skip(seen) {
+                seen += 1;
+                let Some(step) = self.step(candidate)? else { continue };
+                let title = format!("undo of {}", step.describe());
+                let plan = self.plan_step(OperationKind::Undo, title, &step, options)?;
+                if self.is_worth_it(&plan, again)? {
+                    next.step = Some((step, plan));
+                    return Ok(next);
+                }
+                let by_git = plan.files.iter().any(|file| file.reason == Reason::TakenBackByGit);
+                if by_git && !matches!(step, UndoStep::Redone { .. }) {
+                    next.by_git.push(step);
+                }
+            }
+            if is_all {
+                return Ok(next);
+            }
+            count *= 4;
+        }
+    }
+
+    /// The turns that an undo left and that are passed over, newest first.
+    pub(super) fn left_turns(&self, limit: usize) -> Result<Vec<(DialogId, u64)>, StoreError> {
+        let turns = |with_left| self.store().turns_in_effect(limit, with_left);
+        let name = |(dialog, turn, _): (DialogId, u64, u64)| (dialog, turn);
+        let not_left: BTreeSet<_> = turns(false)?.into_iter().map(name).collect();
+        Ok(turns(true)?.into_iter().map(name).filter(|turn| !not_left.contains(turn)).collect())
+    }
+
+    /// The steps down to the `turns`th turn, newest first, and whether these are all. With more
+    /// turns the list goes on, and begins as it did.
+    fn candidates(&self, turns: usize, again: bool) -> Result<(Vec<Candidate>, bool), StoreError> {
+        let is_step =
+            |one: &Operation| !matches!(one.kind, OperationKind::Undo | OperationKind::Abort);
+        let operations = self.store().operations(OPERATIONS)?.into_iter();
+        let mut operations: VecDeque<Operation> =
+            operations.filter(|one| is_step(one) && one.undone_by.is_none()).collect();
+        let found = self.store().turns_in_effect(turns, again)?;
+        let is_all = found.len() < turns;
+        let mut candidates = Vec::new();
+        for (dialog, turn, place) in found {
+            while operations.front().is_some_and(|one| one.id.0 > place) {
+                candidates.extend(operations.pop_front().map(Candidate::Operation));
+            }
+            candidates.push(Candidate::Turn(dialog, turn));
+        }
+        if is_all {
+            candidates.extend(operations.into_iter().map(Candidate::Operation));
+        }
+        Ok((candidates, is_all))
+    }
+
+    /// Whether something comes of a plan: it does something, or leaves what was not tried before.
+    fn is_worth_it(&self, plan: &Plan, again: bool) -> Result<bool, StoreError> {
+        if plan.does_something() || (again && !plan.is_whole()) {
+            return Ok(true);
+        }
+        for file in plan.left() {
+            for change in &file.changes {
+                if !self.store().was_left(*change)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn step(&self, candidate: Candidate) -> Result<Option<UndoStep>, StoreError> {
+        match candidate {
+            Candidate::Turn(dialog, turn) => {
+                let changes = self.turn(&dialog, turn)?;
+                Ok(Some(UndoStep::Turn { dialog, turn, changes }))
+            }
+            Candidate::Operation(one) if !self.has_effect(one.id)? => Ok(None),
+            Candidate::Operation(one) if one.kind == OperationKind::Redo => self.redone(one),
+            Candidate::Operation(one) => Ok(Some(UndoStep::Operation(one))),
+        }
+    }
+
+    /// What a redo brought back, unless that has gone since with the rest of its turn.
+    fn redone(&self, redo: Operation) -> Result<Option<UndoStep>, StoreError> {
+        let marks = self.store().marks(redo.id, true)?;
+        if !self.stand(&marks)? {
+            return Ok(None);
+        }
+        let brought_back: BTreeSet<ChangeId> = marks.iter().map(|mark| mark.change).collect();
+        let (root, kind) = self.root_of(&redo)?;
+        let mut turn = None;
+        // The first undo of a chain took a turn back, unless there is an operation beneath it.
+        if kind == OperationKind::Undo {
+            for id in &brought_back {
+                let change = self.store().change(*id)?;
+                let agents = change.filter(|change| change.actor == Actor::Agent);
+                turn = turn.or(agents.and_then(|change| change.dialog.zip(change.turn)));
+            }
+        }
+        let mut is_part = redo.state == OperationState::Partial;
+        if let Some((dialog, number)) = &turn {
+            let others = self.turn(dialog, *number)?;
+            is_part |= others.iter().any(|change| !brought_back.contains(&change.id));
+        }
+        Ok(Some(UndoStep::Redone { redo, turn, root, is_part }))
+    }
+
+    /// Whether anything is in effect that these marks brought back, or, if they brought nothing
+    /// back, whether a status is as they set it.
+    fn stand(&self, marks: &[Mark]) -> Result<bool, StoreError> {
+        let brings_back =
+            |mark: &Mark| matches!(mark.new, ChangeStatus::Pending | ChangeStatus::Accepted);
+        let any = marks.iter().any(brings_back);
+        for mark in marks.iter().filter(|mark| !any || brings_back(mark)) {
+            let stands = |change: Change| {
+                if any { change.is_effective() } else { change.status == mark.new }
+            };
+            if self.store().change(mark.change)?.is_some_and(stands) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Where a chain of undo and redo begins.
+    fn root_of(&self, redo: &Operation) -> Result<(OperationId, OperationKind), StoreError> {
+        let mut root = (redo.id, redo.kind);
+        while let Some(&undone) = self.store().undone_by(root.0)?.first() {
+            let Some(operation) = self.store().operation(undone)? else { break };
+            root = (operation.id, operation.kind);
+        }
+        Ok(root)
+    }
+
+    /// The changes of a turn that are in effect, oldest first. One that dialogs share is no one's.
+    fn turn(&self, dialog: &DialogId, turn: u64) -> Result<Vec<Change>, StoreError> {
+        let filter = ChangeFilter {
+            dialog: Some(dialog.clone()),
+            turn: Some(turn),
+            actor: Some(Actor::Agent),
+            oldest_first: true,
+            ..ChangeFilter::default()
+        };
+        let mut changes = self.store().changes(&filter)?;
+        changes.retain(|change| change.is_effective() && change.dialog.as_ref() == Some(dialog));
+        Ok(changes)
+    }
+}
