@@ -473,7 +473,7 @@ pub(crate) struct Export {
 /// Options of `gc`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The limits are [retention] in the settings (docs/settings.md). Unapproved work of dialogs that\nwere active lately, unfinished operations and the ten newest ones always stay.\nExits with 3 if others were writing too busily to finish.\n\nExamples:\n  retake gc --dry-run\n  retake gc"
+    after_help = "The limits are [retention] in the settings (docs/settings.md). Dialogs that were active within\na day, unapproved work of dialogs that were active lately, unfinished operations and the ten\nnewest ones always stay.\nExits with 3 if others were writing too busily to finish.\n\nExamples:\n  retake gc --dry-run\n  retake gc"
 )]
 pub(crate) struct Gc {
     /// Show what would be removed, and what goes later

@@ -275,6 +275,32 @@ fn one_dialog_without_end_loses_what_it_decided_on_long_ago() {
 
 /// What two dialogs may have made waits for both of them, and goes with all that is known of it.
 #[test]
+fn what_a_dialog_of_today_did_stays_whatever_the_limits_say() {
+    let test = TestProject::new();
+    start(&test);
+    let work = Work::begin(&test, "d1");
+    for n in 0..3 {
+        let mut bytes = vec![0; 100_000];
+        fastrand::Rng::with_seed(n).fill(&mut bytes);
+        work.write("big.bin", &bytes);
+        work.approve("good");
+    }
+    // The first of it is long ago; it was last active minutes ago.
+    let at = |at: Millis| {
+        let batch = work.project.store().batch().unwrap();
+        batch.touch_dialog(&work.dialog, None, None, at).unwrap();
+        batch.commit().unwrap();
+    };
+    at(FAR - 5 * 60 * 1000);
+    settings(&test, "max_dialogs = 0\nmax_bytes = 1\nmax_age_days = 1\nprotect_days = 0");
+    let done = collect(&test, FAR);
+    assert_eq!((done.removed.changes, test.changes().len()), (0, 3), "{done:?}");
+    assert!(done.over_bytes > 0, "and that is told");
+    at(FAR - DAY - 1);
+    assert_eq!(collect(&test, FAR).removed.changes, 3, "a day later it goes");
+}
+
+#[test]
 fn half_approved_changes_go_with_their_approvals() {
     let test = TestProject::new();
     start(&test);

@@ -6,9 +6,10 @@
 //! and of what is above it only checkpoints and work sessions of dialogs that are
 //! collected.
 //!
-//! The cut never passes what is protected: the dialogs that are kept, unapproved
-//! work of dialogs that were active lately, unfinished operations and the newest
-//! ones. Planning only reads.
+//! The cut never passes what is protected: dialogs that were active within a day, unapproved
+//! work of dialogs that were active lately, unfinished operations and the newest ones. Of other
+//! dialogs that are kept, it passes what was approved only if the limit of bytes cannot be kept
+//! otherwise. Planning only reads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -227,7 +228,8 @@ impl Store {
             }
         }
         let kept = spans.iter().filter(|span| !collected.contains_key(&span.dialog));
-        let needed = kept.map(|span| span.needed).min().unwrap_or(u64::MAX);
+        let first = |span: &Span| if is_fresh(span, now) { span.first } else { span.needed };
+        let needed = kept.map(first).min().unwrap_or(u64::MAX);
         let recent = self.first_place_since(now.saturating_sub(limits.protect))?;
         let cut = needed.min(recent).min(self.first_place_in_use()?);
         if plans.last().unwrap_or(start).cut < cut {
@@ -270,9 +272,18 @@ fn finished(spans: &[Span], cut: u64, collected: BTreeMap<DialogId, Reason>) -> 
     Plan { cut, collected, gone }
 }
 
+/// Whether a dialog was active so lately that all of it stays.
+fn is_fresh(span: &Span, now: Millis) -> bool {
+    fresh_until(span) > now
+}
+
+fn fresh_until(span: &Span) -> Millis {
+    span.last_at.saturating_add(FRESH)
+}
+
 /// Until when a dialog is not collected.
 fn protected_until(span: &Span, limits: &Limits) -> Millis {
-    let fresh = span.last_at.saturating_add(FRESH);
+    let fresh = fresh_until(span);
     match span.unapproved {
         Some(_) => fresh.max(span.last_at.saturating_add(limits.protect)),
         None => fresh,
