@@ -327,7 +327,7 @@ pub(crate) struct Log {
     /// Made by: agent, user, git, retake, unknown
     #[arg(long)]
     pub(crate) actor: Option<Actor>,
-    /// With the status: pending, accepted, rejected, reverted
+    /// What agents did, with the status: pending, accepted, rejected, reverted
     #[arg(long)]
     pub(crate) status: Option<ChangeStatus>,
     /// At most this many

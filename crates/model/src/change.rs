@@ -86,6 +86,11 @@ impl Change {
         matches!(self.status, ChangeStatus::Pending | ChangeStatus::Accepted)
     }
 
+    /// What was decided about it; none if no agent made it, since nobody decides on that.
+    pub fn review_status(&self) -> Option<ChangeStatus> {
+        (self.actor == Actor::Agent).then_some(self.status)
+    }
+
     /// The path before it.
     pub fn from_path(&self) -> &ProjectPath {
         self.old_path.as_ref().unwrap_or(&self.path)

@@ -270,7 +270,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Appends the event of a change whose review status was set: one for each (EVT-2).
+    /// Appends the event of a change whose review status was set: one for each (EVT-2). What no
+    /// agent did has none.
     ///
     /// It is one statement without reading the change, as an operation may set many thousands. The
     /// column `change` stays free: it belongs to the event that announced the change.
@@ -281,7 +282,8 @@ impl Batch<'_> {
              SELECT ?1, ?2, 'file_change_status', change.dialog, change.agent, call.call, NULL,
                  json_object('change', 'c' || change.seq, 'status', change.status,
                      'approved', change.approved)
-             FROM change LEFT JOIN call ON call.id = change.call WHERE change.seq = ?3",
+             FROM change LEFT JOIN call ON call.id = change.call
+             WHERE change.seq = ?3 AND change.actor = 'agent'",
             (self.next_seq() as i64, at, change.0 as i64),
         )?;
         Ok(())

@@ -28,7 +28,7 @@ pub struct ChangeFilter {
     pub since: Option<Millis>,
     /// Recorded at this time or earlier.
     pub until: Option<Millis>,
-    /// With this status.
+    /// With this review status, which only what agents did has.
     pub status: Option<ChangeStatus>,
     /// Of this turn of its dialog.
     pub turn: Option<u64>,
@@ -132,7 +132,8 @@ impl ChangeFilter {
             and(&format!("c.actor = '{}'", actor.as_str()));
         }
         if let Some(status) = self.status {
-            and(&format!("c.status = '{}'", status.as_str()));
+            // Others than agents have a status in the table, too, but nobody decides on it.
+            and(&format!("c.actor = 'agent' AND c.status = '{}'", status.as_str()));
         }
         if let Some(since) = self.since {
             and(&format!("c.at >= {}", values.add(since)));

@@ -94,7 +94,10 @@ fn facts(project: &Project, change: &Change) -> Result<Table> {
     if let Some(joins) = change.joins {
         fact("belongs to", joins.to_string());
     }
-    fact("status", change.status.to_string());
+    // Of what no agent did, nothing is to be decided; that it was taken back is worth knowing.
+    if change.review_status().is_some() || !change.is_effective() {
+        fact("status", change.status.to_string());
+    }
     if let Some(message) = project.message_behind(change)? {
         fact("message", escape(first_words(&message.text)));
     }

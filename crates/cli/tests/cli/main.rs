@@ -12,6 +12,7 @@ mod docs;
 mod event;
 mod freshness;
 mod history;
+mod honest;
 mod hook;
 mod hostile;
 mod json;

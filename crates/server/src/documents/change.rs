@@ -69,9 +69,9 @@ pub struct Change {
     pub removed: Option<u32>,
     /// The places where lines changed.
     pub hunks: Option<Vec<Hunk>>,
-    /// What was decided about it.
-    #[schema(schema_with = words::change_status)]
-    pub status: ChangeStatus,
+    /// What was decided about it; null for what no agent did, on which nobody decides.
+    #[schema(schema_with = words::review_status)]
+    pub status: Option<ChangeStatus>,
     /// When it was recorded.
     #[schema(format = DateTime)]
     pub timestamp: String,
@@ -108,7 +108,7 @@ impl From<&model::Change> for Change {
             added: lines.map(|lines| lines.added),
             removed: lines.map(|lines| lines.removed),
             hunks: lines.map(|lines| Hunk::numbered(&lines.hunks)),
-            status: change.status,
+            status: change.review_status(),
             timestamp: iso(change.at),
             at: change.at,
             joins: change.joins.map(|id| id.to_string()),

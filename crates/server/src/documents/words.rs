@@ -5,7 +5,8 @@ use retake_engine::model::{
     Actor, ChangeStatus, ChangeType, CheckpointKind, Confidence, ContextSource, Means,
     OperationKind, OperationState, SessionState,
 };
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use serde_json::Value;
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 macro_rules! words {
     ($($name:ident: $set:ty),* $(,)?) => {
@@ -28,4 +29,13 @@ words! {
     operation_kind: OperationKind,
     operation_state: OperationState,
     session_state: SessionState,
+}
+
+/// What was decided about a change, or that nobody decides on it.
+pub(crate) fn review_status() -> Object {
+    let names = ChangeStatus::ALL.iter().map(|word| Value::from(word.as_str()));
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+        .enum_values(Some(names.chain([Value::Null])))
+        .build()
 }

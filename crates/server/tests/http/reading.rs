@@ -214,3 +214,27 @@ fn events_are_recorded_once_by_their_key() {
     let wrong = stage.post("events", &json!({ "events": [{ "event": "odd", "dialog": "d" }] }));
     assert_eq!((wrong.status, wrong.code().as_str()), (422, "bad_value"));
 }
+
+#[test]
+fn only_what_agents_did_has_a_review_status() {
+    let stage = Stage::new(STORY);
+    stage.project.write("keep.txt", "mine\n");
+    stage.got("status");
+    stage.done("reject", &serde_json::json!({ "path": "new.txt", "yes": true }));
+    let all = stage.got("changes");
+    for change in all["changes"].as_array().unwrap() {
+        let is_agents = change["actor"] == "agent";
+        assert_eq!(change["status"].is_string(), is_agents, "{change:#}");
+        let shown = stage.got(&format!("changes/{}", change["id"].as_str().unwrap()));
+        assert_eq!(shown["change"]["status"], change["status"]);
+    }
+    let actors = |query: &str| {
+        let found = stage.got(&format!("changes?{query}"));
+        let found = found["changes"].as_array().unwrap().clone();
+        found.iter().map(|change| change["actor"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(actors("status=pending"), ["agent", "agent"]);
+    assert_eq!(actors("status=rejected"), ["agent"]);
+    assert!(actors("status=pending&actor=user").is_empty());
+    assert_eq!(actors("actor=user"), ["user"]);
+}

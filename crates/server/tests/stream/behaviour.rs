@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use retake_engine::Selection;
-use retake_engine::model::{AgentId, ChangeId, ContextSource, DialogId};
-use retake_server::door::{Accept, Apply, Look, MarkSeen, PlanReject, Scope};
+use retake_engine::model::{Actor, AgentId, ChangeId, ContextSource, DialogId, RewindWhat};
+use retake_server::door::{Accept, Apply, Look, MarkSeen, PlanRedo, PlanReject, PlanUndo, Scope};
 use retake_server::stream::{MOST_STREAMS, Pace};
 use retake_testkit::TestProject;
 use serde_json::{Value, json};
@@ -404,4 +404,33 @@ fn streams_end_when_the_daemon_stops() {
     served.hall.end_streams();
     client.read_to_end(&mut connection);
     wait_for_seats(&served, 0);
+}
+
+#[test]
+fn only_what_agents_did_has_a_review_status() {
+    let served = Served::new(LIVELY);
+    served.edit(true, "d1", "a.txt", "two\n");
+    served.test.write("mine.txt", "mine\n");
+    for verb in ["undo", "redo"] {
+        let (taking, what) = (retake_engine::TakeBackOptions::default(), RewindWhat::Files);
+        let plan = match verb {
+            "undo" => served.ask(true, PlanUndo { taking, what }).unwrap().map(|(plan, _)| plan),
+            _ => served.ask(true, PlanRedo { taking, what }).unwrap().map(|(plan, _)| plan),
+        };
+        served.ask(true, Apply { plan: plan.unwrap() }).unwrap();
+    }
+    let client = read_all(&served, "?kinds=file_changed,file_change_status");
+    let mut seen: Vec<_> = client
+        .named("file_changed")
+        .iter()
+        .map(|seen| format!("{} {}", seen.data["actor"], seen.data["change"]["status"]))
+        .collect();
+    seen.sort();
+    let expected = ["\"agent\" \"pending\"", "\"retake\" null", "\"retake\" null", "\"user\" null"];
+    assert_eq!(seen, expected);
+    let agents = served.test.changes().into_iter().find(|change| change.actor == Actor::Agent);
+    let agents = agents.unwrap().id.to_string();
+    let statuses = client.named("file_change_status");
+    assert_eq!(statuses.len(), 2, "taken back, and in effect again");
+    assert!(statuses.iter().all(|seen| seen.data["change_id"] == agents), "{statuses:?}");
 }

@@ -37,7 +37,7 @@ struct ChangesAsked {
     agent: Option<String>,
     /// Of this file, or of everything in this folder.
     path: Option<String>,
-    /// With this status.
+    /// With this review status, which only what agents did has.
     #[param(schema_with = words::change_status, required = false)]
     status: Option<ChangeStatus>,
     /// By this actor.

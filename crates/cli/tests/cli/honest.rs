@@ -1,0 +1,36 @@
+//! Commands say what is so: what would be done is what is done, and what was not done is told.
+
+use serde_json::{Value, json};
+
+use crate::support::{Ran, World};
+
+const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+#[test]
+fn only_what_agents_did_has_a_review_status() {
+    let world = World::with(&[("a.txt", LINES)]);
+    world.say("d1", "go");
+    world.shell("k1", "sed -i s/2/two/ a.txt; echo new > new.txt");
+    world.write("a.txt", world.read("a.txt").replace('8', "eight"));
+    world.ok(&["reject", "--file", "new.txt", "--yes"]);
+    let log = world.run(&["log", "--json"]).json();
+    let mut seen: Vec<_> = log["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| format!("{} {}", change["actor"], change["status"]).replace('"', ""))
+        .collect();
+    seen.sort();
+    assert_eq!(seen, ["agent pending", "agent rejected", "retake null", "user null"]);
+    let ids = |words: &[&str]| {
+        let log = world.run(&[&["log", "--json"][..], words].concat()).json();
+        log["changes"].as_array().unwrap().len()
+    };
+    assert_eq!(ids(&["--status", "pending"]), 1);
+    assert_eq!(ids(&["--status", "pending", "--actor", "user"]), 0);
+    assert_eq!(ids(&["--actor", "user"]), 1);
+    let mine = world.run(&["log", "--json", "--actor", "user"]).json();
+    let mine = mine["changes"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(world.run(&["show", &mine, "--json"]).json()["change"]["status"], Value::Null);
+    assert!(!world.ok(&["show", &mine]).contains("pending"));
+}
