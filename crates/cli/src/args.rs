@@ -13,8 +13,8 @@ mod verbs;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::FalseyValueParser;
-use clap::{Args, Parser, Subcommand};
+use clap::builder::{FalseyValueParser, Resettable};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use retake_engine::model::{Actor, ChangeId, ChangeStatus};
 
 use crate::time;
@@ -72,8 +72,15 @@ impl Cli {
         if by_programs && let Ok(short) = ShortLine::try_parse() {
             return Ok(short.into());
         }
-        Self::try_parse()
+        Self::try_parse().map_err(without_environment)
     }
+}
+
+/// The same error as if all that the environment gave had been given to it by default: else clap
+/// tells of options that nobody wrote, as if they were needed.
+fn without_environment(error: clap::Error) -> clap::Error {
+    let command = Cli::command().mut_args(|option| option.env(Resettable::Reset));
+    command.try_get_matches().err().unwrap_or(error)
 }
 
 /// The command line of what programs call; what is wrong with one is told by [`Cli`].

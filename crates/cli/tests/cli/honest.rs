@@ -7,6 +7,19 @@ use crate::support::{Ran, World};
 const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 
 #[test]
+fn wrong_usage_names_no_option_that_the_environment_gave() {
+    let world = World::with(&[("a.txt", "0\n")]);
+    for words in [&["accept"][..], &["restore"], &["show"], &["blame", "a.txt", "b.txt"]] {
+        let mut command = world.command(words);
+        let output = command.env("RETAKE_NO_DAEMON", "1").output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {told}");
+        assert!(told.contains("Usage: retake"), "{told}");
+        assert!(!told.contains("--home") && !told.contains("--no-daemon"), "{words:?}: {told}");
+    }
+}
+
+#[test]
 fn only_what_agents_did_has_a_review_status() {
     let world = World::with(&[("a.txt", LINES)]);
     world.say("d1", "go");
