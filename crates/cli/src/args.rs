@@ -365,14 +365,17 @@ pub(crate) struct Show {
 /// Options of `diff`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without a choice: everything that agents changed and nobody has decided on.\nPiped, the output is for `git apply`; on a terminal or with --color always, control\ncharacters are spelled out, changed words stand out, and code has its colours.\n\nExamples:\n  retake diff\n  retake diff c12\n  retake diff --dialog d1 --stat\n  retake diff --file notes.txt --since 1h | git apply -R"
+    after_help = "What agents changed and nobody has decided on; with --all, whatever anybody changed.\nPiped, the output is for `git apply`; on a terminal or with --color always, control\ncharacters are spelled out, changed words stand out, and code has its colours.\n\nExamples:\n  retake diff\n  retake diff c12\n  retake diff --dialog d1 --stat\n  retake diff --file notes.txt --since 1h | git apply -R"
 )]
 pub(crate) struct Diff {
     /// The change, for example c12
-    #[arg(conflicts_with_all = ["dialog", "agent", "file", "since"])]
+    #[arg(conflicts_with_all = ["dialog", "agent", "file", "since", "all"])]
     pub(crate) change: Option<ChangeId>,
     #[command(flatten)]
     pub(crate) filter: Filter,
+    /// Everything on record: also what you and git did, and what was decided on or taken back
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Count lines for each file instead
     #[arg(long)]
     pub(crate) stat: bool,

@@ -51,15 +51,12 @@ pub(super) fn run(context: &Context, options: &Diff) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Without a choice: what agents did and nobody has decided on.
+/// What agents did and nobody has decided on, whatever part of it is chosen: so that a person's
+/// lines are in nobody's difference, and what a reverse patch takes away is an agent's.
 fn selected(context: &Context, project: &Project, options: &Diff) -> Result<Vec<Change>> {
-    let filter = &options.filter;
-    let chosen = filter.dialog.is_some()
-        || filter.agent.is_some()
-        || filter.file.is_some()
-        || filter.since.is_some();
-    let mut filter = ChangeFilter { oldest_first: true, ..context.filter(project, filter)? };
-    if !chosen {
+    let filter = context.filter(project, &options.filter)?;
+    let mut filter = ChangeFilter { oldest_first: true, ..filter };
+    if !options.all {
         filter.actor = Some(Actor::Agent);
         filter.status = Some(ChangeStatus::Pending);
     }

@@ -147,7 +147,7 @@ fn show_and_diff_say_what_changed() {
         +mine
         +agent
     "#]]
-    .assert_eq(&world.ok(&["diff", "--file", "a.txt"]));
+    .assert_eq(&world.ok(&["diff", "--all", "--file", "a.txt"]));
     assert_eq!(world.ok(&["show", "c5", "--before"]), "one\ntwo\nmine\n");
     assert_eq!(world.ok(&["show", "c5", "--after"]), "one\ntwo\nmine\nagent\n");
 }

@@ -106,7 +106,7 @@ fn the_person_s_lines_between_are_in_nobody_else_s_diff() {
     let diff = world.ok(&["diff", "--dialog", "d1"]);
     assert!(diff.contains("+agent-1") && diff.contains("+agent-2"), "{diff}");
     assert!(!diff.contains("+mine"), "{diff}");
-    assert!(world.ok(&["diff", "--file", "a.txt"]).contains("+mine"));
+    assert!(world.ok(&["diff", "--all", "--file", "a.txt"]).contains("+mine"));
 }
 
 #[test]
