@@ -126,12 +126,20 @@ impl Context {
 
     /// Like [`Self::open_and_look`], for a command that tells of interruptions in its own way.
     pub(crate) fn look(&self) -> Result<(Project, Option<Looked>)> {
+        self.look_by(Look {})
+    }
+
+    /// Like [`Self::look`], by a verb that looks.
+    pub(crate) fn look_by(
+        &self,
+        look: impl Verb<Answer = Looked>,
+    ) -> Result<(Project, Option<Looked>)> {
         let project = self.open_to_write()?;
         if self.no_look {
             return Ok((project, None));
         }
         let mut bar = Bar::new("Reading");
-        let looked = self.ask_showing(&project, Look {}, &mut |done, all| bar.set(done, all));
+        let looked = self.ask_showing(&project, look, &mut |done, all| bar.set(done, all));
         drop(bar);
         match looked {
             Ok(looked) => Ok((project, Some(looked))),

@@ -64,8 +64,8 @@ pub struct Looked {
     pub nested_repositories: Vec<ProjectPath>,
     /// How many files came into sight without having changed.
     pub baseline: usize,
-    /// Whether everything was walked through. If not, what rules leave out and the nested
-    /// repositories are those of the last look that was.
+    /// Whether everything was walked through. If not, the list of what rules leave out and the
+    /// nested repositories are those of the last look that was; the count is of now.
     pub whole: bool,
     /// git is in the middle of something: nothing was looked at, and it should be tried again.
     pub postponed: bool,
@@ -74,7 +74,7 @@ pub struct Looked {
 }
 
 /// What rules left out, and what else only a look at everything can tell.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LeftOut {
     pub(crate) ignored: Vec<Ignored>,
     pub(crate) ignored_count: u64,
@@ -116,6 +116,13 @@ impl Project {
         self.note_late_baseline(at)?;
         self.take_in_spool(at)?;
         Ok(looked)
+    }
+
+    /// Like [`Project::look_with`], through everything, whatever a watcher says: what rules leave
+    /// out is listed as it is now.
+    pub fn look_through(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, RecordError> {
+        self.look_again();
+        self.look_with(at, progress)
     }
 
     /// Looks because something moved and nobody asked.

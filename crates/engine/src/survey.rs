@@ -139,9 +139,9 @@ fn within(
         return Ok(None);
     }
     tracked.note(observation);
-    compare_ignored_within(batch, request, &scan, &places, observation)?;
+    let ignored = compare_ignored_within(batch, request, &scan, &places, observation)?;
     observation.all_gaps = true;
-    observation.left_out = Arc::clone(&view.left_out);
+    observation.left_out = counted(&view.left_out, ignored);
     let rules = Some(Arc::clone(&view.rules));
     Ok(Some(Survey { entries, scan, rules, old_rules: None }))
 }
@@ -282,15 +282,26 @@ fn compare_ignored(
     Ok(())
 }
 
-/// The same for a look at some places: what the watcher saw move, and what lies there.
+/// What the last look at everything left out, with how many names that are now.
+fn counted(left_out: &Arc<LeftOut>, now: Option<u64>) -> Arc<LeftOut> {
+    match now {
+        Some(count) if count != left_out.ignored_count => {
+            Arc::new(LeftOut { ignored_count: count, ..LeftOut::clone(left_out) })
+        }
+        _ => Arc::clone(left_out),
+    }
+}
+
+/// The same for a look at some places: what the watcher saw move, and what lies there. Gives how
+/// many names are left out, if that is known.
 fn compare_ignored_within(
     batch: &Batch<'_>,
     request: &Request<'_>,
     scan: &Scan,
     places: &BTreeSet<ProjectPath>,
     observation: &mut Observation,
-) -> Result<(), StoreError> {
-    let Some(last) = memory::ignored_names(batch)? else { return Ok(()) };
+) -> Result<Option<u64>, StoreError> {
+    let Some(last) = memory::ignored_names(batch)? else { return Ok(None) };
     let here = scan.ignored.iter().map(|ignored| &ignored.path);
     let is_gone = |path: &ProjectPath| request.workspace.is_gone(path);
     let is_doubtful = |path: &ProjectPath| {
@@ -309,8 +320,9 @@ fn compare_ignored_within(
     let mut names = last.clone();
     names.retain(|path| !observation.gone_ignored.contains(path));
     names.extend(observation.made_ignored.iter().cloned());
+    let count = names.len() as u64;
     observation.ignored_names = (names != last).then_some(names);
-    Ok(())
+    Ok(Some(count))
 }
 
 /// What a look at everything leaves for narrower ones.

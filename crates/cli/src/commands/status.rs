@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::{Actor, Gap, GapReason};
 use retake_engine::{ChangeFilter, DialogStatus, Looked, Project, Status, StatusRow};
+use retake_server::door::LookThrough;
 use retake_server::{Masking, documents};
 
 use crate::args;
@@ -24,7 +25,8 @@ const MOST_GAPS: usize = 10;
 const MOST_HIDDEN: usize = 5;
 
 pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
-    let (project, looked) = context.look()?;
+    let (project, looked) =
+        if options.ignored { context.look_by(LookThrough {})? } else { context.look()? };
     if context.json {
         let (looked, ignored) = (looked.as_ref(), options.ignored);
         let (at, masking) = (context.now(), Masking::Off);

@@ -28,7 +28,7 @@ pub use retake_engine::Parcel;
 pub use context::{ImportContext, MarkSeen};
 pub use history::{BringBack, Condense, ImportHistory};
 pub use record::{
-    CompleteMessage, FEWEST_DIGITS, Look, MadeCheckpoint, MakeCheckpoint, Record,
+    CompleteMessage, FEWEST_DIGITS, Look, LookThrough, MadeCheckpoint, MakeCheckpoint, Record,
     RecordConversation, new_key,
 };
 pub use review::{
@@ -102,6 +102,7 @@ requests!(
     CompleteMessage,
     RecordConversation,
     Look,
+    LookThrough,
     MakeCheckpoint,
     MarkSeen,
     ImportContext,
@@ -132,6 +133,7 @@ impl Request {
             | Self::ImportHistory(_)
             | Self::Look(_)
             | Self::ImportContext(_)
+            | Self::LookThrough(_)
             | Self::PlanUndo(_)
             | Self::PlanRedo(_)
             | Self::PlanReject(_)

@@ -105,6 +105,23 @@ impl Verb for Look {
     }
 }
 
+/// Looks through everything, whatever the watcher says, for who wants to know what is left out.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct LookThrough {}
+
+impl Verb for LookThrough {
+    type Answer = Looked;
+
+    fn carry_out(
+        &self,
+        project: &Project,
+        at: Millis,
+        progress: Progress<'_>,
+    ) -> Result<Looked, Failure> {
+        Ok(project.look_through(at, &mut |done, all| progress(done as u64, all as u64))?)
+    }
+}
+
 /// Makes a checkpoint of everything.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MakeCheckpoint {

@@ -207,3 +207,26 @@ fn a_record_that_is_removed_is_begun_again() {
     assert_eq!(world.run(&["log", "--json"]).json()["changes"][0]["path"], "a.txt");
     assert_eq!(last_writer(&world), daemon.pid());
 }
+
+#[test]
+fn what_is_left_out_is_listed_as_it_is_now() {
+    let world = World::with(&[(".gitignore", "*.log\nout/\n"), ("a.txt", "one\n")]);
+    let daemon = Daemon::of(&world);
+    world.ok(&["status"]);
+    let ignored = |more: &[&str]| world.ok(&[&["status", "--ignored"][..], more].concat());
+    let count = |more: &[&str]| {
+        let words = [&["status", "--json"][..], more].concat();
+        world.run(&words).json()["ignored_count"].clone()
+    };
+    assert_eq!((ignored(&[]).as_str(), count(&[])), ("Nothing is ignored.\n", json!(0)));
+    world.write("x.log", "log\n");
+    world.write("out/made", "made\n");
+    assert_eq!(count(&[]), 2);
+    assert!(ignored(&[]).contains("x.log") && ignored(&[]).contains("out/"), "{}", ignored(&[]));
+    std::fs::remove_file(world.root().join("x.log")).unwrap();
+    assert_eq!(count(&[]), 1);
+    let listed = ignored(&[]);
+    assert_eq!(last_writer(&world), daemon.pid());
+    assert_eq!(listed, ignored(&["--no-daemon"]));
+    assert!(!listed.contains("x.log"), "{listed}");
+}

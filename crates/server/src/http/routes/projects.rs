@@ -16,7 +16,7 @@ use super::super::input::{Asked, Body, Named};
 use super::super::operation::{EVERYONE, HUMANS};
 use super::masking;
 use crate::documents::{CheckUp, Project, Projects, Status};
-use crate::door::Look;
+use crate::door::{Look, LookThrough};
 use crate::{Failure, Hall};
 
 pub(super) fn router() -> OpenApiRouter<Desk> {
@@ -124,7 +124,11 @@ async fn status(
     let now = desk.hall.now();
     desk.enter(id, move |room| {
         // What is on record is worth telling even if nothing can be added to it.
-        let looked = if asked.look { room.ask(Look {}).ok() } else { None };
+        let looked = match (asked.look, asked.ignored) {
+            (true, true) => room.ask(LookThrough {}).ok(),
+            (true, false) => room.ask(Look {}).ok(),
+            (false, _) => None,
+        };
         let status = room.read(|project| {
             Status::read(project, now, looked.as_ref(), asked.ignored, masking(project))
         })?;
