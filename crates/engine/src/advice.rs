@@ -87,6 +87,7 @@ impl Advice for VerbError {
             Self::UnknownCheckpoint(_) => "unknown_checkpoint",
             Self::AmbiguousCheckpoint(_) => "ambiguous_checkpoint",
             Self::UnknownDialog(_) | Self::NoDialog => "unknown_dialog",
+            Self::UnknownPaths(_) => "unknown_path",
             Self::UnknownChange(_) => "unknown_change",
             Self::UnknownHunk { .. } => "unknown_hunk",
             Self::NoHunks(_) => "no_hunks",
@@ -112,6 +113,9 @@ impl Advice for VerbError {
             }
             Self::UnknownDialog(_) => "`retake dialogs` lists them",
             Self::NoDialog => "it appears here once an agent with Retake's hooks has worked",
+            Self::UnknownPaths(_) => {
+                "check the spelling; `retake status --ignored` lists what is left out"
+            }
             Self::UnknownChange(_) => "`retake log` lists them",
             Self::UnknownHunk { .. } | Self::NoHunks(_) => "`retake show` numbers a change's hunks",
             Self::NotAnAgents { .. } => {

@@ -1,6 +1,6 @@
 //! What all verbs share: how they begin, and why they cannot.
 
-use retake_model::{Actor, ChangeId, ChangeStatus, DialogId, Millis, OperationId};
+use retake_model::{Actor, ChangeId, ChangeStatus, DialogId, Millis, OperationId, ProjectPath};
 use retake_store::{Dialog, Lock, StoreError};
 
 use crate::look::Why;
@@ -27,6 +27,9 @@ pub enum VerbError {
     /// Nothing was recorded of any dialog.
     #[error("no agent has worked in this project yet")]
     NoDialog,
+    /// Neither the state of now nor that of the checkpoint has such paths.
+    #[error("nothing called {0} is tracked now, or was in the checkpoint")]
+    UnknownPaths(String),
     /// No such change.
     #[error("there is no change {0}")]
     UnknownChange(ChangeId),
@@ -111,6 +114,13 @@ pub enum VerbError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl VerbError {
+    pub(crate) fn unknown_paths(paths: &[ProjectPath]) -> Self {
+        let names: Vec<_> = paths.iter().map(|path| format!("'{path}'")).collect();
+        Self::UnknownPaths(names.join(" or "))
+    }
 }
 
 impl Project {

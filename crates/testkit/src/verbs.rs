@@ -121,6 +121,7 @@ fn plan(
                 paths: paths.map(|path| path.parse().unwrap()).collect(),
                 exact: words.has("exact"),
                 across_git: words.has("across-git"),
+                ..GoToOptions::default()
             };
             let checkpoint = project.find_checkpoint(&test.named(words.0[0]));
             checkpoint.and_then(|checkpoint| project.plan_restore(&checkpoint, &options, at))

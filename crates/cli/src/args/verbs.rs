@@ -205,7 +205,7 @@ pub(crate) struct Checkpoints {
 /// Options of `restore`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Files that you made stay, and so do files that another dialog changed last, unless --exact.\nIgnored files are never touched.\n\nExamples:\n  retake restore 1a2b3c4d\n  retake restore 1a2b3c4d src/ --dry-run\n  retake restore --before-message 3\n  retake restore --before-message 3 --both"
+    after_help = "Files that you made stay, and so do files that another dialog changed last, unless --exact.\nIgnored files are never touched.\n\nExamples:\n  retake restore 1a2b3c4d\n  retake restore 1a2b3c4d src/ --dry-run\n  retake restore 1a2b3c4d --dialog d1\n  retake restore --before-message 3\n  retake restore --before-message 3 --both"
 )]
 pub(crate) struct Restore {
     /// The checkpoint; the first digits of its id are enough (see `retake checkpoints`)
@@ -217,8 +217,9 @@ pub(crate) struct Restore {
     /// Restore to before this message, counted from 1: it and all later answers are undone
     #[arg(long, value_name = "N")]
     pub(crate) before_message: Option<u64>,
-    /// The dialog of that message [default: the latest]
-    #[arg(long, value_name = "ID", requires = "before_message")]
+    /// The dialog of that message [default: the latest]; with CHECKPOINT: only the files that this
+    /// dialog changed since
+    #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
     /// Also take away files that you made, and what other dialogs did
     #[arg(long)]

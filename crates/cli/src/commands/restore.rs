@@ -14,7 +14,7 @@ use crate::args::Restore;
 use crate::checkpoint_id::short;
 use crate::commands::message::first_words;
 use crate::commands::scope::check_message;
-use crate::context::{Context, Exit, dialog_or_latest};
+use crate::context::{Context, Exit, dialog, dialog_or_latest};
 use crate::describe::short_id;
 use crate::escape::escape;
 use crate::failure::Failure;
@@ -25,6 +25,7 @@ pub(super) fn run(context: &Context, options: &Restore) -> Result<Exit> {
     let target = target(&project, options)?;
     let go_to = GoToOptions {
         paths: paths(context, &project, options)?,
+        dialog: only_of(&project, options)?,
         exact: options.exact,
         across_git: options.across_git,
     };
@@ -36,6 +37,12 @@ pub(super) fn run(context: &Context, options: &Restore) -> Result<Exit> {
     outcome.show(context, &project, &options.manner, &|outcome| {
         words(context, &project, outcome, &answers)
     })
+}
+
+/// The dialog to whose files a restore is kept: a message says itself whose it is.
+fn only_of(project: &Project, options: &Restore) -> Result<Option<DialogId>> {
+    let named = options.dialog.as_deref().filter(|_| options.before_message.is_none());
+    named.map(|text| dialog(project, text)).transpose()
 }
 
 /// A checkpoint, and what the person called it by.

@@ -6,6 +6,82 @@ use crate::support::{Ran, World};
 
 const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 
+/// The id of the newest checkpoint.
+fn newest_checkpoint(world: &World) -> String {
+    let made = world.run(&["checkpoints", "--json"]).json();
+    made["checkpoints"][0]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_path_that_no_state_has_is_not_restored_in_silence() {
+    let world = World::with(&[("a.txt", "0\n"), (".gitignore", "*.log\n"), ("x.log", "log\n")]);
+    world.ok(&["checkpoint", "-m", "start"]);
+    let id = newest_checkpoint(&world);
+    world.say("d1", "go");
+    world.shell("k1", "echo 1 > a.txt; echo new > new.txt");
+    for (words, name) in [(&["typo"][..], "typo"), (&["x.log", "src/typo"], "src/typo")] {
+        let ran = world.run(&[&["restore", &id][..], words].concat());
+        assert_eq!((ran.code, ran.text().as_str()), (1, ""), "{words:?}");
+        assert!(ran.stderr.contains(name) && ran.stderr.contains("hint:"), "{}", ran.stderr);
+        let ran = world.run(&[&["restore", "--json", &id][..], words].concat());
+        assert_eq!((ran.code, &ran.json()["error"]["code"]), (1, &json!("unknown_path")));
+    }
+    assert_eq!(world.read("a.txt"), "1\n");
+    let ran = world.run(&["restore", &id, "typo", "a.txt", "--json"]);
+    let document = ran.json();
+    assert_eq!((ran.code, &document["whole"]), (3, &json!(false)), "{document:#}");
+    let left = &document["files"].as_array().unwrap().iter().find(|file| file["path"] == "typo");
+    assert_eq!(left.unwrap()["reason"]["code"], "not_on_record");
+    assert_eq!(world.read("a.txt"), "0\n");
+    // What is as it was, and what came or went since, is known.
+    for name in ["a.txt", "new.txt", "."] {
+        assert_eq!(world.run(&["restore", &id, name, "--dry-run"]).code, 0, "{name}");
+    }
+}
+
+#[test]
+fn a_new_file_over_the_limit_is_told_as_that() {
+    let world = World::with(&[("grows.bin", "small\n")]);
+    std::fs::write(world.home().join("config.toml"), "[limits]\nmax_file_bytes = 100\n").unwrap();
+    world.say("d1", "go");
+    world.shell("k1", "head -c 1000 /dev/zero > big.bin; head -c 1000 /dev/zero > grows.bin");
+    let told = world.run(&["undo", "--dry-run"]);
+    assert_eq!(told.code, 3);
+    let (told, lines) = (told.text(), told.text());
+    let line = |name: &str| lines.lines().find(|line| line.contains(name)).unwrap_or(&told);
+    assert!(line("big.bin").contains("new, and too large to be kept"), "{told}");
+    assert!(line("grows.bin").contains("too large to be kept now"), "{told}");
+    assert!(!told.contains("earlier content was not captured"), "{told}");
+    world.ok(&["checkpoint"]);
+    let first = world.run(&["checkpoints", "--json"]).json();
+    let first = first["checkpoints"].as_array().unwrap().last().unwrap()["id"].clone();
+    let told = world.run(&["restore", first.as_str().unwrap(), "--dry-run"]).text();
+    assert!(told.contains("new, and too large to be kept"), "{told}");
+}
+
+#[test]
+fn a_restore_for_one_dialog_concerns_what_that_dialog_changed() {
+    let files = [("a.txt", "a\n"), ("b.txt", "b\n"), ("c.txt", "c\n"), ("mine.txt", "m\n")];
+    let world = World::with(&files);
+    world.ok(&["checkpoint", "-m", "start"]);
+    let id = newest_checkpoint(&world);
+    world.say("d1", "go");
+    world.shell_of("d1", "k1", "echo 1 > a.txt; echo 1 > c.txt; echo 1 > new.txt");
+    world.say("d2", "go");
+    world.shell_of("d2", "k2", "echo 2 > b.txt; echo 2 > c.txt");
+    world.write("mine.txt", "mine\n");
+    let ran = world.run(&["restore", &id, "--dialog", "d1", "--yes"]);
+    assert_eq!(ran.code, 3, "{} {}", ran.text(), ran.stderr);
+    assert!(ran.text().contains("dialog d2 changed it since"), "{}", ran.text());
+    let now = ["a.txt", "b.txt", "c.txt", "new.txt", "mine.txt"].map(|name| world.read(name));
+    assert_eq!(now, ["a\n", "2\n", "2\n", "(absent)", "mine\n"]);
+    // With --exact, whoever changed them later; still nothing that the dialog had no part in.
+    world.ok(&["restore", &id, "--dialog", "d1", "--exact", "--yes"]);
+    let now = ["b.txt", "c.txt", "mine.txt"].map(|name| world.read(name));
+    assert_eq!(now, ["2\n", "c\n", "mine\n"]);
+    assert_eq!(world.run(&["restore", &id, "--dialog", "d9"]).code, 1);
+}
+
 #[test]
 fn wrong_usage_names_no_option_that_the_environment_gave() {
     let world = World::with(&[("a.txt", "0\n")]);

@@ -172,7 +172,7 @@ fn restore_to_before_a_message_says_which_answers_go() {
     "#]]
     .assert_eq(&world.seen(&["restore", "--before-message", "3"]));
     assert_eq!(world.run(&["restore"]).code, 2);
-    assert_eq!(world.run(&["restore", "1234", "--dialog", "d1"]).code, 2);
+    assert_eq!(world.run(&["restore", "1234", "--dialog", "d1"]).code, 1, "no such checkpoint");
 }
 
 #[test]

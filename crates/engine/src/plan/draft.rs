@@ -111,8 +111,14 @@ impl<'s> Draft<'s> {
         place: &ProjectPath,
     ) -> Result<Result<Reason, Reason>, StoreError> {
         let ours = self.at(place)?;
-        if [net.before, net.after, ours.side].contains(&Side::Unknown) {
+        if net.before == Side::Unknown {
             return Ok(Err(Reason::NotCaptured));
+        }
+        if ours.side == Side::Unknown {
+            return Ok(Err(self.not_kept(place, net.before.is_absent())?));
+        }
+        if net.after == Side::Unknown {
+            return Ok(Err(Reason::ChangeNotCaptured));
         }
         match (net.before.known(), net.after.known()) {
             (None, None) => Ok(Ok(Reason::Already)),
@@ -120,6 +126,13 @@ impl<'s> Draft<'s> {
             (Some(_), None) => self.take_back_deletion(net),
             (Some(_), Some(after)) => self.take_back_edit(net, place, &ours, after),
         }
+    }
+
+    /// Why what is at a path now may not be replaced, if the store does not have it.
+    pub(crate) fn not_kept(&self, path: &ProjectPath, new: bool) -> Result<Reason, StoreError> {
+        let gaps = self.store.gaps()?.into_iter().map(|(gap, _)| gap);
+        let why = gaps.filter(|gap| gap.path == *path).map(|gap| gap.reason).next();
+        Ok(Reason::NotKept { new, why })
     }
 
     fn take_back_creation(

@@ -22,6 +22,8 @@ use crate::plan::{Action, Plan, PlannedFile, Reason};
 pub struct GoToOptions {
     /// Only these files, and what is beneath these folders.
     pub paths: Vec<ProjectPath>,
+    /// Only what this dialog changed since.
+    pub dialog: Option<DialogId>,
     /// Also take away what the person made, and what other dialogs did.
     pub exact: bool,
     /// Take back what git changed since.
@@ -47,16 +49,25 @@ pub(crate) fn go_to(
         if !options.paths.is_empty() && !options.paths.iter().any(wanted) {
             continue;
         }
+        let changed_by = |of: &DialogId| paths.iter().any(|path| histories[*path].is_of(of));
+        if !options.dialog.as_ref().is_none_or(changed_by) {
+            continue;
+        }
         let mut files = Vec::new();
         for path in &paths {
-            let now = draft.now(path)?;
-            files.push(plan_path(path, &histories[*path], now, dialog, options));
+            let (history, now) = (&histories[*path], draft.now(path)?);
+            files.push(if now == Side::Unknown && history.before != Side::Unknown {
+                let reason = draft.not_kept(path, history.before.is_absent())?;
+                PlannedFile::left((*path).clone(), now, reason)
+            } else {
+                plan_path(path, history, now, dialog, options)
+            });
         }
         leave_together(&mut files);
         parts.extend(paths.iter().map(|path| (*path, part)));
         planned.push((part, files));
     }
-    let everything = options.exact && options.paths.is_empty();
+    let everything = options.exact && options.paths.is_empty() && options.dialog.is_none();
     let nothing_stays = everything && !planned.iter().flat_map(|(_, files)| files).any(is_left);
     for (part, files) in planned {
         let is_left = files.iter().any(is_left);
@@ -152,6 +163,12 @@ struct History {
 }
 
 impl History {
+    /// Whether agents of the dialog may have changed it.
+    fn is_of(&self, dialog: &DialogId) -> bool {
+        let agents = self.seen.iter().filter(|seen| seen.actor == Actor::Agent);
+        agents.into_iter().any(|seen| seen.dialogs.contains(dialog))
+    }
+
     /// What happened to the file that has this name now: what the user moved away is in effect
     /// under its new name, unless that goes, too.
     fn since_moved_away(&self) -> &[Seen] {
@@ -226,7 +243,7 @@ fn plan_path(
 ) -> PlannedFile {
     let then = history.before;
     let left = |reason| PlannedFile::left(path.clone(), now, reason);
-    if then == Side::Unknown || now == Side::Unknown {
+    if then == Side::Unknown {
         return left(Reason::NotCaptured);
     }
     if then == now {

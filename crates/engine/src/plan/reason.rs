@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-use retake_model::ChangeStatus;
+use retake_model::{ChangeStatus, GapReason};
 
 use crate::adjacent::Place;
 
@@ -41,6 +41,17 @@ pub enum Reason {
     Occupied(String),
     /// What it was before was not captured.
     NotCaptured,
+    /// What the change made of it was not captured.
+    ChangeNotCaptured,
+    /// What it is now is not in the store, so nothing may take its place.
+    NotKept {
+        /// Whether there was no such file before.
+        new: bool,
+        /// Why it is not there, if that is known.
+        why: Option<GapReason>,
+    },
+    /// Neither the state of now nor that of the checkpoint has such a path.
+    NotOnRecord,
     /// Another agent may have made the change.
     Shared,
     /// git changed it since: a branch switch, a stash, a rebase.
@@ -84,6 +95,9 @@ impl Reason {
             Self::GoneSince => "gone_since",
             Self::Occupied(_) => "occupied",
             Self::NotCaptured => "not_captured",
+            Self::ChangeNotCaptured => "change_not_captured",
+            Self::NotKept { .. } => "not_kept",
+            Self::NotOnRecord => "not_on_record",
             Self::Shared => "shared",
             Self::GitSince => "git_since",
             Self::OtherDialog(_) => "other_dialog",
@@ -117,6 +131,10 @@ impl Reason {
             }
             Self::Approved => Some("`retake rollback` takes back what was approved"),
             Self::MovedOn => Some("run the command again"),
+            Self::NotKept { new: true, .. } => Some("delete it yourself, if it is not wanted"),
+            Self::NotOnRecord => {
+                Some("check the spelling; `retake status --ignored` lists what is left out")
+            }
             _ => None,
         }
     }
@@ -142,6 +160,12 @@ impl fmt::Display for Reason {
             Self::GoneSince => f.write_str("deleted or moved since"),
             Self::Occupied(what) => write!(f, "{what} stands in its place"),
             Self::NotCaptured => f.write_str("the earlier content was not captured"),
+            Self::ChangeNotCaptured => f.write_str("what the change wrote was not captured"),
+            Self::NotKept { new: true, why } => write!(f, "new, and {}", unkept(*why)),
+            Self::NotKept { new: false, why } => write!(f, "{} now", unkept(*why)),
+            Self::NotOnRecord => {
+                f.write_str("nothing of this name is tracked now, or was in the checkpoint")
+            }
             Self::Shared => f.write_str("another agent may have made this change"),
             Self::GitSince => f.write_str("git changed it since"),
             Self::OtherDialog(dialog) => write!(f, "dialog {dialog} changed it since"),
@@ -174,6 +198,15 @@ fn numbers(lines: &[Place]) -> String {
         more => format!(" and {more} more {}", if more == 1 { "place" } else { "places" }),
     };
     format!("{word} {}{more}", shown.join(", "))
+}
+
+fn unkept(why: Option<GapReason>) -> &'static str {
+    match why {
+        Some(GapReason::TooLarge) => "too large to be kept",
+        Some(GapReason::Unreadable) => "not readable",
+        Some(GapReason::Purged) => "purged from the record",
+        _ => "not captured",
+    }
 }
 
 fn places(count: usize) -> String {

@@ -1,9 +1,10 @@
 //! Restore: puts the files into the state of a checkpoint.
 
-use retake_model::{Checkpoint, Millis, OperationKind};
+use retake_model::{Checkpoint, DialogId, Millis, OperationKind, ProjectPath, Side};
+use retake_store::{ChangeFilter, StoreError};
 
 use crate::plan::go_to::{GoToOptions, go_to};
-use crate::plan::{Plan, Sequel};
+use crate::plan::{Plan, PlannedFile, Reason, Sequel};
 use crate::project::Project;
 use crate::verb::VerbError;
 
@@ -15,17 +16,60 @@ impl Project {
         options: &GoToOptions,
         at: Millis,
     ) -> Result<Plan, VerbError> {
+        if let Some(dialog) = &options.dialog {
+            self.known_dialog(dialog)?;
+        }
         self.planned(at, |project| {
-            let title = format!("restore to '{}'", checkpoint.message);
-            let mut plan = Plan::new(OperationKind::Restore, title);
-            plan.dialog.clone_from(&checkpoint.dialog);
-            let (seq, dialog) = (checkpoint.seq, checkpoint.dialog.as_ref());
-            go_to(project.store(), &mut plan, seq, dialog, options)?;
-            let dialog = dialog.map(|dialog| dialog.0.clone());
+            let unknown = project.unknown_paths(&options.paths, checkpoint.seq)?;
+            if !unknown.is_empty() && unknown.len() == options.paths.len() {
+                return Err(VerbError::unknown_paths(&unknown));
+            }
+            let mut plan = Plan::new(OperationKind::Restore, title(checkpoint, options));
+            let dialog = options.dialog.as_ref().or(checkpoint.dialog.as_ref());
+            plan.dialog = dialog.cloned();
+            go_to(project.store(), &mut plan, checkpoint.seq, dialog, options)?;
             if plan.writes().next().is_some() {
+                let dialog = dialog.map(|dialog| dialog.0.clone());
                 plan.sequel = Sequel::Restored { to: checkpoint.id, dialog };
+            }
+            for path in unknown {
+                let mut file = PlannedFile::left(path, Side::Absent, Reason::NotOnRecord);
+                file.part = u64::MAX;
+                plan.files.push(file);
             }
             Ok(plan)
         })
     }
+
+    /// The paths with and beneath which nothing is tracked, and nothing was at this place in the
+    /// order: what was there then is still tracked, or has changed since.
+    fn unknown_paths(
+        &self,
+        paths: &[ProjectPath],
+        seq: u64,
+    ) -> Result<Vec<ProjectPath>, StoreError> {
+        let store = self.store();
+        let mut unknown = Vec::new();
+        for path in paths {
+            let since = ChangeFilter {
+                path: Some(path.clone()),
+                after: Some(seq),
+                limit: Some(1),
+                ..ChangeFilter::default()
+            };
+            let is_known = store.manifest_entry(path)?.is_some()
+                || !store.tracked_beneath(path)?.is_empty()
+                || !store.changes(&since)?.is_empty();
+            if !is_known {
+                unknown.push(path.clone());
+            }
+        }
+        Ok(unknown)
+    }
+}
+
+fn title(checkpoint: &Checkpoint, options: &GoToOptions) -> String {
+    let of = |dialog: &DialogId| format!(" of what dialog {dialog} changed");
+    let of = options.dialog.as_ref().map(of).unwrap_or_default();
+    format!("restore{of} to '{}'", checkpoint.message)
 }

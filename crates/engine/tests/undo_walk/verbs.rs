@@ -93,7 +93,7 @@ impl Walk {
         let checkpoint = self.opened.find_checkpoint(&id.to_string()).unwrap();
         let (exact, across_git) = (self.rng.bool(), self.rng.bool());
         self.note(format!("restore {checkpoint:?} exact: {exact}, across git: {across_git}"));
-        let options = GoToOptions { paths: Vec::new(), exact, across_git };
+        let options = GoToOptions { exact, across_git, ..GoToOptions::default() };
         let plan = self.opened.plan_restore(&checkpoint, &options, self.project.tick());
         let before = self.disk();
         let applied = self.carry_out(plan, Users::MayGo).unwrap();

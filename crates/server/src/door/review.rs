@@ -164,7 +164,7 @@ impl Verb for PlanRestore {
         if self.what == RewindWhat::Files {
             return Ok(plan);
         }
-        let dialog = match &self.checkpoint.dialog {
+        let dialog = match self.options.dialog.as_ref().or(self.checkpoint.dialog.as_ref()) {
             Some(dialog) => dialog.clone(),
             None => project.latest_dialog()?.id,
         };

@@ -166,3 +166,20 @@ fn a_plan_of_which_nothing_is_left_has_changed() {
     assert_eq!((refused.status, refused.code().as_str()), (409, "plan_changed"));
     assert_eq!(stage.done("undo", &json!({}))["whole"], true);
 }
+
+#[test]
+fn a_restore_names_paths_that_no_state_has_and_keeps_to_a_dialog() {
+    let stage = Stage::new(STORY);
+    let checkpoint = stage.project.named("d1:1");
+    let typo = json!({ "checkpoint": checkpoint, "paths": ["typo"], "yes": true });
+    let refused = stage.post("restore", &typo);
+    assert_eq!((refused.status, refused.code().as_str()), (404, "unknown_path"));
+    stage.project.write("keep.txt", "mine\n");
+    let by_dialog = json!({ "checkpoint": checkpoint, "dialog": "d1", "dry_run": true });
+    let planned = stage.done("restore", &by_dialog);
+    let paths: Vec<_> =
+        planned["files"].as_array().unwrap().iter().map(|file| file["path"].clone()).collect();
+    assert_eq!(paths, ["a.txt", "new.txt"]);
+    let unknown = json!({ "checkpoint": checkpoint, "dialog": "d9", "dry_run": true });
+    assert_eq!(stage.post("restore", &unknown).code(), "unknown_dialog");
+}

@@ -95,7 +95,7 @@ body! {
         checkpoint: Option<String>,
         /// Instead: the state before this message of the dialog, from 1.
         before_message: Option<u64>,
-        /// The dialog of the message.
+        /// The dialog of the message; with `checkpoint`, only what this dialog changed since.
         dialog: Option<String>,
         /// Only these files and folders.
         paths: Vec<String>,
@@ -297,7 +297,14 @@ impl Restore {
     /// How.
     pub(super) fn options(&self, project: &Project) -> Result<GoToOptions, Failure> {
         let paths: Result<_, _> = self.paths.iter().map(|path| place(project, path)).collect();
-        Ok(GoToOptions { paths: paths?, exact: self.exact, across_git: self.across_git })
+        // A message names its checkpoint, and that one its dialog.
+        let of = self.dialog.as_deref().filter(|_| self.before_message.is_none());
+        Ok(GoToOptions {
+            paths: paths?,
+            dialog: of.map(|id| dialog(project, id)).transpose()?,
+            exact: self.exact,
+            across_git: self.across_git,
+        })
     }
 
     /// The id of the checkpoint.
