@@ -16,7 +16,7 @@ pub(super) fn run(context: &Context, options: &Redo) -> Result<Exit> {
     let taking = options.taking.options(Cascade::Leave);
     let what = options.rewinding.what();
     let Some((plan, undone)) = context.ask(&project, PlanRedo { taking, what })? else {
-        return nothing(context, OperationKind::Redo);
+        return nothing(context, OperationKind::Redo, &options.manner);
     };
     let what = undone.title.strip_prefix("undo of ").unwrap_or(&undone.title);
     let what = escape(what);

@@ -9,7 +9,7 @@ use retake_engine::{Cascade, ChangeFilter, PlannedFile, Project, Reason, UndoSte
 use retake_server::documents;
 use retake_server::door::PlanUndo;
 
-use crate::args::Undo;
+use crate::args::{Manner, Undo};
 use crate::checkpoint_id::short;
 use crate::commands::message::first_words;
 use crate::commands::scope::wrong_usage;
@@ -47,7 +47,7 @@ fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Exit> {
     let taking = options.taking.options(Cascade::Leave);
     let what = options.rewinding.what();
     let Some((plan, step)) = context.ask(project, PlanUndo { taking, what })? else {
-        return nothing_to_undo(context, project);
+        return nothing_to_undo(context, project, &options.manner);
     };
     let what = described(project, &step)?;
     let outcome = carry_out(context, project, plan, &options.manner)?;
@@ -57,11 +57,12 @@ fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Exit> {
 
 /// Where agents were at work and nothing is ascribed to them, it is said what was considered. What
 /// was not protected meanwhile may be their work, so that is not done.
-fn nothing_to_undo(context: &Context, project: &Project) -> Result<Exit> {
+fn nothing_to_undo(context: &Context, project: &Project, manner: &Manner) -> Result<Exit> {
     let considered = project.nothing_to_undo()?;
     let exit = if considered.gaps.is_empty() { Exit::Done } else { Exit::Partly };
     if context.json {
-        context.out.json(&documents::Outcome::nothing_to_undo(&considered))?;
+        let nothing = documents::Outcome::nothing_to_undo(&considered).asked(manner.dry_run);
+        context.out.json(&nothing)?;
         return Ok(exit);
     }
     let mut text = passed(&considered.taken_back_by_git);
@@ -103,9 +104,9 @@ fn nothing_to_undo(context: &Context, project: &Project) -> Result<Exit> {
 }
 
 /// Nothing to undo or redo is no error, but it is said.
-pub(super) fn nothing(context: &Context, kind: OperationKind) -> Result<Exit> {
+pub(super) fn nothing(context: &Context, kind: OperationKind, manner: &Manner) -> Result<Exit> {
     if context.json {
-        context.out.json(&documents::Outcome::nothing(kind))?;
+        context.out.json(&documents::Outcome::nothing(kind).asked(manner.dry_run))?;
     } else {
         context.out.text(&format!("There is nothing to {kind}; no file was changed.\n"))?;
     }

@@ -96,6 +96,29 @@ fn wrong_usage_names_no_option_that_the_environment_gave() {
 }
 
 #[test]
+fn a_dry_run_says_that_it_is_one_even_if_there_is_nothing_to_do() {
+    let world = World::with(&[("a.txt", "0\n")]);
+    for verb in ["undo", "redo"] {
+        for (words, dry_run) in
+            [(&[verb, "--dry-run", "--json"][..], true), (&[verb, "--json"], false)]
+        {
+            assert_eq!(world.run(words).json()["dry_run"], dry_run, "{words:?}");
+        }
+    }
+    world.say("d1", "go");
+    world.shell("k1", "echo new > new.txt");
+    world.ok(&["approve"]);
+    for verb in ["undo", "reset"] {
+        let told = world.run(&[verb, "--dry-run", "--json"]);
+        assert_eq!(told.json()["dry_run"], true, "{verb}");
+    }
+    // It needs a yes, and is not carried out: but that is not what was asked for.
+    world.shell("k2", "echo more > more.txt");
+    let refused = world.run(&["reset", "--json"]);
+    assert_eq!((refused.code, &refused.json()["dry_run"]), (3, &json!(false)));
+}
+
+#[test]
 fn a_difference_of_a_file_is_a_part_of_the_whole_difference() {
     let world = World::with(&[("a.txt", LINES), ("notes.txt", LINES)]);
     world.say("d1", "go");

@@ -27,7 +27,7 @@ pub struct Outcome {
     pub safety: Option<String>,
     /// The checkpoint that names a restored state.
     pub checkpoint: Option<String>,
-    /// Whether it is only planned.
+    /// Whether only the plan was asked for.
     pub dry_run: bool,
     /// Whether everything that was asked for is (or would be) done.
     pub whole: bool,
@@ -135,7 +135,13 @@ impl Outcome {
         }
     }
 
-    /// That there is nothing to undo or redo.
+    /// The same, for whoever asked only for the plan, or for the deed.
+    #[must_use]
+    pub fn asked(self, dry_run: bool) -> Self {
+        Self { dry_run, ..self }
+    }
+
+    /// That there is nothing to undo, redo or reset.
     pub fn nothing(kind: OperationKind) -> Self {
         Self {
             operation: None,

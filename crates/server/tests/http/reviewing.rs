@@ -168,6 +168,31 @@ fn a_plan_of_which_nothing_is_left_has_changed() {
 }
 
 #[test]
+fn dry_run_is_said_if_it_was_asked_for() {
+    let stage = Stage::new(STORY);
+    let id = id_of(&stage, "w1");
+    // Not agreed to, and so not done: but it was to be.
+    let refused = stage.post("reject", &json!({ "changes": [id] })).json();
+    assert_eq!(
+        (&refused["code"], &refused["outcome"]["dry_run"]),
+        (&json!("needs_yes"), &json!(false))
+    );
+    let body = json!({ "changes": [id], "yes": true, "plan_digest": "other" });
+    let refused = stage.post("reject", &body).json();
+    assert_eq!(
+        (&refused["code"], &refused["outcome"]["dry_run"]),
+        (&json!("plan_changed"), &json!(false))
+    );
+    for verb in ["redo", "undo"] {
+        for (body, dry_run) in [(json!({ "dry_run": true }), true), (json!({ "yes": true }), false)]
+        {
+            assert_eq!(stage.done(verb, &body)["dry_run"], dry_run, "{verb}");
+        }
+    }
+    assert_eq!(stage.done("undo", &json!({ "dry_run": true }))["dry_run"], true, "nothing is left");
+}
+
+#[test]
 fn a_restore_names_paths_that_no_state_has_and_keeps_to_a_dialog() {
     let stage = Stage::new(STORY);
     let checkpoint = stage.project.named("d1:1");

@@ -55,7 +55,7 @@ impl Consent {
 
 /// Refuses a client that has seen a plan, where there is nothing to do any more.
 pub(super) fn nothing(outcome: Outcome, consent: &Consent) -> Result<Acted, Problem> {
-    let nothing = Acted { outcome, plan_digest: None };
+    let nothing = Acted { outcome: outcome.asked(consent.dry_run), plan_digest: None };
     if consent.plan_digest.is_some() && !consent.dry_run {
         let hint = "there is nothing to do any more";
         let problem = Problem::new("plan_changed", "the plan is not the one that was seen", hint);
@@ -66,7 +66,7 @@ pub(super) fn nothing(outcome: Outcome, consent: &Consent) -> Result<Acted, Prob
 
 /// Carries out a plan, as far as the client agreed.
 pub(super) fn carry_out(room: &Room, plan: Plan, consent: &Consent) -> Result<Acted, Problem> {
-    let planned = planned(room, &plan)?;
+    let planned = planned(room, &plan, consent)?;
     if consent.dry_run {
         return Ok(planned);
     }
@@ -100,13 +100,14 @@ pub(super) fn carry_out_whole(
         let message = "some files would be left as they are";
         Err(Problem::new("partial", message, hint).with(acted))
     };
-    whole(planned(room, &plan)?)?;
+    whole(planned(room, &plan, consent)?)?;
     whole(carry_out(room, plan, consent)?)
 }
 
-fn planned(room: &Room, plan: &Plan) -> Result<Acted, Problem> {
+fn planned(room: &Room, plan: &Plan, consent: &Consent) -> Result<Acted, Problem> {
     let outcome =
         room.read(|project| Ok(Outcome::planned(project, plan)?.masked(masking(project))))?;
+    let outcome = outcome.asked(consent.dry_run);
     Ok(Acted { outcome, plan_digest: Some(digest(plan)?) })
 }
 
