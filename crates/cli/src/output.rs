@@ -151,12 +151,17 @@ pub(crate) fn can_ask() -> bool {
 
 /// Asks on standard error; anything but a clear yes is a no. `text` is safe to show.
 pub(crate) fn ask(text: &str) -> io::Result<bool> {
+    Ok(matches!(answer(text)?.to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Asks on standard error for an answer in words. `text` is safe to show.
+pub(crate) fn answer(text: &str) -> io::Result<String> {
     let mut stderr = io::stderr().lock();
     write!(stderr, "{text}")?;
     stderr.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    Ok(answer.trim().to_owned())
 }
 
 /// Tells something on standard error; `text` is escaped here. No place to tell it is no error.

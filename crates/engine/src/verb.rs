@@ -161,6 +161,11 @@ impl Project {
         self.store().dialog(id)?.ok_or_else(|| VerbError::UnknownDialog(id.clone()))
     }
 
+    /// The dialogs with work that waits for approval, the latest activity first.
+    pub fn dialogs_to_approve(&self) -> Result<Vec<Dialog>, StoreError> {
+        self.store().dialogs_to_approve()
+    }
+
     /// The dialog that is meant if none is named: the one with the latest activity.
     pub fn latest_dialog(&self) -> Result<Dialog, VerbError> {
         self.store().dialogs()?.into_iter().next().ok_or(VerbError::NoDialog)

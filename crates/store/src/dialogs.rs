@@ -1,5 +1,7 @@
 //! Dialogs, their turns and their agents.
 
+use std::collections::HashSet;
+
 use retake_model::{AgentId, DialogId, Millis};
 use rusqlite::{OptionalExtension as _, Row};
 
@@ -51,6 +53,20 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// The dialogs with work that waits for approval, the latest activity first: what is in the
+    /// files and not approved, and what was approved and taken back since.
+    pub fn dialogs_to_approve(&self) -> Result<Vec<Dialog>, StoreError> {
+        let mut waiting = HashSet::new();
+        for sql in WAITING {
+            let mut query = self.db.prepare_cached(sql)?;
+            let rows = query.query_map([], |row| row.get::<_, String>(0))?;
+            waiting.extend(rows.collect::<Result<Vec<_>, _>>()?);
+        }
+        let mut dialogs = self.dialogs()?;
+        dialogs.retain(|dialog| waiting.contains(&dialog.id.0));
+        Ok(dialogs)
+    }
+
     /// The dialog whose id is this text, else those whose id begins with it, at most two.
     pub fn dialogs_named(&self, text: &str) -> Result<Vec<DialogId>, StoreError> {
         if let Some(dialog) = self.dialog(&DialogId(text.to_owned()))? {
@@ -77,6 +93,21 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
+
+/// Dialogs with work that waits for approval: of their own, approved and taken back, shared with
+/// others and not approved by this one.
+const WAITING: [&str; 3] = [
+    "SELECT DISTINCT dialog FROM change WHERE dialog NOT NULL AND actor = 'agent'
+         AND status IN ('pending', 'accepted') AND approved IS NULL",
+    "SELECT DISTINCT dialog FROM change WHERE dialog NOT NULL AND actor = 'agent'
+         AND status IN ('rejected', 'reverted') AND approved IS NOT NULL",
+    "SELECT DISTINCT k.dialog FROM change c JOIN candidate a ON a.change = c.seq
+         JOIN call k ON k.id = a.call
+     WHERE c.actor = 'agent' AND c.agent IS NULL AND c.dialog IS NULL AND c.approved IS NULL
+         AND c.status IN ('pending', 'accepted')
+         AND NOT EXISTS (SELECT 1 FROM shared_approval s
+             WHERE s.change = c.seq AND s.dialog = k.dialog)",
+];
 
 const DIALOG: &str =
     "SELECT id, kind, title, started_at, last_at, ended_at, turns, turn_open FROM dialog";

@@ -242,7 +242,7 @@ pub(crate) struct Approve {
     /// What you say about it
     #[arg(short = 'm', long, value_name = "TEXT")]
     pub(crate) message: Option<String>,
-    /// The dialog [default: the latest]
+    /// The dialog [default: the one with work that waits for approval]
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
 }
@@ -253,7 +253,7 @@ pub(crate) struct Approve {
     after_help = "Your own edits and what other dialogs did stay, unless --exact.\n\nExamples:\n  retake reset --dry-run\n  retake reset --dialog d1"
 )]
 pub(crate) struct Reset {
-    /// The dialog [default: the latest]
+    /// The dialog [default: the one with work that waits for approval]
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
     /// Put all files into the approved state, whoever changed them
@@ -268,7 +268,7 @@ pub(crate) struct Reset {
 /// Options of `session`.
 #[derive(Debug, Args)]
 pub(crate) struct Session {
-    /// The dialog [default: the latest]
+    /// The dialog [default: the one with work that waits for approval]
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
     /// List all its work sessions instead

@@ -6,15 +6,23 @@ use anyhow::Result;
 use retake_engine::Approved;
 use retake_engine::model::DialogId;
 use retake_server::{documents, door};
+use serde_json::json;
 
 use crate::args::Approve;
-use crate::context::{Context, Exit, dialog_or_latest};
+use crate::commands::whose::waiting;
+use crate::context::{Context, Exit};
 use crate::describe::{plural, short_id};
 use crate::output::Style;
 
 pub(super) fn run(context: &Context, options: &Approve) -> Result<Exit> {
-    let project = context.open_to_write()?;
-    let dialog = dialog_or_latest(&project, options.dialog.as_deref())?;
+    // What waits is known once it was looked at.
+    let project = match options.dialog {
+        Some(_) => context.open_to_write()?,
+        None => context.look()?.0,
+    };
+    let Some(dialog) = waiting(&project, options.dialog.as_deref())? else {
+        return nothing(context, options);
+    };
     let message = options.message.clone();
     let approved = context.ask(&project, door::Approve { dialog: dialog.clone(), message })?;
     if context.json {
@@ -22,6 +30,20 @@ pub(super) fn run(context: &Context, options: &Approve) -> Result<Exit> {
         context.out.json(&documents::Approved::new(&dialog, &approved, message))?;
     } else {
         context.out.text(&told(context, &dialog, &approved))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Nothing to approve is no error, but it is said.
+fn nothing(context: &Context, options: &Approve) -> Result<Exit> {
+    if context.json {
+        context.out.json(&json!({
+            "dialog": null, "commit": null, "session": null, "new_session": null,
+            "commits": 0, "changes": 0, "shared": 0, "message": options.message,
+        }))?;
+    } else {
+        let why = "no dialog has work that waits for approval";
+        context.out.text(&format!("There is nothing to approve: {why}.\n"))?;
     }
     Ok(Exit::Done)
 }

@@ -40,6 +40,7 @@ mod show;
 mod status;
 mod story;
 mod undo;
+mod whose;
 
 use anyhow::Result;
 

@@ -4,16 +4,27 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::Cascade;
-use retake_server::documents::ResetOutcome;
+use retake_engine::model::OperationKind;
+use retake_server::documents::{Outcome, ResetOutcome};
 use retake_server::door::PlanReset;
 
 use crate::args::Reset;
-use crate::context::{Context, Exit, dialog_or_latest};
+use crate::commands::whose::{latest_at_work, waiting};
+use crate::context::{Context, Exit};
 use crate::outcome::{carry_out, summary};
 
 pub(super) fn run(context: &Context, options: &Reset) -> Result<Exit> {
-    let project = context.open_to_write()?;
-    let dialog = dialog_or_latest(&project, options.dialog.as_deref())?;
+    // What waits is known once it was looked at.
+    let project = match options.dialog {
+        Some(_) => context.open_to_write()?,
+        None => context.look()?.0,
+    };
+    let dialog = match waiting(&project, options.dialog.as_deref())? {
+        Some(dialog) => dialog,
+        // Whatever anybody did since the last approval is there to be compared.
+        None if options.exact => latest_at_work(&project)?,
+        None => return nothing(context, options),
+    };
     let taking = options.taking.options(Cascade::Leave);
     let asked = PlanReset { dialog: dialog.clone(), exact: options.exact, taking };
     let plan = context.ask(&project, asked)?;
@@ -32,4 +43,16 @@ pub(super) fn run(context: &Context, options: &Reset) -> Result<Exit> {
         }
         Ok(text)
     })
+}
+
+/// Nothing to reset is no error, but it is said.
+fn nothing(context: &Context, options: &Reset) -> Result<Exit> {
+    if context.json {
+        let outcome = Outcome::nothing(OperationKind::Reset).asked(options.manner.dry_run);
+        context.out.json(&ResetOutcome { outcome, new_session: None })?;
+    } else {
+        let why = "no dialog has work that waits for approval; no file was changed";
+        context.out.text(&format!("There is nothing to reset: {why}.\n"))?;
+    }
+    Ok(Exit::Done)
 }

@@ -9,7 +9,8 @@ use retake_server::Masking;
 use retake_server::documents::{self, ChangedFile, WorkSessions};
 
 use crate::args::Session;
-use crate::context::{Context, Exit, dialog_or_latest};
+use crate::commands::whose::{latest_at_work, waiting};
+use crate::context::{Context, Exit};
 use crate::describe::{name, plural, short_id};
 use crate::escape::escape;
 use crate::output::Style;
@@ -18,11 +19,13 @@ use crate::time::local;
 
 pub(super) fn run(context: &Context, options: &Session) -> Result<Exit> {
     let (project, _) = context.open_and_look()?;
-    let dialog = match dialog_or_latest(&project, options.dialog.as_deref()) {
+    let dialog = match waiting(&project, options.dialog.as_deref()) {
         Err(error) if matches!(error.downcast_ref(), Some(VerbError::NoDialog)) => {
             return no_dialog(context, options.all);
         }
-        other => other?,
+        Ok(None) => latest_at_work(&project)?,
+        Ok(Some(dialog)) => dialog,
+        Err(error) => return Err(error),
     };
     if options.all {
         return sessions(context, &dialog, &project.store().work_sessions(&dialog)?);

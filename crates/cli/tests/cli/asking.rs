@@ -1,8 +1,5 @@
 //! Confirmation: a person at a terminal is asked, nobody else is, and nothing happens without a yes.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
-
 use expect_test::expect;
 use serde_json::json;
 
@@ -108,13 +105,13 @@ fn at_a_terminal_the_answer_decides() {
     ];
     for (world, words, question) in cases {
         let before = world.read("a.txt");
-        let Some(seen) = answered(&world, &words, "n\n") else { return };
+        let Some(seen) = world.answered(&words, "n\n") else { return };
         assert!(seen.contains("Go on? [y/N]") && seen.contains("nothing was changed"), "{seen}");
         assert!(seen.contains(question), "{seen}");
         assert_eq!(world.read("a.txt"), before);
-        answered(&world, &words, "maybe\n");
+        world.answered(&words, "maybe\n");
         assert_eq!(world.read("a.txt"), before);
-        let seen = answered(&world, &words, "y\n").unwrap();
+        let seen = world.answered(&words, "y\n").unwrap();
         assert!(seen.contains("take it back with `retake undo`"), "{seen}");
         assert_eq!(world.read("a.txt"), before.replace("two", "2").replace("mine", "2"));
     }
@@ -123,27 +120,9 @@ fn at_a_terminal_the_answer_decides() {
 #[test]
 fn at_a_terminal_a_plan_that_replaces_nothing_runs_straight_away() {
     let world = crossing();
-    let Some(seen) = answered(&world, "undo", "") else { return };
+    let Some(seen) = world.answered("undo", "") else { return };
     assert!(seen.contains("Undid turn 1 of dialog d1") && !seen.contains("Go on?"), "{seen}");
     // Short differences are shown there without being asked for.
-    let seen = answered(&world, "redo --dry-run", "").unwrap();
+    let seen = world.answered("redo --dry-run", "").unwrap();
     assert!(seen.contains("+eight"), "{seen}");
-}
-
-/// What a terminal shows, by means of `script`, if there is one.
-fn answered(world: &World, words: &str, answer: &str) -> Option<String> {
-    let program = world.command(&[]);
-    let line = format!("{} {words}", program.get_program().to_str().unwrap());
-    let mut script = Command::new("script");
-    script.args(["-qec", &line, "/dev/null"]).current_dir(world.root()).env_clear();
-    for (name, value) in program.get_envs() {
-        script.env(name, value?);
-    }
-    script.env("NO_COLOR", "1").env("PAGER", "cat").env("TERM", "xterm");
-    script.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = script.spawn().ok()?;
-    child.stdin.take()?.write_all(answer.as_bytes()).ok()?;
-    let output = child.wait_with_output().ok()?;
-    let seen = String::from_utf8(output.stdout).expect("nothing invalid on a terminal");
-    (!seen.is_empty()).then_some(seen)
 }

@@ -6,6 +6,7 @@
 
 mod asking;
 mod blame;
+mod choosing;
 mod colour;
 mod daemon;
 mod docs;

@@ -175,6 +175,24 @@ impl World {
         (!seen.is_empty()).then_some(seen)
     }
 
+    /// What a terminal shows to whoever gives this answer, by means of `script`, if there is one.
+    pub(crate) fn answered(&self, words: &str, answer: &str) -> Option<String> {
+        let program = self.command(&[]);
+        let line = format!("{} {words}", program.get_program().to_str().unwrap());
+        let mut script = Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).current_dir(self.root()).env_clear();
+        for (name, value) in program.get_envs() {
+            script.env(name, value?);
+        }
+        script.env("NO_COLOR", "1").env("PAGER", "cat").env("TERM", "xterm");
+        script.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = script.spawn().ok()?;
+        child.stdin.take()?.write_all(answer.as_bytes()).ok()?;
+        let output = child.wait_with_output().ok()?;
+        let seen = String::from_utf8(output.stdout).expect("nothing invalid on a terminal");
+        (!seen.is_empty()).then_some(seen)
+    }
+
     /// Output with what differs from run to run replaced.
     pub(crate) fn normal(&self, text: &str) -> String {
         let text = text.replace(self.store().to_str().unwrap(), "[STORE]");
