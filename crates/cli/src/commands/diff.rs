@@ -60,20 +60,26 @@ fn selected(context: &Context, project: &Project, options: &Diff) -> Result<Vec<
         filter.actor = Some(Actor::Agent);
         filter.status = Some(ChangeStatus::Pending);
     }
-    let mut changes = project.changes(&filter)?;
-    if !chosen {
-        let by_git = project.taken_back_by_git(&changes)?;
-        let (gone, stays): (Vec<_>, Vec<_>) =
-            changes.into_iter().partition(|change| by_git.contains(&change.id));
-        let paths: BTreeSet<_> = gone.iter().map(|change| name(&change.path)).collect();
-        if !paths.is_empty() && !context.json {
-            // Beside the difference, which may go into a file.
-            let paths = Vec::from_iter(paths).join(", ");
-            tell("note", Style::Mark, &format!("git took back, and so not shown: {paths}"));
-        }
-        changes = stays;
+    let changes = project.changes(&filter)?;
+    if options.all { Ok(changes) } else { without_taken_back(context, project, changes) }
+}
+
+/// Leaves out what git took back: it is not in the files.
+fn without_taken_back(
+    context: &Context,
+    project: &Project,
+    changes: Vec<Change>,
+) -> Result<Vec<Change>> {
+    let by_git = project.taken_back_by_git(&changes)?;
+    let (gone, stays): (Vec<_>, Vec<_>) =
+        changes.into_iter().partition(|change| by_git.contains(&change.id));
+    let paths: BTreeSet<_> = gone.iter().map(|change| name(&change.path)).collect();
+    if !paths.is_empty() && !context.json {
+        // Beside the difference, which may go into a file.
+        let paths = Vec::from_iter(paths).join(", ");
+        tell("note", Style::Mark, &format!("git took back, and so not shown: {paths}"));
     }
-    Ok(changes)
+    Ok(stays)
 }
 
 fn stat(diffs: &[FileDiff], colour: bool) -> String {
