@@ -114,7 +114,7 @@ mod write;
 
 pub use adjacent::Place;
 pub use advice::Advice;
-pub use apply::{Applied, Interrupted, Recovery};
+pub use apply::{Applied, Interrupted, Recovery, Rehearsal};
 pub use blame::{Blame, BlameBody, BlameLine, Blamed, Origin};
 pub use conversation::TranscriptMark;
 pub use diff::{DiffLine, HunkPlace, TOO_LARGE_TO_SHOW};

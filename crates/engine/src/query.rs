@@ -210,25 +210,25 @@ impl Project {
         before: Side,
         after: Side,
     ) -> Result<FileDiff, StoreError> {
-        let body = self.diff_body(&before, &after, None)?;
+        let body = self.diff_body((&before, None), (&after, None))?;
         Ok(FileDiff { old_path, path, before, after, body })
     }
 
     /// The difference that a plan makes to a file.
     pub fn planned_diff(&self, file: &PlannedFile) -> Result<FileDiff, StoreError> {
         let (path, before, after) = (file.path.clone(), file.now, file.then);
-        let body = self.diff_body(&before, &after, file.content.as_deref())?;
+        let (old, new) = (file.now_content.as_deref(), file.content.as_deref());
+        let body = self.diff_body((&before, old), (&after, new))?;
         Ok(FileDiff { old_path: path.clone(), path, before, after, body })
     }
 
-    /// `merged` is the content of `after` that the store does not have yet.
+    /// Each side with its content, where the store does not have that.
     fn diff_body(
         &self,
-        before: &Side,
-        after: &Side,
-        merged: Option<&[u8]>,
+        before: (&Side, Option<&[u8]>),
+        after: (&Side, Option<&[u8]>),
     ) -> Result<DiffBody, StoreError> {
-        let sides = [before, after];
+        let sides = [before.0, after.0];
         if sides.iter().any(|side| matches!(side, Side::Unknown)) {
             return Ok(DiffBody::NotCaptured);
         }
@@ -236,12 +236,11 @@ impl Project {
         if sides.iter().any(|side| size(side) > TOO_LARGE_TO_SHOW) {
             return Ok(DiffBody::TooLarge);
         }
-        let before = self.content(before)?.unwrap_or_default();
-        let after = match merged {
-            Some(merged) => merged.to_vec(),
-            None => self.content(after)?.unwrap_or_default(),
+        let content = |(side, on_paper): (&Side, Option<&[u8]>)| match on_paper {
+            Some(bytes) => Ok(bytes.to_vec()),
+            None => self.content(side).map(Option::unwrap_or_default),
         };
-        Ok(DiffBody::between(&before, &after))
+        Ok(DiffBody::between(&content(before)?, &content(after)?))
     }
 }
 

@@ -54,6 +54,11 @@ impl Store {
     pub fn group(&self) -> Result<Group<'_>, StoreError> {
         Group::begin(self)
     }
+
+    /// Whether there is a group: what a batch writes is not on record before that is committed.
+    pub fn is_grouped(&self) -> bool {
+        self.grouped.get().is_some()
+    }
 }
 
 /// What a batch's writes are taken back to: the begin of a transaction of its own, or its place in

@@ -1,5 +1,7 @@
 //! `retake undo`: take back the newest step, and say in three lines what that was.
 
+mod preview;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -25,7 +27,7 @@ const LISTED: usize = 3;
 /// More gaps than this are not listed.
 const LISTED_GAPS: usize = 10;
 
-/// Each step is an operation of its own; one that was not done whole, or only shown, is the last.
+/// Each step is an operation of its own; one that was not done whole is the last.
 pub(super) fn run(context: &Context, options: &Undo) -> Result<Exit> {
     if options.steps > 1 && options.rewinding.conversation {
         wrong_usage(
@@ -33,26 +35,45 @@ pub(super) fn run(context: &Context, options: &Undo) -> Result<Exit> {
         );
     }
     let project = context.open_to_write()?;
+    if options.steps > 1 && options.manner.dry_run {
+        return preview::run(context, &project, options);
+    }
     let mut exit = Exit::Done;
-    for _ in 0..options.steps {
-        exit = undo(context, &project, options)?;
-        if exit != Exit::Done || options.manner.dry_run {
+    for number in 0..options.steps {
+        let Some(done) = undo(context, &project, options)? else {
+            return if number == 0 {
+                nothing_to_undo(context, &project, &options.manner)
+            } else {
+                nothing_more(context)
+            };
+        };
+        exit = done;
+        if exit != Exit::Done {
             break;
         }
     }
     Ok(exit)
 }
 
-fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Exit> {
+/// That there are fewer steps than were asked for; programs count the documents.
+fn nothing_more(context: &Context) -> Result<Exit> {
+    if !context.json {
+        context.out.text("There is nothing more to undo.\n")?;
+    }
+    Ok(Exit::Done)
+}
+
+/// None if there is nothing to undo.
+fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Option<Exit>> {
     let taking = options.taking.options(Cascade::Leave);
     let what = options.rewinding.what();
     let Some((plan, step)) = context.ask(project, PlanUndo { taking, what })? else {
-        return nothing_to_undo(context, project, &options.manner);
+        return Ok(None);
     };
     let what = described(project, &step)?;
     let outcome = carry_out(context, project, plan, &options.manner)?;
-    outcome
-        .show(context, project, &options.manner, &|outcome| told(context, project, outcome, &what))
+    let told = |outcome: &Outcome| told(context, project, outcome, &what);
+    outcome.show(context, project, &options.manner, &told).map(Some)
 }
 
 /// Where agents were at work and nothing is ascribed to them, it is said what was considered. What

@@ -18,7 +18,7 @@ use crate::context::{Context, Exit};
 use crate::failure::Failure;
 use crate::output::{Style, ask, can_ask, tell};
 
-pub(crate) use report::{conversation, not_covered, summary, table};
+pub(crate) use report::{NOT_WRITTEN, conversation, not_covered, summary, table};
 
 /// A plan, and what became of it.
 pub(crate) struct Outcome {
@@ -51,7 +51,7 @@ pub(crate) fn carry_out(
     manner: &Manner,
 ) -> Result<Outcome> {
     if manner.dry_run {
-        return Ok(Outcome::not_done(plan, Stage::Planned));
+        return Ok(Outcome::planned(plan));
     }
     let questions = question::of(project, &plan)?;
     if !questions.is_empty() && !manner.yes {
@@ -74,6 +74,11 @@ impl From<Applied> for Outcome {
 }
 
 impl Outcome {
+    /// A plan that was only to be shown.
+    pub(crate) fn planned(plan: Plan) -> Self {
+        Self::not_done(plan, Stage::Planned)
+    }
+
     fn not_done(plan: Plan, stage: Stage) -> Self {
         Self { plan, operation: None, checkpoint: None, stage }
     }
@@ -100,6 +105,17 @@ impl Outcome {
         })
     }
 
+    /// What it would do, for people; `head` says what it is.
+    pub(crate) fn preview(
+        &self,
+        context: &Context,
+        project: &Project,
+        manner: &Manner,
+        head: &str,
+    ) -> Result<Vec<u8>> {
+        report::plan(context, project, &self.plan, (manner, head))
+    }
+
     /// Shows it, and gives the exit code. `words` are for people, about what was done.
     pub(crate) fn show(
         &self,
@@ -117,7 +133,11 @@ impl Outcome {
                 tell("error", Style::Bad, &failure.message);
                 failure.hint.iter().for_each(|hint| tell("hint", Style::Mark, hint));
             }
-            Stage::Planned => context.out.paged(&report::plan(context, project, self, manner)?)?,
+            Stage::Planned => {
+                let mut text = self.preview(context, project, manner, "Plan")?;
+                text.extend(NOT_WRITTEN.bytes());
+                context.out.paged(&text)?;
+            }
             Stage::Done => {
                 let mut text = words(self)?.into_bytes();
                 if manner.diff {

@@ -20,6 +20,8 @@ use crate::table::{Cell, Table};
 
 /// Diffs up to this long are shown at a terminal without being asked for.
 const SHORT: usize = 40;
+/// What is said below a plan.
+pub(crate) const NOT_WRITTEN: &str = "Nothing was written.\n";
 /// Changes in the way that are named for each file.
 const BLOCKERS: usize = 5;
 
@@ -154,15 +156,14 @@ pub(super) fn tally(outcome: &Outcome) -> String {
     written + &left
 }
 
-/// What a plan would do.
+/// What a plan would do; the head says what it is.
 pub(super) fn plan(
     context: &Context,
     project: &Project,
-    outcome: &Outcome,
-    manner: &Manner,
+    plan: &Plan,
+    (manner, head): (&Manner, &str),
 ) -> Result<Vec<u8>> {
-    let plan = &outcome.plan;
-    let title = format!("Plan: {}", escape(&plan.title));
+    let title = format!("{head}: {}", escape(&plan.title));
     let mut text = context.out.paint(&title, Style::Bold) + "\n";
     text.push_str(&table(project, plan, false)?.render("  ", context.out.colour));
     let mut text = text.into_bytes();
@@ -176,7 +177,6 @@ pub(super) fn plan(
     }
     text.extend(conversation(plan).bytes());
     text.extend(question::preview(project, plan)?.bytes());
-    text.extend(b"Nothing was written.\n");
     Ok(text)
 }
 

@@ -6,10 +6,119 @@ use crate::support::{Ran, World};
 
 const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 
+/// Documents that were printed one after the other.
+fn documents(ran: &Ran) -> Vec<Value> {
+    let documents = serde_json::Deserializer::from_slice(&ran.stdout).into_iter();
+    documents.collect::<Result<_, _>>().unwrap()
+}
+
+/// What a document says of its operation, but for what only a deed has.
+fn planned(document: &Value) -> Value {
+    let mut document = document.clone();
+    for name in ["operation", "safety", "dry_run"] {
+        document[name] = Value::Null;
+    }
+    for file in document["files"].as_array_mut().unwrap() {
+        file["done"] = Value::Null;
+    }
+    if let Some(conversation) = document.get_mut("conversation") {
+        conversation["done"] = Value::Null;
+    }
+    document
+}
+
 /// The id of the newest checkpoint.
 fn newest_checkpoint(world: &World) -> String {
     let made = world.run(&["checkpoints", "--json"]).json();
     made["checkpoints"][0]["id"].as_str().unwrap().to_owned()
+}
+
+/// Three turns over the same files, each of which needs the one before: edits beneath a line of the
+/// person's, a file that becomes a folder, one that is deleted and made again.
+fn three_turns() -> World {
+    let world = World::with(&[("a.txt", LINES), ("place", "file\n"), ("back.txt", "back\n")]);
+    world.say("d1", "first");
+    world.shell("k1", "sed -i s/2/two/ a.txt; rm place; mkdir place; echo in > place/in.txt");
+    world.shell("k2", "rm back.txt");
+    world.say("d1", "second");
+    world.shell("k3", "sed -i s/5/five/ a.txt; echo again > back.txt; echo more > place/more.txt");
+    world.say("d1", "third");
+    world.shell("k4", "sed -i s/7/seven/ a.txt; rm back.txt; echo x >> place/in.txt");
+    world.write("a.txt", world.read("a.txt").replace('9', "mine"));
+    world
+}
+
+#[test]
+fn a_dry_run_of_several_steps_is_what_they_do() {
+    let world = three_turns();
+    let before = (world.read("a.txt"), world.read("place/in.txt"), world.read("back.txt"));
+    let log = world.ok(&["log", "--json"]);
+    let ops = world.ok(&["ops", "--json"]);
+    let told = world.run(&["undo", "3", "--dry-run", "--json"]);
+    assert_eq!(told.code, 0, "{}", told.stderr);
+    let told = documents(&told);
+    assert_eq!(told.len(), 3, "{told:#?}");
+    assert!(told.iter().all(|step| step["dry_run"] == true && step["operation"].is_null()));
+    let text = world.ok(&["undo", "3", "--dry-run", "--diff"]);
+    for (number, diff) in [(3, "-seven\n+7"), (2, "-five\n+5"), (1, "-two\n+2")] {
+        assert!(text.contains(&format!("undo of turn {number} of dialog d1")), "{text}");
+        assert!(text.contains(diff), "{text}");
+    }
+    assert_eq!(text.matches("Nothing was written.").count(), 1, "{text}");
+    // Nothing of it happened, on disk or on record.
+    assert_eq!((world.read("a.txt"), world.read("place/in.txt"), world.read("back.txt")), before);
+    assert_eq!((world.ok(&["log", "--json"]), world.ok(&["ops", "--json"])), (log, ops));
+    assert_eq!(world.run(&["doctor", "--read-data"]).code, 0);
+    let done = world.run(&["undo", "3", "--yes", "--json"]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let done: Vec<_> = documents(&done).iter().map(planned).collect();
+    assert_eq!(told.iter().map(planned).collect::<Vec<_>>(), done);
+    assert_eq!(world.read("a.txt"), LINES.replace('9', "mine"));
+    assert_eq!(
+        (world.read("place").as_str(), world.read("back.txt").as_str()),
+        ("file\n", "back\n")
+    );
+}
+
+#[test]
+fn a_dry_run_of_several_steps_stops_where_they_would() {
+    let world = three_turns();
+    // In the way of the second step.
+    world.write("a.txt", world.read("a.txt").replace("five", "my five"));
+    let told = world.run(&["undo", "3", "--dry-run", "--json"]);
+    let steps = documents(&told);
+    assert_eq!((told.code, steps.len()), (3, 2), "{steps:#?}");
+    assert_eq!(steps[1]["whole"], false);
+    let told = world.run(&["undo", "3", "--dry-run"]);
+    assert!(told.code == 3 && told.text().contains("would be the last"), "{}", told.text());
+    let done = world.run(&["undo", "3", "--yes", "--json"]);
+    let done = (done.code, documents(&done).iter().map(planned).collect::<Vec<_>>());
+    assert_eq!(done, (3, steps.iter().map(planned).collect()));
+}
+
+#[test]
+fn a_dry_run_of_several_steps_has_their_conversation_too() {
+    let world = three_turns();
+    let steps = |more: &[&str]| {
+        let words = [&["undo", "2", "--both", "--json"][..], more].concat();
+        documents(&world.run(&words)).iter().map(planned).collect::<Vec<_>>()
+    };
+    let told = steps(&["--dry-run"]);
+    assert!(told.len() == 2 && told.iter().all(|step| step["conversation"]["unsaid"] == 1));
+    assert_eq!(told, steps(&["--yes"]));
+}
+
+#[test]
+fn more_steps_than_there_are_are_told_once() {
+    let world = World::with(&[("a.txt", "0\n")]);
+    world.say("d1", "go");
+    world.shell("k1", "echo 1 > a.txt");
+    for words in [&["undo", "4", "--dry-run"][..], &["undo", "4"]] {
+        let told = world.ok(words);
+        assert_eq!(told.matches("turn 1 of dialog d1").count(), 1, "{told}");
+        assert_eq!(told.matches("nothing more to undo").count(), 1, "{told}");
+    }
+    assert_eq!(world.read("a.txt"), "0\n");
 }
 
 #[test]

@@ -24,9 +24,17 @@ pub(crate) struct Journalled {
     pub(crate) steps: Vec<OperationStep>,
 }
 
+/// Makes the steps of a plan; what has none is left.
+pub(super) type Steps<'a> = &'a mut dyn FnMut(&mut Plan, OperationId) -> Vec<OperationStep>;
+
 impl Project {
     /// Makes everything durable that the plan needs and would replace.
-    pub(super) fn journal(&self, plan: &mut Plan, at: Millis) -> Result<Journalled, StoreError> {
+    pub(super) fn journal(
+        &self,
+        plan: &mut Plan,
+        at: Millis,
+        steps: Steps<'_>,
+    ) -> Result<Journalled, StoreError> {
         let mut batch = self.store().batch()?;
         self.keep_contents(&mut batch, plan)?;
         let title = format!("Before {}", plan.title);
@@ -44,7 +52,7 @@ impl Project {
             sequel: &sequel,
         })?;
         announce(&batch, (operation, OperationState::Running), plan, (operation.0, at))?;
-        let steps = self.steps(plan, operation);
+        let steps = steps(plan, operation);
         batch.put_steps(operation, &steps)?;
         for mark in &plan.marks {
             batch.put_mark(operation, mark)?;
@@ -94,7 +102,8 @@ impl Project {
         Ok(())
     }
 
-    fn steps(&self, plan: &mut Plan, operation: OperationId) -> Vec<OperationStep> {
+    /// The steps of a plan, with names for their temporary files.
+    pub(super) fn steps(&self, plan: &mut Plan, operation: OperationId) -> Vec<OperationStep> {
         let mut steps = Vec::new();
         let mut refused = HashMap::new();
         let nesting = Nesting::of(plan.writes().map(|file| &file.path));

@@ -18,21 +18,23 @@ mod finish;
 mod journal;
 pub(crate) mod links;
 mod recover;
+mod rehearsal;
 mod run;
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-use retake_model::{Change, Millis, ObjectId, Operation, OperationKind, Side};
+use retake_model::{Change, Millis, ObjectId, Operation, OperationKind, ProjectPath, Side};
 use retake_store::{Mark, OperationStep, StoreError};
 
 use crate::plan::nesting::Nesting;
-use crate::plan::{Action, Plan, Reason, Sequel};
+use crate::plan::{Action, Plan, PlannedFile, Reason};
 use crate::project::Project;
 use crate::verb::VerbError;
 
 pub(crate) use finish::keep_hunks;
 pub use recover::{Interrupted, Recovery};
+pub use rehearsal::Rehearsal;
 
 /// What an operation did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -67,13 +69,14 @@ impl Project {
     pub(crate) fn apply_settled(&self, plan: &Plan, at: Millis) -> Result<Applied, VerbError> {
         let mut plan = plan.clone();
         self.leave_what_moved_on(&mut plan)?;
-        self.leave_unwritable(&mut plan);
+        self.leave_unwritable(&mut plan, &|_| false);
         self.check_space(&plan)?;
-        if !plan.does_something() && plan.sequel == Sequel::Nothing {
+        if plan.is_idle() {
             let plan = self.remember_left(plan, at)?;
             return Ok(Applied { operation: None, checkpoint: None, plan });
         }
-        let journalled = self.journal(&mut plan, at)?;
+        let steps = &mut |plan: &mut Plan, operation| self.steps(plan, operation);
+        let journalled = self.journal(&mut plan, at, steps)?;
         let fates = self.run(&journalled.steps);
         self.finish(journalled.operation, &journalled.steps, fates, plan, at)
     }
@@ -83,7 +86,8 @@ impl Project {
         if plan.kind != OperationKind::Undo || plan.left_for_good().next().is_none() {
             return Ok(plan);
         }
-        let journalled = self.journal(&mut plan, at)?;
+        let steps = &mut |_: &mut Plan, _| Vec::new();
+        let journalled = self.journal(&mut plan, at, steps)?;
         Ok(self.finish(journalled.operation, &[], Vec::new(), plan, at)?.plan)
     }
 
@@ -106,12 +110,17 @@ impl Project {
         Ok(())
     }
 
-    /// Says beforehand what cannot be written.
-    pub(crate) fn leave_unwritable(&self, plan: &mut Plan) {
+    /// Says beforehand what cannot be written. Of what `is_settled`, the disk says nothing yet.
+    pub(crate) fn leave_unwritable(
+        &self,
+        plan: &mut Plan,
+        is_settled: &dyn Fn(&ProjectPath) -> bool,
+    ) {
         let mut refused = HashMap::new();
         let nesting = Nesting::of(plan.writes().map(|file| &file.path));
         // Where a file becomes a folder or the other way round, the plan has seen to it.
-        for file in plan.writes().filter(|file| !nesting.has(&file.path)) {
+        let is_open = |file: &&PlannedFile| !nesting.has(&file.path) && !is_settled(&file.path);
+        for file in plan.writes().filter(is_open) {
             if let Err(error) = self.workspace().may_write(&file.path) {
                 refused.insert(file.part, Reason::NotWritable(error.to_string()));
             } else if file.action == Action::Create

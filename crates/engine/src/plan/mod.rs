@@ -88,6 +88,8 @@ pub struct PlannedFile {
     pub(crate) part: u64,
     /// The content of `then`, if the store does not have it yet.
     pub(crate) content: Option<Vec<u8>>,
+    /// The content of `now`, if that is what a rehearsed operation would leave.
+    pub(crate) now_content: Option<Vec<u8>>,
 }
 
 /// What is done to a file.
@@ -231,6 +233,7 @@ impl PlannedFile {
             done: None,
             part: 0,
             content: None,
+            now_content: None,
         }
     }
 

@@ -12,7 +12,7 @@ pub(crate) mod undo;
 
 use std::collections::HashSet;
 
-use retake_model::{Change, Millis};
+use retake_model::{Change, Millis, ProjectPath};
 use retake_store::StoreError;
 
 use crate::apply::links::need_own_file;
@@ -23,18 +23,21 @@ use crate::project::Project;
 use crate::verb::VerbError;
 
 impl Project {
-    /// Makes a plan of files as they are right now.
+    /// Makes a plan of files as they are right now; in a [rehearsal](crate::Rehearsal) as they
+    /// would be, and what the disk says of that is not asked.
     fn planned(
         &self,
         at: Millis,
         make: impl FnOnce(&Self) -> Result<Plan, VerbError>,
     ) -> Result<Plan, VerbError> {
-        let _lock = self.settle(at)?;
+        let lock = if self.store().is_grouped() { None } else { Some(self.settle(at)?) };
         let _snapshot = self.store().snapshot()?;
         let mut plan = make(self)?;
         plan.made_at = at;
-        self.leave_unwritable(&mut plan);
-        self.warn(&mut plan);
+        if lock.is_some() {
+            self.leave_unwritable(&mut plan, &|_| false);
+            self.warn(&mut plan, &|_| false);
+        }
         self.note_approved(&mut plan)?;
         plan.not_covered = self.store().gaps()?.into_iter().map(|(gap, _)| gap).collect();
         Ok(plan)
@@ -50,15 +53,18 @@ impl Project {
         Ok(())
     }
 
-    /// Says what a person should know before.
-    fn warn(&self, plan: &mut Plan) {
-        let modes = plan.writes().filter(|file| file.action == Action::Mode);
+    /// Says what a person should know before. Of what `is_settled`, the disk says nothing yet.
+    pub(crate) fn warn(&self, plan: &mut Plan, is_settled: &dyn Fn(&ProjectPath) -> bool) {
+        let is_mode = |file: &&PlannedFile| file.action == Action::Mode && !is_settled(&file.path);
+        let modes = plan.writes().filter(is_mode);
         let modes = modes.map(|file| (&file.path, &file.then));
         let own: HashSet<_> = need_own_file(self.workspace(), modes).into_iter().cloned().collect();
         for file in plan.files.iter_mut().filter(|file| own.contains(&file.path)) {
             file.warn("it becomes a file of its own; its other hard links keep their mode");
         }
-        for file in plan.files.iter_mut().filter(|file| file.action == Action::Write) {
+        let is_open =
+            |file: &&mut PlannedFile| file.action == Action::Write && !is_settled(&file.path);
+        for file in plan.files.iter_mut().filter(is_open) {
             match self.workspace().link_count(&file.path).unwrap_or(1) {
                 0 | 1 => {}
                 2 => file.warn("its other hard link keeps the old content"),

@@ -33,7 +33,7 @@ pub use record::{
 };
 pub use review::{
     Accept, Apply, Approve, Hunks, PlanRedo, PlanReject, PlanReset, PlanRestore, PlanRollback,
-    PlanUndo, Recover, Scope,
+    PlanUndo, PlanUndos, Recover, Scope,
 };
 pub use upkeep::{Collect, Purge};
 
@@ -107,6 +107,7 @@ requests!(
     MarkSeen,
     ImportContext,
     PlanUndo,
+    PlanUndos,
     PlanRedo,
     PlanReject,
     PlanRollback,
@@ -132,9 +133,10 @@ impl Request {
             | Self::RecordConversation(_)
             | Self::ImportHistory(_)
             | Self::Look(_)
-            | Self::ImportContext(_)
             | Self::LookThrough(_)
+            | Self::ImportContext(_)
             | Self::PlanUndo(_)
+            | Self::PlanUndos(_)
             | Self::PlanRedo(_)
             | Self::PlanReject(_)
             | Self::PlanRollback(_)

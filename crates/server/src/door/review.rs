@@ -54,6 +54,44 @@ impl Verb for PlanUndo {
     }
 }
 
+/// Plans to take back several steps, each on top of those before it; one that cannot be taken back
+/// whole is the last.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct PlanUndos {
+    /// At most so many.
+    pub steps: u32,
+    /// How.
+    pub taking: TakeBackOptions,
+    /// What goes back.
+    pub what: RewindWhat,
+}
+
+impl Verb for PlanUndos {
+    /// Fewer than asked for, if there are no more.
+    type Answer = Vec<(Plan, UndoStep)>;
+
+    fn carry_out(
+        &self,
+        project: &Project,
+        at: Millis,
+        progress: Progress<'_>,
+    ) -> Result<Self::Answer, Failure> {
+        let mut rehearsal = project.rehearse(at)?;
+        let next = PlanUndo { taking: self.taking, what: self.what };
+        let mut planned = Vec::new();
+        for _ in 0..self.steps {
+            let Some((plan, step)) = next.carry_out(project, at, progress)? else { break };
+            let plan = rehearsal.checked(plan);
+            planned.push((plan.clone(), step));
+            if !plan.is_whole() {
+                break;
+            }
+            rehearsal.perform(&plan)?;
+        }
+        Ok(planned)
+    }
+}
+
 /// Plans to bring back what was undone last.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PlanRedo {
