@@ -312,12 +312,13 @@ impl LiveCall {
     pub(crate) fn scope(&self) -> Option<Vec<ProjectPath>> {
         match self.kind() {
             ToolKind::Read => Some(Vec::new()),
-            ToolKind::Write | ToolKind::Edit if self.aim.linked.is_empty() => {
-                Some(self.aim.named.clone())
+            // What a file with other names is called besides, nobody has said.
+            ToolKind::Write | ToolKind::Edit => {
+                self.aim.linked.is_empty().then(|| self.aim.named.clone())
             }
-            // A deleted folder takes along what nobody named, a file has names that nobody named,
-            // and no text is proof of what a command leaves alone.
-            _ => None,
+            // A deleted folder takes along what nobody named, and no text is proof of what a
+            // command leaves alone.
+            ToolKind::Delete | ToolKind::Shell | ToolKind::Other => None,
         }
     }
 

@@ -6,7 +6,7 @@
 //! content that is a beginning of what they announced. A name alone is none: the person may keep a
 //! copy of the very file. What a call is on record of having made is its own until its end.
 
-use retake_model::ProjectPath;
+use retake_model::{ProjectPath, Side};
 use retake_store::{Batch, ChangeFilter, StoreError};
 
 use crate::live::{Content, LiveCall};
@@ -30,7 +30,7 @@ impl LiveCall {
         &self,
         batch: &Batch<'_>,
         seen: &Observed,
-        state_before: &dyn Fn(&ProjectPath) -> retake_model::Side,
+        state_before: &dyn Fn(&ProjectPath) -> Side,
     ) -> Result<bool, StoreError> {
         if !self.may_scratch_at(&seen.path) {
             return Ok(false);

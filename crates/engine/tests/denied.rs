@@ -113,3 +113,23 @@ fn what_is_found_while_the_person_is_asked_is_the_persons_unless_the_call_says_s
         "#]],
     );
 }
+
+#[test]
+fn an_edit_that_retake_denied_owns_nothing_of_what_the_person_does_then() {
+    check(
+        r"
+        file a.txt: one\n
+        init
+        read d1 r1 a.txt
+        file a.txt: mine\n
+        attempt d1 e1 a.txt: mine => theirs
+        file a.txt: mine again\n
+        end d1 e1
+        ",
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            deny a.txt: line 1 changed by the user
+            "a.txt" modify by user +1 -1
+        "#]],
+    );
+}

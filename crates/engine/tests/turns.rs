@@ -1,6 +1,10 @@
 //! When a call's window closes, and what still belongs to it after that.
 
-use retake_testkit::{check, expect};
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
+
+use retake_engine::model::Actor;
+use retake_testkit::{ListingEyes, TestProject, check, expect};
+use serde_json::json;
 
 #[test]
 fn begin_without_end_closes_with_the_turn() {
@@ -151,6 +155,29 @@ fn a_mode_that_the_person_sets_in_an_open_turn_is_the_persons() {
             "run.sh" modify by user +1 -1
         "#]],
     );
+}
+
+#[test]
+fn a_mode_that_the_watcher_finds_in_an_open_turn_is_the_persons() {
+    let test = TestProject::new();
+    test.write("run.sh", "one\n");
+    let mut project = test.init();
+    let rules = project.rules_for_eyes().unwrap();
+    project.open_eyes(Box::new(ListingEyes::open(&test.root(), rules.clone())), rules);
+    project.look(test.tick()).unwrap();
+    let write = json!({ "file_path": "run.sh", "content": "two\n" });
+    project.record(&TestProject::begin("d1", "w1", "Write", write), test.tick()).unwrap();
+    test.write("run.sh", "two\n");
+    project.record(&TestProject::end("d1", "w1"), test.tick()).unwrap();
+    let start = test.tick();
+    let commands = ["chmod +x run.sh", "chmod 600 run.sh && echo 'two;' > run.sh"];
+    // A minute lies between two versions.
+    for (at, command) in [start, start + 60_000].into_iter().zip(commands) {
+        test.shell(command);
+        let found = project.look_around(at).unwrap().changes;
+        let by: Vec<_> = found.iter().map(|change| change.actor).collect();
+        assert_eq!(by, [Actor::User], "{command}");
+    }
 }
 
 #[test]
