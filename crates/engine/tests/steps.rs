@@ -288,6 +288,43 @@ fn what_git_took_back_counts_again_when_git_brings_it_back() {
 }
 
 #[test]
+fn what_git_took_back_is_not_pending_for_as_long() {
+    check(
+        &format!(
+            r"
+            file a.txt: 0\n
+            file b.txt: 0\n
+            {GIT}
+            init
+            say d: one
+            write d w1 a.txt: 1\n
+            write d w2 b.txt: 1\n
+            run git stash -q
+            pending
+            run git stash pop -q
+            pending
+            run git stash -q
+            write d w3 a.txt: 2\n3\n
+            pending
+            "
+        ),
+        &expect![[r#"
+            "a.txt" modify by agent d/main:w1 certain +1 -1
+            "b.txt" modify by agent d/main:w2 certain +1 -1
+            by git "a.txt" +1 -1
+            by git "b.txt" +1 -1
+            pending "a.txt" +1 -1
+            pending "b.txt" +1 -1
+            "a.txt" modify by git +1 -1
+            "a.txt" modify by agent d/main:w3 certain +2 -1
+            pending "a.txt" +2 -1
+            by git "a.txt" +1 -1
+            by git "b.txt" +1 -1
+        "#]],
+    );
+}
+
+#[test]
 fn what_git_left_of_a_turn_is_taken_back() {
     check(
         &format!(

@@ -30,6 +30,7 @@
 //! restore NAME [exact] [PATH…] | reset D [exact] | undo [N] | redo | approve D
 //! recover resume|undo          settles an operation that was interrupted
 //! session D | statuses         print where a dialog stands, and every agent's change
+//! pending                      looks, and prints what is pending, and what git took back of it
 //! cat PATH                     prints a file
 //! ```
 //!

@@ -176,6 +176,7 @@ fn decided(
             let _ = writeln!(seen, "{name}: {shown}");
         }
         "statuses" => print_statuses(project, seen),
+        "pending" => print_pending(project, at, seen),
         _ => return false,
     }
     true
@@ -240,6 +241,17 @@ fn print_session(project: &Project, dialog: &DialogId, at: i64, seen: &mut Strin
             _ => "modified",
         };
         let _ = writeln!(seen, "  {:?} {what}", file.path);
+    }
+}
+
+fn print_pending(project: &Project, at: i64, seen: &mut String) {
+    project.look(at).unwrap();
+    let status = project.status().unwrap();
+    let rows = status.dialogs.iter().flat_map(|dialog| &dialog.agents).flat_map(|(_, rows)| rows);
+    let there = rows.map(|row| ("pending", row));
+    for (what, row) in there.chain(status.taken_back_by_git.iter().map(|row| ("by git", row))) {
+        let (added, removed) = (row.added.unwrap_or(0), row.removed.unwrap_or(0));
+        let _ = writeln!(seen, "{what} {:?} +{added} -{removed}", row.path);
     }
 }
 
