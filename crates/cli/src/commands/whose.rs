@@ -51,18 +51,18 @@ pub(super) fn latest_at_work(project: &Project) -> Result<DialogId> {
 }
 
 fn choose(dialogs: &[Dialog]) -> Result<DialogId> {
-    let mut list = listed(dialogs).render("  ", false);
+    let mut rows = listed(dialogs).render("  ", false);
     if let Some(more) = dialogs.len().checked_sub(LISTED + 1) {
-        let _ = writeln!(list, "  and {} more", more + 1);
+        let _ = writeln!(rows, "  and {} more", more + 1);
     }
-    let head = format!("{} dialogs have work that waits for approval:\n{list}", dialogs.len());
+    let head = format!("{} dialogs have work that waits for approval:\n{rows}", dialogs.len());
     let way_out = "name one with --dialog ID; `retake dialogs` lists all";
     if !can_ask() {
         return Err(Failure::new("needs_dialog", head.trim_end(), way_out).into());
     }
-    let last = dialogs.len().min(LISTED);
-    let answer = answer(&format!("{head}Which one? [1-{last}] "))?;
-    let number: Option<usize> = answer.parse().ok().filter(|number| (1..=last).contains(number));
+    let most = dialogs.len().min(LISTED);
+    let answer = answer(&format!("{head}Which one? [1-{most}] "))?;
+    let number: Option<usize> = answer.parse().ok().filter(|number| (1..=most).contains(number));
     match number {
         Some(number) => Ok(dialogs[number - 1].id.clone()),
         None => Err(Failure::new("declined", "nothing was done", way_out).into()),
