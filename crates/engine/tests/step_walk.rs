@@ -45,7 +45,7 @@ const GIT: &[&str] = &[
 #[test]
 fn random_walks_over_steps() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/step_walk.txt");
-    Walks { quick: 30, long: 5000 }.run(kept, |seed| Walk::new(seed).run());
+    Walks { quick: 24, long: 5000 }.run(kept, |seed| Walk::new(seed).run());
 }
 
 struct Walk {
