@@ -207,7 +207,11 @@ impl Scene<'_> {
         match self.limits.get(&call.call.row) {
             None if call.could_change(&seen.path) || self.is_other_name(call, seen) => Ok(true),
             None => call.has_scratched(batch, seen, self.state_before),
-            Some(Limit::Announced) => Ok(false),
+            // An empty file is a beginning of everything: that proves nothing.
+            Some(Limit::Announced) => {
+                let is_empty = seen.after.known().is_none_or(|state| state.size == 0);
+                Ok(!is_empty && Self::is_begun(batch, call, seen)?)
+            }
             Some(_) if call.aims_at(&seen.path) => Ok(true),
             Some(Limit::AimOnly) => Ok(false),
             Some(Limit::Between(begin, end)) => {
@@ -246,15 +250,20 @@ impl Scene<'_> {
         if has_ended || !call.announces(&seen.path) {
             return Ok(false);
         }
+        let is_told = Content::of(batch, &seen.before)?.told().is_some();
+        Ok(is_told && !Self::is_begun(batch, call, seen)?)
+    }
+
+    /// Whether a file holds a beginning of what an edit tool announces: it is, or was, just being
+    /// written.
+    fn is_begun(batch: &Batch<'_>, call: &LiveCall, seen: &Observed) -> Result<bool, StoreError> {
         let before = Content::of(batch, &seen.before)?;
         let Some(before) = before.told() else { return Ok(false) };
-        // What is just being written is a beginning of it.
         let announced = call.announced(&seen.path, before);
-        let is_begun = match (announced, Content::of(batch, &seen.after)?) {
+        Ok(match (announced, Content::of(batch, &seen.after)?) {
             (Some(announced), Content::Bytes(found)) => announced.starts_with(&found),
             _ => false,
-        };
-        Ok(!is_begun)
+        })
     }
 
     /// Whether the mode is all that has changed.

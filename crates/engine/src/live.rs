@@ -4,7 +4,6 @@
 //! project. A shell command of one of the few understood shapes owns just its targets, but it is
 //! preceded and followed by a look at everything as well: what its text says never narrows that.
 
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,6 +15,8 @@ use retake_store::{Afterlife, Batch, Call, CallState, StoreError, hash_blob};
 use serde_json::Value;
 
 use crate::freshness::Shown;
+use crate::literal;
+use crate::named::{self, Named};
 use crate::place::{Ground, Place, link_target, place};
 use crate::shell::{self, Effect, Effects, Target};
 use crate::tool::{self, Edit, Intent, Part, Predicted, Reading, ToolKind};
@@ -97,32 +98,22 @@ impl Aim {
         let asked = intent.cwd.as_deref().map(|cwd| ground.plain(cwd));
         let is_placed = !matches!(asked, Some(None));
         let cwd = cwd(root, call_cwd, asked.flatten().as_deref());
-        let (mut named, mut outside) = (Vec::new(), Vec::new());
-        let mut is_unresolved = false;
-        for text in &intent.paths {
-            let Some(text) = ground.plain(text).map(Cow::into_owned) else {
-                is_unresolved = true;
-                continue;
-            };
-            match place(root, cwd.as_deref(), &text) {
-                Place::Inside(path) if is_version_control(&path) => outside.push(text.clone()),
-                Place::Inside(path) => {
-                    // What happens to a folder happens to what is in it.
-                    is_unresolved |= root.join(OsStr::from_bytes(path.as_bytes())).is_dir()
-                        && intent.kind != ToolKind::Delete;
-                    named.extend(link_target(root, &path));
-                    named.push(path);
-                }
-                Place::Root => is_unresolved = true,
-                Place::Outside => outside.push(text.clone()),
-            }
-        }
-        named.sort();
-        named.dedup();
+        let Named { paths: named, outside, mut is_unresolved } =
+            named::of(ground, cwd.as_deref(), &intent);
+        is_unresolved |= tool::is_from_server(tool) && named::is_elsewhere(ground, &intent);
         let linked = named.iter().filter_map(|path| linked_inode(root, path)).collect();
         let edits = placed_edits(ground, cwd.as_deref(), &intent);
         let home = ground.home.and_then(Path::to_str);
+        let says_home = |effects: &Effects| {
+            let mut texts = effects
+                .targets
+                .iter()
+                .flat_map(|target| [Some(&target.path), target.cwd.as_ref()].into_iter().flatten());
+            texts.any(|text| text.starts_with('~'))
+        };
         let effects = intent.command.as_deref().map(shell::effects);
+        // Whether a `~` was quoted is not known any more.
+        let is_placed = is_placed && !effects.as_ref().is_some_and(says_home);
         let effects = effects.map(|effects| match home {
             Some(home) => effects.at_home(home),
             None => effects,
@@ -139,7 +130,9 @@ impl Aim {
         let reads = reads.collect();
         let is_understood = is_placed
             && !tool::is_from_server(tool)
-            && effects.as_ref().is_some_and(|effects| is_understood(root, cwd.as_deref(), effects));
+            && effects
+                .as_ref()
+                .is_some_and(|effects| literal::is_literal(root, cwd.as_deref(), effects));
         Self {
             intent,
             cwd,
@@ -489,12 +482,6 @@ impl Content {
     }
 }
 
-/// Version control's own data is not recorded, in whatever case a file system may find it.
-fn is_version_control(path: &ProjectPath) -> bool {
-    let names: [&[u8]; 3] = [b".git", b".hg", b".svn"];
-    path.components().any(|name| names.iter().any(|own| name.eq_ignore_ascii_case(own)))
-}
-
 /// The inode of a file that has other names.
 fn linked_inode(root: &Path, path: &ProjectPath) -> Option<u64> {
     let data = root.join(OsStr::from_bytes(path.as_bytes())).symlink_metadata().ok()?;
@@ -539,34 +526,6 @@ fn placed_reading(
         Place::Inside(path) => Some((link_target(root, &path).unwrap_or(path), reading.part)),
         Place::Root | Place::Outside => None,
     }
-}
-
-/// Whether a command of an understood shape is just that here: its folder exists, and what its
-/// targets name has no other name that would change along.
-fn is_understood(root: &Path, cwd: Option<&str>, effects: &Effects) -> bool {
-    let Some(shape) = &effects.understood else { return false };
-    let base = root.join(cwd.unwrap_or_default());
-    let enters = |folder: &String| base.join(folder).is_dir();
-    let has_one_name = |target: &Target| {
-        let folder = target.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd));
-        let file = folder.join(&target.path);
-        match file.symlink_metadata() {
-            // A link that leads nowhere is a file in the making, elsewhere.
-            Ok(data) if data.is_symlink() => {
-                file.metadata().is_ok_and(|data| data.is_dir() || data.nlink() == 1)
-            }
-            Ok(data) => data.is_dir() || data.nlink() == 1,
-            Err(_) => true,
-        }
-    };
-    // Where `~` leads is not known here, and where `..` leads is not where its text says if there
-    // is a link before it.
-    let is_plain = |path: &str| !path.starts_with('~') && !path.split('/').any(|part| part == "..");
-    let is_lone = |target: &Target| {
-        let folder = target.cwd.as_deref().is_none_or(is_plain);
-        folder && is_plain(&target.path) && has_one_name(target)
-    };
-    shape.enters.as_ref().is_none_or(enters) && effects.targets.iter().all(is_lone)
 }
 
 /// A glob reaches everything beneath the folder of its first special character:

@@ -36,7 +36,8 @@ impl Ground<'_> {
             scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
         });
         let is_variable = text.starts_with(['$', '%']);
-        (!is_url && !is_variable && !text.starts_with("file:")).then_some(text.into())
+        let is_own = text.contains("/proc/") || text.starts_with("/dev/fd/");
+        (!is_url && !is_variable && !is_own && !text.starts_with("file:")).then_some(text.into())
     }
 }
 
@@ -89,6 +90,26 @@ pub(crate) fn place(root: &Path, cwd: Option<&str>, text: &str) -> Place {
     let lexical = normalise(&joined);
     let placed = beneath(root, &real_folder(&lexical));
     if placed == Place::Outside { beneath(root, &lexical) } else { placed }
+}
+
+/// Every place that a tool may mean by a path: by its text, as programs resolve it that know nothing
+/// of links, and with links followed, the last one included.
+pub(crate) fn readings(root: &Path, cwd: Option<&str>, text: &str) -> Vec<Place> {
+    let mut places = vec![place(root, cwd, text)];
+    if text.is_empty() || text.contains('\0') {
+        return places;
+    }
+    let joined = cwd.map_or_else(|| root.to_owned(), |cwd| root.join(cwd)).join(text);
+    let lexical = normalise(&joined);
+    let followed = [joined.canonicalize().ok(), lexical.canonicalize().ok()];
+    let all = [Some(real_folder(&lexical)), Some(lexical)].into_iter().chain(followed);
+    for path in all.flatten() {
+        let place = beneath(root, &path);
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
 }
 
 /// If the last component is a link to a place in the project, that place: tools write through it.

@@ -213,7 +213,7 @@ fn a_file_that_an_edit_is_just_writing_is_nobodys_version() {
         end d2/b e2
         # what is left half written counts when the turn is over
         begin d2/b e3 Edit {"file_path":"a.txt","old_string":"2","new_string":"two"}
-        file a.txt: 
+        file a.txt: 1\nx\nt
         begin d3/c s3 sh: make
         end d3/c s3
         turn-end d2/b
@@ -229,7 +229,7 @@ fn a_file_that_an_edit_is_just_writing_is_nobodys_version() {
         &expect![[r#"
             "a.txt" modify by agent d1/a:e1 certain +1 -1
             "a.txt" modify by agent d2/b:e2 certain +1 -1
-            "a.txt" modify by agent d2/b:e3 window +0 -3
+            "a.txt" modify by agent d2/b:e3 window +1 -1
             "b.txt" create by agent d3/c:s2 window +1 -0
             "b.txt" modify by agent d1/a:e4 certain +1 -1
         "#]],

@@ -63,6 +63,9 @@ pub(super) fn understood(text: &str) -> Option<Understood> {
 }
 
 fn shape(program: &Program) -> Option<Understood> {
+    if replaces_what_it_used(program) {
+        return None;
+    }
     let items: Vec<_> = program.complete_commands.iter().flat_map(|list| &list.0).collect();
     let is_sequence = |item: &&CompoundListItem| matches!(item.1, SeparatorOperator::Sequence);
     if !items.iter().all(is_sequence) {
@@ -81,6 +84,55 @@ fn shape(program: &Program) -> Option<Understood> {
             && additional.map(|(AndOr::And(next) | AndOr::Or(next))| next).all(is_plain)
     };
     items.iter().all(is_plain_item).then(Understood::default)
+}
+
+/// Whether `mv` or `sed -i` may replace a link that another command wrote through: then the other's
+/// target cannot be told any more when all is over. What is only removed is told by its targets.
+fn replaces_what_it_used(program: &Program) -> bool {
+    let lists = program.complete_commands.iter().flat_map(|list| &list.0);
+    let pipelines = lists.flat_map(|item| {
+        let additional = item.0.additional.iter();
+        let additional = additional.map(|(AndOr::And(next) | AndOr::Or(next))| next);
+        std::iter::once(&item.0.first).chain(additional)
+    });
+    let simple = |command: &'_ Command| match command {
+        Command::Simple(simple) => Some(words_in(simple)),
+        _ => None,
+    };
+    let commands = pipelines.flat_map(|pipeline| &pipeline.seq).filter_map(simple);
+    let commands: Vec<Vec<String>> = commands.collect();
+    let replaces = |words: &[String]| {
+        let name = words.first().map(String::as_str);
+        name == Some("mv") || (name == Some("sed") && words.iter().any(|word| word == "-i"))
+    };
+    let shares = |words: &[String], others: &[String]| {
+        words.iter().skip(1).any(|word| others.iter().skip(1).any(|other| other == word))
+    };
+    commands.iter().enumerate().any(|(at, words)| {
+        let mut others = commands.iter().enumerate().filter(|(other, _)| *other != at);
+        replaces(words) && others.any(|(_, others)| shares(words, others))
+    })
+}
+
+/// The name of a command, and the last names of all paths that its words and redirections may be.
+fn words_in(command: &SimpleCommand) -> Vec<String> {
+    let last_name = |word: &str| {
+        let plain = word.trim_matches(['"', '\'']);
+        let name = plain.trim_end_matches('/').rsplit('/').next().unwrap_or(plain);
+        name.replace(['\\', '"', '\''], "")
+    };
+    let name = command.word_or_name.as_ref().map(|word| last_name(&word.value));
+    let items = command.suffix.iter().flat_map(|suffix| &suffix.0);
+    let words = items.filter_map(|item| match item {
+        CommandPrefixOrSuffixItem::Word(word)
+        | CommandPrefixOrSuffixItem::AssignmentWord(_, word)
+        | CommandPrefixOrSuffixItem::IoRedirect(
+            IoRedirect::File(_, _, IoFileRedirectTarget::Filename(word))
+            | IoRedirect::OutputAndError(word, _),
+        ) => Some(last_name(&word.value)),
+        _ => None,
+    });
+    name.into_iter().chain(words).collect()
 }
 
 /// The folder of `cd FOLDER`.

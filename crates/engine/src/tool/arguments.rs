@@ -20,14 +20,15 @@ pub(super) const PATH: &[&str] = &[
     "notebookpath",
     "file",
     "relativepath",
-    "targetpath",
     "notebook",
     "source",
     "sourcepath",
     "oldpath",
+    "targetpath",
 ];
 /// Where a moved file goes.
-pub(super) const DESTINATION: &[&str] = &["destination", "destinationpath", "newpath", "moveto"];
+pub(super) const DESTINATION: &[&str] =
+    &["destination", "destinationpath", "newpath", "moveto", "targetpath"];
 /// Several files.
 pub(super) const FILES: &[&str] = &["files", "paths", "filepaths", "changes"];
 /// The whole new content.
@@ -81,6 +82,11 @@ impl Arguments {
     /// The first of `names` (squashed form) that holds a text.
     pub fn text(&self, names: &[&str]) -> Option<&str> {
         self.pick(names, Value::as_str)
+    }
+
+    /// Every text that one of `names` holds.
+    pub(super) fn texts(&self, names: &[&str]) -> Vec<&str> {
+        names.iter().filter_map(|name| self.text(&[name])).collect()
     }
 
     /// Whether one of `names` is true.

@@ -16,7 +16,9 @@ pub(super) fn collect(arguments: &Arguments) -> Vec<FileEdit> {
     if let Some(edits) = patched(arguments, path) {
         return edits;
     }
-    if let (Some(path), Some(to)) = (path, arguments.text(DESTINATION)) {
+    if let (Some(path), Some(to)) = (path, arguments.text(DESTINATION))
+        && path != to
+    {
         let edit = Edit::MoveTo { to: to.to_owned(), hunks: Vec::new() };
         return vec![FileEdit { path: path.to_owned(), edit }];
     }
@@ -30,8 +32,9 @@ pub(super) fn collect(arguments: &Arguments) -> Vec<FileEdit> {
 /// Every file that the arguments name outside of edits.
 pub(super) fn named_paths(arguments: &Arguments) -> Vec<String> {
     let mut paths = Vec::new();
-    for names in [PATH, DESTINATION] {
-        push_new(&mut paths, arguments.text(names));
+    // Which of them is the file is the tool's secret: all of them may be.
+    for path in arguments.texts(PATH).into_iter().chain(arguments.texts(DESTINATION)) {
+        push_new(&mut paths, Some(path));
     }
     for item in arguments.list(FILES).unwrap_or_default() {
         push_new(&mut paths, item.as_str());

@@ -256,10 +256,40 @@ fn unified_line(hunk: &mut PatchHunk, line: &str, left: (usize, usize)) -> (usiz
 /// The path of a `---` or `+++` line; empty stands for `/dev/null`.
 fn file_name(text: &str, prefix: &str) -> String {
     let name = text.split('\t').next().unwrap_or(text).trim_end();
-    let name = name.trim_matches('"');
-    let bare = name.strip_prefix(prefix).unwrap_or(name);
+    let name = unquoted(name).unwrap_or_else(|| name.to_owned());
+    let bare = name.strip_prefix(prefix).unwrap_or(&name);
     // Copilot prefixes even the null device.
     if name == "/dev/null" || bare == "dev/null" { String::new() } else { bare.to_owned() }
+}
+
+/// A name that git quotes as C does: bytes in octal, a few signs by letters.
+fn unquoted(name: &str) -> Option<String> {
+    let mut rest = name.strip_prefix('"')?.strip_suffix('"')?.bytes().peekable();
+    let mut bytes = Vec::new();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        bytes.push(match rest.next()? {
+            digit @ b'0'..=b'7' => {
+                let mut value = u32::from(digit - b'0');
+                while let Some(digit) = rest.next_if(|next| (b'0'..=b'7').contains(next)) {
+                    value = value * 8 + u32::from(digit - b'0');
+                }
+                u8::try_from(value).ok()?
+            }
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'a' => 7,
+            b'b' => 8,
+            b'f' => 12,
+            b'v' => 11,
+            sign => sign,
+        });
+    }
+    String::from_utf8(bytes).ok()
 }
 
 fn finish(edits: &mut Vec<FileEdit>, header: &mut Header, hunks: &mut Vec<PatchHunk>) {

@@ -1,0 +1,79 @@
+//! Whether a command of an understood shape means just what its words say, in the folder that it
+//! runs in.
+//!
+//! Links make other files of the same words. They are asked for when the call begins and again when it
+//! ends, and may be gone by then, so a command that takes away or replaces what it uses is not
+//! understood at all (here, and in `shell/understood.rs`).
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::shell::{Effect, Effects, Target};
+
+/// Whether nothing but the targets of a command can be changed by it.
+pub(crate) fn is_literal(root: &Path, cwd: Option<&str>, effects: &Effects) -> bool {
+    let Some(shape) = &effects.understood else { return false };
+    let base = root.join(cwd.unwrap_or_default());
+    let enters = |folder: &String| base.join(folder).is_dir();
+    let is_own =
+        |target: &Target| is_plain(target) && has_one_name(root, &place(&base, target), target);
+    shape.enters.as_ref().is_none_or(enters)
+        && effects.targets.iter().all(is_own)
+        && !is_taken_twice(&base, &effects.targets)
+}
+
+/// Where `..` leads is not where its text says if there is a link before it, and a process has its own
+/// `/proc`.
+fn is_plain(target: &Target) -> bool {
+    let is_plain = |path: &str| {
+        !path.split('/').any(|part| part == "..")
+            && !path.contains("/proc/")
+            && !path.starts_with("/dev/fd/")
+    };
+    is_plain(&target.path) && target.cwd.as_deref().is_none_or(is_plain)
+}
+
+fn place(base: &Path, target: &Target) -> PathBuf {
+    let folder = target.cwd.as_ref().map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
+    folder.join(&target.path)
+}
+
+/// Whether what a target names has no other name that would change along.
+fn has_one_name(root: &Path, file: &Path, target: &Target) -> bool {
+    let Ok(inside) = file.strip_prefix(root) else { return is_plain_outside(file) };
+    let takes_away = matches!(target.what, Effect::Delete | Effect::Move);
+    let folders = inside.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    if folders.into_iter().any(|folder| root.join(folder).is_symlink()) {
+        return false;
+    }
+    match file.symlink_metadata() {
+        Ok(data) if data.is_symlink() => takes_away,
+        Ok(data) => data.is_dir() || data.nlink() == 1,
+        Err(_) => true,
+    }
+}
+
+/// Whether a path outside of the project surely leads to no file in it.
+fn is_plain_outside(file: &Path) -> bool {
+    let is_own_output = file == Path::new("/dev/stdout") || file == Path::new("/dev/stderr");
+    match file.symlink_metadata() {
+        Ok(data) if data.is_file() => data.nlink() == 1,
+        Ok(data) => is_own_output || !(data.is_dir() || data.is_symlink()),
+        // A new file: its folder is what its text says, or one that links lead to.
+        Err(_) => file
+            .parent()
+            .is_some_and(|folder| folder.canonicalize().is_ok_and(|real| real == folder)),
+    }
+}
+
+/// Whether something that is taken away is a target once more, or lies in or around one.
+fn is_taken_twice(base: &Path, targets: &[Target]) -> bool {
+    let takes_away = |target: &&Target| matches!(target.what, Effect::Delete | Effect::Move);
+    targets.iter().filter(takes_away).any(|taken| {
+        let there = place(base, taken);
+        targets.iter().filter(|other| *other != taken).any(|other| {
+            let other = place(base, other);
+            there.starts_with(&other) || other.starts_with(&there)
+        })
+    })
+}
