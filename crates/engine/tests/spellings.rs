@@ -3,6 +3,8 @@
 //!
 //! Every story has edits of the person that no scan has seen when the call begins, as in `misread.rs`.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
+
 use retake_engine::model::Actor;
 use retake_testkit::{TestProject, play};
 use serde_json::{Value, json};

@@ -1,7 +1,5 @@
 //! When a call's window closes, and what still belongs to it after that.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
-
 use retake_engine::model::Actor;
 use retake_testkit::{ListingEyes, TestProject, check, expect};
 use serde_json::json;

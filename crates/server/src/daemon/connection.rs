@@ -169,7 +169,7 @@ fn carry_out_hook(desk: &Desk, asker: &Asker, call: &HookCall) -> Result<(), Fai
     let record = &mut |there: Option<&Path>, parcel: &Parcel| {
         let room = match there {
             None => Arc::clone(&room),
-            Some(root) => desk.hall.enter(root)?,
+            Some(elsewhere) => desk.hall.enter(elsewhere)?,
         };
         let mut recorded = room.record(vec![parcel.clone()])?;
         room.news().tell();
