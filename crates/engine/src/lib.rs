@@ -68,6 +68,7 @@ mod history;
 mod inspect;
 mod iso;
 mod journal;
+mod links;
 mod literal;
 mod live;
 mod located;

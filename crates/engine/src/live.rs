@@ -15,6 +15,7 @@ use retake_store::{Afterlife, Batch, Call, CallState, StoreError, hash_blob};
 use serde_json::Value;
 
 use crate::freshness::Shown;
+use crate::links::may_lead_elsewhere;
 use crate::literal;
 use crate::named::{self, Named};
 use crate::place::{Ground, Place, link_target, place};
@@ -345,12 +346,12 @@ impl LiveCall {
         reach(root, self.aim.cwd.as_deref(), target)
     }
 
-    /// Whether the folder of a pattern lies elsewhere than its text says: then the text names
-    /// nothing that is there.
+    /// Whether a pattern may match elsewhere than its text says: then the text names nothing that
+    /// is there.
     pub(crate) fn goes_through_link(&self, root: &Path, target: &Target) -> bool {
-        let folder = literal_folder(&target.path).trim_start_matches("./");
-        let place = self.reach(root, target).and_then(|reach| reach.path);
-        place.is_some_and(|place| !place.as_bytes().ends_with(folder.as_bytes()))
+        let cwd = cwd(root, self.aim.cwd.as_deref(), target.cwd.as_deref());
+        let base = cwd.map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
+        target.glob && may_lead_elsewhere(root, &base, target)
     }
 
     /// Whether something may be gone after it that is hidden now.

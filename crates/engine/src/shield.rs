@@ -7,6 +7,7 @@
 //! budget did not allow, becomes a gap.
 
 use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 
 use retake_model::{Gap, GapReason, ProjectPath};
 use retake_store::Batch;
@@ -93,11 +94,21 @@ struct Threat {
 }
 
 impl Threat {
+    /// As things are before the call: a pattern that leads through a link may take anything.
     fn of(workspace: &Workspace, call: &LiveCall) -> Self {
         let root = workspace.root();
+        let mut threat = Self::by_text(root, call);
+        let mut targets = call.destroys().iter().chain(call.may_edit());
+        threat.everything =
+            threat.everything || targets.any(|target| call.goes_through_link(root, target));
+        threat
+    }
+
+    /// As far as the text tells, whatever lies where by now.
+    fn by_text(root: &Path, call: &LiveCall) -> Self {
         let mut reaches = Vec::new();
-        let is_wide = |target: &&Target| !target.glob || call.goes_through_link(root, target);
-        let targets = call.destroys().iter().filter(is_wide).chain(call.may_edit());
+        let is_plain = |target: &&Target| !target.glob;
+        let targets = call.destroys().iter().filter(is_plain).chain(call.may_edit());
         for reach in targets.filter_map(|target| call.reach(root, target)) {
             let through = reach.path.as_ref().and_then(|path| link_target(root, path));
             reaches.extend(through.map(|path| Reach { path: Some(path), ..reach.clone() }));
@@ -108,7 +119,7 @@ impl Threat {
         let dangers = if call.is_understood() {
             Vec::new()
         } else {
-            call.destroys().iter().map(Danger::of).collect()
+            call.destroys().iter().map(|target| Danger::of(target, root)).collect()
         };
         // To hold every file against very many targets takes longer than to capture it.
         let everything = call.destroys_unknown() || dangers.len() > MOST_DANGERS;
@@ -144,7 +155,8 @@ pub(crate) fn not_considered<'p>(
     paths: impl Iterator<Item = &'p ProjectPath>,
 ) -> Vec<&'p ProjectPath> {
     let destroying = calls.iter().filter(|call| call.may_destroy());
-    let threats: Vec<_> = destroying.map(|call| Threat::of(workspace, call)).collect();
+    // What the calls left behind says nothing about the links that were there before them.
+    let threats: Vec<_> = destroying.map(|call| Threat::by_text(workspace.root(), call)).collect();
     paths.filter(|path| !threats.iter().any(|threat| threat.includes(path))).collect()
 }
 

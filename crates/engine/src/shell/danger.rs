@@ -3,14 +3,18 @@
 //! The folder that a command runs in may be misread (a `cd` that fails, a variable, a function), so
 //! a target is held against the end of every path: `build/*` is `build/x` in any folder. Patterns
 //! match more than any shell or git does: brackets and groups are any character or any text, case
-//! does not count, and `*` goes over slashes, as in git.
+//! does not count, and `*` goes over slashes, as in git. A target may also start above the project:
+//! then what is left of it behind the names of the project's own folders counts as well.
+
+use std::path::{Component, Path};
 
 use super::{Effect, Target};
 
 /// Parts of words of text that could not be followed: with one of them, anything may be destroyed.
-const DESTROYERS: &str = "apply checkout clean copy delet drop edit exec git gunzip gzip inplace install \
-     move open patch pull put rebase remov renam replac reset restor rsync shred sponge stash switch \
-     system trunc unlink unzip updat writ xargs";
+const DESTROYERS: &str = "append apply checkout clean copy delet drop dump edit empty erase exec extract git \
+     gunzip gzip inplace install move open output patch pull purge put rebase remov renam replac reset \
+     restor rsync save shred sponge stash switch system to_csv to_json trunc unlink unpack unzip updat \
+     wipe writ xargs";
 /// The same for short ones, which are parts of too many others.
 const SHORT: &str = "cp dd ln mv rm rmdir rmtree sed tar tee zip";
 
@@ -20,7 +24,11 @@ pub(super) fn mentions_destroyer(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
     text.contains('>')
         || DESTROYERS.split_ascii_whitespace().any(|part| text.contains(part))
-        || words.any(|word| SHORT.split_ascii_whitespace().any(|known| known == word))
+        || words.any(|word| {
+            // node calls them `rmSync` and the like.
+            let word = word.strip_suffix("sync").unwrap_or(word);
+            SHORT.split_ascii_whitespace().any(|known| known == word)
+        })
 }
 
 /// Whether text that was not followed names git.
@@ -31,7 +39,8 @@ pub(super) fn mentions_git(text: &str) -> bool {
 /// What one target of a command may take, wherever the command runs.
 #[derive(Debug)]
 pub(crate) struct Danger {
-    pattern: Pattern,
+    /// What it may mean.
+    patterns: Vec<Pattern>,
     /// Folders that match go with everything in them.
     beneath: bool,
 }
@@ -54,27 +63,45 @@ enum Piece {
 }
 
 impl Danger {
-    /// The danger that a target is.
-    pub(crate) fn of(target: &Target) -> Self {
+    /// The danger that a target is to the project at `root`.
+    pub(crate) fn of(target: &Target, root: &Path) -> Self {
         let text = relative(&target.path).to_lowercase();
-        let pattern = match text.as_str() {
-            "" => Pattern::Everything,
-            text if target.glob => Pattern::Glob(pieces(text)),
-            _ => Pattern::Text(text),
-        };
+        let parts: Vec<_> = text.split('/').filter(|part| !part.is_empty()).collect();
+        let mut patterns = vec![Pattern::of(&parts, target.glob)];
+        let starts = starts_at_root(&parts, target, root);
+        patterns.extend(starts.into_iter().map(|at| Pattern::of(&parts[at..], target.glob)));
         let writes = matches!(target.what, Effect::Write | Effect::Append);
         let beneath = target.recursive || target.glob || !writes;
-        Self { pattern, beneath }
+        Self { patterns, beneath }
     }
 
     /// Whether a path, relative to the root and in lower case, may go with the target.
     pub(crate) fn threatens(&self, path: &str) -> bool {
-        match &self.pattern {
-            Pattern::Everything => true,
-            Pattern::Text(text) => has_text(path, text, self.beneath),
-            Pattern::Glob(pieces) => {
+        self.patterns.iter().any(|pattern| pattern.threatens(path, self.beneath))
+    }
+
+    /// Whether a folder of this name, in lower case, lies on the way to what the target names.
+    pub(crate) fn passes(&self, folder: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.passes(folder))
+    }
+}
+
+impl Pattern {
+    fn of(parts: &[&str], glob: bool) -> Self {
+        match parts.join("/") {
+            text if text.is_empty() => Self::Everything,
+            text if glob => Self::Glob(pieces(&text)),
+            text => Self::Text(text),
+        }
+    }
+
+    fn threatens(&self, path: &str, beneath: bool) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Text(text) => has_text(path, text, beneath),
+            Self::Glob(pieces) => {
                 // `x/` above the path, if the target takes what is in a folder.
-                let ends = path.match_indices('/').map(|(at, _)| at).filter(|_| self.beneath);
+                let ends = path.match_indices('/').map(|(at, _)| at).filter(|_| beneath);
                 ends.chain([path.len()]).any(|end| {
                     let starts = path[..end].match_indices('/').map(|(at, _)| at + 1);
                     let mut starts = [0].into_iter().chain(starts);
@@ -84,17 +111,45 @@ impl Danger {
         }
     }
 
-    /// Whether a folder of this name, in lower case, lies on the way to what the target names.
-    pub(crate) fn passes(&self, folder: &str) -> bool {
-        match &self.pattern {
-            Pattern::Everything => true,
-            Pattern::Text(text) => text.split('/').any(|part| part == folder),
-            Pattern::Glob(pieces) => {
+    fn passes(&self, folder: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Text(text) => text.split('/').any(|part| part == folder),
+            Self::Glob(pieces) => {
                 let text: String = pieces.iter().map(|piece| piece.letter()).collect();
                 text.split('/').any(|part| part == folder)
             }
         }
     }
+}
+
+/// Where among the parts of a target the project's root may end: the parts before are the root's
+/// last folders, or the target as a whole is a folder above it.
+fn starts_at_root(parts: &[&str], target: &Target, root: &Path) -> Vec<usize> {
+    let folders = root.components().filter(|part| matches!(part, Component::Normal(_)));
+    let folders: Vec<_> =
+        folders.map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+    let is_same = |part: &&str, folder: &String| {
+        *part == folder || (target.glob && matches(&pieces(part), folder))
+    };
+    let are_same = |parts: &[&str], folders: &[String]| {
+        parts.iter().zip(folders).all(|(part, folder)| is_same(part, folder))
+    };
+    let is_above = target.path.starts_with('/')
+        && parts.len() < folders.len()
+        && are_same(parts, &folders[..parts.len()]);
+    // `**` is any number of folders.
+    let is_any = |at: usize| target.glob && parts[..at].iter().any(|part| part.contains("**"));
+    let most = parts.len().min(folders.len());
+    let ends =
+        (1..=most).filter(|count| are_same(&parts[..*count], &folders[folders.len() - count..]));
+    let above = is_above.then_some(parts.len());
+    ends.chain(above).chain((1..parts.len()).filter(|at| is_any(*at))).collect()
+}
+
+/// Whether a name may match a part of a pattern.
+pub(crate) fn name_matches(pattern: &str, name: &str) -> bool {
+    matches(&pieces(&pattern.to_lowercase()), &name.to_lowercase())
 }
 
 /// Whether a path ends in this text, from the begin of a name on, or lies beneath such a folder.
@@ -216,7 +271,7 @@ mod tests {
         let glob = target.contains(['*', '?', '[']);
         let (path_text, cwd, what) = (target.to_owned(), None, Effect::Delete);
         let target = Target { path: path_text, cwd, glob, recursive: true, what };
-        Danger::of(&target).threatens(&path.to_lowercase())
+        Danger::of(&target, Path::new("/w/Project")).threatens(&path.to_lowercase())
     }
 
     #[test]
@@ -243,12 +298,32 @@ mod tests {
             ("build/./x", "build/x"),
             ("../build/.", "build/x"),
             ("~/p/.env", ".env"),
+            ("/w/project/*", "build/x.log"),
+            ("/w/project/*.log", "sub/x.log"),
+            ("/w/project/*/x.log", "build/x.log"),
+            ("/w/project/x.lo?", "x.log"),
+            ("/w/p*/build", "build/x.log"),
+            ("/w/*", "build/x.log"),
+            ("/*", "build/x.log"),
+            ("/**/x.log", "x.log"),
+            ("../project/*.log", "x.log"),
+            ("../proj*", "x.log"),
+            ("pro*/build/*", "build/x.log"),
+            ("project/build", "build/x.log"),
+            ("w/project/*.log", "x.log"),
         ] {
             assert!(threatens(target, path), "{target} {path}");
         }
-        for (target, path) in
-            [(".env", ".envrc"), ("build", "builds/x"), ("*.log", "a.txt"), ("a/b", "b")]
-        {
+        for (target, path) in [
+            (".env", ".envrc"),
+            ("build", "builds/x"),
+            ("*.log", "a.txt"),
+            ("a/b", "b"),
+            ("/tmp/*.log", "x.log"),
+            ("/w/other/*", "build/x"),
+            ("/w/project/build/*", "x.log"),
+            ("../other/*.log", "x.log"),
+        ] {
             assert!(!threatens(target, path), "{target} {path}");
         }
     }
@@ -259,6 +334,9 @@ mod tests {
         assert!(mentions_destroyer("echo x > $f"));
         assert!(mentions_destroyer("python -c 'shutil.rmtree(\"d\")'"));
         assert!(!mentions_destroyer("make farm"));
+        assert!(
+            mentions_destroyer("node -e 'fs.rmSync(1)'") && !mentions_destroyer("rsyn farmsync")
+        );
         assert!(mentions_destroyer("python -c 'shutil.copyfile(a, b)'"));
         assert!(mentions_git("echo 'git stash' | sh") && !mentions_git("cat .gitignore"));
     }

@@ -26,7 +26,7 @@ mod walk;
 mod word;
 mod wrappers;
 
-pub(crate) use danger::Danger;
+pub(crate) use danger::{Danger, name_matches};
 pub use quote::quoted;
 pub use understood::Understood;
 
