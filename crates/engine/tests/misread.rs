@@ -345,3 +345,69 @@ fn what_a_command_makes_and_rules_hide_is_in_no_checkpoint() {
     assert!(notices.iter().any(|text| text.contains("made.log")), "{notices:?}");
     assert_eq!(project.open().status().unwrap().files, 1, "only .gitignore is tracked");
 }
+
+#[test]
+fn a_folder_that_is_moved_to_a_new_name_with_a_slash_is_the_agents() {
+    for command in ["mv src lib/", "bash -lc 'mv src lib/'"] {
+        let project = TestProject::in_memory();
+        project.write("src/a.txt", "one\n");
+        project.init();
+        play(&project, "say d1: go");
+        let begin = TestProject::begin("d1", "s1", "Bash", json!({ "command": command }));
+        project.record(&begin);
+        project.shell(command);
+        let found = project.record(&TestProject::end("d1", "s1")).changes;
+        let by: Vec<_> =
+            found.iter().map(|change| (change.path.to_string(), change.actor)).collect();
+        assert_eq!(by, [("lib/a.txt".to_owned(), Actor::Agent)], "{command}");
+    }
+}
+
+#[test]
+fn readers_of_git_that_run_a_program_are_not_taken_for_readers() {
+    keeps_unseen_edits("git grep -lOrm unseen a.txt", &["a.txt"]);
+    keeps_unseen_edits("git grep -nO'rm' unseen a.txt", &["a.txt"]);
+}
+
+#[test]
+fn what_a_person_edits_while_a_command_only_reads_is_theirs() {
+    for command in [
+        "grep \"a\\.b\" a.txt",
+        "grep -rn \"def \\w\" .",
+        "find . -newermt '1 day ago' -ls",
+        "find . -xdev -depth -executable -printf '%p\\n' -quit",
+        "ls ~",
+        "! grep x a.txt",
+        "LC_ALL=C ls",
+        "command ls",
+        "time ls",
+    ] {
+        let project = TestProject::in_memory();
+        project.write("a.txt", "one\n");
+        project.init();
+        play(&project, "say d1: go");
+        let begin = TestProject::begin("d1", "s1", "Bash", json!({ "command": command }));
+        project.record(&begin);
+        project.write("a.txt", "the person's\n");
+        let found = project.record(&TestProject::end("d1", "s1")).changes;
+        let by: Vec<_> = found.iter().map(|change| change.actor).collect();
+        assert_eq!(by, [Actor::User], "{command}");
+    }
+}
+
+#[test]
+fn text_for_a_running_shell_is_a_command() {
+    check(
+        r#"
+        file .gitignore: build/\n
+        file build/x.log: mine\n
+        init
+        begin d1 w1 write_stdin {"session_id":1,"chars":"rm build/x.log\n"}
+        run rm build/x.log
+        end d1 w1
+        "#,
+        &expect![[r#"
+            "build/x.log" delete by agent d1/main:w1 window +0 -1
+        "#]],
+    );
+}

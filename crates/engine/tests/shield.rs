@@ -200,3 +200,129 @@ fn the_shield_takes_everything_hidden_if_the_target_cannot_be_told() {
         "#]],
     );
 }
+
+/// What rules hide in the project of [`nothing_hidden_is_lost`].
+const HIDDEN: &[&str] = &[
+    ".env",
+    "a.log",
+    "x.log",
+    "docs/z.log",
+    "sub/z.log",
+    "sub/deep/y.log",
+    "build/o.bin",
+    "build/x.log",
+    "build/sub/z.log",
+    "local/notes",
+];
+
+/// Runs a command that takes something hidden; after an undo all of it is there again. `$P` is the
+/// project's folder, `$W` the one above it.
+#[track_caller]
+fn nothing_hidden_is_lost(command: &str) {
+    let project = TestProject::in_memory();
+    let root = project.root().clone();
+    let place = root.display().to_string();
+    let above = place.rsplit_once('/').map_or("", |(above, _)| above);
+    let command = command.replace("$P", &place).replace("$W", above);
+    project.write(".gitignore", "*.log\n.env\nbuild/\nlocal/\n");
+    for path in ["a", "a.txt", "c.txt", "docs/d.txt", "sub/s.txt"] {
+        project.write(path, "theirs A\n");
+    }
+    project.shell("git init -q -b main . && git add . && git commit -qm one");
+    project
+        .shell("git checkout -qb other && echo x > .env && git add -f .env && git commit -qm two");
+    project.shell("git checkout -q main && ln -s sub dirlink && ln -s build outb");
+    let content = |path: &str| format!("MINE {path}\n").into_bytes();
+    for path in HIDDEN {
+        project.write(path, content(path));
+    }
+    project.init();
+    play(&project, "say d1: go");
+    let input = serde_json::json!({ "command": command });
+    project.record(&TestProject::begin("d1", "s1", "Bash", input));
+    let run = std::process::Command::new("bash")
+        .args(["-c", &command])
+        .current_dir(&root)
+        .stdin(std::process::Stdio::null())
+        .output();
+    assert!(run.is_ok(), "`{command}`");
+    let is_lost = |path: &&&str| std::fs::read(root.join(path)).ok() != Some(content(path));
+    let lost = HIDDEN.iter().filter(is_lost).count();
+    assert!(lost > 0, "`{command}` takes something: {run:?}");
+    project.record(&TestProject::end("d1", "s1"));
+    play(&project, "undo");
+    let lost: Vec<_> = HIDDEN.iter().filter(is_lost).collect();
+    assert!(lost.is_empty(), "after `{command}` and undo: {lost:?}");
+}
+
+#[test]
+fn patterns_that_lead_through_links_are_shielded() {
+    for command in [
+        "rm -rf outb/*",
+        "rm outb/* 2>/dev/null",
+        "cat a.txt > dirlink/z.l?g",
+        "rm dirlink/*.log",
+        "mv dirlink/*.log docs",
+        "rm o*/o.bin",
+        "rm o*/x.log",
+        "find o*/ -type f -delete",
+        "find -L outb -type f -delete",
+    ] {
+        nothing_hidden_is_lost(command);
+    }
+}
+
+#[test]
+fn patterns_that_start_above_the_project_are_shielded() {
+    for command in [
+        "rm -rf $P/*",
+        "rm -f $P/*.log",
+        "rm -rf $P/*/x.log",
+        "cp c.txt $P/x.lo?",
+        "cd .. && rm -rf pro*/build/*",
+        "git clean -qfdx \"$P/*.log\"",
+        "rm ../project/*.log",
+        "cd $P/.. && rm -f project/*.log",
+        "rm -rf $W/p*/build",
+        "cd \"$(dirname \"$PWD\")\" && rm -rf project/build",
+    ] {
+        nothing_hidden_is_lost(command);
+    }
+}
+
+#[test]
+fn names_that_options_choose_are_shielded() {
+    for command in [
+        "git clean -qfX '*.log'",
+        "cp --parents sub/z.log build",
+        "cp -b -S .log c.txt a",
+        "install -b -S .log c.txt a",
+        "printf -- '--- a\n+++ a\n@@ -1 +1 @@\n-theirs A\n+x\n' > p; patch -s -b -z .log a p",
+        "sed -i -e s/A/B/ --in-place=.log a",
+        "sed --in-pl s/MINE/T/ .env",
+        "sed --expr='w .env' a.txt",
+        "git reset -q --har other",
+    ] {
+        nothing_hidden_is_lost(command);
+    }
+}
+
+#[test]
+fn commands_that_mostly_read_are_shielded_where_they_write() {
+    for command in [
+        "git read-tree -u --reset other",
+        "git archive --output=.env HEAD",
+        "git -c alias.z='!rm -f build/x.log' z",
+        "git grep --no-index --no-exclude-standard -lOrm MINE -- build",
+        "history -w .env",
+        "jobs -x rm build/x.log",
+        "compgen -C 'rm build/x.log'",
+        "f=; : \"${f:=build/x.log}\"; rm \"$f\"",
+        "f=a.log; printf -vf build/x.log; rm \"$f\"",
+        "awk -f <(echo 'BEGIN{system(\"rm build/x.log\")}')",
+        "shopt -s expand_aliases; alias k='rm -rf'\nk build",
+        "find . -name x.log -exec rm {} +",
+    ] {
+        nothing_hidden_is_lost(command);
+    }
+}

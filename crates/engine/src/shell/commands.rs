@@ -13,7 +13,7 @@ use brush_parser::ast::{
 use super::state::{Folder, Value};
 use super::walk::Walker;
 use super::word::{self, Word};
-use super::{Effect, danger, files, find, git, reads, script, wrappers};
+use super::{Effect, danger, files, find, git, quote, reads, script, wrappers};
 
 /// One simple command, ready to be looked up.
 pub(super) struct Call {
@@ -67,6 +67,8 @@ const HANDLERS: &[(&str, Handler)] = &[
     ("source .", source),
     ("awk gawk mawk nawk", script::awk),
     ("yq", script::yq),
+    ("alias", alias),
+    (OFTEN_HARMLESS, often_harmless),
     ("ed ex", script::ed),
     ("patch", script::patch),
     ("apply_patch applypatch", script::apply_patch),
@@ -119,7 +121,7 @@ pub(super) fn run(walker: &mut Walker, mut words: Vec<Word>, stdin: Option<Strin
 fn dispatch(walker: &mut Walker, name: &Word, args: Vec<Word>, stdin: Option<String>) {
     if name.text == "[" {
         // Unquoted it opens a pattern, and alone it is a command.
-        return;
+        return often_harmless(walker, &Call { name: name.text.clone(), args, stdin });
     }
     let Some(name) = name.exact() else {
         return walker.lose_track();
@@ -147,15 +149,62 @@ fn dispatch(walker: &mut Walker, name: &Word, args: Vec<Word>, stdin: Option<Str
 }
 
 /// Commands that change no file which their arguments name.
-const HARMLESS: &str = ": [ ack ag arch base32 base64 basename bat batcat bind break cal cat cksum clear cmp col \
-     column comm compgen complete continue cut date df dig diff dirname dirs du echo egrep exa exit \
-     expand expr eza factor false fc fgrep file fmt fold free getconf getent grep groups hash head \
-     hexdump history host hostname id jobs join jq kill killall less locale logname look ls \
-     lsb_release lsof md5 md5sum more nl nproc nslookup numfmt od paste pathchk pgrep ping pkill pr \
-     printenv ps pwd readlink realpath return rev rg seq set sha1sum sha224sum sha256sum sha512sum \
-     shasum shift shopt sleep stat strings stty sum sw_vers sync tac tail test times top tput tr true \
-     tsort tty type ulimit umask uname unexpand uptime users vmstat w wc whatis whereis which who \
-     whoami xmllint yes zcat zgrep";
+const HARMLESS: &str = ": arch base32 base64 basename break cal cat cksum clear cmp col column comm continue cut \
+     date df dig diff dirname dirs du echo egrep exa exit expand expr eza factor false fgrep \
+     fmt fold free getconf getent grep groups head hexdump host hostname id join jq kill \
+     killall locale logname look ls lsb_release lsof md5 md5sum more nl nproc nslookup numfmt \
+     od paste pathchk pgrep ping pkill pr printenv ps pwd readlink realpath return rev seq set \
+     sha1sum sha224sum sha256sum sha512sum shasum shift shopt sleep stat strings stty sum \
+     sw_vers sync tac tail times top tput tr true tsort tty type ulimit umask uname unexpand \
+     uptime users vmstat w wc whatis whereis which who whoami yes zcat zgrep";
+
+/// Commands that change no file unless one of these options is among their words: letters, and
+/// the begin of long ones.
+const WRITING_OPTIONS: &[(&str, &str, &[&str])] = &[
+    ("ack ag bat batcat", "", &["--pager"]),
+    ("bind", "fx", &[]),
+    ("compgen complete", "CF", &[]),
+    ("fc", "es", &[]),
+    ("file", "C", &["--compile"]),
+    ("hash", "p", &[]),
+    ("history", "anprsw", &[]),
+    ("jobs", "x", &[]),
+    ("less", "oO", &["--log", "--LOG", "+"]),
+    ("rg", "", &["--pre", "--host"]),
+    ("xmllint", "o", &["--o"]),
+];
+
+/// The commands of that table, and tests, which evaluate a subscript if there is one.
+const OFTEN_HARMLESS: &str =
+    "[ ack ag bat batcat bind compgen complete fc file hash history jobs less rg test xmllint";
+
+fn often_harmless(walker: &mut Walker, call: &Call) {
+    if matches!(call.name.as_str(), "[" | "test") {
+        if call.args.iter().any(|word| quote::may_run(&word.text)) {
+            walker.lose_track();
+        }
+        return;
+    }
+    let is_own = |names: &str| names.split_ascii_whitespace().any(|known| known == call.name);
+    let own = WRITING_OPTIONS.iter().find(|(names, ..)| is_own(names));
+    let (letters, long) = own.map_or(("", &[][..]), |(_, letters, long)| (*letters, *long));
+    let writes = |word: &Word| {
+        let is_short = word.is_option() && !word.text.starts_with("--");
+        !word.literal && call.name == "jobs"
+            || (is_short && word.text.contains(|c| letters.contains(c)))
+            || long.iter().any(|start| word.text.starts_with(start))
+    };
+    if call.args.iter().any(writes) {
+        walker.destroy_unknown();
+    }
+}
+
+/// `alias k='rm -rf'`: from here on a name may be any command.
+fn alias(walker: &mut Walker, call: &Call) {
+    if !call.args.is_empty() {
+        walker.lose_track();
+    }
+}
 
 /// A command that is not known: it may edit the files that it names, or run the command that follows.
 fn unknown(walker: &mut Walker, args: &[Word], stdin: Option<&str>) {
@@ -355,14 +404,18 @@ fn forget(walker: &mut Walker, call: &Call) {
     for word in &call.args {
         if word.literal {
             walker.arithmetic(&word.text);
+            // The name may be attached to the letter: `read -aA`.
+            let letters = word.text.strip_prefix('-').unwrap_or_default();
+            letters.char_indices().for_each(|(at, _)| walker.state.set(&letters[at..], None));
         } else {
             walker.lose_track();
         }
     }
 }
 
+/// `printf -v A`, `printf -vA`.
 fn printf(walker: &mut Walker, call: &Call) {
-    if call.args.first().is_some_and(|word| word.text == "-v") {
+    if call.args.first().is_some_and(|word| !word.literal || word.text.starts_with("-v")) {
         forget(walker, call);
     }
 }

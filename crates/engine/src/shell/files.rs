@@ -97,7 +97,8 @@ pub(super) fn copy(walker: &mut Walker, call: &Call) {
         }
     }
     let file_only = options.has(&["T", "no-target-directory"]);
-    let into_only = options.has(&["t", "target-directory"]) || destination.text.ends_with('/');
+    // `lib/` may be the new name all the same: a folder can be moved to it.
+    let into_only = options.has(&["t", "target-directory"]);
     let mut places = Vec::new();
     let is_here = destination.text == "." && !destination.below && !file_only;
     if !into_only && sources.len() == 1 && !is_here {
@@ -105,6 +106,13 @@ pub(super) fn copy(walker: &mut Walker, call: &Call) {
     }
     if !file_only {
         places.extend(sources.iter().map(|source| inside(&destination, source)));
+    }
+    if options.has(&["parents"]) {
+        places.extend(sources.iter().map(|source| with_folders(&destination, source)));
+    }
+    // The content before goes to another name, and what has that name is lost.
+    if options.has(&["b", "S", "backup", "suffix"]) {
+        walker.destroy_unknown();
     }
     for place in places {
         if loses {
@@ -136,6 +144,15 @@ fn inside(destination: &Word, source: &Word) -> Word {
     if source.below || matches!(name, "" | "." | "..") {
         return Word { below: destination.literal, ..destination.clone() };
     }
+    joined(destination, source, name)
+}
+
+/// Where `cp --parents` puts `source`.
+fn with_folders(destination: &Word, source: &Word) -> Word {
+    joined(destination, source, source.text.trim_matches('/'))
+}
+
+fn joined(destination: &Word, source: &Word, name: &str) -> Word {
     let text = match destination.text.trim_end_matches('/') {
         "." => name.to_owned(),
         folder => format!("{folder}/{name}"),

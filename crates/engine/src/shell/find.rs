@@ -21,6 +21,7 @@ pub(super) fn find(walker: &mut Walker, call: &Call) {
     let starts: Vec<Word> = args[skipped..].iter().take_while(is_start).cloned().collect();
     let tests = &args[skipped + starts.len()..];
     let starts = if starts.is_empty() { vec![Word::plain(".")] } else { starts };
+    let known = walker.effects.destroys.len();
     for (at, word) in tests.iter().enumerate() {
         match word.text.as_str() {
             "-delete" => starts.iter().for_each(|dir| walker.destroy(dir, Effect::Delete, true)),
@@ -32,6 +33,11 @@ pub(super) fn find(walker: &mut Walker, call: &Call) {
             }
             _ => {}
         }
+    }
+    // What links lead to goes as well.
+    let follows = args.iter().any(|word| matches!(word.text.as_str(), "-L" | "-H" | "-follow"));
+    if follows && walker.effects.destroys.len() > known {
+        walker.destroy_unknown();
     }
 }
 

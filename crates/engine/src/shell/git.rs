@@ -62,7 +62,20 @@ fn global_options<'a>(walker: &mut Walker, args: &'a [Word]) -> &'a [Word] {
                 }
                 at += 1;
             }
-            "-c" | "--exec-path" | "--config-env" | "--namespace" => at += 1,
+            "-c" => {
+                if !args.get(at).and_then(Word::exact).is_some_and(is_plain_setting) {
+                    walker.destroy_unknown();
+                }
+                at += 1;
+            }
+            "--namespace" => at += 1,
+            "--config-env" | "--exec-path" => {
+                walker.destroy_unknown();
+                at += usize::from(word.text == "--config-env");
+            }
+            text if text.starts_with("--config-env=") || text.starts_with("--exec-path=") => {
+                walker.destroy_unknown();
+            }
             "--git-dir" | "--work-tree" => {
                 at += 1;
                 walker.state.folder = Folder::Unknown;
@@ -72,6 +85,26 @@ fn global_options<'a>(walker: &mut Walker, args: &'a [Word]) -> &'a [Word] {
         }
     }
     args.get(at..).unwrap_or_default()
+}
+
+/// Whether `-c SETTING` has git run nothing and write nowhere else.
+fn is_plain_setting(setting: &str) -> bool {
+    let setting = setting.to_ascii_lowercase();
+    let begins = ["advice.", "color.", "commit.gpgsign=", "init.defaultbranch=", "safe.", "user."];
+    begins.iter().any(|begin| setting.starts_with(begin))
+        || setting.starts_with("core.quotepath=")
+        || setting == "core.pager=cat"
+}
+
+/// Whether `git grep` runs a program on what it finds: `-O` may stand in a cluster, as in `-lOrm`.
+pub(super) fn opens_pager(name: &str, option: &str) -> bool {
+    let is_cluster = option.starts_with('-') && !option.starts_with("--");
+    name == "grep" && ((is_cluster && option.contains('O')) || option.starts_with("--op"))
+}
+
+/// Whether an option has git run a program: the other side of a connection, or a helper.
+fn runs_program(option: &str) -> bool {
+    ["--ex", "--rec", "--u"].iter().any(|start| option.starts_with(start))
 }
 
 fn among(names: &str, name: &str) -> bool {
@@ -85,7 +118,7 @@ fn unknown(walker: &mut Walker) {
 
 fn subcommand(walker: &mut Walker, name: &str, args: &[Word], stdin: Option<&str>) {
     if among(READERS, name) {
-        return reader(walker, args);
+        return reader(walker, name, args);
     }
     if lists_only(name, args) {
         return;
@@ -101,19 +134,61 @@ fn subcommand(walker: &mut Walker, name: &str, args: &[Word], stdin: Option<&str
     if among(TREE, name) {
         return tree(walker);
     }
+    odd_options(walker, before);
     match HANDLERS.iter().find(|(known, _)| *known == name) {
         // A patch from a heredoc names its files.
         Some(_) if name == "apply" && stdin.is_some() => {
             super::script::patched(walker, stdin.unwrap_or_default(), 1);
         }
         Some((_, handler)) => handler(walker, &options, paths),
-        // `git archive -o FILE`, `git config -f FILE`: any word may be a file that it writes.
-        None => args.iter().for_each(|word| walker.give(word)),
+        None => {
+            if !keeps_files(name, args) {
+                walker.destroy_unknown();
+            }
+            // `git config -f FILE`: any word may be a file that it writes.
+            for word in args {
+                walker.give(word);
+            }
+        }
+    }
+}
+
+/// Whether a subcommand without a handler leaves the files alone; others may be an alias.
+fn keeps_files(name: &str, args: &[Word]) -> bool {
+    const QUIET: &str = "branch commit commit-tree config fetch gc hash-object init notes pack-refs prune push \
+         reflog remote repack symbolic-ref tag update-ref write-tree";
+    match name {
+        "worktree" => matches!(args.first().and_then(Word::exact), Some("add" | "lock" | "prune")),
+        name => among(QUIET, name) && !args.iter().any(|word| runs_program(&word.text)),
+    }
+}
+
+/// git takes any beginning of a long option that is no other's: `--har` resets everything.
+fn odd_options(walker: &mut Walker, args: &[Word]) {
+    const KNOWN: &str = "3way abort all all-match allow-empty amend annotate author branch cached check \
+         conflict continue date delete depth detach directory dry-run exclude file fixup force \
+         force-with-lease get global hard ignore-unmatch include include-untracked index intent-to-add \
+         keep keep-index list local merge message mixed no-edit no-verify ours orphan patch \
+         pathspec-file-nul pathspec-from-file porcelain prune quiet reject reset-author reverse \
+         set-upstream set-upstream-to show-current signoff soft source staged stat summary tags theirs \
+         track unset verbose whitespace worktree";
+    let is_odd = |word: &Word| {
+        let long = word.text.strip_prefix("--").filter(|_| word.is_option());
+        long.is_some_and(|long| !among(KNOWN, long.split('=').next().unwrap_or(long)))
+    };
+    if args.iter().any(is_odd) {
+        walker.destroy_unknown();
     }
 }
 
 /// Readers with an option that writes.
-fn reader(walker: &mut Walker, args: &[Word]) {
+fn reader(walker: &mut Walker, name: &str, args: &[Word]) {
+    let runs = |word: &Word| opens_pager(name, &word.text);
+    // `-u` and the like are options of some readers, which run nothing.
+    let connects = name == "ls-remote" && args.iter().any(|word| runs_program(&word.text));
+    if connects || args.iter().any(runs) {
+        walker.destroy_unknown();
+    }
     let options = Options::parse(args, Spec { short: "", long: &["output"] });
     for file in options.values(&["output"]) {
         walker.destroy(file, Effect::Write, false);
@@ -146,7 +221,14 @@ fn lists_only(name: &str, args: &[Word]) -> bool {
                 matches!(word.text.as_str(), "--get" | "--get-all" | "--list" | "-l" | "get")
             }),
             "reflog" => args.is_empty() || first == "show",
-            "apply" => args.iter().any(|w| matches!(w.text.as_str(), "--stat" | "--check")),
+            // `--stat --apply` applies.
+            "apply" => {
+                let reads = |word: &&Word| {
+                    matches!(word.text.as_str(), "--check" | "--numstat" | "--stat" | "--summary")
+                };
+                let others = args.iter().filter(|word| !reads(word));
+                args.iter().any(|word| reads(&word)) && !others.clone().any(Word::is_option)
+            }
             _ => false,
         }
 }
@@ -218,6 +300,10 @@ fn clean(walker: &mut Walker, options: &Options, paths: &[Word]) {
     let all: Vec<&Word> = options.operands.iter().chain(paths).collect();
     let all = if all.is_empty() { here.iter().collect() } else { all };
     for path in all.into_iter().map(pathspec) {
+        // Of ignored folders, git takes those that a pattern may match in part as a whole.
+        if path.glob && options.has(&["x", "X"]) {
+            walker.destroy_unknown();
+        }
         if !options.has(&["X"]) {
             walker.destroy(&path, Effect::CleanUntracked, true);
         }

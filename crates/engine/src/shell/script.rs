@@ -11,18 +11,26 @@ use super::walk::Walker;
 use super::word::Word;
 use crate::tool::{Edit, parse_patch};
 
+/// Options of `sed` that write nothing by themselves.
+const SED_OPTIONS: &str = "E binary debug e expression help i l line-length n null-data posix quiet r \
+     regexp-extended s sandbox separate silent u unbuffered version z zero-terminated";
+
 /// `sed [-i[SUFFIX]] [-e SCRIPT | -f FILE | SCRIPT] FILES`.
 pub(super) fn sed(walker: &mut Walker, call: &Call) {
     let mut words = call.args.clone();
     // BSD writes `-i ''`; an empty word is no file anywhere else.
     words.retain(|word| !(word.literal && word.text.is_empty()));
-    let in_place = words.iter().find_map(in_place_suffix);
+    let in_place: Vec<String> = words.iter().filter_map(in_place_suffix).collect();
     let plain: Vec<Word> =
         words.iter().filter(|word| in_place_suffix(word).is_none()).cloned().collect();
     let spec = Spec { short: "efl", long: &["expression", "file", "line-length"] };
     let options = Options::parse(&plain, spec);
     let given = options.has(&["e", "expression", "f", "file"]);
-    let clustered = options.has(&["i"]);
+    let clustered = options.has(&["i", "I"]);
+    // A script in a file, and options in a spelling that is not known, may write anywhere.
+    if !options.only(SED_OPTIONS) {
+        walker.destroy_unknown();
+    }
     let (own, files) = options.operands.split_at(usize::from(!given).min(options.operands.len()));
     let scripts = options.values(&["e", "expression"]).chain(own);
     let harmless = |word: &Word| word.exact().is_some_and(is_plain_sed) || is_plain_glob(word);
@@ -30,12 +38,12 @@ pub(super) fn sed(walker: &mut Walker, call: &Call) {
     if scripts.into_iter().any(may_write) {
         walker.destroy_unknown();
     }
-    if in_place.is_none() && !clustered {
+    if in_place.is_empty() && !clustered {
         return;
     }
     for file in files {
         walker.destroy(file, Effect::Write, false);
-        if let Some(suffix) = in_place.as_deref().filter(|suffix| !suffix.is_empty()) {
+        for suffix in in_place.iter().filter(|suffix| !suffix.is_empty()) {
             backup(walker, file, suffix);
         }
     }
@@ -51,8 +59,10 @@ fn in_place_suffix(word: &Word) -> Option<String> {
     if !word.is_option() {
         return None;
     }
-    if let Some(rest) = word.text.strip_prefix("--in-place") {
-        return Some(rest.trim_start_matches('=').to_owned());
+    if let Some(long) = word.text.strip_prefix("--") {
+        // Any beginning of it that is no other's means the same.
+        let (name, suffix) = long.split_once('=').unwrap_or((long, ""));
+        return (!name.is_empty() && "in-place".starts_with(name)).then(|| suffix.to_owned());
     }
     let (before, suffix) = word.text.strip_prefix('-')?.split_once('i')?;
     before.bytes().all(|b| b"nrEszu".contains(&b)).then(|| suffix.to_owned())
@@ -182,6 +192,10 @@ pub(super) fn awk(walker: &mut Walker, call: &Call) {
         let text = word.text.as_str();
         !word.literal || text.contains(['>', '|', '@']) || text.contains("system")
     };
+    // A program in a file, or from a part of the text that feeds it.
+    if !options.only("F v assign field-separator") {
+        walker.lose_track();
+    }
     if options.has(&["i", "inplace"]) || program.is_some_and(may_write) {
         walker.destroy_unknown();
     }
@@ -208,6 +222,10 @@ pub(super) fn ed(walker: &mut Walker, call: &Call) {
     walker.destroy_unknown();
 }
 
+/// Options of `patch` that make no backups.
+const PATCH_OPTIONS: &str = "E F N R binary d directory f force forward fuzz i input l o output p quiet r \
+     reject-file remove-empty-files reverse s silent strip t u unified verbose";
+
 /// `patch [-pN] [FILE [PATCH]]`.
 pub(super) fn patch(walker: &mut Walker, call: &Call) {
     let spec = Spec {
@@ -218,15 +236,28 @@ pub(super) fn patch(walker: &mut Walker, call: &Call) {
     if options.has(&["dry-run", "C"]) {
         return;
     }
+    // Backups get names of the command's choice.
+    if !options.only(PATCH_OPTIONS) {
+        walker.destroy_unknown();
+    }
     let folder = walker.state.folder.clone();
     if options.has(&["d", "directory"]) {
         walker.state.folder = Folder::Unknown;
     }
     let strip = options.value(&["p", "strip"]).and_then(|word| word.text.parse().ok());
+    if let Some(rejects) = options.value(&["r", "reject-file"]) {
+        walker.destroy(rejects, Effect::Write, false);
+    }
     let output = options.value(&["o", "output"]).or(options.operands.first()).cloned();
     match (output, &call.stdin) {
         (Some(file), _) => patch_file(walker, &file),
-        (None, Some(text)) => patched(walker, text, strip.unwrap_or(0)),
+        (None, Some(text)) => {
+            patched(walker, text, strip.unwrap_or(0));
+            for beside in ["*.orig", "*.rej"] {
+                let word = Word { glob: true, ..Word::plain(beside) };
+                walker.endanger(&word, Effect::Write, false);
+            }
+        }
         (None, None) => walker.destroy_unknown(),
     }
     walker.state.folder = folder;
@@ -236,7 +267,7 @@ fn patch_file(walker: &mut Walker, file: &Word) {
     walker.destroy(file, Effect::Write, false);
     for suffix in [".orig", ".rej"] {
         let beside = Word { text: format!("{}{suffix}", file.text), ..file.clone() };
-        walker.change(&beside, Effect::Write, false);
+        walker.destroy(&beside, Effect::Write, false);
     }
 }
 

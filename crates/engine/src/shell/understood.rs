@@ -7,12 +7,13 @@
 //! The random test of programs (`tests/programs.rs`) holds it against real shells.
 
 use brush_parser::ast::{
-    AndOr, Command, CommandPrefixOrSuffixItem, CompoundListItem, IoFileRedirectKind,
-    IoFileRedirectTarget, IoRedirect, Pipeline, Program, SeparatorOperator, SimpleCommand,
+    AndOr, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem, CompoundListItem,
+    IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, Pipeline, Program, SeparatorOperator,
+    SimpleCommand,
 };
 
 use super::commands::known_place;
-use super::{parse, script};
+use super::{git, parse, script};
 
 /// What a command line of an understood shape takes for granted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -186,7 +187,8 @@ fn plain_words(command: &SimpleCommand) -> Option<(String, Vec<Argument>)> {
 
 /// The name and words of a command whose redirections are plain ones.
 fn words_of(command: &SimpleCommand) -> Option<(String, Vec<Argument>)> {
-    if command.prefix.is_some() {
+    let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
+    if !prefix.into_iter().all(is_plain_setting) {
         return None;
     }
     let Argument::Literal(name) = Argument::read(&command.word_or_name.as_ref()?.value)? else {
@@ -207,23 +209,61 @@ fn words_of(command: &SimpleCommand) -> Option<(String, Vec<Argument>)> {
     Some((name, words))
 }
 
+/// `LC_ALL=C` and the like before a command: they change what it prints, not what it does.
+fn is_plain_setting(item: &CommandPrefixOrSuffixItem) -> bool {
+    let CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) = item else { return false };
+    let (AssignmentName::VariableName(name), AssignmentValue::Scalar(value)) =
+        (&assignment.name, &assignment.value)
+    else {
+        return false;
+    };
+    let is_known = matches!(name.as_str(), "LANG" | "TZ" | "NO_COLOR" | "TERM");
+    let is_literal = matches!(Argument::read(&value.value), Some(Argument::Literal(_)));
+    (is_known || name.starts_with("LC_")) && is_literal && !assignment.append
+}
+
 fn is_plain(pipeline: &Pipeline) -> bool {
+    // What `!` and `time` stand before is only known if it reads.
+    let only_reads = !is_untouched(pipeline);
     let is_plain = |command: &Command| match command {
         Command::Simple(simple) => words_of(simple).is_some_and(|(name, words)| {
-            known_place(&name).is_some_and(|name| is_known(name, &words))
+            known_place(&name)
+                .is_some_and(|name| (is_reader(name) || !only_reads) && is_known(name, &words))
         }),
         _ => false,
     };
-    is_untouched(pipeline) && pipeline.seq.iter().all(is_plain)
+    pipeline.seq.iter().all(is_plain)
+}
+
+/// Whether a command, in its understood forms, changes no file.
+fn is_reader(name: &str) -> bool {
+    let among = |names: &str| names.split_ascii_whitespace().any(|reader| reader == name);
+    among(READERS) || among("[ awk command find git rg test")
 }
 
 fn is_known(name: &str, words: &[Argument]) -> bool {
     if READERS.split_ascii_whitespace().any(|reader| reader == name) {
         return true;
     }
+    if name == "command" {
+        return command(words);
+    }
     let may_be_option = words.contains(&Argument::Pattern);
     let form = FORMS.iter().find(|(known, _)| *known == name).filter(|_| !may_be_option);
     form.is_some_and(|(_, is_understood)| is_understood(words))
+}
+
+/// `command -v NAME`, `command ls`.
+fn command(words: &[Argument]) -> bool {
+    match words {
+        [Argument::Literal(option), names @ ..] if matches!(option.as_str(), "-v" | "-V") => {
+            names.iter().all(|name| name.literal().is_some())
+        }
+        [Argument::Literal(name), rest @ ..] => {
+            name != "command" && is_reader(name) && is_known(name, rest)
+        }
+        _ => false,
+    }
 }
 
 fn is_plain_redirect(redirect: &IoRedirect) -> bool {
@@ -261,7 +301,7 @@ fn is_plain_redirect(redirect: &IoRedirect) -> bool {
 enum Argument {
     /// It means itself.
     Literal(String),
-    /// A pattern that can only become paths: it begins with a letter, `.` or `/`.
+    /// A pattern that can only become paths: it begins with a letter, `.`, `/` or the home.
     Paths,
     /// Any other pattern: it may also become what looks like an option.
     Pattern,
@@ -288,7 +328,8 @@ impl Argument {
                 '"' => loop {
                     match chars.next()? {
                         '"' => break,
-                        '$' | '`' | '\\' => return None,
+                        '$' | '`' => return None,
+                        '\\' => text.push_str(&quoted_backslash(&mut chars)?),
                         inner => text.push(inner),
                     }
                 },
@@ -300,6 +341,11 @@ impl Argument {
                 '$' | '`' | '{' | '}' | '(' | ')' | '<' | '>' | '|' | '&' | ';' | '^' => {
                     return None;
                 }
+                // The home: a path, whatever its name.
+                '~' if text.is_empty() && matches!(chars.clone().next(), None | Some('/')) => {
+                    is_pattern = true;
+                    text.push(c);
+                }
                 '~' | '=' | '#' if text.is_empty() => return None,
                 c if c.is_whitespace() => return None,
                 c => text.push(c),
@@ -308,7 +354,8 @@ impl Argument {
         if !is_pattern {
             return Some(Self::Literal(text));
         }
-        let begins_as_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_');
+        let begins_as_path =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '~');
         Some(if text.starts_with(begins_as_path) { Self::Paths } else { Self::Pattern })
     }
 
@@ -317,6 +364,15 @@ impl Argument {
             Self::Literal(text) => Some(text),
             Self::Paths | Self::Pattern => None,
         }
+    }
+}
+
+/// What a backslash in double quotes and the next character mean; `None` for a line's continuation.
+fn quoted_backslash(chars: &mut std::str::Chars<'_>) -> Option<String> {
+    match chars.next()? {
+        '\n' => None,
+        next @ ('$' | '`' | '"' | '\\') => Some(next.to_string()),
+        next => Some(format!("\\{next}")),
     }
 }
 
@@ -358,19 +414,30 @@ fn runs_a_program(word: &Argument) -> bool {
 
 /// `find` with tests alone.
 fn find(words: &[Argument]) -> bool {
-    const ALONE: &str = "! ( ) -a -and -empty -not -o -or -print -print0 -prune";
-    const VALUED: &str = "-iname -ipath -iregex -maxdepth -mindepth -mmin -mtime -name -newer -path \
-         -perm -regex -size -type -wholename";
+    const ALONE: &str = "! ( ) -a -and -depth -empty -executable -ls -mount -not -o -or -print -print0 -prune \
+         -quit -readable -writable -xdev";
+    const VALUED: &str = "-group -iname -ipath -iregex -maxdepth -mindepth -mmin -mtime -name -path -perm \
+         -printf -regex -size -type -user -wholename";
     let among = |names: &str, text: &str| names.split_ascii_whitespace().any(|name| name == text);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.literal() {
-            Some(text) if among(VALUED, text) => drop(words.next()),
+            Some(text) if among(VALUED, text) || is_newer(text) => drop(words.next()),
             Some(text) if among(ALONE, text) || !text.starts_with('-') => {}
             _ => return false,
         }
     }
     true
+}
+
+/// `-newer`, and with two letters for the times that are compared, as `-newermt`.
+fn is_newer(text: &str) -> bool {
+    let times = text.strip_prefix("-newer").map(str::as_bytes);
+    times.is_some_and(|times| match times {
+        [] => true,
+        [own, other] => b"aBcm".contains(own) && b"aBcmt".contains(other),
+        _ => false,
+    })
 }
 
 /// `awk [-F x] 'PROGRAM' FILES` with a program that can only print.
@@ -421,7 +488,8 @@ fn git(words: &[Argument]) -> bool {
     let Some((Argument::Literal(name), words)) = words.split_first() else { return false };
     // git takes any beginning of an option that is no other's: `--outp=f` writes a file.
     let writes = |text: &str| {
-        text.starts_with("-O")
+        git::opens_pager(name, text)
+            || text.starts_with("-O")
             || text.starts_with("--ext")
             || (text.starts_with("--o") && text != "--oneline")
     };

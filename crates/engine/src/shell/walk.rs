@@ -185,6 +185,7 @@ impl Walker {
         if expansion.obscure {
             self.lose_track();
         }
+        expansion.assigned.iter().for_each(|name| self.state.set(name, None));
         expansion.commands.iter().for_each(|text| self.unseen(|walker| walker.subscript(text)));
     }
 

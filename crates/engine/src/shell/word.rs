@@ -56,6 +56,8 @@ pub(super) struct Expansion {
     pub(super) words: Vec<Word>,
     /// The texts of `$(…)` and backquotes.
     pub(super) commands: Vec<String>,
+    /// Variables that it may set: `${a:=b}`, `$((a=1))`.
+    pub(super) assigned: Vec<String>,
     /// Something in it could run a command that was not followed.
     pub(super) obscure: bool,
 }
@@ -88,6 +90,7 @@ impl Expansion {
     fn add(&mut self, other: Self) {
         self.words.extend(other.words);
         self.commands.extend(other.commands);
+        self.assigned.extend(other.assigned);
         self.obscure |= other.obscure;
     }
 
@@ -269,6 +272,7 @@ impl Scanner<'_> {
             // Arithmetic: a number, which is no path; but it may hold substitutions.
             Inside::Parentheses if inner.starts_with('(') && inner.ends_with(')') => {
                 self.out.obscure |= quote::may_run(inner);
+                self.assigns(inner);
                 self.unknown();
             }
             Inside::Parentheses => self.command(inner.to_owned()),
@@ -278,6 +282,8 @@ impl Scanner<'_> {
     /// Text that is not followed further.
     fn opaque(&mut self) {
         self.out.obscure |= quote::may_run(self.rest) || self.rest.starts_with('(');
+        let rest = self.rest;
+        self.assigns(rest);
         self.rest = "";
         self.unknown();
     }
@@ -287,8 +293,18 @@ impl Scanner<'_> {
         if !inner.is_empty() && inner.chars().all(name) {
             return self.variable(inner);
         }
-        self.out.obscure |= quote::may_run(inner);
+        // `${a@P}` expands the value once more.
+        self.out.obscure |= quote::may_run(inner) || inner.contains("@P");
+        self.assigns(inner);
         self.unknown();
+    }
+
+    /// Notes every variable that text with an assignment in it names.
+    fn assigns(&mut self, inner: &str) {
+        if inner.contains('=') || inner.contains("++") || inner.contains("--") {
+            let names = inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            self.out.assigned.extend(names.filter(|name| !name.is_empty()).map(str::to_owned));
+        }
     }
 
     fn ansi_c(&mut self) {

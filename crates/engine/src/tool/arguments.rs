@@ -56,7 +56,8 @@ pub(super) const BACKGROUND: &[&str] =
 /// Where a command runs.
 pub(super) const CWD: &[&str] =
     &["cwd", "workdir", "workingdirectory", "dirpath", "directory", "workingdir"];
-const COMMAND: &[&str] = &["command", "cmd", "commandline", "argv", "script", "fullcommandtext"];
+const COMMAND: &[&str] =
+    &["command", "cmd", "commandline", "argv", "script", "fullcommandtext", "chars"];
 
 /// The arguments of one call.
 #[derive(Clone, Debug, PartialEq)]
