@@ -232,6 +232,7 @@ fn nothing_hidden_is_lost(command: &str) {
     project
         .shell("git checkout -qb other && echo x > .env && git add -f .env && git commit -qm two");
     project.shell("git checkout -q main && ln -s sub dirlink && ln -s build outb");
+    project.shell("ln -s ../local docs/in");
     let content = |path: &str| format!("MINE {path}\n").into_bytes();
     for path in HIDDEN {
         project.write(path, content(path));
@@ -266,7 +267,7 @@ fn patterns_that_lead_through_links_are_shielded() {
         "rm o*/o.bin",
         "rm o*/x.log",
         "find o*/ -type f -delete",
-        "find -L outb -type f -delete",
+        "find -L docs -name notes -delete",
     ] {
         nothing_hidden_is_lost(command);
     }
@@ -297,6 +298,8 @@ fn names_that_options_choose_are_shielded() {
         "cp --parents sub/z.log build",
         "cp -b -S .log c.txt a",
         "install -b -S .log c.txt a",
+        "gzip -f -S .log a",
+        "gzip -f --suf=.log a",
         "printf -- '--- a\n+++ a\n@@ -1 +1 @@\n-theirs A\n+x\n' > p; patch -s -b -z .log a p",
         "sed -i -e s/A/B/ --in-place=.log a",
         "sed --in-pl s/MINE/T/ .env",
@@ -321,7 +324,9 @@ fn commands_that_mostly_read_are_shielded_where_they_write() {
         "f=a.log; printf -vf build/x.log; rm \"$f\"",
         "awk -f <(echo 'BEGIN{system(\"rm build/x.log\")}')",
         "shopt -s expand_aliases; alias k='rm -rf'\nk build",
-        "find . -name x.log -exec rm {} +",
+        "GIT_EXTERNAL_DIFF='rm build/x.log; true' git diff main other",
+        "env GIT_EXTERNAL_DIFF='rm build/x.log; true' git diff main other",
+        "export GIT_EXTERNAL_DIFF='rm build/x.log; true'; git diff main other",
     ] {
         nothing_hidden_is_lost(command);
     }

@@ -208,7 +208,8 @@ fn alias(walker: &mut Walker, call: &Call) {
 
 /// A command that is not known: it may edit the files that it names, or run the command that follows.
 fn unknown(walker: &mut Walker, args: &[Word], stdin: Option<&str>) {
-    const RUN: &str = "bash cp dd mv rm rmdir sed sh shred tar tee truncate unlink zsh";
+    const RUN: &str = "bash cp dd find git gzip ln mv patch perl rm rmdir rsync sed sh shred tar tee \
+         truncate unlink xargs zsh";
     let is_run = |text: &str| RUN.split_ascii_whitespace().any(|known| known == text);
     let runs = |word: &Word| word.text.split_ascii_whitespace().any(is_run);
     if args.iter().any(runs) || stdin.is_some_and(danger::mentions_destroyer) {
@@ -342,8 +343,18 @@ fn assign(walker: &mut Walker, assignment: &Assignment, lasting: bool) {
     let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
         &assignment.name;
     let scalar = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
+    if !lasting && let Some(value) = &value {
+        setting(walker, &value.text);
+    }
     if lasting {
         set_variable(walker, name, value.filter(|_| scalar).and_then(as_value));
+    }
+}
+
+/// A variable for programs: some run what it says, as git does with `GIT_PAGER`.
+pub(super) fn setting(walker: &mut Walker, value: &str) {
+    if danger::mentions_destroyer(value) {
+        walker.destroy_unknown();
     }
 }
 
@@ -393,6 +404,9 @@ fn declare(walker: &mut Walker, call: &Call) {
             None => (word.text.as_str(), None),
         };
         if let Some(value) = value {
+            if call.name == "export" {
+                setting(walker, value);
+            }
             let value = Word { text: value.to_owned(), ..word.clone() };
             set_variable(walker, name, as_value(value));
         }

@@ -125,9 +125,9 @@ pub(super) fn copy(walker: &mut Walker, call: &Call) {
 
 /// A long option in a spelling that is not known, as `--suf`, may mean anything.
 fn odd_options(walker: &mut Walker, call: &Call) {
-    const KNOWN: &str = "archive directory force group interactive mode no-clobber no-target-directory \
-         output owner parents preserve recursive reverse size suffix target-directory unique update \
-         verbose append";
+    const KNOWN: &str = "append archive best decompress directory fast force group interactive keep list mode \
+         no-clobber no-target-directory output owner parents preserve quiet recursive reverse size \
+         stdout suffix target-directory test unique update verbose";
     let is_odd = |word: &Word| {
         let name = word.text.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name));
         let is_known = |name: &str| KNOWN.split_ascii_whitespace().any(|known| known == name);
@@ -290,6 +290,10 @@ pub(super) fn tar(walker: &mut Walker, call: &Call) {
 /// `gzip FILE` replaces the file by `FILE.gz`.
 pub(super) fn compress(walker: &mut Walker, call: &Call) {
     let options = Options::parse(&call.args, Spec { short: "S", long: &["suffix"] });
+    odd_options(walker, call);
+    if options.has(&["S", "suffix"]) {
+        walker.destroy_unknown();
+    }
     if options.has(&["c", "stdout", "t", "test", "l", "list"]) {
         return;
     }
@@ -317,9 +321,24 @@ pub(super) fn zip(walker: &mut Walker, call: &Call) {
         _ if options.has(&["l", "t", "p", "Z"]) => {}
         _ => walker.destroy_unknown(),
     }
-    if options.has(&["m", "move"]) {
+    let is_long = |word: &Word| word.is_option() && word.text.starts_with("--");
+    if options.has(&["m", "O"]) || call.args.iter().any(is_long) {
         walker.destroy_unknown();
     }
+}
+
+/// Whether a long option may be the begin of one that writes, and is none of those that are known.
+fn is_shortened(word: &Word, known: &[&str]) -> bool {
+    const BEGINS: &[&str] =
+        &["alt", "app", "conf", "coo", "du", "et", "hs", "lib", "mir", "ou", "rec", "rem", "tr"];
+    let long = word.text.strip_prefix("--").filter(|_| word.is_option());
+    let name = long.map(|long| long.split('=').next().unwrap_or(long));
+    let harmless = ["cookie", "output-dir", "retry", "trace-time"];
+    name.is_some_and(|name| {
+        BEGINS.iter().any(|begin| name.starts_with(begin))
+            && !known.contains(&name)
+            && !harmless.contains(&name)
+    })
 }
 
 /// What else `curl` writes.
@@ -362,7 +381,9 @@ pub(super) fn download(walker: &mut Walker, call: &Call) {
         walker.destroy(word, Effect::Write, false);
     }
     // Names that the other side or a file of settings chooses.
-    if curl && options.has(&["O", "remote-name", "remote-name-all", "J", "K", "config"]) {
+    let chosen: &[&str] = if curl { &["O", "J", "K"] } else { &["N", "c", "m", "r", "x"] };
+    let shortened = |word: &Word| is_shortened(word, &[names, logs].concat());
+    if options.has(chosen) || call.args.iter().any(shortened) {
         walker.destroy_unknown();
     }
 }

@@ -282,6 +282,14 @@ fn what_the_text_does_not_name() {
         ("patch -b -z .log a < p", "W! a, W! a.orig, W! a.rej, ?"),
         ("git clean -fX '*.log'", "I!*/ *.log, git, ?"),
         ("find -L d -delete", "D!/ d, ?"),
+        ("GIT_PAGER='rm x' git log; CI=1 npm test", "?"),
+        ("export EDITOR='rm x'", "?"),
+        ("env EDITOR='rm x' make", "?"),
+        ("flock l git reset --hard", "?"),
+        ("gzip -S .log a", "D! a, W! a.gz, ?"),
+        ("curl --outp .env http://x", "?"),
+        ("curl --silent --retry 3 --output f http://x", "W! f"),
+        ("zip --out .env a.zip b", "W! .env, ?"),
     ]);
 }
 

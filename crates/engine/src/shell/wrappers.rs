@@ -90,7 +90,7 @@ pub(super) fn env(walker: &mut Walker, call: &Call) {
     if begins(["-S", "--split"]) {
         walker.lose_track();
     }
-    let rest: Vec<Word> = rest.iter().skip_while(|word| is_assignment(word)).cloned().collect();
+    let rest = after_settings(walker, rest);
     let stdin = call.stdin.clone();
     if begins(["-C", "--chdir"]) {
         walker.apart(|walker| {
@@ -104,8 +104,7 @@ pub(super) fn env(walker: &mut Walker, call: &Call) {
 
 /// `sudo CMD`: the command is the same, with more rights.
 pub(super) fn sudo(walker: &mut Walker, call: &Call) {
-    let rest = after_options(call);
-    let rest: Vec<Word> = rest.iter().skip_while(|word| is_assignment(word)).cloned().collect();
+    let rest = after_settings(walker, after_options(call));
     commands::run(walker, rest, call.stdin.clone());
 }
 
@@ -193,6 +192,16 @@ fn after_options(call: &Call) -> &[Word] {
 /// Letters whose value, if any, is attached.
 fn optional_value(call: &Call, text: &str) -> bool {
     call.name == "xargs" && matches!(text, "-e" | "-i" | "-l" | "-x")
+}
+
+/// The words after `A=b`.
+fn after_settings(walker: &mut Walker, words: &[Word]) -> Vec<Word> {
+    let count = words.iter().take_while(|word| is_assignment(word)).count();
+    let (settings, rest) = words.split_at(count);
+    for word in settings {
+        commands::setting(walker, word.text.split_once('=').map_or("", |(_, value)| value));
+    }
+    rest.to_vec()
 }
 
 fn is_assignment(word: &Word) -> bool {
