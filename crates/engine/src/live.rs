@@ -21,6 +21,7 @@ use crate::named::{self, Named};
 use crate::place::{Ground, Place, link_target, place};
 use crate::shell::{self, Effect, Effects, Target};
 use crate::tool::{self, Edit, Intent, Part, Predicted, Reading, ToolKind};
+use crate::verbs::edit::EDIT_OF_HOST;
 
 /// Content above this is not predicted: tools do not carry it in their arguments.
 const PREDICTABLE: u64 = 8 * 1024 * 1024;
@@ -370,6 +371,13 @@ impl LiveCall {
             _ if moves => &self.aim.named,
             _ => &[],
         }
+    }
+
+    /// Whether it is an edit of a host, between [`Project::begin_edit`] and its end.
+    ///
+    /// [`Project::begin_edit`]: crate::Project::begin_edit
+    pub(crate) fn is_by_host(&self) -> bool {
+        self.call.tool == EDIT_OF_HOST
     }
 
     /// Whether the arguments say what becomes of a path's content.

@@ -14,6 +14,9 @@ use retake_model::ProjectPath;
 use crate::place::{Ground, Place, link_target, readings};
 use crate::tool::{Intent, ToolKind};
 
+/// A call that names more paths than this counts as one that may change anything.
+const MAX_PATHS: usize = 1_000;
+
 /// What a tool's arguments name.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
@@ -27,8 +30,10 @@ pub(crate) struct Named {
 
 /// Places the paths of a call that runs in a folder.
 pub(crate) fn of(ground: Ground<'_>, cwd: Option<&str>, intent: &Intent) -> Named {
-    let mut named = Named::default();
-    for text in &intent.paths {
+    // Very many names cost more to look up than everything costs to look at.
+    let is_unresolved = intent.paths.len() > MAX_PATHS;
+    let mut named = Named { is_unresolved, ..Named::default() };
+    for text in intent.paths.iter().take(MAX_PATHS) {
         match ground.plain(text).map(Cow::into_owned) {
             Some(text) => named.add(ground.root, cwd, &text, intent.kind),
             None => named.is_unresolved = true,

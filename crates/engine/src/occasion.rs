@@ -257,10 +257,11 @@ impl<'a> Occasion<'a> {
 }
 
 /// Whether a call ends without having done what it was to do: an edit tool that fails leaves its
-/// files alone, whereas a command that fails may have done much before that.
+/// files alone, whereas a command that fails may have done much before that. So may a host that
+/// edits files itself, and aborts.
 fn failed(event: &Event, live: &LiveCall, calls: &Calls) -> bool {
     let has_failed = matches!(event.what, EventKind::ToolEnd { ok: Some(false), .. });
-    live.is_edit() && (has_failed || calls.denied.contains(&live.call.row))
+    live.is_edit() && !live.is_by_host() && (has_failed || calls.denied.contains(&live.call.row))
 }
 
 /// Whether an event ends what was open in its dialog.

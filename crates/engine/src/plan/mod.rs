@@ -206,9 +206,11 @@ impl Plan {
         self.writes().next().is_some() || !self.marks.is_empty()
     }
 
-    /// The changes that were asked for and are left, as long as their files stay as they are.
+    /// The changes that were asked for and are left, as long as their files stay as they are. Why a
+    /// file cannot be written may be over soon, so that does not count.
     pub(crate) fn left_for_good(&self) -> impl Iterator<Item = ChangeId> {
-        let left = self.left().filter(|file| file.reason != Reason::MovedOn);
+        let for_now = |reason: &Reason| matches!(reason, Reason::MovedOn | Reason::NotWritable(_));
+        let left = self.left().filter(move |file| !for_now(&file.reason));
         left.flat_map(|file| file.changes.iter().copied())
     }
 

@@ -4,6 +4,8 @@
 //! is none of these stays as raw text. Keys are compared without case and separators, so that
 //! `file_path` and `filePath` are one name; the tables below are in that squashed form.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::python;
@@ -61,18 +63,23 @@ const COMMAND: &[&str] =
 
 /// The arguments of one call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Arguments(Value);
+pub struct Arguments<'a>(Cow<'a, Value>);
 
-impl Arguments {
+impl<'a> Arguments<'a> {
     /// Reads the arguments; never fails, because raw text is a form too.
-    pub fn parse(input: &Value) -> Self {
+    pub fn parse(input: &'a Value) -> Self {
         let Value::String(text) = input else {
-            return Self(input.clone());
+            return Self(Cow::Borrowed(input));
         };
         match decode(text) {
-            Some(value) => Self(value),
-            None => Self(input.clone()),
+            Some(value) => Self(Cow::Owned(value)),
+            None => Self(Cow::Borrowed(input)),
         }
+    }
+
+    /// Arguments that were put together.
+    pub(super) fn made_of(members: Map<String, Value>) -> Self {
+        Self(Cow::Owned(Value::Object(members)))
     }
 
     /// The text that is the whole argument, if it is no structure.
@@ -133,7 +140,7 @@ impl Arguments {
             .or_else(|| self.raw().map(str::to_owned))
     }
 
-    fn pick<'a, T>(&'a self, names: &[&str], read: impl Fn(&'a Value) -> Option<T>) -> Option<T> {
+    fn pick<'s, T>(&'s self, names: &[&str], read: impl Fn(&'s Value) -> Option<T>) -> Option<T> {
         let object = self.0.as_object()?;
         names.iter().find_map(|name| member(object, name).and_then(&read))
     }

@@ -11,7 +11,7 @@ use super::arguments::{
 use super::{Edit, FileEdit, Replacement, blocks, patch};
 
 /// Every edit of the call.
-pub(super) fn collect(arguments: &Arguments) -> Vec<FileEdit> {
+pub(super) fn collect(arguments: &Arguments<'_>) -> Vec<FileEdit> {
     let path = arguments.text(PATH);
     if let Some(edits) = patched(arguments, path) {
         return edits;
@@ -30,7 +30,7 @@ pub(super) fn collect(arguments: &Arguments) -> Vec<FileEdit> {
 }
 
 /// Every file that the arguments name outside of edits.
-pub(super) fn named_paths(arguments: &Arguments) -> Vec<String> {
+pub(super) fn named_paths(arguments: &Arguments<'_>) -> Vec<String> {
     let mut paths = Vec::new();
     // Which of them is the file is the tool's secret: all of them may be.
     for path in arguments.texts(PATH).into_iter().chain(arguments.texts(DESTINATION)) {
@@ -78,7 +78,7 @@ fn push_new(paths: &mut Vec<String>, path: Option<&str>) {
 }
 
 /// A patch, a diff or SEARCH/REPLACE blocks in any argument that may carry one.
-fn patched(arguments: &Arguments, path: Option<&str>) -> Option<Vec<FileEdit>> {
+fn patched(arguments: &Arguments<'_>, path: Option<&str>) -> Option<Vec<FileEdit>> {
     let texts = PATCH.iter().filter_map(|name| arguments.text(&[name])).chain(arguments.raw());
     for text in texts {
         // A file's own content may look like a diff (a fixture, this very module): with a path
@@ -104,7 +104,7 @@ fn patched(arguments: &Arguments, path: Option<&str>) -> Option<Vec<FileEdit>> {
 }
 
 /// `edits: [{old, new, path?}]` and `files: [{path, content | edits | …}]`.
-fn listed(arguments: &Arguments, path: Option<&str>) -> Vec<FileEdit> {
+fn listed(arguments: &Arguments<'_>, path: Option<&str>) -> Vec<FileEdit> {
     let items = arguments.list(EDITS).or_else(|| arguments.list(FILES)).unwrap_or_default();
     let mut edits: Vec<FileEdit> = Vec::new();
     for item in &items {
@@ -124,10 +124,10 @@ fn listed(arguments: &Arguments, path: Option<&str>) -> Vec<FileEdit> {
 }
 
 /// Only `edits` of a file's entry, so that nesting ends after one level.
-fn without_files(arguments: &Arguments) -> Arguments {
+fn without_files(arguments: &Arguments<'_>) -> Arguments<'static> {
     let edits = arguments.list(EDITS).unwrap_or_default().into_iter().map(flat).collect();
     let object = [("edits".to_owned(), Value::Array(edits))].into_iter().collect();
-    Arguments::parse(&Value::Object(object))
+    Arguments::made_of(object)
 }
 
 fn flat(mut item: Value) -> Value {
@@ -151,7 +151,7 @@ fn merge(edits: &mut Vec<FileEdit>, new: FileEdit) {
 }
 
 /// The one edit that these arguments describe for `path`.
-fn single(arguments: &Arguments, path: &str) -> Option<FileEdit> {
+fn single(arguments: &Arguments<'_>, path: &str) -> Option<FileEdit> {
     let edit = match (arguments.text(OLD), arguments.text(NEW)) {
         (Some(old), new) => Edit::Replace(vec![Replacement {
             old: old.to_owned(),
@@ -172,7 +172,7 @@ fn single(arguments: &Arguments, path: &str) -> Option<FileEdit> {
     Some(FileEdit { path: path.to_owned(), edit })
 }
 
-fn appends(arguments: &Arguments) -> bool {
+fn appends(arguments: &Arguments<'_>) -> bool {
     arguments.text(&["command", "mode"]).is_some_and(|mode| mode == "append")
         || arguments.flag(&["append"])
 }

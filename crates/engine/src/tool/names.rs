@@ -145,7 +145,7 @@ fn tool_of_server(name: &str) -> Option<&str> {
 }
 
 /// The kind of a call: some tools are several in one, and an argument decides.
-pub fn kind_of_call(tool: &str, arguments: &Arguments) -> ToolKind {
+pub fn kind_of_call(tool: &str, arguments: &Arguments<'_>) -> ToolKind {
     let kind = kind_of(tool);
     if kind != ToolKind::Edit {
         return kind;
@@ -159,7 +159,7 @@ pub fn kind_of_call(tool: &str, arguments: &Arguments) -> ToolKind {
 }
 
 /// Cline's `editor` with nothing but a new text creates the file.
-fn gives_whole_file(arguments: &Arguments) -> bool {
+fn gives_whole_file(arguments: &Arguments<'_>) -> bool {
     arguments.text(arguments::NEW).is_some()
         && arguments.text(arguments::OLD).is_none()
         && arguments.number(arguments::INSERT_LINE).is_none()

@@ -45,7 +45,7 @@ const LIMITED: &[(&str, &str)] = &[
 const MOST_LINES: u32 = 2_000;
 
 /// What a call of a reader shows.
-pub(super) fn collect(tool: &str, arguments: &Arguments) -> Vec<Reading> {
+pub(super) fn collect(tool: &str, arguments: &Arguments<'_>) -> Vec<Reading> {
     if !shows_content(tool) {
         return Vec::new();
     }
@@ -87,7 +87,7 @@ struct Start {
 }
 
 impl Habits {
-    fn of(tool: &str, arguments: &Arguments) -> Self {
+    fn of(tool: &str, arguments: &Arguments<'_>) -> Self {
         let limited =
             LIMITED.iter().find(|(name, key)| *name == tool && arguments.has_exactly(key));
         Self {
@@ -98,7 +98,7 @@ impl Habits {
     }
 
     /// How much these arguments ask for; nothing if they can not be understood.
-    fn part(&self, arguments: &Arguments) -> Option<Part> {
+    fn part(&self, arguments: &Arguments<'_>) -> Option<Part> {
         let understood = [START, END, OFFSET, LIMIT, RANGE, HEAD, TAIL].concat();
         let by_lines = arguments.text(MODE).is_none_or(|mode| mode.eq_ignore_ascii_case("line"));
         if arguments.has_number_besides(&understood)
@@ -129,7 +129,7 @@ impl Habits {
         }
     }
 
-    fn start(&self, arguments: &Arguments) -> Option<Start> {
+    fn start(&self, arguments: &Arguments<'_>) -> Option<Start> {
         let line = bound(arguments, START)?;
         let offset = bound(arguments, OFFSET)?;
         Some(match (line, offset) {
@@ -152,7 +152,7 @@ impl Habits {
 
 /// A bound that may be left out; `None` if it is there and no number.
 #[expect(clippy::option_option, reason = "absent and not understood are two answers")]
-fn bound(arguments: &Arguments, names: &[&str]) -> Option<Option<u32>> {
+fn bound(arguments: &Arguments<'_>, names: &[&str]) -> Option<Option<u32>> {
     match arguments.value(names) {
         None => Some(None),
         Some(value) => number(value).map(Some),

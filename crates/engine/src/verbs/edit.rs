@@ -16,7 +16,7 @@ use crate::record::Recorded;
 use crate::verb::VerbError;
 
 /// The tool that an edit is recorded as.
-const TOOL: &str = "edit_files";
+pub(crate) const EDIT_OF_HOST: &str = "edit_files";
 
 impl Project {
     /// Begins to edit these paths, as text beneath the root; `edit` is the caller's name of it.
@@ -28,7 +28,7 @@ impl Project {
         at: Millis,
     ) -> Result<Recorded, VerbError> {
         let input = json!({ "paths": paths });
-        let (call, tool) = (Some(CallId(edit.to_owned())), TOOL.to_owned());
+        let (call, tool) = (Some(CallId(edit.to_owned())), EDIT_OF_HOST.to_owned());
         let begin = EventKind::ToolBegin { call, tool, input };
         Ok(self.record(&Event::new(dialog.clone(), begin), at)?)
     }
@@ -88,7 +88,7 @@ impl Project {
     }
     fn open_edit(&self, dialog: &DialogId, edit: &str) -> Result<Call, VerbError> {
         let call = self.store().call(dialog, &CallId(edit.to_owned()))?;
-        let is_open = |call: &Call| call.tool == TOOL && call.state == CallState::Open;
+        let is_open = |call: &Call| call.tool == EDIT_OF_HOST && call.state == CallState::Open;
         call.filter(is_open).ok_or_else(|| VerbError::UnknownEdit(edit.to_owned()))
     }
 }

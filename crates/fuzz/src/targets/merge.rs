@@ -131,9 +131,10 @@ fn check_as_git(folder: &Path, [before, after, now]: [&[u8]; 3], found: Option<&
     }
     let arguments = ["merge-file", "-p", "-q", "--diff-algorithm=myers", "ours", "base", "theirs"];
     let output = git::command(folder).args(arguments).output().unwrap();
-    let clean = output.status.code() == Some(0);
-    assert_eq!(found.is_some(), clean, "git: {}", String::from_utf8_lossy(&output.stdout));
-    if let Some(found) = found {
-        assert_eq!(found, output.stdout, "git: {}", String::from_utf8_lossy(&output.stdout));
+    // Where git sees a conflict, edits that only touch may be merged all the same: what must hold
+    // for that is checked above.
+    if output.status.code() == Some(0) {
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(found, Some(output.stdout.as_slice()), "git: {said}");
     }
 }
