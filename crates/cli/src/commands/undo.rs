@@ -80,7 +80,7 @@ fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Option<E
 /// was not protected meanwhile may be their work, so that is not done.
 fn nothing_to_undo(context: &Context, project: &Project, manner: &Manner) -> Result<Exit> {
     let considered = project.nothing_to_undo()?;
-    let exit = if considered.gaps.is_empty() { Exit::Done } else { Exit::Partly };
+    let exit = if considered.is_whole() { Exit::Done } else { Exit::Partly };
     if context.json {
         let nothing = documents::Outcome::nothing_to_undo(&considered).asked(manner.dry_run);
         context.out.json(&nothing)?;

@@ -288,7 +288,7 @@ fn a_turn_that_could_not_be_undone_is_passed_over_and_named() {
         There is nothing else to undo; no file was changed.
         Left by an earlier undo: turn 2 of dialog d1.
         → --cascade, --markers or --across-git try it again in another way
-        exit 0
+        exit 3
     "#]]
     .assert_eq(&world.seen(&["undo"]));
     let document = world.run(&["undo", "--json"]).json();

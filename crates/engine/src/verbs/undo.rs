@@ -29,6 +29,13 @@ pub struct NothingToUndo {
     pub left: Vec<String>,
 }
 
+impl NothingToUndo {
+    /// Whether nothing that an undo is for stays undone.
+    pub fn is_whole(&self) -> bool {
+        self.gaps.is_empty() && self.left.is_empty()
+    }
+}
+
 /// Marks that need no file of the plan.
 const NO_PART: u64 = u64::MAX;
 /// So many operations are looked through for what can be redone.

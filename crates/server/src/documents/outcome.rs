@@ -126,7 +126,7 @@ impl Outcome {
     /// That there is nothing to undo, with what was considered.
     pub fn nothing_to_undo(nothing: &engine::NothingToUndo) -> Self {
         Self {
-            whole: nothing.gaps.is_empty(),
+            whole: nothing.is_whole(),
             not_covered: nothing.gaps.iter().map(UncoveredPath::from).collect(),
             considered: nothing.calls.iter().map(ConsideredCall::from).collect(),
             passed: nothing.taken_back_by_git.clone(),
