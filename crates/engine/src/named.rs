@@ -11,40 +11,47 @@ use std::path::Path;
 
 use retake_model::ProjectPath;
 
-use crate::place::{Ground, Place, link_target, readings};
+use crate::place::{Ground, Place, link_target, place, readings};
 use crate::tool::{Intent, ToolKind};
 
-/// A call that names more paths than this counts as one that may change anything.
-const MAX_PATHS: usize = 1_000;
+/// Maximum named paths that are resolved in every way. A call with more counts as one that may
+/// change anything: then the first resolution of each path is enough.
+const MAX_READ_IN_EVERY_WAY: usize = 1_000;
 
-/// What a tool's arguments name.
+/// The paths that a tool's arguments name.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     /// The files in the project.
     pub(crate) paths: Vec<ProjectPath>,
     /// The paths outside of the project, as they are written.
     pub(crate) outside: Vec<String>,
-    /// A path that only the tool can resolve, or one that stands for more than a file.
+    /// Set if there is a path that only the tool can resolve, or one that stands for more than a
+    /// file.
     pub(crate) is_unresolved: bool,
 }
 
-/// Places the paths of a call that runs in a folder.
+/// Resolves the paths of a call that runs in a folder.
 pub(crate) fn of(ground: Ground<'_>, cwd: Option<&str>, intent: &Intent) -> Named {
-    // Very many names cost more to look up than everything costs to look at.
-    let is_unresolved = intent.paths.len() > MAX_PATHS;
-    let mut named = Named { is_unresolved, ..Named::default() };
-    for text in intent.paths.iter().take(MAX_PATHS) {
-        match ground.plain(text).map(Cow::into_owned) {
-            Some(text) => named.add(ground.root, cwd, &text, intent.kind),
-            None => named.is_unresolved = true,
-        }
+    let are_many = intent.paths.len() > MAX_READ_IN_EVERY_WAY;
+    let mut named = Named { is_unresolved: are_many, ..Named::default() };
+    for text in &intent.paths {
+        let Some(text) = ground.plain(text).map(Cow::into_owned) else {
+            named.is_unresolved = true;
+            continue;
+        };
+        let places = if are_many {
+            vec![place(ground.root, cwd, &text)]
+        } else {
+            readings(ground.root, cwd, &text)
+        };
+        named.add(ground.root, places, &text, intent.kind);
     }
     named.paths.sort();
     named.paths.dedup();
     named
 }
 
-/// Whether a path may be one of another folder or machine: a server has its own.
+/// Returns true if a path may be one of another folder or machine: a server has its own.
 pub(crate) fn is_elsewhere(ground: Ground<'_>, intent: &Intent) -> bool {
     let is_here = |text: &String| {
         let plain = ground.plain(text);
@@ -54,8 +61,7 @@ pub(crate) fn is_elsewhere(ground: Ground<'_>, intent: &Intent) -> bool {
 }
 
 impl Named {
-    fn add(&mut self, root: &Path, cwd: Option<&str>, text: &str, kind: ToolKind) {
-        let places = readings(root, cwd, text);
+    fn add(&mut self, root: &Path, places: Vec<Place>, text: &str, kind: ToolKind) {
         let is_inside = |place: &Place| matches!(place, Place::Inside(_));
         if !places.iter().any(is_inside) {
             self.is_unresolved |= places.contains(&Place::Root);
@@ -68,8 +74,8 @@ impl Named {
                 continue;
             }
             let file = root.join(OsStr::from_bytes(path.as_bytes()));
-            // What happens to a folder happens to what is in it, and through a link to what is in
-            // another one.
+            // A change of a folder affects its contents, and through a symlink those of another
+            // one.
             self.is_unresolved |= file.is_dir() && (kind != ToolKind::Delete || file.is_symlink());
             self.paths.extend(link_target(root, &path));
             self.paths.push(path);

@@ -2,10 +2,11 @@
 //!
 //! A file can belong to several projects: to a repository, and to the one that it is nested in. An
 //! event is recorded in the project that is nearest to the agent, and relayed to every other one
-//! that it concerns, so that none of them takes the agent's work for the user's. What Retake wrote
-//! on behalf of one project, the others know by that project's journal.
+//! that it concerns, so that none of them attributes the agent's work to the user. What Retake
+//! wrote on behalf of one project, the others know by that project's journal.
 //!
-//! Invariant: neighbours are only read here. Whoever records an event relays it, once.
+//! Invariants: neighbours are only read here, and the recorder of an event relays it, once. Damage
+//! of a neighbour's record, or of the home's list, does not prevent recording in this project.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,7 +24,7 @@ use crate::parcel::{Hears, Parcel};
 use crate::place::{Ground, Place, beneath};
 use crate::project::Project;
 
-/// The other projects that an event concerns, and how it is told there.
+/// The other projects that an event concerns, and the context for submitting it there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relay {
     /// The projects.
@@ -42,7 +43,8 @@ pub struct Neighbour {
 }
 
 impl Relay {
-    /// An event as it is told to the other projects: only the first one answers the agent.
+    /// The event as it is submitted to the other projects: only the first project replies to the
+    /// agent.
     pub fn parcel(&self, parcel: &Parcel) -> Parcel {
         let mut parcel = Parcel { hears: Hears::Nothing, ..parcel.clone() };
         parcel.event.cwd.clone_from(&self.cwd);
@@ -55,7 +57,7 @@ impl Project {
     /// a path of or works in, and, if its call may change anything, those in this one. What is no
     /// call concerns those in this one in which its dialog was at work.
     pub(crate) fn relay(&self, event: &Event) -> Result<Option<Relay>, StoreError> {
-        let others = self.neighbours()?;
+        let others = self.neighbours();
         if others.is_empty() {
             return Ok(None);
         }
@@ -67,7 +69,7 @@ impl Project {
             let is_concerned = root.starts_with(&other.root)
                 || match &call {
                     Some(call) => self.reaches(call, cwd.as_deref(), &other.root),
-                    None => other.root.starts_with(root) && knows(&other, &event.dialog)?,
+                    None => other.root.starts_with(root) && knows(&other, &event.dialog),
                 };
             if is_concerned {
                 to.push(other);
@@ -76,17 +78,18 @@ impl Project {
         Ok((!to.is_empty()).then_some(Relay { to, cwd }))
     }
 
-    /// All other projects whose folders are there.
-    fn neighbours(&self) -> Result<Vec<Neighbour>, StoreError> {
+    /// All other projects whose folders exist.
+    fn neighbours(&self) -> Vec<Neighbour> {
         let Some(home) = self.folder().parent().and_then(Path::parent).map(Home::new) else {
-            return Ok(Vec::new());
+            return Vec::new();
         };
         let neighbour = |other: Identity| Neighbour {
             root: other.root_path(),
             folder: home.project_folder(&other.id),
         };
         let is_other = |other: &Neighbour| other.folder != self.folder() && other.root.is_dir();
-        Ok(home.projects()?.into_iter().map(neighbour).filter(is_other).collect())
+        let projects = home.projects().inspect_err(|error| tracing::warn!(%error, "no neighbours"));
+        projects.unwrap_or_default().into_iter().map(neighbour).filter(is_other).collect()
     }
 
     /// The tool and the arguments of the call that an event is about.
@@ -104,14 +107,14 @@ impl Project {
         }
     }
 
-    /// Whether a call may change files of a project that is not around this one.
+    /// Returns true if a call may change files of a project that is not around this one.
     fn reaches(&self, (tool, input): &(String, Value), cwd: Option<&str>, root: &Path) -> bool {
         let is_in_it = |folder: &str| beneath(root, Path::new(folder)) != Place::Outside;
         if cwd.is_some_and(is_in_it) {
             return true;
         }
         let is_inside = root.starts_with(self.root());
-        // Every way there from elsewhere has its name.
+        // Every path into the project from outside contains its name.
         if !is_inside && !mentions(input, &root.file_name().unwrap_or_default().to_string_lossy()) {
             return false;
         }
@@ -129,14 +132,12 @@ fn mentions(input: &Value, name: &str) -> bool {
     }
 }
 
-fn knows(other: &Neighbour, dialog: &DialogId) -> Result<bool, StoreError> {
-    Ok(match Store::open(&other.folder, Access::Read) {
-        Ok(store) => store.dialog(dialog)?.is_some(),
-        Err(_) => false,
-    })
+fn knows(other: &Neighbour, dialog: &DialogId) -> bool {
+    let store = Store::open(&other.folder, Access::Read);
+    store.and_then(|store| store.dialog(dialog)).is_ok_and(|known| known.is_some())
 }
 
-/// What Retake did on behalf of other projects, asked for when nobody else claims a change.
+/// Operations of Retake in other projects, read only for changes that nothing else claims.
 pub(crate) struct DoneForOthers<'p> {
     project: &'p Project,
     others: Option<Vec<Other>>,
@@ -154,45 +155,39 @@ impl<'p> DoneForOthers<'p> {
         Self { project, others: None }
     }
 
-    /// Whether Retake put a file into this state, or it is a temporary file of Retake's.
-    pub(crate) fn claims(&mut self, seen: &Observed) -> Result<Claim, StoreError> {
-        let path = self.project.root().join(OsStr::from_bytes(seen.path.as_bytes()));
-        for other in self.others()? {
-            let Place::Inside(there) = beneath(&other.root, &path) else { continue };
-            if other.has_temp(&there)? {
-                return Ok(Claim::Temporary);
-            }
-            if other.wrote(&there, &seen.after)? {
-                return Ok(Claim::Written);
-            }
-        }
-        Ok(Claim::None)
-    }
-
-    fn others(&mut self) -> Result<&[Other], StoreError> {
-        if self.others.is_none() {
-            self.others = Some(self.open()?);
-        }
-        Ok(self.others.as_deref().unwrap_or_default())
-    }
-
-    fn open(&self) -> Result<Vec<Other>, StoreError> {
-        let root = self.project.root();
-        let mut others = Vec::new();
-        for Neighbour { root: other, folder } in self.project.neighbours()? {
-            if !root.starts_with(&other) && !other.starts_with(root) {
-                continue;
-            }
-            // One that cannot be read claims nothing.
-            let Ok(store) = Store::open(&folder, Access::Read) else { continue };
-            let unfinished = OwnWork::unfinished(&store)?;
-            others.push(Other { root: other, store, unfinished });
-        }
-        Ok(others)
+    /// Returns the neighbours' claim to a change. A journal that cannot be read claims nothing.
+    pub(crate) fn claim(&mut self, seen: &Observed) -> Claim {
+        let project = self.project;
+        let path = project.root().join(OsStr::from_bytes(seen.path.as_bytes()));
+        let others = self.others.get_or_insert_with(|| open_around(project));
+        let claim = |other: &Other| match beneath(&other.root, &path) {
+            Place::Inside(there) => other.claim(&there, &seen.after).unwrap_or(Claim::None),
+            Place::Root | Place::Outside => Claim::None,
+        };
+        others.iter().map(claim).find(|claim| *claim != Claim::None).unwrap_or(Claim::None)
     }
 }
 
-/// What the journals of other projects say of a change.
+/// The neighbours that have files in common with a project.
+fn open_around(project: &Project) -> Vec<Other> {
+    let root = project.root();
+    let is_around =
+        |other: &Neighbour| root.starts_with(&other.root) || other.root.starts_with(root);
+    let open = |Neighbour { root, folder }: Neighbour| {
+        let store = Store::open(&folder, Access::Read)?;
+        let unfinished = OwnWork::unfinished(&store)?;
+        Ok::<_, StoreError>(Other { root, store, unfinished })
+    };
+    let around = project.neighbours().into_iter().filter(is_around).map(open);
+    let around = around.inspect(|opened| {
+        if let Err(error) = opened {
+            tracing::warn!(%error, "a project around this one cannot be read");
+        }
+    });
+    around.filter_map(Result::ok).collect()
+}
+
+/// Claim of another project's journal to a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
     /// Nothing.
@@ -204,17 +199,14 @@ pub(crate) enum Claim {
 }
 
 impl Other {
-    fn has_temp(&self, path: &ProjectPath) -> Result<bool, StoreError> {
-        Ok(self.unfinished.is_temp(path)
-            || (retake_workspace::is_temp_name(path.file_name())
-                && self.store.is_step_temp(path)?))
-    }
-
-    fn wrote(&self, path: &ProjectPath, after: &Side) -> Result<bool, StoreError> {
-        if self.unfinished.writes(path, after) {
-            return Ok(true);
+    fn claim(&self, path: &ProjectPath, after: &Side) -> Result<Claim, StoreError> {
+        let is_temp_name = retake_workspace::is_temp_name(path.file_name());
+        if self.unfinished.is_temp(path) || (is_temp_name && self.store.is_step_temp(path)?) {
+            return Ok(Claim::Temporary);
         }
         let last = self.store.last_change_of(path)?;
-        Ok(last.is_some_and(|last| last.actor == Actor::Retake && last.after == *after))
+        let is_written = self.unfinished.writes(path, after)
+            || last.is_some_and(|last| last.actor == Actor::Retake && last.after == *after);
+        Ok(if is_written { Claim::Written } else { Claim::None })
     }
 }

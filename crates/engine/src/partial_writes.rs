@@ -1,20 +1,23 @@
-//! Files that an open edit is just writing.
+//! Defers files that an open edit is just writing.
 //!
-//! Most tools truncate a file and then write it, so a look on the occasion of another call may find
-//! it empty or half written. That is nobody's version: it is left for the look at the end of the
-//! edit. Only the beginning of what the edit announces counts as such, so nothing else is put off.
+//! Most tools truncate a file and then write it, so a scan for another call may find it empty or
+//! half written. That is no version: it is left for the scan at the end of the edit. Only the
+//! beginning of what the edit predicts counts as such, so nothing else is deferred.
 
-use retake_model::{FileState, Millis, Side};
+use retake_model::{FileState, Millis, ProjectPath, Side};
 use retake_store::{Batch, ObjectKind, StoreError, encode};
 
+use crate::attribute::Limit;
 use crate::live::{Content, LiveCall};
 use crate::observe::{Observation, Observed};
 use crate::occasion::Occasion;
 
-/// Takes the files that open edits are just writing out of what was observed.
+/// Removes the files that open edits are just writing from the observation.
 ///
-/// If another edit of such a file ends now, what that one announced was there before: it is recorded
-/// although it was not seen. At the end of a turn, and before a verb, whatever is there counts.
+/// If another edit of such a file ends now and did not fail, its predicted content was there
+/// before: it is recorded although it was not read. The current content counts at the end of a
+/// turn, before a verb, and before a call that may change the file itself: a person may have
+/// shortened it just so.
 pub(crate) fn put_off(
     batch: &Batch<'_>,
     observation: &mut Observation,
@@ -25,13 +28,19 @@ pub(crate) fn put_off(
     if occasion.beginning.or(ending).is_none() {
         return Ok(());
     }
-    let ended = ending.and_then(|row| occasion.calls.get(row));
+    let may_be_lost = |path: &ProjectPath| {
+        let begins = occasion.beginning.and_then(|row| occasion.calls.get(row));
+        begins.is_some_and(|live| live.could_change(path))
+    };
+    let has_failed = |row: &i64| occasion.limits.get(row) == Some(&Limit::Announced);
+    let ended = ending.filter(|row| !has_failed(row)).and_then(|row| occasion.calls.get(row));
     let is_other = |live: &&LiveCall| ![occasion.beginning, ending].contains(&Some(live.call.row));
     let writing: Vec<_> = occasion.calls.editing(at).filter(is_other).collect();
     for seen in std::mem::take(&mut observation.changes) {
         let aims = |live: &&LiveCall| live.aims_at(&seen.path);
         let writing: Vec<_> = writing.iter().copied().filter(aims).collect();
-        if writing.is_empty() || !is_partial(batch, &writing, ended, &seen)? {
+        let is_kept = writing.is_empty() || may_be_lost(&seen.path);
+        if is_kept || !is_partial(batch, &writing, ended, &seen)? {
             observation.changes.push(seen);
             continue;
         }
@@ -43,9 +52,9 @@ pub(crate) fn put_off(
     Ok(())
 }
 
-/// Whether a file holds a part of what an edit announces, from its beginning, and not all of it.
+/// Returns true if a file holds a beginning of what an edit predicts, and not all of it.
 ///
-/// The edit may have found what the file held before, or what another one made of that.
+/// The edit may have started from the content before, or from what another edit made of that.
 fn is_partial(
     batch: &Batch<'_>,
     writing: &[&LiveCall],

@@ -1,9 +1,9 @@
-//! The way in: an event arrives, the project is looked at, what moved is recorded.
+//! Records events: an event arrives, the project is scanned, the changes are recorded.
 //!
-//! Content, changes, manifest and event rows are one transaction: either the
-//! event is acknowledged and everything it showed can be restored, or it did not
-//! happen and the next look finds the same again. An event that finds the
-//! project locked is spooled and taken in, in order, by the next holder.
+//! Content, changes, manifest and event rows are one transaction: either the event is acknowledged
+//! and everything it showed can be restored, or it did not happen and the next scan finds the same
+//! again. An event that finds the project locked is spooled and recorded, in order, by the next
+//! holder of the lock.
 
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
@@ -33,42 +33,43 @@ use crate::settings::Checkpoints;
 use crate::stats;
 use crate::write::NewRows;
 
-/// An event may still come out of the spool, or go into it, so long after it was recorded.
+/// TTL of the idempotency keys of recorded events: for this long an event may still enter or leave
+/// the spool.
 const KEYS_KEPT: Millis = 60 * 60 * 1000;
-/// More gaps than this are only counted in the answer to an event.
+/// Maximum gaps named in the reply to an event; more are only counted.
 const TOLD_GAPS: usize = 5;
 
-/// What came of an event.
+/// Outcome of recording an event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Its place in the project's order; none if it waits in the spool, or says nothing new.
+    /// Its sequence number in the journal; none if it is spooled, or redundant.
     pub seq: Option<u64>,
-    /// The changes that were found on its occasion.
+    /// The changes that its scan found.
     pub changes: Vec<Change>,
     /// The checkpoint that was made before it, if it asks for one.
     pub checkpoint: Option<ObjectId>,
-    /// What the sender should know.
+    /// Notices for the sender.
     pub notices: Vec<Notice>,
-    /// What its agent should know of files that changed since it saw them. If the reaction is to
-    /// deny, the call must not happen, and counts as one that did not.
+    /// Files that changed since the agent read them. If the reaction is to deny, the call must not
+    /// happen, and counts as one that did not.
     #[serde(default)]
     pub stale: Option<StaleContext>,
-    /// The other projects that the event concerns. Whoever had it recorded tells them, too.
+    /// The other projects that the event concerns; the caller submits it there as well.
     #[serde(default)]
     pub relay: Option<Relay>,
 }
 
 impl Recorded {
-    /// What is to be done about files that changed since the agent saw them.
+    /// Returns the reaction to files that changed since the agent read them.
     pub fn reaction(&self) -> Option<Reaction> {
         self.stale.as_ref().map(|stale| stale.reaction)
     }
 }
 
-/// Something that the sender of an event should know; the event was taken all the same.
+/// A notice for the sender of an event; the event was recorded all the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// What kind of thing.
+    /// Kind of notice.
     pub code: NoticeCode,
     /// For people.
     pub message: String,
@@ -93,13 +94,13 @@ pub enum NoticeCode {
     DuplicateEnd,
     /// The settings cannot be used; the defaults are in force.
     Settings,
-    /// The event could not be recorded now; it is kept durably and will be taken in.
+    /// The event could not be recorded now; it is spooled and will be recorded later.
     Spooled,
     /// Something is not protected.
     Gap,
     /// A command made files that rules leave out: they are not recorded.
     Ignored,
-    /// An operation was interrupted and waits for the person's word.
+    /// An operation was interrupted and waits for the person's decision.
     Interrupted,
 }
 
@@ -120,7 +121,7 @@ impl NoticeCode {
     }
 }
 
-/// Why an event or a look could not be recorded.
+/// Reason why an event or a scan could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Another folder stands at the project's path.
@@ -143,17 +144,17 @@ pub enum RecordError {
     Store(#[from] StoreError),
 }
 
-/// How far a look has come: files read, files to read.
+/// Progress of a scan: files read, files to read.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 
 impl Project {
-    /// Whether a call has begun and not ended, as far as that is on record.
+    /// Returns true if a call has begun and not ended, according to the record.
     pub fn is_open(&self, dialog: &DialogId, call: &CallId) -> Result<bool, StoreError> {
         let known = self.store().call(dialog, call)?;
         Ok(known.is_some_and(|call| call.state == CallState::Open))
     }
 
-    /// Takes the project's lock for a command, which waits longer than an event.
+    /// Acquires the project's lock for a command, which waits longer than an event.
     pub(crate) fn hold(&self) -> Result<Lock, RecordError> {
         self.writable()?;
         let lock = Lock::acquire(self.store().folder(), self.settings().wait.command())?;
@@ -187,8 +188,8 @@ impl Project {
             for (arrived, meaning) in arrived.iter().zip(&meanings) {
                 introduce(batch, arrived, *meaning, &calls, &mut rows)?;
             }
-            // What is found now may have come after an event that waited, so its checkpoint is of
-            // what was known before.
+            // Changes found now may be later than an event that was spooled, so its checkpoint is
+            // of the state that was known before.
             let is_late = |meaning: &Meaning| matches!(meaning, Meaning::EndsUnbegun(_));
             late = arrived.len() > 1
                 || arrived.iter().any(|arrived| arrived.waited)
@@ -221,7 +222,7 @@ impl Project {
             despite_damage(see(&batch, self.root(), what, &calls, (&changes, late), seq))?;
             result.stale = react(&batch, (arrived, *meaning), &calls, freshness);
             if let (Meaning::Begins(row), Some(Reaction::Deny)) = (*meaning, result.reaction()) {
-                // It does not happen, so nothing that happens from now on is its work.
+                // The call does not happen, so no later change is its work.
                 let row = rows.get(&row).copied().unwrap_or(row);
                 batch.close_call(row, CallState::Denied, None, seq, at)?;
             }
@@ -260,8 +261,8 @@ impl Project {
         let own = OwnWork::unfinished(batch)?;
         let known_git = memory::git_look(batch)?;
         let gather = || match &occasion.request.scope {
-            // Such a look does not note where git stands, because there is more to find of what git
-            // did; but what it finds may be a part of that.
+            // Such a scan does not save git's state, because more of what git did is still to be
+            // found; but what it finds may be a part of that.
             Scope::Paths(_) => {
                 let now = Repository::around(self.root()).and_then(|around| around.look());
                 GitEvidence::gather(self.root(), known_git.as_ref(), now.as_ref(), None)
@@ -271,19 +272,19 @@ impl Project {
                 GitEvidence::gather(self.root(), old, new, observation.index.clone())
             }
         };
-        // Where calls announced everything, nobody asks git.
+        // Where calls predict every change, git's record is not read.
         let git = OnceCell::new();
         let before: HashMap<_, _> =
             observation.changes.iter().map(|seen| (&seen.path, seen.before)).collect();
         let state_before = |path: &ProjectPath| match before.get(path) {
             Some(side) => *side,
-            // Not among the changes: it is as the manifest says.
+            // Not among the changes: it matches the manifest.
             None => match batch.manifest_entry(path) {
                 Ok(entry) => entry.map_or(Side::Absent, |entry| entry.stored.into()),
                 Err(_) => Side::Unknown,
             },
         };
-        // Asked only where an edit tool is at work on a file whose mode has changed.
+        // Read only where an edit tool works on a file whose mode has changed.
         let inode_before = |path: &ProjectPath| stats::inode(batch, path).ok().flatten();
         let folder_changed_ns =
             |path: &ProjectPath| self.workspace().folder_changed_ns(path.parent().as_ref());
@@ -308,20 +309,17 @@ impl Project {
                 None => attributed.extend(scene.steps(batch, seen)?),
             }
         }
-        self.leave_to_others(&mut attributed)?;
+        self.leave_to_others(&mut attributed);
         Ok((pair(batch, attributed)?, git.into_inner().unwrap_or_default()))
     }
 
-    /// What nobody claims may be what Retake did on behalf of a project that this one lies in, or
-    /// that lies in it.
-    fn leave_to_others(
-        &self,
-        attributed: &mut Vec<(Observed, Attribution)>,
-    ) -> Result<(), StoreError> {
+    /// Attributes unclaimed changes to operations of Retake in projects that contain this one or
+    /// lie in it.
+    fn leave_to_others(&self, attributed: &mut Vec<(Observed, Attribution)>) {
         let mut others = DoneForOthers::new(self);
         let mut temporary = HashSet::new();
         for (seen, by) in attributed.iter_mut().filter(|(_, by)| by.actor == Actor::User) {
-            match others.claims(seen)? {
+            match others.claim(seen) {
                 Claim::None => {}
                 Claim::Written => *by = Attribution::for_another_project(),
                 Claim::Temporary => {
@@ -330,7 +328,6 @@ impl Project {
             }
         }
         attributed.retain(|(seen, _)| !temporary.contains(&seen.path));
-        Ok(())
     }
 }
 
@@ -344,7 +341,7 @@ fn make_checkpoint(
 ) -> Result<(), StoreError> {
     match checkpoint::on_arrival(batch, arrived, settings, late) {
         Ok(made) => result.checkpoint = made.map(|made| made.id),
-        // Damage of what was must not keep anything new from being recorded.
+        // Damage of older records must not prevent the recording of new ones.
         Err(error @ StoreError::Row(_)) => {
             let message = format!("no checkpoint was made: {error}; see `retake doctor`");
             result.notices.push(Notice::new(NoticeCode::Gap, message));
@@ -354,10 +351,11 @@ fn make_checkpoint(
     Ok(())
 }
 
-/// What came to be while a call was open, and is ignored: it is in no change and no checkpoint.
+/// Notice of ignored files that were created while a call was open: they are in no change and no
+/// checkpoint.
 fn made_ignored(observation: &Observation, occasion: &Occasion<'_>) -> Option<Notice> {
     let call = occasion.calls.live.iter().find(|live| occasion.may_have_done(live))?;
-    // A folder in which something is recorded is not left out.
+    // A folder that contains recorded files is not ignored.
     let is_left_out =
         |path: &&ProjectPath| !observation.changes.iter().any(|seen| seen.path.is_beneath(path));
     let made: Vec<_> = observation.made_ignored.iter().filter(is_left_out).collect();
@@ -369,12 +367,12 @@ fn made_ignored(observation: &Observation, occasion: &Occasion<'_>) -> Option<No
     (!made.is_empty()).then(|| Notice::new(NoticeCode::Ignored, message))
 }
 
-/// Whether a file is a temporary one of an operation that could not remove it.
+/// Returns true if a file is a temporary one of an operation that could not remove it.
 fn is_leftover(batch: &Batch<'_>, path: &ProjectPath) -> Result<bool, StoreError> {
     Ok(retake_workspace::is_temp_name(path.file_name()) && batch.is_step_temp(path)?)
 }
 
-/// Until it is finished or taken back nothing else can be undone, so it is said each time.
+/// Until it is finished or taken back nothing else can be undone, so each reply has the notice.
 fn interrupted(batch: &Batch<'_>) -> Result<Option<Notice>, StoreError> {
     let told = |operation: Operation| {
         let Operation { id, title, .. } = operation;
@@ -384,7 +382,8 @@ fn interrupted(batch: &Batch<'_>) -> Result<Option<Notice>, StoreError> {
     Ok(batch.unfinished()?.map(told))
 }
 
-/// A gap is told of once, when it opens; after that `status` lists it. So it does if they are many.
+/// A gap is reported once, when it opens; after that `status` lists it, as it does if there are
+/// many.
 fn new_gaps(batch: &Batch<'_>, observation: &Observation) -> Result<Vec<Notice>, StoreError> {
     if observation.gaps.is_empty() {
         return Ok(Vec::new());

@@ -228,10 +228,39 @@ fn a_file_that_an_edit_is_just_writing_is_nobodys_version() {
         "#,
         &expect![[r#"
             "a.txt" modify by agent d1/a:e1 certain +1 -1
-            "a.txt" modify by agent d2/b:e2 certain +1 -1
+            "a.txt" modify by agent d2/b:e2 window +0 -2
+            "a.txt" modify by agent d2/b:e2 window +2 -0
             "a.txt" modify by agent d2/b:e3 window +1 -1
             "b.txt" create by agent d3/c:s2 window +1 -0
             "b.txt" modify by agent d1/a:e4 certain +1 -1
+        "#]],
+    );
+}
+
+/// A person may have shortened a file to what an edit that waits would begin with. Before a command
+/// that may destroy it, and after an edit that failed, it counts as it is.
+#[test]
+fn a_file_that_only_looks_half_written_is_not_lost() {
+    check(
+        r#"
+        file a.txt: one\ntwo\nthree\n
+        init
+        begin d1 e1 Edit {"file_path":"a.txt","old_string":"three","new_string":"3"}
+        file a.txt: one\ntwo\n
+        shell d2 s1: rm a.txt
+        file b.txt: one\ntwo\n
+        look
+        begin d1 e2 Edit {"file_path":"b.txt","old_string":"one","new_string":"1"}
+        begin d2 e3 Edit {"file_path":"b.txt","old_string":"two","new_string":"2"}
+        file b.txt: one\n
+        end-failed d1 e2
+        look
+        "#,
+        &expect![[r#"
+            "a.txt" modify by agent d1/main:e1 window +0 -1
+            "a.txt" delete by agent d1/main:e1|d2/main:s1 shared +0 -2
+            "b.txt" create by user +2 -0
+            "b.txt" modify by agent d2/main:e3 window +0 -1
         "#]],
     );
 }

@@ -138,6 +138,19 @@ fn programs_and_clients_reach_every_project_as_well() {
     assert_eq!(of_pkg.len(), 2, "{of_pkg:?}");
 }
 
+/// A record that cannot be read keeps no other project from recording.
+#[test]
+fn damage_of_one_record_does_not_reach_the_others() {
+    let world = world();
+    let (root, pkg) = (world.root(), world.root().join("pkg"));
+    let status = run_in(&world, &pkg, &["status", "--json"]).json();
+    let store = Path::new(status["store"].as_str().unwrap());
+    std::fs::write(store.join("retake.db"), "no database at all").unwrap();
+    std::fs::write(root.join("pkg/in.txt"), "by the person\n").unwrap();
+    shell(&world, &root, "for f in pkg/in.txt; do echo more >> $f; done");
+    assert_eq!(recorded(&world, &root), ["pkg/in.txt user -", "pkg/in.txt agent d1"]);
+}
+
 #[test]
 fn a_git_directory_never_becomes_a_project() {
     let world = World::new();
