@@ -1,18 +1,18 @@
-//! What was measured: series of values by tree, case and peer, and the machine they are from.
+//! Measurements: series of values by tree, case and peer, and the machine they are from.
 
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 use crate::process::Run;
 
-/// Everything of one run.
+/// All measurements of one run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Book {
     pub(crate) machine: Machine,
     pub(crate) rounds: usize,
     pub(crate) trees: Vec<TreeFacts>,
     pub(crate) series: Vec<Series>,
-    /// What could not be measured here, and why.
+    /// Cases that could not be measured here, and why.
     pub(crate) missing: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct TreeFacts {
     pub(crate) bytes: u64,
 }
 
-/// What a series counts.
+/// The unit of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unit {
@@ -41,7 +41,7 @@ pub(crate) struct Series {
     pub(crate) peer: String,
     pub(crate) unit: Unit,
     pub(crate) values: Vec<f64>,
-    /// The most memory of a process in it; 0 if it is not one.
+    /// Peak memory of a process in it; 0 if it is not one.
     pub(crate) peak_kib: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What agents tell by hooks: the cost of each, taking it back, and the space that it takes.
+//! Agents' edits reported by hooks: the cost of each hook, of a rollback, and the disk space.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::trees::Template;
 use crate::{files, generate};
 
 const CAPTURES: usize = 100;
-/// So many of the contents are compressed to know what all of them would take.
+/// Number of contents that are compressed to estimate the space of all of them.
 const SAMPLED: u64 = 50;
 
 /// Hooks, rollback and the space of captures on one tree.
@@ -46,7 +46,7 @@ pub(crate) fn on_tree(
         rollbacks(arena, tree, &peers)?;
     }
     if wants("hook") {
-        // As everything else in this run has done its work by now.
+        // Last, when everything else in this run has done its work.
         let bytes = peers[1].daemon_peak_kib().unwrap_or(0) * 1024;
         arena.book.bytes(&tree.facts.name, cases::DAEMON_MEMORY, DAEMON, bytes);
     }
@@ -114,7 +114,7 @@ fn rollbacks(arena: &mut Arena<'_>, tree: &Template, peers: &[RetakePeer]) -> Re
     Ok(())
 }
 
-/// What one hundred captures of one changed file each add.
+/// Measures the space that one hundred captures of one changed file each add.
 fn captures(arena: &mut Arena<'_>, tree: &Template) -> Result<()> {
     say("  space of captures");
     let tools = arena.tools;
@@ -156,7 +156,7 @@ fn captures(arena: &mut Arena<'_>, tree: &Template) -> Result<()> {
     Ok(())
 }
 
-/// So many small edits of one file of 1 MB, and what full copies of its contents would take.
+/// Measures the space of many small edits of one file of 1 MB, and of full copies of its contents.
 pub(crate) fn many_edits(arena: &mut Arena<'_>, edits: u64) -> Result<()> {
     let every = (edits / SAMPLED).max(1);
     say("small edits of a 1 MB file");

@@ -1,7 +1,7 @@
-//! The comparison: everybody does the same on copies of the same tree, in turns.
+//! The comparison: all peers do the same on copies of the same tree, in turns.
 //!
-//! In each round everybody has one go, beginning with another one each time; before each go the
-//! file system has written what the one before left behind. What was brought back is checked.
+//! In each round every peer runs once, beginning with another one each time; before each run the
+//! file system is synced, so that none pays for the one before. Restored files are checked.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ pub(crate) struct Compare {
     place: Place,
 }
 
-/// What needs a tree, and everybody's copy of it.
+/// Cases that need a tree, and a copy of it for every peer.
 const TREE_CASES: [&str; 7] =
     ["first", "plain", "checkpoint", "restore", "rollback", "hook", "space"];
 
@@ -84,7 +84,7 @@ pub(crate) struct Arena<'a> {
     jj_with_watchman: bool,
 }
 
-/// A peer, and what it takes part in.
+/// A peer, and the cases that it takes part in.
 struct Entrant {
     peer: Box<dyn Peer>,
     part: Part,
@@ -213,8 +213,8 @@ impl Arena<'_> {
         }
     }
 
-    /// Has jj go through everything once, on a small tree: a version that wants to be driven in
-    /// another way is left out, and does not end the run after half an hour.
+    /// Runs all cases with jj once, on a small tree: an incompatible version is left out here,
+    /// and does not fail the run after half an hour.
     fn try_jj(&mut self, small: &Template) -> Result<()> {
         for (name, watchman) in [(JJ, false), (JJ_WATCHMAN, true)] {
             if self.tools.jj.is_none() || (watchman && !self.tools.watchman) {
@@ -273,7 +273,7 @@ impl Arena<'_> {
         Ok(entrants)
     }
 
-    /// The first checkpoint of each, anew in every round; then the space that it takes.
+    /// Measures the first checkpoint of each peer, from scratch in every round; then its space.
     fn firsts(
         &mut self,
         tree: &Template,
@@ -318,7 +318,7 @@ impl Arena<'_> {
         Ok(())
     }
 
-    /// The same, of a folder that is no repository.
+    /// Measures the first checkpoint of a folder that is no repository.
     fn plain(&mut self, tree: &Template) -> Result<()> {
         say("  first checkpoints of a plain folder");
         let tools = self.tools;
@@ -386,7 +386,7 @@ impl Arena<'_> {
         Ok(())
     }
 
-    /// The references, once in each round: they are as noisy as everything else.
+    /// Measures the references, once in each round: they are as noisy as everything else.
     pub(crate) fn refer(
         &mut self,
         tree: &Template,
@@ -412,7 +412,7 @@ impl Arena<'_> {
         Ok(())
     }
 
-    /// Gives everybody who takes part a go, another one first in each round.
+    /// Runs every participating peer, another one first in each round.
     fn in_turns(
         &mut self,
         round: usize,
@@ -432,12 +432,12 @@ impl Arena<'_> {
     }
 }
 
-/// Tells how far it is.
+/// Prints the progress.
 pub(crate) fn say(what: &str) {
     eprintln!("{what}");
 }
 
-/// A person edits these files.
+/// Edits these files as a person would.
 pub(crate) fn edit(root: &Path, paths: &[PathBuf], round: usize) -> Result<()> {
     for path in paths {
         files::append(&root.join(path), &format!("// edit {round} {}\n", fastrand::u64(..)))?;

@@ -1,4 +1,4 @@
-//! What the benchmark does to files: those of agents and people, of its copies, of its scratch.
+//! File operations of the benchmark: edits of agents and people, copies, its scratch folder.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark plays the user, not Retake")]
 
@@ -72,7 +72,7 @@ pub(crate) fn remove(folder: &Path) -> Result<()> {
     }
 }
 
-/// Has the file system write everything that waits, so that nobody pays for the one before.
+/// Syncs the file system, so that no measurement pays for the one before.
 pub(crate) fn settle(folder: &Path) -> Result<()> {
     let opened = File::open(folder)?;
     #[cfg(target_os = "linux")]
@@ -85,7 +85,7 @@ pub(crate) fn settle(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Has the system forget what it has read, everything of it; `false` if it does not let us.
+/// Drops the system's caches; `false` without the permission to.
 pub(crate) fn forget(folder: &Path) -> Result<bool> {
     settle(folder)?;
     Ok(std::fs::write("/proc/sys/vm/drop_caches", "3\n").is_ok())
@@ -138,7 +138,7 @@ fn copy_file(from: &Path, to: &Path, about: &Metadata) -> Result<()> {
 /// The space that files take.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Space {
-    /// Blocks of files that nobody else has.
+    /// Blocks of files that are not shared.
     pub(crate) own: u64,
     /// Blocks of files that are the very files of the user's repository.
     pub(crate) shared: u64,

@@ -1,4 +1,4 @@
-//! Records that are too long to make by hooks.
+//! Makes records that are too long to make by hooks.
 //!
 //! Small edits of a large file go through the engine, one by one. A million changes would take
 //! hours that way: one edit goes through the engine, and the rows that it left (call, events,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{files, generate};
 
-/// Rows of so many edits are committed together.
+/// Number of edits whose rows are committed in one transaction.
 const TOGETHER: u64 = 5_000;
 const FILES: u64 = 100;
 
@@ -42,7 +42,7 @@ impl EditedText {
     }
 }
 
-/// An agent edits a file of 1 MB so many times.
+/// Records `count` edits of a file of 1 MB by an agent.
 pub(crate) fn edits(home: &Path, root: &Path, count: u64) -> Result<()> {
     let (mut text, file) = (EditedText::new(), root.join("large.rs"));
     files::write(&file, text.content().as_bytes())?;
@@ -57,7 +57,7 @@ pub(crate) fn edits(home: &Path, root: &Path, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// A record of so many changes in so many dialogs, in a project of a hundred files.
+/// Makes a record of `count` changes in `dialogs` dialogs, in a project of a hundred files.
 pub(crate) fn changes(home: &Path, root: &Path, count: u64, dialogs: u64) -> Result<()> {
     for number in 0..FILES {
         let text = generate::text(number, 4_000);
@@ -164,7 +164,7 @@ fn init(home: &Path, root: &Path) -> Result<Project> {
     Ok(retake.open(root)?)
 }
 
-/// 2026-01-01, so that two fills are the same.
+/// Start of the record's clock, 2026-01-01, so that two fills are the same.
 const START: Millis = 1_767_225_600_000;
 
 fn begin(project: &Project, dialog: &str, call: &str, file: &Path, number: u64) -> Result<()> {

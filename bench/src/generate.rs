@@ -1,4 +1,4 @@
-//! A project made up for measuring: the same one every time, shaped like a real one.
+//! Generates a project for measuring: the same one every time, shaped like a real one.
 //!
 //! Sizes are spread as in source trees (most files of a few KiB, some of a hundred), folders are
 //! nested, and the text compresses about as well as source does.
@@ -14,7 +14,7 @@ use crate::files;
 const FILES_A_FOLDER: u64 = 12;
 const DEEPEST: u32 = 6;
 
-/// Fills a folder with so many files; gives the bytes that they have.
+/// Fills a folder with `count` files; returns their bytes.
 pub(crate) fn project(root: &Path, count: u64) -> Result<u64> {
     let mut rng = Rng::with_seed(count);
     let names: Vec<String> = (0..600).map(|_| word(&mut rng)).collect();
@@ -32,8 +32,8 @@ pub(crate) fn project(root: &Path, count: u64) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Fills a folder with so many small files, twenty to a folder and twenty folders to a folder, and
-/// one `.gitignore`: what a look costs depends on their number, not on what is in them.
+/// Fills a folder with `count` small files, twenty to a folder and twenty folders to a folder, and
+/// one `.gitignore`: the cost of a scan depends on their number, not on their content.
 pub(crate) fn small_files(root: &Path, count: u64) -> Result<()> {
     files::write(&root.join(".gitignore"), b"target/\n*.log\n")?;
     for number in 0..count {
@@ -43,13 +43,13 @@ pub(crate) fn small_files(root: &Path, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// Where one of them is.
+/// Returns the path of one of them.
 pub(crate) fn small_file(number: u64) -> PathBuf {
     let (area, part) = (number / 400, number / 20 % 20);
     PathBuf::from(format!("src/area_{area}/part_{part}/file_{number}.rs"))
 }
 
-/// Text that compresses like source, of about so many bytes.
+/// Generates text that compresses like source, of about `bytes` bytes.
 pub(crate) fn text(seed: u64, bytes: usize) -> String {
     let mut rng = Rng::with_seed(seed);
     let names: Vec<String> = (0..200).map(|_| word(&mut rng)).collect();

@@ -1,4 +1,4 @@
-//! How cost grows: with the files of a project, with the changes on record, with the dialogs.
+//! Growth of cost: with the files of a project, with the changes on record, with the dialogs.
 
 use std::path::{Path, PathBuf};
 
@@ -40,14 +40,14 @@ pub(crate) struct Growth {
     place: Place,
 }
 
-/// What was measured.
+/// All measured curves.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Curves {
     pub(crate) machine: Machine,
     pub(crate) axes: Vec<Axis>,
 }
 
-/// Everything against one quantity.
+/// The measurements against one quantity.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Axis {
     pub(crate) name: String,
@@ -150,7 +150,7 @@ impl Axis {
     }
 }
 
-/// How the time grows from the last point but one to the last: 0 not at all, 1 in proportion.
+/// Growth exponent from the last point but one to the last: 0 not at all, 1 in proportion.
 fn power(points: &[(f64, f64)]) -> Option<String> {
     let [.., before, last] = points else { return None };
     Some(format!("{:.2}", (last.1 / before.1).log10() / (last.0 / before.0).log10()))
@@ -213,7 +213,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Against a quantity that decides how many changes and dialogs are on record.
+    /// Measures against a quantity that decides how many changes and dialogs are on record.
     fn records(&self, name: &str, counts: &[u64], of: impl Fn(u64) -> (u64, u64)) -> Result<Axis> {
         let mut axis = Axis::new(name);
         for &count in counts {
@@ -238,9 +238,9 @@ impl Sweep<'_> {
     }
 }
 
-/// What the hook after one edit costs.
+/// Measures the hook after one edit.
 fn hook(peer: &RetakePeer, path: &Path, round: usize) -> Result<Run> {
-    // What a person did meanwhile is not the hook's to find.
+    // The hook should not have to find a person's edits of the meantime.
     run(&mut peer.command(&["status"]))?;
     let text = std::fs::read_to_string(peer.root().join(path))?;
     let old = text.lines().next().context("an edited file has lines")?;

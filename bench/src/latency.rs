@@ -1,4 +1,4 @@
-//! How long things took: the middle, and how bad it gets.
+//! Latency distributions: median, percentiles and maximum.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,27 +10,27 @@ pub(crate) struct Latencies {
 }
 
 impl Latencies {
-    /// One more.
+    /// Adds a time.
     pub(crate) fn add(&mut self, time: Duration) {
         self.times.push(time);
     }
 
-    /// Those of another one, too.
+    /// Adds all times of another one.
     pub(crate) fn join(&mut self, other: &Self) {
         self.times.extend(&other.times);
     }
 
-    /// How many there are.
+    /// Returns the number of times.
     pub(crate) fn count(&self) -> usize {
         self.times.len()
     }
 
-    /// How many there are within a limit.
+    /// Returns the number of times within a limit.
     pub(crate) fn within(&self, limit: Duration) -> usize {
         self.times.iter().filter(|time| **time <= limit).count()
     }
 
-    /// The time, in milliseconds, that this part of all (0 to 1) did not exceed.
+    /// Returns a percentile in milliseconds: the time that this part (0 to 1) did not exceed.
     pub(crate) fn ms(&self, part: f64) -> f64 {
         self.sorted().at(part).as_secs_f64() * 1000.0
     }
@@ -41,7 +41,7 @@ impl Latencies {
         Self { times }
     }
 
-    /// The same, of times in order.
+    /// Returns a percentile of sorted times.
     fn at(&self, part: f64) -> Duration {
         #[expect(clippy::cast_precision_loss, reason = "a rank")]
         let rank = (self.times.len() as f64 * part).ceil() as usize;

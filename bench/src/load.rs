@@ -1,8 +1,8 @@
-//! Load through the daemon's socket: each writer is an agent that edits files of its own and of
-//! all, and tells each edit by its begin and its end, as hooks do.
+//! Load test through the daemon's socket: each writer is an agent that edits its own and shared
+//! files, and sends the begin and the end of each edit, as hooks do.
 //!
-//! The ledger is the ground truth: what each writer wrote last into each file, and how many
-//! edits it was told are recorded. In the end every file must be in the record as the ledger has
+//! The ledger is the ground truth: the last content that each writer wrote into each file, and the
+//! number of acknowledged edits. In the end every file must be in the record as the ledger has
 //! it, readable byte for byte, and each acknowledged edit must be a change of that writer.
 
 use std::collections::HashMap;
@@ -42,18 +42,18 @@ pub(crate) struct Load {
     others: u32,
 }
 
-/// What one writer did.
+/// The ground truth of one writer.
 #[derive(Default)]
 struct Ledger {
-    /// What it wrote last into each file.
+    /// The content that it wrote last into each file.
     last: HashMap<PathBuf, Vec<u8>>,
     /// Edits that were acknowledged.
     edits: u64,
-    /// Edits that were kept for later.
+    /// Edits that were spooled.
     kept: u64,
     begins: Latencies,
     ends: Latencies,
-    /// Times at which it was behind its own rate.
+    /// Number of times it was behind its own rate.
     late: u64,
 }
 
@@ -160,7 +160,7 @@ impl Agent<'_> {
         Ok(())
     }
 
-    /// Whether the event is recorded by now; otherwise it is kept for later.
+    /// Sends an event; returns `true` if it is recorded, `false` if it is spooled.
     fn tell(&self, what: EventKind) -> Result<bool> {
         static KEYS: AtomicU64 = AtomicU64::new(0);
         let dialog = DialogId(format!("writer-{}", self.number));
@@ -204,7 +204,7 @@ impl Daemon {
         Ok(Self { child })
     }
 
-    /// The most memory that it ever had, in MiB.
+    /// Returns its peak memory, in MiB.
     fn peak_memory(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,10 +1,10 @@
-//! What the look around a shell call costs an agent: the time of the hook's process before the
+//! Cost of the scans around a shell call for an agent: the time of the hook's process before the
 //! call and after it, by the files of the project, with a daemon and without, for a command that
 //! only reads, one that says what it writes, and one that may do anything.
 //!
 //! Several programs, as one before a change and one after it, are measured in turns in the same
-//! run: the machine's mood hits them alike. Each has projects and homes of its own. What the hooks
-//! said is told, and so is whether they recorded what was done: a hook that does nothing is quick.
+//! run: noise of the machine hits them alike. Each has projects and homes of its own. The hooks'
+//! stderr is reported, and so are unrecorded changes: a hook that does nothing is quick.
 
 mod seat;
 mod slow;
@@ -23,7 +23,7 @@ use crate::process::at_once;
 use crate::tools::Tools;
 use seat::{Around, Seat, Shell};
 
-/// Of so many files is the project in which several calls begin at once.
+/// Number of files in the project in which several calls begin at once.
 const CROWDED: u64 = 15_000;
 const ROUNDS: usize = 15;
 const SLOW_ROUNDS: usize = 3;
@@ -52,7 +52,7 @@ pub(crate) struct Looks {
     scratch: Option<PathBuf>,
 }
 
-/// What is measured, and where.
+/// The measured programs, and their scratch folder.
 struct Range<'a> {
     tools: &'a Tools,
     scratch: &'a Path,
@@ -60,7 +60,7 @@ struct Range<'a> {
     rounds: usize,
 }
 
-/// One that is measured.
+/// A measured program.
 struct Program {
     /// As tables call it.
     name: String,
@@ -77,7 +77,7 @@ struct Times {
     end: Latencies,
 }
 
-/// What was measured of one command in one project.
+/// Measurements of one command in one project.
 struct Row {
     files: u64,
     daemon: bool,
@@ -88,18 +88,18 @@ struct Row {
     times: Vec<Times>,
 }
 
-/// What was measured of calls that begin at once: until all were answered, of each program.
+/// Times of calls that begin at once: until all were answered, of each program.
 struct Crowd {
     calls: usize,
     times: Vec<Latencies>,
 }
 
-/// Everything.
+/// All measurements.
 #[derive(Default)]
 struct Found {
     rows: Vec<Row>,
     crowd: Option<Crowd>,
-    /// What else there is to tell.
+    /// Further remarks for the report.
     notes: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ impl Looks {
         let tools = Tools::find(self.retake.first().map(PathBuf::as_path), None, scratch.path())?;
         let rounds = self.rounds.unwrap_or(if self.slow { SLOW_ROUNDS } else { ROUNDS });
         let programs = programs(&self.retake, &tools, scratch.path())?;
-        // Everybody is first equally often.
+        // Every program is first equally often.
         let rounds = rounds.next_multiple_of(programs.len());
         let range = Range { tools: &tools, scratch: scratch.path(), programs, rounds };
         for (name, value) in Machine::here(&tools, scratch.path()).lines() {
@@ -133,8 +133,8 @@ impl Looks {
     }
 }
 
-/// Those that were named, else the one that was built. Copies of them are measured, all just
-/// made: hooks of one and the same program took 10 to 20 % longer from a file whose pages the
+/// Returns the named programs, else the one that was built. Fresh copies of them are measured:
+/// hooks of one and the same program took 10 to 20 % longer from a file whose pages the
 /// system had dropped and read again than from a fresh copy of it.
 fn programs(named: &[PathBuf], tools: &Tools, scratch: &Path) -> Result<Vec<Program>> {
     let mut programs: Vec<Program> = Vec::new();
@@ -181,8 +181,8 @@ impl Range<'_> {
         Seat::take(self.tools, &self.programs[number].path, &folder, around)
     }
 
-    /// All commands in turns. The first round is not counted: it reads what is new to the system
-    /// and to Retake.
+    /// Measures all commands in turns. The first round is not counted: it fills the caches of the
+    /// system and of Retake.
     fn measure(&self, seats: &mut [Seat<'_>], found: &mut Found) -> Result<()> {
         let Some(Around { files, daemon }) = seats.first().map(|seat| seat.around) else {
             return Ok(());
@@ -233,7 +233,7 @@ impl Range<'_> {
         Ok(Crowd { calls, times })
     }
 
-    /// Notes what the seats have to tell, and gives them up.
+    /// Records the remarks of the seats, and removes them.
     fn leave(&self, seats: Vec<Seat<'_>>, found: &mut Found) -> Result<()> {
         for (seat, program) in seats.into_iter().zip(&self.programs) {
             let notes = seat.leave()?;

@@ -1,4 +1,4 @@
-//! Where it was measured: the machine and the versions of everybody's tools.
+//! Facts about the machine, and the versions of all tools.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +20,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Asks the system; `scratch` is where the files will be.
+    /// Detects them; `scratch` is the folder of the measured files.
     pub(crate) fn here(tools: &Tools, scratch: &Path) -> Self {
         let mut versions = vec![said(&tools.retake, &["--version"]), said("git", &["--version"])];
         versions.extend(tools.jj.iter().map(|jj| said(jj, &["--version"])));
@@ -39,7 +39,7 @@ impl Machine {
         }
     }
 
-    /// As words and what they say.
+    /// Returns labels and values.
     pub(crate) fn lines(&self) -> Vec<(&'static str, String)> {
         vec![
             ("processor", format!("{}, {} cores", self.cpu, self.cores)),

@@ -1,4 +1,4 @@
-//! Who is compared: each keeps states of a tree in its own way.
+//! The compared tools: each stores states of a tree in its own way.
 
 mod jj;
 mod reference;
@@ -19,15 +19,15 @@ pub(crate) use shadow_git::{ShadowGit, Tuning};
 use crate::files::Space;
 use crate::process::Run;
 
-/// Somebody who can take the state of a tree and bring it back.
+/// A tool that can store the state of a tree and restore it.
 pub(crate) trait Peer {
-    /// As it is called in tables.
+    /// Returns its name in tables.
     fn name(&self) -> &str;
 
-    /// The copy of the tree that is its own.
+    /// Returns its own copy of the tree.
     fn root(&self) -> &Path;
 
-    /// Forgets all, and takes the first state of the tree. Only the latter is measured.
+    /// Clears its store, and takes the first state of the tree. Only the latter is measured.
     fn first(&mut self) -> Result<Run>;
 
     /// Takes the state of the tree.
@@ -36,15 +36,15 @@ pub(crate) trait Peer {
     /// Brings these files (all that were changed) back to the state that was taken last.
     fn restore(&mut self, changed: &[PathBuf]) -> Result<Run>;
 
-    /// The space that it takes, after it has tidied up as its users would have it do.
+    /// Returns its disk space, after the cleanup that its users would run.
     fn space(&mut self) -> Result<Space>;
 
-    /// The space after it was packed, if that is something that happens one day.
+    /// Returns its disk space after packing, if it ever packs.
     fn packed_space(&mut self) -> Result<Option<Space>> {
         Ok(None)
     }
 
-    /// Ends what runs in the background.
+    /// Ends its background processes.
     fn stop(&mut self) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Child processes: how long they took, and how much memory they had.
+//! Measures child processes: time and peak memory.
 
 use std::ffi::OsStr;
 use std::io::Read as _;
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use wait4::Wait4 as _;
 
-/// One measured act.
+/// One measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     /// From its begin to its end.
     pub(crate) ms: f64,
-    /// The most memory that one of its processes had. Linux counts what the parent had when it
-    /// started the child, so this never falls below the few MiB of the benchmark itself.
+    /// Peak memory of one of its processes. Linux counts the memory of the parent at the start of
+    /// the child, so this never falls below the few MiB of the benchmark itself.
     pub(crate) peak_kib: u64,
 }
 
-/// Measures an act that takes one or several processes.
+/// Measures work that takes one or several processes.
 pub(crate) struct Watch {
     begun: Instant,
     peak_kib: u64,
@@ -34,7 +34,7 @@ impl Watch {
         Run { ms: self.begun.elapsed().as_secs_f64() * 1000.0, peak_kib: self.peak_kib }
     }
 
-    /// Runs a command that must succeed; gives what it printed.
+    /// Runs a command that must succeed; returns its output.
     pub(crate) fn run(&mut self, command: &mut Command) -> Result<String> {
         let child = spawn(command)?;
         self.finish(command, child)
@@ -54,7 +54,7 @@ impl Watch {
         text(command, &self.hear(child)?)
     }
 
-    /// Waits for a process, and gives all that it said.
+    /// Waits for a process, and returns its output.
     fn hear(&mut self, mut child: Child) -> Result<Output> {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         if let Some(mut pipe) = child.stdout.take() {
@@ -69,7 +69,7 @@ impl Watch {
     }
 }
 
-/// Runs a command that must succeed and is not measured; gives what it printed.
+/// Runs a command that must succeed and is not measured; returns its output.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
     Watch::start().run(command)
 }
@@ -81,7 +81,7 @@ pub(crate) fn measure(command: &mut Command) -> Result<Run> {
     Ok(watch.stop())
 }
 
-/// What processes that were started at the same time took until the last had ended, and said.
+/// Time until the last of several concurrent processes ended, and their outputs.
 #[derive(Debug)]
 pub(crate) struct Heard {
     pub(crate) took: Duration,

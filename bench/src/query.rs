@@ -1,4 +1,4 @@
-//! Questions to records of different lengths, in turns.
+//! Measures queries on records of different lengths, in turns.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::process::{measure, run};
 use crate::tools::Tools;
 use crate::trees::Site;
 
-/// A project with a record of so many changes.
+/// A project with a record of `changes` changes.
 pub(crate) struct Record {
     pub(crate) changes: u64,
     pub(crate) retake: RetakePeer,
@@ -37,7 +37,7 @@ impl Record {
         Ok(Self { changes, retake, newest })
     }
 
-    /// What is asked, and how.
+    /// Returns the names of the queries and their arguments.
     pub(crate) fn questions(&self) -> [(&'static str, Vec<&str>); 4] {
         [
             ("log of the last 50", vec!["log", "-n", "50"]),
@@ -52,7 +52,7 @@ impl Record {
     }
 }
 
-/// Asks records of so many changes, in one dialog for a thousand of them.
+/// Measures queries on records of `counts` changes, with one dialog per thousand of them.
 pub(crate) fn ask(arena: &mut Arena<'_>, counts: &[u64]) -> Result<()> {
     let mut records = Vec::new();
     for &count in counts {

@@ -1,4 +1,4 @@
-//! Puts measured tables into a document: what stands between two marks is written anew.
+//! Writes measured tables into a document: replaces the text between two marks.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T> {
     serde_json::from_slice(&bytes).with_context(|| format!("{} is of another kind", file.display()))
 }
 
-/// The text with `new` in the place that has this name.
+/// Returns the text with `new` between the marks of this name.
 fn between(text: &str, name: &str, new: &str) -> Result<String> {
     let mark = format!("<!-- bench:{name} -->\n");
     let missing = || format!("the document has no place `{}` … `<!-- end -->`", mark.trim_end());

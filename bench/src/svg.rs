@@ -1,4 +1,4 @@
-//! Plots with logarithmic axes, as SVG: small, readable on light and on dark ground.
+//! Plots with logarithmic axes, as SVG: small, readable on light and on dark backgrounds.
 
 use std::fmt::Write as _;
 

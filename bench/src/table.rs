@@ -52,7 +52,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Everything that was measured.
+/// Renders all measurements.
 pub(crate) fn comparison(book: &Book) -> String {
     let mut text = String::new();
     for (name, value) in book.machine.lines() {
@@ -116,7 +116,7 @@ fn row(book: &Book, series: &Series, case: &str) -> Vec<String> {
     ]
 }
 
-/// The targets, and whether they are met.
+/// Renders the targets, and whether they are met.
 pub(crate) fn targets(targets: &[Target]) -> String {
     let mut table = Table::new(vec!["tree", "target", "limit", "measured", ""], 2);
     for target in targets {
@@ -152,7 +152,7 @@ pub(crate) fn times(value: f64) -> String {
     format!("{} ×", rounded(value))
 }
 
-/// Three digits that count.
+/// Rounds to three significant digits.
 pub(crate) fn rounded(value: f64) -> String {
     match value.abs() {
         size if size >= 99.5 => grouped(value.round() as u64),

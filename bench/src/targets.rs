@@ -1,4 +1,4 @@
-//! What Retake has set out to be, beside what was measured.
+//! Retake's performance targets, beside the measurements.
 
 use crate::book::Book;
 use crate::cases::{
@@ -6,17 +6,17 @@ use crate::cases::{
     SHADOW, SMALL, STATUS,
 };
 
-/// One of them.
+/// A performance target.
 pub(crate) struct Target {
     /// The tree; `""` if it does not depend on one.
     pub(crate) tree: String,
     pub(crate) what: String,
     pub(crate) limit: Limit,
-    /// What came out; none if it was not measured.
+    /// The measured value; `None` if it was not measured.
     pub(crate) measured: Option<f64>,
 }
 
-/// On which side of a number it has to be.
+/// The bound of a target: at least or at most a number.
 #[derive(Clone, Copy)]
 pub(crate) enum Limit {
     AtLeast(f64),
@@ -32,7 +32,7 @@ impl Target {
     }
 }
 
-/// All of them, for all trees of a run.
+/// Returns all targets, for all trees of a run.
 pub(crate) fn all(book: &Book) -> Vec<Target> {
     let mut targets = Vec::new();
     for tree in &book.trees {
@@ -65,7 +65,7 @@ impl List<'_> {
         self.targets.push(Target { tree, what, limit, measured });
     }
 
-    /// So many times as fast as a peer.
+    /// Adds the target to be `times` as fast as a peer.
     fn faster(&mut self, case: &str, ours: &str, theirs: &str, times: f64) {
         let measured = ratio(self.median(case, theirs), self.median(case, ours));
         let what = format!("{case}: {ours} faster than {theirs}");
@@ -97,7 +97,7 @@ impl List<'_> {
         self.faster(&cases::checkpoint(100), DAEMON, SHADOW, 5.0);
     }
 
-    /// The same without the fsync that only Retake waits for.
+    /// Like [`Self::faster`], without the fsync that only Retake waits for.
     fn net(&mut self, case: &str, theirs: &str, times: f64) {
         let ours = self.median(case, DAEMON).zip(self.median(REFERENCE, FSYNC));
         let measured = ratio(self.median(case, theirs), ours.map(|(ours, fsync)| ours - fsync));
@@ -178,7 +178,7 @@ impl List<'_> {
     }
 }
 
-/// One against another, if both were measured.
+/// Returns the ratio of two values, if both were measured.
 fn ratio(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.zip(other).filter(|(_, other)| *other > 0.0).map(|(one, other)| one / other)
 }

@@ -1,29 +1,29 @@
-//! The programs that are measured, and the surroundings they all run in.
+//! The measured programs, and the environment they all run in.
 //!
-//! Nobody sees the user's settings: every process gets a home of its own and no git configuration.
+//! The user's settings have no effect: every process gets its own home and no git configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-/// Where the programs are.
+/// The paths of the programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Tools {
     pub(crate) retake: PathBuf,
     pub(crate) empty: PathBuf,
     pub(crate) jj: Option<PathBuf>,
-    /// What makes jj take its snapshot.
+    /// The arguments with which jj takes a snapshot.
     pub(crate) jj_snapshot: &'static [&'static str],
     pub(crate) watchman: bool,
-    /// Whether git has a watcher of its own on this system.
+    /// `true` if git has a watcher of its own on this system.
     pub(crate) git_watches: bool,
     home: PathBuf,
 }
 
 impl Tools {
-    /// Finds them. Retake is built first unless a binary is given: a stale one would be measured
-    /// in its place otherwise.
+    /// Finds the programs. Retake is built first unless a binary is given: otherwise a stale one
+    /// could be measured.
     pub(crate) fn find(retake: Option<&Path>, jj: Option<&Path>, scratch: &Path) -> Result<Self> {
         let built = build(retake.is_none())?;
         let retake = retake.map_or_else(|| built.join("retake"), Path::to_path_buf);
@@ -48,7 +48,7 @@ impl Tools {
         })
     }
 
-    /// A command in the surroundings that all share.
+    /// Returns a command in the common environment.
     pub(crate) fn command(&self, program: &Path, folder: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().current_dir(folder).stdin(std::process::Stdio::null());
@@ -77,7 +77,7 @@ impl Tools {
     }
 }
 
-/// Has cargo bring the binaries up to date beside this one, in the same profile; gives their folder.
+/// Builds the binaries with cargo, in the profile of this one; returns their folder.
 fn build(with_retake: bool) -> Result<PathBuf> {
     let exe = std::env::current_exe()?;
     let folder = exe.parent().context("a program has a folder")?;

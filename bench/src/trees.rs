@@ -1,4 +1,4 @@
-//! The trees that are measured on, and the copies that each peer gets.
+//! The measured trees, and the copies of them for each peer.
 //!
 //! A tree that was given is cloned once and never touched. Every peer has a copy of that clone for
 //! itself; only the objects of its repository, which git never changes, are the same files.
@@ -21,7 +21,7 @@ pub(crate) struct Template {
     pub(crate) editable: Vec<PathBuf>,
 }
 
-/// One peer's copy of a tree, and a folder beside it for what the peer keeps.
+/// One peer's copy of a tree, and a folder beside it for the peer's own data.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) root: PathBuf,
@@ -42,7 +42,7 @@ impl Template {
         Self::of(tools, name, root)
     }
 
-    /// Makes a tree of so many files up, as a clone.
+    /// Generates a tree of `count` files, as a clone.
     pub(crate) fn generated(tools: &Tools, count: u64, scratch: &Path) -> Result<Self> {
         let name = format!("generated-{count}");
         let root = scratch.join(&name).join("template");
@@ -105,13 +105,13 @@ impl Template {
 }
 
 impl Site {
-    /// Has nothing kept, as before the first time.
+    /// Clears the peer's own data, as before the first time.
     pub(crate) fn clear_side(&self) -> Result<()> {
         files::remove(&self.side)?;
         files::make_folder(&self.side)
     }
 
-    /// Gives the copy back its repository as it was cloned, if it had one.
+    /// Restores the copy's repository as it was cloned, if it had one.
     pub(crate) fn renew_repository(&self) -> Result<()> {
         let git = self.root.join(".git");
         files::remove(&git)?;

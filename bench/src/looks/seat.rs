@@ -1,4 +1,4 @@
-//! A project and a home of their own for one program, and an agent that calls its hooks.
+//! Fixture of one measured program: a project, a home, and an agent that calls its hooks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,13 +17,13 @@ use crate::{files, generate};
 const DIALOG: &str = "8a721139-1fba-46df-9f93-b50021aab146";
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
-/// What hooks must not do here by themselves.
+/// Configuration that keeps hooks from starting the daemon.
 const NO_AUTOSTART: &str = "[daemon]\nautostart = false\n";
 
 /// A command of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shell {
-    /// Writes nothing, as anybody can see.
+    /// Plainly writes nothing.
     Reader,
     /// Says what it writes.
     Writer,
@@ -58,25 +58,25 @@ impl Shell {
     }
 }
 
-/// What is around the calls.
+/// Options of a seat.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
     pub(super) files: u64,
     pub(super) daemon: bool,
 }
 
-/// A project, a home, and what happened there.
+/// A project, a home, and the record of calls there.
 pub(super) struct Seat<'a> {
     tools: &'a Tools,
     program: &'a Path,
     pub(super) around: Around,
     folder: PathBuf,
     calls: u64,
-    /// How many changes the agent made.
+    /// Number of changes that the agent made.
     changes: usize,
-    /// What hooks said on standard error, and how often.
+    /// Lines of the hooks on standard error, and their counts.
     remarks: BTreeMap<String, usize>,
-    /// How the daemon watches, unless it is all of it.
+    /// The daemon's watch state, unless the whole project is watched.
     watched: Option<String>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Seat<'a> {
         command
     }
 
-    /// Waits until the daemon has seen the whole project; gives how it watches.
+    /// Waits until the daemon has scanned the whole project; returns its watch state.
     fn await_watcher(&self) -> Result<String> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -135,7 +135,7 @@ impl<'a> Seat<'a> {
         Ok(serde_json::from_str(&said)?)
     }
 
-    /// The agent runs a command. What the hooks before it and after it took and said.
+    /// Runs a command as the agent; returns time and output of the hooks before and after it.
     pub(super) fn call(&mut self, shell: Shell, round: u64) -> Result<(Heard, Heard)> {
         let line = shell.line(round);
         self.calls += 1;
@@ -190,7 +190,7 @@ impl<'a> Seat<'a> {
         Ok(heard)
     }
 
-    /// What Claude Code sends before and after a command.
+    /// Returns the payload of Claude Code before or after a command.
     fn payload(&self, event: &str, line: &str, call: u64) -> Value {
         let mut payload = json!({
             "session_id": DIALOG, "transcript_path": self.folder.join("transcript.jsonl"),
@@ -210,8 +210,8 @@ impl<'a> Seat<'a> {
         payload
     }
 
-    /// If hooks had something to say they may have left work to processes that go on: the next
-    /// one to be measured does not pay for these.
+    /// Waits for background processes that hooks with remarks may have left, so that the next
+    /// measurement does not pay for them.
     fn calm(&self, heard: &[&Heard]) -> Result<()> {
         if heard.iter().flat_map(|heard| &heard.remarks).all(String::is_empty) {
             return Ok(());
@@ -225,7 +225,7 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Checks that all was as it should be, and removes everything. Gives what is to be told.
+    /// Checks the record and removes everything; returns the remarks for the report.
     pub(super) fn leave(mut self) -> Result<Vec<String>> {
         let running = self.daemon()?["pid"].is_u64();
         ensure!(running == self.around.daemon, "whether a daemon runs has changed meanwhile");
@@ -241,7 +241,7 @@ impl<'a> Seat<'a> {
         Ok(notes.into_iter().map(|note| format!("{place}: {note}")).collect())
     }
 
-    /// How many of the agent's changes are on record as its own.
+    /// Returns how many of the agent's changes are on record as its own.
     fn recorded(&self) -> Result<String> {
         let arguments = ["log", "--dialog", DIALOG, "--limit", "1000000", "--json"];
         let said: Value = serde_json::from_str(&run(&mut self.command(&arguments))?)?;
@@ -264,7 +264,7 @@ impl Drop for Seat<'_> {
     }
 }
 
-/// Whether a process takes in what a hook of this home left.
+/// Returns `true` while a process records the spool that a hook of this home left.
 fn is_catching_up(home: &Path) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };
     let home = home.to_string_lossy();

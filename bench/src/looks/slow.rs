@@ -1,9 +1,9 @@
-//! The same where nothing is in memory: before each call the system forgets what it has read, so
-//! that the hook reads folders and files from the disk. What counts is whether it answers in time,
-//! and what it says if it cannot do all of its work.
+//! Hook cost with cold caches: before each call the system's caches are dropped, so
+//! that the hook reads folders and files from the disk. The result is whether it answers in time,
+//! and its message if it cannot do all of its work.
 //!
-//! The program itself is read again first: an agent has called it before. Only root may have the
-//! caches dropped; without, it is said that they were not.
+//! The program itself is read again first: an agent has called it before. Only root may drop the
+//! caches; otherwise the report says that they were warm.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::latency::Latencies;
 use crate::process;
 use crate::table::{Table, grouped, rounded};
 
-/// An agent that waits longer than this is kept from its work.
+/// Deadline for the answer of a hook: a longer wait delays the agent.
 const IN_TIME: Duration = Duration::from_millis(2500);
 
-/// What hooks said, and how often.
+/// Lines that hooks printed, and their counts.
 type Said = BTreeMap<String, usize>;
 
 pub(super) fn run(range: &Range<'_>, sizes: &[u64]) -> Result<()> {
@@ -56,7 +56,7 @@ pub(super) fn run(range: &Range<'_>, sizes: &[u64]) -> Result<()> {
     Ok(())
 }
 
-/// One command several times; `cold` becomes false if the caches cannot be dropped.
+/// Measures one command several times; `cold` becomes false if the caches cannot be dropped.
 fn measure(
     seat: &mut Seat<'_>,
     command: Shell,
@@ -81,7 +81,7 @@ fn measure(
     Ok(times)
 }
 
-/// Has the program read into memory.
+/// Reads the program into memory.
 fn run_once(seat: &Seat<'_>) -> Result<()> {
     process::run(&mut seat.command(&["--version"])).map(drop)
 }

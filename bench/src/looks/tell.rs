@@ -1,4 +1,4 @@
-//! What was measured, as tables.
+//! Renders the measurements as tables.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::{Crowd, Found, Range, Row};
 use crate::latency::Latencies;
 use crate::table::{Table, grouped, rounded, times};
 
-/// Everything: the calls one by one, those that begin at once, and what else there is to tell.
+/// Renders all: the calls one by one, those that begin at once, and the remarks.
 pub(super) fn all(range: &Range<'_>, found: &Found) -> String {
     let names: Vec<&str> = range.programs.iter().map(|program| program.name.as_str()).collect();
     let mut text = format!("Times in ms, median / p95 of {} rounds.\n\n", range.rounds);

@@ -1,5 +1,5 @@
-//! What everything is held against: the least that a machine needs for such work, `git status`,
-//! and what the earliest designs do, a JSON file for each change.
+//! Reference costs: the least that a machine needs for such work, `git status`,
+//! and the method of the earliest designs, a JSON file for each change.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::trees::Site;
 
 const WALKERS: usize = 2;
 
-/// Where they are measured.
+/// The site where the references are measured.
 pub(crate) struct References {
     tools: Tools,
     site: Site,

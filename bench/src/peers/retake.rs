@@ -26,13 +26,13 @@ pub(crate) struct RetakePeer {
 }
 
 impl RetakePeer {
-    /// With `daemon`, one runs and has seen the project; without, every command does its own work.
+    /// With `daemon`, one runs and has scanned the project; without, commands work in process.
     pub(crate) fn new(tools: &Tools, name: &str, site: Site, daemon: bool) -> Self {
         let (tools, name) = (tools.clone(), name.to_owned());
         Self { tools, name, site, daemon, latest: String::new() }
     }
 
-    /// Where the record is.
+    /// Returns Retake's home, with the record.
     pub(crate) fn home(&self) -> PathBuf {
         self.site.side.join("home")
     }
@@ -90,7 +90,7 @@ impl RetakePeer {
         }
     }
 
-    /// The most memory that the daemon had until now.
+    /// Returns the daemon's peak memory until now.
     pub(crate) fn daemon_peak_kib(&self) -> Option<u64> {
         let said = run(&mut self.command(&["daemon", "status", "--json"])).ok()?;
         let pid = serde_json::from_str::<Value>(&said).ok()?["pid"].as_u64()?;
@@ -99,7 +99,7 @@ impl RetakePeer {
         line.trim().strip_suffix(" kB")?.trim().parse().ok()
     }
 
-    /// The space before it has tidied up: with all that waits in the log of the database.
+    /// Returns the space before cleanup: with the database's write-ahead log.
     pub(crate) fn untidy_space(&self) -> Result<Space> {
         files::space(&self.home(), Some(&self.site.objects()))
     }
@@ -109,7 +109,7 @@ impl RetakePeer {
         measure(&mut self.command(&["rollback", "--dialog", dialog, "--yes"]))
     }
 
-    /// How many changes of a dialog are on record.
+    /// Returns the number of recorded changes of a dialog.
     pub(crate) fn recorded(&self, dialog: &str) -> Result<usize> {
         let said = run(&mut self.command(&["log", "--dialog", dialog, "--json"]))?;
         let said: Value = serde_json::from_str(&said)?;
@@ -178,21 +178,21 @@ impl Drop for RetakePeer {
     }
 }
 
-/// The hooks of an agent: what Claude Code sends before and after it edits a file.
+/// The hooks of an agent: the payloads of Claude Code before and after it edits a file.
 pub(crate) struct Hooks<'a> {
     retake: &'a RetakePeer,
     dialog: String,
     calls: u64,
 }
 
-/// What one edit cost.
+/// The cost of one edit.
 pub(crate) struct Captured {
     pub(crate) begin: Run,
     pub(crate) end: Run,
 }
 
 impl Hooks<'_> {
-    /// Replaces a piece of text in a file, and tells it.
+    /// Replaces a piece of text in a file, with the hooks before and after it.
     pub(crate) fn edit(&mut self, path: &Path, old: &str, new: &str) -> Result<Captured> {
         self.calls += 1;
         let file = self.retake.root().join(path);

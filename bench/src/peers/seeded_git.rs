@@ -1,5 +1,5 @@
 //! A seeded shadow repository, as opencode has it: the user's index is copied and the user's
-//! objects are alternates, so that nothing has to be hashed anew. A state is a tree (`write-tree`)
+//! objects are alternates, so that nothing has to be hashed again. A state is a tree (`write-tree`)
 //! that nothing refers to; files are brought back by `checkout TREE -- FILE…`.
 //!
 //! It needs the user's `.git` as long as it lives. The settings that opencode makes by one process
@@ -41,7 +41,7 @@ impl SeededGit {
         command
     }
 
-    /// What is different and what is new is added, then the index is written as a tree.
+    /// Adds changed and new files, then writes the index as a tree.
     fn take(&self, watch: &mut Watch) -> Result<String> {
         let (changed, new) = watch.both(
             &mut self.git(&["diff-files", "--name-only", "-z", "--", "."]),

@@ -26,7 +26,7 @@ pub(crate) enum Tuning {
 }
 
 impl Tuning {
-    /// What a shadow repository and a seeded one are called with it.
+    /// Returns the names of a shadow repository and of a seeded one with it.
     pub(crate) fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Plain => (cases::SHADOW, cases::SEEDED),

@@ -55,7 +55,7 @@ impl Agent {
         }
     }
 
-    /// What people call it.
+    /// Returns the product name for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",

@@ -1,4 +1,4 @@
-//! Claude Code, and what Codex took over from it.
+//! Parses hooks of Claude Code, and those parts that Codex shares.
 //!
 //! Every payload has `session_id`, `cwd`, `hook_event_name` and `transcript_path`; inside a
 //! subagent also `agent_id`, with the parent's `session_id`. Calls have ids (`tool_use_id`).
@@ -18,7 +18,7 @@ pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
     Ok(hear_alike(Agent::ClaudeCode, name, payload, whole)?.with_saw(saw(payload)))
 }
 
-/// What a prompt brings along, or what `Read` answered.
+/// Returns the files that a prompt mentions, or that `Read` returned.
 fn saw(payload: &Payload) -> Vec<Sight> {
     if let Some(prompt) = payload.text(&["/prompt"]) {
         return sight::mentioned(prompt);
@@ -28,8 +28,8 @@ fn saw(payload: &Payload) -> Vec<Sight> {
     response.and_then(sight::of_claude).into_iter().collect()
 }
 
-/// Understands an agent whose hooks are like Claude Code's; they differ in how a call's success
-/// shows in the payload of `PostToolUse`.
+/// Parses hooks of an agent whose payloads are like Claude Code's; they differ in how a call's
+/// success shows in the payload of `PostToolUse`.
 pub(crate) fn hear_alike(
     kind: Agent,
     name: &str,

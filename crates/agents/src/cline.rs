@@ -1,4 +1,4 @@
-//! Cline CLI.
+//! Parses hooks of Cline CLI.
 //!
 //! Payloads name their event `hookName` in words of their own (`tool_call`, `agent_start`), the
 //! hook's file is named as in Cline's documentation (`PreToolUse`, `TaskStart`); both are
@@ -15,7 +15,7 @@ use crate::heard::{Act, Call, Outcome, Subagent, Voice};
 use crate::wire::{self, Payload};
 use crate::{Agent, Heard, Misheard, TranscriptPlace, sight};
 
-/// Where the person's words are, if they are told.
+/// JSON pointers of the person's text, if the payload has it.
 const PROMPT: &[&str] =
     &["/taskStart/taskMetadata/initialTask", "/userPromptSubmit/prompt", "/prompt"];
 
@@ -38,7 +38,7 @@ pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
         .with_saw(saw(payload)))
 }
 
-/// The files that a message mentions, or what `read_files` answered.
+/// Returns the files that a message mentions, or that `read_files` returned.
 fn saw(payload: &Payload) -> Vec<Sight> {
     if let Some(prompt) = payload.text(PROMPT) {
         return sight::mentioned_to_cline(prompt);

@@ -1,4 +1,4 @@
-//! Codex CLI.
+//! Parses hooks of Codex CLI.
 //!
 //! Its hooks are those of Claude Code, with an `Interrupt` for a turn that the person stopped.
 //! `PostToolUse` stays away for a patch that failed, and tells no exit code of a command. In code

@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI.
+//! Parses hooks of GitHub Copilot CLI.
 //!
 //! Hooks that are configured in camelCase get payloads without the event's name (`sessionId`,
 //! `toolName`, `toolArgs`); in PascalCase they get `hook_event_name`, `session_id`, `tool_name`
@@ -7,8 +7,8 @@
 //!
 //! A mention of a file (`@path`) brings only its path along.
 //!
-//! A subagent speaks in a session of its own, and names the session that started it: that one is
-//! the dialog.
+//! A subagent has a session of its own, and names the session that started it: that one is the
+//! dialog.
 
 use crate::heard::{Act, Call, Outcome, Subagent, Voice};
 use crate::wire::{self, Payload};

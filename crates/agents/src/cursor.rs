@@ -1,4 +1,4 @@
-//! Cursor. **Untested: from its documentation.**
+//! Parses hooks of Cursor. **Untested: from its documentation.**
 //!
 //! Events are in camelCase; every payload has `conversation_id`, `hook_event_name` and
 //! `workspace_roots`. The general `preToolUse` and `postToolUse` cover what the special events

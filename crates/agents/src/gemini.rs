@@ -1,4 +1,4 @@
-//! Gemini CLI.
+//! Parses hooks of Gemini CLI.
 //!
 //! Calls have no ids and subagents no names: an end belongs to the begin with the same tool and
 //! arguments, and a subagent's calls are the main agent's. `AfterTool` comes for failures, too.
@@ -24,7 +24,7 @@ pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
         .with_saw(saw(payload)))
 }
 
-/// The files that the prompt has in it, or what `read_file` answered.
+/// Returns the files inlined in the prompt, or that `read_file` returned.
 fn saw(payload: &Payload) -> Vec<Sight> {
     if let Some(prompt) = payload.text(&["/prompt"]) {
         return sight::written_into(prompt);

@@ -1,8 +1,8 @@
-//! What a hook call told, and the rules of translation that hold for every agent.
+//! Parses hook payloads into events: the rules that hold for every agent.
 //!
-//! Each agent's module says *who* speaks ([`Voice`]) and *what* they did ([`Act`]); here that
-//! becomes events. Invariants:
-//! - an event that Retake does not know is heard as nothing, never refused;
+//! Each agent's module returns the source ([`Voice`]) and the action ([`Act`]); here they become
+//! events. Invariants:
+//! - an unknown event yields no events, never an error;
 //! - a prompt inside a subagent and a task's notification begin no turn;
 //! - the end of a subagent's conversation is only its turn's end: the dialog goes on.
 
@@ -14,7 +14,7 @@ use crate::prompt::Prompt;
 use crate::wire::Payload;
 use crate::{Agent, claude_code, cline, codex, copilot, cursor, gemini, opencode};
 
-/// What an agent told through one hook call.
+/// The parsed content of one hook call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Heard {
     /// Which reply the agent waits for.
@@ -73,7 +73,7 @@ pub enum Misheard {
     Missing(&'static str),
 }
 
-/// Understands one hook call.
+/// Parses the payload of one hook call.
 ///
 /// `event` is the name of the event as the hook's command line gives it; it counts if the payload
 /// does not name its event itself.
@@ -94,7 +94,7 @@ pub fn hear(agent: Agent, event: Option<&str>, payload: &[u8]) -> Result<Heard, 
     }
 }
 
-/// Who speaks in a payload.
+/// The source of a payload: product, conversation, subagent.
 pub(crate) struct Voice {
     /// The product.
     pub(crate) kind: Agent,
@@ -164,12 +164,12 @@ impl Subagent {
 }
 
 impl Heard {
-    /// An event that is no concern of ours.
+    /// A payload without events for Retake.
     pub(crate) fn nothing(folder: Option<String>) -> Self {
         Self { folder, ..Self::default() }
     }
 
-    /// An act of somebody, as events.
+    /// Builds the message from an action of a source.
     pub(crate) fn told(voice: &Voice, act: Act, folder: Option<String>) -> Self {
         let moment = match act {
             Act::Begin(_) => Moment::Begin,
@@ -181,7 +181,7 @@ impl Heard {
         Self { moment, events, folder, ..Self::default() }
     }
 
-    /// Adds where the conversation can be read, if there may be something new in it.
+    /// Adds the location of the transcript, if it may have new messages.
     pub(crate) fn with_transcript(mut self, place: Option<TranscriptPlace>) -> Self {
         let news = |event: &Event| {
             use EventKind::{DialogEnd, TurnEnd, UserMessage};
@@ -191,7 +191,8 @@ impl Heard {
         self
     }
 
-    /// Adds what the agent got to see: with a person's message, or by a call that did not fail.
+    /// Adds the files that the agent has read: with a person's message, or by a call that did not
+    /// fail.
     pub(crate) fn with_saw(mut self, saw: impl IntoIterator<Item = Sight>) -> Self {
         let shows = |event: &&mut Event| match event.what {
             EventKind::UserMessage { .. } => true,

@@ -1,12 +1,12 @@
-//! How each agent speaks: pure translation, no I/O.
+//! Translates between each agent's formats and Retake's: pure, no I/O.
 //!
 //! A hook's payload becomes neutral [`retake_model::Event`]s ([`hear`]), a verdict becomes the
 //! reply that the agent understands ([`reply()`]), its transcript becomes messages
 //! ([`transcript::read`]) or the whole conversation ([`history::read`]), and its settings get
-//! Retake's hooks. Whoever calls reads and writes the files.
+//! Retake's hooks. The caller reads and writes the files.
 //!
 //! Invariants: nothing here reads a file, the clock or the environment; no input makes it panic;
-//! what an agent may add tomorrow (events, keys, lines) is passed over, not refused.
+//! unknown events, keys and lines are skipped, not refused.
 
 mod agent;
 mod claude_code;

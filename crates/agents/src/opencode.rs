@@ -1,4 +1,4 @@
-//! opencode, through Retake's own plugin.
+//! Parses events of opencode, sent by Retake's own plugin.
 //!
 //! # The wire
 //! opencode has no command hooks; a plugin inside its process sends one JSON object per event.
@@ -51,7 +51,7 @@ pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
     Ok(heard)
 }
 
-/// What opencode's read tool showed, when the model or a message asked for it.
+/// Returns the files that opencode's read tool showed, for the model or a message.
 fn saw(payload: &Payload) -> Vec<Sight> {
     let list = |pointer| payload.at(pointer).and_then(Value::as_array).into_iter().flatten();
     let shown = list("/shown").filter_map(Value::as_str);

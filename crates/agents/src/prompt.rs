@@ -1,19 +1,19 @@
-//! Whose words a prompt is.
+//! Distinguishes a person's prompt from a notification of the agent itself.
 //!
 //! An agent wakes its model with the same hook and the same kind of line that carry a person's
-//! message. A turn that nobody asked for must not look like one that a person began.
+//! message. A turn started by a notification must not look like one that a person began.
 
-/// What came in where a person's message goes.
+/// Text that arrived as a person's message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Prompt<'a> {
-    /// Somebody wrote it.
+    /// A message that a person wrote.
     Message(&'a str),
     /// A background task has ended; its name, if it is told.
     TaskEnd(Option<&'a str>),
 }
 
 impl<'a> Prompt<'a> {
-    /// Tells a message from a notification.
+    /// Distinguishes a message from a notification.
     pub(crate) fn of(text: &'a str) -> Self {
         match text.trim_start().strip_prefix("<task-notification>") {
             None => Self::Message(text),
@@ -30,7 +30,7 @@ impl<'a> Prompt<'a> {
     }
 }
 
-/// What stands between two marks, trimmed; none if it is empty.
+/// Returns the text between two marks, trimmed; none if it is empty.
 pub(crate) fn element<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     let (_, after) = text.split_once(open)?;
     let (inner, _) = after.split_once(close)?;

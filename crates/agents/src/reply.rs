@@ -1,13 +1,13 @@
-//! What a hook prints: a verdict in the agent's words.
+//! Renders a verdict as the hook reply that the agent understands.
 //!
-//! Invariant: a reply is empty or one JSON object. An agent that cannot be told something is told
-//! nothing: no reply ever allows what the agent would have asked the person about.
+//! Invariant: a reply is empty or one JSON object. An agent that does not support a kind of reply
+//! gets none: no reply ever allows what the agent would have asked the person about.
 
 use serde_json::{Value, json};
 
 use crate::{Agent, Moment};
 
-/// What Retake says to what an agent is about to do.
+/// Retake's verdict on what an agent is about to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing.
@@ -18,7 +18,7 @@ pub enum Verdict {
     Deny(String),
 }
 
-/// What an agent can be told before a call.
+/// The kinds of feedback that an agent accepts before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Only a note: the call goes on.
@@ -29,7 +29,7 @@ pub enum Answer {
     DenialsAndLateNotes,
 }
 
-/// What this agent understands at [`Moment::Begin`].
+/// Returns the feedback that this agent accepts at [`Moment::Begin`].
 pub fn hears(agent: Agent) -> Answer {
     match agent {
         Agent::Cline => Answer::Notes,
@@ -81,7 +81,7 @@ fn note(agent: Agent, moment: Moment, text: &str) -> Option<Value> {
             Moment::End => Some(added_context("AfterTool", text)),
             Moment::Begin | Moment::Other => None,
         },
-        // They are told before a call.
+        // They are notified before a call.
         _ if moment == Moment::End => None,
         Agent::ClaudeCode | Agent::Codex => {
             let event = if moment == Moment::Begin { "PreToolUse" } else { "UserPromptSubmit" };

@@ -1,20 +1,20 @@
-//! What an agent got to see: files that a message carries, and lines that a tool showed.
+//! Files that an agent has read: those a message carries, and lines that a tool showed.
 //!
-//! Invariant: no line is claimed that the agent may not have got. What a payload does not tell is
-//! left out; whoever records it looks at the call's arguments then. Whether a path is a file is
-//! not asked here.
+//! Invariant: no line is reported that the agent may not have got. What a payload does not say is
+//! left out; the engine then uses the call's arguments. Whether a path is a file is not checked
+//! here.
 
 use retake_model::{Lines, Sight};
 use serde_json::Value;
 
 use crate::wire;
 
-/// How much of a file comes along with a message for sure. Agents cut what is long: Claude Code at
-/// 25,000 tokens and Gemini CLI at 2,000 lines, and no hook tells where.
+/// Lines of a file that a message carries for sure. Agents truncate long files: Claude Code at
+/// 25,000 tokens and Gemini CLI at 2,000 lines, and no hook says where.
 const INCLUDED: Lines = Lines { first: 1, last: 1_000 };
 
-/// The files that a person's words mention by `@path`, as Claude Code understands them: `@` at the
-/// start of a word, the path up to its last letter or digit, or in quotes; `#L10-20` for lines.
+/// Returns the files that a person's text mentions by `@path`, as Claude Code parses them: `@` at
+/// the start of a word, the path up to its last letter or digit, or in quotes; `#L10-20` for lines.
 pub(crate) fn mentioned(words: &str) -> Vec<Sight> {
     let mut sights = Vec::new();
     let mut rest = words;
@@ -82,7 +82,7 @@ pub(crate) fn written_into(prompt: &str) -> Vec<Sight> {
     names.filter(|name| words.contains(&format!("@{name}"))).map(included).collect()
 }
 
-/// What Claude Code's `Read` answered: `{type, file: {filePath, content, startLine, …}}`.
+/// Parses the output of Claude Code's `Read`: `{type, file: {filePath, content, startLine, …}}`.
 pub(crate) fn of_claude(response: &Value) -> Option<Sight> {
     let path = wire::text(response, "/file/filePath")?;
     if wire::text(response, "/type")? != "text" {
@@ -100,7 +100,7 @@ pub(crate) fn of_claude(response: &Value) -> Option<Sight> {
     of_lines(path, first, first.saturating_add(count).saturating_sub(1))
 }
 
-/// What Gemini CLI's `read_file` answered; a file that it cut is announced.
+/// Parses the output of Gemini CLI's `read_file`; a truncated file says so.
 pub(crate) fn of_gemini(path: &str, answer: &str) -> Option<Sight> {
     const CUT: &[&str] =
         &["\nIMPORTANT: The file content has been truncated.", "[File content truncated:"];
@@ -112,8 +112,8 @@ pub(crate) fn of_gemini(path: &str, answer: &str) -> Option<Sight> {
     of_lines(path, first, last)
 }
 
-/// What opencode's `read` showed, or the frame of it: the file, the lines with their numbers, and
-/// in brackets how it ended.
+/// Parses the output of opencode's `read`, or its frame: the file, the lines with their numbers,
+/// and in brackets how it ended.
 pub(crate) fn of_opencode(shown: &str) -> Option<Sight> {
     let mut lines = shown.lines();
     let path = lines.next()?.strip_prefix("<path>")?.strip_suffix("</path>")?;
@@ -135,8 +135,8 @@ pub(crate) fn of_opencode(shown: &str) -> Option<Sight> {
     }
 }
 
-/// What one part of the answer of Cline's `read_files` shows: `{query, result, success}`. The
-/// query is the path, with `:10-20` if lines were asked for; each line has its number.
+/// Parses one part of the output of Cline's `read_files`: `{query, result, success}`. The query is
+/// the path, with `:10-20` if lines were requested; each line has its number.
 pub(crate) fn of_cline(part: &Value) -> Option<Sight> {
     let query = wire::text(part, "/query")?;
     let result = wire::text(part, "/result")?;

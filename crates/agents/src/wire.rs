@@ -1,4 +1,4 @@
-//! Reading the JSON that agents write.
+//! Lenient reading of the JSON that agents write.
 //!
 //! Invariant: reading is total. A key that is missing or of another type is simply not there, so
 //! that a payload of a newer agent is understood as far as it is known.
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Misheard;
 
-/// Deeper values are left out; the parser's own limit is 128.
+/// Maximum nesting that is kept; the parser's own limit is 128.
 const DEEPEST: usize = 100;
 
 /// The object that a hook was given.
@@ -42,7 +42,7 @@ impl Payload {
         self.id(pointers).ok_or(Misheard::Missing(name))
     }
 
-    /// The truth at a pointer.
+    /// The boolean at a pointer.
     pub(crate) fn flag(&self, pointer: &str) -> Option<bool> {
         self.at(pointer)?.as_bool()
     }
@@ -64,7 +64,7 @@ pub(crate) fn number(value: &Value, pointer: &str) -> Option<u32> {
     value.pointer(pointer)?.as_u64().and_then(|number| u32::try_from(number).ok())
 }
 
-/// Whether there is a true at a JSON pointer.
+/// Returns whether there is a true at a JSON pointer.
 pub(crate) fn is_true(value: &Value, pointer: &str) -> bool {
     value.pointer(pointer).and_then(Value::as_bool).unwrap_or(false)
 }
@@ -83,9 +83,9 @@ pub(crate) fn unquoted(value: &Value) -> Value {
 
 /// Parses JSON as agents write it.
 ///
-/// Agents in JavaScript cut long texts by UTF-16 units, which can leave half of a pair: JSON that
-/// strict parsers refuse. And what a tool answered may be nested deeper than a parser dares to
-/// follow. An event must not get lost over half an emoji, or over an answer that nobody needs.
+/// Agents in JavaScript cut long texts by UTF-16 units, which can leave half of a surrogate pair:
+/// JSON that strict parsers refuse. And a tool's output may be nested deeper than the parser's
+/// limit. An event must not get lost over half an emoji, or over an output that is not used.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(bytes).or_else(|error| {
         let mended = mended(bytes);
@@ -157,7 +157,7 @@ pub(crate) fn fingerprint(text: &str) -> u64 {
     })
 }
 
-/// Whether an id can stand as one component of a path that is built from it (W-26).
+/// Returns whether an id is safe as one component of a path (W-26).
 pub(crate) fn names_a_file(id: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     (1..=128).contains(&id.len()) && !id.starts_with('.') && id.chars().all(plain)

@@ -1,4 +1,4 @@
-//! The command line: every command, every option, and what they mean.
+//! The command line: every command and option, as clap definitions.
 //!
 //! `docs/cli.md` and the shells' completions are made from these definitions.
 
@@ -76,8 +76,8 @@ impl Cli {
     }
 }
 
-/// The same error as if all that the environment gave had been given to it by default: else clap
-/// tells of options that nobody wrote, as if they were needed.
+/// Rebuilds the error without values from the environment: else clap's usage line names options
+/// that the person did not write, as if they were required.
 fn without_environment(error: clap::Error) -> clap::Error {
     let command = Cli::command().mut_args(|option| option.env(Resettable::Reset));
     command.try_get_matches().err().unwrap_or(error)

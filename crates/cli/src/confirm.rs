@@ -1,4 +1,4 @@
-//! Asking before something that cannot be taken back.
+//! Confirmation before something that cannot be taken back.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::escape::escape_text;
 use crate::failure::Failure;
 
-/// Whether the person says yes. Nobody to ask is an error: silence is no consent.
+/// Asks the person for a yes. Without a terminal it is an error: silence is no consent.
 pub(crate) fn confirm(question: &str) -> Result<bool> {
     let stdin = io::stdin();
     let mut stderr = io::stderr().lock();

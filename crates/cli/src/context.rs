@@ -1,4 +1,4 @@
-//! What every command works with: the home, the folder, the clock and the output.
+//! The context of every command: the home, the folder, the clock and the output.
 
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ use crate::output::{Output, Style, tell, warn};
 use crate::progress::Bar;
 use crate::time::{self, End};
 
-/// What a command came to; failures are errors.
+/// Result of a command, as an exit code; failures are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done.
@@ -27,12 +27,12 @@ pub(crate) enum Exit {
     Problem,
     /// Done in part.
     Partly,
-    /// As a program ended that was run.
+    /// The exit code of a program that was run.
     As(u8),
 }
 
 impl Exit {
-    /// The code for whoever called.
+    /// Returns the exit code of the process.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -43,7 +43,7 @@ impl Exit {
     }
 }
 
-/// The surroundings of a command.
+/// Inputs of a command: options, environment and output.
 #[derive(Debug)]
 pub(crate) struct Context {
     /// Retake on this machine.
@@ -56,11 +56,11 @@ pub(crate) struct Context {
     pub(crate) cwd: PathBuf,
     /// Whether JSON is wanted.
     pub(crate) json: bool,
-    /// Whether the files are not to be looked at.
+    /// Whether the scan is skipped.
     pub(crate) no_look: bool,
     /// Where output goes.
     pub(crate) out: Output,
-    /// Whether there is no daemon to ask, as the person says or as it turned out.
+    /// Whether requests skip the daemon: by option, or since none answered.
     alone: Cell<bool>,
 }
 
@@ -98,38 +98,38 @@ impl Context {
         time::now()
     }
 
-    /// The folder that a project is looked for at and above.
+    /// Returns the folder at or above which the project is searched.
     pub(crate) fn start(&self) -> &Path {
         self.project.as_deref().unwrap_or(&self.cwd)
     }
 
-    /// Opens the project to read its record; an operation that was interrupted is told of.
+    /// Opens the project to read its record; warns of an interrupted operation.
     pub(crate) fn open(&self) -> Result<Project> {
         let project = self.open_to_write()?;
         warn_of_interrupted(&project)?;
         Ok(project)
     }
 
-    /// Opens the project for a verb, which itself says if something was interrupted.
+    /// Opens the project for a request, which itself reports an interrupted operation.
     pub(crate) fn open_to_write(&self) -> Result<Project> {
         let project = self.retake.open(self.start())?;
         warn_of_settings(project.settings_problem());
         Ok(project)
     }
 
-    /// Opens the project and looks at its files, unless that is not wanted or not possible.
+    /// Opens the project and scans its files, unless that is not wanted or not possible.
     pub(crate) fn open_and_look(&self) -> Result<(Project, Option<Looked>)> {
         let (project, looked) = self.look()?;
         warn_of_interrupted(&project)?;
         Ok((project, looked))
     }
 
-    /// Like [`Self::open_and_look`], for a command that tells of interruptions in its own way.
+    /// Like [`Self::open_and_look`], for a command that reports interruptions in its own way.
     pub(crate) fn look(&self) -> Result<(Project, Option<Looked>)> {
         self.look_by(Look {})
     }
 
-    /// Like [`Self::look`], by a verb that looks.
+    /// Like [`Self::look`], with the request that scans.
     pub(crate) fn look_by(
         &self,
         look: impl Verb<Answer = Looked>,
@@ -153,7 +153,7 @@ impl Context {
         }
     }
 
-    /// Asks for a verb of the project around the current folder. If a daemon does it, nothing is
+    /// Runs a request for the project around the current folder. If a daemon does it, nothing is
     /// opened here.
     pub(crate) fn ask_here<V: Verb>(&self, verb: &V) -> Result<V::Answer> {
         let start = self.cwd.join(self.start());
@@ -168,12 +168,12 @@ impl Context {
         Ok(verb.carry_out(&project, self.now(), &mut |_, _| {})?)
     }
 
-    /// Asks for a verb of the project.
+    /// Runs a request for the project, in the daemon if one answers, else in process.
     pub(crate) fn ask<V: Verb>(&self, project: &Project, verb: V) -> Result<V::Answer> {
         self.ask_showing(project, verb, &mut |_, _| {})
     }
 
-    /// Like [`Self::ask`], for what takes a person's patience: tells how far it has come.
+    /// Like [`Self::ask`], for long work: reports progress.
     #[expect(clippy::needless_pass_by_value, reason = "a verb is made to be asked for")]
     pub(crate) fn ask_showing<V: Verb>(
         &self,
@@ -187,8 +187,8 @@ impl Context {
         }
     }
 
-    /// Has an event recorded in the other projects that it concerns. One that cannot take it is said;
-    /// the event counts all the same.
+    /// Records an event in the other projects that it concerns. Failures are warnings; the event
+    /// counts all the same.
     pub(crate) fn relay(&self, recorded: &Recorded, parcel: &Parcel) {
         let Some(relay) = &recorded.relay else { return };
         let record = Record { parcels: vec![relay.parcel(parcel)] };
@@ -207,7 +207,7 @@ impl Context {
         }
     }
 
-    /// Has the daemon do it for the project at or above a folder; none if it is to be done here.
+    /// Runs a request in the daemon for the project at or above a folder; none if it must run here.
     pub(crate) fn ask_daemon<V: Verb>(
         &self,
         start: &Path,
@@ -227,7 +227,7 @@ impl Context {
         }
     }
 
-    /// The daemon, if one answers; one that does not is not tried again.
+    /// Connects to the daemon; if none answers, it is not tried again.
     fn daemon(&self) -> Option<Client> {
         if self.alone.get() {
             return None;
@@ -254,12 +254,12 @@ impl Context {
         found.ok()
     }
 
-    /// Whether no daemon is to be asked.
+    /// Returns true if requests skip the daemon.
     pub(crate) fn is_alone(&self) -> bool {
         self.alone.get()
     }
 
-    /// What the filter's words mean in this project.
+    /// Resolves the filter's options in this project.
     pub(crate) fn filter(&self, project: &Project, filter: &Filter) -> Result<ChangeFilter> {
         let since = filter.since.as_deref().map(|text| self.time(text, End::Start)).transpose()?;
         Ok(ChangeFilter {
@@ -274,12 +274,12 @@ impl Context {
         })
     }
 
-    /// What a time means now.
+    /// Parses a time relative to now.
     pub(crate) fn time(&self, text: &str, end: End) -> Result<Millis> {
         time::parse(text, self.now(), end).map_err(anyhow::Error::msg)
     }
 
-    /// The place in the project of a path that a person wrote; `None` is all of it.
+    /// Resolves a path that a person wrote to one in the project; `None` is all of it.
     pub(crate) fn path(&self, project: &Project, path: &Path) -> Result<Option<ProjectPath>> {
         let placed = match path.to_str() {
             Some(text) => project.place(&self.cwd, text),
@@ -309,7 +309,7 @@ fn warn_of_settings(problem: Option<&SettingsError>) {
     }
 }
 
-/// Until it is settled nothing else is written, so every command says it, once.
+/// Until it is recovered nothing else is written, so every command warns, once.
 fn warn_of_interrupted(project: &Project) -> Result<()> {
     if let Some(operation) = project.store().unfinished()? {
         let (id, title) = (operation.id, operation.title);
@@ -318,7 +318,7 @@ fn warn_of_interrupted(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Names that are no text are taken as they are, without following links.
+/// Resolves a name that is not UTF-8 as it is, without following symlinks.
 fn place_bytes(root: &Path, path: &Path) -> Option<ProjectPath> {
     let rest: &OsStr = path.strip_prefix(root).ok()?.as_os_str();
     ProjectPath::new(rest.as_bytes()).ok()

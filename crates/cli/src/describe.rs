@@ -1,4 +1,4 @@
-//! Words about changes, for people: safe to show and short.
+//! Short descriptions of changes for people, escaped.
 
 use retake_engine::DialogAgent;
 use retake_engine::model::{Change, ChangeStatus, MAIN_AGENT, ProjectPath, Side};
@@ -8,12 +8,12 @@ pub(crate) use retake_server::describe::{plural, size};
 
 use crate::escape::escape;
 
-/// As text that is safe to show.
+/// Escapes a name.
 fn shown(name: &[u8]) -> String {
     escape(name)
 }
 
-/// How foreign names are shown in words about changes.
+/// Escapes foreign names in descriptions of changes.
 pub(crate) const SHOW: Show = shown;
 
 /// An id for a list: a long one is cut, its start is enough to name it.
@@ -21,12 +21,12 @@ pub(crate) fn short_id(id: &str) -> String {
     describe::short_id(id, SHOW)
 }
 
-/// Who made a change: `claude-code d1/main`, `agent d1/main`, `user`, `git`.
+/// Describes who made a change: `claude-code d1/main`, `agent d1/main`, `user`, `git`.
 pub(crate) fn actor(change: &Change) -> String {
     describe::actor(change, SHOW)
 }
 
-/// Who made a change, to the person who reads it.
+/// Describes who made a change, addressed to the person who reads it.
 pub(crate) fn maker(change: &Change) -> String {
     describe::maker(change, SHOW)
 }
@@ -50,7 +50,7 @@ pub(crate) fn name(path: &ProjectPath) -> String {
     escape(path.as_bytes())
 }
 
-/// What else there is to say in a list.
+/// Describes further facts of a change in a list.
 pub(crate) fn remarks(change: &Change) -> String {
     let mut remarks = Vec::new();
     if let Some(joins) = change.joins {
@@ -68,7 +68,7 @@ pub(crate) fn remarks(change: &Change) -> String {
     if remarks.is_empty() { String::new() } else { format!("({})", remarks.join(", ")) }
 }
 
-/// Lines added and removed; empty words if nobody counted them.
+/// Lines added and removed; empty if they were not counted.
 pub(crate) fn counts(change: &Change) -> (String, String) {
     change.lines.as_ref().map_or_else(Default::default, |lines| {
         (format!("+{}", lines.added), format!("-{}", lines.removed))

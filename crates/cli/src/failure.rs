@@ -1,4 +1,4 @@
-//! What a command says when it cannot do what it was asked.
+//! Maps errors of all kinds to a code, a message and a hint.
 
 use retake_engine::{
     CondenseError, ExportError, HistoryError, ProjectError, PurgeError, RecordError, SnapshotError,
@@ -7,7 +7,7 @@ use retake_engine::{
 
 pub(crate) use retake_server::Failure;
 
-/// What an error of any kind comes down to.
+/// Converts an error of any kind to a [`Failure`].
 pub(crate) fn failure_of(error: &anyhow::Error) -> Failure {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return failure.clone();
@@ -31,7 +31,7 @@ pub(crate) fn failure_of(error: &anyhow::Error) -> Failure {
     } else if let Some(error) = error.downcast_ref::<CondenseError>() {
         Failure::advised(error)
     } else {
-        // Errors of others do not name their causes themselves.
+        // Errors of other crates do not include their causes in the message.
         Failure { code: "error".into(), message: format!("{error:#}"), hint: None }
     }
 }

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     });
     let exit = match done {
         Ok(exit) => exit,
-        // Whoever read our output has seen enough.
+        // The reader closed the pipe: no error.
         Err(error) if is_closed_pipe(&error) => Exit::Done,
         Err(error) => {
             fail(&error, json && !for_an_agent);
@@ -60,14 +60,14 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// Tells what is wrong with the command line, whose words clap repeats as they are.
+/// Prints a usage error, escaped: clap repeats the words of the command line as they are.
 fn refuse(error: &clap::Error) -> ! {
     let is_plain =
         |word: OsString| escape(word.as_encoded_bytes()).as_bytes() == word.as_encoded_bytes();
     if !error.use_stderr() || std::env::args_os().all(is_plain) {
         error.exit();
     }
-    // No place to tell it is no error.
+    // A closed standard error is no error.
     let _ = std::io::stderr().write_all(escape_text(error.to_string()).as_bytes());
     std::process::exit(error.exit_code())
 }

@@ -1,8 +1,8 @@
-//! The one door to standard output and standard error.
+//! The only access to standard output and standard error.
 //!
 //! Everything for people is escaped before it comes here (see [`mod@crate::escape`]);
 //! colour is added only where a terminal shows it (`NO_COLOR` and `CLICOLOR` are
-//! respected) or where `--color always` asks for it. A reader that went away ends the command quietly.
+//! respected) or where `--color always` asks for it. A closed pipe ends the command quietly.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::escape::{escape_json, escape_text};
 
-/// How a word looks on a terminal.
+/// Style of a word on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// As it is.
@@ -63,7 +63,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// What the environment says.
+    /// Detects terminal and colour from the environment.
     pub(crate) fn detect() -> Self {
         let stdout = io::stdout();
         let colour = AutoStream::choice(&stdout) != ColorChoice::Never;
@@ -135,16 +135,16 @@ fn page(bytes: &[u8]) -> Option<()> {
         let _ = stdin.write_all(bytes);
     }
     let status = child.wait().ok()?;
-    // 127 is the shell's word for a program that is not there.
+    // 127 is the shell's exit code for a program that does not exist.
     (status.code() != Some(127)).then_some(())
 }
 
-/// Whether standard error is a terminal, for progress and hints.
+/// Returns true if standard error is a terminal, for progress and hints.
 pub(crate) fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Whether a person is there to be asked.
+/// Returns true if a person can be asked: input and standard error are terminals.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
@@ -164,7 +164,7 @@ pub(crate) fn answer(text: &str) -> io::Result<String> {
     Ok(answer.trim().to_owned())
 }
 
-/// Tells something on standard error; `text` is escaped here. No place to tell it is no error.
+/// Prints a message on standard error; `text` is escaped here. A closed stream is no error.
 pub(crate) fn tell(label: &str, style: Style, text: &str) {
     let mut stderr = io::stderr().lock();
     let colour = AutoStream::choice(&stderr) != ColorChoice::Never;
@@ -172,12 +172,12 @@ pub(crate) fn tell(label: &str, style: Style, text: &str) {
     let _ = writeln!(stderr, "{label}: {}", escape_text(text));
 }
 
-/// Tells a program something on standard error, where standard output is somebody else's.
+/// Prints JSON on standard error, where standard output belongs to the program that is run.
 pub(crate) fn tell_json(document: &serde_json::Value) {
     let _ = writeln!(io::stderr().lock(), "{}", escape_json(&document.to_string()));
 }
 
-/// Tells a warning on standard error.
+/// Prints a warning on standard error.
 pub(crate) fn warn(text: &str) {
     tell("warning", Style::Warn, text);
 }

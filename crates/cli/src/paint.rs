@@ -1,9 +1,9 @@
-//! One line of a diff in colour, for any terminal.
+//! Colours one line of a diff, for any terminal.
 //!
 //! Only the terminal's own sixteen colours are used, so that they fit its background, dark or
-//! light. Red and green are kept for removed and added, the words that changed are reversed, and
-//! what the language's words are has the colours that remain. Invariant: without its colours, a
-//! line is exactly its escaped text.
+//! light. Red and green are kept for removed and added, changed words are reversed, and syntax
+//! tokens have the colours that remain. Invariant: without its colours, a line is exactly its
+//! escaped text.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -15,12 +15,12 @@ use retake_server::syntax::{Token, Tokens};
 use crate::escape::escape_line;
 use crate::output::Style;
 
-/// What is known of the words of a line.
+/// Highlights of a line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
-    /// What changed in it.
+    /// The words that changed.
     pub(crate) words: WordRanges,
-    /// What its words are.
+    /// Its syntax tokens.
     pub(crate) tokens: Tokens,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn line(sign: char, text: &[u8], style: Style, marks: &Marks) -> Stri
     out.finish()
 }
 
-/// A line cut wherever its look may change.
+/// Splits a line wherever its style may change.
 fn parts(len: usize, marks: &Marks) -> impl Iterator<Item = Range<usize>> {
     let ranges = marks.words.iter().chain(marks.tokens.iter().map(|(range, _)| range));
     let mut cuts: Vec<usize> = ranges.flat_map(|range| [range.start, range.end]).collect();

@@ -14,7 +14,7 @@ use crate::output::Style;
 use crate::paint::{self, Marks};
 use crate::quote::readable_name;
 
-/// How a diff is written.
+/// Output style of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     /// Names and contents are escaped for people.
@@ -56,7 +56,7 @@ impl<'a> Printer<'a> {
         out.bytes
     }
 
-    /// What is known of the words of each line; nothing if there is no colour to show it.
+    /// Returns the highlights of each line; empty without colour.
     fn marks(&mut self, diff: &FileDiff) -> Vec<Marks> {
         let DiffBody::Lines(lines) = &diff.body else { return Vec::new() };
         if !self.look.colour || !self.look.readable {

@@ -1,4 +1,4 @@
-//! A progress bar on standard error, for work that takes a person's patience.
+//! A progress bar on standard error, for long work.
 //!
 //! It appears only on a terminal and only after a while, so quick commands stay quiet.
 
@@ -8,9 +8,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::stderr_is_terminal;
 
+/// Delay before the bar appears.
 const QUIET_FOR: Duration = Duration::from_millis(300);
 
-/// A bar that shows itself when it is worth it.
+/// A progress bar that appears after a delay.
 pub(crate) struct Bar {
     drawn: ProgressBar,
     started: Instant,
@@ -27,7 +28,7 @@ impl Bar {
         Self { drawn: bar, started: Instant::now(), shown: false }
     }
 
-    /// Tells how far the work has come.
+    /// Sets the progress.
     pub(crate) fn set(&mut self, done: u64, all: u64) {
         if !self.shown && stderr_is_terminal() && self.started.elapsed() > QUIET_FOR {
             self.drawn.set_draw_target(ProgressDrawTarget::stderr());

@@ -42,7 +42,7 @@ pub(crate) fn parse(text: &str, now: Millis, end: End) -> Result<Millis, String>
     parse_in(text, now, end, &TimeZone::system())
 }
 
-/// Whether `text` is a time; for the command line, before the clock is read.
+/// Validates that `text` is a time; for the command line, before the clock is read.
 pub(crate) fn check(text: &str) -> Result<String, String> {
     parse_in(text, 0, End::Start, &TimeZone::UTC).map(|_| text.to_owned())
 }

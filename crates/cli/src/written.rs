@@ -1,7 +1,7 @@
-//! Files that a person asked for, such as an export: written whole, or not at all.
+//! Writes files that a person asked for, such as an export, atomically.
 //!
-//! Invariant: nothing that stood there is lost. A file that says something else stays, unless the
-//! person wants it replaced; then it is kept beside, under a name of its own.
+//! Invariant: no existing content is lost. A file with other content stays, unless the person
+//! wants it replaced; then it is renamed beside the new one.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -14,20 +14,20 @@ use retake_seam::fs::{Permissions, Staged, sync_dir};
 
 use crate::failure::Failure;
 
-/// So many files may have been set aside before.
+/// Maximum renamed files beside an output file.
 const MOST_ASIDE: u32 = 100;
 
-/// What came of a file that was asked for.
+/// Outcome of writing an output file.
 pub(crate) enum Written {
-    /// It says so already.
+    /// It has this content already.
     Known,
-    /// There was none.
+    /// It did not exist.
     New,
-    /// What stood there is now here.
+    /// The old content is now in this file.
     Replaced(PathBuf),
 }
 
-/// Writes a file with this mode, less what the person's mask takes.
+/// Writes a file with this mode, less the umask.
 pub(crate) fn write(
     path: &Path,
     bytes: &[u8],
@@ -38,8 +38,8 @@ pub(crate) fn write(
         let message = format!("cannot write {}: {error}", path.display());
         Failure::new("not_written", message, "name another file, or see who owns that folder")
     };
-    // What a link points at is written, not the link. Anything but a plain file, such as a pipe,
-    // could keep us waiting.
+    // Writes the target of a symlink, not the symlink. Anything but a plain file, such as a pipe,
+    // could block.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
         return Err(cannot(&io::Error::other("it is there and no regular file")));
@@ -65,7 +65,7 @@ pub(crate) fn write(
     Ok(aside.map_or(Written::New, Written::Replaced))
 }
 
-/// Gives a file a name beside its own that no other has, and tells it.
+/// Renames a file to an unused name beside its own, and returns that path.
 pub(crate) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let (Some(folder_path), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::other("it has no name"));

@@ -1,4 +1,4 @@
-//! The agents that are driven here, and where their command lines are found.
+//! The agents under test, and the paths of their command lines.
 //!
 //! `install-agents` puts them into `target/agents/<name>`, at the versions of `agents.lock`.
 
@@ -47,8 +47,8 @@ impl Agent {
         }
     }
 
-    /// Whether a conversation can go on in another process without a terminal. Cline opens its
-    /// screen when it is asked to resume and forgets the prompt.
+    /// Returns `true` if a conversation can be resumed in another process without a terminal. Cline
+    /// opens its screen when it resumes and drops the prompt.
     pub fn resumes(self) -> bool {
         self != Self::Cline
     }
@@ -76,7 +76,7 @@ impl Agent {
         }
     }
 
-    /// Whether the tests of this agent can run; if not, says so loudly.
+    /// Returns `true` if the tests of this agent can run; if not, reports it loudly.
     ///
     /// # Panics
     /// If it is missing though `RETAKE_REQUIRE_AGENTS=1` asks for all of them.

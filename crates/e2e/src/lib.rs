@@ -1,9 +1,9 @@
 //! Real agents, headless and offline, against a model that plays scripts.
 //!
-//! - [`script`]: what the model says and asks for,
+//! - [`script`]: the model's messages and tool calls,
 //! - [`ModelServer`]: the model behind a real HTTP server,
 //! - [`Driver`]: an agent's command line in a home of its own,
-//! - [`Agent`]: which agents there are, and whether they are installed.
+//! - [`Agent`]: the agents, and whether they are installed.
 //!
 //! ```no_run
 //! use retake_e2e::script::{Script, write};

@@ -1,8 +1,8 @@
-//! What the model says: a script of steps, each with a text and the calls it asks for.
+//! Scripts of the model: steps, each with a text and the calls that it requests.
 //!
 //! A script is abstract: `write`, `edit` or `shell` become the tools that the client really
-//! offers, when [`crate::ModelServer`] plays it. A step ends when all its calls have been answered; after
-//! the last step the model says [`Script::last`] and the turn is over.
+//! offers, when [`crate::ModelServer`] plays it. A step ends when all its calls have been answered;
+//! after the last step the model says [`Script::last`] and the turn is over.
 
 use serde_json::Value;
 
@@ -18,11 +18,11 @@ pub struct Script {
 pub(crate) struct Step {
     pub(crate) text: String,
     pub(crate) calls: Vec<Call>,
-    /// The model falls silent until so many talks have come to a place of this name.
+    /// Barrier: the model waits until this many conversations have reached the place of this name.
     pub(crate) meeting: Option<(String, usize)>,
 }
 
-/// Something the model wants done. Paths are relative to the project.
+/// A tool call that the model requests. Paths are relative to the project.
 #[derive(Clone, Debug)]
 pub enum Call {
     /// A whole new file.
@@ -93,7 +93,7 @@ impl Script {
         self
     }
 
-    /// The step before is held back until `talks` conversations have come to `place`.
+    /// Delays the step before until `talks` conversations have reached `place` (a barrier).
     #[must_use]
     pub fn meet(mut self, place: &str, talks: usize) -> Self {
         let step = self.steps.last_mut().expect("a meeting belongs to a step");
@@ -101,7 +101,7 @@ impl Script {
         self
     }
 
-    /// What the model says in the end.
+    /// Sets the model's last message.
     #[must_use]
     pub fn last(mut self, text: &str) -> Self {
         text.clone_into(&mut self.last);
@@ -162,7 +162,7 @@ pub fn raw(tool: &str, input: impl Into<Value>) -> Call {
     Call::Raw { tool: tool.to_owned(), input: input.into() }
 }
 
-/// The words in a message that choose the script.
+/// The marker in a message that chooses the script.
 pub(crate) fn marker(name: &str) -> String {
     assert!(
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-'),

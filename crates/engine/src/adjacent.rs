@@ -1,8 +1,8 @@
-//! Edits of both sides that touch without overlapping, where one of the two only removes lines.
+//! Merges adjacent edits of both sides that do not overlap, where one of them only removes lines.
 //!
-//! git calls edits that touch a conflict: it cannot know in which order the texts of both belong. If
-//! one of them adds nothing, there is no order to know. So lines that an agent added can be taken
-//! back while what a person wrote right above or below them stays.
+//! git reports adjacent edits as a conflict: it cannot know in which order the texts of both
+//! belong. If one of them adds nothing, there is no order to know. So lines that an agent added
+//! can be taken back while lines that a person wrote right above or below them stay.
 //!
 //! Invariant: the result has every line that a side added and every line of the base that no side
 //! removed, each once and in order. Where equal lines leave it open which of them are removed, and
@@ -19,11 +19,11 @@ use crate::diff::{Edit, edits_between, lines};
 pub struct Place {
     /// The first line, counted from 1.
     pub first: u32,
-    /// How many; none if it is before the first.
+    /// Number of lines; 0 means the place before the first.
     pub count: u32,
 }
 
-/// What `ours` and `theirs` both did to `base`; `None` if it takes a guess.
+/// Applies the edits of `ours` and `theirs` to `base`; `None` if that is ambiguous.
 pub(crate) fn merge_adjacent(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     let base: Vec<_> = lines(base).collect();
     let ours = Side::new(&base, ours);
@@ -62,7 +62,7 @@ impl<'t> Side<'t> {
         &self.edits[first..last.max(first)]
     }
 
-    /// Where a line of the base that this side kept is in it.
+    /// Returns the index in this side of a line of the base that it kept.
     fn place_of(&self, at: usize) -> usize {
         match self.edits.partition_point(|edit| edit.old.end <= at).checked_sub(1) {
             Some(last) => self.edits[last].new.end + (at - self.edits[last].old.end),
@@ -70,14 +70,14 @@ impl<'t> Side<'t> {
         }
     }
 
-    /// Whether taking away so many lines at one place or at another comes to the same.
+    /// Returns whether removing `count` lines at `a` or at `b` gives the same text.
     fn is_same_without(&self, count: usize, a: usize, b: usize) -> bool {
         let (a, b) = (a.min(b), a.max(b));
         self.lines.get(a..b) == self.lines.get(a + count..b + count)
     }
 }
 
-/// Whether both change the same lines, or one adds lines in between those of the other.
+/// Returns whether both change the same lines, or one inserts lines between those of the other.
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     let meet = a.start.max(b.start) < a.end.min(b.end);
     let inside = |a: &Range<usize>, b: &Range<usize>| {
@@ -86,14 +86,14 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     meet || inside(a, b) || inside(b, a)
 }
 
-/// Whether it is clear which lines of the other side are those that are removed from the base.
+/// Returns whether it is unambiguous which lines of the other side the removal from the base means.
 fn is_clear(base: &[&[u8]], removed: &Range<usize>, other: &Side<'_>) -> bool {
     let (count, block) = (removed.len(), &base[removed.clone()]);
     let place = other.place_of(removed.start);
     if other.lines.get(place..place + count) != Some(block) {
         return false;
     }
-    // Among equal lines of the base others may be meant.
+    // Equal lines of the base next to them may be meant.
     let is_as_good = |start: usize| {
         let taken = start..start + count;
         let mut around = other.edits_around(&taken).iter();
@@ -114,14 +114,14 @@ fn is_clear(base: &[&[u8]], removed: &Range<usize>, other: &Side<'_>) -> bool {
     nearby.filter(is_equal).all(|at| other.is_same_without(count, place, at))
 }
 
-/// The base with the edits of both sides.
+/// Returns the base with the edits of both sides applied.
 fn both(base: &[&[u8]], ours: &Side<'_>, theirs: &Side<'_>) -> Vec<u8> {
     let of = |side: &Side<'_>| -> Vec<(Range<usize>, Vec<u8>)> {
         let edit = |edit: &Edit| (edit.old.clone(), side.lines[edit.new.clone()].concat());
         side.edits.iter().map(edit).collect()
     };
     let mut edits = [of(ours), of(theirs)].concat();
-    // What is added before a line comes before what is done to the line.
+    // Lines inserted before a line come before edits of that line.
     edits.sort_by_key(|(old, _)| (old.start, old.end));
     let (mut result, mut at) = (Vec::new(), 0);
     for (old, new) in edits {

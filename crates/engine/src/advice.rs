@@ -1,7 +1,7 @@
-//! What programs and people get with an error: a stable code, and the way out.
+//! A stable error code for programs and a hint for people, for each error type.
 //!
-//! The error's own text names the thing and the reason; the hint is said beside it,
-//! so that each surface (terminal, JSON, HTTP) can show it in its own way.
+//! The error's own text names the thing and the reason; the hint is separate, so that each
+//! surface (terminal, JSON, HTTP) can show it in its own way.
 
 use retake_store::{ExportError, StoreError};
 
@@ -12,12 +12,12 @@ use crate::record::RecordError;
 use crate::snapshots::SnapshotError;
 use crate::verb::VerbError;
 
-/// The code of an error and the way out of it.
+/// The stable code of an error, and a hint how to resolve it.
 pub trait Advice {
     /// A stable name for programs.
     fn code(&self) -> &'static str;
 
-    /// What a person can do about it.
+    /// Returns what a person can do about it.
     fn hint(&self) -> &'static str;
 }
 

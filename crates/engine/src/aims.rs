@@ -1,10 +1,10 @@
-//! What open calls aim at, kept from one event to the next.
+//! Cache of the targets of open calls, kept from one event to the next.
 //!
-//! When many agents are at work, to read the arguments of all their open calls anew for each event
-//! takes longer than the event itself.
+//! With many agents at work, parsing the arguments of all their open calls for each event takes
+//! longer than the event itself.
 //!
-//! Invariant: what is kept of a call counts only while its row has the very arguments that it was
-//! read from; who changed or removed them, and in which process, does not matter.
+//! Invariant: a cached entry is valid only while the call's row has the very arguments that it was
+//! parsed from, whichever process changed or removed them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,11 @@ use retake_store::{Call, Input};
 use crate::live::{Aim, LiveCall};
 use crate::place::Ground;
 
-/// Larger arguments are read each time: calls that nobody ends are many, memory is not.
+/// Maximum bytes of cached arguments; larger ones are parsed each time, because calls without an
+/// end pile up in memory.
 const LARGEST: usize = 64 * 1024;
 
-/// The aims of open calls, by their rows.
+/// The targets of open calls, by their rows.
 #[derive(Debug, Default)]
 pub(crate) struct Aims {
     kept: HashMap<i64, Kept>,
@@ -43,7 +44,7 @@ impl Kept {
 }
 
 impl Aims {
-    /// The calls with what they aim at; of others, nothing is kept any longer.
+    /// Returns the calls with their targets; evicts the entries of all others.
     pub(crate) fn of(&mut self, ground: Ground<'_>, calls: Vec<Call>) -> Vec<LiveCall> {
         let mut earlier = std::mem::take(&mut self.kept);
         let mut live = Vec::with_capacity(calls.len());

@@ -1,7 +1,7 @@
-//! What an event means for dialogs, turns and calls, before and after the look.
+//! Interprets events: their effect on dialogs, turns and calls, before and after the scan.
 //!
-//! Key by the agent's call id, never by "the last begin". A begin without an end
-//! is normal (denied, failed, interrupted): such windows close at the turn's end.
+//! Calls are keyed by the agent's call id, never by "the last begin". A begin without an end is
+//! normal (denied, failed, interrupted): such windows close at the turn's end.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,32 +23,34 @@ use crate::shared_look::Arrival;
 use crate::tool::ToolKind;
 use crate::write::NewRows;
 
-/// So much of a message is a dialog's title.
+/// Maximum characters of a message that become a dialog's title.
 pub(crate) const TITLE_CHARS: usize = 80;
+/// Maximum bytes of a command that are stored.
 const COMMAND_BYTES: usize = 4096;
-/// Edits take no longer than this, unless a person is asked.
+/// Maximum duration of an edit call, unless a person is asked.
 const SHORT_CALL: Millis = 60 * 1000;
+/// Age at which an open call is no longer loaded.
 const LONGEST_CALL: Millis = 6 * 60 * 60 * 1000;
 
-/// An event and when it came.
+/// An event and the time of its arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrived {
     pub(crate) event: Event,
     pub(crate) at: Millis,
-    /// What it is known by to the spool: it counts once, whoever takes it in.
+    /// Idempotency key in the spool: the event counts once, whichever process records it.
     pub(crate) key: Option<String>,
-    /// Whether it waited in the spool.
+    /// Set if it comes from the spool.
     pub(crate) waited: bool,
-    /// What its sender can be told.
+    /// The kinds of reply that its sender can act on.
     pub(crate) hears: Hears,
-    /// Until when its sender waits for the answer; none is for as long as it takes.
+    /// Time until which its sender waits for the reply; `None` for no limit.
     pub(crate) deadline: Option<Millis>,
-    /// Which looks had begun when it came.
+    /// Number of the last scan that had begun when it arrived.
     pub(crate) arrival: Option<Arrival>,
 }
 
 impl Arrived {
-    /// An event that is handed in.
+    /// An event that is submitted.
     pub(crate) fn now(parcel: &Parcel, arrival: Option<Arrival>) -> Self {
         Self {
             event: parcel.event.clone(),
@@ -61,20 +63,20 @@ impl Arrived {
         }
     }
 
-    /// An event that waited in the spool.
+    /// An event from the spool.
     pub(crate) fn of_spool(entry: &SpoolEntry) -> Self {
         let key = Some(entry.id.clone());
         Self { key, waited: true, ..Self::of_transcript(entry.event.clone(), entry.at) }
     }
 
-    /// Words that are read in an agent's own record.
+    /// A message that is read in an agent's own transcript.
     pub(crate) fn of_transcript(event: Event, at: Millis) -> Self {
         let (key, hears, deadline, arrival) = (None, Hears::Nothing, None, None);
         Self { event, at, key, waited: false, hears, deadline, arrival }
     }
 }
 
-/// What an event is about.
+/// Effect of an event on calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// A call begins; its (temporary) row.
@@ -89,16 +91,17 @@ pub(crate) enum Meaning {
     Other,
 }
 
-/// The calls that matter, with those that the arrived events add.
+/// The calls that matter to a scan, with those that the received events add.
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) live: Vec<LiveCall>,
     next_temporary: i64,
     /// Messages that arrived with the same events, and are not counted in the store yet.
     messages: HashMap<DialogId, u64>,
-    /// Calls that have ended with the same events: they can be to blame, but not end again.
+    /// Calls that have ended with the same events: changes can be attributed to them, but they
+    /// cannot end again.
     ended: HashSet<i64>,
-    /// Calls of runs that were killed: nobody will tell their end.
+    /// Calls of runs that were killed: no end will be reported.
     pub(crate) orphaned: Vec<i64>,
     /// Calls that Retake denied and that end all the same.
     pub(crate) denied: Vec<i64>,
@@ -112,7 +115,7 @@ impl Calls {
     ) -> Result<Self, StoreError> {
         let mut calls = batch.live_calls()?;
         let lives = |call: &Call| Lock::run_lives(batch.folder(), &call.dialog.0);
-        // The window of an agent that was killed would otherwise stay open for ever.
+        // The window of an agent that was killed would otherwise never close.
         let is_fresh = |call: &Call| at.saturating_sub(call.begin_at) < LONGEST_CALL;
         calls.retain(|call| is_fresh(call) || lives(call) == Some(true));
         let is_orphan = |call: &&Call| lives(call) == Some(false);
@@ -121,7 +124,7 @@ impl Calls {
         Ok(Self { live, orphaned, ..Self::none() })
     }
 
-    /// For events that have nothing to do with calls.
+    /// For events that concern no calls.
     pub(crate) fn none() -> Self {
         Self {
             live: Vec::new(),
@@ -133,7 +136,7 @@ impl Calls {
         }
     }
 
-    /// Works out what an event means; new calls join the live ones.
+    /// Interprets an event; new calls join the live ones.
     pub(crate) fn meaning(
         &mut self,
         batch: &Batch<'_>,
@@ -213,20 +216,20 @@ impl Calls {
         }
     }
 
-    /// What edit tools are at work on. Found before they end, one cannot tell whether it is their
-    /// work; but a call may also wait long for the person's word.
+    /// Paths that open edit tools work on. A change found before the call ends cannot be attributed
+    /// to it yet; but a call may also wait long for the person's permission.
     pub(crate) fn being_edited(&self, at: Millis) -> impl Iterator<Item = ProjectPath> {
         self.editing(at).flat_map(|live| live.aim.named.clone())
     }
 
-    /// The edits that may be at work.
+    /// The edit calls that may be running.
     pub(crate) fn editing(&self, at: Millis) -> impl Iterator<Item = &LiveCall> {
         let edits = |live: &&LiveCall| matches!(live.kind(), ToolKind::Write | ToolKind::Edit);
         self.at_work(at).filter(edits)
     }
 
-    /// Whether a file that is new may be the scratch of a command, which one cannot tell until that
-    /// has ended. What some call could change, and so remove, is nobody's scratch.
+    /// Returns true if a new file may be a scratch file of a command, which is known only after the
+    /// command has ended. A path that a call could change, and so remove, is never scratch.
     pub(crate) fn may_be_scratch(&self, path: &ProjectPath, at: Millis) -> bool {
         let could_change = |live: &LiveCall| live.is_open() && live.could_change(path);
         self.at_work(at).any(|live| live.may_scratch_at(path))
@@ -249,7 +252,7 @@ impl Calls {
         self.live.iter().find(is_it).map(|live| live.call.row)
     }
 
-    /// The oldest open call of a dialog whose name has this stem.
+    /// The oldest open call of a dialog whose id has this stem.
     pub(crate) fn oldest_open(&self, dialog: &DialogId, stem: &str) -> Option<CallId> {
         let is_it = |live: &&LiveCall| {
             self.is_open(live)
@@ -263,12 +266,12 @@ impl Calls {
         live.is_open() && !self.ended.contains(&live.call.row)
     }
 
-    /// Whether a dialog has a call of this name among these.
+    /// Returns true if a dialog has a call with this id among these.
     pub(crate) fn has(&self, dialog: &DialogId, call: &CallId) -> bool {
         self.live.iter().any(|live| live.call.dialog == *dialog && live.call.call == *call)
     }
 
-    /// An end that comes after its turn was closed: the call lived until now.
+    /// Reopens a call whose end comes after its turn was closed: it ran until now.
     fn reopen(&mut self, ground: Ground<'_>, call: Call) -> i64 {
         let row = call.row;
         if call.state == CallState::Denied {
@@ -321,7 +324,7 @@ impl Calls {
     }
 }
 
-/// Makes sure that dialog, agent and call of an event exist, before changes name them.
+/// Inserts the rows of an event's dialog, agent and call, before changes refer to them.
 pub(crate) fn introduce(
     batch: &Batch<'_>,
     arrived: &Arrived,
@@ -358,11 +361,11 @@ pub(crate) fn introduce(
         turn: live.call.turn,
     };
     rows.insert(row, batch.begin_call(&call, arrived.at)?);
-    // A subagent may go on after the turn.
+    // A subagent may outlive the turn.
     if event.subagent().is_some() { Ok(()) } else { batch.open_turn(&event.dialog) }
 }
 
-/// Who acts; `None` if the event speaks for the dialog as a whole.
+/// The agent that acts; `None` if the event is about the dialog as a whole.
 fn acting(event: &Event, meaning: Meaning, calls: &Calls) -> Option<AgentId> {
     match meaning {
         Meaning::Begins(row)
@@ -373,8 +376,7 @@ fn acting(event: &Event, meaning: Meaning, calls: &Calls) -> Option<AgentId> {
     }
 }
 
-/// Writes the event itself, with the checkpoint before it, and what it changes about dialogs,
-/// turns and calls.
+/// Writes the event itself, with the checkpoint before it, and updates dialogs, turns and calls.
 pub(crate) fn conclude(
     batch: &Batch<'_>,
     arrived: &Arrived,
@@ -385,7 +387,7 @@ pub(crate) fn conclude(
     let (event, at) = (&arrived.event, arrived.at);
     let agent = acting(event, meaning, calls);
     let session = match batch.active_session(&event.dialog) {
-        // Damage of what was must not keep anything new from being recorded.
+        // Damage of older records must not prevent the recording of new ones.
         Err(StoreError::Row(_)) => None,
         session => session?.map(|session| session.number),
     };
@@ -418,7 +420,7 @@ pub(crate) fn conclude(
                 naming::place_in_message(batch, &event.dialog, calls, index)?;
             }
         }
-        // Whatever was open when the dialog was last heard of, its agent is not in it any more.
+        // Calls that were open at the dialog's last event: its agent has left them.
         (EventKind::DialogStart { .. }, _) => end_turn(batch, event, &[], seq, at)?,
         (EventKind::UserMessage { text }, _) => {
             let living = outlasts_message(batch, event)?;
@@ -449,7 +451,7 @@ fn cut(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
-/// The beginning of the first line that says something.
+/// The beginning of the first line that is not blank.
 pub(crate) fn first_words(text: &str, chars: usize) -> &str {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     line.char_indices().nth(chars).map_or(line, |(end, _)| &line[..end])

@@ -1,25 +1,25 @@
-//! Who did it: the rules of attribution, strongest first.
+//! Attributes changes to their author: the rules, strongest first.
 //!
 //! 1. `certain`: the new content is what an open call's arguments predict, or several calls'
 //!    arguments one after the other.
 //! 2. git's: its own record shows that it put the path there, and no open call runs git.
-//! 3. `window`: exactly one open call could have done it, or exactly one aims at it.
+//! 3. `window`: exactly one open call could have done it, or exactly one targets it.
 //! 4. `shared`: several open calls could have; all are kept.
 //! 5. A formatter's rewrite joins the change that it formats.
 //! 6. `late`: an ended call could have, and there is evidence that it lives on.
 //! 7. Otherwise it is the user's: leaving an edit is recoverable, taking one is betrayal.
 //!
-//! Edit tools say what they will write. One that was denied, that failed, or of which no end was
-//! heard owns just that, or a beginning of it; what else becomes of its file meanwhile is the
-//! user's. And they set no modes: a mode that is found with what one wrote is the user's, unless
-//! the file is another one by now.
+//! Edit tools say what they will write. One that was denied, that failed, or whose end was not
+//! reported owns just that, or a beginning of it; any other change of its file meanwhile is the
+//! user's. And they set no modes: a mode change found with an edit is the user's, unless the file
+//! was replaced by another one.
 //!
-//! What is found after nothing ran for a while goes by the same rules, as there is no telling what
-//! else it was: no change is `unknown`'s. Only calls are trusted less. One that began within the
+//! Changes found after a time in which Retake did not run go by the same rules, as there is no
+//! other evidence: no change is `unknown`'s. Only calls are trusted less. One that began within the
 //! last minutes may well be running, and its window is as good as ever. One that is open for longer
 //! than agents wait for their tools may be all that is left of an agent that was killed: it owns
-//! what it aims at and what was written while it could have run, its window is closed, and the
-//! rest is the user's. If it does live, its end is heard and owns what it aims at.
+//! its targets and what was written while it could have run, its window is closed, and the rest is
+//! the user's. If it does live, its end is reported and owns its targets.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ use crate::occasion::Ending;
 use crate::together::{mode_apart, told_apart};
 use crate::tool::ToolKind;
 
-/// Who made a change, and how that is known.
+/// The author of a change, and the evidence for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attribution {
     pub(crate) actor: Actor,
@@ -48,63 +48,63 @@ pub(crate) struct Attribution {
     pub(crate) turn: Option<u64>,
     pub(crate) operation: Means,
     pub(crate) joins: Option<ChangeId>,
-    /// The operation of Retake that did it.
+    /// The operation of Retake that made it.
     pub(crate) made_by: Option<OperationId>,
 }
 
 impl Attribution {
-    /// Retake did it, in an operation of another project.
+    /// A change by Retake, in an operation of another project.
     pub(crate) fn for_another_project() -> Self {
         by_nobody(Actor::Retake, Confidence::Certain)
     }
 
-    /// Retake did it itself, in an operation.
+    /// A change by Retake itself, in an operation.
     pub(crate) fn own(operation: OperationId, means: Means) -> Self {
         let nobody = by_nobody(Actor::Retake, Confidence::Certain);
         Self { operation: means, made_by: Some(operation), ..nobody }
     }
 }
 
-/// File systems stamp with a clock that lags a tick behind the one that events are stamped with.
+/// Lag of the file systems' timestamp clock behind the clock of events: one tick.
 pub(crate) const CLOCK_GRAIN: Millis = 10;
 
-/// How far a call that counts as open can be held responsible.
+/// Limit of the changes that may be attributed to a call that counts as open.
 ///
 /// When unsure between agent and user, it is the user's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// Its begin was missed, or it was closed before: it owns what it aims at, no more.
+    /// Its begin was missed, or it was closed before: it owns its targets, no more.
     AimOnly,
-    /// It was denied, it failed, or it was killed and nobody can tell when: it owns what its
-    /// arguments predict, no more.
+    /// It was denied, it failed, or it was killed at an unknown time: it owns what its arguments
+    /// predict, no more.
     Announced,
-    /// It began and ended before this look: also what was written between these times.
+    /// It began and ended before this scan: also what was written between these times.
     Between(Millis, Millis),
 }
 
-/// What is known at the moment of a look.
+/// Input of attribution at a scan.
 pub(crate) struct Scene<'a> {
     pub(crate) calls: &'a [LiveCall],
-    /// The call that begins with this look: what is found happened before it,
-    /// unless its arguments predict it (a begin that came late, W-40).
+    /// The call that begins with this scan: what is found happened before it, unless its arguments
+    /// predict it (a begin that came late, W-40).
     pub(crate) beginning: Option<i64>,
-    /// The call that ends with this look.
+    /// The call that ends with this scan.
     pub(crate) ending: Option<Ending>,
-    /// When the watcher first saw a path move, if it did.
+    /// Time at which the watcher first saw a path move, if it did.
     pub(crate) first_seen: &'a dyn Fn(&ProjectPath) -> Option<Millis>,
-    /// Calls of which it is not sure that they were open just until now.
+    /// Calls that may not have been open until now.
     pub(crate) limits: &'a HashMap<i64, Limit>,
-    /// What git did, for whoever has to ask.
+    /// Evidence of what git did, gathered on first use.
     pub(crate) git: &'a dyn Fn() -> &'a GitEvidence,
     pub(crate) state_before: &'a dyn Fn(&ProjectPath) -> Side,
-    /// Which file was at a path before, if that is remembered.
+    /// The inode at a path before, if it is stored.
     pub(crate) inode_before: &'a dyn Fn(&ProjectPath) -> Option<u64>,
-    /// When something last came to or went from the folder of a path.
+    /// Time at which an entry was last added to or removed from the folder of a path.
     pub(crate) folder_changed_ns: &'a dyn Fn(&ProjectPath) -> Option<i64>,
 }
 
 impl Scene<'_> {
-    /// Decides who made an observed change; if several did, each of them has a step of it.
+    /// Decides who made an observed change; if several did, returns a step for each of them.
     pub(crate) fn steps(
         &self,
         batch: &Batch<'_>,
@@ -215,8 +215,8 @@ impl Scene<'_> {
             Some(_) if call.aims_at(&seen.path) => Ok(true),
             Some(Limit::AimOnly) => Ok(false),
             Some(Limit::Between(begin, end)) => {
-                // Copies and archives bring old times of content along, so the time of the inode
-                // counts as well. What is gone has none, but its folder knows.
+                // Copies and archives keep old mtimes, so the ctime of the inode counts as well. A
+                // deleted file has none, but its folder has.
                 let times = match seen.stat {
                     Some(stat) => [Some(stat.mtime_ns), Some(stat.ctime_ns)],
                     None => [(self.folder_changed_ns)(&seen.path), None],
@@ -227,14 +227,14 @@ impl Scene<'_> {
         }
     }
 
-    /// Whether a call that ends names the file of this path by another name.
+    /// Returns true if a call that ends names the file of this path by another name.
     fn is_other_name(&self, call: &LiveCall, seen: &Observed) -> bool {
         let ends = self.ending.is_some_and(|end| end.row == call.call.row);
         ends && seen.stat.is_some_and(|stat| call.names_file(stat.inode))
     }
 
-    /// Whether an edit tool that has not ended says of the path what is not there. Then it waits for
-    /// the person's word, most often, and what is there is the person's work.
+    /// Returns true if an edit tool that has not ended predicts another content than is there. Then
+    /// it most often waits for the person's permission, and the content is the person's work.
     fn is_refuted(
         &self,
         batch: &Batch<'_>,
@@ -254,8 +254,8 @@ impl Scene<'_> {
         Ok(is_told && !Self::is_begun(batch, call, seen)?)
     }
 
-    /// Whether a file holds a beginning of what an edit tool announces: it is, or was, just being
-    /// written.
+    /// Returns true if a file holds a beginning of what an edit tool predicts: it is, or was, just
+    /// being written.
     fn is_begun(batch: &Batch<'_>, call: &LiveCall, seen: &Observed) -> Result<bool, StoreError> {
         let before = Content::of(batch, &seen.before)?;
         let Some(before) = before.told() else { return Ok(false) };
@@ -266,7 +266,7 @@ impl Scene<'_> {
         })
     }
 
-    /// Whether the mode is all that has changed.
+    /// Returns true if only the mode has changed.
     fn is_chmod(&self, seen: &Observed) -> bool {
         let is_same = match (seen.before.known(), seen.after.known()) {
             (Some(before), Some(after)) => (before.kind, before.oid) == (after.kind, after.oid),
@@ -275,7 +275,7 @@ impl Scene<'_> {
         is_same && !self.is_replaced(seen)
     }
 
-    /// Whether another file stands at the path: its mode came with it.
+    /// Returns true if another file stands at the path: its mode came with it.
     fn is_replaced(&self, seen: &Observed) -> bool {
         let before = (self.inode_before)(&seen.path);
         seen.stat.zip(before).is_some_and(|(stat, before)| stat.inode != before)
@@ -283,8 +283,8 @@ impl Scene<'_> {
 }
 
 impl Scene<'_> {
-    /// Whether something surely happened after this time: the watcher saw nothing of it before, and
-    /// the file itself says so. What the watcher saw late alone proves nothing.
+    /// Returns true if a change surely happened after this time: the watcher saw nothing of it
+    /// before, and the file's times say so. A late report of the watcher alone proves nothing.
     fn is_after(&self, seen: &Observed, at: Millis) -> bool {
         seen.stat.is_some_and(|stat| stat.ctime_ns / 1_000_000 > at)
             && (self.first_seen)(&seen.path).is_some_and(|first| first > at)

@@ -1,10 +1,10 @@
-//! Who wrote each line of a file as it is now.
+//! Blame: the change that wrote each line of a file as it is now.
 //!
 //! The file's changes are walked from the oldest to the newest, through its renames, and each
 //! line's origin is carried along the recorded hunks. Two rules make it tell the truth after an
-//! undo: what Retake brings back keeps the origin that it had, and a formatter's lines are those
-//! of the change that it formatted. What the record does not show is said to be unseen, never
-//! given to somebody.
+//! undo: lines that Retake brings back keep the origin that they had, and a formatter's lines are
+//! those of the change that it formatted. Lines that the record does not explain are `Unseen`,
+//! never ascribed to an author.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -16,10 +16,10 @@ use crate::content::comparable;
 use crate::diff::{TOO_LARGE_TO_SHOW, hunks_between, is_binary, is_too_large, lines};
 use crate::project::Project;
 
-/// A line that was removed this many times is looked for in the newest of them only.
+/// Maximum removals of one line that are searched for its former origin, newest first.
 const REMOVALS: usize = 64;
 
-/// A file as it is now, by who wrote it.
+/// A file as it is now, with the origin of each line.
 #[derive(Clone, Debug)]
 pub struct Blame {
     /// The file.
@@ -30,7 +30,7 @@ pub struct Blame {
     pub changes: BTreeMap<ChangeId, Blamed>,
 }
 
-/// The lines of a file, or why they cannot be told apart.
+/// The lines of a file, or the reason why it has no line blame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlameBody {
     /// Every line; none if the file is empty.
@@ -59,7 +59,7 @@ pub struct BlameLine {
 pub enum Origin {
     /// It was there before anything of the file was recorded.
     Baseline,
-    /// It came while the content was not captured, so nobody can say.
+    /// It appeared while the content was not captured, so its author is unknown.
     Unseen,
     /// This change wrote it.
     Change(ChangeId),
@@ -75,7 +75,7 @@ impl Origin {
     }
 }
 
-/// A change that lines come from, and what it was made for.
+/// A change that lines come from, and the message that it was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blamed {
     /// The change.
@@ -85,8 +85,8 @@ pub struct Blamed {
 }
 
 impl Project {
-    /// Who wrote each line of a file, as it was when it was last looked at; `None` if there is no
-    /// such file on record.
+    /// Returns the origin of each line of a file, as of the last scan; `None` if there is no such
+    /// file on record.
     pub fn blame(&self, path: &ProjectPath) -> Result<Option<Blame>, StoreError> {
         let store = self.store();
         let Some(entry) = store.manifest_entry(path)? else { return Ok(None) };
@@ -168,7 +168,7 @@ fn history(store: &Store, path: &ProjectPath) -> Result<Vec<Change>, StoreError>
     Ok(chain)
 }
 
-/// The changes that the lines name, with what they were made for.
+/// Loads the changes that the lines name, with their messages.
 fn named(store: &Store, lines: &[BlameLine]) -> Result<BTreeMap<ChangeId, Blamed>, StoreError> {
     let mut changes = BTreeMap::new();
     let mut messages: HashMap<(DialogId, u64), Option<Message>> = HashMap::new();
@@ -191,7 +191,7 @@ fn named(store: &Store, lines: &[BlameLine]) -> Result<BTreeMap<ChangeId, Blamed
 }
 
 type Origins = Rc<Vec<Origin>>;
-/// The content of a side, if it can be compared by lines at all.
+/// Reads the content of a side; `None` if it cannot be compared by lines.
 type Read<'a> = dyn FnMut(&Side) -> Result<Option<Vec<u8>>, StoreError> + 'a;
 
 /// Carries the origins of lines from change to change.
@@ -227,8 +227,8 @@ impl<'a> Walk<'a> {
         Ok(content.map(|content| if is_binary(&content) { Vec::new() } else { content }))
     }
 
-    /// The origins of the lines of `side`, to which the file came from the newest known state
-    /// without a change on record.
+    /// Returns the origins of the lines of `side`; the file went there from the newest known state
+    /// without a recorded change.
     fn at(&mut self, side: &Side) -> Result<Option<Origins>, StoreError> {
         let Some((newest, origins)) = self.newest.clone() else {
             let text = self.text(side)?;
@@ -248,7 +248,7 @@ impl<'a> Walk<'a> {
         Ok(Some(origins))
     }
 
-    /// Over a hole: what is new came unseen.
+    /// Carries origins over a gap in the record: new lines are `Unseen`.
     fn across(
         &mut self,
         from: &Side,
@@ -301,7 +301,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// A change from content that was not captured: what is new may be older than it.
+    /// Applies a change whose content before was not captured: new lines may be older than it.
     fn step_from_unknown(&mut self, change: &Change) -> Result<(), StoreError> {
         let Some(text) = self.text(&change.after)? else { return Ok(()) };
         let origins = match self.newest.clone() {
@@ -312,7 +312,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Keeps what a change removed, with its origins, in case that Retake brings it back.
+    /// Keeps the lines that a change removed, with their origins, in case Retake brings them back.
     fn remember_removed(
         &mut self,
         change: &Change,
@@ -338,7 +338,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Gives lines that Retake added, and that had been there before, the origin that they had.
+    /// Restores the former origin of lines that Retake added and that had been there before.
     fn bring_back(
         &mut self,
         after: &Side,
@@ -360,8 +360,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The origins that the lines of a block had when they were removed. The step that removed
-    /// most of them is asked first; of equals the newest.
+    /// Returns the origins that the lines of a block had when they were removed. The step that
+    /// removed most of them is searched first; on a tie the newest.
     fn former_origins(&self, block: &[&[u8]]) -> Vec<Option<Origin>> {
         let mut found = vec![None; block.len()];
         loop {
@@ -388,7 +388,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The lines that two lists have in common, in order, as pairs of indices.
+/// Returns the lines that two lists have in common, in order, as pairs of indices.
 fn common(old: &[&[u8]], new: &[&[u8]]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let (mut old_at, mut new_at) = (0, 0);
@@ -402,7 +402,7 @@ fn common(old: &[&[u8]], new: &[&[u8]]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// The origins after a change by its hunks; `None` if they do not fit.
+/// Computes the origins after a change from its hunks; `None` if the hunks do not fit.
 fn carry(before: &[Origin], hunks: &[Hunk], by: Origin) -> Option<Vec<Origin>> {
     let mut after = Vec::new();
     let mut at = 0;

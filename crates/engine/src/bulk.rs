@@ -1,12 +1,12 @@
-//! Brings the content of files into the store, whether they are few or many.
+//! Captures the content of files, whether they are few or many.
 //!
-//! What changes now and then becomes rows. What comes by the thousands is looked for in git first:
-//! the user's index names the blobs of files that it finds clean, and the repository's packs hold
-//! them, so neither is anything read nor stored twice. What is left goes into one pack.
+//! Occasional changes become rows. Files that come by the thousands are looked up in git first: the
+//! user's index names the blobs of files that it finds clean, and the repository's packs hold them,
+//! so neither is anything read nor stored twice. The rest goes into one pack.
 //!
 //! Invariant: a blob stands for a file only if git's own rules call the file clean, no attribute
-//! lets git convert it, and the blob is as long as the file (line endings, and filters that nobody
-//! names any more, change the length); otherwise the file is read.
+//! lets git convert it, and the blob is as long as the file (line endings, and filters that are no
+//! longer configured, change the length); otherwise the file is read.
 
 use retake_model::{FileState, ProjectPath};
 use retake_store::{Batch, Lender, Scratch, StoreError};
@@ -17,15 +17,15 @@ use crate::capture::{Captured, Keep, Refused, capture};
 use crate::observe::Request;
 use crate::repository::Repository;
 
-/// From so many files on it pays to ask git, and to write a pack.
+/// Minimum number of files for which it pays to read git's index, and to write a pack.
 const BULK: usize = 400;
-/// Longer blobs are not borrowed: to read one takes its whole length of memory.
+/// Maximum bytes of a borrowed blob: reading one takes its whole length of memory.
 const LENT_BYTES: u64 = 16 << 20;
-/// A longer `.gitattributes` is not understood.
+/// Maximum bytes of a `.gitattributes` file that is parsed.
 const ATTRIBUTES_BYTES: u64 = 16 << 20;
 const THREADS: usize = 2;
 
-/// Takes the content of these files.
+/// Captures the content of these files.
 pub(crate) fn take(
     batch: &mut Batch<'_>,
     request: &Request<'_>,
@@ -74,7 +74,7 @@ pub(crate) fn take(
     Ok(taken)
 }
 
-/// What it takes to find a file's blob without reading the file.
+/// Lookup of a file's blob without reading the file.
 struct Lending<'a> {
     request: &'a Request<'a>,
     repository: &'a Repository,
@@ -84,7 +84,7 @@ struct Lending<'a> {
 }
 
 impl Lending<'_> {
-    /// The states of those files whose blob is there, in the order of `suspects`.
+    /// The states of those files whose blob exists, in the order of `suspects`.
     fn lent(&self, suspects: &[Suspect]) -> Vec<Option<FileState>> {
         let Some(attributes) = self.attributes(suspects) else {
             return suspects.iter().map(|_| None).collect();
@@ -103,7 +103,7 @@ impl Lending<'_> {
         found.into_iter().map(|(state, converted)| state.filter(|_| !converted)).collect()
     }
 
-    /// The states of those files whose blob is there and as long, if git does not convert them.
+    /// The states of those files whose blob exists and is as long, if git does not convert them.
     fn found(&self, suspects: &[Suspect]) -> Vec<Option<FileState>> {
         let mut scratch = Scratch::default();
         let found = |suspect: &Suspect| {
@@ -123,7 +123,7 @@ impl Lending<'_> {
             && !refused.has(&entry.oid)
     }
 
-    /// Which files git converts; `None` if that cannot be told, or if it does not matter.
+    /// The files that git converts; `None` if that is not known, or if it does not matter.
     fn attributes(&self, suspects: &[Suspect]) -> Option<Attributes> {
         if self.lender.is_empty() {
             return None;
@@ -133,7 +133,8 @@ impl Lending<'_> {
     }
 }
 
-/// The `.gitattributes` of the project, those of deeper folders later; `None` if one cannot be read.
+/// The `.gitattributes` files of the project, those of deeper folders later; `None` if one cannot
+/// be read.
 fn attribute_files(
     workspace: &Workspace,
     suspects: &[Suspect],

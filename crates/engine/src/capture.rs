@@ -1,6 +1,6 @@
-//! Brings the content of files from the workspace into the store.
+//! Captures the content of files from the workspace into the store.
 //!
-//! Of many files two threads read, hash and compress, and the caller's thread inserts. Memory
+//! Many files are read, hashed and compressed by two threads; the caller's thread inserts. Memory
 //! stays bounded whatever the files' sizes: large ones travel in chunks.
 
 use std::collections::HashSet;
@@ -15,13 +15,13 @@ use retake_store::{
 };
 use retake_workspace::{ReadError, Stat, Workspace};
 
-/// Below this many files threads cost more than they give.
+/// Minimum number of files for which threads pay off.
 const WORTH_THREADS: usize = 16;
 const THREADS: usize = 2;
-/// What is sent is at most 256 KiB long, so this bounds the memory between the threads.
+/// Maximum messages queued between the threads. Each is at most 256 KiB, so this bounds the memory.
 const IN_FLIGHT: usize = 64;
 
-/// What became of one file.
+/// Result of capturing one file.
 #[derive(Debug)]
 pub(crate) enum Captured {
     /// Its content is in the batch.
@@ -31,21 +31,21 @@ pub(crate) enum Captured {
         /// The stat under which it was read.
         stat: Stat,
     },
-    /// It is there, but its content cannot be kept at all.
+    /// It exists, but its content cannot be stored at all.
     Unknown(Gap),
-    /// It could not be read this time; what is known of it stays as it is.
+    /// It could not be read this time; its known state stays.
     Unread(Gap),
     /// It went away.
     Gone,
 }
 
-/// Where content goes.
+/// Destination of captured content.
 #[derive(Clone, Copy)]
 pub(crate) enum Keep<'a> {
     /// A row each.
     Rows,
-    /// What is not here goes into one new pack; large content becomes rows all the same, whose
-    /// chunks are shared by what it becomes later.
+    /// New content goes into one new pack; large content becomes rows all the same, whose chunks
+    /// are shared by its later versions.
     Pack(&'a Lender),
 }
 
@@ -55,7 +55,7 @@ enum Message {
     Done(usize, Result<Captured, StoreError>),
 }
 
-/// The most bytes of a file, what must not be kept, and where the rest goes.
+/// Maximum bytes of a file, the contents to refuse, and the destination.
 type How<'a> = ((u64, &'a Refused), Keep<'a>);
 
 /// Reads the files and puts their content into the batch. Results are in the order of `paths`.
@@ -88,7 +88,7 @@ pub(crate) fn capture(
     Ok(results.into_iter().flatten().collect())
 }
 
-/// Where what was read comes in.
+/// Receives the messages of the readers and inserts them.
 struct Inlet<'i, 'b> {
     batch: &'i mut Batch<'b>,
     pack: Option<PackWriter>,
@@ -177,7 +177,7 @@ fn work(
     }
 }
 
-/// Takes the parts of a content.
+/// Receives the parts of a content.
 type Emit<'e> = &'e mut dyn FnMut(Message) -> io::Result<()>;
 
 fn capture_one(
@@ -192,12 +192,12 @@ fn capture_one(
     let mut oid = None;
     let mut failure = None;
     let read = workspace.read(path, max_bytes, &mut |reader, stat| {
-        // What an earlier attempt at a changing file came to does not count.
+        // The result of an earlier attempt at a changing file does not count.
         (oid, failure) = (None, None);
         match store_content(reader, stat.size, (purged, keep), emit) {
             Ok(content) => oid = Some(content),
-            // A length that does not fit means that the file changed: `read` sees
-            // that too and tries again.
+            // A length that does not fit means that the file changed: `read` detects that too and
+            // retries.
             Err(StoreError::Step(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             Err(StoreError::Step(error)) => return Err(error),
             Err(error) => {
@@ -268,7 +268,7 @@ fn store_content(
     Ok(oid)
 }
 
-/// Contents that were purged: they are not taken again.
+/// Contents that were purged: they are not captured again.
 pub(crate) struct Refused {
     oids: HashSet<ObjectId>,
     sizes: HashSet<u64>,
@@ -287,13 +287,13 @@ impl Refused {
         self.oids.contains(oid)
     }
 
-    /// Large contents go into the store in parts, before their name is known.
+    /// Large contents go into the store in parts, before their id is known.
     fn has_large(&self) -> bool {
         self.sizes.iter().any(|size| *size > CHUNK_ABOVE)
     }
 }
 
-/// Whether a file as long as a purged content has that very content.
+/// Returns true if a file as long as a purged content has that very content.
 fn is_purged(workspace: &Workspace, path: &ProjectPath, max_bytes: u64, purged: &Refused) -> bool {
     let mut found = None;
     let read = workspace.read(path, max_bytes, &mut |reader, stat| {

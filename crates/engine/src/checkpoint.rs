@@ -1,8 +1,7 @@
 //! Checkpoints: when they are made, and which work session they belong to.
 //!
-//! Tools never make one; events and verbs do (CKPT-5). A checkpoint is made in the
-//! same transaction as the event or the operation that it precedes, from the
-//! manifest as the look on that occasion left it.
+//! Tools never make one; events and verbs do (CKPT-5). A checkpoint is made in the same transaction
+//! as the event or the operation that it precedes, from the manifest after that event's scan.
 
 use std::fmt::Write as _;
 
@@ -20,11 +19,11 @@ use crate::record::RecordError;
 use crate::settings::{CheckpointPolicy, Checkpoints};
 use crate::verb::VerbError;
 
-/// Characters of a message that name the checkpoint before it (CKPT-4).
+/// Maximum characters of a message in the name of the checkpoint before it (CKPT-4).
 const MESSAGE_CHARS: usize = 50;
-/// A name longer than this says how many paths it leaves out.
+/// Maximum bytes of a name; a longer one says how many paths it leaves out.
 const NAME_BYTES: usize = 1000;
-/// What a checkpoint is called that nobody named.
+/// Name of a checkpoint that the caller did not name.
 const UNNAMED: &str = "Checkpoint";
 
 /// The work session of a dialog; a new dialog gets its first, and its initial checkpoint (CKPT-2).
@@ -52,7 +51,7 @@ pub(crate) fn session_of(
         .ok_or_else(|| StoreError::Row(format!("dialog {dialog} has no work session")))
 }
 
-/// Makes a checkpoint of everything as the batch has it.
+/// Makes a checkpoint of the whole manifest in the batch.
 pub(crate) fn make(
     batch: &Batch<'_>,
     kind: CheckpointKind,
@@ -82,7 +81,7 @@ pub(crate) fn make(
     Ok(checkpoint)
 }
 
-/// The event shares its place in the order with the checkpoint.
+/// Records the event of a checkpoint; they share their `seq`.
 fn announce(batch: &Batch<'_>, checkpoint: &Checkpoint) -> Result<(), StoreError> {
     let body = json!({
         "checkpoint": checkpoint.id, "kind": checkpoint.kind, "message": checkpoint.message,
@@ -92,8 +91,8 @@ fn announce(batch: &Batch<'_>, checkpoint: &Checkpoint) -> Result<(), StoreError
     note(batch, place, "checkpoint", checkpoint.dialog.as_ref(), body)
 }
 
-/// The checkpoint that an event asks for. If it waited in the spool, the state just before it is
-/// not known exactly, which the name then says.
+/// Makes the checkpoint that an event asks for. If the event was spooled, the state just before it
+/// is not known exactly, which the name then says.
 pub(crate) fn on_arrival(
     batch: &Batch<'_>,
     arrived: &Arrived,
@@ -178,11 +177,11 @@ impl Project {
         let group = self.store().group()?;
         let made = self.look_and_make(message.unwrap_or(UNNAMED), dialog, at);
         let made = made.and_then(|made| group.commit().map(|()| made));
-        // What was seen is not on record.
+        // What the scan found is not on record.
         Ok(made.inspect_err(|_| self.look_again())?)
     }
 
-    /// Makes a checkpoint of everything as it was when it was last looked at.
+    /// Makes a checkpoint of the state at the last scan.
     pub(crate) fn checkpoint_as_seen(&self, at: Millis) -> Result<Checkpoint, RecordError> {
         let _lock = self.hold()?;
         let batch = self.store().batch()?;
@@ -191,8 +190,8 @@ impl Project {
         Ok(made)
     }
 
-    /// Makes a checkpoint of what is on record, of which nothing may be there any more; none if
-    /// nothing is on record.
+    /// Makes a checkpoint of the recorded state, even if its files no longer exist; none if nothing
+    /// is on record.
     pub(crate) fn checkpoint_on_record(
         &self,
         at: Millis,
@@ -205,7 +204,7 @@ impl Project {
         let batch = self.store().batch()?;
         let made = make(&batch, CheckpointKind::Manual, MESSAGE, None, at)?;
         if made.files == 0 {
-            // That all of it went may be on record already: there is nothing to offer.
+            // The deletion of everything may already be on record: there is nothing to offer.
             return Ok(None);
         }
         batch.commit()?;

@@ -1,11 +1,11 @@
-//! The content of a side of a change, as far as it can be compared by lines.
+//! Loads the content of a side of a change for a comparison by lines.
 
 use retake_model::Side;
 use retake_store::{Store, StoreError};
 
 use crate::diff::{TOO_LARGE_TO_SHOW, is_too_large};
 
-/// What did not exist is empty; what was not captured, is too large or is damaged is `None`.
+/// Reads a side: an absent file is empty; one not captured, too large or damaged is `None`.
 pub(crate) fn comparable(store: &Store, side: &Side) -> Result<Option<Vec<u8>>, StoreError> {
     match side {
         Side::Absent => Ok(Some(Vec::new())),

@@ -1,8 +1,8 @@
-//! What was said: the messages of an agent's own transcript, beside the changes.
+//! Records the messages of an agent's own transcript, beside the changes.
 //!
-//! Messages are events like all others, but they touch no file, so nothing is looked at. How far
-//! the transcript was read is committed with them: a message is taken in once, and what could not
-//! be taken in now is read again the next time.
+//! Messages are events like all others, but they touch no file, so there is no scan. The
+//! transcript's read position is committed with them: a message is recorded once, and one that
+//! could not be recorded now is read again the next time.
 
 use retake_model::{AgentId, DialogId, Event, EventKind, Millis};
 use retake_store::{Batch, Lock, StoreError};
@@ -15,21 +15,21 @@ use crate::project::{INITIALISED, Project};
 use crate::record::RecordError;
 use crate::write::NewRows;
 
-/// Where the reading of a transcript stands.
+/// Read position in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranscriptMark {
     /// The conversation.
     pub dialog: DialogId,
-    /// Whose messages these are.
+    /// The agent whose messages these are.
     pub agent: AgentId,
-    /// How far it had been read when this reading began.
+    /// Position at which this reading began.
     pub from: Option<String>,
-    /// How far it was read, in the reader's own words.
+    /// Position up to which it was read, as an opaque cursor of the reader.
     pub cursor: String,
 }
 
 impl Project {
-    /// How far the transcript of an agent was read, in the reader's own words.
+    /// Returns the read position in an agent's transcript, as an opaque cursor of the reader.
     pub fn transcript_cursor(
         &self,
         dialog: &DialogId,
@@ -38,8 +38,8 @@ impl Project {
         self.store().transcript_cursor(dialog, agent)
     }
 
-    /// Gives the person's last message its words, if it was told without them and nothing has
-    /// come of it yet; `false` if this is another message.
+    /// Adds the text to the person's last message, if it was reported without text and nothing
+    /// followed it yet; `false` if this is another message.
     pub fn complete_message(&self, dialog: &DialogId, text: &str) -> Result<bool, RecordError> {
         self.writable()?;
         let wait = self.settings().wait.event();
@@ -59,11 +59,11 @@ impl Project {
 
     /// Records messages that an agent's transcript has beyond its mark, and moves the mark.
     ///
-    /// A message of the person is an event of its own, with its checkpoint; here it only gives
-    /// its words to one that was told without them.
+    /// A message of the person is an event of its own, with its checkpoint; here its text is only
+    /// added to one that was reported without text.
     ///
-    /// `false` if the project is in use, not looked at yet, or somebody else has read on meanwhile:
-    /// then nothing is recorded, and what is missing can be read again.
+    /// `false` if the project is in use, has no baseline yet, or another process has moved the mark
+    /// meanwhile: then nothing is recorded, and the missing messages can be read again.
     pub fn record_conversation(
         &self,
         messages: &[Event],
@@ -90,7 +90,7 @@ impl Project {
                 continue;
             }
             let arrived = Arrived::of_transcript(event.clone(), at);
-            // Words that are read after the end do not open the dialog again.
+            // Messages that are read after the end do not reopen the dialog.
             if batch.dialog(&event.dialog)?.is_none() {
                 introduce(&batch, &arrived, Meaning::Other, &calls, &mut rows)?;
             }
@@ -103,7 +103,8 @@ impl Project {
     }
 }
 
-/// Whoever has seen the message without its words is told that it has them now.
+/// Adds the text of a message and records an event, so that clients that saw it without text
+/// update.
 fn fill_message(
     batch: &Batch<'_>,
     dialog: &DialogId,

@@ -1,4 +1,4 @@
-//! What changed between two contents, by lines.
+//! Line diffs between two contents: hunks, unified diffs, similarity.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,22 +6,24 @@ use std::ops::Range;
 use imara_diff::{Algorithm, Diff, InternedInput};
 use retake_model::{Hunk, LineChanges};
 
-/// Content above this is not compared by lines (C-5).
+/// Maximum bytes of content that is compared by lines (C-5).
 pub const TOO_LARGE_TO_SHOW: u64 = 1024 * 1024;
-/// Nor is content of more lines: where few of them are unique, to compare them is quadratic.
+/// Maximum lines of content that is compared: with few unique lines the diff is quadratic.
 const MOST_LINES: usize = 100_000;
-/// Two sides with more lines than this are compared as merges do. The better hunks of a histogram
-/// cost the number of changed places times the number of lines.
+/// Maximum lines of both sides for a histogram diff; above, Myers is used as for merges. The
+/// better hunks of a histogram cost the number of changed places times the number of lines.
 const LONG: usize = 4000;
+/// Lines of context around a hunk of a unified diff.
 const CONTEXT: u32 = 3;
+/// Bytes at the start of content that are searched for a NUL, as git does.
 const BINARY_PROBE: usize = 8000;
 
-/// Whether content is binary, as git decides: a NUL near its start.
+/// Returns whether content is binary, as git decides: a NUL near its start.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(BINARY_PROBE)].contains(&0)
 }
 
-/// Whether content has too many bytes or lines to be compared by lines.
+/// Returns whether content has too many bytes or lines to be compared by lines.
 pub(crate) fn is_too_large(bytes: &[u8]) -> bool {
     let ends = || bytes.iter().map(|&byte| usize::from(byte == b'\n')).sum::<usize>();
     let may_be_many = bytes.len() > MOST_LINES && ends() >= MOST_LINES;
@@ -57,7 +59,7 @@ pub(crate) struct Edit {
     pub(crate) new: Range<usize>,
 }
 
-/// The edits between two lists of lines, as merges see them.
+/// Computes the edits between two lists of lines with Myers' diff, as merges do.
 pub(crate) fn edits_between(before: &[&[u8]], after: &[&[u8]]) -> Vec<Edit> {
     let mut input = InternedInput::default();
     input.update_before(before.iter().copied());
@@ -133,7 +135,7 @@ pub(crate) fn unified(before: &[u8], after: &[u8]) -> Vec<DiffLine> {
     lines
 }
 
-/// Hunks whose context would touch are shown as one.
+/// Returns how many leading hunks are shown as one because their context would touch.
 fn group_len(hunks: &[imara_diff::Hunk]) -> usize {
     let far = |pair: &[imara_diff::Hunk]| pair[1].before.start - pair[0].before.end > 2 * CONTEXT;
     hunks.windows(2).position(far).map_or(hunks.len(), |at| at + 1)
@@ -190,8 +192,8 @@ pub(crate) fn added_lines(before: &[u8], after: &[u8]) -> std::collections::Hash
     compute(&input).hunks().flat_map(|hunk| hunk.after).collect()
 }
 
-/// The lines of `before` that `after` does not have, and the places where it has
-/// more, both as line numbers of `before` from 0.
+/// Returns the lines of `before` that `after` lacks, and the places where `after` inserts
+/// lines, both as line numbers of `before` from 0.
 pub(crate) fn touched_lines(before: &[u8], after: &[u8]) -> (Vec<u32>, Vec<u32>) {
     let input = InternedInput::new(before, after);
     let diff = compute(&input);
@@ -204,7 +206,7 @@ pub(crate) fn touched_lines(before: &[u8], after: &[u8]) -> (Vec<u32>, Vec<u32>)
     (removed, insertions)
 }
 
-/// How alike two contents are: lines in common to lines in all, in percent.
+/// Returns the similarity of two contents: common lines to all lines, in percent.
 pub(crate) fn similarity(before: &[u8], after: &[u8]) -> u32 {
     let input = InternedInput::new(before, after);
     let total = (input.before.len() + input.after.len()) as u32;

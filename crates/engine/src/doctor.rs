@@ -1,4 +1,4 @@
-//! Can everything that was acknowledged be restored?
+//! Checks whether everything that was acknowledged can be restored, and salvages damaged records.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use retake_store::{Lock, Salvaged, StoreError, Verification};
 use crate::project::{INITIALISED, Project, ProjectError, Retake};
 use crate::record::RecordError;
 
-/// Whoever works on a project is done with it by then.
+/// Timeout of waiting for a project's lock before a salvage.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The findings of a check-up.
@@ -42,8 +42,8 @@ impl Project {
 }
 
 impl Retake {
-    /// Puts all that can still be read of a damaged record into a new one, in its place. The damaged
-    /// files are kept.
+    /// Copies all that can still be read of a damaged record into a new one, in its place. The
+    /// damaged files are kept.
     pub fn salvage(&self, path: &Path, at: Millis) -> Result<Salvaged, ProjectError> {
         let located = self.locate(path)?;
         let folder = located.folder();
@@ -53,7 +53,7 @@ impl Retake {
         };
         let salvaged = retake_store::salvage(folder, &format!("damaged-{at}"))?;
         let project = self.open(path)?;
-        // Without it everything would be taken for new.
+        // Without it the next scan would record every file as new.
         if project.store().meta(INITIALISED)?.is_none() && project.store().last_seq()? > 0 {
             let batch = project.store().batch()?;
             batch.set_meta(INITIALISED, &at.to_be_bytes())?;

@@ -1,7 +1,7 @@
-//! When the windows of calls close, and what may still come of calls that have ended.
+//! Closes the windows of calls, and decides which calls outlive a turn.
 //!
 //! A begin without an end is normal, so windows also close with the turn, with the next message,
-//! and with whatever says that a call, a task or a subagent is over.
+//! and with any event that says that a call, a task or a subagent is over.
 
 use retake_model::{CallId, Event, MAIN_AGENT, Millis};
 use retake_store::{Afterlife, Batch, Call, CallState, StoreError};
@@ -15,7 +15,7 @@ pub(crate) fn end_turn(
     at: Millis,
 ) -> Result<(), StoreError> {
     let only = event.subagent();
-    // A call that has no place yet begins after this, in the same spool.
+    // A call without a sequence number yet begins after this, in the same spool.
     let is_ours = |call: &Call| {
         call.dialog == event.dialog
             && call.begin_seq > 0
@@ -44,10 +44,10 @@ pub(crate) fn end_turn(
     if is_subagent { Ok(()) } else { batch.end_turn(&event.dialog) }
 }
 
-/// What goes on when the person sends the next message.
+/// Returns the calls and tasks that continue when the person sends the next message.
 ///
-/// An agent that names its tasks also tells when they end. And if the last turn has ended, calls
-/// that are still open are of subagents that were known to live on.
+/// An agent that names its tasks also reports their ends. And if the last turn has ended, calls
+/// that are still open are of subagents that were known to continue.
 pub(crate) fn outlasts_message(
     batch: &Batch<'_>,
     event: &Event,
@@ -63,12 +63,12 @@ pub(crate) fn outlasts_message(
     Ok(living)
 }
 
-/// Whether a call, or its task, is in this list.
+/// Returns true if a call, or its task, is in this list.
 fn is_among(call: &Call, background: &[String]) -> bool {
     background.iter().any(|name| *name == call.call.0 || Some(name) == call.task.as_ref())
 }
 
-/// Closes the windows of calls that never ran, or whose end was not heard.
+/// Closes the windows of calls that never ran, or whose end was not reported.
 pub(crate) fn close_open(
     batch: &Batch<'_>,
     event: &Event,
@@ -85,8 +85,8 @@ pub(crate) fn close_open(
     Ok(())
 }
 
-/// What a background task or a subagent did was found just before this; from now on it does
-/// nothing more.
+/// Closes the call of a background task or a subagent. Its changes were found by the scan just
+/// before.
 pub(crate) fn end_task(
     batch: &Batch<'_>,
     event: &Event,

@@ -1,11 +1,10 @@
-//! A project's eyes: who watches the files can say where to look, so that a look costs what has
-//! changed and not what is there.
+//! Change hints from a file watcher: a scan then costs what changed, not the size of the tree.
 //!
-//! Invariants: a hint is used up only by a look that was committed; after a look at everything the
-//! eyes go by its rules, and what they may have missed until then is looked at once more; files
-//! that are tracked although rules hide them are told to the eyes then, and what has joined them
-//! since is looked at each time, and so are files with several names, of which a watcher hears by the
-//! one that was used.
+//! Invariants: a hint is consumed only by a scan that was committed; after a full scan the watcher
+//! uses its rules, and what it may have missed until then is scanned once more. The watcher is told
+//! of files that are tracked although rules hide them; those that joined since are scanned each
+//! time, and so are files with several names, because a watcher reports only the name that was
+//! used.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -24,31 +23,31 @@ use crate::project::Project;
 use crate::repository::Repository;
 use crate::stats::Kept;
 
-/// Tells what may have changed since it was last asked; a hint, never the truth.
+/// Source of change hints since it was last asked; a hint, never the truth.
 pub trait Eyes: Debug + Send {
-    /// Makes sure that everything that happened until now is in the hint, or that it says
+    /// Blocks until everything that happened so far is in the hint, or makes it
     /// [`Hint::Everything`].
     fn settle(&self);
-    /// Takes the hint; what happens from now on goes into a new one.
+    /// Takes the hint; later changes go into a new one.
     fn take(&self) -> Hint;
-    /// Takes the names that rules leave out and that moved since this was last asked.
+    /// Takes the ignored names that moved since the last call of this.
     fn take_ignored(&self) -> BTreeSet<ProjectPath> {
         BTreeSet::new()
     }
-    /// When a path of the hint that was taken last was first seen to move, by the clock of events;
-    /// none if that is not known.
+    /// Time at which a path of the hint that was taken last was first seen to move, by the clock of
+    /// events; `None` if not known.
     fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
         let _ = path;
         None
     }
-    /// Gives back a hint that was not used, or adds one.
+    /// Gives back an unused hint, or adds one.
     fn put_back(&self, hint: Hint);
-    /// From now on these rules say what need not be watched. Of the files that they hide, these
-    /// are tracked all the same, and must be watched.
+    /// Sets the rules for what need not be watched. The given hidden files are tracked all the
+    /// same, and must be watched.
     fn rules(&self, sources: &RuleSources, tracked_hidden: &BTreeSet<ProjectPath>);
 }
 
-/// A project's eyes, and what is kept in memory from look to look because of them.
+/// A project's source of hints, and the state kept in memory between scans because of it.
 #[derive(Debug)]
 pub(crate) struct Watching {
     eyes: Box<dyn Eyes>,
@@ -57,33 +56,33 @@ pub(crate) struct Watching {
     pace: RefCell<Pace>,
 }
 
-/// What the eyes go by.
+/// The rules that the source of hints currently uses.
 #[derive(Debug, Default)]
 struct Told {
     rules: RuleSources,
     hidden: Arc<BTreeSet<ProjectPath>>,
 }
 
-/// What the last look at everything saw that a narrower one needs.
+/// State of the last full scan that a narrower one needs.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
-    /// The store's, when it was made: it holds until somebody else writes there.
+    /// The store's generation when it was made: valid until another process writes there.
     pub(crate) generation: i64,
     pub(crate) rules: Arc<Rules>,
-    /// Tracked although rules hide it; the eyes are told.
+    /// Tracked although rules hide it; known to the watcher.
     pub(crate) hidden: Arc<BTreeSet<ProjectPath>>,
-    /// What has joined them since.
+    /// Paths that have joined them since.
     pub(crate) unwatched: BTreeSet<ProjectPath>,
-    /// Files that have other names: what is written through those the eyes do not tell.
+    /// Files with other names: the watcher does not report writes through those.
     pub(crate) linked: BTreeSet<ProjectPath>,
     pub(crate) left_out: Arc<LeftOut>,
-    /// The stat cache, so that narrower looks need not read it.
+    /// The stat cache, so that narrower scans need not load it.
     pub(crate) stats: Option<Kept>,
-    /// Whether open calls are judged by other rules than these, too.
+    /// Set if open calls are also judged by other rules than these.
     pub(crate) has_earlier_rules: bool,
 }
 
-/// A hint that is used up by [`Glance::used`], and otherwise goes back.
+/// A hint that is consumed by [`Glance::used`], and otherwise given back on drop.
 pub(crate) struct Glance<'a> {
     eyes: &'a dyn Eyes,
     hint: Option<Hint>,
@@ -115,14 +114,14 @@ impl Watching {
         Self { eyes, told, view: RefCell::default(), pace: RefCell::default() }
     }
 
-    /// Takes the hint, with what was left for later and need not wait any longer.
+    /// Takes the hint, with the deferred paths that are due.
     fn glance(&self, why: Why, waiting: Waiting, at: Millis) -> Glance<'_> {
         self.eyes.settle();
         let mut hint = self.eyes.take();
         let pace = self.pace.borrow();
         match (&mut hint, waiting) {
             (Hint::Everything, _) => {}
-            // Nobody watched.
+            // The watcher did not run.
             (hint, _) if why == Why::Reconcile => *hint = Hint::Everything,
             (Hint::Paths(paths), Waiting::GoesOn) => paths.extend(pace.due(at)),
             (Hint::Paths(paths), Waiting::Ends) => paths.extend(pace.later().cloned()),
@@ -130,8 +129,8 @@ impl Watching {
         Glance { eyes: &*self.eyes, hint: Some(hint), waiting }
     }
 
-    /// The eyes go by what a look at everything found. What they went by before may have kept
-    /// something from them since that look.
+    /// Passes the rules of a full scan to the watcher. Its earlier rules may have hidden something
+    /// from it since that scan.
     fn tell(&self, view: &View) {
         let mut told = self.told.borrow_mut();
         let hidden = Arc::clone(&view.hidden);
@@ -145,7 +144,7 @@ impl Watching {
         *told = Told { rules: rules.clone(), hidden };
     }
 
-    /// Some of these paths may be tracked from now on although rules hide them.
+    /// Adds those of these paths that are tracked from now on although rules hide them.
     fn learn<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
         let mut view = self.view.borrow_mut();
         let Some(view) = view.as_mut() else { return };
@@ -159,19 +158,19 @@ impl Watching {
 }
 
 impl Project {
-    /// Gives the project eyes, which have watched by these rules since they were opened.
+    /// Sets the source of hints, which has watched by these rules since it was opened.
     ///
-    /// The first look after this is at everything, as is each one that the eyes cannot help.
+    /// The first scan after this is a full one, as is each one for which there is no usable hint.
     pub fn open_eyes(&mut self, eyes: Box<dyn Eyes>, rules: RuleSources) {
         self.watching = Some(Watching::new(eyes, rules));
     }
 
-    /// The rules of the last look at everything, for eyes that are about to be opened.
+    /// The rules of the last full scan, for a watcher that is about to be started.
     pub fn rules_for_eyes(&self) -> Result<RuleSources, StoreError> {
         Ok(memory::rules(self.store())?.unwrap_or_default())
     }
 
-    /// What the last look at everything left in memory, if that is how things are.
+    /// Returns the state of the last full scan, if it is in memory and current.
     pub(crate) fn view(&self, batch: &Batch<'_>) -> Result<Option<Arc<View>>, StoreError> {
         let Some(view) = self.watching.as_ref().and_then(|it| it.view.borrow().clone()) else {
             return Ok(None);
@@ -179,7 +178,7 @@ impl Project {
         Ok((batch.generation()? == view.generation).then_some(view))
     }
 
-    /// Takes the hint for a look at everything.
+    /// Takes the hint for a full scan.
     pub(crate) fn glance(
         &self,
         scope: &Scope,
@@ -190,8 +189,8 @@ impl Project {
         Some(watching.glance(why, waiting, at))
     }
 
-    /// Whether what waits goes on waiting. git's record of what it did to a file is used up by this
-    /// look, so if it has moved, all that it may tell of is looked at.
+    /// Decides whether deferred versions stay deferred. git's record of what it did to a file is
+    /// consumed by this scan, so if it has changed, everything deferred is scanned.
     pub(crate) fn waiting(&self, batch: &Batch<'_>, why: Why) -> Result<Waiting, StoreError> {
         if why != Why::Around {
             return Ok(Waiting::Ends);
@@ -203,24 +202,24 @@ impl Project {
         Ok(if has_moved { Waiting::Ends } else { Waiting::GoesOn })
     }
 
-    /// What rules leave out and moved since the last look.
+    /// Takes the ignored paths that moved since the last scan.
     pub(crate) fn moved_ignored(&self) -> BTreeSet<ProjectPath> {
         let watching = self.watching.as_ref();
         watching.map(|watching| watching.eyes.take_ignored()).unwrap_or_default()
     }
 
-    /// When a path that a hint named was first seen to move.
+    /// Time at which a path of the hint was first seen to move.
     pub(crate) fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
         self.watching.as_ref().and_then(|watching| watching.eyes.first_seen(path))
     }
 
-    /// The paths of which a look that nobody asked for keeps no other version yet.
+    /// The paths of which a watcher-triggered scan records no new version yet.
     pub(crate) fn spared(&self, at: Millis) -> BTreeSet<ProjectPath> {
         let pace = self.watching.as_ref().map(|watching| watching.pace.borrow());
         pace.map(|pace| pace.spared(at)).unwrap_or_default()
     }
 
-    /// A look was committed: its hint is used up, and what it saw is kept for the next.
+    /// Called after a scan is committed: consumes its hint, and keeps its state for the next.
     pub(crate) fn committed(
         &self,
         glance: Option<Glance<'_>>,
@@ -241,7 +240,7 @@ impl Project {
         watching.learn(moved.chain(baseline).chain(tracked));
     }
 
-    /// What the last looks saw was not recorded after all: the next one is at everything.
+    /// Makes the next scan a full one: what the last scans found was not recorded after all.
     pub(crate) fn look_again(&self) {
         if let Some(watching) = &self.watching {
             watching.eyes.put_back(Hint::Everything);
@@ -249,14 +248,14 @@ impl Project {
         }
     }
 
-    /// Retake itself put files at these paths.
+    /// Called when Retake itself wrote files at these paths.
     pub(crate) fn put_there<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
         if let Some(watching) = &self.watching {
             watching.learn(paths);
         }
     }
 
-    /// When the next version is due that was left for later.
+    /// Time at which the next deferred version is due.
     pub(crate) fn next_due(&self) -> Option<Millis> {
         self.watching.as_ref().and_then(|watching| watching.pace.borrow().next())
     }

@@ -18,7 +18,7 @@ pub struct FileRecord {
 }
 
 impl Project {
-    /// What the agents of a dialog changed, the oldest first.
+    /// Returns the changes of a dialog's agents, the oldest first.
     pub fn file_records(&self, dialog: &DialogId) -> Result<Vec<FileRecord>, StoreError> {
         let filter = ChangeFilter {
             dialog: Some(dialog.clone()),
@@ -103,7 +103,8 @@ impl FileRecord {
     }
 }
 
-/// What a change replaced (DM-5): of an edit the lines from the first to the last, else all.
+/// Returns the text that a change replaced (DM-5): of an edit the lines from the first to the last,
+/// else all.
 pub fn replaced_text(change: &Change, before: &str) -> String {
     let hunks = change.lines.as_ref().map_or(&[][..], |lines| &lines.hunks);
     let (Means::Patch, Some(first), Some(last)) = (change.operation, hunks.first(), hunks.last())

@@ -1,9 +1,9 @@
 //! A formatter's rewrite belongs to the change that it formats.
 //!
-//! Joined is only what happens before the turn's end, touches none of the lines
-//! that the agent left alone, and changes nothing but layout: white space,
-//! quotes, commas, semicolons, brackets. A rewrite that changes a letter may be
-//! the person's correction, so it stays the person's.
+//! A rewrite joins the change only if it happens before the turn's end, touches none of the lines
+//! that the agent left alone, and changes nothing but layout: white space, quotes, commas,
+//! semicolons, brackets. A rewrite that changes a letter may be the person's correction, so it
+//! stays the person's.
 
 use retake_model::{Actor, Change, Confidence, Means, Side};
 use retake_store::{Batch, StoreError};
@@ -66,12 +66,12 @@ fn is_layout_of(batch: &Batch<'_>, last: &Change, after: &Side) -> Result<bool, 
     Ok(same_words(&written, &formatted) && leaves_alone(&original, &written, &formatted))
 }
 
-/// Whether both say the same, but for layout.
+/// Returns true if both are equal, but for layout.
 pub(crate) fn same_words(written: &[u8], formatted: &[u8]) -> bool {
     words(written).eq(words(formatted))
 }
 
-/// Names and numbers whole, every other sign by itself, layout left out.
+/// Tokens: names and numbers whole, every other character by itself, layout left out.
 fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || !b.is_ascii();
     let layout = |b: u8| b.is_ascii_whitespace() || b"'\"`,;(){}[]".contains(&b);
@@ -80,7 +80,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(move |word| !word.first().is_some_and(|&b| layout(b)))
 }
 
-/// Whether the rewrite touches only lines that the agent wrote.
+/// Returns true if the rewrite touches only lines that the agent wrote.
 fn leaves_alone(original: &[u8], written: &[u8], formatted: &[u8]) -> bool {
     let own = added_lines(original, written);
     let (removed, insertions) = touched_lines(written, formatted);

@@ -1,7 +1,7 @@
-//! Did git put this file there?
+//! Evidence that git made a change.
 //!
-//! Answered from git's own record, only read: the index and the log of HEAD. A
-//! commit, or an `add`, follows a person's edit and is no evidence that git made it.
+//! Taken from git's own record, only read: the index and the log of HEAD. A commit, or an `add`,
+//! follows a person's edit and is no evidence that git made it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use retake_workspace::git::{GitLook, Index, IndexEntry};
 use crate::observe::Observed;
 use crate::repository::Repository;
 
-/// What git did since the last look.
+/// git's actions since the last scan.
 #[derive(Debug, Default)]
 pub(crate) struct GitEvidence {
     /// HEAD moved by something other than a commit: a switch, rebase, reset, merge, pull.
@@ -22,12 +22,13 @@ pub(crate) struct GitEvidence {
     /// A stash was made, taken or dropped.
     stash_moved: bool,
     index: Arc<Index>,
-    /// What HEAD's log says, for the event.
+    /// The entries of HEAD's log, for the event.
     pub(crate) actions: Vec<String>,
 }
 
 impl GitEvidence {
-    /// Compares the last look with this one, which may have read the index already.
+    /// Compares git's state at the last scan with the current one, which may have read the index
+    /// already.
     pub(crate) fn gather(
         root: &Path,
         old: Option<&GitLook>,
@@ -49,7 +50,7 @@ impl GitEvidence {
         }
     }
 
-    /// Whether git's record shows that it made this change.
+    /// Returns true if git's record shows that it made this change.
     pub(crate) fn claims(&self, batch: &Batch<'_>, seen: &Observed) -> Result<bool, StoreError> {
         if !self.head_moved && !self.index_rewritten && !self.stash_moved {
             return Ok(false);

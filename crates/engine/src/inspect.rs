@@ -1,4 +1,4 @@
-//! A dialog's checkpoints as an ordinary git repository (DBG-1).
+//! Exports a dialog's checkpoints as an ordinary git repository (DBG-1).
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -8,13 +8,13 @@ use retake_store::{Chain, ExportError, Exported, StoreError};
 
 use crate::project::Project;
 
-/// The one variable that stays: a person's pager.
+/// The one `GIT_*` variable that is kept: the person's pager.
 const KEPT: &str = "GIT_PAGER";
-/// Commands that look for every object, and must be told that purged ones are missing on purpose.
+/// Git commands that visit every object, and must tolerate the ones missing by purge.
 const THOROUGH: [&str; 3] = ["fsck", "gc", "repack"];
 
 impl Project {
-    /// Brings `export.git` to the newest state of a dialog, else of the checkpoints of none.
+    /// Updates `export.git` to the newest state of a dialog, else of the checkpoints without one.
     pub fn export_git(
         &self,
         dialog: Option<&DialogId>,

@@ -1,4 +1,4 @@
-//! Times as other programs read them.
+//! Formats times as ISO 8601.
 
 use retake_model::Millis;
 

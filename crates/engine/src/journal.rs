@@ -1,10 +1,10 @@
-//! An event as it stands in the journal, which is also the stream that clients follow.
+//! Journal entries of events; the journal is also the stream that clients follow.
 
 use retake_model::{AgentId, DialogId, Event, EventKind, Millis, ObjectId};
 use retake_store::{Batch, JournalEvent, StoreError};
 use serde_json::{Value, json};
 
-/// What is known of an event beyond what it says.
+/// Context of an event that is not in the event itself.
 pub(crate) struct Surroundings {
     pub(crate) seq: u64,
     pub(crate) at: Millis,
@@ -14,9 +14,9 @@ pub(crate) struct Surroundings {
     pub(crate) session: Option<u64>,
 }
 
-/// The journal's entry of an event; `agent` is who acts.
+/// The journal's entry of an event; `agent` is the acting one.
 ///
-/// What tools were told and what they answered is not in it: that is in the changes.
+/// Arguments and results of tools are not in it: their effect is in the changes.
 pub(crate) fn entry(event: &Event, agent: Option<AgentId>, around: &Surroundings) -> JournalEvent {
     let index = event.message_index;
     let (call, body) = match &event.what {
@@ -53,7 +53,7 @@ pub(crate) fn entry(event: &Event, agent: Option<AgentId>, around: &Surroundings
     }
 }
 
-/// Writes down what no agent told: what Retake found or did.
+/// Records an entry that no agent reported: something that Retake found or did.
 pub(crate) fn note(
     batch: &Batch<'_>,
     (seq, at): (u64, Millis),

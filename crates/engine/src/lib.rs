@@ -1,4 +1,4 @@
-//! The verbs of Retake, as a library: open a project, feed it events, ask what happened.
+//! The operations of Retake as a library: open a project, record events, query what happened.
 //!
 //! ```
 //! use retake_engine::{InitOptions, Retake};

@@ -1,17 +1,17 @@
-//! Whether a pattern in a command leads through a link to somewhere in the project.
+//! Detects patterns in a command that lead through a symlink into the project.
 //!
-//! The text of such a pattern names nothing that is there: what it takes lies where the link
-//! points. Links that lead out of the project do not count.
+//! The text of such a pattern names nothing that is there: it matches where the symlink points.
+//! Symlinks that lead out of the project do not count.
 
 use std::path::{Path, PathBuf};
 
 use crate::shell::{Effect, Target, name_matches};
 
-/// With more names to look at than this, a link may be among them.
+/// Maximum names that are examined; beyond this a symlink is assumed to be among them.
 const MOST_NAMES: usize = 4_096;
 
-/// Whether the pattern of `target`, in the folder `base`, may match through a link. A folder that
-/// is not there may be one in another folder, if the command's own was misread.
+/// Returns true if the pattern of `target`, in the folder `base`, may match through a symlink. A
+/// missing folder may be one in another folder, if the command's own was misread.
 pub(crate) fn may_lead_elsewhere(root: &Path, base: &Path, target: &Target) -> bool {
     let text = target.path.as_str();
     if text.starts_with('~') {
@@ -39,7 +39,7 @@ fn is_pattern(part: &str) -> bool {
     part.contains(['*', '?', '[', ']', '\\'])
 }
 
-/// Whether this is a link to the project, to something in it or to a folder above it.
+/// Returns true if this is a symlink to the project, to something in it or to a folder above it.
 fn leads_back(root: &Path, path: &Path) -> bool {
     let is_near = |real: PathBuf| real.starts_with(root) || root.starts_with(real);
     path.is_symlink() && path.canonicalize().is_ok_and(is_near)
@@ -47,13 +47,13 @@ fn leads_back(root: &Path, path: &Path) -> bool {
 
 struct Search<'a> {
     root: &'a Path,
-    /// A link that the last name matches is followed, too.
+    /// Set if a symlink that the last name matches is followed, too.
     follows_last: bool,
     names_left: usize,
 }
 
 impl Search<'_> {
-    /// Whether a link matches on the way; `parts` are what is left of the pattern.
+    /// Returns true if a symlink matches on the way; `parts` is the rest of the pattern.
     fn finds_link(&mut self, folder: &Path, parts: &[&str]) -> bool {
         let Some((part, rest)) = parts.split_first() else { return false };
         if !is_pattern(part) {

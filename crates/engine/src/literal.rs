@@ -1,8 +1,7 @@
-//! Whether a command of an understood shape means just what its words say, in the folder that it
-//! runs in.
+//! Checks that a command of an understood shape means exactly what its text says, in its folder.
 //!
-//! Links make other files of the same words. They are asked for when the call begins and again when it
-//! ends, and may be gone by then, so a command that takes away or replaces what it uses is not
+//! Symlinks make other files of the same text. They are checked when the call begins and again when
+//! it ends, and may be gone by then, so a command that removes or replaces what it uses is not
 //! understood at all (here, and in `shell/understood.rs`).
 
 use std::os::unix::fs::MetadataExt as _;
@@ -10,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::{Effect, Effects, Target};
 
-/// Whether nothing but the targets of a command can be changed by it.
+/// Returns true if a command can change nothing but its targets.
 pub(crate) fn is_literal(root: &Path, cwd: Option<&str>, effects: &Effects) -> bool {
     let Some(shape) = &effects.understood else { return false };
     let base = root.join(cwd.unwrap_or_default());
@@ -22,8 +21,8 @@ pub(crate) fn is_literal(root: &Path, cwd: Option<&str>, effects: &Effects) -> b
         && !is_taken_twice(&base, &effects.targets)
 }
 
-/// Where `..` leads is not where its text says if there is a link before it, and a process has its own
-/// `/proc`.
+/// Returns true if a target means what its text says: no `..`, which may follow a symlink, and no
+/// `/proc`, which each process has for itself.
 fn is_plain(target: &Target) -> bool {
     let is_plain = |path: &str| {
         !path.split('/').any(|part| part == "..")
@@ -38,7 +37,7 @@ fn place(base: &Path, target: &Target) -> PathBuf {
     folder.join(&target.path)
 }
 
-/// Whether what a target names has no other name that would change along.
+/// Returns true if a target has no other name that would change along.
 fn has_one_name(root: &Path, file: &Path, target: &Target) -> bool {
     let Ok(inside) = file.strip_prefix(root) else { return is_plain_outside(file) };
     let takes_away = matches!(target.what, Effect::Delete | Effect::Move);
@@ -53,20 +52,20 @@ fn has_one_name(root: &Path, file: &Path, target: &Target) -> bool {
     }
 }
 
-/// Whether a path outside of the project surely leads to no file in it.
+/// Returns true if a path outside of the project surely leads to no file in it.
 fn is_plain_outside(file: &Path) -> bool {
     let is_own_output = file == Path::new("/dev/stdout") || file == Path::new("/dev/stderr");
     match file.symlink_metadata() {
         Ok(data) if data.is_file() => data.nlink() == 1,
         Ok(data) => is_own_output || !(data.is_dir() || data.is_symlink()),
-        // A new file: its folder is what its text says, or one that links lead to.
+        // A new file: its folder is what its text says, or one that symlinks lead to.
         Err(_) => file
             .parent()
             .is_some_and(|folder| folder.canonicalize().is_ok_and(|real| real == folder)),
     }
 }
 
-/// Whether something that is taken away is a target once more, or lies in or around one.
+/// Returns true if a path that is removed is a target once more, or lies in or around one.
 fn is_taken_twice(base: &Path, targets: &[Target]) -> bool {
     let takes_away = |target: &&Target| matches!(target.what, Effect::Delete | Effect::Move);
     targets.iter().filter(takes_away).any(|taken| {

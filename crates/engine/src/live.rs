@@ -1,8 +1,8 @@
-//! Calls that can still change files, and what each of them could change.
+//! Calls that can still change files, and the paths that each of them could change.
 //!
-//! Edit tools own only the paths that they name; shell commands and unknown tools reach the whole
-//! project. A shell command of one of the few understood shapes owns just its targets, but it is
-//! preceded and followed by a look at everything as well: what its text says never narrows that.
+//! Edit tools own only the paths that they name; shell commands and unknown tools may change the
+//! whole project. A shell command of one of the few understood shapes owns just its targets, but it
+//! is preceded and followed by a full scan as well: its text never narrows that.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,19 +23,19 @@ use crate::shell::{self, Effect, Effects, Target};
 use crate::tool::{self, Edit, Intent, Part, Predicted, Reading, ToolKind};
 use crate::verbs::edit::EDIT_OF_HOST;
 
-/// Content above this is not predicted: tools do not carry it in their arguments.
+/// Maximum bytes of content that is predicted: tools do not carry more in their arguments.
 const PREDICTABLE: u64 = 8 * 1024 * 1024;
 
-/// A call with what its arguments say.
+/// A call with its parsed arguments.
 #[derive(Debug)]
 pub(crate) struct LiveCall {
     pub(crate) call: Call,
     pub(crate) aim: Arc<Aim>,
-    /// Whether the arguments were read on an earlier occasion: links may lead elsewhere since.
+    /// Set if the arguments were parsed for an earlier event: symlinks may lead elsewhere since.
     pub(crate) is_known: bool,
 }
 
-/// What the arguments of a call say, and where in the project that is.
+/// The parsed arguments of a call, resolved to paths of the project.
 #[derive(Debug)]
 pub(crate) struct Aim {
     pub(crate) intent: Intent,
@@ -43,18 +43,18 @@ pub(crate) struct Aim {
     cwd: Option<String>,
     /// The files that it names, in the project.
     pub(crate) named: Vec<ProjectPath>,
-    /// Those of them that have other names, which change along: their inodes.
+    /// Inodes of those of them that are hard links: their other names change along.
     linked: Vec<u64>,
-    /// The files that it shows to its agent.
+    /// The files whose content its agent gets to see.
     pub(crate) reads: Shown,
     /// The paths that it names outside of the project.
     pub(crate) outside: Vec<String>,
     edits: Vec<PlacedEdit>,
     effects: Option<Effects>,
     targets: Vec<Reach>,
-    /// Its command can change nothing but the targets.
+    /// Set if its command can change nothing but the targets.
     is_understood: bool,
-    /// It names a path that only its agent can resolve, or the whole project.
+    /// Set if it names a path that only its agent can resolve, or the whole project.
     is_unresolved: bool,
 }
 
@@ -83,12 +83,12 @@ impl Reach {
 }
 
 impl Aim {
-    /// Reads a call's arguments.
+    /// Parses a call's arguments.
     pub(crate) fn new(ground: Ground<'_>, call: &Call, input: &Value) -> Self {
         Self::of(ground, &call.tool, call.cwd.as_deref(), input)
     }
 
-    /// Reads the arguments of a tool that is called in a folder.
+    /// Parses the arguments of a tool that is called in a folder.
     pub(crate) fn of(
         ground: Ground<'_>,
         tool: &str,
@@ -114,7 +114,7 @@ impl Aim {
             texts.any(|text| text.starts_with('~'))
         };
         let effects = intent.command.as_deref().map(shell::effects);
-        // Whether a `~` was quoted is not known any more.
+        // It is no longer known whether a `~` was quoted.
         let is_placed = is_placed && !effects.as_ref().is_some_and(says_home);
         let effects = effects.map(|effects| match home {
             Some(home) => effects.at_home(home),
@@ -150,9 +150,9 @@ impl Aim {
         }
     }
 
-    /// What a call with these arguments is.
+    /// Kind of a call with these arguments.
     ///
-    /// An edit tool whose paths cannot be read is as unknown as any other tool.
+    /// An edit tool whose paths cannot be parsed counts as an unknown tool.
     fn kind(&self) -> ToolKind {
         match self.intent.kind {
             ToolKind::Write | ToolKind::Edit | ToolKind::Delete
@@ -164,12 +164,12 @@ impl Aim {
         }
     }
 
-    /// Whether the call names or targets anything in the project.
+    /// Returns true if the call names or targets anything in the project.
     pub(crate) fn reaches_anything(&self) -> bool {
         !self.named.is_empty() || !self.targets.is_empty()
     }
 
-    /// Whether the call may change what it does not name.
+    /// Returns true if the call may change paths that it does not name.
     pub(crate) fn may_be_anywhere(&self) -> bool {
         match self.kind() {
             ToolKind::Other => true,
@@ -180,19 +180,19 @@ impl Aim {
 }
 
 impl LiveCall {
-    /// A call whose arguments are not read yet.
+    /// A call whose arguments are not parsed yet.
     pub(crate) fn new(ground: Ground<'_>, call: Call) -> Self {
         let input = call.input.unpack();
         Self::with_input(ground, call, &input)
     }
 
-    /// A call with these arguments, just read.
+    /// A call with these arguments, just parsed.
     pub(crate) fn with_input(ground: Ground<'_>, call: Call, input: &Value) -> Self {
         let aim = Arc::new(Aim::new(ground, &call, input));
         Self { call, aim, is_known: false }
     }
 
-    /// Makes sure that what it aims at is so now.
+    /// Resolves its targets again if they come from the cache.
     pub(crate) fn aim_anew(&mut self, ground: Ground<'_>) {
         if self.is_known {
             self.aim = Arc::new(Aim::new(ground, &self.call, &self.call.input.unpack()));
@@ -204,22 +204,22 @@ impl LiveCall {
         self.call.state == CallState::Open
     }
 
-    /// Whether it is open and may change anything in the project.
+    /// Returns true if it is open and may change anything in the project.
     pub(crate) fn is_at_work(&self) -> bool {
         self.is_open() && matches!(self.kind(), ToolKind::Shell | ToolKind::Other)
     }
 
-    /// Whether it is an edit tool, which names its files.
+    /// Returns true if it is an edit tool, which names its files.
     pub(crate) fn is_edit(&self) -> bool {
         matches!(self.kind(), ToolKind::Write | ToolKind::Edit | ToolKind::Delete)
     }
 
-    /// What the call is, once its arguments are taken into account.
+    /// Kind of the call, with its arguments taken into account.
     pub(crate) fn kind(&self) -> ToolKind {
         self.aim.kind()
     }
 
-    /// Whether the call could change this path while it is open.
+    /// Returns true if the call could change this path while it is open.
     pub(crate) fn could_change(&self, path: &ProjectPath) -> bool {
         match self.kind() {
             ToolKind::Read => false,
@@ -229,9 +229,9 @@ impl LiveCall {
         }
     }
 
-    /// Whether the call names this path, or its command targets it.
+    /// Returns true if the call names this path, or its command targets it.
     pub(crate) fn aims_at(&self, path: &ProjectPath) -> bool {
-        // Deleting a folder deletes what is in it.
+        // Deleting a folder deletes its contents.
         let by_name = |named: &ProjectPath| match self.aim.intent.kind {
             ToolKind::Delete => path.is_beneath(named),
             _ => path == named,
@@ -245,12 +245,12 @@ impl LiveCall {
         self.aim.targets.iter().filter_map(|reach| reach.path.as_ref())
     }
 
-    /// Whether nothing outside of its targets can be changed by its command.
+    /// Returns true if its command can change nothing outside of its targets.
     pub(crate) fn is_understood(&self) -> bool {
         self.aim.is_understood
     }
 
-    /// Whether it may run git commands that change the working tree.
+    /// Returns true if it may run git commands that change the working tree.
     pub(crate) fn may_run_git(&self) -> bool {
         match self.kind() {
             ToolKind::Shell => self.aim.effects.as_ref().is_none_or(|effects| effects.runs_git),
@@ -259,17 +259,17 @@ impl LiveCall {
         }
     }
 
-    /// Whether a part of it outlives its end.
+    /// Returns true if a part of it outlives its end.
     pub(crate) fn goes_to_background(&self) -> bool {
         self.aim.intent.background
             || self.aim.effects.as_ref().is_some_and(|effects| effects.background)
     }
 
-    /// Whether the call may do this after its end, and there is evidence for it.
+    /// Returns true if the call may change this path after its end, and there is evidence for it.
     ///
-    /// Once its turn is over the person is at work again, and what goes on in the background is
-    /// most often a server that writes nothing. So from then on a task that is known to live owns
-    /// what it aims at and what it wrote last, no more.
+    /// Once its turn is over the person is at work again, and what continues in the background is
+    /// most often a server that writes nothing. So from then on a task that is known to be running
+    /// owns its targets and the files that it wrote last, no more.
     pub(crate) fn could_change_late(
         &self,
         batch: &Batch<'_>,
@@ -289,7 +289,7 @@ impl LiveCall {
         Ok(dialog.is_some_and(|dialog| dialog.turn_open && dialog.turns == self.call.turn))
     }
 
-    /// Whether it made the newest change of a path.
+    /// Returns true if it made the newest change of a path.
     pub(crate) fn wrote_last(
         &self,
         batch: &Batch<'_>,
@@ -303,59 +303,59 @@ impl LiveCall {
         Ok(last.is_some_and(by_this))
     }
 
-    /// The exact paths that a look at this call's work must cover; `None` is the whole project.
+    /// The exact paths that a scan for this call must cover; `None` is the whole project.
     pub(crate) fn scope(&self) -> Option<Vec<ProjectPath>> {
         match self.kind() {
             ToolKind::Read => Some(Vec::new()),
-            // What a file with other names is called besides, nobody has said.
+            // The other names of a hard-linked file are not known.
             ToolKind::Write | ToolKind::Edit => {
                 self.aim.linked.is_empty().then(|| self.aim.named.clone())
             }
-            // A deleted folder takes along what nobody named, and no text is proof of what a
-            // command leaves alone.
+            // A deleted folder takes unnamed files along, and no text is proof of what a command
+            // leaves alone.
             ToolKind::Delete | ToolKind::Shell | ToolKind::Other => None,
         }
     }
 
-    /// Whether this is a file that it names by another name.
+    /// Returns true if this inode is a file that it names by another name.
     pub(crate) fn names_file(&self, inode: u64) -> bool {
         self.is_edit() && self.aim.linked.contains(&inode)
     }
 
-    /// What it is called in messages: its command, else its tool.
+    /// Describes it for messages: its command, else its tool.
     pub(crate) fn described(&self) -> &str {
         self.aim.intent.command.as_deref().unwrap_or(&self.call.tool)
     }
 
-    /// What its command is about to destroy, as it wrote it.
+    /// The targets that its command is about to destroy, as written.
     pub(crate) fn destroys(&self) -> &[Target] {
         self.aim.effects.as_ref().map_or(&[], |effects| &effects.destroys)
     }
 
-    /// The files that its command gives to programs which may edit them.
+    /// The files that its command passes to programs which may edit them.
     pub(crate) fn may_edit(&self) -> &[Target] {
         self.aim.effects.as_ref().map_or(&[], |effects| &effects.may_edit)
     }
 
-    /// Whether its command destroys something that cannot be told before it runs.
+    /// Returns true if its command destroys something that cannot be determined before it runs.
     pub(crate) fn destroys_unknown(&self) -> bool {
         self.aim.effects.as_ref().is_some_and(|effects| effects.destroys_unknown)
     }
 
-    /// Where a target of its command lies.
+    /// Resolves a target of its command.
     pub(crate) fn reach(&self, root: &Path, target: &Target) -> Option<Reach> {
         reach(root, self.aim.cwd.as_deref(), target)
     }
 
-    /// Whether a pattern may match elsewhere than its text says: then the text names nothing that
-    /// is there.
+    /// Returns true if a pattern may match through a symlink: then its text names nothing that is
+    /// there.
     pub(crate) fn goes_through_link(&self, root: &Path, target: &Target) -> bool {
         let cwd = cwd(root, self.aim.cwd.as_deref(), target.cwd.as_deref());
         let base = cwd.map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
         target.glob && may_lead_elsewhere(root, &base, target)
     }
 
-    /// Whether something may be gone after it that is hidden now.
+    /// Returns true if it may delete something that is hidden now.
     pub(crate) fn may_destroy(&self) -> bool {
         !self.destroys().is_empty()
             || !self.may_edit().is_empty()
@@ -373,19 +373,20 @@ impl LiveCall {
         }
     }
 
-    /// Whether it is an edit of a host, between [`Project::begin_edit`] and its end.
+    /// Returns true if it is an edit of a host, between [`Project::begin_edit`] and its end.
     ///
     /// [`Project::begin_edit`]: crate::Project::begin_edit
     pub(crate) fn is_by_host(&self) -> bool {
         self.call.tool == EDIT_OF_HOST
     }
 
-    /// Whether the arguments say what becomes of a path's content.
+    /// Returns true if the arguments predict a path's new content.
     pub(crate) fn announces(&self, path: &ProjectPath) -> bool {
         self.is_edit() && self.aim.edits.iter().any(|edit| edit.path == *path)
     }
 
-    /// What the arguments make of a path's content, if they say so; none is a file that is not there.
+    /// The content of a path that the arguments predict, if they do; `content` is `None` for a
+    /// missing file.
     pub(crate) fn announced(&self, path: &ProjectPath, content: Option<&[u8]>) -> Option<Vec<u8>> {
         let mut edits = self.aim.edits.iter().filter(|edit| edit.path == *path).peekable();
         edits.peek()?;
@@ -399,7 +400,7 @@ impl LiveCall {
         }
     }
 
-    /// Whether the arguments predict just this step of the path.
+    /// Returns true if the arguments predict exactly this step of the path.
     ///
     /// `state_before` gives the state of any path before the step.
     pub(crate) fn predicts(
@@ -430,7 +431,7 @@ impl LiveCall {
     }
 }
 
-/// What a path holds, as far as it can be told.
+/// Content of a path, as far as it is known.
 pub(crate) enum Content {
     Absent,
     Bytes(Vec<u8>),
@@ -449,7 +450,7 @@ impl Content {
         }
     }
 
-    /// The bytes, none if there is nothing; no answer if it cannot be told.
+    /// The bytes, `Some(None)` if there is no file; `None` if the content is not known.
     #[expect(clippy::option_option, reason = "to be absent and to be unknown are two things")]
     pub(crate) fn told(&self) -> Option<Option<&[u8]>> {
         match self {
@@ -463,7 +464,7 @@ impl Content {
         let predicted = match &self {
             Self::Absent => tool::predict(edit, None),
             Self::Bytes(bytes) => tool::predict(edit, Some(bytes)),
-            // Whatever was there, a whole new content or none does not depend on it.
+            // A whole new content, or none, does not depend on the one before.
             Self::Untold if matches!(edit, Edit::Content(_) | Edit::Delete) => {
                 tool::predict(edit, None)
             }

@@ -1,4 +1,4 @@
-//! Where a project is, and whether one that is kept open has to be opened again.
+//! Locates a project, and detects whether one that is kept open has to be opened again.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ pub struct Located {
     settings: [Option<Version>; 2],
 }
 
-/// Tells a file from another one of the same name.
+/// Identity of a file: device and inode.
 type FileId = (u64, u64);
-/// Tells one content of a file from the next.
+/// Identity and version of a file's content.
 type Version = (FileId, u64, i64, i64);
 
 impl Located {
     pub(crate) fn new(home: &Path, mut found: FoundProject) -> Self {
         let record = file_id(&found.folder.join("retake.db"));
         let settings = [&*found.folder, home].map(|folder| version(&folder.join(settings::FILE)));
-        // That it has moved is told once, to whoever found it first.
+        // A move is reported once, to the first caller that finds it.
         found.moved_from = None;
         Self { found, record, settings }
     }

@@ -1,8 +1,9 @@
-//! Looks at the project: the one way from files to rows, for events and outside of any event.
+//! Brings the record up to date with the files: the one way from files to rows, for events and
+//! outside of any event.
 //!
-//! Outside of events somebody asks (`status`, a verb), the watcher saw something move, or nothing
-//! ran for a while and what happened meanwhile is to be found. They differ in what they may leave
-//! for later and in whom they trust.
+//! Outside of events a scan is requested (`status`, a verb), triggered by the watcher, or made to
+//! reconcile after a time in which Retake did not run. They differ in what they may defer and in
+//! which calls they trust.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -27,53 +28,53 @@ use crate::rename::Step;
 use crate::shield::not_considered;
 use crate::write::{NewRows, write};
 
-/// More gaps than this are not named one by one.
+/// Maximum gaps that are named one by one.
 const NAMED_GAPS: usize = 100;
-/// So many names that a rule hides are told.
+/// Maximum hidden names that are listed for a changed rule.
 const NAMED_RULES: usize = 5;
 const EXCLUDE_FILE: &str = ".git/info/exclude";
 
-/// A lock of git's that is older than this was left by one that was killed.
+/// Maximum age of a lock of git's; an older one was left by a process that was killed.
 const LOCK_LIVES: Millis = 60_000;
-/// Between two steps of a rebase less time than this goes by, unless it waits for the person.
+/// Maximum time between two steps of a rebase, unless it waits for the person.
 const REBASE_STEP: Millis = 2_000;
 
-/// Why a look is made.
+/// Trigger of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Somebody wants to know, or something is about to happen.
+    /// A command or an event requires the current state.
     Asked,
-    /// Something moved, and nobody asked.
+    /// The watcher saw a change; no caller waits.
     Around,
-    /// Nothing ran for a while.
+    /// Retake did not run for a while.
     Reconcile,
 }
 
-/// What a look at the project found.
+/// Outcome of a scan of the project.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Looked {
     /// The changes that were found.
     pub changes: Vec<Change>,
-    /// What rules leave out, with the reason; the first few thousand.
+    /// Ignored paths, with the reason; the first few thousand.
     pub ignored: Vec<Ignored>,
-    /// How many names rules leave out.
+    /// Number of ignored names.
     pub ignored_count: u64,
-    /// How many files the scratch filter leaves out.
+    /// Number of files that the scratch filter leaves out.
     pub scratch: u64,
     /// Folders that are repositories of their own.
     pub nested_repositories: Vec<ProjectPath>,
-    /// How many files came into sight without having changed.
+    /// Number of files that became visible without having changed.
     pub baseline: usize,
-    /// Whether everything was walked through. If not, the list of what rules leave out and the
-    /// nested repositories are those of the last look that was; the count is of now.
+    /// Set if the whole project was walked. If not, the ignored paths and the nested repositories
+    /// are those of the last full scan; the count is current.
     pub whole: bool,
-    /// git is in the middle of something: nothing was looked at, and it should be tried again.
+    /// git is in the middle of something: nothing was scanned; the caller should retry.
     pub postponed: bool,
-    /// When a version should be looked for that was left for later; see [`Project::look_around`].
+    /// Time at which a deferred version is due; see [`Project::look_around`].
     pub due: Option<Millis>,
 }
 
-/// What rules left out, and what else only a look at everything can tell.
+/// Ignored paths, and other findings that only a full scan has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeftOut {
     pub(crate) ignored: Vec<Ignored>,
@@ -100,12 +101,12 @@ impl Looked {
 }
 
 impl Project {
-    /// Looks at the whole project and records what has changed, outside of any event.
+    /// Scans the whole project and records what has changed, outside of any event.
     pub fn look(&self, at: Millis) -> Result<Looked, RecordError> {
         self.look_with(at, &mut |_, _| {})
     }
 
-    /// Like [`Project::look`], telling how far it has come.
+    /// Like [`Project::look`], reporting progress.
     pub fn look_with(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, RecordError> {
         let _lock = self.hold()?;
         if self.store().meta(INITIALISED)?.is_some() {
@@ -118,19 +119,19 @@ impl Project {
         Ok(looked)
     }
 
-    /// Like [`Project::look_with`], through everything, whatever a watcher says: what rules leave
-    /// out is listed as it is now.
+    /// Like [`Project::look_with`], but always walks everything, whatever the watcher's hint: the
+    /// ignored paths are listed as they are now.
     pub fn look_through(&self, at: Millis, progress: Progress<'_>) -> Result<Looked, RecordError> {
         self.look_again();
         self.look_with(at, progress)
     }
 
-    /// Looks because something moved and nobody asked.
+    /// Scans because the watcher saw a change; no caller waits for it.
     ///
-    /// Of what a person is busy with, at most one version per path and minute is kept this way:
-    /// the rest waits until the time that [`Looked::due`] says, until somebody asks, or until git
-    /// has done something. While git is in the middle of it the look is postponed, so that a branch
-    /// switch is one event.
+    /// Throttled: of files that a person is editing, at most one version per path and minute is
+    /// recorded this way. The rest is deferred until [`Looked::due`], until the next requested
+    /// scan, or until git has done something. While git is in the middle of it the scan is
+    /// postponed, so that a branch switch is one event.
     pub fn look_around(&self, at: Millis) -> Result<Looked, RecordError> {
         if self.git_is_busy(at) {
             return Ok(Looked { postponed: true, due: self.next_due(), ..Looked::default() });
@@ -143,20 +144,20 @@ impl Project {
     fn git_is_busy(&self, at: Millis) -> bool {
         let Some(top) = git::toplevel(self.root()) else { return false };
         let underway = git::underway(&top);
-        // A time that has not come yet is as little of now as one that is long over.
+        // A time in the future is as little current as one that is long past.
         let within = |time: Option<Millis>, limit: Millis| {
             time.is_some_and(|time| at.saturating_sub(time).abs() < limit)
         };
         within(underway.locked_at, LOCK_LIVES) || within(underway.rebased_at, REBASE_STEP)
     }
 
-    /// Takes in what waits and looks at everything; the caller holds the lock.
+    /// Drains the spool and scans everything; the caller holds the lock.
     pub(crate) fn catch_up_and_look(&self, at: Millis) -> Result<Looked, StoreError> {
         self.catch_up(at)?;
         self.look_locked(Why::Asked, at, &mut |_, _| {})
     }
 
-    /// What must be so before an event counts: there is a baseline, and nothing waits.
+    /// Establishes what an event requires: there is a baseline, and the spool is empty.
     pub(crate) fn catch_up(&self, at: Millis) -> Result<(), StoreError> {
         if self.store().meta(INITIALISED)?.is_none() {
             self.look_locked(Why::Asked, at, &mut |_, _| {})?;
@@ -165,7 +166,7 @@ impl Project {
         self.take_in_spool(at)
     }
 
-    /// Looks at everything; the caller holds the lock.
+    /// Scans everything; the caller holds the lock.
     pub(crate) fn look_locked(
         &self,
         why: Why,
@@ -180,7 +181,7 @@ impl Project {
         Ok(self.conclude(sight, why, at))
     }
 
-    /// Looks outside of any event, and puts what is found into the batch.
+    /// Scans outside of any event, and puts the findings into the batch.
     pub(crate) fn look_into(
         &self,
         batch: &mut Batch<'_>,
@@ -197,7 +198,7 @@ impl Project {
         Ok(sight)
     }
 
-    /// Looks at these very paths, whatever rules say; the caller holds the lock.
+    /// Scans exactly these paths, even if rules hide them; the caller holds the lock.
     pub(crate) fn look_locked_at(
         &self,
         paths: &[ProjectPath],
@@ -207,7 +208,7 @@ impl Project {
         self.look_at(batch, paths.to_vec(), paths.to_vec(), at)
     }
 
-    /// Looks at these paths as far as a look at everything would; the caller holds the lock.
+    /// Scans those of these paths that a full scan would cover; the caller holds the lock.
     pub(crate) fn look_locked_among(
         &self,
         paths: Vec<ProjectPath>,
@@ -233,9 +234,9 @@ impl Project {
         Ok(self.conclude(sight, Why::Asked, at))
     }
 
-    /// Observes, attributes, and writes what was found into the batch.
+    /// Observes, attributes, and writes the findings into the batch.
     ///
-    /// `before_rows` sees what was observed before any row of it is written, and gives the rows of
+    /// `before_rows` gets the observation before any row of it is written, and returns the rows of
     /// calls that had none yet.
     pub(crate) fn scan(
         &self,
@@ -276,7 +277,7 @@ impl Project {
         Ok(Sight { glance, observation, changes })
     }
 
-    /// Ignored names that went away while a call was open, and of which nothing is on record.
+    /// Gaps for ignored names that disappeared while a call was open, and that are not on record.
     fn hidden_unseen(&self, observation: &Observation, occasion: &Occasion<'_>) -> Vec<Gap> {
         let open = occasion.calls.live.iter().filter(|live| occasion.may_have_done(live));
         let open: Vec<_> = open.collect();
@@ -295,7 +296,7 @@ impl Project {
         gone.take(NAMED_GAPS).map(gap).collect()
     }
 
-    /// Notes which hidden files are gone, and which are there again.
+    /// Stores which hidden files were deleted, and removes those that exist again.
     fn note_taken(
         &self,
         batch: &Batch<'_>,
@@ -320,32 +321,32 @@ impl Project {
         if taken == before { Ok(()) } else { memory::keep_taken_hidden(batch, &taken) }
     }
 
-    /// What a look comes to, once its batch is committed.
+    /// Returns the outcome of a scan, once its batch is committed.
     pub(crate) fn conclude(&self, mut sight: Sight<'_>, why: Why, at: Millis) -> Looked {
         self.seen(&mut sight, why, at);
         Looked::new(sight.changes, &sight.observation, self.next_due())
     }
 
-    /// The batch of a look is committed: what it saw is kept for the next.
+    /// Called after the batch of a scan is committed: its findings are kept for the next.
     pub(crate) fn seen(&self, sight: &mut Sight<'_>, why: Why, at: Millis) {
         let glance = sight.glance.take();
         self.committed(glance, &sight.observation, (&sight.changes, why), at);
     }
 }
 
-/// Why and when a scan is made.
+/// Trigger and time of a scan.
 #[derive(Clone, Copy)]
 pub(crate) struct Scanning {
     pub(crate) why: Why,
     pub(crate) at: Millis,
 }
 
-/// Called between what was observed and the rows that are made of it.
+/// Called between the observation and the writing of its rows.
 pub(crate) type BeforeRows<'a> =
     &'a mut dyn FnMut(&Batch<'_>, &Observation, &Occasion<'_>) -> Result<NewRows, StoreError>;
 
-/// What changed in a call that began before the look at it was done: the person may have saved it
-/// just before.
+/// Gaps for changes in a call that began before its scan was done: the person may have saved the
+/// file just before.
 fn unseen_before(steps: &[Step], occasion: &Occasion<'_>) -> Vec<Gap> {
     let is_late = |step: &&Step| {
         step.by.confidence != Confidence::Certain
@@ -369,11 +370,11 @@ fn unseen_before(steps: &[Step], occasion: &Occasion<'_>) -> Vec<Gap> {
     gaps
 }
 
-/// Rules outside of the tree that changed while a call was open, with what they hide.
+/// Gap for rules outside of the tree that changed while a call was open, with the names they hide.
 fn rules_outside_changed(observation: &Observation, occasion: &Occasion<'_>) -> Option<Gap> {
     let call = occasion.calls.live.iter().find(|live| occasion.may_have_done(live))?;
     let (old, new) = (observation.old_rules.as_ref()?, observation.new_rules.as_ref()?);
-    // A rule that hides nothing yet may hide what comes next.
+    // A rule that hides nothing yet may hide a later file.
     let rules = |text: &[u8]| -> HashSet<Vec<u8>> {
         let lines = text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
         lines.filter(|line| !line.is_empty() && line[0] != b'#').map(<[u8]>::to_vec).collect()
@@ -391,7 +392,7 @@ fn rules_outside_changed(observation: &Observation, occasion: &Occasion<'_>) -> 
     Some(Gap { path, reason: GapReason::RulesChanged, detail })
 }
 
-/// Rules that do not lie in the tree have no file on record, so their texts are.
+/// Records the text of rules outside of the tree, as they have no file on record.
 fn note_rules(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
     let (Some(old), Some(new)) = (&observation.old_rules, &observation.new_rules) else {
         return Ok(());
@@ -408,7 +409,7 @@ fn note_rules(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Resul
     Ok(())
 }
 
-/// What a look saw; before its batch is committed none of it counts.
+/// A scan whose batch is not committed yet; until then none of it counts.
 pub(crate) struct Sight<'a> {
     glance: Option<Glance<'a>>,
     pub(crate) observation: Observation,

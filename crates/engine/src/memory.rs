@@ -1,5 +1,5 @@
-//! What one look leaves for the next: the ignore rules, what they left out, git's position, and
-//! what git tracks although rules hide it.
+//! State that one scan stores for the next: the ignore rules, the ignored names, git's position,
+//! and the paths that git tracks although rules hide them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +9,7 @@ use retake_workspace::RuleSources;
 use retake_workspace::git::GitLook;
 use serde::{Deserialize, Serialize};
 
+// Keys of the store's meta table.
 const RULES: &str = "rules";
 const EARLIER_RULES: &str = "earlier_rules";
 const IGNORED: &str = "ignored";
@@ -16,7 +17,7 @@ const LAST_LOOK: &str = "last_look";
 const GIT: &str = "git";
 const TRACKED_HIDDEN: &str = "tracked_hidden";
 const TAKEN_HIDDEN: &str = "taken_hidden";
-/// More names than this are not kept; the oldest go first.
+/// Maximum names that are stored; the oldest are dropped first.
 const MAX_TAKEN_HIDDEN: usize = 1_000;
 const INDEX_PATHS: &str = "index_paths";
 
@@ -32,22 +33,22 @@ struct StoredRules {
     keeps_rule_files: bool,
 }
 
-/// The rules of the last look at the whole project.
+/// Loads the rules of the last full scan.
 pub(crate) fn rules(store: &Store) -> Result<Option<RuleSources>, StoreError> {
     read_rules(store, RULES)
 }
 
-/// Keeps the rules of this look.
+/// Stores the rules of this scan.
 pub(crate) fn keep_rules(batch: &Batch<'_>, rules: &RuleSources) -> Result<(), StoreError> {
     write_rules(batch, RULES, rules)
 }
 
-/// The rules at the begin of calls that are open since, if there are others by now.
+/// Loads the rules at the begin of calls that are still open, if the rules changed since.
 pub(crate) fn earlier_rules(store: &Store) -> Result<Option<RuleSources>, StoreError> {
     read_rules(store, EARLIER_RULES)
 }
 
-/// Keeps the rules that open calls are judged by, or forgets them.
+/// Stores or clears the rules that open calls are judged by.
 pub(crate) fn keep_earlier_rules(
     batch: &Batch<'_>,
     rules: Option<&RuleSources>,
@@ -62,7 +63,7 @@ fn read_rules(store: &Store, key: &str) -> Result<Option<RuleSources>, StoreErro
     let Some(json) = store.meta(key)? else {
         return Ok(None);
     };
-    // Rules that cannot be read any more are found anew by the next look at everything.
+    // Rules that can no longer be parsed are found again by the next full scan.
     let Ok(stored) = serde_json::from_slice::<StoredRules>(&json) else { return Ok(None) };
     Ok(Some(RuleSources {
         ignore_files: stored.ignore_files.into_iter().collect::<BTreeMap<_, _>>(),
@@ -91,18 +92,18 @@ fn write_rules(batch: &Batch<'_>, key: &str, rules: &RuleSources) -> Result<(), 
     batch.set_meta(key, &json)
 }
 
-/// The number of the last look at everything that was committed.
+/// Loads the number of the last full scan that was committed.
 pub(crate) fn last_look(store: &Store) -> Result<u64, StoreError> {
     let bytes = store.meta(LAST_LOOK)?;
     Ok(bytes.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?))).unwrap_or(0))
 }
 
-/// Keeps the number of a look at everything.
+/// Stores the number of a full scan.
 pub(crate) fn keep_last_look(batch: &Batch<'_>, number: u64) -> Result<(), StoreError> {
     batch.set_meta(LAST_LOOK, &number.to_be_bytes())
 }
 
-/// The names that rules left out at the last look at everything; `None` if that is not known.
+/// Loads the names ignored at the last full scan; `None` if not known.
 pub(crate) fn ignored_names(store: &Store) -> Result<Option<BTreeSet<ProjectPath>>, StoreError> {
     let Some(bytes) = store.meta(IGNORED)?.filter(|bytes| !bytes.is_empty()) else {
         return Ok(None);
@@ -111,24 +112,24 @@ pub(crate) fn ignored_names(store: &Store) -> Result<Option<BTreeSet<ProjectPath
     Ok(Some(names.collect()))
 }
 
-/// Keeps the names that rules leave out.
+/// Stores the ignored names.
 pub(crate) fn keep_ignored_names(
     batch: &Batch<'_>,
     names: &BTreeSet<ProjectPath>,
 ) -> Result<(), StoreError> {
     let bytes: Vec<&[u8]> = names.iter().map(ProjectPath::as_bytes).collect();
-    // A list of none is a list.
+    // An empty list is a list, too.
     let bytes = [bytes.join(&0), vec![0]].concat();
     batch.set_meta(IGNORED, &bytes)
 }
 
-/// The paths that git tracks although rules hide them: they are always included.
+/// Loads the paths that git tracks although rules hide them: they are always included.
 pub(crate) fn tracked_hidden(store: &Store) -> Result<Vec<ProjectPath>, StoreError> {
     let bytes = store.meta(TRACKED_HIDDEN)?.unwrap_or_default();
     Ok(bytes.split(|&b| b == 0).filter_map(|path| ProjectPath::new(path).ok()).collect())
 }
 
-/// Keeps the paths that git tracks although rules hide them.
+/// Stores the paths that git tracks although rules hide them.
 pub(crate) fn keep_tracked_hidden(
     batch: &Batch<'_>,
     paths: &[ProjectPath],
@@ -137,14 +138,14 @@ pub(crate) fn keep_tracked_hidden(
     batch.set_meta(TRACKED_HIDDEN, &bytes.join(&0))
 }
 
-/// The paths that rules hide and whose deletion is on record: if one is there again, it stands in the
-/// way of what a verb may bring back.
+/// Loads the hidden paths whose deletion is on record: one that exists again is an obstacle to
+/// restoring it.
 pub(crate) fn taken_hidden(store: &Store) -> Result<Vec<ProjectPath>, StoreError> {
     let bytes = store.meta(TAKEN_HIDDEN)?.unwrap_or_default();
     Ok(bytes.split(|&b| b == 0).filter_map(|path| ProjectPath::new(path).ok()).collect())
 }
 
-/// Keeps the hidden paths whose deletion is on record.
+/// Stores the hidden paths whose deletion is on record.
 pub(crate) fn keep_taken_hidden(
     batch: &Batch<'_>,
     paths: &[ProjectPath],
@@ -154,23 +155,23 @@ pub(crate) fn keep_taken_hidden(
     batch.set_meta(TAKEN_HIDDEN, &bytes.join(&0))
 }
 
-/// A digest of the paths that git's index had when what it tracks was last held against the rules.
+/// Loads the digest of the index's paths from when tracked paths were last compared with the rules.
 pub(crate) fn index_paths(store: &Store) -> Result<Option<u64>, StoreError> {
     let bytes = store.meta(INDEX_PATHS)?;
     Ok(bytes.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?))))
 }
 
-/// Keeps the digest of the index's paths.
+/// Stores the digest of the index's paths.
 pub(crate) fn keep_index_paths(batch: &Batch<'_>, digest: u64) -> Result<(), StoreError> {
     batch.set_meta(INDEX_PATHS, &digest.to_be_bytes())
 }
 
-/// Where git stood at the last look.
+/// Loads git's state at the last scan.
 pub(crate) fn git_look(store: &Store) -> Result<Option<GitLook>, StoreError> {
     Ok(store.meta(GIT)?.as_deref().and_then(GitLook::from_bytes))
 }
 
-/// Keeps where git stands.
+/// Stores git's state.
 pub(crate) fn keep_git_look(batch: &Batch<'_>, look: &GitLook) -> Result<(), StoreError> {
     batch.set_meta(GIT, &look.to_bytes())
 }

@@ -1,11 +1,11 @@
-//! Three contents made into one: taking a change back while what came later stays.
+//! Three-way merge of contents: takes a change back while later changes stay.
 //!
 //! Pure functions. Lines are merged as `git merge-file` does with Myers' diff (`merge_tests.rs`
-//! compares them). Edits of both sides that touch are a conflict there; here they are so only where
-//! it would take a guess ([`crate::adjacent`]). The style of the
-//! line endings is merged apart from the lines: one side may have turned the whole file from LF to
-//! CRLF without standing in the way of the other. Content that is not text, or is too large to be
-//! compared by lines, is left to rules for whole files.
+//! compares them). Adjacent edits of both sides are a conflict there; here they are one only
+//! where the result is ambiguous ([`crate::adjacent`]). The style of the line endings is merged
+//! separately from the lines: one side may have converted the whole file from LF to CRLF without
+//! a conflict with the other. Content that is not text, or is too large to be compared by lines,
+//! is left to rules for whole files.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU8;
@@ -17,9 +17,10 @@ use retake_model::Hunk;
 use crate::adjacent::{Place, contested, merge_adjacent};
 use crate::diff::{is_binary, is_too_large, lines};
 
+/// Length of conflict markers: git's default.
 const MARKER: NonZeroU8 = NonZeroU8::new(text::Conflict::DEFAULT_MARKER_SIZE).expect("not zero");
 
-/// What became of three contents.
+/// The result of a three-way merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Merged {
     /// Both sides' edits are in it.
@@ -28,7 +29,7 @@ pub(crate) enum Merged {
     Conflict {
         /// The merge with the conflicts marked, as git marks them with `zdiff3`.
         markers: Vec<u8>,
-        /// How many conflicts are marked.
+        /// Number of conflicts that are marked.
         places: usize,
         /// The lines of our side that they are about.
         lines: Vec<Place>,
@@ -37,10 +38,10 @@ pub(crate) enum Merged {
     NotText,
 }
 
-/// What the conflict markers call the three sides.
+/// The names of the three sides in conflict markers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Labels<'a> {
-    /// What both sides come from.
+    /// The common ancestor.
     pub(crate) base: &'a str,
     /// One side.
     pub(crate) ours: &'a str,
@@ -48,7 +49,7 @@ pub(crate) struct Labels<'a> {
     pub(crate) theirs: &'a str,
 }
 
-/// What `ours` and `theirs` both did to `base`.
+/// Merges the changes of `ours` and `theirs` since `base`.
 ///
 /// If a side left `base` as it is, the other side is the result, whatever its content.
 pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>) -> Merged {
@@ -83,7 +84,7 @@ fn merge_lines(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>) -> 
         other: Some(labels.theirs.into()),
     };
     let options = text::Options::default();
-    // One for each merge: what it has interned of another would stay in it.
+    // A fresh one for each merge: lines interned by an earlier merge would stay in it.
     #[expect(clippy::default_trait_access, reason = "gix-merge does not export the type")]
     let mut input = Default::default();
     let merge = text::Merge::new(&mut input, ours, base, theirs, options.diff_algorithm);
@@ -96,7 +97,7 @@ fn merge_lines(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>) -> 
     if let Some(merged) = merge_adjacent(base, ours, theirs) {
         return Merged::Clean(merged);
     }
-    // Counted with markers that are longer than anything that only looks like one.
+    // Counted with markers longer than any line of the sides that looks like one.
     let size = longer_than_any(&[base, ours, theirs]);
     let mut counted = Vec::new();
     merge.run(&mut counted, labels, marked(size));
@@ -115,18 +116,18 @@ fn run_of(sign: u8, line: &[u8]) -> usize {
     line.iter().take_while(|&&byte| byte == sign).count()
 }
 
-/// How the lines of a content end.
+/// The line endings of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Endings {
     Lf,
     CrLf,
 }
 
-/// Lines that end in different ways.
+/// The content has both LF and CRLF line endings.
 struct Mixed;
 
 impl Endings {
-    /// The endings of a content; `None` if it has no line that ends.
+    /// Returns the line endings of a content; `None` if it has no newline.
     fn of(bytes: &[u8]) -> Result<Option<Self>, Mixed> {
         let mut found = None;
         for line in lines(bytes).filter(|line| line.ends_with(b"\n")) {
@@ -140,8 +141,8 @@ impl Endings {
         Ok(found)
     }
 
-    /// The endings of a merge in which CRLF occurs and every side is consistent: who changed
-    /// them wins. Otherwise the endings are merged with the lines, byte by byte.
+    /// Returns the line endings of a merge in which CRLF occurs and every side is consistent: the
+    /// side that changed them wins. Otherwise endings are merged with the lines, byte by byte.
     fn of_merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Self> {
         let [Ok(base), Ok(ours), Ok(theirs)] = [base, ours, theirs].map(Self::of) else {
             return None;
@@ -149,7 +150,7 @@ impl Endings {
         if ![base, ours, theirs].contains(&Some(Self::CrLf)) {
             return None;
         }
-        // A side without any has no say.
+        // A side without a newline counts as unchanged.
         let (ours, theirs) = (ours.or(base), theirs.or(base));
         if ours == base { theirs } else { ours.or(theirs) }
     }
@@ -176,7 +177,7 @@ fn with_lf(bytes: &[u8]) -> Vec<u8> {
     lines(bytes).flat_map(end).collect()
 }
 
-/// Why hunks cannot be turned back.
+/// The reason why hunks cannot be reverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TurnBackError {
     /// There is no such hunk.
@@ -184,7 +185,7 @@ pub(crate) enum TurnBackError {
     NoSuchHunk {
         /// Its index, from 0.
         index: usize,
-        /// How many there are.
+        /// Number of hunks of the change.
         count: usize,
     },
     /// The hunks are not those of these contents.
@@ -192,7 +193,7 @@ pub(crate) enum TurnBackError {
     DoesNotFit,
 }
 
-/// `after` with only the hunks `which` (indices from 0 into `hunks`) turned back to `before`.
+/// Returns `after` with only the hunks `which` (indices from 0) reverted to `before`.
 ///
 /// `hunks` are all that lie between the two contents, in order: the change's `LineChanges::hunks`.
 pub(crate) fn turn_back_hunks(

@@ -1,7 +1,7 @@
-//! Names for the calls of agents that give them none.
+//! Synthesises ids for the calls of agents that give them none.
 //!
-//! The name is made of the tool and its arguments, so that an end, or the agent's transcript,
-//! leads to the same call: `bash-3fa9c1d2`, and for further calls of just the same kind
+//! The id is made of the tool and its arguments, so that an end, or the agent's transcript, leads
+//! to the same call: `bash-3fa9c1d2`, and for further calls of just the same kind
 //! `bash-3fa9c1d2-2`. Of equal calls that are open at once, the oldest one ends first.
 
 use std::collections::HashMap;
@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use crate::arrival::Calls;
 
-/// Digits of the digest: among the calls of one dialog that is plenty.
+/// Hex digits of the digest: enough among the calls of one dialog.
 const DIGITS: usize = 8;
 const TOOL_CHARS: usize = 40;
 
-/// The name that all calls of this tool with these arguments share.
+/// The id stem that all calls of this tool with these arguments share.
 fn stem(tool: &str, input: &Value) -> Result<String, StoreError> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let tool: String = tool.chars().take(TOOL_CHARS).map(plain).collect();
@@ -25,7 +25,7 @@ fn stem(tool: &str, input: &Value) -> Result<String, StoreError> {
     Ok(format!("{tool}-{digest}"))
 }
 
-/// The same value with the members of all objects in order, whatever the sender's order was.
+/// Returns the value with the members of all objects sorted, independent of the sender's order.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(sorted).collect(),
@@ -38,7 +38,7 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// Gives the call of an event a name, if it has none and the event tells enough to find one.
+/// Assigns an id to the call of an event, if it has none and the event has enough to derive one.
 pub(crate) fn name_call(
     batch: &Batch<'_>,
     calls: &Calls,
@@ -78,14 +78,14 @@ fn new_name(
     Ok(name)
 }
 
-/// Whether a name is this stem, or this stem and a number.
+/// Returns true if an id is this stem, or this stem and a number.
 pub(crate) fn is_of_stem(name: &CallId, stem: &str) -> bool {
     name.0.strip_prefix(stem).is_some_and(|rest| {
         rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u64>().is_ok())
     })
 }
 
-/// Notes in which message of the conversation calls were asked for.
+/// Stores the message of the conversation in which calls were requested.
 pub(crate) fn place_in_message(
     batch: &Batch<'_>,
     dialog: &DialogId,
@@ -111,7 +111,7 @@ pub(crate) fn place_in_message(
     Ok(())
 }
 
-/// The oldest of equal calls that is in no message yet; none if so many are in this one already,
+/// The oldest of equal calls that has no message yet; none if this message already has as many,
 /// because it has been read before.
 fn unplaced(
     batch: &Batch<'_>,

@@ -1,8 +1,8 @@
-//! Looks at the project and tells what is not as the manifest says.
+//! Compares the files of the project with the manifest.
 //!
-//! A look reads files and puts their content into the batch; it records nothing.
-//! Invariants: a path that could not be read keeps its last known state and
-//! becomes a gap; a path that only came into sight is baseline, never a change.
+//! A scan reads files and puts their content into the batch; it records nothing. Invariants: a path
+//! that could not be read keeps its last known state and becomes a gap; a path that only became
+//! visible is baseline, never a change.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::shared_look::begun_looks;
 use crate::stats::Recalled;
 use crate::survey::{Survey, survey};
 
-/// One path that is not as the manifest says.
+/// One path that differs from the manifest.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     pub(crate) path: ProjectPath,
@@ -34,33 +34,33 @@ pub(crate) struct Observed {
     pub(crate) stat: Option<Stat>,
 }
 
-/// Where to look.
+/// The paths to scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// At these very paths.
+    /// Exactly these paths.
     Paths(Vec<ProjectPath>),
-    /// At the whole project.
+    /// The whole project.
     Everything,
 }
 
-/// What a path is that rules hide, that the manifest does not have, and that is
-/// looked at because a tool or the shield names it.
+/// The earlier state of a path that rules hide, that the manifest does not have, and that is
+/// scanned because a tool or the shield names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HiddenIs {
-    /// Something that was there all along.
+    /// It existed before.
     Baseline,
-    /// New: it was looked for before, and was not there.
+    /// New: an earlier scan of the path found nothing.
     New,
-    /// Nobody knows what it was before.
+    /// The state before is unknown.
     UnknownBefore,
 }
 
-/// What to look for.
+/// Parameters of a scan.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the project")]
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) scope: Scope,
-    /// Paths that are looked at whatever the rules say.
+    /// Paths that are scanned even if rules hide them.
     pub(crate) named: Vec<ProjectPath>,
     pub(crate) hidden: HiddenIs,
     /// The project has no manifest yet: everything is baseline.
@@ -69,27 +69,27 @@ pub(crate) struct Request<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) global_excludes: Option<&'a Path>,
     pub(crate) global_attributes: Option<&'a Path>,
-    /// A file in Retake's own folder that may be written, for the racy stamp.
+    /// A file in Retake's own folder that may be written; its mtime detects racy stats.
     pub(crate) stamp: PathBuf,
-    /// Whether that file is on the project's device.
+    /// Set if that file is on the project's device.
     pub(crate) same_device: bool,
-    /// Whether a look at everything leaves a view for narrower ones.
+    /// Set if a full scan leaves a `View` for narrower ones.
     pub(crate) watched: bool,
-    /// What the last look at everything left.
+    /// The `View` of the last full scan.
     pub(crate) view: Option<Arc<View>>,
     pub(crate) spared: Spared<'a>,
-    /// Whether calls are open that began at an earlier look: they are judged by the rules of their
+    /// Set if calls are open that began at an earlier scan: they are judged by the rules at their
     /// begin.
     pub(crate) has_open_calls: bool,
-    /// What rules leave out and the watcher saw move.
+    /// Ignored paths that the watcher saw move.
     pub(crate) moved_ignored: BTreeSet<ProjectPath>,
 }
 
-/// Of what no new content is taken this time.
+/// Paths whose content this scan does not capture.
 #[derive(Debug, Default)]
 pub(crate) struct Spared<'a> {
     pub(crate) paths: BTreeSet<ProjectPath>,
-    /// The calls whose scratch is spared, and the time.
+    /// The calls whose scratch files are deferred, and the time.
     pub(crate) scratch_of: Option<(&'a Calls, Millis)>,
 }
 
@@ -101,58 +101,58 @@ impl Spared<'_> {
     }
 }
 
-/// What a look found.
+/// Result of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Observation {
     pub(crate) changes: Vec<Observed>,
-    /// What came into sight: path, state, and the stat to trust.
+    /// Paths that became visible: path, state, and the stat to trust.
     pub(crate) baseline: Vec<(ProjectPath, Stored, Option<Stat>)>,
-    /// Files that were read and are as the manifest says.
+    /// Files that were read and match the manifest.
     pub(crate) unchanged: Vec<(ProjectPath, Stat)>,
     pub(crate) gaps: Vec<Gap>,
-    /// Whether the whole project was walked through.
+    /// Set if the whole project was walked.
     pub(crate) whole: bool,
-    /// Whether every gap would have been met again, so that the others are closed.
+    /// Set if every open gap would have been met again, so that the others are closed.
     pub(crate) all_gaps: bool,
-    /// The rules, if they are not the ones of the last look.
+    /// The rules, if they differ from those of the last scan.
     pub(crate) new_rules: Option<RuleSources>,
-    /// The rules of the last look, if there are others by now.
+    /// The rules of the last scan, if they differ from the current ones.
     pub(crate) old_rules: Option<RuleSources>,
-    /// The rules that open calls are judged by beside those of now.
+    /// The additional rules that open calls are judged by.
     pub(crate) earlier_rules: Option<RuleSources>,
-    /// What rules leave out, if that was walked through and is not too much to be kept.
+    /// Ignored names, if they were walked and do not exceed the maximum to store.
     pub(crate) ignored_names: Option<BTreeSet<ProjectPath>>,
-    /// Names that rules leave out and that were not there at the last look.
+    /// Ignored names that did not exist at the last scan.
     pub(crate) made_ignored: Vec<ProjectPath>,
-    /// Names that rules left out at the last look and that are gone.
+    /// Ignored names of the last scan that no longer exist.
     pub(crate) gone_ignored: Vec<ProjectPath>,
-    /// The number of this look, if it was at everything.
+    /// The number of this scan, if it was a full one.
     pub(crate) number: Option<u64>,
-    /// What git tracks although rules hide it, if that was asked, and the digest of all that it
-    /// tracks.
+    /// Paths that git tracks although rules hide them, if the index was read, and the digest of all
+    /// tracked paths.
     pub(crate) tracked_hidden: Option<(Vec<ProjectPath>, u64)>,
-    /// git's index, if it was asked.
+    /// git's index, if it was read.
     pub(crate) index: Option<Arc<Index>>,
     pub(crate) old_git: Option<GitLook>,
     pub(crate) git: Option<GitLook>,
-    /// What rules left out when everything was last looked at.
+    /// The ignored paths at the last full scan.
     pub(crate) left_out: Arc<LeftOut>,
-    /// What this look leaves for narrower ones.
+    /// The `View` that this scan leaves for narrower ones.
     pub(crate) view: Option<Arc<View>>,
-    /// What has changed and was not taken.
+    /// Changed paths that were not captured.
     pub(crate) spared: Vec<ProjectPath>,
-    /// What was known of everything, if that was asked.
+    /// The stats of every path, if they were loaded.
     pub(crate) recalled: Option<Recalled>,
     stamp: i64,
 }
 
 impl Observation {
-    /// How many paths it found something of.
+    /// Number of paths with a finding.
     pub(crate) fn len(&self) -> usize {
         self.changes.len() + self.baseline.len() + self.unchanged.len()
     }
 
-    /// The stat to remember for a path; none if a later edit could look just the same.
+    /// The stat to store for a path; none if a later edit could leave the same stat.
     pub(crate) fn trusted(&self, stat: &Stat) -> Option<StatRow> {
         (stat.mtime_ns.max(stat.ctime_ns) < self.stamp).then_some(StatRow {
             kind: stat.file_kind(),
@@ -165,10 +165,10 @@ impl Observation {
     }
 }
 
-/// File systems other than the store's may have a coarser clock.
+/// Clock tolerance for file systems other than the store's, which may have a coarser clock.
 const OTHER_DEVICE_SLACK_NS: i64 = 2_000_000_000;
 
-/// Looks; at everything only where the hint, if there is one, says so.
+/// Scans the project; a full scan is narrowed to the paths of the hint, if there is one.
 pub(crate) fn observe(
     batch: &mut Batch<'_>,
     request: &Request<'_>,
@@ -178,7 +178,7 @@ pub(crate) fn observe(
     if request.scope == Scope::Paths(Vec::new()) && request.named.is_empty() {
         return Ok(Observation::default());
     }
-    // A look that failed, or found nothing to keep, has left its number there.
+    // A scan that failed, or found nothing to record, has left its number there.
     let begun = begun_looks(&request.stamp).unwrap_or(0).max(memory::last_look(batch)?);
     let number = if request.scope == Scope::Everything { begun + 1 } else { begun };
     let stamp = retake_workspace::stamp(&request.stamp, number.to_string().as_bytes())?;
@@ -189,7 +189,7 @@ pub(crate) fn observe(
     let Survey { entries, scan, rules, old_rules } = found;
     let earlier = observation.earlier_rules.clone().map(Rules::new);
     let manifest: Manifest = entries.into_iter().map(|entry| (entry.path, entry.stored)).collect();
-    // Of what is known, nothing comes into sight.
+    // A path in the manifest cannot become visible.
     let mut suspects = scan.suspects.iter();
     let is_new = suspects.clone().any(|suspect| !manifest.contains_key(&suspect.path));
     let (mut gaps, mut tracked_hidden) = (Vec::new(), Vec::new());
@@ -214,8 +214,8 @@ pub(crate) fn observe(
         before: old_rules,
         earlier,
     };
-    // A gap would close if its path was left out.
-    // So would what only came into sight be new later.
+    // A gap would close if its path was left out, and a path that only became visible would count
+    // as new later.
     let is_spared = |suspect: &Suspect| {
         request.spared.has(suspect)
             && !gaps.iter().any(|gap| gap.path == suspect.path)
@@ -236,7 +236,7 @@ pub(crate) fn observe(
 
 type Manifest = HashMap<ProjectPath, Stored>;
 
-/// Paths at and beneath which files may have been all along, without being seen.
+/// Paths at and beneath which files may have existed unseen.
 fn out_of_sight(gaps: &[Gap]) -> HashSet<ProjectPath> {
     use GapReason::{NameTooLong, OtherMount, Unreadable, Unstable};
     let unseen =
@@ -244,20 +244,20 @@ fn out_of_sight(gaps: &[Gap]) -> HashSet<ProjectPath> {
     gaps.iter().filter(unseen).map(|gap| gap.path.clone()).collect()
 }
 
-/// Tells new files from files that only came into sight.
+/// Tells new files from files that only became visible.
 struct Sight<'a> {
     first: bool,
-    /// What could not be looked at before: it may have been there all along.
+    /// Paths that could not be scanned before: files may have existed there.
     gaps: HashSet<ProjectPath>,
-    /// Hidden, but looked at each time because git tracks it, or it was deleted on record: it was
-    /// not there.
+    /// Hidden, but scanned each time because git tracks it, or its deletion is on record: it did
+    /// not exist.
     watched: HashSet<ProjectPath>,
     hidden: HiddenIs,
     named: HashSet<&'a ProjectPath>,
     now: Option<&'a Rules>,
-    /// The rules of the last look, if they were others.
+    /// The rules of the last scan, if they differed.
     before: Option<Rules>,
-    /// The rules that open calls are judged by, if they were others.
+    /// The rules that open calls are judged by, if they differed.
     earlier: Option<Rules>,
 }
 
@@ -282,7 +282,7 @@ impl Sight<'_> {
                 HiddenIs::UnknownBefore => Some(Side::Unknown),
             };
         }
-        // What the last look left out may have been there all along.
+        // A path that the last scan left out may have existed then.
         let left_out = self.before.as_ref().map_or(hidden_now, hides);
         let was_hidden = left_out && self.earlier.as_ref().is_none_or(hides);
         (!was_hidden).then_some(Side::Absent)
@@ -317,7 +317,7 @@ impl Observation {
             }
             Captured::Unread(gap) => {
                 self.gaps.push(gap);
-                // It is there, so it must never look as if it came to be later.
+                // It exists, so it must never appear as new later.
                 if known.is_none() {
                     self.baseline.push((path, Stored::Unknown, None));
                 }

@@ -1,7 +1,7 @@
-//! Where to look on the occasion of events, and who could have done what is found.
+//! Derives from events which paths to scan, and to which calls changes may be attributed.
 //!
-//! An event that comes in time says exactly which window begins or ends. One that waited in the
-//! spool, or whose begin was missed, says less, and its call owns less.
+//! An event that comes in time says exactly which window begins or ends. One that was spooled, or
+//! whose begin was missed, says less, and its call owns less.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,20 +20,20 @@ use crate::observe::{HiddenIs, Request, Scope};
 use crate::project::Project;
 use crate::shield::{Shielded, shield, too_late};
 
-/// One look: what for, and in whose presence.
+/// Context of one scan: its request, and the calls that may own its findings.
 pub(crate) struct Occasion<'a> {
     pub(crate) request: Request<'a>,
     pub(crate) calls: &'a Calls,
-    /// The call that begins with this look.
+    /// The call that begins with this scan.
     pub(crate) beginning: Option<i64>,
     pub(crate) limits: HashMap<i64, Limit>,
-    /// What the shield could not take.
+    /// Gaps for files that the shield could not capture.
     pub(crate) gaps: Vec<Gap>,
-    /// Calls whose command may have begun before this look was done.
+    /// Calls whose command may have begun before this scan was done.
     pub(crate) late: Vec<i64>,
-    /// The call that ends with this look, and when its end came.
+    /// The call that ends with this scan, and when its end came.
     pub(crate) ending: Option<Ending>,
-    /// Until when the agent waits for the call that begins.
+    /// Time until which the agent waits for the call that begins.
     deadline: Option<Millis>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Ending {
 }
 
 impl<'a> Occasion<'a> {
-    /// A look at everything that no event asked for.
+    /// Context of a full scan without an event.
     pub(crate) fn plain(
         project: &'a Project,
         batch: &Batch<'_>,
@@ -53,7 +53,7 @@ impl<'a> Occasion<'a> {
     ) -> Result<Self, StoreError> {
         let mut request =
             project.request(batch, Scope::Everything, Vec::new(), HiddenIs::Baseline)?;
-        // Whoever killed a run may have written what is found now, also to what it aimed at.
+        // The process that killed a run may have written what is found now, also to its targets.
         let limits = calls.orphaned.iter().map(|row| (*row, Limit::Announced)).collect();
         request.has_open_calls = calls.live.iter().any(LiveCall::is_at_work);
         Ok(Self {
@@ -68,8 +68,8 @@ impl<'a> Occasion<'a> {
         })
     }
 
-    /// What was there is observed. If that took longer than the agent waits, its command has begun
-    /// meanwhile: then it is as if the event had waited.
+    /// Called after the state was observed. If that took longer than the agent waits, its command
+    /// has begun meanwhile: the event then counts as late.
     pub(crate) fn observed(&mut self, now: Option<Millis>) {
         let is_over = self.deadline.zip(now).is_some_and(|(deadline, now)| now > deadline);
         let Some(row) = self.beginning.filter(|_| is_over) else { return };
@@ -82,12 +82,12 @@ impl<'a> Occasion<'a> {
         }
     }
 
-    /// Whether an open call reaches everything, and began at an earlier look.
+    /// Returns true if an open call may change anything, and began at an earlier scan.
     pub(crate) fn may_have_done(&self, live: &LiveCall) -> bool {
         self.beginning != Some(live.call.row) && live.is_at_work()
     }
 
-    /// The look that these events ask for.
+    /// Context of the scan that these events ask for.
     pub(crate) fn of(
         project: &'a Project,
         batch: &Batch<'_>,
@@ -128,8 +128,8 @@ impl<'a> Occasion<'a> {
             Meaning::EndsAgain(row) => (row, HiddenIs::New, Some(Limit::AimOnly)),
             Meaning::EndsUnbegun(row) => (row, HiddenIs::UnknownBefore, Some(Limit::AimOnly)),
             Meaning::Other => {
-                // A repeated begin says nothing new, and words change no files; all else is an
-                // occasion to look at everything.
+                // A repeated begin is redundant, and messages change no files; every other event
+                // triggers a full scan.
                 use EventKind::{AssistantMessage, ToolBegin};
                 if matches!(event.what, ToolBegin { .. } | AssistantMessage { .. }) {
                     occasion.request.scope = Scope::Paths(Vec::new());
@@ -143,7 +143,7 @@ impl<'a> Occasion<'a> {
         };
         let limit = if failed(event, live, calls) { Some(Limit::Announced) } else { limit };
         occasion.limits.extend(limit.map(|limit| (row, limit)));
-        // A dialog's first event makes its initial checkpoint, which is of everything.
+        // A dialog's first event makes its initial checkpoint, which covers everything.
         if batch.dialog(&event.dialog)?.is_some() {
             occasion.request.scope = match live.scope() {
                 None => Scope::Everything,
@@ -171,7 +171,7 @@ impl<'a> Occasion<'a> {
         Ok(occasion)
     }
 
-    /// Spooled events tell of something that happened at some time since the last look.
+    /// Spooled events report something that happened at some time since the last scan.
     fn late(
         project: &'a Project,
         batch: &Batch<'_>,
@@ -214,10 +214,10 @@ impl<'a> Occasion<'a> {
         Ok(occasion)
     }
 
-    /// Calls of which nothing but this is heard did not run, or failed: what was found since they
-    /// were asked for may well be the work of the person who was asked. The same goes for edits that
-    /// were left open when the turn ended. A command that was left open by an agent that is started
-    /// again may have run.
+    /// Limits calls of which only this end is reported: they did not run, or failed, and what was
+    /// found since they were requested may well be the work of the person who was asked. The same
+    /// goes for edits that were left open when the turn ended. A command that was left open by an
+    /// agent that is started again may have run.
     fn over(&mut self, event: &Event) {
         for live in self.calls.live.iter().filter(|live| is_of(live, event)) {
             let limit = match &event.what {
@@ -237,7 +237,7 @@ impl<'a> Occasion<'a> {
         }
     }
 
-    /// A call was over at this time, if it had begun by then and was not over before.
+    /// Limits a call to the time until its end, if it had begun by then and had not ended before.
     fn ended(&mut self, row: i64, at: Millis) {
         let Some(live) = self.calls.get(row).filter(|live| live.call.begin_at <= at) else {
             return;
@@ -256,15 +256,15 @@ impl<'a> Occasion<'a> {
     }
 }
 
-/// Whether a call ends without having done what it was to do: an edit tool that fails leaves its
-/// files alone, whereas a command that fails may have done much before that. So may a host that
+/// Returns true if a call ends without having done its work: an edit tool that fails leaves its
+/// files alone, whereas a command that fails may have changed much before that. So may a host that
 /// edits files itself, and aborts.
 fn failed(event: &Event, live: &LiveCall, calls: &Calls) -> bool {
     let has_failed = matches!(event.what, EventKind::ToolEnd { ok: Some(false), .. });
     live.is_edit() && !live.is_by_host() && (has_failed || calls.denied.contains(&live.call.row))
 }
 
-/// Whether an event ends what was open in its dialog.
+/// Returns true if an event closes the open calls of its dialog.
 fn ends_turn(event: &Event) -> bool {
     use EventKind::{DialogEnd, DialogStart, TurnEnd, UserMessage};
     matches!(
@@ -273,7 +273,7 @@ fn ends_turn(event: &Event) -> bool {
     )
 }
 
-/// Whether an event that ends a turn ends this call.
+/// Returns true if an event that ends a turn ends this call.
 fn is_of(live: &LiveCall, event: &Event) -> bool {
     let lives_on = match &event.what {
         EventKind::TurnEnd { background } => background.contains(&live.call.agent.0),
@@ -285,7 +285,7 @@ fn is_of(live: &LiveCall, event: &Event) -> bool {
         && event.subagent().is_none_or(|agent| live.call.agent == *agent)
 }
 
-/// The paths that are tracked, or would be: to read a file is no reason to keep it.
+/// The paths that are tracked, or would be: reading a file is no reason to track it.
 pub(crate) fn in_sight(
     project: &Project,
     batch: &Batch<'_>,
@@ -303,7 +303,7 @@ pub(crate) fn in_sight(
     Ok(tracked)
 }
 
-/// The rules of the last look.
+/// Loads the rules of the last scan.
 pub(crate) fn rules(project: &Project, batch: &Batch<'_>) -> Result<Arc<Rules>, StoreError> {
     Ok(match project.view(batch)? {
         Some(view) => Arc::clone(&view.rules),

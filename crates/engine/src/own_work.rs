@@ -1,7 +1,7 @@
-//! What Retake itself did in an operation that was interrupted.
+//! Attributes the work of an operation of Retake that was interrupted.
 //!
-//! Until the person says what shall become of it, looks go on: what the operation
-//! had already written is Retake's, and its temporary files are nobody's change.
+//! Until the person decides about the operation, scans go on: what it had already written is
+//! Retake's, and its temporary files are no change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,17 +31,17 @@ impl OwnWork {
         })
     }
 
-    /// Whether a path is a temporary file of the operation.
+    /// Returns true if a path is a temporary file of the operation.
     pub(crate) fn is_temp(&self, path: &ProjectPath) -> bool {
         self.temps.contains(path)
     }
 
-    /// Whether the operation is to put a path into this state.
+    /// Returns true if the operation is to put a path into this state.
     pub(crate) fn writes(&self, path: &ProjectPath, then: &Side) -> bool {
         self.steps.get(path).is_some_and(|step| step.then == *then)
     }
 
-    /// Says that Retake did it, if this is just what the operation was to write.
+    /// Attributes a change to Retake, if it is exactly what the operation was to write.
     pub(crate) fn claims(&self, seen: &Observed) -> Option<Attribution> {
         let step = self.steps.get(&seen.path)?;
         let is_it = step.now == seen.before && step.then == seen.after;
@@ -55,7 +55,7 @@ fn names_of(temp: &ProjectPath) -> impl Iterator<Item = ProjectPath> {
     [Some(temp.clone()), spare_of(temp)].into_iter().flatten()
 }
 
-/// How Retake's own change happened.
+/// Method of a change by Retake itself.
 pub(crate) fn means(now: &Side, then: &Side) -> Means {
     match (now, then) {
         (_, Side::Absent) => Means::Delete,

@@ -1,10 +1,10 @@
-//! How many versions are kept of what a person is busy with.
+//! Throttles the versions that are recorded of files that a person is editing.
 //!
-//! The watcher sees each time a file is saved, and each piece that a running command writes. Of
-//! what it alone saw, at most one version per path and minute is kept; the rest waits until a
-//! minute has passed, or until somebody asks: a tool begins, a message comes, a verb runs. That a
-//! file went away is always told at once. Nothing waits when git's own record has moved: what it
-//! tells of files counts at one look only.
+//! The watcher sees each save of a file, and each piece that a running command writes. Of what it
+//! alone saw, at most one version per path and minute is recorded; the rest is deferred until a
+//! minute has passed, or until a scan is requested: a tool begins, a message comes, a verb runs. A
+//! deletion is always recorded at once. Nothing is deferred when git's own record has changed: its
+//! evidence about files counts at one scan only.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,59 +12,60 @@ use retake_model::{Actor, Change, Millis, ProjectPath};
 
 use crate::look::Why;
 
+/// Minimum time between two versions of a path that only the watcher saw.
 const A_MINUTE: Millis = 60_000;
 
-/// What a look does about versions that wait.
+/// Treatment of deferred versions by a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// It looks at those that are due; others join them.
+    /// It scans those that are due; others may be deferred.
     GoesOn,
-    /// It looks at all of them.
+    /// It scans all of them.
     Ends,
 }
 
-/// What was kept lately, and what waits.
+/// Recently recorded versions, and deferred paths.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// Paths whose newest change was found by a look that nobody asked for, and when.
+    /// Paths whose newest change was found by a watcher-triggered scan, and when.
     kept: HashMap<ProjectPath, (Millis, Actor)>,
     later: BTreeSet<ProjectPath>,
 }
 
 impl Pace {
-    /// The paths of which no other version is kept yet.
+    /// The paths of which no new version is recorded yet.
     pub(crate) fn spared(&self, at: Millis) -> BTreeSet<ProjectPath> {
         self.kept.keys().filter(|path| !self.is_due(path, at)).cloned().collect()
     }
 
-    /// Whether nothing waits, and nothing would.
+    /// Returns true if nothing is deferred, and nothing would be.
     pub(crate) fn is_idle(&self) -> bool {
         self.kept.is_empty() && self.later.is_empty()
     }
 
-    /// What waits.
+    /// The deferred paths.
     pub(crate) fn later(&self) -> impl Iterator<Item = &ProjectPath> {
         self.later.iter()
     }
 
-    /// What waits and need not wait any longer.
+    /// The deferred paths that are due.
     pub(crate) fn due(&self, at: Millis) -> Vec<ProjectPath> {
         self.later.iter().filter(|path| self.is_due(path, at)).cloned().collect()
     }
 
-    /// When the first of what waits is due.
+    /// Time at which the first deferred path is due.
     pub(crate) fn next(&self) -> Option<Millis> {
         let due = |path| self.kept.get(path).map_or(0, |(kept, _)| kept + A_MINUTE);
         self.later.iter().map(due).min()
     }
 
     fn is_due(&self, path: &ProjectPath, at: Millis) -> bool {
-        // A clock that was set back must not make anything wait for long.
+        // A clock that was set back must not defer anything for long.
         !self.kept.get(path).is_some_and(|(kept, _)| (0..A_MINUTE).contains(&(at - kept)))
     }
 
-    /// A look was committed that made these changes and left these paths out; one at single paths
-    /// does nothing about what waits.
+    /// Updates the state after a committed scan with these changes and deferred paths; one of
+    /// single paths leaves the deferred ones alone.
     pub(crate) fn note(
         &mut self,
         (waiting, why): (Option<Waiting>, Why),
@@ -92,7 +93,7 @@ impl Pace {
                 }
             }
         }
-        // A tool ended, say: whatever comes now is not the rest of what an agent was writing.
+        // A tool ended, say: later changes are not the rest of what an agent was writing.
         let goes_on = |actor| why == Why::Around || actor != Actor::Agent;
         let is_recent = |kept: Millis| (0..A_MINUTE).contains(&(at - kept));
         self.kept.retain(|_, (kept, actor)| is_recent(*kept) && goes_on(*actor));

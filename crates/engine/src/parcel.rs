@@ -1,8 +1,9 @@
-//! Handing events in: one, or under load several that become durable together.
+//! Submits events to a project: one, or under load several that become durable together.
 //!
-//! Each event has its own look and its own batch, as if it had come alone; what they share is the
-//! lock and the commit. Invariants: nothing is acknowledged before that commit; the order is that of
-//! the parcels; an event that fails is spooled, and taken in before the one that follows it.
+//! Each event has its own scan and its own batch, as if it had come alone; they share the lock and
+//! the commit. Invariants: nothing is acknowledged before that commit; events are recorded in the
+//! order of submission; an event that fails is spooled, and recorded before the one that follows
+//! it.
 
 use retake_model::{Event, EventKind, Millis};
 use retake_store::{Lock, StoreError};
@@ -13,42 +14,42 @@ use crate::project::Project;
 use crate::record::{RecordError, Recorded};
 use crate::shared_look::Arrival;
 
-/// An event on its way in.
+/// An event that is submitted for recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parcel {
-    /// By this it counts once, even if it is also given to a [`Keeper`](crate::Keeper) because the
-    /// host cannot wait any longer.
+    /// Idempotency key: the event counts once, even if it is also given to a
+    /// [`Keeper`](crate::Keeper) because the host cannot wait longer.
     pub key: String,
     /// The event.
     pub event: Event,
-    /// When it came.
+    /// Time at which the event arrived.
     pub at: Millis,
-    /// What its sender can be told.
+    /// The kinds of reply that the sender can act on.
     pub hears: Hears,
-    /// Until when its sender waits for the answer; none is for as long as it takes. Compared with
-    /// the host's clock, see [`Project::set_clock`].
+    /// Time until which the sender waits for the reply; `None` for no limit. Compared with the
+    /// host's clock, see [`Project::set_clock`].
     #[serde(default)]
     pub deadline: Option<Millis>,
 }
 
-/// What the sender of an event understands of an answer.
+/// The kinds of reply that the sender of an event can act on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hears {
     /// Nothing.
     Nothing,
-    /// What its model should know.
+    /// Notes for its model.
     #[default]
     Notes,
-    /// That a call is denied, and why: then it does not happen.
+    /// Denials of a call, with the reason: the call then does not happen.
     Denials,
-    /// The same; but what its model should know of a call, it hears at the call's end. What the
-    /// call has overwritten by then is not told.
+    /// Denials; notes for its model about a call are delivered at the call's end. Notes about
+    /// content that the call has overwritten by then are dropped.
     DenialsAndLateNotes,
 }
 
 impl Parcel {
-    /// An event whose sender gets an answer, but does not let itself be denied anything.
+    /// An event whose sender reads notes, but does not act on denials.
     pub fn new(key: impl Into<String>, event: Event, at: Millis) -> Self {
         Self { key: key.into(), event, at, hears: Hears::default(), deadline: None }
     }
@@ -57,14 +58,15 @@ impl Parcel {
 impl Project {
     /// Records an event and everything that has changed until now.
     ///
-    /// Once this returns, all of it survives a kill and power loss. If the project
-    /// is locked for too long, the event is kept durably and taken in later.
+    /// Once this returns, all of it survives a kill and power loss. If the lock of the project
+    /// cannot be acquired in time, the event is spooled and recorded later.
     pub fn record(&self, event: &Event, at: Millis) -> Result<Recorded, RecordError> {
         self.record_once(&self.keeper().new_key(at), event, at)
     }
 
     /// Like [`Project::record`], for an event that the host may also give to a
-    /// [`Keeper`](crate::Keeper) because it cannot wait any longer: by its key it counts once.
+    /// [`Keeper`](crate::Keeper) because it cannot wait longer: the idempotency key makes it count
+    /// once.
     pub fn record_once(
         &self,
         key: &str,
@@ -74,17 +76,17 @@ impl Project {
         self.take(&Parcel::new(key, event.clone(), at))
     }
 
-    /// Records one event, and gives as much of an answer as its sender understands.
+    /// Records one event; the reply contains what its sender can act on.
     pub fn take(&self, parcel: &Parcel) -> Result<Recorded, RecordError> {
         self.record_all(std::slice::from_ref(parcel)).pop().unwrap_or(Ok(Recorded::default()))
     }
 
-    /// Records several events in a row under one lock and with one commit; gives what came of each,
-    /// in their order.
+    /// Records several events in a row under one lock and with one commit; returns the outcome of
+    /// each, in their order.
     ///
-    /// How many is the caller's choice: others wait for the lock meanwhile.
+    /// The caller chooses how many: other processes wait for the lock meanwhile.
     pub fn record_all(&self, parcels: &[Parcel]) -> Vec<Result<Recorded, RecordError>> {
-        // Asked before: the call that an event ends is known until then.
+        // Before recording: the call that an event ends is still open then.
         let relays: Vec<_> = parcels.iter().map(|parcel| self.relay(&parcel.event)).collect();
         let mut results = self.record_here(parcels);
         for (result, relay) in results.iter_mut().zip(relays) {
@@ -96,7 +98,7 @@ impl Project {
     }
 
     fn record_here(&self, parcels: &[Parcel]) -> Vec<Result<Recorded, RecordError>> {
-        // Without waiting for a lock. What cannot be answered now is found out with it.
+        // Without the lock. If the answer is not known yet, it is decided under the lock.
         if parcels.iter().all(|parcel| self.says_nothing_new(&parcel.event).unwrap_or(false)) {
             return parcels.iter().map(|_| Ok(Recorded::default())).collect();
         }
@@ -134,8 +136,8 @@ impl Project {
         results
     }
 
-    /// Records as many of these as fit into one group, up to one that fails; gives what came of
-    /// them, and why the one after them failed.
+    /// Records as many of these as fit into one group, up to one that fails; returns their
+    /// outcomes, and the error of the one after them.
     fn record_group(
         &self,
         parcels: &[Parcel],
@@ -152,7 +154,7 @@ impl Project {
                 break;
             }
         }
-        // What was seen for these events is not on record.
+        // What the scans of these events found is not on record.
         group.commit().inspect_err(|_| self.look_again())?;
         Ok((recorded, failure))
     }
@@ -162,7 +164,7 @@ impl Project {
         parcel: &Parcel,
         arrival: Option<Arrival>,
     ) -> Result<Recorded, StoreError> {
-        // It may have come out of the spool just now, or an event before it has said it all.
+        // It may have been drained from the spool just now, or an earlier event made it redundant.
         if self.store().spool_taken(&parcel.key)? || self.says_nothing_new(&parcel.event)? {
             return Ok(Recorded::default());
         }
@@ -175,15 +177,15 @@ impl Project {
         parcels.iter().map(|parcel| self.keep_for_later(parcel, why)).collect()
     }
 
-    /// It is kept, but the host is told why nothing can be recorded.
+    /// Spools the event, and returns the reason why the store cannot be written.
     fn keep_unwritable(&self, parcel: &Parcel) -> Result<Recorded, RecordError> {
         let kept = self.keep_for_later(parcel, "nothing can be recorded")?;
         self.writable()?;
         Ok(kept)
     }
 
-    /// Whether an event is only about calls that have ended: nearly every end of several calls
-    /// at once, for agents that also tell each single end.
+    /// Returns true if an event is only about calls that have ended: nearly every end of several
+    /// calls at once, for agents that also report each single end.
     fn says_nothing_new(&self, event: &Event) -> Result<bool, StoreError> {
         let EventKind::ToolsOver { calls } = &event.what else { return Ok(false) };
         for call in calls {

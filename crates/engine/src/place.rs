@@ -1,8 +1,8 @@
-//! Where a path that an agent wrote down lies in the project.
+//! Resolves a path that an agent wrote to a path in the project.
 //!
-//! Agents write paths absolute or relative to their working directory, through
-//! symlinked folders, and in other spellings of the same place (`/tmp` and
-//! `/private/tmp`, PATH-5). Records know only [`ProjectPath`]s (C-7).
+//! Agents write paths absolute or relative to their working directory, through symlinked folders,
+//! and in other spellings of the same place (`/tmp` and `/private/tmp`, PATH-5). Records know only
+//! [`ProjectPath`]s (C-7).
 
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use retake_model::ProjectPath;
 
-/// What paths of agents are resolved against.
+/// The folders that paths of agents are resolved against.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ground<'a> {
     /// The project's root.
@@ -57,7 +57,7 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Where a path lies.
+/// Resolution of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In the project.
@@ -68,7 +68,7 @@ pub(crate) enum Place {
     Outside,
 }
 
-/// Places `text`, which is absolute or starts at `cwd` (the root if there is none).
+/// Resolves `text`, which is absolute or starts at `cwd` (the root if there is none).
 pub(crate) fn place(root: &Path, cwd: Option<&str>, text: &str) -> Place {
     if text.is_empty() || text.contains('\0') {
         return Place::Outside;
@@ -78,7 +78,7 @@ pub(crate) fn place(root: &Path, cwd: Option<&str>, text: &str) -> Place {
         None => root.to_owned(),
     };
     let joined = base.join(text);
-    // The system goes up from where a link leads.
+    // The system goes up from where a symlink leads.
     let goes_up = joined.components().any(|part| part == Component::ParentDir);
     if goes_up
         && let (Some(folder), Some(name)) = (joined.parent(), joined.file_name())
@@ -92,8 +92,8 @@ pub(crate) fn place(root: &Path, cwd: Option<&str>, text: &str) -> Place {
     if placed == Place::Outside { beneath(root, &lexical) } else { placed }
 }
 
-/// Every place that a tool may mean by a path: by its text, as programs resolve it that know nothing
-/// of links, and with links followed, the last one included.
+/// Every path that a tool may mean by a text: resolved by text, as programs do that know nothing of
+/// symlinks, and with symlinks followed, the last one included.
 pub(crate) fn readings(root: &Path, cwd: Option<&str>, text: &str) -> Vec<Place> {
     let mut places = vec![place(root, cwd, text)];
     if text.is_empty() || text.contains('\0') {
@@ -112,7 +112,7 @@ pub(crate) fn readings(root: &Path, cwd: Option<&str>, text: &str) -> Vec<Place>
     places
 }
 
-/// If the last component is a link to a place in the project, that place: tools write through it.
+/// If the last component is a symlink to a path in the project, that path: tools write through it.
 pub(crate) fn link_target(root: &Path, path: &ProjectPath) -> Option<ProjectPath> {
     let absolute = root.join(std::ffi::OsStr::from_bytes(path.as_bytes()));
     if !absolute.is_symlink() {
@@ -124,7 +124,7 @@ pub(crate) fn link_target(root: &Path, path: &ProjectPath) -> Option<ProjectPath
     }
 }
 
-/// Where an absolute path lies, by its text.
+/// Resolves an absolute path by its text.
 pub(crate) fn beneath(root: &Path, path: &Path) -> Place {
     let Ok(rest) = path.strip_prefix(root) else {
         return Place::Outside;
@@ -150,7 +150,7 @@ fn normalise(path: &Path) -> PathBuf {
     clean
 }
 
-/// Resolves links in the folders of a path, as far as they exist, but not its last component.
+/// Resolves symlinks in the folders of a path, as far as they exist, but not its last component.
 pub(crate) fn real_folder(path: &Path) -> PathBuf {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return path.to_owned();

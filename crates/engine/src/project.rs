@@ -39,7 +39,7 @@ pub struct Retake {
 pub struct InitOptions {
     /// Track a home folder, the root of a file system or the folder for temporary files.
     pub anywhere: bool,
-    /// What a folder is that stands where another one was recorded.
+    /// The relation of a folder to another one that was recorded at its path.
     pub replaced: Option<ReplacedBy>,
     /// Make a checkpoint of what is there.
     pub checkpoint: bool,
@@ -52,11 +52,11 @@ pub struct KnownProject {
     pub id: String,
     /// Its root.
     pub root: PathBuf,
-    /// When it was initialised.
+    /// Time of its initialisation.
     pub created_at: Millis,
 }
 
-/// What a folder is that stands where another one was recorded.
+/// The relation of a folder to another one that was recorded at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplacedBy {
     /// The same project: its record goes on.
@@ -65,16 +65,16 @@ pub enum ReplacedBy {
     New,
 }
 
-/// What initialising did.
+/// Outcome of [`Retake::init`].
 #[derive(Debug)]
 pub struct Initialised {
     /// The project.
     pub project: Project,
-    /// Whether it is new; otherwise what has changed since the last look was recorded.
+    /// Set if it is new; otherwise the changes since the last scan were recorded.
     pub is_new: bool,
-    /// What was found: of a new project the baseline, else what changed since the last look.
+    /// The findings: of a new project the baseline, else the changes since the last scan.
     pub looked: Looked,
-    /// Where the project was before, if it has moved.
+    /// The earlier root of the project, if it has moved.
     pub moved_from: Option<PathBuf>,
     /// The checkpoint, if one was asked for.
     pub checkpoint: Option<Checkpoint>,
@@ -82,18 +82,18 @@ pub struct Initialised {
     pub before: Option<Checkpoint>,
 }
 
-/// How a folder came to be a project.
+/// Origin of a folder's project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
-    /// It has just become one.
+    /// It was created just now.
     Anew,
-    /// It was one.
+    /// It existed.
     Known,
-    /// It takes the place of one that was.
+    /// It replaces another one at the same path.
     InPlaceOfAnother,
 }
 
-/// Why a project could not be found, initialised or opened.
+/// Reason why a project could not be found, initialised or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
     /// No folder at or above has been initialised.
@@ -102,12 +102,12 @@ pub enum ProjectError {
     /// The folder is a git directory, or lies in one: those are never written.
     #[error("{} is git's own directory, which Retake never writes", .0.display())]
     GitDirectory(PathBuf),
-    /// A folder that is almost never meant.
+    /// A folder that is hardly ever meant to be tracked.
     #[error("{} is {what}, and tracking all of it is almost never meant", path.display())]
     TooBroad {
         /// The folder.
         path: PathBuf,
-        /// What it is.
+        /// Description of the folder.
         what: &'static str,
     },
     /// The folder cannot be used.
@@ -121,7 +121,7 @@ pub enum ProjectError {
     /// The folder cannot be opened as a project.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The first look failed.
+    /// The first scan failed.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The store failed.
@@ -135,21 +135,21 @@ impl Retake {
         Self { home: Home::new(home), user_home: None, config_home: None, temp: None }
     }
 
-    /// Tells where the person's home is: it is not tracked by accident, and has git's global rules.
+    /// Sets the person's home: it is not tracked by accident, and has git's global rules.
     #[must_use]
     pub fn user_home(mut self, folder: Option<PathBuf>) -> Self {
         self.user_home = folder;
         self
     }
 
-    /// Tells where the person's settings are (`$XDG_CONFIG_HOME`), for git's global rules.
+    /// Sets the folder of the person's settings (`$XDG_CONFIG_HOME`), for git's global rules.
     #[must_use]
     pub fn config_home(mut self, folder: Option<PathBuf>) -> Self {
         self.config_home = folder;
         self
     }
 
-    /// Tells where temporary files are: that folder is not tracked by accident.
+    /// Sets the folder for temporary files: it is not tracked by accident.
     #[must_use]
     pub fn temp(mut self, folder: Option<PathBuf>) -> Self {
         self.temp = folder;
@@ -161,7 +161,7 @@ impl Retake {
         self.home.folder()
     }
 
-    /// Starts to track a folder, or catches up with one that is tracked.
+    /// Starts to track a folder, or brings the record of a tracked one up to date.
     pub fn init(
         &self,
         root: &Path,
@@ -171,7 +171,7 @@ impl Retake {
     ) -> Result<Initialised, ProjectError> {
         let (project, came) = self.create(root, options, at)?;
         let moved_from = project.found.moved_from.clone();
-        // What is not in this folder will be called deleted: all of it can be brought back at once.
+        // Files missing in this folder will count as deleted: all of them can be restored at once.
         let before = match came {
             Came::InPlaceOfAnother => project.checkpoint_on_record(at)?,
             Came::Anew | Came::Known => None,
@@ -182,7 +182,7 @@ impl Retake {
         Ok(Initialised { project, is_new, looked, moved_from, checkpoint, before })
     }
 
-    /// Finds a folder's project or makes one, without looking at the files yet.
+    /// Finds or creates a folder's project, without scanning the files yet.
     fn create(
         &self,
         root: &Path,
@@ -233,8 +233,8 @@ impl Retake {
         Ok(self.home.projects()?.into_iter().map(known).collect())
     }
 
-    /// Keeps events for the nearest project at or above a path, even if that cannot be opened: a
-    /// newer program may have written its store, say.
+    /// A spool writer for the nearest project at or above a path, even if that cannot be opened: a
+    /// newer version may have written its store, say.
     pub fn keeper(&self, path: &Path) -> Result<Option<Keeper>, ProjectError> {
         let (start, _) = self.examine(path)?;
         Ok(self.nearest(&start)?.map(|found| Keeper::of(&found.folder)))
@@ -249,7 +249,7 @@ impl Retake {
         }
     }
 
-    /// Like [`Retake::locate`], but makes a project as [`Retake::open_or_create`] does.
+    /// Like [`Retake::locate`], but creates a project as [`Retake::open_or_create`] does.
     pub fn locate_or_create(&self, path: &Path, at: Millis) -> Result<Located, ProjectError> {
         match self.locate(path) {
             Err(ProjectError::NotAProject(_)) => {
@@ -261,7 +261,7 @@ impl Retake {
     }
 
     fn nearest(&self, start: &Path) -> Result<Option<FoundProject>, ProjectError> {
-        // The cheap question for every folder first, then the one that reads every project.
+        // The cheap check for every folder first, then the one that reads every project.
         for find in [Home::find, Home::find_moved] {
             for folder in start.ancestors() {
                 let Ok(disk) = disk_identity(folder) else { continue };
@@ -273,10 +273,10 @@ impl Retake {
         Ok(None)
     }
 
-    /// Opens the nearest project, or makes one of the git repository around a path, else of the
-    /// folder itself; never of a home folder, a root or the folder for temporary files.
+    /// Opens the nearest project, or creates one for the git repository around a path, else for the
+    /// folder itself; never for a home folder, a root or the folder for temporary files.
     ///
-    /// A new one has its first look with its first event.
+    /// A new one is first scanned with its first event.
     pub fn open_or_create(&self, path: &Path, at: Millis) -> Result<Project, ProjectError> {
         match self.open(path) {
             Err(ProjectError::NotAProject(start)) => {
@@ -293,7 +293,7 @@ impl Retake {
         workspace.never_enter(self.home.folder());
         self.home.settle(&found)?;
         let (store, read_only) = open_store(&found.folder)?;
-        // Settings that cannot be used must not keep anything from being recorded.
+        // Unusable settings must not prevent recording.
         let (settings, settings_problem) = match Settings::load(self.home.folder(), &found.folder) {
             Ok(settings) => (settings, None),
             Err(error) => (Settings::default(), Some(error)),
@@ -325,8 +325,8 @@ impl Retake {
         })
     }
 
-    /// The canonical folder at or around a path, and its identity. One that is on record and not
-    /// there any more is told apart from one that never was.
+    /// The canonical folder at or around a path, and its identity. A recorded folder that no longer
+    /// exists is told apart from one that never did.
     fn examine(&self, path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
         examine(path).map_err(|error| {
             let path = real_folder(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
@@ -370,7 +370,7 @@ fn examine(path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
     Ok((folder.to_owned(), disk))
 }
 
-/// A store that cannot be written can still be read; what it then cannot do, it says.
+/// Opens a store read-only if it cannot be written.
 fn open_store(folder: &Path) -> Result<(Store, bool), StoreError> {
     match Store::open(folder, Access::Write) {
         Ok(store) => Ok((store, false)),
@@ -379,10 +379,11 @@ fn open_store(folder: &Path) -> Result<(Store, bool), StoreError> {
     }
 }
 
-/// Finding and creating a project takes a moment; nobody waits longer for somebody who hangs.
+/// Timeout of the home's lock: finding and creating a project takes a moment, unless a process
+/// hangs.
 const HOME_WAIT: Duration = Duration::from_secs(2);
 
-/// When everything became the baseline; without it nothing is a change yet.
+/// Key of the time at which the baseline was made; without it nothing is a change yet.
 pub(crate) const INITIALISED: &str = "initialised_at";
 
 fn disk_identity(folder: &Path) -> std::io::Result<RootIdentity> {
@@ -408,7 +409,7 @@ pub struct Project {
     same_device: bool,
     read_only: bool,
     pub(crate) watching: Option<Watching>,
-    /// What open calls aim at.
+    /// Cached targets of open calls.
     pub(crate) aims: RefCell<Aims>,
     user_home: Option<PathBuf>,
     clock: Option<fn() -> Millis>,
@@ -435,18 +436,18 @@ impl Project {
         &self.settings
     }
 
-    /// Why the settings cannot be used, if so; then the defaults are in force.
+    /// Returns the reason why the settings cannot be used, if so; then the defaults are in force.
     pub fn settings_problem(&self) -> Option<&SettingsError> {
         self.settings_problem.as_ref()
     }
 
-    /// Tells, for as long as the lock is held, that the run of this dialog lives; after that its
-    /// call has no window. `None` if the dialog is no run, or another process is it.
+    /// Locks the run of this dialog as alive; when the lock is released, its call has no window.
+    /// `None` if the dialog is no run, or another process holds it.
     pub fn live_run(&self, dialog: &DialogId) -> Result<Option<Lock>, StoreError> {
         Lock::of_run(self.store.folder(), &dialog.0)
     }
 
-    /// Forgets that there was a run of this dialog, when its end is recorded.
+    /// Removes the lock file of this dialog's run, when its end is recorded.
     pub fn forget_run(&self, dialog: &DialogId) {
         Lock::forget_run(self.store.folder(), &dialog.0);
     }
@@ -456,12 +457,12 @@ impl Project {
         &self.store
     }
 
-    /// Leaves what nobody should wait for to [`Project::tidy`], which the host promises to call.
+    /// Defers maintenance of the store to [`Project::tidy`], which the host promises to call.
     pub fn tidy_later(&self) {
         self.store.shorten_wal_later();
     }
 
-    /// Does what commits have left for later; not now, if somebody else is at work.
+    /// Runs the deferred maintenance; skipped if another process holds the lock.
     pub fn tidy(&self) {
         if !self.read_only
             && self.store.has_long_wal()
@@ -471,7 +472,7 @@ impl Project {
         }
     }
 
-    /// Whether another folder stands at the project's path; then it is read only.
+    /// Returns true if another folder stands at the project's path; then it is read only.
     pub fn is_replaced(&self) -> bool {
         self.found.replaced
     }
@@ -492,7 +493,7 @@ impl Project {
         Ok(())
     }
 
-    /// The place in the project of a path that a person or an agent wrote down.
+    /// Resolves a path that a person or an agent wrote to one in the project.
     pub fn place(&self, cwd: &Path, text: &str) -> Option<ProjectPath> {
         match place(self.root(), Some(&cwd.to_string_lossy()), text) {
             Place::Inside(path) => Some(path),
@@ -500,13 +501,13 @@ impl Project {
         }
     }
 
-    /// The file whose time a look compares with.
+    /// The file whose mtime a scan compares with.
     pub(crate) fn stamp_file(&self) -> PathBuf {
         self.store.folder().join("stamp")
     }
 
-    /// Tells how late it is, so that a call whose agent has not waited for the answer is known as
-    /// such. Without a clock every agent waits.
+    /// Sets the clock, by which a call is detected whose agent did not wait for the reply. Without
+    /// a clock every agent waits.
     pub fn set_clock(&mut self, clock: fn() -> Millis) {
         self.clock = Some(clock);
     }
@@ -515,7 +516,7 @@ impl Project {
         self.clock.map(|clock| clock())
     }
 
-    /// What paths of agents are resolved against.
+    /// The folders that paths of agents are resolved against.
     pub(crate) fn ground(&self) -> Ground<'_> {
         Ground { root: self.root(), home: self.user_home.as_deref() }
     }

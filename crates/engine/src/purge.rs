@@ -1,4 +1,4 @@
-//! Removing bytes from the record for good.
+//! Removes contents from the record for good.
 
 use retake_model::{Millis, ObjectId, OperationId};
 use retake_store::{Lock, Purge, PurgeScope, PurgeTarget, StoreError};
@@ -26,12 +26,12 @@ pub enum PurgeError {
 }
 
 impl Project {
-    /// What a purge would concern; no contents if there is nothing of it.
+    /// Returns what a purge would remove; no contents if nothing matches.
     pub fn purge_scope(&self, target: &PurgeTarget) -> Result<PurgeScope, StoreError> {
         self.store().purge_scope(target)
     }
 
-    /// Whether the record has, or had, a content of this name.
+    /// Returns whether the record has, or had, a content of this id.
     pub fn knows_content(&self, oid: &ObjectId) -> Result<bool, StoreError> {
         Ok(self.store().has(oid)? || self.store().is_purged(oid)?)
     }
@@ -43,7 +43,7 @@ impl Project {
         let Some(_lock) = Lock::acquire(store.folder(), wait)? else {
             return Err(self.locked().into());
         };
-        // What waits may hold the content in its arguments.
+        // Spooled events may hold the content in their arguments.
         self.take_in_spool(at)?;
         if let Some(operation) = store.unfinished()? {
             return Err(PurgeError::Unfinished(operation.id));
@@ -56,7 +56,7 @@ impl Project {
                 PurgeTarget::Content(oid) => oid.to_string(),
             }));
         }
-        // Whoever shows the content must let go of it.
+        // Subscribers that show the content must drop it.
         let batch = store.batch()?;
         let body = json!({ "contents": purge.scope.contents.len() });
         note(&batch, (batch.next_seq(), at), "purged", None, body)?;

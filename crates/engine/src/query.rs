@@ -1,4 +1,4 @@
-//! Reading the record: who changed what, and what it looked like.
+//! Reads the record: changes, their authors, contents and diffs.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::diff::{DiffLine, TOO_LARGE_TO_SHOW, is_binary, is_too_large, unified}
 use crate::plan::PlannedFile;
 use crate::project::Project;
 
-/// What agents did that nobody has decided on, and what is not protected.
+/// Unreviewed changes of agents, and unprotected files.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// By dialog and agent, the latest dialog first; changes that dialogs share come last.
@@ -27,7 +27,7 @@ pub struct Status {
     pub files: u64,
     /// Changes on record.
     pub changes: u64,
-    /// Events that wait to be taken in.
+    /// Events in the spool.
     pub spooled: usize,
     /// Bytes that the record takes on disk.
     pub store_bytes: u64,
@@ -73,7 +73,7 @@ pub enum DiffBody {
 }
 
 impl Project {
-    /// What agents did that nobody has decided on, and what is not protected.
+    /// Returns the unreviewed changes of agents, and the unprotected files.
     pub fn status(&self) -> Result<Status, StoreError> {
         let store = self.store();
         let mut dialogs: Vec<DialogStatus> = Vec::new();
@@ -138,13 +138,13 @@ impl Project {
         }
     }
 
-    /// The message of the person that a change was made for.
+    /// Returns the message of the person that a change was made for.
     pub fn message_behind(&self, change: &Change) -> Result<Option<Message>, StoreError> {
         let (Some(dialog), Some(turn)) = (&change.dialog, change.turn) else { return Ok(None) };
         self.store().message_of(dialog, turn)
     }
 
-    /// What the agent said when it asked for the call that made a change.
+    /// Returns the agent's text in the message whose call made a change.
     pub fn said_with(&self, change: &Change) -> Result<Option<String>, StoreError> {
         let (Some(dialog), Some(index)) = (&change.dialog, change.message_index) else {
             return Ok(None);
@@ -162,8 +162,8 @@ impl Project {
     /// The difference that several changes made, file by file.
     ///
     /// `changes` are oldest first. Where something else changed a file in between, its changes
-    /// before and after that are shown apart, so that nobody's lines appear as another's. What
-    /// ends as it began is left out; what was made and then renamed was made there.
+    /// before and after that are shown apart, so that no actor's lines appear as another's. A file
+    /// that ends as it began is left out; one that was created and then renamed was created there.
     pub fn net_diff(&self, changes: &[Change]) -> Result<Vec<FileDiff>, StoreError> {
         let mut nets: Vec<Net> = Vec::new();
         let mut newest = HashMap::new();
@@ -245,7 +245,7 @@ impl Project {
 }
 
 impl DiffBody {
-    /// What differs between two contents.
+    /// Returns the difference between two contents.
     pub fn between(before: &[u8], after: &[u8]) -> Self {
         if [before, after].iter().any(|bytes| bytes.len() as u64 > TOO_LARGE_TO_SHOW) {
             return Self::TooLarge;

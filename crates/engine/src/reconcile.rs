@@ -1,8 +1,8 @@
-//! What happened while nothing ran.
+//! Reconciles the record with what happened while Retake did not run.
 //!
-//! Hooks record without a daemon, so of an agent that lives nothing is missed. But one that was
-//! killed, with the whole machine perhaps, leaves calls that never end. A call that was open for
-//! so long that its agent may well be gone is closed here; see the rules of attribution.
+//! Hooks record without a daemon, so nothing of a living agent is missed. But one that was killed,
+//! with the whole machine perhaps, leaves calls that never end. A call that was open for so long
+//! that its agent may well be gone is closed here; see the rules of attribution.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,10 +19,10 @@ use crate::occasion::Occasion;
 use crate::project::{INITIALISED, Project};
 use crate::record::RecordError;
 
-/// Agents give up on their tools sooner than this.
+/// Timeout after which agents have given up on a tool.
 const LONGEST_UNWATCHED: Millis = 10 * 60 * 1000;
 
-/// How things stood before.
+/// State of the record before reconciling.
 struct Before {
     seq: u64,
     last_event_at: Option<Millis>,
@@ -30,12 +30,12 @@ struct Before {
 }
 
 impl Project {
-    /// Finds what happened while nothing ran: takes in what waits, looks at everything, and
-    /// records an event `reconciled` that tells of it, if there was anything.
+    /// Finds what happened while Retake did not run: drains the spool, scans everything, and
+    /// records an event `reconciled`, if anything was found.
     pub fn reconcile(&self, at: Millis) -> Result<Looked, RecordError> {
         let _lock = self.hold()?;
         if self.store().meta(INITIALISED)?.is_none() {
-            // What there is becomes the baseline, which is an event of its own.
+            // The current files become the baseline, which is an event of its own.
             return Ok(self.catch_up_and_look(at)?);
         }
         let before = Before {
@@ -69,7 +69,7 @@ impl Project {
     }
 }
 
-/// Whether a call has been open for so long that nobody may be left to end it.
+/// Returns true if a call has been open for so long that its agent may be gone.
 fn is_lost(batch: &Batch<'_>, live: &LiveCall, at: Millis) -> bool {
     live.is_open()
         && at.saturating_sub(live.call.begin_at) >= LONGEST_UNWATCHED
@@ -80,7 +80,7 @@ fn open_gaps(store: &retake_store::Store) -> Result<HashSet<(ProjectPath, GapRea
     Ok(store.gaps()?.into_iter().map(|(gap, _)| (gap.path, gap.reason)).collect())
 }
 
-/// Records what was found; nothing, if nothing was.
+/// Records the event `reconciled`, unless nothing was found.
 fn tell(
     batch: &Batch<'_>,
     before: &Before,

@@ -13,9 +13,9 @@ use crate::content::comparable;
 use crate::diff::{is_binary, similarity};
 use crate::observe::Observed;
 
-/// More files on a side than this are not compared for likeness: it is quadratic.
+/// Maximum files on a side that are compared for similarity, which is quadratic.
 const COMPARED: usize = 32;
-/// Nor are more bytes than this in all.
+/// Maximum bytes in all that are compared.
 const COMPARED_BYTES: u64 = 2 * 1024 * 1024;
 const ALIKE_PERCENT: u32 = 50;
 
@@ -55,7 +55,7 @@ pub(crate) fn pair(
     batch: &Batch<'_>,
     seen: Vec<(Observed, Attribution)>,
 ) -> Result<Vec<Step>, StoreError> {
-    // What Retake did to each path is on record by path.
+    // Retake's own changes are on record by path.
     let could_move = |(seen, by): &(Observed, Attribution)| {
         seen.after.is_absent() && is_content(&seen.before) && by.actor != Actor::Retake
     };
@@ -71,7 +71,7 @@ pub(crate) fn pair(
     Ok(steps)
 }
 
-/// Empty files are all equal, so they say nothing of a move.
+/// Empty files are all equal, so they are no evidence of a move.
 fn is_content(side: &Side) -> bool {
     side.known().is_some_and(|state| state.size > 0)
 }

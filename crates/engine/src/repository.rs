@@ -12,7 +12,7 @@ use retake_workspace::git::{self, Attributes, GitLook, Index, IndexEntry};
 #[derive(Debug)]
 pub(crate) struct Repository {
     top: PathBuf,
-    /// The root's place in it, ending in `/`; empty at the top.
+    /// Path of the root in it, ending in `/`; empty at the top.
     prefix: Vec<u8>,
 }
 
@@ -27,17 +27,17 @@ impl Repository {
         Some(Self { top, prefix })
     }
 
-    /// Where it stands.
+    /// Returns git's current state.
     pub(crate) fn look(&self) -> Option<GitLook> {
         git::look(&self.top)
     }
 
-    /// What HEAD's log says since it had this size.
+    /// Entries of HEAD's reflog since it had this size.
     pub(crate) fn actions_since(&self, reflog_size: u64) -> Vec<String> {
         git::new_reflog_actions(&self.top, reflog_size)
     }
 
-    /// What the index holds of the project.
+    /// Reads the index entries of the project.
     pub(crate) fn index(&self) -> Result<Index, String> {
         let mut index = git::index(&self.top)?.unwrap_or_default();
         if self.prefix.is_empty() {
@@ -51,12 +51,12 @@ impl Repository {
         Ok(index)
     }
 
-    /// Where it keeps its packs.
+    /// Folders of its packs.
     pub(crate) fn pack_folders(&self) -> Vec<PathBuf> {
         git::pack_folders(&self.top)
     }
 
-    /// Which files git converts: by the user's attributes, and by these files in the project,
+    /// The files that git converts: by the user's attributes, and by these files in the project,
     /// those of deeper folders later. `None` if there may be others above the project.
     pub(crate) fn attributes(
         &self,
@@ -79,7 +79,7 @@ impl Repository {
     }
 }
 
-/// Tells apart which paths an index has; what it says of them does not count.
+/// Digest of the paths in an index; their entries do not count.
 pub(crate) fn path_digest(index: &Index) -> u64 {
     let digest = |path: &ProjectPath| {
         let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! Keeping the record within its limits.
+//! Applies the retention limits to the record (garbage collection).
 
 use retake_model::Millis;
 use retake_store::{Collected, Forecast, GcError, Limits, Lock, Meter, Removed, StoreError};
@@ -12,7 +12,7 @@ use crate::settings::Retention;
 const DAY: Millis = 24 * 60 * 60 * 1000;
 
 impl Retention {
-    /// The limits in the store's words.
+    /// Converts the settings into the store's limits.
     fn limits(&self) -> Limits {
         let days = |days: u32| Millis::from(days) * DAY;
         Limits {
@@ -25,25 +25,25 @@ impl Retention {
 }
 
 impl Project {
-    /// What the next collection would remove and why; `measure` also counts bytes, which takes
+    /// Forecasts what the next collection removes and why; `measure` also counts bytes, which takes
     /// a while.
     pub fn retention_forecast(&self, at: Millis, measure: bool) -> Result<Forecast, StoreError> {
         self.store().retention_forecast(&self.settings().retention.limits(), at, measure)
     }
 
-    /// What the record takes on disk, and what for.
+    /// Returns the disk usage of the record, by purpose.
     pub fn meter(&self) -> Result<Meter, StoreError> {
         self.store().meter()
     }
 
-    /// Removes what the limits let go, and every content that nothing names.
+    /// Removes what exceeds the limits, and every content without a reference.
     pub fn collect(
         &self,
         at: Millis,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Collected, RecordError> {
         self.writable()?;
-        // Settings that cannot be used say nothing about what may go.
+        // Invalid settings must not decide what is removed.
         if let Some(problem) = self.settings_problem() {
             return Err(RecordError::Settings(problem.to_string()));
         }
@@ -67,7 +67,7 @@ impl Project {
         Ok(collected)
     }
 
-    /// Who holds the project.
+    /// Returns the error that names the holder of the lock.
     pub(crate) fn locked(&self) -> RecordError {
         let owner = Lock::owner(self.store().folder());
         RecordError::Locked(owner.map_or("unknown".to_owned(), |pid| pid.to_string()))

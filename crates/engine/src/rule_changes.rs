@@ -1,7 +1,7 @@
-//! Ignore rules that agents changed, and what they hide.
+//! Ignore rules that agents changed, and the paths they hide.
 //!
 //! New files that a rule hides are not recorded from the next call on, so the person should know of
-//! a rule that an agent wrote and nobody has decided on.
+//! a rule that an agent wrote and that is not reviewed yet.
 
 use retake_model::{AgentId, ChangeId, DialogId, ProjectPath, Side};
 use retake_store::{StatusRow, StoreError};
@@ -10,25 +10,24 @@ use retake_workspace::{IGNORE_FILE, Rules};
 use crate::memory;
 use crate::project::Project;
 
-/// A rule file that an agent changed, which nobody has decided on.
+/// A rule file that an agent changed and that is not reviewed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleChange {
     /// The rule file.
     pub path: ProjectPath,
     /// The first of the changes.
     pub change: ChangeId,
-    /// The dialog; none if several may have done it.
+    /// The dialog; none if several are candidates.
     pub dialog: Option<DialogId>,
-    /// The agent; none if several may have done it.
+    /// The agent; none if several are candidates.
     pub agent: Option<AgentId>,
-    /// What the rules hide now and did not hide before: files, and folders with all that is in
-    /// them.
+    /// Paths that the rules hide now and did not hide before: files, and folders with all that is
+    /// in them.
     pub hides: Vec<ProjectPath>,
 }
 
 impl Project {
-    /// The rule files that agents changed and nobody has decided on, as of the last look at
-    /// everything.
+    /// The rule files that agents changed and that are not reviewed yet, as of the last full scan.
     pub fn rule_changes(&self) -> Result<Vec<RuleChange>, StoreError> {
         let pending = self.store().pending()?.into_iter();
         let rule_files = pending.filter(|row| row.path.file_name() == IGNORE_FILE);

@@ -1,10 +1,10 @@
-//! What a tool makes on the way to its target, and takes away again.
+//! Scratch files that a tool creates on the way to its target, and removes again.
 //!
 //! `sed -i` writes a file beside its target and renames it; many edit tools save like that. The
-//! watcher leaves such a file alone while its call is at work. Whoever asks has to be told what is
+//! watcher ignores such a file while its call is running. A requested scan has to report what is
 //! there, so then there must be evidence that it is the call's: its name and, for edit tools, a
-//! content that is a beginning of what they announced. A name alone is none: the person may keep a
-//! copy of the very file. What a call is on record of having made is its own until its end.
+//! content that is a beginning of what they predict. A name alone is none: the person may keep a
+//! copy of the very file. A file that is recorded as the call's work is its own until its end.
 
 use retake_model::{ProjectPath, Side};
 use retake_store::{Batch, ChangeFilter, StoreError};
@@ -12,12 +12,12 @@ use retake_store::{Batch, ChangeFilter, StoreError};
 use crate::live::{Content, LiveCall};
 use crate::observe::Observed;
 
-/// `sed` calls its files so, with six random signs after it.
+/// Prefix of the temporary files of `sed`, followed by six random characters.
 const OF_SED: &[u8] = b"sed";
 const RANDOM_SIGNS: usize = 6;
 
 impl LiveCall {
-    /// Whether a file that is new may be its scratch, as far as the name says.
+    /// Returns true if a new file may be its scratch file, judged by the name.
     pub(crate) fn may_scratch_at(&self, path: &ProjectPath) -> bool {
         if self.is_understood() {
             return self.targets().any(|target| target.parent() == path.parent());
@@ -25,7 +25,7 @@ impl LiveCall {
         self.derives(path).next().is_some()
     }
 
-    /// Whether a change is that of its own scratch: there is evidence for that.
+    /// Returns true if there is evidence that a change is one of its own scratch files.
     pub(crate) fn has_scratched(
         &self,
         batch: &Batch<'_>,
@@ -53,7 +53,7 @@ impl LiveCall {
         Ok(false)
     }
 
-    /// What it has changed so far that it does not name.
+    /// The paths that it has changed so far without naming them.
     pub(crate) fn scratch(&self, batch: &Batch<'_>) -> Result<Vec<ProjectPath>, StoreError> {
         let call = &self.call;
         let filter = ChangeFilter {
@@ -71,7 +71,7 @@ impl LiveCall {
         Ok(paths.filter(|path| !self.aims_at(path)).collect())
     }
 
-    /// The files that this edit tool names and after which this one beside them may be called.
+    /// The files named by this edit tool that the name of this file beside them may derive from.
     fn derives<'a>(&'a self, path: &'a ProjectPath) -> impl Iterator<Item = &'a ProjectPath> {
         let named = if self.is_edit() { self.aim.named.as_slice() } else { &[] };
         named.iter().filter(|target| {

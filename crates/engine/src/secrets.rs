@@ -1,8 +1,8 @@
-//! Files that usually hold secrets, known by their names.
+//! Recognises files that usually hold secrets, by their names.
 
 use retake_model::ProjectPath;
 
-/// Endings of keys, certificates with keys, and stores of them.
+/// Suffixes of keys, certificates with keys, and key stores.
 const ENDINGS: [&str; 10] =
     [".env", ".pem", ".key", ".p8", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"];
 
@@ -25,12 +25,12 @@ const NAMES: [&str; 16] = [
     "kubeconfig",
 ];
 
-/// With these endings, files of such names are data and no code.
+/// Suffixes with which files of such names are data, not code.
 const DATA: [&str; 9] =
     [".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".properties", ".txt", ".xml"];
 const DATA_NAMES: [&str; 5] = ["credential", "credentials", "secret", "secrets", "service-account"];
 
-/// Whether a file of this name usually holds secrets.
+/// Returns whether a file of this name usually holds secrets.
 pub fn usually_holds_secrets(path: &ProjectPath) -> bool {
     let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
     let is_sample =

@@ -1,4 +1,4 @@
-//! When each kind of agent was last heard of, over all projects.
+//! Last activity of each kind of agent, over all projects.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use retake_store::{Access, Store, StoreError};
 
 use crate::project::Retake;
 
-/// What the records of all projects say of agents.
+/// Last activity by agent kind, from the records of all projects.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// The newest activity of each kind of agent.

@@ -1,4 +1,4 @@
-//! What a person can set, in `config.toml` of the home or of one project in it.
+//! The person's settings: `config.toml` of the home or of one project in it.
 //!
 //! Settings are never read from the project's own folder: an agent can write
 //! there, and a clone can bring a file along.
@@ -15,7 +15,7 @@ use serde::Deserialize;
 pub use freshness::{Freshness, FreshnessPolicy};
 pub use summary::{Summary, SummaryApi};
 
-/// The name of the files.
+/// File name of the settings.
 pub const FILE: &str = "config.toml";
 
 /// All settings, with their defaults.
@@ -36,19 +36,19 @@ pub struct Settings {
     pub checkpoints: Checkpoints,
     /// What agents call.
     pub hook: Hook,
-    /// What agents are told about files that changed under them.
+    /// Notices to agents about files that changed after they read them.
     pub freshness: Freshness,
     /// What is kept of conversations.
     pub history: History,
     /// Who writes summaries of conversations.
     pub summary: Summary,
-    /// What other programs are told.
+    /// Output to other programs.
     pub api: Api,
     /// The daemon; only the home's file counts.
     pub daemon: Daemon,
 }
 
-/// What other programs are told, by HTTP and MCP.
+/// Output to other programs, by HTTP and MCP.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Api {
@@ -69,7 +69,7 @@ pub struct Daemon {
     /// Whether a hook starts it if none runs: with it, the looks around commands cost what has
     /// changed.
     pub autostart: bool,
-    /// Minutes without anything to do until it stops.
+    /// Minutes of idling until it shuts down.
     pub idle_minutes: u64,
     /// The port of its HTTP interface on this machine; 0 takes one that is free.
     pub port: u16,
@@ -82,7 +82,7 @@ impl Default for Daemon {
 }
 
 impl Daemon {
-    /// How long it waits for something to do.
+    /// Returns how long the daemon stays idle until it shuts down.
     pub fn idle(&self) -> Duration {
         Duration::from_secs(self.idle_minutes.saturating_mul(60))
     }
@@ -92,7 +92,7 @@ impl Daemon {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hook {
-    /// Milliseconds until the agent gets its answer, whatever is not recorded by then.
+    /// Milliseconds until the agent gets its reply, even if recording is not finished by then.
     pub budget_ms: u64,
 }
 
@@ -103,7 +103,7 @@ impl Default for Hook {
 }
 
 impl Hook {
-    /// How long an agent may be kept waiting.
+    /// Returns the time budget of a hook.
     pub fn budget(&self) -> Duration {
         Duration::from_millis(self.budget_ms)
     }
@@ -113,9 +113,9 @@ impl Hook {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct History {
-    /// Whether what the model gets is kept too, as agents write it down, and not only what was said.
+    /// Whether the model's history is kept too, as agents write it down, not only what was said.
     pub keep: bool,
-    /// Of one message of an agent so many bytes are kept; the longest results of tools go first.
+    /// Maximum bytes kept of an agent's message; the longest tool results are shortened first.
     pub max_message_bytes: u64,
 }
 
@@ -133,7 +133,7 @@ pub struct Checkpoints {
     pub policy: CheckpointPolicy,
     /// After edits: only if one of the files has such an extension; none means any.
     pub extensions: Vec<String>,
-    /// After edits: only if at least so many files were edited.
+    /// After edits: minimum files edited.
     pub min_files: usize,
 }
 
@@ -157,7 +157,7 @@ impl Default for Checkpoints {
 }
 
 impl Checkpoints {
-    /// Whether an edit of this file counts.
+    /// Returns whether an edit of this file counts.
     pub(crate) fn is_watched(&self, path: &ProjectPath) -> bool {
         let name = path.file_name();
         let has = |extension: &String| {
@@ -254,11 +254,11 @@ impl Default for Shield {
 pub struct Retention {
     /// Dialogs that were last active longer ago than this go; for ever if it is not set.
     pub max_age_days: Option<u32>,
-    /// So many dialogs are kept, the latest ones.
+    /// Maximum dialogs kept, the latest ones.
     pub max_dialogs: usize,
-    /// So many bytes are kept.
+    /// Maximum bytes kept.
     pub max_bytes: u64,
-    /// Unapproved work of dialogs that were active within so many days always stays.
+    /// Unapproved work of dialogs that were active within this many days always stays.
     pub protect_days: u32,
 }
 

@@ -1,13 +1,12 @@
-//! Requests that wait for the project's lock share a look at everything.
+//! Requests that wait for the project's lock share a full scan.
 //!
-//! A look that began after a request arrived has seen all that the request needs to have seen: what
-//! was there before a call began, what a call did before it ended. So sixteen calls at once cost one
-//! walk. Each look at everything has a number, which is in the stamp file from its begin and in the
-//! store with its commit.
+//! A scan that began after a request arrived has seen all that the request needs: the state before
+//! a call began, what a call did before it ended. So sixteen calls at once cost one walk. Each full
+//! scan has a number, which is in the stamp file from its begin and in the store with its commit.
 //!
-//! Invariant: a request is served only by a look whose number was not in the file when the request
-//! arrived. A file that cannot be read serves nobody. With a watcher nothing is shared: there a
-//! look costs what has changed.
+//! Invariant: a request is served only by a scan whose number was not in the file when the request
+//! arrived. A file that cannot be read serves no request. With a watcher nothing is shared: there a
+//! scan costs what has changed.
 
 use std::path::Path;
 
@@ -16,12 +15,12 @@ use retake_store::{Batch, StoreError};
 use crate::memory;
 use crate::project::Project;
 
-/// The number of the last look that had begun when a request arrived.
+/// Number of the last scan that had begun when a request arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival(u64);
 
 impl Project {
-    /// A request arrives; `None` if it needs a look of its own.
+    /// Returns the scan number at the arrival of a request; `None` if it needs a scan of its own.
     pub(crate) fn arrival(&self) -> Option<Arrival> {
         if self.watching.is_some() {
             return None;
@@ -30,13 +29,13 @@ impl Project {
     }
 }
 
-/// The number of the last look that began, if the stamp file has it.
+/// Reads the number of the last scan that began from the stamp file, if it has one.
 pub(crate) fn begun_looks(stamp: &Path) -> Option<u64> {
     std::fs::read_to_string(stamp).ok()?.parse().ok()
 }
 
 impl Arrival {
-    /// Whether a look at everything was begun and committed since the request arrived.
+    /// Returns true if a full scan was begun and committed since the request arrived.
     pub(crate) fn is_served(self, batch: &Batch<'_>) -> Result<bool, StoreError> {
         Ok(memory::last_look(batch)? > self.0)
     }

@@ -1,10 +1,10 @@
-//! Before a command that may destroy, its targets are captured, ignored files included.
+//! Captures the targets of a command that may destroy, before it runs, ignored files included.
 //!
-//! What rules do not hide is captured by the look that every command begins with. The shield adds
-//! what they hide: a `.env`, local databases, notes. It errs on the large side: unless the command
-//! has an understood shape, its targets are looked for in every folder, and where they cannot be
-//! told everything hidden is at risk. Only what can be made again is left out. That, and what the
-//! budget did not allow, becomes a gap.
+//! Files that rules do not hide are captured by the scan that every command begins with. The shield
+//! adds the hidden ones: a `.env`, local databases, notes. It errs on the large side: unless the
+//! command has an understood shape, its targets are searched in every folder, and where they cannot
+//! be determined everything hidden is at risk. Only what can be regenerated is left out. That, and
+//! what exceeds the budget, becomes a gap.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -18,23 +18,23 @@ use crate::place::link_target;
 use crate::settings::Shield;
 use crate::shell::{Danger, Target};
 
-/// More files that were left out than this are not named one by one.
+/// Maximum files left out that are named one by one.
 const NAMED_GAPS: usize = 100;
 
-/// With more targets than this, everything hidden is at risk.
+/// Maximum targets that are matched; with more, everything hidden is at risk.
 const MOST_DANGERS: usize = 64;
 
-/// What stands for the whole project in a gap, which must name something.
+/// Path of a gap that stands for the whole project.
 pub(crate) const ANYWHERE: &str = "*";
 
-/// What the shield takes, and what it could not take.
+/// The files that the shield captures, and gaps for those it could not.
 #[derive(Debug, Default)]
 pub(crate) struct Shielded {
     pub(crate) paths: Vec<ProjectPath>,
     pub(crate) gaps: Vec<Gap>,
 }
 
-/// Chooses the hidden files that a call is about to destroy.
+/// Selects the hidden files that a call is about to destroy.
 pub(crate) fn shield(
     batch: &Batch<'_>,
     workspace: &Workspace,
@@ -52,7 +52,7 @@ pub(crate) fn shield(
         gaps.extend(listing.gaps);
         found.extend(listing.files);
     }
-    // Notes, keys and settings are small; what takes the budget can often be had again.
+    // Notes, keys and settings are small; what takes the budget can often be regenerated.
     found.sort_by_key(|(path, stat)| (stat.size, path.clone()));
     let (paths, left_out) = within_budget(found, settings);
     let more =
@@ -83,18 +83,18 @@ fn within_budget(
     (paths, left_out)
 }
 
-/// What a call may destroy.
+/// The part of the project that a call may destroy.
 struct Threat {
-    /// The places that its targets and names lie at, as far as they can be resolved.
+    /// The paths of its targets and names, as far as they can be resolved.
     reaches: Vec<Reach>,
-    /// Its targets, wherever they lie.
+    /// Its targets, in any folder.
     dangers: Vec<Danger>,
-    /// What cannot be told may be anything.
+    /// Set if the targets cannot be determined.
     everything: bool,
 }
 
 impl Threat {
-    /// As things are before the call: a pattern that leads through a link may take anything.
+    /// The state before the call: a pattern that leads through a symlink may match anything.
     fn of(workspace: &Workspace, call: &LiveCall) -> Self {
         let root = workspace.root();
         let mut threat = Self::by_text(root, call);
@@ -104,7 +104,7 @@ impl Threat {
         threat
     }
 
-    /// As far as the text tells, whatever lies where by now.
+    /// From the command's text only, independent of the current files.
     fn by_text(root: &Path, call: &LiveCall) -> Self {
         let mut reaches = Vec::new();
         let is_plain = |target: &&Target| !target.glob;
@@ -121,12 +121,12 @@ impl Threat {
         } else {
             call.destroys().iter().map(|target| Danger::of(target, root)).collect()
         };
-        // To hold every file against very many targets takes longer than to capture it.
+        // Matching every file against very many targets takes longer than capturing it.
         let everything = call.destroys_unknown() || dangers.len() > MOST_DANGERS;
         Self { reaches, dangers, everything }
     }
 
-    /// Where to look for hidden files; `None` is the whole project.
+    /// The folders in which to search for hidden files; `None` is the whole project.
     fn places(&self, call: &LiveCall) -> Vec<Option<ProjectPath>> {
         let is_anywhere = self.everything || !self.dangers.is_empty();
         if is_anywhere {
@@ -148,19 +148,19 @@ impl Threat {
     }
 }
 
-/// Of these paths, those that the shield neither took nor named before the calls ran.
+/// Those of these paths that the shield neither captured nor named before the calls ran.
 pub(crate) fn not_considered<'p>(
     workspace: &Workspace,
     calls: &[&LiveCall],
     paths: impl Iterator<Item = &'p ProjectPath>,
 ) -> Vec<&'p ProjectPath> {
     let destroying = calls.iter().filter(|call| call.may_destroy());
-    // What the calls left behind says nothing about the links that were there before them.
+    // The files after the calls say nothing about the symlinks that existed before them.
     let threats: Vec<_> = destroying.map(|call| Threat::by_text(workspace.root(), call)).collect();
     paths.filter(|path| !threats.iter().any(|threat| threat.includes(path))).collect()
 }
 
-/// Hidden files that go with a call and are not on record.
+/// Selects hidden files that a call destroys and that are not on record.
 struct Endangered<'a, 'b> {
     batch: &'a Batch<'b>,
     threat: &'a Threat,
@@ -179,11 +179,11 @@ impl Choose for Endangered<'_, '_> {
     }
 }
 
-/// What a destructive call would have needed, if its begin came too late to be shielded.
+/// Gaps for what a destructive call would have needed, if its begin came too late for the shield.
 pub(crate) fn too_late(workspace: &Workspace, call: &LiveCall) -> Vec<Gap> {
     let detail = "this command began before it could be shielded; ignored files were not captured";
     let threat = Threat::of(workspace, call);
-    // By name, as far as its text tells, and wherever else it may have run.
+    // By name, as far as its text tells, and in any folder it may have run in.
     let named = threat.reaches.iter().map(|reach| reach.path.clone());
     let places: BTreeSet<_> = named.chain(threat.places(call)).collect();
     places

@@ -1,9 +1,9 @@
-//! The stats under which files were last read: between the store, which keeps them, and the walk,
-//! which asks for them.
+//! Stats under which files were last read, between the store, which keeps them, and the walk, which
+//! uses them.
 //!
-//! A look at everything takes them from the stat cache and, once enough has been touched since that
-//! was written, makes a new one. Narrower looks ask the cache where it is in memory already, and
-//! read it only if it may spare them more than it costs.
+//! A full scan takes them from the stat cache and, once enough paths have been touched since that
+//! was written, renews it. Narrower scans use the cache if it is in memory already, and load it
+//! only if it may save more than it costs.
 
 use std::sync::Arc;
 
@@ -13,10 +13,11 @@ use retake_workspace::{Known, Stat, StatKind};
 
 use crate::observe::Observation;
 
-/// When so many paths were touched, a new stat cache costs less than to read them at each look.
+/// Minimum touched paths at which renewing the stat cache is cheaper than reading them at each
+/// scan.
 const MANY: usize = 256;
 
-/// To read the stat cache costs about as much as to read so many bytes of files.
+/// Bytes of files whose reading costs about as much as loading the stat cache.
 pub(crate) const WORTH_READING: u64 = 1024 * 1024;
 
 /// A stat cache in memory.
@@ -27,7 +28,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Reads the stat cache.
+    /// Loads the stat cache.
     pub(crate) fn read(batch: &Batch<'_>) -> Result<Option<Self>, StoreError> {
         Ok(batch.stats()?.and_then(|stats| {
             Some(Self { name: stats.name, known: Known::from_bytes(stats.bytes)? })
@@ -35,19 +36,19 @@ impl Kept {
     }
 }
 
-/// What is known of everything, for one look.
+/// Stats of every path of the manifest, for one scan.
 #[derive(Debug)]
 pub(crate) struct Recalled {
     /// Every path of the manifest.
     pub(crate) known: Known,
-    /// The stat cache that it comes from.
+    /// The stat cache they come from.
     pub(crate) kept: Option<Kept>,
-    /// How many paths were touched since that was written.
+    /// Number of paths that were touched since that was written.
     touched: usize,
 }
 
 impl Recalled {
-    /// Recalls everything that is known.
+    /// Loads the stats of every path.
     pub(crate) fn all(batch: &Batch<'_>) -> Result<Self, StoreError> {
         let Some(kept) = Kept::read(batch)? else {
             let paths = batch.tracked()?.into_iter().map(|path| (path, None));
@@ -61,7 +62,7 @@ impl Recalled {
         Ok(Self { known, kept: Some(kept), touched: touched.len() })
     }
 
-    /// Whether a new stat cache pays, if so many more paths are touched.
+    /// Returns true if renewing the stat cache pays off, given this many more touched paths.
     pub(crate) fn is_worn(&self, more: usize) -> bool {
         self.kept.is_none() || self.touched + more >= MANY
     }
@@ -74,7 +75,7 @@ fn apply(known: &mut Known, (path, now): (&ProjectPath, Touched)) {
     }
 }
 
-/// Makes a new stat cache of what was known and what the batch has touched since it began one.
+/// Renews the stat cache from the known stats and those that the batch has touched since.
 pub(crate) fn renew(batch: &Batch<'_>, observation: &mut Observation) -> Result<(), StoreError> {
     let Some(recalled) = &mut observation.recalled else { return Ok(()) };
     for (path, now) in batch.take_touched() {
@@ -90,8 +91,8 @@ pub(crate) fn renew(batch: &Batch<'_>, observation: &mut Observation) -> Result<
     Ok(())
 }
 
-/// What is known of these entries; of those that were not touched, what the cache in memory says,
-/// if it is still the one that counts.
+/// The stats of these entries; for untouched ones those of the cache in memory, if it is still
+/// current.
 pub(crate) fn known(
     batch: &Batch<'_>,
     entries: &[ManifestEntry],
@@ -107,7 +108,7 @@ pub(crate) fn known(
     Ok(Known::new(entries.iter().map(|entry| (entry.path.clone(), stat(entry)))))
 }
 
-/// Which file was last read at a path, if that is remembered.
+/// The inode last read at a path, if it is stored.
 pub(crate) fn inode(batch: &Batch<'_>, path: &ProjectPath) -> Result<Option<u64>, StoreError> {
     let Some(entry) = batch.manifest_entry(path)? else { return Ok(None) };
     let kept = if entry.touched.is_none() { Kept::read(batch)? } else { None };

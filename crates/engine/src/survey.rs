@@ -1,8 +1,8 @@
-//! Where a look looks: at some paths, wherever a hint says, or everywhere.
+//! Finds the candidate paths of a scan: given paths, those of a hint, or all.
 //!
-//! Invariant: what is found where a hint says is just what would have been found there by looking
-//! everywhere. Where that cannot be promised (the rules may have changed, the hint is of no use)
-//! the look is at everything.
+//! Invariant: within the paths of a hint a narrow scan finds exactly what a full scan would have
+//! found there. Where that cannot be guaranteed (the rules may have changed, the hint is unusable)
+//! the scan is a full one.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::repository::{Repository, path_digest};
 use crate::stats::{Kept, Recalled, WORTH_READING, known};
 use crate::write::is_lasting;
 
-/// To look at more files than this one by one costs as much as a walk.
+/// Maximum files with several names that are checked one by one; beyond this a walk is as cheap.
 const MOST_LINKED: usize = 1_000;
 
-/// What may have moved, and what the manifest says of it.
+/// Candidate paths, and their manifest entries.
 pub(crate) struct Survey {
-    /// Of paths that may have moved; there may be more.
+    /// Entries of candidate paths; there may be more.
     pub(crate) entries: Vec<ManifestEntry>,
     pub(crate) scan: Scan,
     /// The rules in force.
     pub(crate) rules: Option<Arc<Rules>>,
-    /// The rules of the last look, if they were others.
+    /// The rules of the last scan, if they differed.
     pub(crate) old_rules: Option<Rules>,
 }
 
-/// Finds out what may have moved.
+/// Finds the paths that may have changed.
 pub(crate) fn survey(
     batch: &Batch<'_>,
     request: &Request<'_>,
@@ -53,7 +53,7 @@ pub(crate) fn survey(
     }
 }
 
-/// Looks at these very paths, whatever rules say.
+/// Scans exactly these paths, even if rules hide them.
 fn at_paths(
     batch: &Batch<'_>,
     request: &Request<'_>,
@@ -75,15 +75,15 @@ fn at_paths(
     }
     let rules = match &request.view {
         Some(view) => Some(Arc::clone(&view.rules)),
-        // Only of a new file it is asked whether it was hidden.
+        // Only a new file is checked against the rules.
         None if scan.suspects.iter().all(|suspect| suspect.known) => None,
         None => memory::rules(batch)?.map(Rules::new).map(Arc::new),
     };
     Ok(Survey { entries, scan, rules, old_rules: None })
 }
 
-/// Looks where the hint says, at open gaps, at what is tracked and not watched yet, and at files
-/// that have other names; `None` if that is not enough.
+/// Scans the paths of the hint, open gaps, tracked paths that are not watched yet, and files with
+/// several names; `None` if that is not enough.
 fn within(
     batch: &Batch<'_>,
     request: &Request<'_>,
@@ -91,7 +91,7 @@ fn within(
     observation: &mut Observation,
 ) -> Result<Option<Survey>, StoreError> {
     let sources = view.rules.sources();
-    // Only a walk through everything goes by two sets of rules.
+    // Only a full walk applies two sets of rules.
     if request.has_open_calls && view.has_earlier_rules {
         return Ok(None);
     }
@@ -123,7 +123,7 @@ fn within(
     let known = known(batch, &entries, view.stats.as_ref())?;
     let mut singles: Vec<_> = singles.into_iter().cloned().collect();
     if singles.iter().any(|path| !known.contains(path)) {
-        // What is neither tracked any more nor asked for is hidden.
+        // A path that is neither tracked now nor requested is hidden.
         let hidden: BTreeSet<_> = tracked.hidden(batch)?.into_iter().chain(taken).collect();
         let is_wanted = |path: &ProjectPath| hidden.contains(path) || request.named.contains(path);
         singles.retain(|path| known.contains(path) || is_wanted(path));
@@ -134,7 +134,7 @@ fn within(
     if !remembered.eq(&scan.sources.ignore_files) {
         return Ok(None);
     }
-    // Which other name a file had until now only a walk can tell.
+    // The other name that a file had until now is found only by a walk.
     if !scan.linked.iter().all(|path| view.linked.contains(path)) {
         return Ok(None);
     }
@@ -146,7 +146,7 @@ fn within(
     Ok(Some(Survey { entries, scan, rules, old_rules: None }))
 }
 
-/// The paths that lie beneath no other one.
+/// Drops paths that lie beneath another one.
 fn topmost(paths: BTreeSet<ProjectPath>) -> BTreeSet<ProjectPath> {
     let is_beneath = |path: &ProjectPath| {
         path.parent().is_some_and(|folder| is_covered(folder.as_bytes(), &paths))
@@ -159,7 +159,7 @@ fn topmost(paths: BTreeSet<ProjectPath>) -> BTreeSet<ProjectPath> {
     paths
 }
 
-/// Whether a path is one of these, or lies beneath one; an empty one is the root.
+/// Returns true if a path is one of these, or lies beneath one; an empty one is the root.
 fn is_covered(path: &[u8], places: &BTreeSet<ProjectPath>) -> bool {
     let path = ProjectPath::new(path).ok();
     std::iter::successors(path, ProjectPath::parent).any(|at| places.contains(&at))
@@ -175,7 +175,7 @@ fn everywhere(
     let known = &recalled.known;
     let mut scan = workspace.scan(known, &rules_outside(request));
     if let Some(why) = scan.root_error {
-        // Nothing was seen, which is not the same as "nothing is there".
+        // Nothing was scanned, which is not the same as "nothing is there".
         let (path, source) = (workspace.root().to_owned(), std::io::Error::other(why));
         return Err(StoreError::Io { act: "list", path, source });
     }
@@ -184,7 +184,7 @@ fn everywhere(
     let rules = Arc::new(Rules::new(scan.sources.clone()));
     let met: HashSet<_> = scan.suspects.iter().map(|suspect| &suspect.path).collect();
     let is_met = |path: &ProjectPath| met.contains(path);
-    // What the walk met and did not know, it asked the rules about.
+    // The walk checked every path that it did not know against the rules.
     let is_in_sight = |path: &ProjectPath| !known.contains(path) && is_met(path);
     let tracked = Tracked::find(batch, request, &rules, is_new, &is_in_sight)?;
     let mut hidden = tracked.hidden(batch)?;
@@ -235,8 +235,8 @@ fn everywhere(
     Ok(Survey { entries, scan, rules: Some(rules), old_rules })
 }
 
-/// The rules that open calls are judged by beside those of now: those of the look at their begin.
-/// A command that writes `*` into a new `.gitignore` hides nothing of its work.
+/// The additional rules that open calls are judged by: those of the scan at their begin. A command
+/// that writes `*` into a new `.gitignore` hides nothing of its work.
 fn earlier_rules(
     batch: &Batch<'_>,
     request: &Request<'_>,
@@ -250,7 +250,7 @@ fn earlier_rules(
     Ok(earlier.filter(|earlier| earlier != now))
 }
 
-/// Notes which names rules leave out, and what has come and gone among them.
+/// Collects the ignored names, and which of them appeared or disappeared.
 fn compare_ignored(
     batch: &Batch<'_>,
     request: &Request<'_>,
@@ -264,7 +264,7 @@ fn compare_ignored(
     let is_dir: HashMap<_, _> = scan.ignored.iter().map(|it| (&it.path, it.is_dir)).collect();
     let names: BTreeSet<_> = scan.ignored.iter().map(|ignored| ignored.path.clone()).collect();
     if let Some(last) = memory::ignored_names(batch)? {
-        // A name that only came to be ignored was not made.
+        // A name that only became ignored was not created.
         let old_rules = old_rules.cloned().map(Rules::new);
         let was_hidden = |path: &ProjectPath| {
             let is_dir = is_dir.get(path).copied().unwrap_or_default();
@@ -282,7 +282,7 @@ fn compare_ignored(
     Ok(())
 }
 
-/// What the last look at everything left out, with how many names that are now.
+/// The ignored paths of the last full scan, with the current count.
 fn counted(left_out: &Arc<LeftOut>, now: Option<u64>) -> Arc<LeftOut> {
     match now {
         Some(count) if count != left_out.ignored_count => {
@@ -292,8 +292,8 @@ fn counted(left_out: &Arc<LeftOut>, now: Option<u64>) -> Arc<LeftOut> {
     }
 }
 
-/// The same for a look at some places: what the watcher saw move, and what lies there. Gives how
-/// many names are left out, if that is known.
+/// Like `compare_ignored`, for a scan of some paths: those that the watcher saw move, and those
+/// within. Returns the number of ignored names, if known.
 fn compare_ignored_within(
     batch: &Batch<'_>,
     request: &Request<'_>,
@@ -325,7 +325,7 @@ fn compare_ignored_within(
     Ok(Some(count))
 }
 
-/// What a look at everything leaves for narrower ones.
+/// Builds the `View` that a full scan leaves for narrower ones.
 fn view(
     batch: &Batch<'_>,
     rules: &Arc<Rules>,
@@ -355,12 +355,12 @@ fn rules_outside(request: &Request<'_>) -> RuleSources {
     )
 }
 
-/// Where git stands, and what it tracks although rules hide it.
+/// git's state, and the paths that it tracks although rules hide them.
 struct Tracked {
     is_repository: bool,
     old: Option<GitLook>,
     new: Option<GitLook>,
-    /// The hidden ones and the digest of the index's paths, if these are others than before.
+    /// The hidden paths and the digest of the index's paths, if these changed.
     paths: Option<(Vec<ProjectPath>, u64)>,
     /// The index, if it was read.
     index: Option<Arc<Index>>,
@@ -368,9 +368,9 @@ struct Tracked {
 }
 
 impl Tracked {
-    /// git's index is asked when it or the rules are not those of the last look; in between, what
-    /// it said is remembered, so that such a file is seen again when it comes back. What is in
-    /// sight is surely not hidden.
+    /// Reads git's index when it or the rules differ from those of the last scan; in between its
+    /// answer is remembered, so that such a file is found again when it comes back. A visible path
+    /// is surely not hidden.
     fn find(
         batch: &Batch<'_>,
         request: &Request<'_>,
@@ -400,7 +400,7 @@ impl Tracked {
                 Err(why) => tracked.gaps.extend(index_gap(why)),
             },
             Some(_) => {
-                // It could not be read then either; the gap must not close by not asking again.
+                // It could not be read then either; the gap must not close by not reading it again.
                 let index = index_gap(String::new()).map(|gap| gap.path);
                 let gaps = batch.gaps()?.into_iter().map(|(gap, _)| gap);
                 tracked.gaps.extend(gaps.filter(|gap| Some(&gap.path) == index.as_ref()));
@@ -410,12 +410,12 @@ impl Tracked {
         Ok(tracked)
     }
 
-    /// The hidden ones, if they are others than before.
+    /// The hidden paths, if they changed.
     fn told(&self) -> impl Iterator<Item = &ProjectPath> {
         self.paths.iter().flat_map(|(hidden, _)| hidden)
     }
 
-    /// All hidden ones.
+    /// All hidden paths.
     fn hidden(&self, batch: &Batch<'_>) -> Result<Vec<ProjectPath>, StoreError> {
         match &self.paths {
             Some((hidden, _)) => Ok(hidden.clone()),
@@ -432,7 +432,7 @@ impl Tracked {
     }
 }
 
-/// Files that git tracks although rules hide them may be missed.
+/// The gap of an unreadable index: files that git tracks although rules hide them may be missed.
 fn index_gap(why: String) -> Option<Gap> {
     let path = ProjectPath::new(".git/index").ok()?;
     Some(Gap { path, reason: GapReason::Unreadable, detail: why })

@@ -1,6 +1,6 @@
-//! What git took back of agents' changes: `git checkout -- .`, a stash, a reset, another branch.
+//! Agents' changes that git reverted: `git checkout -- .`, a stash, a reset, another branch.
 //!
-//! Nobody decided on such a change, and its status stays: with its branch it comes back, and then it
+//! Such a change is not reviewed, and its status stays: with its branch it comes back, and then it
 //! counts again. So this is never recorded; it follows from the files and the changes on record, by
 //! the same plan that would take the changes back.
 
@@ -14,7 +14,7 @@ use crate::plan::take_back::{TakeBackOptions, take_back};
 use crate::project::Project;
 
 impl Project {
-    /// Those of these changes that are in no file any more, since git took them back.
+    /// Those of these changes that are no longer in any file, since git reverted them.
     pub fn taken_back_by_git(&self, changes: &[Change]) -> Result<BTreeSet<ChangeId>, StoreError> {
         let is_meant = |change: &&Change| change.actor == Actor::Agent && change.is_effective();
         let meant: Vec<&Change> = changes.iter().filter(is_meant).collect();
@@ -43,7 +43,7 @@ impl Project {
         Ok(plan.taken_back_by_git.into_iter().collect())
     }
 
-    /// The rows of what is pending and in the files, and of what git took back.
+    /// The rows of pending changes in the files, and of those that git reverted.
     pub(crate) fn pending_rows(&self) -> Result<(Vec<StatusRow>, Vec<StatusRow>), StoreError> {
         let (mut there, mut taken_back) = (Vec::new(), Vec::new());
         let rows = self.store().pending()?;
@@ -87,7 +87,7 @@ impl Project {
     }
 }
 
-/// One row of changes of one agent to one path, oldest first.
+/// One status row for changes of one agent to one path, oldest first.
 fn row_of(changes: &[&Change]) -> Option<StatusRow> {
     let (first, last) = (changes.first()?, changes.last()?);
     let sum = |lines: fn(&retake_model::LineChanges) -> u32| {

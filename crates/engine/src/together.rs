@@ -1,8 +1,9 @@
-//! What one look finds at once, told apart: edits of several calls, and a mode beside new content.
+//! Splits the findings of one scan: interleaved edits of several calls, and a mode change beside
+//! new content.
 //!
-//! Where calls overlap, one look may find what two of them did to a file. If what they announced,
-//! one after the other, makes exactly what is there, then each gets its own step; the content in
-//! between was never seen, but it is known.
+//! Where calls overlap, one scan may find what two of them did to a file. If their predictions, one
+//! after the other, make exactly the current content, then each gets its own step; the content in
+//! between was never read, but it is known.
 
 use retake_model::{FileState, Side};
 use retake_store::{Batch, CHUNK_ABOVE, ObjectKind, StoreError, encode, hash_blob};
@@ -10,10 +11,10 @@ use retake_store::{Batch, CHUNK_ABOVE, ObjectKind, StoreError, encode, hash_blob
 use crate::live::{Content, LiveCall};
 use crate::observe::Observed;
 
-/// More calls at one file than this are not tried in every order.
+/// Maximum calls on one file that are tried in every order.
 const MOST: usize = 4;
 
-/// A step of content and one of the mode, if a look found both.
+/// Splits a step into one of content and one of the mode, if a scan found both.
 pub(crate) fn mode_apart(seen: &Observed) -> Option<(Observed, Observed)> {
     let (before, after) = (seen.before.known()?, seen.after.known()?);
     if before.kind != after.kind || before.mode == after.mode || before.oid == after.oid {
@@ -24,7 +25,8 @@ pub(crate) fn mode_apart(seen: &Observed) -> Option<(Observed, Observed)> {
     Some((content, Observed { before: between, ..seen.clone() }))
 }
 
-/// The steps of a change by the calls that announced them, in order; none if it is not just that.
+/// The steps of a change by the calls that predicted them, in order; none if the predictions do not
+/// make exactly this change.
 pub(crate) fn told_apart<'a>(
     batch: &Batch<'_>,
     calls: &[&'a LiveCall],
@@ -52,7 +54,7 @@ pub(crate) fn told_apart<'a>(
     Ok(Some(steps))
 }
 
-/// Extends a way of calls, each with the content that it makes, until the goal is reached.
+/// Extends a sequence of calls, each with the content that it makes, until the goal is reached.
 fn find_way<'a>(
     calls: &[&'a LiveCall],
     seen: &Observed,

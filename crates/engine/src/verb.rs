@@ -1,4 +1,4 @@
-//! What all verbs share: how they begin, and why they cannot.
+//! Common to all operations: taking the lock, refreshing the record, and the error type.
 
 use retake_model::{Actor, ChangeId, ChangeStatus, DialogId, Millis, OperationId, ProjectPath};
 use retake_store::{Dialog, Lock, StoreError};
@@ -8,11 +8,11 @@ use crate::plan::Plan;
 use crate::project::Project;
 use crate::record::RecordError;
 
-/// What was seen so long ago is as good as seen now, for paths that nothing is done to.
+/// Maximum age in ms of the plan's full scan; until then only the planned paths are scanned again.
 const A_MOMENT: Millis = 2000;
 
-/// Why a verb could not be carried out. What it could not do to single files is no error but
-/// part of its result.
+/// The reason why an operation was not executed. Files that it had to leave alone are no error
+/// but part of its result.
 #[derive(Debug, thiserror::Error)]
 pub enum VerbError {
     /// No checkpoint has an id that begins so.
@@ -40,7 +40,7 @@ pub enum VerbError {
         change: ChangeId,
         /// The number that was asked for.
         number: u32,
-        /// How many it has.
+        /// Number of hunks of the change.
         has: usize,
     },
     /// No hunk was named.
@@ -53,7 +53,7 @@ pub enum VerbError {
         change: ChangeId,
         /// The hunk.
         number: u32,
-        /// What it is.
+        /// Its present status.
         status: ChangeStatus,
     },
     /// Only changes of agents are taken back by name.
@@ -75,7 +75,7 @@ pub enum VerbError {
     Decided {
         /// The change.
         change: ChangeId,
-        /// What it is.
+        /// Its present status.
         status: ChangeStatus,
     },
     /// There is no such operation.
@@ -91,7 +91,7 @@ pub enum VerbError {
     Unfinished {
         /// The operation.
         id: OperationId,
-        /// What it is called.
+        /// Its title.
         title: String,
     },
     /// No operation was interrupted.
@@ -124,17 +124,17 @@ impl VerbError {
 }
 
 impl Project {
-    /// Begins a verb: takes the lock, makes sure that nothing was interrupted, and brings the
-    /// record up to date with the files.
+    /// Begins an operation: takes the lock, checks that no operation was interrupted, and brings
+    /// the record up to date with the files by a scan.
     pub(crate) fn settle(&self, at: Millis) -> Result<Lock, VerbError> {
         let lock = self.begin_verb(at)?;
         self.look_locked(Why::Asked, at, &mut |_, _| {})?;
         Ok(lock)
     }
 
-    /// The same to carry out a plan. If everything was looked at for it only a moment ago, and a
-    /// look at everything is a walk, the paths that would be written are enough: each of these is
-    /// compared once more, and no other one is touched.
+    /// The same before a plan is applied. If the plan's full scan is recent, and a full scan is a
+    /// walk of the tree (no watcher), only the paths that would be written are scanned again: no
+    /// other path is touched.
     pub(crate) fn settle_again(&self, plan: &Plan, at: Millis) -> Result<Lock, VerbError> {
         let just_now = (0..A_MOMENT).contains(&at.saturating_sub(plan.made_at));
         if !just_now || self.watching.is_some() {
@@ -146,7 +146,7 @@ impl Project {
         Ok(lock)
     }
 
-    /// Begins a verb that looks by itself.
+    /// Begins an operation that does its own scan.
     pub(crate) fn begin_verb(&self, at: Millis) -> Result<Lock, VerbError> {
         let lock = self.hold()?;
         if let Some(operation) = self.store().unfinished()? {
@@ -166,7 +166,7 @@ impl Project {
         self.store().dialogs_to_approve()
     }
 
-    /// The dialog that is meant if none is named: the one with the latest activity.
+    /// Returns the default dialog: the one with the latest activity.
     pub fn latest_dialog(&self) -> Result<Dialog, VerbError> {
         self.store().dialogs()?.into_iter().next().ok_or(VerbError::NoDialog)
     }

@@ -1,7 +1,7 @@
-//! Events that could not be recorded when they came: kept durably, and taken in by the next holder
-//! of the project's lock.
+//! Spool: events that could not be recorded on arrival are stored durably, and recorded by the next
+//! holder of the project's lock.
 //!
-//! Each event has a key, so that one which was kept and recorded all the same counts once.
+//! Each event has an idempotency key, so that one which was both spooled and recorded counts once.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -19,24 +19,24 @@ use crate::record::{Notice, NoticeCode, RecordError, Recorded};
 use crate::stats::Recalled;
 use crate::write::tell_gaps;
 
-/// Keeps events of one project that cannot be recorded in time.
+/// Spools events of one project that cannot be recorded in time.
 #[derive(Debug)]
 pub struct Keeper {
     spool: Spool,
 }
 
 impl Keeper {
-    /// For the project with this folder in Retake's home.
+    /// The spool writer of the project with this folder in Retake's home.
     pub fn of(folder: &Path) -> Self {
         Self { spool: Spool::new(folder) }
     }
 
-    /// A key for an event that comes now.
+    /// A new idempotency key for an event that arrives now.
     pub fn new_key(&self, at: Millis) -> String {
         self.spool.new_key(at)
     }
 
-    /// Keeps an event durably; whoever holds the project next takes it in, unless one with this
+    /// Spools an event durably; the next holder of the lock records it, unless an event with this
     /// key was recorded.
     pub fn keep(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
         self.spool.push(key, event, at)
@@ -44,7 +44,7 @@ impl Keeper {
 }
 
 impl Project {
-    /// Keeps events for this project, from any thread and without opening its store.
+    /// A spool writer for this project, usable from any thread and without opening the store.
     pub fn keeper(&self) -> Keeper {
         Keeper::of(self.store().folder())
     }
@@ -67,9 +67,9 @@ impl Project {
         Ok(Recorded { notices, ..Recorded::default() })
     }
 
-    /// Takes in what waits in the spool, in order, with one look for all of it.
+    /// Records the spooled events, in order, with one scan for all of them.
     ///
-    /// The calls in it may all have overlapped, so each is a candidate for what is found.
+    /// The calls among them may all have overlapped, so each is a candidate for what is found.
     pub(crate) fn take_in_spool(&self, at: Millis) -> Result<(), StoreError> {
         let spool = self.spool();
         if spool.has_lost() {
@@ -82,7 +82,8 @@ impl Project {
         let (entries, bad) = spool.entries()?;
         let (mut fresh, mut seen) = (Vec::new(), HashSet::new());
         for entry in &entries {
-            // Two may have kept the same event: its thread, and whoever did not wait for that.
+            // An event may be spooled twice: by its thread, and by a host that did not wait for
+            // that.
             if seen.insert(&entry.id) && !self.store().spool_taken(&entry.id)? {
                 fresh.push(Arrived::of_spool(entry));
             }
@@ -94,8 +95,8 @@ impl Project {
         spool.clear(entries.len(), bad.len())
     }
 
-    /// If an agent began to work before the first look was done, what it wrote by then became part
-    /// of the baseline: what was there before is not known, and that is said.
+    /// Records gaps for files that an agent wrote before the first scan was done: they became part
+    /// of the baseline, and their state before is not known.
     pub(crate) fn note_late_baseline(&self, at: Millis) -> Result<(), StoreError> {
         let begins = |event: &Event| matches!(event.what, EventKind::ToolBegin { .. });
         let (entries, _) = self.spool().entries()?;
@@ -112,13 +113,14 @@ impl Project {
         batch.commit()
     }
 
-    /// A line that a kill cut off was never acknowledged, but it is kept and said.
+    /// Records lines that a kill cut off: they were never acknowledged, but they are kept and
+    /// reported.
     fn note_lost(&self, lines: &[String], at: Millis) -> Result<(), StoreError> {
         let detail = format!("{} spooled lines could not be understood", lines.len());
         self.put_lost(detail, json!({ "lines": lines }), at)
     }
 
-    /// Nothing is left of such an event but that there was one.
+    /// Records the loss of an event that could not be spooled; nothing else of it is known.
     fn note_unkept(&self, at: Millis) -> Result<(), StoreError> {
         let detail = "what agents told could be neither recorded nor kept: no room, most likely";
         self.put_lost(detail.to_owned(), json!({ "unkept": true }), at)
@@ -133,8 +135,8 @@ impl Project {
     }
 }
 
-/// The files that may have been written at this time, in nanoseconds, or later, as of the last
-/// look. One that was written just then has no stat that can be relied on.
+/// Files whose last known mtime, in nanoseconds, is this time or later. A file written just then
+/// has no stat that can be relied on.
 fn written_since(batch: &Batch<'_>, mtime_ns: i64) -> Result<Vec<ProjectPath>, StoreError> {
     let known = Recalled::all(batch)?.known;
     let may_be = |path: &ProjectPath| known.stat(path).is_none_or(|stat| stat.mtime_ns >= mtime_ns);

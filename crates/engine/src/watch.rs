@@ -1,4 +1,4 @@
-//! The watcher as a project's eyes.
+//! The file watcher as a project's source of hints.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use retake_workspace::{Budget, Hint, RuleSources, Watch, WatchError};
 use crate::eyes::Eyes;
 use crate::project::{INITIALISED, Project};
 
-/// A busy machine needs a while to tell; longer than this, a walk through everything is quicker.
+/// Timeout for the watcher to catch up on a busy machine; beyond this a full walk is quicker.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Eyes for Arc<Watch> {
@@ -42,14 +42,14 @@ impl Eyes for Arc<Watch> {
 }
 
 impl Project {
-    /// Whether the project was looked at before, so that there are rules to watch by.
+    /// Returns true if the project has a baseline, so that there are rules to watch by.
     pub fn has_baseline(&self) -> Result<bool, StoreError> {
         Ok(self.store().meta(INITIALISED)?.is_some())
     }
 
-    /// Watches the files from now on: a look costs what has changed, not what is there.
+    /// Starts the file watcher: a scan then costs what changed, not the size of the tree.
     pub fn watch(&mut self, budget: Budget) -> Result<Arc<Watch>, WatchError> {
-        // By no rules at all too much is watched, until the next look at everything.
+        // Without rules too much is watched, until the next full scan.
         let rules = self.rules_for_eyes().unwrap_or_default();
         let cookies = self.store().folder().join("watch");
         let watch = Arc::new(Watch::start(self.workspace(), &rules, &cookies, budget)?);

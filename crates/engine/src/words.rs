@@ -1,8 +1,8 @@
-//! Which words of a line changed, for everyone who shows a diff.
+//! Word-level diff inside lines, for every view that shows a diff.
 //!
-//! Marks help where a line was edited and mislead where it was replaced: lines that have little in
-//! common have no marks, nor have very long lines and large blocks. Ranges are in bytes, in order,
-//! apart, not empty, and never cut a letter of UTF-8 in two.
+//! Marks help where a line was edited and mislead where it was replaced: lines with little in
+//! common have no marks, nor have very long lines and large blocks. Ranges are in bytes, sorted,
+//! disjoint, not empty, and never split a UTF-8 character.
 
 use std::ops::Range;
 
@@ -10,20 +10,20 @@ use imara_diff::{Algorithm, Diff, InternedInput, TokenSource};
 
 use crate::diff::DiffLine;
 
-/// Longer lines are data or generated; nobody reads them by words.
+/// Maximum bytes of a line that gets marks; longer lines are data or generated.
 const LONGEST_LINE: usize = 1000;
-/// Blocks of more lines are rewrites.
+/// Maximum lines of a block that gets marks; larger blocks are rewrites.
 const LARGEST_BLOCK: usize = 60;
-/// How many lines a line may have moved on in its block.
+/// Maximum number of lines by which a line may have shifted in its block.
 const FARTHEST: usize = 8;
-/// How much of two lines has to be the same, in percent of what they hold besides white space.
+/// Minimum similarity of two lines, in percent of their bytes that are not white space.
 const ALIKE: usize = 40;
 
-/// What changed inside one line.
+/// The byte ranges that changed inside one line.
 pub type WordRanges = Vec<Range<usize>>;
 
-/// The words that differ between a line and what it became; `None` if they are too unlike, too
-/// long or the same, so that there is nothing worth a mark.
+/// Returns the words that differ between an old line and a new one; `None` if the lines are too
+/// different, too long or equal.
 ///
 /// ```
 /// let (old, new) = retake_engine::changed_words(b"let a = 1;", b"let b = 1;").unwrap();
@@ -84,18 +84,18 @@ pub fn changed_words_of_block(
     (old, new)
 }
 
-/// Whether lengths alone do not rule it out.
+/// Returns whether the lines can be similar enough, judged by their lengths alone.
 fn may_be_alike(old: &[u8], new: &[u8]) -> bool {
     let (old, new) = (weight(old), weight(new));
     2 * old.min(new) * 100 >= ALIKE * (old + new)
 }
 
-/// Bytes that are no white space.
+/// Counts the bytes that are not white space.
 fn weight(text: &[u8]) -> usize {
     text.iter().filter(|byte| !byte.is_ascii_whitespace()).count()
 }
 
-/// Tokens as ranges of bytes; what only white space parts is one range.
+/// Converts token ranges to byte ranges; ranges with only white space between them are joined.
 fn ranges(words: &[&[u8]], changed: impl Iterator<Item = Range<u32>>) -> WordRanges {
     let mut starts = Vec::with_capacity(words.len() + 1);
     starts.push(0);
@@ -116,7 +116,7 @@ fn ranges(words: &[&[u8]], changed: impl Iterator<Item = Range<u32>>) -> WordRan
     merged.into_iter().map(|range| starts[range.start]..starts[range.end]).collect()
 }
 
-/// A line as words, runs of white space, and single signs.
+/// Tokenizer of a line: words, runs of white space, single punctuation characters.
 #[derive(Clone)]
 struct Words<'a>(&'a [u8]);
 

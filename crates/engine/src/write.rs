@@ -1,4 +1,4 @@
-//! Turns what a look found into rows: changes, manifest, events, gaps.
+//! Writes the rows of a scan: changes, manifest, events, gaps.
 //!
 //! Everything here goes into the batch of the caller and is durable with its commit.
 
@@ -17,12 +17,13 @@ use crate::observe::Observation;
 use crate::rename::Step;
 use crate::stats;
 
+/// Time for which a gap that reports a past incident is shown.
 const A_DAY: Millis = 24 * 60 * 60 * 1000;
 
-/// The rows that calls got which had none when they were attributed.
+/// Maps temporary rows of calls, used for attribution, to the rows that they got since.
 pub(crate) type NewRows = HashMap<i64, i64>;
 
-/// Records the steps and everything else that the look found; gives the changes.
+/// Records the steps and everything else that the scan found; returns the changes.
 pub(crate) fn write(
     batch: &Batch<'_>,
     observation: &mut Observation,
@@ -119,7 +120,7 @@ fn write_step(
             batch.set_manifest(&seen.path, &Stored::Known(state), stat.as_ref())?;
         }
     }
-    // Read back, so that what is handed out is what is on record.
+    // Read back, so that the returned change equals the recorded one.
     let change = batch
         .change(change.id)?
         .ok_or_else(|| StoreError::Row(format!("change {} cannot be read back", change.id)))?;
@@ -129,7 +130,7 @@ fn write_step(
     Ok(change)
 }
 
-/// One event for each change, exactly once (W-19): they share their `seq`.
+/// Records one event for each change, exactly once (W-19): they share their `seq`.
 pub(crate) fn put_change_event(batch: &Batch<'_>, change: &Change) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
         seq: change.id.0,
@@ -143,7 +144,7 @@ pub(crate) fn put_change_event(batch: &Batch<'_>, change: &Change) -> Result<(),
     })
 }
 
-/// What git did in bulk is one event.
+/// Records one event for all changes that git made.
 fn write_git_event(
     batch: &Batch<'_>,
     observation: &Observation,
@@ -161,7 +162,7 @@ fn write_git_event(
     note(batch, (batch.next_seq(), at), "git", None, body)
 }
 
-/// Where git stood: the branch, else the commit.
+/// Describes git's position: the branch, else the commit.
 fn stand(look: Option<&GitLook>) -> Option<String> {
     let look = look?;
     let branch = look.branch().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
@@ -184,13 +185,13 @@ fn write_baseline(
     note(batch, (batch.next_seq(), at), "baseline", None, body)
 }
 
-/// Whether a gap tells of something that happened; such ones are shown for a day.
+/// Returns true if a gap reports a past incident; such gaps are shown for a day.
 pub(crate) fn is_lasting(reason: GapReason) -> bool {
     use GapReason::{BeforeFirstLook, LostEvent, NotLooked, NotShielded, RulesChanged};
     matches!(reason, NotShielded | LostEvent | BeforeFirstLook | NotLooked | RulesChanged)
 }
 
-/// Gaps that a look did not meet again are closed, if it would have met them.
+/// Closes gaps that a scan did not meet again, if it would have met them, and opens new ones.
 fn write_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
     let lasting =
         |gap: &Gap, since: Millis| is_lasting(gap.reason) && at.saturating_sub(since) < A_DAY;
@@ -211,7 +212,7 @@ fn write_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Resul
     tell_gaps(batch, opened, closed, at)
 }
 
-/// However many gaps there are, that they have changed is one event.
+/// Records one event for all gaps that opened or closed.
 pub(crate) fn tell_gaps(
     batch: &Batch<'_>,
     opened: u64,
@@ -225,7 +226,7 @@ pub(crate) fn tell_gaps(
     note(batch, (batch.next_seq(), at), "gaps", None, body)
 }
 
-/// What changed by lines; `None` if that cannot be told.
+/// Changed lines; `None` if the contents cannot be compared.
 pub(crate) fn lines(
     store: &Store,
     before: &Side,

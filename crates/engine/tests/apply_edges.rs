@@ -1,4 +1,4 @@
-//! Corners of planning and applying: moves, modes, hunks, and somebody who saves at the worst moment.
+//! Corners of planning and applying: moves, modes, hunks, and a save at the worst moment.
 //!
 //! What a person saved is never lost, what a verb says is what it did, and a turn
 //! goes back and forth as often as one likes.

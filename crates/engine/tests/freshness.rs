@@ -1,4 +1,4 @@
-//! What an agent knows of files, and when it is told that it is not so any more.
+//! Files that an agent has read, and when it is warned that they changed since.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 #[path = "freshness/walk.rs"]

@@ -1,6 +1,6 @@
 //! Random shell programs really run, and Retake loses nothing, whatever their text says.
 //!
-//! A story: a project, a person who edits while nobody looks, and an agent's shell calls, with or
+//! A story: a project, a person who edits between scans, and an agent's shell calls, with or
 //! without a watcher. The disk right before and right after each program is the oracle; it knows
 //! nothing of what Retake reads out of the text. What must hold is in `programs/check.rs`.
 //!

@@ -1,7 +1,7 @@
 //! Random walks of everything that takes something back, against a simple model.
 //!
 //! Several dialogs and the user edit files line by line; every line names its
-//! author. In between, verbs take things back, sometimes while somebody saves at
+//! author. In between, verbs take things back, sometimes while a person saves at
 //! the worst moment. After each verb:
 //!
 //! - the plan that was shown is the plan that was carried out;

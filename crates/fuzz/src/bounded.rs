@@ -1,7 +1,7 @@
-//! Targets as random tests: seeds first, then so many inputs that are made of them.
+//! Targets as random tests: seeds first, then a bounded number of inputs mutated from them.
 //!
 //! Input n of a target is a function of n and the seeds. One that fails is written to
-//! `target/fuzz/`, with its name and number; whoever mends what it found moves it to
+//! `target/fuzz/`, with its name and number; the person who fixes the bug moves it to
 //! `crates/fuzz/corpus/<target>/`, where it is tried first from then on.
 
 use std::io::Write as _;
@@ -19,9 +19,9 @@ use serde_json::Value;
 use crate::seeds::seeds;
 use crate::{TARGETS, Target};
 
-/// For all targets together, in long mode.
+/// Time budget of all targets together, in long mode.
 const LONG: Duration = Duration::from_secs(600);
-/// Inputs do not grow past this.
+/// Maximum bytes of an input.
 const LARGEST: usize = 128 * 1024;
 
 /// Runs a target on its seeds and on inputs that are made of them.
@@ -64,7 +64,7 @@ fn keep(target: Target, input: &[u8], which: &str) -> PathBuf {
     file
 }
 
-/// Makes inputs of seeds.
+/// Mutates seeds into inputs.
 struct Maker<'s> {
     target: Target,
     seeds: &'s [Vec<u8>],

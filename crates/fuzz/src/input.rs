@@ -1,9 +1,9 @@
-//! How targets take an input apart.
+//! Splits an input into the parts that targets use.
 
-/// What stands between the parts of an input that has several.
+/// Separator between the parts of an input.
 const BETWEEN: &[u8] = b"\n%%%%\n";
 
-/// The first byte and the rest; nothing counts as 0.
+/// Splits off the first byte; 0 if the input is empty.
 pub(crate) fn head(data: &[u8]) -> (usize, &[u8]) {
     data.split_first().map_or((0, data), |(first, rest)| (usize::from(*first), rest))
 }

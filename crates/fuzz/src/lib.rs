@@ -1,4 +1,4 @@
-//! What must hold for any bytes: one function for each kind of input that comes from outside.
+//! Fuzz targets: the properties that hold for any bytes, one function per kind of external input.
 //!
 //! A target gets arbitrary bytes and panics when a promise is broken, not only when something
 //! crashes. Fuzzers call the targets (`fuzz/` at the top of the repository, `fuzz/run`), and so do
@@ -9,8 +9,8 @@
 //!   and `corpus/<target>/`, which also keeps every input that ever failed,
 //! - [`bounded`] changes them at random and runs a target on what comes out.
 //!
-//! Targets that need a project keep one open, in memory, for so many inputs: nothing that an input
-//! does to it may make another one fail.
+//! Targets that need a project reuse one, in memory, for a number of inputs: no input may
+//! make another one fail through it.
 
 #![expect(clippy::unwrap_used, reason = "a target that cannot set itself up should fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "targets play the user, who writes files directly")]
@@ -28,11 +28,11 @@ pub struct Target {
     pub name: &'static str,
     /// Panics if a promise is broken.
     pub run: fn(&[u8]),
-    /// How many bytes at the start of an input choose what is done with the rest.
+    /// Number of bytes at the start of an input that choose what is done with the rest.
     pub head: usize,
-    /// Words that mean something in such inputs.
+    /// Dictionary of tokens that mean something in such inputs.
     pub words: &'static [&'static str],
-    /// How many inputs are tried at every run.
+    /// Number of inputs tried at every run.
     pub quick: u64,
 }
 

@@ -1,6 +1,6 @@
-//! The inputs from which others are made, and those that failed once.
+//! The seed inputs that are mutated, and those that failed once.
 //!
-//! What lies elsewhere in the repository is read where it lies.
+//! Files elsewhere in the repository are read in place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files.into_iter().map(|file| (file.display().to_string(), fs::read(&file).unwrap())).collect()
 }
 
-/// What agents sent and wrote, by agent.
+/// Captured payloads and transcripts, by agent.
 fn captured(wanted: fn(&str) -> bool) -> Vec<(usize, String, Vec<u8>)> {
     let payloads = folder().join("../agents/tests/payloads");
     let of_agent = |(number, agent): (usize, &Agent)| {
@@ -80,7 +80,7 @@ fn transcripts() -> Vec<(String, Vec<u8>)> {
     captured.chain([("a long message".to_owned(), long_message())]).collect()
 }
 
-/// A message of Claude Code that is longer than what is kept of it.
+/// A message of Claude Code that is longer than the stored maximum.
 fn long_message() -> Vec<u8> {
     let text = "é".repeat(TEXT_LIMIT / 2 + 9);
     let message = json!({ "role": "user", "content": text });

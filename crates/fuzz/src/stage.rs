@@ -1,4 +1,4 @@
-//! Projects that targets keep open from one input to the next.
+//! Projects that targets reuse from one input to the next.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -29,8 +29,8 @@ impl Stage {
     }
 }
 
-/// A folder in memory. A fuzzer ends without leaving: it says where, so that `fuzz/run` can remove
-/// what is left.
+/// Creates a folder in memory. A fuzzer exits without cleanup: `RETAKE_FUZZ_FOLDER` says where, so
+/// that `fuzz/run` can remove the rest.
 pub(crate) fn folder() -> TempDir {
     let asked = std::env::var_os("RETAKE_FUZZ_FOLDER");
     let memory = asked.as_deref().map_or(Path::new("/dev/shm"), Path::new);
@@ -38,10 +38,10 @@ pub(crate) fn folder() -> TempDir {
     builder().tempdir_in(memory).or_else(|_| builder().tempdir()).unwrap()
 }
 
-/// What a thread keeps, and for how many inputs it was used.
+/// A fixture that a thread reuses, and the number of inputs it was used for.
 pub(crate) type Kept<S> = RefCell<Option<(S, usize)>>;
 
-/// Works with what is kept; it is made anew after `lasts` inputs, and after a panic.
+/// Calls `act` with the fixture; it is made again after `lasts` inputs, and after a panic.
 pub(crate) fn with<S>(
     kept: &'static LocalKey<Kept<S>>,
     lasts: usize,

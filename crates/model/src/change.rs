@@ -81,12 +81,12 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether it is in the files: neither rejected nor taken back.
+    /// Returns whether it is in the files: neither rejected nor taken back.
     pub fn is_effective(&self) -> bool {
         matches!(self.status, ChangeStatus::Pending | ChangeStatus::Accepted)
     }
 
-    /// What was decided about it; none if no agent made it, since nobody decides on that.
+    /// Returns its review status; none if no agent made it, since only agent changes are reviewed.
     pub fn review_status(&self) -> Option<ChangeStatus> {
         (self.actor == Actor::Agent).then_some(self.status)
     }
@@ -161,7 +161,7 @@ text_enum! {
         Git = "git",
         /// Retake itself, in an operation.
         Retake = "retake",
-        /// Nobody knows.
+        /// Not known.
         Unknown = "unknown",
     }
 }

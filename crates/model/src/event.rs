@@ -1,4 +1,4 @@
-//! What agents tell Retake, in a form that belongs to no agent.
+//! Events that agents report to Retake, in a format independent of the agent's product.
 
 use std::fmt;
 

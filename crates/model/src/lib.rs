@@ -1,4 +1,4 @@
-//! The nouns of Retake: what a project, a dialog, a call and a change are.
+//! The domain types of Retake: project paths, dialogs, calls, changes, operations.
 //!
 //! This crate does no I/O and knows neither SQLite nor the file system. Every
 //! other crate speaks in these types; wire formats are built from them at the edges.

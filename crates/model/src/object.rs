@@ -1,4 +1,4 @@
-//! Names of content.
+//! Ids of content: git object ids.
 
 use std::fmt;
 use std::str::FromStr;

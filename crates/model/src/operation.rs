@@ -51,7 +51,7 @@ text_enum! {
 text_enum! {
     /// Where an operation stands.
     OperationState {
-        /// Begun and not finished: interrupted, if nobody works on it.
+        /// Begun and not finished: interrupted, if no process works on it.
         Running = "running",
         /// All of it was done.
         Done = "done",

@@ -29,7 +29,7 @@ pub enum PathError {
 }
 
 impl ProjectPath {
-    /// Checks and takes `bytes`.
+    /// Validates `bytes`.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, PathError> {
         let bytes = bytes.into();
         if bytes.is_empty() {
@@ -72,7 +72,7 @@ impl ProjectPath {
         self.0.split(|&b| b == b'/')
     }
 
-    /// Whether this path lies below `folder` (or is it).
+    /// Returns whether this path lies below `folder` (or is it).
     pub fn is_beneath(&self, folder: &Self) -> bool {
         self.0
             .strip_prefix(folder.as_bytes())
@@ -104,7 +104,7 @@ impl fmt::Debug for ProjectPath {
     }
 }
 
-/// Text if it is text, else its bytes: nothing is lost between two of our own processes.
+/// JSON form of a path: text if it is UTF-8, else its bytes, so that no byte is lost.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {

@@ -1,4 +1,4 @@
-//! What an agent got to see of a file, and how a file came into its context.
+//! A file, or lines of it, that an agent has seen, and how it came into the agent's context.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,7 @@ text_enum! {
         FileMentioned = "file_mentioned",
         /// The agent changed it.
         AgentEdited = "roo_edited",
-        /// Somebody else changed it.
+        /// The person or another program changed it.
         UserEdited = "user_edited",
     }
 }

@@ -1,4 +1,4 @@
-//! What a path looked like at one moment, and what could not be looked at.
+//! The state of a path at one moment, and gaps: paths that could not be captured.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ impl Side {
         }
     }
 
-    /// Whether the path did not exist.
+    /// Returns whether the path did not exist.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }

@@ -1,4 +1,4 @@
-//! Closed sets of names that are stable in JSON and in the store.
+//! A macro for enums whose values have stable names in JSON and in the store.
 
 /// An enum whose values have stable names.
 macro_rules! text_enum {

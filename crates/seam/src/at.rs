@@ -32,7 +32,7 @@ pub fn create(at: At<'_>) -> io::Result<OwnedFd> {
     Ok(retry_on_intr(|| rustix::fs::openat(at.folder, at.name, flags, mode))?)
 }
 
-/// Writes some of the bytes at the file's position; says how many.
+/// Writes some of the bytes at the file's position; returns how many.
 pub fn write(file: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     crate::write("write file", bytes, |bytes| Ok(retry_on_intr(|| rustix::io::write(file, bytes))?))
 }
@@ -107,7 +107,7 @@ pub fn rename_over(from: At<'_>, to: At<'_>) -> io::Result<()> {
     Ok(rustix::fs::renameat(from.folder, from.name, to.folder, to.name)?)
 }
 
-/// Gives a file or link a second name; fails with `EEXIST` if something stands there.
+/// Creates a hard link to a file or symlink; fails with `EEXIST` if `to` exists.
 pub fn link(from: At<'_>, to: At<'_>) -> io::Result<()> {
     step("link")?;
     Ok(rustix::fs::linkat(from.folder, from.name, to.folder, to.name, AtFlags::empty())?)
@@ -119,7 +119,7 @@ pub fn unlink(at: At<'_>) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(at.folder, at.name, AtFlags::empty())?)
 }
 
-/// Makes a folder as the user's own tools do: for all whom the umask lets.
+/// Makes a folder as the user's own tools do: with the permissions that the umask leaves.
 pub fn make_folder(at: At<'_>) -> io::Result<()> {
     step("mkdir")?;
     Ok(rustix::fs::mkdirat(at.folder, at.name, Mode::from_raw_mode(0o777))?)

@@ -1,4 +1,4 @@
-//! A folder that is written into without ever leaving it, whatever links lie in it.
+//! Writes into one folder without ever following a symlink out of it.
 //!
 //! Each name is one component, opened relative to the folder's descriptor and
 //! never through a link. A file appears whole under its name, or not at all.
@@ -29,7 +29,7 @@ impl Dir {
         Ok(Self { fd: rustix::fs::open(path, flags, Mode::empty())? })
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether nothing is in it.
     pub fn is_empty(&self) -> io::Result<bool> {
         for entry in rustix::fs::Dir::read_from(&self.fd)? {
             let entry = entry?;
@@ -56,7 +56,7 @@ impl Dir {
     pub fn file(&self, name: &str) -> io::Result<NewFile<'_>> {
         one_component(name)?;
         let temp = format!(".{}.tmp", std::process::id());
-        // What a killed run of the same process number left.
+        // A killed process with the same pid may have left one.
         self.remove(&temp);
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -86,7 +86,7 @@ fn one_component(name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// A file that is being written; dropped unfinished, it never was.
+/// A file that is being written under a temporary name; removed if dropped unfinished.
 #[derive(Debug)]
 pub struct NewFile<'d> {
     dir: &'d Dir,

@@ -27,14 +27,14 @@ pub fn create_private_dir_all(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(path) {
-        // Somebody else was first.
+        // Another process created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         made => made?,
     }
     sync_way(parent)
 }
 
-/// Makes the names in a folder that is perhaps not ours survive power loss, if we may.
+/// Syncs a folder that is perhaps not ours; a missing permission is no error.
 pub fn sync_way(folder: &Path) -> io::Result<()> {
     match sync_dir(or_here(folder)) {
         // A folder may be written without the right to list it, but not synced.
@@ -43,7 +43,7 @@ pub fn sync_way(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// The parent of a relative path's first component has no name.
+/// Returns `.` for the empty parent of a relative path's first component.
 fn or_here(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
@@ -107,15 +107,15 @@ pub enum Permissions {
     New(u32),
 }
 
-/// How the names of files end that wait to take the place of a user's file.
+/// Suffix of staged files, which replace a user's file by a rename.
 const STAGED_END: &str = ".retake-tmp";
-/// A file that has waited so long was left behind by a program that was killed.
+/// Staged files older than this were left behind by a killed process and are removed.
 const STAGED_FOR_LONG: Duration = Duration::from_secs(24 * 60 * 60);
-/// So many names are tried; others are taken by programs that run at the same time.
+/// Maximum temporary names tried; earlier ones are in use by concurrent processes.
 const MOST_NAMES: u32 = 100;
 
-/// The durable bytes of a user's file to be, beside the file whose place they take. If they are
-/// never put there, nothing is left behind.
+/// A synced temporary file beside the user's file that it will replace. Removed on drop if it
+/// was not put in place.
 #[derive(Debug)]
 pub struct Staged {
     temp: PathBuf,
@@ -157,7 +157,7 @@ fn create_new(folder: &Path, start: &str, permissions: Permissions) -> io::Resul
     options.write(true).create_new(true);
     #[cfg(unix)]
     {
-        // Nobody else reads it before it has the owner that it should have.
+        // No other user may read it before it has its final owner.
         let mode = if let Permissions::New(mode) = permissions { mode } else { 0o600 };
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
     }
@@ -187,7 +187,7 @@ fn fill(file: &File, bytes: &[u8], permissions: Permissions) -> io::Result<()> {
     sync_file(file)
 }
 
-/// Removes what killed programs left beside a file.
+/// Removes stale staged files that killed processes left beside a file.
 fn remove_old(folder: &Path, start: &str) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries {
@@ -205,7 +205,7 @@ fn is_old(entry: &std::fs::DirEntry) -> bool {
     age.is_some_and(|age| age > STAGED_FOR_LONG)
 }
 
-/// Creates a folder as the user's own programs do: for all whom the umask lets.
+/// Creates a folder as the user's own programs do: with the permissions that the umask leaves.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     step("mkdir")?;
     std::fs::create_dir(path)
@@ -217,7 +217,7 @@ pub fn remove_empty_folder(path: &Path) -> io::Result<()> {
     std::fs::remove_dir(path)
 }
 
-/// Makes a file or folder its owner's alone, whatever it was.
+/// Restricts a file or folder to its owner (0600, 0700).
 #[cfg(unix)]
 pub fn make_private(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -226,7 +226,7 @@ pub fn make_private(path: &Path) -> io::Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
 }
 
-/// Gives a file one more name. Fails where there is one already, or on another file system.
+/// Creates a hard link. Fails if `to` exists or is on another file system.
 pub fn hard_link(from: &Path, to: &Path) -> io::Result<()> {
     step("link")?;
     std::fs::hard_link(from, to)
@@ -243,7 +243,7 @@ pub fn write_all(file: &File, bytes: &[u8]) -> io::Result<()> {
     Writer(file).write_all(bytes)
 }
 
-/// Gives a file of our own another name, in place of whatever has it.
+/// Renames a file of our own, replacing `to`.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     step("rename")?;
     std::fs::rename(from, to)
@@ -273,7 +273,7 @@ pub fn truncate(file: &File, length: u64) -> io::Result<()> {
     file.set_len(length)
 }
 
-/// Writes a few bytes into a private file without any promise of durability.
+/// Writes a few bytes into a private file without syncing it.
 pub fn touch(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let file = create_private(path)?;
     write_all(&file, bytes)?;

@@ -1,4 +1,4 @@
-//! Steps at which tests stop the program.
+//! Failpoints: tests kill the process or inject an error at a given step.
 //!
 //! One counter for the whole process, whatever its threads do: a kill at step n is before the n-th
 //! mutating call of all of them.
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
-/// What the environment asks for.
+/// The faults that the environment variables ask for.
 struct Plan {
     kill_at: Option<u64>,
     tear_at: Option<u64>,
@@ -26,14 +26,16 @@ enum Failing {
     Short,
 }
 
-/// What becomes of a step that writes.
+/// How much of a write step is written.
 enum Writing {
     Whole,
     Half,
     HalfAndKill,
 }
 
+/// Steps passed so far, in all threads.
 static STEPS: AtomicU64 = AtomicU64::new(0);
+/// The faults to inject, read from the environment once.
 static PLAN: OnceLock<Plan> = OnceLock::new();
 
 fn plan() -> &'static Plan {
@@ -55,7 +57,7 @@ fn plan() -> &'static Plan {
     })
 }
 
-/// A fault that is asked for in other words would be none, and a test of it would always pass.
+/// Panics on a malformed variable: ignored, it would inject no fault and the test would pass.
 fn parsed<T>(name: &str, text: &str, value: Option<T>) -> T {
     value.unwrap_or_else(|| panic!("{name}={text} is not understood"))
 }
@@ -87,7 +89,7 @@ struct Failure {
     errno: i32,
 }
 
-/// Lets the n-th step of this name in this thread fail, counted from now.
+/// Makes the n-th step of this name in this thread fail, counted from now.
 pub fn fail_once(what: &'static str, nth: u32, errno: i32) {
     FAILURE.set(Some(Failure { what, nth, errno }));
 }
@@ -120,7 +122,7 @@ pub fn statement(what: &'static str) -> io::Result<()> {
     pass(what, "sql: ").map(drop)
 }
 
-/// One [`step`] that writes some of the bytes; says how many.
+/// One [`step`] that writes some of the bytes; returns how many.
 pub fn write(
     what: &'static str,
     bytes: &[u8],
@@ -129,7 +131,7 @@ pub fn write(
     let half = &bytes[..bytes.len() / 2];
     match pass(what, "")? {
         Writing::Whole => write(bytes),
-        // No bytes at all would mean something else.
+        // A write of zero bytes would mean something else.
         Writing::Half if half.is_empty() => write(bytes),
         Writing::Half => write(half),
         Writing::HalfAndKill => {
@@ -141,7 +143,7 @@ pub fn write(
 
 fn pass(what: &'static str, kind: &str) -> io::Result<Writing> {
     let plan = plan();
-    // A thread that ends may close a database, when all that was its own is gone.
+    // A thread that ends may close a database after its thread-locals are gone.
     let _ = HOOK.try_with(|hook| {
         if let Some(hook) = hook.borrow_mut().as_mut() {
             hook(what);

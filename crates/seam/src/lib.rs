@@ -1,4 +1,4 @@
-//! The one door for everything that Retake writes to a file system.
+//! File-system writes behind failpoints: every write of Retake passes through this crate.
 //!
 //! Each mutating system call first passes [`step`], which counts. With the feature
 //! `inject` (tests only) the environment can stop the program there:
@@ -15,9 +15,9 @@
 //!
 //! Invariant: no other code of `store` and `workspace` calls a mutating
 //! file-system function; `clippy.toml` bans those of std and rustix, and a test compares the steps
-//! with the system calls that strace sees (`engine/tests/seam.rs`). SQLite's own calls pass here, too:
-//! in tests `store` gives it a VFS that steps. Its statements only pass [`statement`], which touches
-//! no file.
+//! with the system calls that strace sees (`engine/tests/seam.rs`). SQLite's own calls pass here,
+//! too: in tests `store` gives it a VFS that steps. Its statements only pass [`statement`], which
+//! touches no file.
 //!
 //! [`fs`] writes Retake's own files by path; [`at`] changes the user's files by
 //! their name in an opened folder.
@@ -34,7 +34,7 @@ pub use inject::{fail_once, on_step, statement, step, write};
 #[cfg(not(feature = "inject"))]
 pub use plain::{statement, step, write};
 
-/// As people run it.
+/// Release builds: failpoints do nothing.
 #[cfg(not(feature = "inject"))]
 mod plain {
     use std::io;
@@ -51,7 +51,7 @@ mod plain {
         Ok(())
     }
 
-    /// One [`step`] that writes some of the bytes; says how many.
+    /// One [`step`] that writes some of the bytes; returns how many.
     #[inline]
     pub fn write(
         _what: &'static str,

@@ -1,7 +1,7 @@
-//! The asker's side of the socket.
+//! The client's side of the daemon's socket.
 //!
-//! Whatever is wrong with a daemon, the asker can go on without it: one that is not there costs
-//! nothing, one that hangs costs [`HELLO`], one of another version is told so and left alone.
+//! Whatever is wrong with a daemon, the client can go on without it: an absent one costs
+//! nothing, a hung one costs [`HELLO`], one of another version is told so and left alone.
 
 use std::io;
 use std::net::Shutdown;
@@ -18,14 +18,14 @@ use crate::http::Scope;
 use crate::run_folder::RunFolder;
 use crate::wire::{self, Ask, Call, DaemonCode, DaemonStatus, Frame, Hello, PROTOCOL, VERSION};
 
-/// The daemon says its first word at once, or hangs.
+/// Timeout of the daemon's hello; a daemon that exceeds it counts as hung.
 pub const HELLO: Duration = Duration::from_millis(300);
-/// While a request waits or is done, the daemon says every now and then that it is there.
+/// Timeouts between frames, before and after a request begins; the daemon sends progress.
 const UNTIL_BEGUN: Duration = Duration::from_secs(2);
 const SILENCE: Duration = Duration::from_secs(10);
-/// As long as a command waits for the project's lock: whatever is at work in the daemon may hang.
+/// Timeout in the daemon's queue, as long as a command waits for the project's lock.
 const IN_THE_QUEUE: Duration = Duration::from_secs(10);
-/// An agent waits for its hook, so that does not wait long for a daemon.
+/// Timeout until a hook's project is opened: an agent waits for its hook.
 const UNTIL_OPENED: Duration = Duration::from_millis(500);
 
 /// A daemon that has said hello.
@@ -35,7 +35,7 @@ pub struct Client {
     pid: u32,
 }
 
-/// Why there is no daemon to ask.
+/// Reason that no daemon can be used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NoDaemon {
     /// None runs.
@@ -48,12 +48,12 @@ pub enum NoDaemon {
     Newer(Hello),
 }
 
-/// Why there is no answer.
+/// Reason that a call has no answer.
 #[derive(Debug)]
 pub enum Unanswered {
     /// Nothing was done, and nothing will be.
     NotDone,
-    /// The daemon of this pid has begun, and is not heard of any more.
+    /// The daemon of this pid has begun, and stopped responding.
     Lost(u32),
     /// It was done, with this failure.
     Failed(Failure),
@@ -75,12 +75,12 @@ impl Client {
             return Err(NoDaemon::Newer(hello));
         }
         let because = format!("version {VERSION} is in use");
-        // If it does not hear it, the next command tells it again.
+        // If the stop request is lost, the next command repeats it.
         let _ = wire::send_call(&mut stream, &Call { ask: Ask::Stop { because } });
         Err(NoDaemon::Older(hello))
     }
 
-    /// Has a verb done for the project at or above a folder.
+    /// Executes a request for the project at or above a folder.
     pub fn ask<V: Verb>(
         self,
         start: &Path,
@@ -105,7 +105,7 @@ impl Client {
         serde_json::from_value(answer).map_err(|_| Unanswered::Lost(pid))
     }
 
-    /// Has the work of a hook done, and passes on what comes of it.
+    /// Runs a hook call, and passes on its progress.
     pub fn hook(self, call: HookCall, news: &mut dyn FnMut(HookNews)) -> Result<(), Unanswered> {
         let patience = Patience { until_begun: UNTIL_OPENED, silence: SILENCE };
         let answer = self.call(Ask::Hook(call), &patience, &mut |told| {
@@ -116,7 +116,7 @@ impl Client {
         answer.map(|_| ())
     }
 
-    /// How the daemon is.
+    /// Returns the daemon's status.
     pub fn status(self) -> Result<DaemonStatus, Unanswered> {
         let pid = self.pid;
         let answer = self.call(Ask::Status {}, &Patience::plain(), &mut |_| {})?;
@@ -130,7 +130,7 @@ impl Client {
         serde_json::from_value(answer).map_err(|_| Unanswered::Lost(pid))
     }
 
-    /// Has the daemon end, when it has done what it is at; gives its pid.
+    /// Requests the daemon's shutdown after its requests in flight; returns its pid.
     pub fn stop(self, because: &str) -> Result<u32, Unanswered> {
         let pid = self.pid;
         let ask = Ask::Stop { because: because.to_owned() };
@@ -174,19 +174,19 @@ impl Client {
 }
 
 impl Client {
-    /// From now on the daemon cannot begin; if it just has, that can still be read.
+    /// Closes the read side: the daemon can no longer begin; if it just has, that can still be read.
     fn give_up(&self) -> Result<(), Unanswered> {
         self.stream.shutdown(Shutdown::Read).map_err(|_| Unanswered::NotDone)
     }
 }
 
-/// What the daemon tells before its last word.
+/// A frame before the last one.
 enum Told {
     Progress(u64, u64),
     News(HookNews),
 }
 
-/// How long nothing may be heard.
+/// Timeouts between two frames.
 struct Patience {
     until_begun: Duration,
     silence: Duration,
@@ -202,7 +202,7 @@ impl Patience {
     }
 }
 
-/// The next message, if nothing keeps it for so long.
+/// Receives the next message within the timeout.
 fn within<T: serde::de::DeserializeOwned>(
     stream: &mut UnixStream,
     patience: Duration,
@@ -215,7 +215,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// What decides which of two programs is the newer one.
+/// Sort key of a program's version: protocol, then version numbers.
 fn age(hello: &Hello) -> (u32, Vec<u64>) {
     (hello.protocol, numbers(&hello.version))
 }

@@ -1,10 +1,10 @@
-//! Words about changes, for people.
+//! Descriptions of changes, for people.
 //!
 //! Names come from agents and repositories; each function is told how to show them.
 
 use retake_engine::model::{Actor, Change, ProjectPath};
 
-/// How a name is shown.
+/// Formats a name for display.
 pub type Show = fn(&[u8]) -> String;
 
 /// For programs: as it is.
@@ -12,7 +12,7 @@ pub fn as_it_is(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// Ids above this many letters are shortened in lists.
+/// Maximum letters of an id that is shown whole in lists; longer ones are cut to `SHORT_ID`.
 const LONG_ID: usize = 16;
 const SHORT_ID: usize = 12;
 
@@ -25,7 +25,7 @@ pub fn short_id(id: &str, show: Show) -> String {
     id.chars().take(SHORT_ID).chain(['…']).collect()
 }
 
-/// Who made a change: `claude-code d1/main`, `agent d1/main`, `user`, `git`.
+/// Describes the actor of a change: `claude-code d1/main`, `agent d1/main`, `user`, `git`.
 pub fn actor(change: &Change, show: Show) -> String {
     if change.actor != Actor::Agent {
         return change.actor.to_string();
@@ -46,7 +46,7 @@ pub fn actor(change: &Change, show: Show) -> String {
     format!("{kind} {}", names.join(" | "))
 }
 
-/// Who made a change, to the person who reads it.
+/// Describes the maker of a change to the person who reads it.
 pub fn maker(change: &Change, show: Show) -> String {
     match change.actor {
         Actor::User | Actor::Unknown => "you".to_owned(),

@@ -1,4 +1,4 @@
-//! What every surface says when it cannot do what it was asked.
+//! The error of every surface (terminal, JSON, socket, HTTP): code, message, hint.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,7 +29,7 @@ impl Failure {
         Self { code: code.into(), message: message.into(), hint: Some(hint.into()) }
     }
 
-    /// What the engine says, with its advice.
+    /// An engine error with its code and hint.
     pub fn advised<E: Advice + fmt::Display>(error: &E) -> Self {
         Self::new(error.code(), error.to_string(), error.hint())
     }

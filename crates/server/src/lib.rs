@@ -1,10 +1,10 @@
-//! The one front door to Retake's verbs, and the daemon behind it.
+//! Requests to a project, the daemon that serves them, and its HTTP interface.
 //!
-//! - [`door`] has a type for each verb, one [`door::Request`] for all of them, and one way to
-//!   carry them out. A command sends its request to the daemon if one answers, and otherwise
-//!   carries it out itself: with the same code.
-//! - [`Client`] asks the daemon, [`Daemon`] is it: one process for all projects of a home.
-//! - [`Hall`] is what the daemon serves: each project with a thread that does what is asked.
+//! - [`door`] has a type for each request, one [`door::Request`] for all of them, and one
+//!   dispatcher. A command sends its request to the daemon if one answers, and otherwise
+//!   executes it in process, with the same code.
+//! - [`Client`] connects to the [`Daemon`]: one process for all projects of a home.
+//! - [`Hall`] is the daemon's pool of open projects, each with a worker thread.
 //! - [`documents`] has the shape of everything that other programs read, with its schema; what
 //!   they need is beside it: [`patch`], [`questions`], [`syntax`].
 //! - [`http`] serves all of it to other programs, on this machine only; [`stream`] is a project's

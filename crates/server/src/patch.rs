@@ -1,6 +1,6 @@
-//! Differences in git's format.
+//! Diffs in git's patch format.
 //!
-//! A difference is a list of [`Part`]s; whoever shows them decides how names and contents look.
+//! A diff is a list of [`Part`]s; the caller decides how names and contents are escaped.
 //! [`plain`] writes every byte as `git apply` needs it. What git's format cannot say is a line that
 //! `git apply` either skips (permissions that git does not know) or stumbles over (content that is
 //! not there), never one that it applies wrongly.
@@ -37,10 +37,10 @@ pub enum Part<'a> {
     NoNewline,
 }
 
-/// What git says of a line that is the file's last and has no newline.
+/// git's marker after a last line without a newline.
 pub const NO_NEWLINE: &str = "\\ No newline at end of file";
 
-/// How a name with a prefix is written.
+/// Formats a path with its prefix (`a/`, `b/`).
 pub type Naming = fn(&str, &[u8]) -> String;
 
 /// The difference as git has it: a file that becomes a link is one file deleted and another made.
@@ -97,7 +97,7 @@ pub fn standard(path: &[u8], lines: &[DiffLine]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Whether it is about links, whose targets are no text of any language.
+/// Returns whether it is about symlinks, whose targets are not source text.
 pub fn is_of_links(diff: &FileDiff) -> bool {
     let is_link = |side: &Side| side.known().is_some_and(|state| state.kind == FileKind::Link);
     is_link(&diff.before) || is_link(&diff.after)

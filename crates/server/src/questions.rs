@@ -1,6 +1,6 @@
-//! What a person must say yes to before a plan is carried out.
+//! Confirmations that a plan needs from a person before it is applied.
 //!
-//! Invariant: what replaces a person's edits, takes back what nobody named, touches files of
+//! Invariant: what replaces a person's edits, takes back what was not named, touches files of
 //! another dialog, deletes files or is known to become half of what was asked for is never done
 //! without a yes.
 
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use crate::describe::{self, Show, plural, short_id};
 
-/// Names that a question lists before it only counts.
+/// Maximum names that one question lists; the rest is counted.
 const LISTED: usize = 10;
 
 /// One thing that a person must say yes to.
@@ -27,7 +27,7 @@ pub struct Question {
     pub text: String,
 }
 
-/// What this plan must not do without a yes; `show` makes foreign names fit to be read.
+/// Returns the confirmations that this plan needs; `show` escapes foreign names.
 pub fn questions(project: &Project, plan: &Plan, show: Show) -> Result<Vec<Question>, StoreError> {
     let mut questions = Vec::new();
     let mut ask = |code: &'static str, text: Option<String>| {

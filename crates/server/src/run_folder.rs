@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const SOCKET: &str = "daemon.sock";
-/// Longer than it takes to ask for the owner.
+/// Time for which taking the lock is retried: a reader of the owner holds it for a moment.
 const A_GLANCE: Duration = Duration::from_millis(300);
 
 /// The folder of the daemon of one home.
@@ -66,7 +66,7 @@ impl RunFolder {
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                // Whoever asks for the owner holds it for a moment, too.
+                // A process that asks for the owner holds the lock for a moment, too.
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     thread::sleep(Duration::from_millis(5));
                 }
@@ -116,8 +116,8 @@ impl RunFolder {
         }
     }
 
-    /// Whether the claim still counts: the home may have been removed, and made again by another
-    /// daemon.
+    /// Returns whether the claim still counts: the home may have been removed, and made again by
+    /// another daemon.
     pub(crate) fn is_claimed_by(&self, claim: &Claim) -> bool {
         let own = claim.file.metadata().ok().map(|data| (data.dev(), data.ino()));
         let there = std::fs::metadata(self.lock()).ok().map(|data| (data.dev(), data.ino()));
@@ -158,7 +158,7 @@ impl Way {
     fn new(folder: &Path) -> io::Result<Self> {
         use std::os::fd::AsRawFd as _;
         use std::os::unix::ffi::OsStrExt as _;
-        /// As many bytes as an address has for the path, without the end of it.
+        /// Maximum bytes of a socket's path (`sun_path` without its NUL).
         const LONGEST: usize = 107;
         let straight = folder.join(SOCKET);
         if straight.as_os_str().as_bytes().len() <= LONGEST {
@@ -177,7 +177,7 @@ impl Way {
     }
 }
 
-/// Whether whoever connected is us, or could be us anyway.
+/// Returns whether the peer is the same user, or root.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_own(stream: &UnixStream) -> bool {
     let peer = rustix::net::sockopt::socket_peercred(stream);

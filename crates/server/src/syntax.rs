@@ -1,4 +1,4 @@
-//! What the words of a diff are in the file's language: keywords, names, texts, comments.
+//! Syntax highlighting of diffs: keywords, names, literals, comments.
 //!
 //! The grammars are two-face's (those of bat), unpacked when the first diff is coloured and never
 //! before. A line means what everything above it makes of it, so a file is read from its
@@ -22,13 +22,14 @@ use two_face::re_exports::syntect::parsing::{
 };
 use utoipa::ToSchema;
 
-/// Bytes of one file that are read: about 500 lines of code, a tenth of a second.
+/// Maximum bytes of one file that are highlighted: about 500 lines of code, 0.1 s.
 const MOST_OF_A_FILE: usize = 16 * 1024;
-/// Bytes of all files of one command or request.
+/// Maximum bytes of all files of one command or request.
 const MOST_OF_ALL: usize = 3 * MOST_OF_A_FILE;
-/// Longer lines are data; some patterns take very long on them.
+/// Maximum bytes of a line: longer lines are data, on which some patterns are very slow.
 const LONGEST_LINE: usize = 2000;
-/// Content can be made to be slow to read. Generous, so that a busy machine colours the same.
+/// Time budget, since content can be crafted to be slow. Generous, so that a busy machine
+/// colours the same.
 const LONGEST_TIME: Duration = Duration::from_secs(2);
 
 /// What a word is.
@@ -47,7 +48,7 @@ pub enum Token {
     Name,
 }
 
-/// Which scopes of the grammars are which token; the most specific one counts.
+/// Scope selectors of the grammars for each token; the most specific one counts.
 const SCOPES: &[(Token, &str)] = &[
     (Token::Comment, "comment"),
     (Token::Literal, "string, constant, markup.raw"),
@@ -59,11 +60,11 @@ const SCOPES: &[(Token, &str)] = &[
 /// The tokens of one line, in order; what is between them is [`Token::Other`].
 pub type Tokens = Vec<(Range<usize>, Token)>;
 
-/// Unpacked once for a process.
+/// The grammars and the theme, unpacked once for a process.
 static GRAMMARS: LazyLock<(SyntaxSet, Theme)> =
     LazyLock::new(|| (two_face::syntax::extra_newlines(), theme()));
 
-/// Reads files for one command or request.
+/// Highlights the files of one command or request, within the limits.
 #[derive(Debug, Default)]
 pub struct Reader {
     read: usize,
@@ -144,7 +145,7 @@ fn token(colour: Color) -> Token {
     known.map_or(Token::Other, |(token, _)| *token)
 }
 
-/// What the lines so far make of the next one.
+/// Parser state after the lines so far.
 #[derive(Clone, PartialEq, Eq)]
 struct State {
     parse: ParseState,

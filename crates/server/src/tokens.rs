@@ -1,4 +1,4 @@
-//! How many tokens a text has: counted by OpenAI's tokenizer `o200k_base`.
+//! Token counts of texts, by OpenAI's tokenizer `o200k_base`.
 //!
 //! Exact for OpenAI's models since GPT-4o; an estimate for others, which cut texts in their own
 //! ways that are not published. Its table takes memory and a moment to load, so that is done when
@@ -6,11 +6,11 @@
 
 use tiktoken_rs::o200k_base_singleton;
 
-/// A text is counted in pieces of at most this size: the tokenizer gives up on very long runs of
-/// blanks.
+/// Maximum bytes of a piece that is counted at once: the tokenizer gives up on very long runs
+/// of blanks.
 const LARGEST_PIECE: usize = 64 * 1024;
 
-/// How many tokens a text has. Of a text longer than 64 KiB it may be a few too many: a
+/// Returns the number of tokens of a text. Of a text longer than 64 KiB it may be a few too many: a
 /// token that lies across two pieces counts for more than one.
 pub fn count(text: &str) -> u64 {
     let (mut rest, mut tokens) = (text, 0);

@@ -1,14 +1,14 @@
-//! What travels through the daemon's socket, and in which form.
+//! The messages of the daemon's socket and their framing.
 //!
-//! A message is a length of 4 bytes (the most significant first) and so much JSON. The daemon
-//! begins with [`Hello`], the asker sends one [`Call`], that of a hook with the agent's payload as
+//! A message is a length of 4 bytes (big-endian) and so much JSON. The daemon
+//! begins with [`Hello`], the client sends one [`Call`], that of a hook with the agent's payload as
 //! a message of its own, and the daemon answers with [`Frame`]s up to one that is the last.
 //!
 //! Invariants:
 //! - [`Hello`] and `{"ask":{"stop":{…}}}` have the same form in every version, so that an older
 //!   and a newer program can tell each other; everything else is of one version.
-//! - Nothing is done before [`Frame::Begun`] could be sent. So an asker that has not seen it, and
-//!   does not listen any more, knows that it will not be done.
+//! - Nothing is done before [`Frame::Begun`] could be sent. So a client that has not seen it, and
+//!   stops listening, knows that it will not be done.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -23,13 +23,14 @@ use crate::door::Request;
 use crate::hook::{HookCall, HookNews};
 use crate::http::Scope;
 
-/// Goes up when a call or a frame changes its meaning.
+/// Protocol version; goes up when a call or a frame changes its meaning.
 pub(crate) const PROTOCOL: u32 = 1;
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The payload of a hook may have 64 MiB, and what is read out of it about doubles.
+/// Maximum bytes of a message: a hook's payload may have 64 MiB, and what is parsed out of it
+/// about doubles that.
 const LARGEST: u32 = 160 * 1024 * 1024;
-/// So much is read without asking for more memory in between.
+/// Maximum initial capacity of the receive buffer.
 const AT_ONCE: u32 = 64 * 1024;
 
 /// The daemon's first word.
@@ -49,14 +50,14 @@ impl Hello {
     }
 }
 
-/// What an asker says.
+/// A client's call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Call {
     /// What it asks for.
     pub(crate) ask: Ask,
 }
 
-/// What can be asked of the daemon.
+/// A request to the daemon.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
@@ -85,7 +86,7 @@ pub(crate) enum Ask {
     },
 }
 
-/// What the daemon says after its first word.
+/// A message of the daemon after its hello.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Frame {
@@ -93,15 +94,15 @@ pub(crate) enum Frame {
     Begun {},
     /// It is still there, and has come so far.
     Progress { done: u64, all: u64 },
-    /// What came of a part of a hook's work.
+    /// Progress of a hook call.
     News(HookNews),
-    /// The last word: this came of it.
+    /// The last frame: the answer.
     Done(Value),
-    /// The last word: this was in the way. Before [`Frame::Begun`]: nothing was done.
+    /// The last frame: the error. Before [`Frame::Begun`]: nothing was done.
     Failed(Failure),
 }
 
-/// How a daemon is.
+/// A daemon's status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonStatus {
     /// Its process.
@@ -112,11 +113,11 @@ pub struct DaemonStatus {
     pub since: Millis,
     /// Where its HTTP interface is, if it has one.
     pub http: Option<String>,
-    /// The projects that somebody asked for.
+    /// The open projects.
     pub projects: Vec<ServedProject>,
 }
 
-/// How another program comes in.
+/// A one-time code for a browser.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonCode {
     /// Where to exchange the code.

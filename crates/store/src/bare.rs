@@ -1,4 +1,4 @@
-//! An ordinary bare repository, written by git itself.
+//! The exported bare repository, written by running git.
 //!
 //! Every git process runs without the environment's `GIT_*`, without the machine's
 //! and the person's configuration, and without hooks: what is exported depends on
@@ -29,7 +29,7 @@ impl Bare {
         init.args(["init", "--quiet", "--bare", "--template=", "--object-format=sha1"]);
         init.arg("--").arg(folder);
         run("make the repository", &mut init, "")?;
-        // git goes by the umask.
+        // git creates it with the umask's permissions.
         retake_seam::fs::make_private(folder).map_err(StoreError::io("chmod", folder))?;
         Ok(bare)
     }
@@ -61,14 +61,14 @@ impl Bare {
         Ok(text.lines().filter_map(parse).collect())
     }
 
-    /// Takes in one pack: all of it, or nothing.
+    /// Imports one pack, atomically.
     pub(crate) fn take_in(
         &self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), StoreError>,
     ) -> Result<(), ExportError> {
         let act = "take in a pack";
         let mut index = self.git();
-        // `--promisor`: `fsck` may be told that a purged content need not be there.
+        // `--promisor`: `fsck` can then be told that purged content may be missing.
         index.args(["index-pack", "--stdin", "--promisor"]);
         let mut child = spawn(act, &mut index)?;
         let written = match child.stdin.take() {
@@ -80,7 +80,7 @@ impl Bare {
         };
         let output = child.wait_with_output().map_err(StoreError::from)?;
         match written {
-            // It went away early, and says why itself.
+            // git exited early; its stderr has the reason.
             Err(StoreError::Step(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Err(error) => return Err(error.into()),
             Ok(()) if output.status.success() => return Ok(()),
@@ -89,7 +89,7 @@ impl Bare {
         Err(failed(act, &output.stderr))
     }
 
-    /// Notes commits whose parents are not to be looked for.
+    /// Marks commits as shallow: git does not look for their parents.
     pub(crate) fn add_shallow(&self, commits: &[ObjectId]) -> Result<(), ExportError> {
         if commits.is_empty() {
             return Ok(());
@@ -104,7 +104,7 @@ impl Bare {
         Ok(())
     }
 
-    /// Lets a note stand where these contents are missing.
+    /// Replaces these missing contents by a note (`refs/replace`).
     pub(crate) fn replace(&self, contents: &[ObjectId], note: &str) -> Result<(), ExportError> {
         if contents.is_empty() {
             return Ok(());
@@ -155,7 +155,7 @@ impl Bare {
     }
 }
 
-/// git, knowing nothing of its surroundings.
+/// A git command isolated from environment, configuration and hooks.
 fn clean_git() -> Command {
     let mut git = Command::new("git");
     for (name, _) in std::env::vars_os() {
@@ -165,7 +165,7 @@ fn clean_git() -> Command {
     }
     git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").env("LC_ALL", "C");
     git.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
-    // Unnamed objects of other dialogs stay.
+    // Unreferenced objects of other dialogs must stay.
     git.args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
     git
 }
@@ -179,7 +179,7 @@ fn spawn(act: &'static str, git: &mut Command) -> Result<std::process::Child, Ex
     })
 }
 
-/// Runs git with this input, which is small, and gives what it printed.
+/// Runs git with a small input and returns its stdout.
 fn run(act: &'static str, git: &mut Command, input: &str) -> Result<String, ExportError> {
     let mut child = spawn(act, git)?;
     if let Some(mut pipe) = child.stdin.take() {

@@ -1,4 +1,4 @@
-//! One transaction, or one part of a group's: content and record together.
+//! A batch: one transaction, or one savepoint of a group's, for content and record together.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use crate::recent::Kept;
 use crate::stats::Noting;
 use crate::{Store, StoreError};
 
-/// Objects are committed ahead of their record once they pass this size.
+/// Pending object bytes above which objects are committed ahead of their record.
 const AHEAD: usize = 32 * 1024 * 1024;
 
-/// A transaction on a [`Store`]. Dropping it takes everything back.
+/// A transaction on a [`Store`]. Dropping it rolls back.
 ///
 /// Inside a [`Group`](crate::Group) it is a part of the group's transaction.
 ///
@@ -26,18 +26,18 @@ const AHEAD: usize = 32 * 1024 * 1024;
 pub struct Batch<'s> {
     store: &'s Store,
     bracket: Bracket<'s>,
-    /// The newest place, as it is on record.
+    /// The newest `seq` on record.
     recorded_seq: Cell<u64>,
     seq: Cell<u64>,
-    /// Changes that came, less those that went.
+    /// Changes added minus changes removed.
     pub(crate) changes: Cell<i64>,
     bytes: Cell<usize>,
     _recent: Kept<'s>,
-    /// By how much the manifest's numbers changed.
+    /// Pending change of the manifest's counts.
     pub(crate) counted: Cell<Tally>,
-    /// Where to note what is touched.
+    /// Where touched paths are recorded.
     pub(crate) noting: RefCell<Noting>,
-    /// What moved in which folders since the last tree was built.
+    /// Names that changed, by folder, since the last tree was built.
     pub(crate) moved: RefCell<HashMap<Vec<u8>, Moved>>,
 }
 
@@ -102,7 +102,7 @@ impl<'s> Batch<'s> {
 
     /// Inserts an object unless the store has it.
     ///
-    /// "Has it" means these very bytes: what was damaged is mended.
+    /// "Has it" means these very bytes: a damaged row is overwritten.
     pub fn put(&self, object: &Encoded) -> Result<(), StoreError> {
         if self.is_soundly_packed(object)? {
             return Ok(());
@@ -126,8 +126,8 @@ impl<'s> Batch<'s> {
         Ok(())
     }
 
-    /// Folders are only known to be there: reading each one would take longer than a row, and
-    /// they are worked out from records that do not need them.
+    /// Trees are only checked for presence: reading each would take longer than a row, and they are
+    /// derived from records that do not need them.
     fn is_soundly_packed(&self, object: &Encoded) -> Result<bool, StoreError> {
         if !self.is_packed(&object.oid)? {
             return Ok(false);
@@ -136,7 +136,7 @@ impl<'s> Batch<'s> {
         Ok(is_tree || matches!(self.read_packed(&object.oid), Ok(Some(_))))
     }
 
-    /// Keeps a small value under a name.
+    /// Stores a small value under a key.
     pub fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
         self.execute(
             "set meta",

@@ -1,4 +1,4 @@
-//! The tool calls that are or were open.
+//! Tool calls, open and closed.
 
 use retake_model::{AgentId, CallId, ChangeId, DialogId, Millis};
 use rusqlite::{OptionalExtension as _, Row};
@@ -14,13 +14,13 @@ pub enum CallState {
     Open,
     /// Ended by its own end.
     Ended,
-    /// Closed without an end: denied by somebody else, failed, interrupted.
+    /// Closed without an end: denied by another program, failed, interrupted.
     Abandoned,
     /// Denied by Retake when it began.
     Denied,
 }
 
-/// What an ended call may still do.
+/// Changes that an ended call may still make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Afterlife {
     /// Nothing.
@@ -62,8 +62,8 @@ pub struct Call {
     pub begin_seq: u64,
 }
 
-/// The arguments of a call as they are stored: whoever needs them unpacks them. Equal ones say the
-/// same.
+/// The arguments of a call, compressed as stored and unpacked on demand. Equal bytes mean equal
+/// arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input(Option<Vec<u8>>);
 
@@ -76,20 +76,19 @@ impl Input {
         }
     }
 
-    /// The arguments; those that cannot be read any more are none: the call stays, and its window
-    /// with it.
+    /// Decompresses the arguments; damaged ones are `null`: the call stays, and its window with it.
     pub fn unpack(&self) -> Value {
         let unpacked =
             self.0.as_deref().and_then(|packed| unsqueeze_up_to(packed, LONGEST_TEXT).ok());
         unpacked.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or(Value::Null)
     }
 
-    /// Whether there are none.
+    /// Returns whether the call has no arguments.
     pub fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The bytes that they take.
+    /// Size of the compressed arguments in bytes.
     pub fn size(&self) -> usize {
         self.0.as_ref().map_or(0, Vec::len)
     }
@@ -133,6 +132,7 @@ pub struct NewCall<'a> {
     pub turn: u64,
 }
 
+/// Columns that [`call_from`] reads.
 const CALL: &str = "id, dialog, agent, call, tool, cwd, input, turn, state, afterlife, begin_at,
     begin_seq, task";
 
@@ -166,7 +166,7 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<Call> {
 impl Store {
     /// Every call that can still change files, oldest first.
     pub fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
-        // Left to itself, SQLite reads the whole table to have it in order.
+        // Otherwise SQLite scans the whole table to get the order.
         let sql = format!(
             "SELECT {CALL} FROM call INDEXED BY call_alive WHERE state = 0 OR afterlife > 0"
         );
@@ -222,7 +222,7 @@ impl Store {
     /// The newest calls to which no change is ascribed, oldest first.
     pub fn calls_without_changes(&self, limit: usize) -> Result<Vec<IdleCall>, StoreError> {
         let mut query = self.db.prepare_cached(
-            // Nothing that a call did comes before its begin, so only what is newer is read.
+            // A call's changes come after its begin, so only newer rows are read.
             "SELECT dialog, call, tool, command, begin_at
              FROM (SELECT * FROM call ORDER BY id DESC LIMIT 200) AS latest
              WHERE NOT EXISTS (SELECT 1 FROM change
@@ -245,7 +245,7 @@ impl Store {
         Ok(calls)
     }
 
-    /// Whether a turn of a dialog has come to any call.
+    /// Returns whether a turn of a dialog has any call.
     pub fn has_calls(&self, dialog: &DialogId, turn: u64) -> Result<bool, StoreError> {
         let mut query =
             self.db.prepare_cached("SELECT 1 FROM call WHERE dialog = ?1 AND turn = ?2 LIMIT 1")?;
@@ -277,7 +277,7 @@ impl Batch<'_> {
         Ok(self.last_row())
     }
 
-    /// Says at which place in the order a call began: after what was found before it.
+    /// Sets the `seq` at which a call began: after the changes found before it.
     pub fn place_call(&self, row: i64, seq: u64) -> Result<(), StoreError> {
         self.execute(
             "place call",
@@ -310,13 +310,13 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Notes the agent's name for the background task that a call left.
+    /// Sets the agent's name for the background task that a call left.
     pub fn name_task(&self, row: i64, task: &str) -> Result<(), StoreError> {
         self.execute("name task", "UPDATE call SET task = ?2 WHERE id = ?1", (row, task))?;
         Ok(())
     }
 
-    /// Notes in which message a dialog's newest call with this name was asked for.
+    /// Sets the index of the message that asked for a dialog's newest call with this name.
     pub fn set_call_message(
         &self,
         dialog: &DialogId,
@@ -343,7 +343,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Lets go of the arguments of calls that can do nothing more; the record of them stays.
+    /// Drops the arguments of calls that can change nothing more; their records stay.
     pub fn drop_inputs(&self, dialog: &DialogId) -> Result<(), StoreError> {
         self.execute(
             "drop inputs",
@@ -354,7 +354,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Lets go of all arguments of a dialog that is over.
+    /// Drops all arguments of a dialog that has ended.
     pub fn drop_all_inputs(&self, dialog: &DialogId) -> Result<(), StoreError> {
         self.execute(
             "drop all inputs",

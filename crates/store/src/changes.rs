@@ -1,4 +1,4 @@
-//! The changes themselves, and how they are found again.
+//! Rows of changes, and queries for them.
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ pub struct NewChange<'a> {
     pub calls: &'a [i64],
 }
 
-/// One path that an agent changed and nobody has decided on.
+/// One path with pending changes of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusRow {
     /// The dialog; none if the change is shared between dialogs.
@@ -49,7 +49,7 @@ pub struct StatusRow {
     pub removed: Option<u64>,
 }
 
-/// A change as its path sees it.
+/// One change of a path, reduced to its actor, dialog and move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The change.
@@ -64,11 +64,12 @@ pub struct Trace {
     pub is_new: bool,
 }
 
-/// So many of a path's last changes count when it is asked what it had before.
+/// Maximum changes of a path, newest first, that [`Store::path_had`] searches.
 const REMEMBERED: i64 = 1000;
-/// How many changes there are is kept under this name: to count them is to read them all.
+/// Key in `meta` of the number of changes; `count(*)` would read all rows.
 const COUNT: &str = "changes";
 
+/// Query of all columns that [`change_from`] reads.
 pub(crate) const SELECT: &str =
     "SELECT c.seq, c.at, c.actor, c.confidence, c.dialog, c.agent, k.call, k.tool,
     c.path, c.old_path, c.change_type, c.operation,
@@ -80,8 +81,8 @@ pub(crate) const SELECT: &str =
         (SELECT d.kind FROM dialog d WHERE d.id = c.dialog))
     FROM change c LEFT JOIN call k ON k.id = c.call";
 
-/// Whether an undo that stands tried to take the change `c` back and left it, and its file has not
-/// moved on since: another try would come to the same.
+/// SQL condition: an undo that stands tried to revert the change `c` and left it, and its file
+/// has not changed since, so another try would have the same result.
 const WAS_LEFT: &str = "EXISTS (
     SELECT 1 FROM mark m JOIN operation o ON o.seq = m.operation
     WHERE m.change = c.seq AND m.part = -2 AND o.undone_by IS NULL
@@ -105,7 +106,7 @@ impl Store {
         Ok(changes)
     }
 
-    /// Hands out the same one by one: there may be more than memory should hold.
+    /// Passes the same changes to `take` one by one: there may be more than memory should hold.
     pub fn each_change(
         &self,
         filter: &ChangeFilter,
@@ -124,7 +125,7 @@ impl Store {
         Ok(())
     }
 
-    /// What is in effect of what was done to exactly this path after a change, oldest first.
+    /// Returns the effective changes of exactly this path after a change, oldest first.
     pub fn traces(&self, path: &ProjectPath, after: ChangeId) -> Result<Vec<Trace>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT seq, actor, dialog, NULL, old_path IS NULL AND before_kind = ?3 FROM change
@@ -145,7 +146,7 @@ impl Store {
         Ok(traces)
     }
 
-    /// Whether git changed exactly this path after a change.
+    /// Returns whether git changed exactly this path after a change.
     pub fn git_changed(&self, path: &ProjectPath, after: ChangeId) -> Result<bool, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT 1 FROM change WHERE path = ?1 AND seq > ?2 AND actor = 'git'
@@ -161,7 +162,7 @@ impl Store {
         seq.map_or(Ok(None), |seq| self.change(ChangeId(seq as u64)))
     }
 
-    /// Whether the path is on record with this content before one of its last changes.
+    /// Returns whether the path is on record with this content before one of its last changes.
     pub fn path_had(&self, path: &ProjectPath, state: &FileState) -> Result<bool, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT 1 FROM
@@ -171,7 +172,7 @@ impl Store {
         Ok(query.exists((path.as_bytes(), state.oid.as_bytes().as_slice(), REMEMBERED))?)
     }
 
-    /// What agents changed and nobody has decided on, by dialog, agent and path.
+    /// Returns the paths with pending agent changes, by dialog, agent and path.
     pub fn pending(&self) -> Result<Vec<StatusRow>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT g.dialog, g.agent, g.path, f.old_path, f.before_kind, l.after_kind,
@@ -215,8 +216,8 @@ impl Store {
         seqs.filter_map(|seq| seq.map_or_else(|error| Some(Err(error.into())), change)).collect()
     }
 
-    /// The turns of which something is in effect, the one with the newest change first, each with
-    /// the place of that. What an undo left counts only if `with_left`.
+    /// Returns the turns with effective changes, the one with the newest change first, each with
+    /// the `seq` of that change. Changes that an undo left count only if `with_left`.
     pub fn turns_in_effect(
         &self,
         limit: usize,
@@ -241,13 +242,13 @@ impl Store {
         Ok(turns)
     }
 
-    /// Whether an undo tried to take a change back and left it, and would again.
+    /// Returns whether an undo tried to revert a change and left it, and would again.
     pub fn was_left(&self, change: ChangeId) -> Result<bool, StoreError> {
         let sql = format!("SELECT 1 FROM change c WHERE seq = ?1 AND {WAS_LEFT}");
         Ok(self.db.prepare_cached(&sql)?.exists([change.0 as i64])?)
     }
 
-    /// Whether something that an operation wrote is in effect.
+    /// Returns whether something that an operation wrote is in effect.
     pub fn has_effect(&self, made_by: OperationId) -> Result<bool, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT 1 FROM change WHERE operation_seq = ?1 AND status IN ('pending', 'accepted')
@@ -256,7 +257,7 @@ impl Store {
         Ok(query.exists([made_by.0 as i64])?)
     }
 
-    /// How many changes there are.
+    /// Returns the number of changes.
     pub fn change_count(&self) -> Result<u64, StoreError> {
         self.number(COUNT)
     }
@@ -437,7 +438,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Notes how many changes there are, if they have become more or fewer.
+    /// Writes the number of changes if it has changed.
     pub(crate) fn keep_change_count(&self) -> Result<(), StoreError> {
         let more = self.changes.take();
         if more == 0 {

@@ -29,9 +29,10 @@ pub struct NewCheckpoint<'a> {
     pub parents: &'a [ObjectId],
 }
 
-/// As many hexadecimal digits as an id has.
+/// Number of hexadecimal digits in an id.
 const OID_DIGITS: usize = 40;
 
+/// Query of all columns that [`checkpoint_from`] reads.
 const COLUMNS: &str =
     "SELECT seq, oid, tree, at, kind, message, dialog, session, files, unstable FROM checkpoint";
 

@@ -1,13 +1,13 @@
-//! How many files the manifest has, without counting them each time.
+//! Maintained counts of the manifest, so that no query counts its rows.
 //!
-//! Invariant: the one row of `tally` is that of the manifest in the same transaction.
+//! Invariant: the one row of `tally` agrees with the manifest in every transaction.
 
 use retake_model::ProjectPath;
 use rusqlite::OptionalExtension as _;
 
 use crate::{Batch, Store, StoreError};
 
-/// Numbers of the manifest, or by how much they changed.
+/// Counts of the manifest, or a difference of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// All files.
@@ -55,7 +55,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Puts what was counted into the table.
+    /// Adds the pending differences to the table `tally`.
     pub(crate) fn keep_tally(&self) -> Result<(), StoreError> {
         let Tally { files, unknown } = self.counted.take();
         if (files, unknown) != (0, 0) {

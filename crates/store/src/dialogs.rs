@@ -94,8 +94,8 @@ impl Store {
     }
 }
 
-/// Dialogs with work that waits for approval: of their own, approved and taken back, shared with
-/// others and not approved by this one.
+/// Queries for dialogs with work that waits for approval: their own, approved and reverted since,
+/// shared with other dialogs and not approved by this one.
 const WAITING: [&str; 3] = [
     "SELECT DISTINCT dialog FROM change WHERE dialog NOT NULL AND actor = 'agent'
          AND status IN ('pending', 'accepted') AND approved IS NULL",
@@ -109,6 +109,7 @@ const WAITING: [&str; 3] = [
              WHERE s.change = c.seq AND s.dialog = k.dialog)",
 ];
 
+/// Query of all columns that [`dialog_from`] reads.
 const DIALOG: &str =
     "SELECT id, kind, title, started_at, last_at, ended_at, turns, turn_open FROM dialog";
 
@@ -126,7 +127,7 @@ fn dialog_from(row: &Row<'_>) -> rusqlite::Result<Dialog> {
 }
 
 impl Batch<'_> {
-    /// Makes sure that the dialog exists, and notes that it was active.
+    /// Inserts the dialog if it is new, and updates its last activity.
     pub fn touch_dialog(
         &self,
         id: &DialogId,
@@ -146,7 +147,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Makes sure that the agent exists in its dialog.
+    /// Inserts the agent into its dialog if it is new.
     pub fn touch_agent(
         &self,
         dialog: &DialogId,
@@ -175,13 +176,13 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Notes that a turn is under way, even if its message was not seen.
+    /// Marks a turn as open, even if its message was not seen.
     pub fn open_turn(&self, dialog: &DialogId) -> Result<(), StoreError> {
         self.execute("open turn", "UPDATE dialog SET turn_open = 1 WHERE id = ?1", [&dialog.0])?;
         Ok(())
     }
 
-    /// Notes the place of the dialog's newest event.
+    /// Sets the `seq` of the dialog's newest event.
     pub fn mark_dialog(&self, dialog: &DialogId, seq: u64) -> Result<(), StoreError> {
         self.execute(
             "mark dialog",

@@ -1,4 +1,4 @@
-//! What can go wrong with stored bytes.
+//! Errors of the store.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the store is there but cannot be written.
+    /// Returns whether the store exists but cannot be written.
     pub fn is_read_only(&self) -> bool {
         use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
         match self {
@@ -96,7 +96,7 @@ impl StoreError {
         }
     }
 
-    /// Whether somebody else is at work in the database.
+    /// Returns whether another connection holds a lock on the database.
     pub(crate) fn is_busy(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
         match self {

@@ -1,4 +1,4 @@
-//! What happened, in order: the stream that others follow. And what is not protected.
+//! The journal of events, which clients follow as a stream, and the gaps.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -83,9 +83,10 @@ pub struct EventPage {
     pub last: u64,
 }
 
-/// A page with more than this ends with the event that is too much: an event may be as long as a
-/// message, and very many may read pages at once.
+/// Maximum body bytes of a page, exceeded by its last event at most: an event may be as long as
+/// a message, and many clients may read pages at once.
 const PAGE_BYTES: usize = 256 * 1024;
+/// Key in `meta` of the last removed event's `seq`.
 const EVENTS_REMOVED: &str = "events_removed";
 
 impl Store {
@@ -102,7 +103,7 @@ impl Store {
         Ok(self.events_up_to(seq, limit, usize::MAX)?.0)
     }
 
-    /// The events after `seq` until there are so many, or so many bytes; whether that is so.
+    /// Returns the events after `seq` up to both limits, and whether a limit was reached.
     fn events_up_to(
         &self,
         seq: u64,
@@ -156,7 +157,7 @@ impl Store {
         Ok(message(seq, &serde_json::from_str(&body).unwrap_or(Value::Null)))
     }
 
-    /// What the person and the main agent said in a dialog, the oldest first.
+    /// Returns the messages of the person and the main agent in a dialog, oldest first.
     pub fn conversation(&self, dialog: &DialogId) -> Result<Vec<Spoken>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT seq, kind, body FROM event
@@ -171,7 +172,7 @@ impl Store {
             let body: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
             let seq = row.get::<_, i64>(0)? as u64;
             if row.get::<_, String>(1)? == "user_message" {
-                // From here on the agent's history has other messages under these numbers.
+                // The agent's history has other messages under these indices from here on.
                 let begins = body["message_index"].as_u64().unwrap_or(0);
                 places.retain(|index, _| *index < begins);
                 spoken.extend(message(seq, &body).map(Spoken::Person));
@@ -181,7 +182,7 @@ impl Store {
                 continue;
             };
             let said = Spoken::Agent { seq, text: text.to_owned() };
-            // A message that had grown was told again: the last word counts, in its first place.
+            // A message that grew is reported again: the last text counts, in its first place.
             match body["message_index"].as_u64().map(|index| places.entry(index)) {
                 Some(Entry::Occupied(place)) => spoken[*place.get()] = said,
                 Some(Entry::Vacant(place)) => {
@@ -194,14 +195,14 @@ impl Store {
         Ok(spoken)
     }
 
-    /// What an agent said in the message with this place in its history.
+    /// Returns the text of an agent's message with this index in its history.
     pub fn said(
         &self,
         dialog: &DialogId,
         agent: Option<&AgentId>,
         index: u64,
     ) -> Result<Option<String>, StoreError> {
-        // A message that had grown was told again: the last word counts.
+        // A message that grew is reported again: the last text counts.
         let mut query = self.db.prepare_cached(
             "SELECT body FROM event
              WHERE kind = 'assistant_message' AND dialog = ?1 AND agent IS ?2
@@ -244,7 +245,7 @@ fn message(seq: u64, body: &Value) -> Option<Message> {
 }
 
 impl Batch<'_> {
-    /// Notes that events up to this place are not on record any more.
+    /// Records that events up to this `seq` were removed.
     pub(crate) fn note_events_removed(&self, seq: u64) -> Result<(), StoreError> {
         let seq = seq.max(self.number(EVENTS_REMOVED)?);
         self.set_meta(EVENTS_REMOVED, &seq.to_be_bytes())
@@ -270,8 +271,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Appends the event of a change whose review status was set: one for each (EVT-2). What no
-    /// agent did has none.
+    /// Appends the event of a change whose review status was set: one for each (EVT-2). Changes of
+    /// other actors have none.
     ///
     /// It is one statement without reading the change, as an operation may set many thousands. The
     /// column `change` stays free: it belongs to the event that announced the change.
@@ -289,7 +290,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Notes a gap, and tells whether it is new; one that is already known keeps its time.
+    /// Records a gap and returns whether it is new; a known one keeps its time.
     pub fn put_gap(&self, gap: &Gap, at: Millis) -> Result<bool, StoreError> {
         let (path, reason) = (gap.path.as_bytes(), gap.reason.as_str());
         let known = self.execute(

@@ -21,7 +21,7 @@ use crate::links::EntryLink;
 use crate::packs::write_pack;
 use crate::{Lock, Store, StoreError};
 
-/// What stands where a purged content was.
+/// Text that replaces a purged content in the exported repository.
 const PURGED_NOTE: &str = "This content was purged from the record (retake purge).\n";
 
 /// Which checkpoints.
@@ -92,7 +92,7 @@ impl Store {
         let folder = self.export_folder();
         let existed = folder.exists();
         match self.export_into(&folder, &refs, progress) {
-            // Whatever happened to it: it is derived, so it is made anew.
+            // It is derived, so on any git error it is deleted and exported again.
             Err(ExportError::Git { act, stderr }) if existed => {
                 tracing::warn!(act, stderr, "export.git is made anew");
                 self.remove_export()?;
@@ -162,7 +162,7 @@ impl Store {
         let mut missing = Missing::default();
         let mut commits: Vec<ObjectId> = refs.iter().map(|(_, oid)| *oid).collect();
         while let Some(oid) = commits.pop() {
-            // What it has, it has with everything behind it: packs come whole.
+            // Packs are imported whole: a commit that is there has everything behind it.
             if !seen.insert(oid) {
                 continue;
             }

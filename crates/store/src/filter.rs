@@ -1,8 +1,8 @@
-//! Which changes a query is about, and how SQLite finds them.
+//! Filter of changes, translated to SQL.
 //!
 //! A change may fit in several ways: it is a dialog's own, or several dialogs share it; a path is
-//! its new one or its old one. Each way is a search of its own, along an index and with the limit, so
-//! that the last few changes of a long record cost what a few changes cost.
+//! its new one or its old one. Each way is a search of its own, along an index and with the limit,
+//! so that the last few changes of a long record cost what a few changes cost.
 
 use std::fmt::Write as _;
 
@@ -72,7 +72,7 @@ impl ChangeFilter {
         (sql, values.0)
     }
 
-    /// Whose change it can be. One that several share has no agent, perhaps not even a dialog.
+    /// Conditions on the maker. A change that several share has no agent, perhaps no dialog.
     fn makers(&self, values: &mut Values) -> Vec<String> {
         let (mut own, mut shared) = (String::new(), String::new());
         let candidate = |what: &str| {
@@ -104,7 +104,7 @@ impl ChangeFilter {
         vec![own, format!(" AND c.actor = 'agent' AND c.agent IS NULL{shared}")]
     }
 
-    /// Where it can be: at the path or beneath it, which sorts between `path/` and `path0`.
+    /// Conditions on the path: at it or beneath it, which sorts between `path/` and `path0`.
     fn places(&self, values: &mut Values) -> Vec<String> {
         let Some(path) = &self.path else { return vec![String::new()] };
         let bytes = path.as_bytes();
@@ -120,7 +120,7 @@ impl ChangeFilter {
         [place("path"), place("old_path")].concat()
     }
 
-    /// What must hold of each, however it is found.
+    /// Conditions that hold for every search.
     fn rest(&self, values: &mut Values) -> String {
         let mut rest = String::new();
         let mut and = |text: &str| {
@@ -132,7 +132,7 @@ impl ChangeFilter {
             and(&format!("c.actor = '{}'", actor.as_str()));
         }
         if let Some(status) = self.status {
-            // Others than agents have a status in the table, too, but nobody decides on it.
+            // Changes of other actors have a status in the table too, but are never reviewed.
             and(&format!("c.actor = 'agent' AND c.status = '{}'", status.as_str()));
         }
         if let Some(since) = self.since {
@@ -166,7 +166,7 @@ impl ChangeFilter {
 struct Values(Vec<SqlValue>);
 
 impl Values {
-    /// Adds a value; gives what stands for it in the text.
+    /// Adds a value and returns its placeholder.
     fn add(&mut self, value: impl Into<SqlValue>) -> String {
         self.0.push(value.into());
         format!("?{}", self.0.len())

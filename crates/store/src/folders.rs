@@ -1,10 +1,10 @@
-//! The tree of everything that is tracked, built from the manifest.
+//! Cache of git trees: builds the project's tree incrementally from the manifest.
 //!
-//! The id of each folder's tree is kept. When an entry of the manifest moves, its name is noted in
-//! its folder, and the folder in the one above it: the next tree is the kept one, with these names
-//! looked up anew. So a checkpoint costs what moved since the last one, whatever lies beside it.
-//! Invariants: a kept id names a tree object that is in the store. A kept tree is as the manifest
-//! says, but for the names that are noted; a folder with such names is noted in the one above it.
+//! The id of each folder's tree is cached. When an entry of the manifest changes, its name is
+//! recorded in its folder, and the folder in its parent: the next tree is the cached one with
+//! these names looked up again. So a checkpoint costs what changed, not the size of the folder.
+//! Invariants: a cached id names a tree object that is in the store. A cached tree agrees with the
+//! manifest but for the recorded names; a folder with such names is recorded in its parent.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -16,24 +16,24 @@ use crate::manifest::{ManifestEntry, oid_from};
 use crate::trees::{TreeEntry, decode_tree, encode_tree};
 use crate::{Batch, Store, StoreError};
 
-/// Rows that are read at once after a leap: often the next leap comes soon.
+/// Rows read at once after a skip: often the next skip comes soon.
 const SHORT_RUN: usize = 4;
-/// Each run without a leap is twice as long as the one before, up to this.
+/// Maximum rows of a run; each run without a skip is twice as long as the one before.
 const LONG_RUN: usize = 512;
 
-/// Where more than this moves at once, the tree is built from the manifest.
+/// Maximum changed names of a folder; beyond it the tree is built from the manifest.
 const MANY: usize = 256;
 
-/// What a batch has noted in a folder.
+/// Names that a batch has recorded as changed in a folder.
 #[derive(Debug)]
 pub(crate) enum Moved {
-    /// Nothing: its tree is not kept.
+    /// None: its tree is not cached.
     Needless,
     /// These names, and earlier ones may have noted more.
     Names(HashSet<Vec<u8>>),
 }
 
-/// The manifest in order, from some place on.
+/// Reads the manifest in order of path, in runs of growing length.
 struct Cursor<'b> {
     store: &'b Store,
     ahead: VecDeque<ManifestEntry>,
@@ -64,7 +64,7 @@ impl<'b> Cursor<'b> {
         self.ahead.pop_front();
     }
 
-    /// Leaps over everything beneath a folder.
+    /// Skips everything beneath a folder.
     fn pass_folder(&mut self, folder: &[u8]) {
         // `0` follows `/`: the next name after everything beneath.
         let after = [folder, b"0"].concat();
@@ -81,7 +81,7 @@ impl Store {
     fn kept_tree(&self, folder: &[u8]) -> Result<Option<ObjectId>, StoreError> {
         let mut query = self.db.prepare_cached("SELECT oid FROM folder_tree WHERE path = ?1")?;
         let oid: Option<Vec<u8>> = query.query_row([folder], |row| row.get(0)).optional()?;
-        // It is derived: one that cannot be understood is built anew.
+        // It is derived: a damaged one is rebuilt.
         Ok(oid.and_then(|oid| oid_from(&oid).ok()))
     }
 }
@@ -101,14 +101,14 @@ impl Store {
 impl Batch<'_> {
     /// The id of the tree of everything that is tracked; its objects are in the store then.
     pub fn project_tree(&self) -> Result<ObjectId, StoreError> {
-        // What changes from here on makes the trees that are kept now wrong again.
+        // Changes from here on invalidate the trees that are cached now.
         self.moved.borrow_mut().clear();
         let mut forest = Forest { batch: self, moved: self.moved_names()? };
         if let (true, Some(kept)) = (forest.moved.is_empty(), self.kept_tree(b"")?) {
             return Ok(kept);
         }
         let tree = forest.tree(b"", &mut Cursor::at(self, b""))?;
-        // What was not come by is no folder any more.
+        // Folders that were not visited no longer exist.
         for folder in forest.moved.keys() {
             self.drop_tree(folder)?;
         }
@@ -121,7 +121,7 @@ impl Batch<'_> {
         Ok(empty.oid)
     }
 
-    /// Notes that the manifest's entry of a path moves.
+    /// Records that the manifest's entry of a path changes.
     pub(crate) fn note_moved(&self, path: &ProjectPath) -> Result<(), StoreError> {
         let mut path = path.as_bytes();
         loop {
@@ -136,7 +136,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Notes a name in a folder; `false` if the folder is noted above already.
+    /// Records a name in a folder; `false` if the folder is already recorded in its parent.
     fn note_moved_in(&self, folder: &[u8], name: &[u8]) -> Result<bool, StoreError> {
         let mut moved = self.moved.borrow_mut();
         let (is_new, here) = match moved.entry(folder.to_vec()) {
@@ -174,10 +174,10 @@ impl Batch<'_> {
     }
 }
 
-/// The trees of a project, as they are brought up to date.
+/// Brings the cached trees of a project up to date.
 struct Forest<'b> {
     batch: &'b Batch<'b>,
-    /// What moved in the folders that were not come by yet.
+    /// Changed names in the folders that were not visited yet.
     moved: HashMap<Vec<u8>, HashSet<Vec<u8>>>,
 }
 
@@ -207,7 +207,7 @@ impl<'b> Forest<'b> {
         Ok(Some(tree.oid))
     }
 
-    /// What a kept tree says, but for some names; `None` if it cannot be read.
+    /// Entries of a cached tree with some names looked up again; `None` if it cannot be read.
     fn patched(
         &mut self,
         folder: &[u8],
@@ -224,7 +224,7 @@ impl<'b> Forest<'b> {
         Ok(Some(entries))
     }
 
-    /// What stands at a path now, as an entry of its folder.
+    /// The current tree entry of a path.
     fn entry(&mut self, name: &[u8], path: &[u8]) -> Result<Option<TreeEntry>, StoreError> {
         let first = self.batch.manifest_from(path, 1)?;
         if let Some(file) = first.first().filter(|entry| entry.path.as_bytes() == path) {
@@ -237,7 +237,7 @@ impl<'b> Forest<'b> {
         Ok(self.tree(path, &mut cursor)?.map(|tree| TreeEntry::folder(name, tree)))
     }
 
-    /// What the manifest says of a folder.
+    /// Builds a folder's entries from the manifest.
     fn built(
         &mut self,
         folder: &[u8],

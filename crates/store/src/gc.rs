@@ -1,12 +1,12 @@
-//! Collecting what the plan lets go, in small transactions.
+//! Garbage collection: removes what the retention plan releases, in small transactions.
 //!
 //! Kill-safe at every step: checkpoints, work sessions and operations go before
 //! the changes that they are worked out from, changes go oldest first, records go
 //! before the content that they name, and what names others before what it names.
 //! So each commit leaves a store that is whole.
 //!
-//! The project's lock is held for one transaction at a time. Whenever somebody
-//! else has written in between, everything is planned anew: what is garbage at
+//! The project's lock is held for one transaction at a time. Whenever another
+//! process has written in between, the plan is made again: what is garbage at
 //! one moment may be named at the next.
 
 use serde::{Deserialize, Serialize};
@@ -18,16 +18,16 @@ use crate::reach::Live;
 use crate::retention::{Limits, Plan};
 use crate::{Batch, Lock, Store, StoreError};
 
-/// Rows of a transaction.
+/// Maximum rows removed in one transaction.
 const ROWS: usize = 2000;
-/// Pages that are given back in one transaction.
+/// Maximum pages vacuumed in one transaction.
 const PAGES: u32 = 2000;
-/// Others get the lock for sure if it is free for this long.
+/// Pause between transactions, long enough for a waiting process to get the lock.
 const PAUSE: Duration = Duration::from_millis(5);
-/// After so many interruptions the rest is left for another day.
+/// Maximum plans per collection; after as many interruptions the rest is left for the next one.
 const ATTEMPTS: usize = 20;
 
-/// What the record takes on disk, and what for.
+/// Disk usage of the record, by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meter {
     /// All files of the project in the home.
@@ -57,7 +57,7 @@ pub struct Removed {
     pub objects: u64,
 }
 
-/// What a collection came to.
+/// Result of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collected {
     /// What was removed.
@@ -68,7 +68,7 @@ pub struct Collected {
     pub after: Meter,
     /// Bytes over the limit that had to stay.
     pub over_bytes: u64,
-    /// Whether all was done; others may have been writing too busily.
+    /// Whether all was done; concurrent writers may have interrupted it too often.
     pub complete: bool,
 }
 
@@ -84,7 +84,7 @@ pub enum GcError {
 }
 
 impl Store {
-    /// What the record takes on disk, and what for.
+    /// Measures the disk usage of the record.
     pub fn meter(&self) -> Result<Meter, StoreError> {
         let sql = "SELECT coalesce(sum(length(data)), 0) FROM object";
         let rows = self.db.query_row(sql, [], |row| row.get::<_, i64>(0))? as u64;
@@ -150,7 +150,7 @@ impl Store {
         Ok(self.db.query_row("PRAGMA main.data_version", [], |row| row.get(0))?)
     }
 
-    /// Gives free pages back to the file system, step by step.
+    /// Returns free pages to the file system by incremental vacuum.
     pub(crate) fn give_back_pages(&self, wait: Duration) -> Result<(), GcError> {
         loop {
             let sql = "PRAGMA main.freelist_count";
@@ -184,7 +184,7 @@ impl Store {
         Ok(())
     }
 
-    /// Brings the WAL into the database and cuts it off; tells whether nobody kept it from that.
+    /// Checkpoints and truncates the WAL; returns whether no reader prevented it.
     pub(crate) fn cut_wal(&self) -> Result<bool, StoreError> {
         retake_seam::statement("cut WAL")?;
         let sql = "PRAGMA main.wal_checkpoint(TRUNCATE)";
@@ -192,7 +192,7 @@ impl Store {
     }
 }
 
-/// Foreign keys are not checked row by row while whole stretches of records go.
+/// Disables foreign-key checks while ranges of records are removed; enables them on drop.
 struct Unchecked<'s> {
     store: &'s Store,
 }
@@ -212,7 +212,7 @@ impl Drop for Unchecked<'_> {
     }
 }
 
-/// Somebody wrote, so the plan may not hold any more.
+/// Another process wrote, so the plan may be out of date.
 struct Outdated;
 
 type Step<T> = Result<Result<T, Outdated>, GcError>;
@@ -238,7 +238,7 @@ struct Work<'w> {
 }
 
 impl Work<'_> {
-    /// One transaction under the lock, if nobody wrote since the plan was made.
+    /// Runs one transaction under the lock, if no other process wrote since the plan was made.
     fn transact<T>(
         &mut self,
         work: impl FnOnce(&Batch<'_>, &mut Removed) -> Result<T, StoreError>,
@@ -262,7 +262,7 @@ impl Work<'_> {
         (self.progress)(self.handled.min(self.all), self.all);
     }
 
-    /// Whether all of it was done.
+    /// Executes the plan; returns whether all of it was done.
     fn carry_out(&mut self, plan: &Plan, live: &Live) -> Result<bool, GcError> {
         let garbage = self.store.garbage(live)?;
         let records = self.store.count_below("change", plan.cut)?
@@ -311,13 +311,13 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// What is needed of wasteful packs goes into a new one, in one transaction: the files of the
-    /// others go only after it.
+    /// Repacks what is needed of wasteful packs in one transaction; the old files are removed only
+    /// after it.
     fn replace_packs(&mut self, live: &Live) -> Step<()> {
         let wasteful = self.store.wasteful_packs(live)?;
         if !wasteful.is_empty() {
             match self.transact(|batch, _| batch.replace_packs(&wasteful, live)) {
-                // Nothing is thrown away on that ground; `doctor` names it.
+                // Damage is no reason to remove anything; `doctor` reports it.
                 Err(GcError::Store(error @ StoreError::Damaged { .. })) => {
                     tracing::warn!(%error, "packs are kept as they are");
                 }
@@ -404,8 +404,8 @@ impl Work<'_> {
         })
     }
 
-    /// Messages, and what agents saw. The views of messages stay, so that what they hide does not
-    /// come up again.
+    /// Removes messages and file reads. The views of messages stay, so that hidden messages do not
+    /// reappear.
     fn remove_rows(&mut self, table: &str, cut: u64) -> Step<usize> {
         self.transact(|batch, _| {
             // The oldest come first, so those that go are met without passing those that stay.

@@ -1,20 +1,20 @@
-//! Several batches that become durable together: one fsync for all of them.
+//! Group commit: several batches become durable together, with one fsync.
 //!
 //! Under load one writer records many events in a row, each in a batch of its own. Inside a group
 //! a batch is a savepoint: it still happens wholly or not at all, but nothing of it is durable, and
 //! nothing may be acknowledged, before the group is committed.
 //!
-//! Invariant: an error may make SQLite take back the whole transaction. From then on the group takes
-//! no batch and cannot be committed, so a part of it never stands alone.
+//! Invariant: an error may make SQLite roll back the whole transaction. From then on the group
+//! takes no batch and cannot be committed, so a part of it never stands alone.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::{Store, StoreError};
 
-/// With this many bytes of content a group is better committed than continued.
+/// Content bytes above which a group should be committed.
 const LARGE: usize = 32 * 1024 * 1024;
 
-/// A transaction around batches. Dropping it takes all of them back.
+/// A transaction around batches. Dropping it rolls all of them back.
 #[derive(Debug)]
 pub struct Group<'s> {
     store: &'s Store,
@@ -28,7 +28,7 @@ impl<'s> Group<'s> {
         Ok(Self { store, tx: Some(tx) })
     }
 
-    /// Whether so much was written that the group should be committed: the WAL has to hold it all.
+    /// Returns whether the group should be committed: the WAL has to hold all that it wrote.
     pub fn is_large(&self) -> bool {
         self.store.grouped.get().is_some_and(|bytes| bytes >= LARGE)
     }
@@ -55,14 +55,13 @@ impl Store {
         Group::begin(self)
     }
 
-    /// Whether there is a group: what a batch writes is not on record before that is committed.
+    /// Returns whether a group is open: what a batch writes is durable only after its commit.
     pub fn is_grouped(&self) -> bool {
         self.grouped.get().is_some()
     }
 }
 
-/// What a batch's writes are taken back to: the begin of a transaction of its own, or its place in
-/// a group's.
+/// Rollback scope of a batch: a transaction of its own, or a savepoint in a group's.
 #[derive(Debug)]
 pub(crate) enum Bracket<'s> {
     Alone(Transaction<'s>),
@@ -77,7 +76,7 @@ impl<'s> Bracket<'s> {
         }
     }
 
-    /// Keeps what was written, which is so many bytes of content.
+    /// Commits or releases; `bytes` is the content written.
     pub(crate) fn close(self, store: &Store, bytes: usize) -> Result<(), StoreError> {
         match self {
             Self::Alone(tx) => commit(store, tx),
@@ -101,7 +100,7 @@ fn commit(store: &Store, tx: Transaction<'_>) -> Result<(), StoreError> {
     retake_seam::statement("commit")?;
     tx.commit().map_err(|error| store.distrust_wal(error))?;
     // A kill here, after the commit and before the reply, must lose nothing either. An
-    // error cannot happen any more: what is committed is committed.
+    // injected error is ignored: the commit is done.
     let _ = retake_seam::statement("after commit");
     if store.new_stats.take() {
         store.remove_old_stats();
@@ -110,7 +109,7 @@ fn commit(store: &Store, tx: Transaction<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A place in a group's transaction. Dropping it takes back what was written since.
+/// A savepoint in a group's transaction. Dropping it rolls back what was written since.
 #[derive(Debug)]
 pub(crate) struct Savepoint<'s> {
     db: &'s Connection,

@@ -1,4 +1,4 @@
-//! Where projects are kept, and how a project is known again.
+//! Retake's home folder: where projects are stored, and how a project is identified again.
 //!
 //! ```text
 //! HOME/roots/<hash of a root's path>     the id of the project there
@@ -106,7 +106,7 @@ impl Home {
         &self.folder
     }
 
-    /// Makes one process at a time find and create projects.
+    /// Locks the home, so that one process at a time finds and creates projects.
     pub fn lock(&self, wait: Duration) -> Result<Option<Lock>, StoreError> {
         retake_seam::fs::create_private_dir_all(&self.folder)
             .map_err(StoreError::io("create", &self.folder))?;
@@ -125,7 +125,7 @@ impl Home {
         Ok(Some(FoundProject { folder, identity, moved_from: None, replaced }))
     }
 
-    /// Whether a project is recorded for just this path, whether a folder is there or not.
+    /// Returns whether a project is recorded for just this path, even if no folder is there.
     pub fn is_recorded(&self, root: &Path) -> bool {
         matches!(self.known_at(root), Ok(Some(_)))
     }
@@ -168,8 +168,8 @@ impl Home {
         Ok(FoundProject { folder, identity, moved_from: None, replaced: false })
     }
 
-    /// Makes sure, before anything is recorded, that a project is found again after power loss. A
-    /// run that was killed may have made its folders and names, and not synced them.
+    /// Syncs a project's folders and names before anything is recorded, so that it is found again
+    /// after power loss. A killed process may have created but not synced them.
     pub fn settle(&self, project: &FoundProject) -> Result<(), StoreError> {
         if project.folder.join("retake.db").exists() {
             return Ok(()); // that was after this
@@ -184,7 +184,7 @@ impl Home {
         })
     }
 
-    /// Says that the folder at `root` is this project from now on.
+    /// Links the project to the folder at `root`.
     pub fn relink(
         &self,
         project: &FoundProject,
@@ -261,7 +261,7 @@ fn read_identity(file: &Path) -> Result<Option<Identity>, StoreError> {
     parsed.map(Some).map_err(|error| StoreError::Row(format!("{}: {error}", file.display())))
 }
 
-/// What cannot be read is not missing: else another record would be begun in its place.
+/// Reads a file; only `NotFound` is `None`, else a new record would replace an unreadable one.
 fn read_if_there(file: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match std::fs::read(file) {
         Ok(bytes) => Ok(Some(bytes)),

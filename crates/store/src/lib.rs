@@ -1,4 +1,4 @@
-//! Bytes that survive: one SQLite database per project, and git packs for bulk.
+//! Durable storage: one SQLite database per project, and git packs for bulk content.
 //!
 //! [`Home`] finds the project's folder, [`Lock`] makes one writer at a time,
 //! [`Store`] reads, and a [`Batch`] writes content and record in ONE transaction;

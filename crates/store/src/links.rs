@@ -1,8 +1,8 @@
-//! What an object names: the links between commits, trees and contents.
+//! References between git objects: from commits to trees and parents, from trees to entries.
 //!
 //! Everything that follows objects (export, gc, purge, verification) reads them
 //! here. Invariant: a link is never guessed; an object that cannot be parsed is
-//! an error, so that nobody takes "cannot be read" for "names nothing".
+//! an error, so that "cannot be read" is never taken for "names nothing".
 
 use gix_object::bstr::ByteSlice as _;
 use gix_object::{CommitRef, TreeRefIter};
@@ -11,6 +11,7 @@ use retake_model::ObjectId;
 use crate::{Store, StoreError};
 
 const HASH: gix_hash::Kind = gix_hash::Kind::Sha1;
+/// Trailer of a commit's message that holds its `seq`.
 const SEQ_TRAILER: &str = "Retake-Seq: ";
 
 /// What a commit names.
@@ -34,7 +35,7 @@ pub(crate) enum EntryLink {
 }
 
 impl Store {
-    /// What a commit names.
+    /// Reads the tree, the parents and the `seq` of a commit.
     pub(crate) fn commit_links(&self, oid: &ObjectId) -> Result<CommitLinks, StoreError> {
         let bytes = self.read(oid)?;
         let damaged = |why: String| StoreError::Damaged { oid: *oid, why };

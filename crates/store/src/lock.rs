@@ -1,4 +1,4 @@
-//! One writer at a time.
+//! File locks of a project: one writer at a time.
 //!
 //! The lock is held for one request, never for a process's life, so hooks,
 //! commands, embedders and the daemon never block each other for long.
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::StoreError;
 
+/// Interval between attempts to take a lock.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The project's lock, released when dropped.
@@ -26,13 +27,13 @@ impl Lock {
         Self::acquire_file(&folder.join("lock"), wait)
     }
 
-    /// Takes the lock of the exported repository of the project in `folder`. Whoever needs both
-    /// locks takes the project's first.
+    /// Takes the lock of the exported repository of the project in `folder`. Lock order: the
+    /// project's lock comes first.
     pub fn of_export(folder: &Path, wait: Duration) -> Result<Option<Self>, StoreError> {
         Self::acquire_file(&folder.join("export.lock"), wait)
     }
 
-    /// Tells, for as long as it is held, that a run of this name lives; of the project in `folder`.
+    /// Takes the lock that marks a run of this name as alive, in the project in `folder`.
     pub fn of_run(folder: &Path, name: &str) -> Result<Option<Self>, StoreError> {
         match run_file(folder, name) {
             Some(path) => Self::acquire_file(&path, Duration::ZERO),
@@ -40,15 +41,15 @@ impl Lock {
         }
     }
 
-    /// Forgets a run that has ended.
+    /// Removes the lock file of a run that has ended.
     pub fn forget_run(folder: &Path, name: &str) {
         if let Some(path) = run_file(folder, name) {
-            // Left behind, it says that the run is over, which is true.
+            // A leftover file that no process locks means that the run is over, which is true.
             let _ = retake_seam::fs::remove_file(&path);
         }
     }
 
-    /// Whether a run of this name lives; none if nobody has ever told.
+    /// Returns whether a run of this name is alive; `None` if it has no lock file.
     pub fn run_lives(folder: &Path, name: &str) -> Option<bool> {
         let file = File::open(run_file(folder, name)?).ok()?;
         Some(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
@@ -72,14 +73,14 @@ impl Lock {
     }
 }
 
-/// Names of others are data, never file names: only a run of our own has a file.
+/// Names that agents give are data, never file names: only a run of our own has a file.
 fn run_file(folder: &Path, name: &str) -> Option<PathBuf> {
     let rest = name.strip_prefix("run-")?;
     let plain = !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric());
     plain.then(|| folder.join(format!("{name}.lock")))
 }
 
-/// Locks a file, waiting at most `wait`; `false` means that somebody else kept it.
+/// Locks a file, waiting at most `wait`; `false` means that another process holds it.
 pub(crate) fn lock_within(file: &File, wait: Duration) -> io::Result<bool> {
     let until = Instant::now() + wait;
     loop {
@@ -92,7 +93,7 @@ pub(crate) fn lock_within(file: &File, wait: Duration) -> io::Result<bool> {
     }
 }
 
-/// The pid serves only messages, so a failure to write it is no failure to lock.
+/// Writes the pid, for messages only; a failure to write it is no failure to lock.
 fn note_owner(mut file: &File) {
     let pid = format!("{:<10}\n", std::process::id());
     let begin = file.seek(SeekFrom::Start(0));

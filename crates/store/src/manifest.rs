@@ -1,7 +1,7 @@
-//! What the project looked like when it was last looked at, kept continuously.
+//! The manifest: the state of every tracked path as of the last scan.
 //!
-//! Invariants: whatever changes a row also tells the stat cache (see `stats`) and the kept trees
-//! (see `folders`), and counts.
+//! Invariant: every change of a row also updates the stat cache (see `stats`), the tree cache
+//! (see `folders`) and the counts.
 
 use retake_model::{FileKind, FileState, ObjectId, ProjectPath, Side};
 use rusqlite::types::ValueRef;
@@ -35,10 +35,11 @@ pub struct ManifestEntry {
     pub path: ProjectPath,
     /// Its state.
     pub stored: Stored,
-    /// What became of it since the stat cache was written; `None` is nothing.
+    /// Its change since the stat cache was written, if any.
     pub touched: Option<Touched>,
 }
 
+/// Values of the columns `kind`, `before_kind` and the like.
 pub(crate) const ABSENT: i64 = 0;
 const FILE: i64 = 1;
 const LINK: i64 = 2;
@@ -78,7 +79,7 @@ impl Store {
         self.entries(&format!("{WITH_STAT} ORDER BY m.path"), &[])
     }
 
-    /// What the manifest says of a path and of everything beneath it, sorted by path.
+    /// Returns the entries of a path and of everything beneath it, sorted by path.
     pub fn manifest_beneath(&self, path: &ProjectPath) -> Result<Vec<ManifestEntry>, StoreError> {
         let [from, to] = beneath(path);
         // Not `OR`, which would sort the rows once more.
@@ -89,7 +90,7 @@ impl Store {
         self.entries(&sql, &[path.as_bytes(), &from, &to])
     }
 
-    /// What the manifest says of one path.
+    /// Returns the entry of one path.
     pub fn manifest_entry(&self, path: &ProjectPath) -> Result<Option<ManifestEntry>, StoreError> {
         let mut query = self.db.prepare_cached(&format!("{WITH_STAT} WHERE m.path = ?1"))?;
         Ok(query.query_row([path.as_bytes()], with_stat_from).optional()?.flatten())
@@ -130,13 +131,13 @@ impl Store {
     }
 }
 
-/// Everything beneath a folder lies between these two.
+/// Exclusive bounds of the paths beneath a folder.
 fn beneath(folder: &ProjectPath) -> [Vec<u8>; 2] {
     // `0` follows `/`.
     [b"/", b"0"].map(|end| [folder.as_bytes(), end].concat())
 }
 
-/// A row that cannot be understood is a file that was not captured; one without a path is none.
+/// A row that cannot be parsed is a file that was not captured; one without a path is skipped.
 fn entry_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
     let Ok(path) = path_from(row.get(0)?) else { return Ok(None) };
     let state = |oid: Vec<u8>| -> Option<FileState> {
@@ -155,7 +156,7 @@ fn entry_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
 fn with_stat_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
     let Some(mut entry) = entry_from(row)? else { return Ok(None) };
     if row.get_ref(5)? != ValueRef::Null {
-        // A note that cannot be understood says that nothing can be relied on.
+        // A damaged row means that no stat can be relied on.
         entry.touched = Some(touched_from(row, 5).unwrap_or(Touched::There(None)));
     }
     Ok(Some(entry))

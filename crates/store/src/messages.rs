@@ -1,4 +1,4 @@
-//! The histories of conversations, and what is shown of them.
+//! Message histories of conversations, and the views that select what is shown of them.
 //!
 //! Both tables only grow. A message has a *place* in its history; a later row with the same place
 //! is the same message, which had grown, and the newest row counts. Places from 0 on are of what
@@ -104,7 +104,7 @@ pub struct NewView<'a> {
     pub operation: Option<OperationId>,
 }
 
-/// What a message is known by: two that say the same have the same.
+/// Returns the digest that identifies a message's content.
 pub fn message_digest(message: &Value) -> Result<ObjectId, StoreError> {
     hash_blob(message.to_string().as_bytes())
 }
@@ -129,7 +129,7 @@ impl Store {
         Ok(log)
     }
 
-    /// What a message says; one that cannot be read any more is an error that names it.
+    /// Reads the body of a message; a damaged one is an error that names it.
     pub fn message_body(&self, row: i64) -> Result<Value, StoreError> {
         let sql = "SELECT body FROM message WHERE id = ?1";
         let body: Vec<u8> = self.db.prepare_cached(sql)?.query_row([row], |row| row.get(0))?;
@@ -150,7 +150,7 @@ impl Store {
         Ok(views)
     }
 
-    /// Whose conversations an operation had changed.
+    /// Returns the agents whose conversations an operation changed.
     pub fn views_of(&self, operation: OperationId) -> Result<Vec<(DialogId, AgentId)>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT DISTINCT dialog, agent FROM conversation_view WHERE operation = ?1",
@@ -161,7 +161,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Where the reading of an agent's model history stopped, in the reader's own words.
+    /// Returns the cursor at which reading an agent's model history stopped, in its reader's form.
     pub fn history_cursor(
         &self,
         dialog: &DialogId,
@@ -172,7 +172,7 @@ impl Store {
         Ok(query.query_row([&dialog.0, &agent.0], |row| row.get(0)).optional()?)
     }
 
-    /// What cannot be read of the messages and views, each with what is wrong.
+    /// Describes the messages and views that cannot be read.
     pub(crate) fn unreadable_messages(&self) -> Result<Vec<String>, StoreError> {
         let mut problems = Vec::new();
         let sql = "SELECT dialog, place, history, role, length(digest), body FROM message";
@@ -215,7 +215,7 @@ impl Thread<'_> {
 }
 
 impl Batch<'_> {
-    /// Appends a message; tells its row.
+    /// Appends a message; returns its row id.
     pub fn put_message(
         &self,
         of: Thread<'_>,
@@ -276,7 +276,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Notes where the reading of an agent's model history stopped.
+    /// Stores the cursor at which reading an agent's model history stopped.
     pub fn set_history_cursor(
         &self,
         dialog: &DialogId,

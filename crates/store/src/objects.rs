@@ -1,4 +1,4 @@
-//! Content under git's names, compressed, large files in chunks.
+//! Content-addressed objects under git ids: compressed, large files in chunks.
 //!
 //! An object is a row, or it is in a pack ([`crate::packs`]); the row comes first.
 //! Encoding is pure, so several threads can do it; a [`crate::Batch`] inserts.
@@ -16,14 +16,15 @@ use crate::{Store, StoreError};
 
 /// Content above this size is split into chunks.
 pub const CHUNK_ABOVE: u64 = 256 * 1024;
-/// A small edit costs a chunk and the list of all of them: larger ones make the first dearer (with
-/// an average of 64 KiB, an edit of a file of 1 MB took three times the space), smaller ones the
-/// second.
+/// Average chunk size. A small edit stores one chunk and the list of all: larger chunks cost more
+/// for the first (at 64 KiB, an edit of a file of 1 MB took three times the space), smaller ones
+/// for the second.
 const CHUNK_AVERAGE: usize = 16 * 1024;
 const CHUNK_MIN: usize = CHUNK_AVERAGE / 4;
 const CHUNK_MAX: usize = CHUNK_AVERAGE * 4;
+/// Bytes of an entry in a chunk list: object id and length.
 const CHUNK_ROW: usize = 24;
-/// A row that claims to hold more is damaged: what is longer is stored in chunks.
+/// Maximum uncompressed bytes of a row. A larger claim is damage: longer content is chunked.
 const LONGEST_ROW: u64 = 256 << 20;
 
 /// The kinds of git objects that are stored.
@@ -214,7 +215,7 @@ struct Row {
 }
 
 impl Store {
-    /// Whether the store has the object. Says nothing of its health.
+    /// Returns whether the store has the object; its bytes are not verified.
     pub fn has(&self, oid: &ObjectId) -> Result<bool, StoreError> {
         Ok(self.has_row(oid)? || self.is_packed(oid)?)
     }
@@ -233,8 +234,8 @@ impl Store {
 
     /// Like [`Store::read`], but `None` if the object is missing or damaged.
     ///
-    /// For what only adds detail to a record: damage of one old version must not
-    /// keep anything new from being recorded.
+    /// For callers that only add detail to a record: damage of one old version must
+    /// not keep anything new from being recorded.
     pub fn read_if_sound(&self, oid: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(bytes) = self.recent.get(oid) {
             return Ok(Some(bytes));
@@ -357,7 +358,7 @@ fn unpack(row: &Row) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The chunks of a row, as long as their lengths make sense: a damaged list is never unpacked whole.
+/// Reads a row's chunk list while its lengths are valid: a damaged list is never unpacked whole.
 fn chunk_list(row: &Row) -> io::Result<Vec<ObjectId>> {
     let damaged = || io::Error::other("the chunk list is damaged");
     let mut unpacked = BufReader::new(zstd::stream::Decoder::new(row.data.as_slice())?);

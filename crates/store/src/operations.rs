@@ -1,8 +1,8 @@
 //! Operations: the journal of what Retake does to the user's files.
 //!
 //! An operation is written down with everything that it is about to do, before it
-//! does any of it. One that is still `running` when nobody holds the project's
-//! lock was interrupted.
+//! does any of it. One that is still `running` when no process holds the
+//! project's lock was interrupted.
 
 use retake_model::{
     ChangeId, ChangeStatus, DialogId, Millis, ObjectId, Operation, OperationId, OperationKind,
@@ -32,7 +32,7 @@ pub struct NewOperation<'a> {
     pub safety: &'a ObjectId,
     /// Files that were asked for and are left alone.
     pub left_out: u64,
-    /// What is to be done once the files are written, for whoever finishes it.
+    /// Follow-up work once the files are written, for the process that finishes it.
     pub sequel: &'a Value,
 }
 
@@ -51,10 +51,10 @@ pub struct OperationStep {
     pub then: Side,
 }
 
-/// What an operation makes of a change.
+/// The review status that an operation gives to a change.
 ///
-/// One of the part [`Mark::LEFT`] never comes to pass: it says that the change was asked for and
-/// left.
+/// A mark of the part [`Mark::LEFT`] is never applied: it records that the change was asked for
+/// and left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// The change.
@@ -72,6 +72,7 @@ impl Mark {
     pub const LEFT: u64 = u64::MAX - 1;
 }
 
+/// Query of all columns that [`operation_from`] reads.
 const COLUMNS: &str =
     "SELECT seq, at, kind, title, dialog, state, safety, undone_by FROM operation";
 
@@ -107,19 +108,19 @@ impl Store {
         Ok(found)
     }
 
-    /// How many files an operation was asked for and left alone.
+    /// Returns the number of files that an operation was asked for and left alone.
     pub fn left_out(&self, id: OperationId) -> Result<u64, StoreError> {
         let sql = "SELECT left_out FROM operation WHERE seq = ?1";
         Ok(self.db.query_row(sql, [id.0 as i64], |row| row.get::<_, i64>(0))? as u64)
     }
 
-    /// Whether a path is, or was, a temporary file of an operation.
+    /// Returns whether a path is, or was, a temporary file of an operation.
     pub fn is_step_temp(&self, path: &ProjectPath) -> Result<bool, StoreError> {
         let mut query = self.db.prepare_cached("SELECT 1 FROM step WHERE temp = ?1 LIMIT 1")?;
         Ok(query.exists([path.as_bytes()])?)
     }
 
-    /// What is to be done once an operation's files are written.
+    /// Returns the follow-up work once an operation's files are written.
     pub fn sequel(&self, id: OperationId) -> Result<Value, StoreError> {
         let sql = "SELECT sequel FROM operation WHERE seq = ?1";
         let text: String = self.db.query_row(sql, [id.0 as i64], |row| row.get(0))?;
@@ -147,7 +148,7 @@ impl Store {
         Ok(steps)
     }
 
-    /// What an operation makes of changes; `set_only` leaves out what did not come to pass.
+    /// Returns the marks of an operation; with `set_only` only those that were applied.
     pub fn marks(&self, id: OperationId, set_only: bool) -> Result<Vec<Mark>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT change, part, old_status, new_status FROM mark
@@ -166,7 +167,7 @@ impl Store {
         Ok(marks)
     }
 
-    /// Whether an operation has set the status of any change.
+    /// Returns whether an operation has set the status of any change.
     pub fn has_marks(&self, id: OperationId) -> Result<bool, StoreError> {
         let sql = "SELECT 1 FROM mark WHERE operation = ?1 AND set_it = 1 LIMIT 1";
         Ok(self.db.prepare_cached(sql)?.exists([id.0 as i64])?)
@@ -303,7 +304,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Lets a mark come to pass.
+    /// Applies a mark.
     pub fn set_mark(&self, id: OperationId, mark: &Mark, at: Millis) -> Result<(), StoreError> {
         self.set_status(mark.change, mark.new, at)?;
         self.execute(
@@ -314,7 +315,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Sets the review status of a change, and tells it.
+    /// Sets the review status of a change, with its event.
     pub fn set_status(
         &self,
         change: ChangeId,
@@ -329,7 +330,7 @@ impl Batch<'_> {
         self.tell_status(change, at)
     }
 
-    /// Notes that a work session approved a change, and tells it.
+    /// Records that a work session approved a change, with its event.
     pub fn set_approved(
         &self,
         change: ChangeId,
@@ -344,16 +345,15 @@ impl Batch<'_> {
         self.tell_status(change, at)
     }
 
-    /// Notes that an approval no longer holds: the change was taken back, and that was approved.
-    /// Tells it.
+    /// Clears an approval, with its event: the change was reverted, and that was approved.
     pub fn forget_approval(&self, change: ChangeId, at: Millis) -> Result<(), StoreError> {
         let sql = "UPDATE change SET approved = NULL WHERE seq = ?1";
         self.execute("forget approval", sql, [change.0 as i64])?;
         self.tell_status(change, at)
     }
 
-    /// Notes that one of the dialogs that may have made a change approved it; gives how many of
-    /// them have.
+    /// Records that one of the dialogs that may have made a change approved it; returns how many
+    /// of them have.
     pub fn approve_shared(&self, change: ChangeId, dialog: &DialogId) -> Result<u64, StoreError> {
         self.execute(
             "approve shared",
@@ -364,7 +364,7 @@ impl Batch<'_> {
         Ok(self.db.query_row(sql, [change.0 as i64], |row| row.get::<_, i64>(0))? as u64)
     }
 
-    /// Keeps the decision on one hunk of a change; `None` forgets it.
+    /// Sets the decision on one hunk of a change; `None` clears it.
     pub fn decide_hunk(
         &self,
         change: ChangeId,
@@ -386,7 +386,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Forgets the decisions on hunks of all changes of a path.
+    /// Clears the decisions on hunks of all changes of a path.
     pub fn forget_hunks_of(&self, path: &ProjectPath) -> Result<(), StoreError> {
         self.execute(
             "forget hunks",
@@ -396,7 +396,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Notes that an operation takes another one back.
+    /// Records that an operation undoes another one.
     pub fn put_undoes(&self, id: OperationId, undone: OperationId) -> Result<(), StoreError> {
         self.execute(
             "put undoes",
@@ -406,7 +406,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Says by which operation another one is undone now, if by any.
+    /// Sets the operation by which another one is undone now, if any.
     pub fn set_undone(&self, id: OperationId, by: Option<OperationId>) -> Result<(), StoreError> {
         self.execute(
             "set undone",

@@ -1,4 +1,4 @@
-//! Removing bytes for good: every version of a path, or one content.
+//! Purge: removes bytes for good, of every version of a path or of one content.
 //!
 //! Records stay, but what they name becomes "not captured"; the trees of checkpoints
 //! keep the name, and [`crate::PurgedContent`] says that it is missing on purpose.
@@ -22,8 +22,9 @@ use crate::quotes::Quotes;
 use crate::retention::Plan;
 use crate::{Batch, Lock, PurgedContent, Store, StoreError, Stored};
 
+/// Key in `meta` that is set while a purge is incomplete.
 const SCRUB: &str = "scrub";
-/// git's name of nothing at all: there is nothing to hide in it.
+/// git's id of the empty blob, which is never purged.
 const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 
 /// What is to be purged.
@@ -61,12 +62,12 @@ pub struct Purge {
     pub quoted_by_checkpoints: u64,
     /// Contents whose bytes stay in part, because others have the same chunks.
     pub shared: u64,
-    /// Whether no byte is left in any file; otherwise somebody was reading, or space was short.
+    /// Whether no byte is left in any file; otherwise a reader was active, or space was short.
     pub is_complete: bool,
 }
 
 impl Store {
-    /// What a purge would concern.
+    /// Returns the scope of a purge.
     pub fn purge_scope(&self, target: &PurgeTarget) -> Result<PurgeScope, StoreError> {
         let mut oids = HashSet::new();
         match target {
@@ -207,13 +208,12 @@ impl Store {
         batch.commit()
     }
 
-    /// Whether a purge was interrupted before it was complete.
+    /// Returns whether a purge was interrupted before it was complete.
     pub fn needs_scrub(&self) -> Result<bool, StoreError> {
         Ok(self.meta(SCRUB)?.is_some())
     }
 
-    /// Writes the database anew without its free space, and drops everything derived. Tells
-    /// whether nothing is left.
+    /// Vacuums the database and drops everything derived. Returns whether nothing is left.
     pub(crate) fn scrub(&self, may_remove_export: bool) -> Result<bool, StoreError> {
         if !self.needs_scrub()? {
             return Ok(true);
@@ -243,7 +243,7 @@ impl Store {
 }
 
 impl Batch<'_> {
-    /// Lets every record say that this content was not captured.
+    /// Marks this content as not captured in every record.
     fn forget_content(&self, oid: &ObjectId) -> Result<(), StoreError> {
         for (table, side) in
             [("change", "before"), ("change", "after"), ("step", "now"), ("step", "then")]

@@ -1,4 +1,4 @@
-//! Contents that were purged: their names are remembered so that nobody brings them back.
+//! Ids of purged contents, remembered so that no scan captures them again.
 
 use retake_model::{Millis, ObjectId};
 
@@ -17,7 +17,7 @@ pub struct PurgedContent {
 }
 
 impl Store {
-    /// Whether a content was purged.
+    /// Returns whether a content was purged.
     pub fn is_purged(&self, oid: &ObjectId) -> Result<bool, StoreError> {
         let mut query = self.db.prepare_cached("SELECT 1 FROM purged WHERE oid = ?1")?;
         Ok(query.exists([oid.as_bytes().as_slice()])?)

@@ -1,4 +1,4 @@
-//! What quotes a content: arguments of calls, commands, messages.
+//! Redaction: finds and drops quotes of purged content in call arguments, commands and messages.
 //!
 //! A content of text is quoted where one of its longer lines, or the value of a
 //! line like `KEY=value`, stands. When in doubt it counts as a quote: losing a
@@ -14,20 +14,21 @@ use crate::purge::{PurgeScope, PurgeTarget};
 use crate::squeeze::{LONGEST_TEXT, unsqueeze_up_to};
 use crate::{Batch, Store, StoreError};
 
-/// Shorter pieces stand in too many texts that quote nothing.
+/// Minimum bytes of a piece: shorter ones occur in too many texts that quote nothing.
 const SHORTEST: usize = 8;
-/// Larger contents are not taken apart.
+/// Maximum bytes of a content that is split into pieces.
 const LARGEST: u64 = 1024 * 1024;
+/// Maximum pieces of all contents.
 const MOST: usize = 20_000;
-/// Shorter texts were not shortened.
+/// Minimum bytes of a truncated text: shorter ones are whole.
 const SHORTENED: usize = 50;
-/// Stands behind a shortened message.
+/// Suffix that may follow a truncated message.
 const LATE: &str = " (taken in late";
 
-/// Stands where a quote was.
+/// Replacement for a redacted text.
 const PURGED: &str = "[purged]";
 
-/// Pieces of the contents that go.
+/// Lines and values of the purged contents, to be matched against texts.
 #[derive(Debug, Default)]
 pub(crate) struct Quotes {
     pieces: HashSet<String>,
@@ -59,14 +60,14 @@ impl Quotes {
         }
     }
 
-    /// Whether a text holds a piece, or ends within one because it was shortened.
+    /// Returns whether a text holds a piece, or is truncated within one.
     fn may_be_in(&self, text: &str) -> bool {
         self.are_in(text) || self.are_cut_in(text)
     }
 
-    /// Whether a shortened text ends with the beginning of a piece.
+    /// Returns whether a truncated text ends with the beginning of a piece.
     fn are_cut_in(&self, text: &str) -> bool {
-        // What names put behind a shortened text.
+        // Suffixes that names add to a truncated text.
         let bare = text.trim_end_matches([')', '\'']);
         let bare = bare.strip_suffix(LATE).unwrap_or(bare);
         [text, bare].into_iter().filter(|text| text.len() >= SHORTENED).any(|text| {
@@ -77,7 +78,7 @@ impl Quotes {
         })
     }
 
-    /// Takes every string that quotes a piece out of a JSON value; tells whether there was one.
+    /// Redacts every string of a JSON value that quotes a piece; returns whether there was one.
     fn take_out(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) if self.may_be_in(text) => {
@@ -103,7 +104,7 @@ impl Quotes {
         found
     }
 
-    /// Whether any string of a JSON text is shortened within a piece.
+    /// Returns whether any string of a JSON text is truncated within a piece.
     fn are_cut_in_strings(&self, json: &str) -> bool {
         let mut values: Vec<Value> = serde_json::from_str(json).into_iter().collect();
         while let Some(value) = values.pop() {
@@ -117,7 +118,7 @@ impl Quotes {
         false
     }
 
-    /// Whether a text holds a piece, as it is or as JSON writes it.
+    /// Returns whether a text holds a piece, as it is or as JSON writes it.
     fn are_in(&self, text: &str) -> bool {
         let escaped = |piece: &str| {
             let json = Value::from(piece).to_string();
@@ -130,7 +131,7 @@ impl Quotes {
 }
 
 impl Store {
-    /// How many checkpoints quote a content in their message, which is part of their id.
+    /// Counts the checkpoints that quote a content in their message, which is part of their id.
     pub(crate) fn quoting_checkpoints(&self, quotes: &Quotes) -> Result<u64, StoreError> {
         let mut query = self.db.prepare("SELECT message FROM checkpoint")?;
         let mut rows = query.query([])?;
@@ -161,7 +162,7 @@ impl Store {
 
 impl Batch<'_> {
     /// Drops arguments and commands of the calls that touched the paths, name them or quote a
-    /// content; tells how many.
+    /// content; returns how many.
     pub(crate) fn drop_quoting_calls(
         &self,
         quotes: &Quotes,
@@ -200,9 +201,9 @@ impl Batch<'_> {
         Ok(doomed.len() as u64)
     }
 
-    /// Takes quotes out of the messages of conversations; tells of how many.
+    /// Redacts quotes in the messages of conversations; returns the number of messages.
     ///
-    /// What a message is known by stays: so it is not taken in once more from the agent's record.
+    /// A message keeps its digest, so it is not imported again from the agent's record.
     pub(crate) fn drop_quotes_in_messages(&self, quotes: &Quotes) -> Result<u64, StoreError> {
         let mut changed = Vec::new();
         let mut query = self.db.prepare("SELECT id, body FROM message")?;
@@ -223,7 +224,7 @@ impl Batch<'_> {
         Ok(changed.len() as u64)
     }
 
-    /// Drops what events and titles quote; tells how many events.
+    /// Drops bodies of events and titles that quote a content; returns the number of events.
     pub(crate) fn drop_quoting_events(&self, quotes: &Quotes) -> Result<u64, StoreError> {
         let mut doomed = Vec::new();
         let mut query = self.db.prepare("SELECT seq, body FROM event WHERE length(body) > 2")?;

@@ -1,4 +1,4 @@
-//! Which objects are needed: everything that a record names, and what that names.
+//! Reachability: the live objects, named by a record directly or through other objects.
 //!
 //! Commits do not keep their parents alive: a parent is needed only if a record
 //! names it itself. So collecting old checkpoints of a chain frees them although
@@ -17,12 +17,12 @@ use crate::manifest::oid_from;
 use crate::retention::Plan;
 use crate::{Store, StoreError};
 
-/// The objects that are needed. Some fifty bytes for each.
+/// The set of live objects. Some fifty bytes for each.
 pub(crate) type Live = HashSet<ObjectId>;
 
 impl Store {
-    /// The objects that are needed once a plan is carried out; contents `without` which trees must
-    /// do are not.
+    /// Returns the objects that are live once a plan is executed; contents in `without` are not,
+    /// even if trees name them.
     pub(crate) fn live_objects(
         &self,
         plan: &Plan,
@@ -66,7 +66,7 @@ impl Store {
         Ok(())
     }
 
-    /// The commits that records name once a plan is carried out.
+    /// The commits that records name once a plan is executed.
     fn kept_commits(&self, plan: &Plan) -> Result<HashSet<ObjectId>, StoreError> {
         let mut commits = HashSet::new();
         let safeties = "SELECT safety FROM operation WHERE seq >= ?1";

@@ -1,7 +1,7 @@
-//! Contents that the batch at hand has read, or knows by their hash: an event compares the same few
-//! contents again and again, and to unpack and hash them each time takes longer than all else.
+//! Object cache of the current batch: an event compares the same few contents again and again, and
+//! unpacking and hashing them each time would take longer than all else.
 //!
-//! Invariant: what is kept was verified against its name, and is forgotten with the batch.
+//! Invariant: cached content was verified against its id, and is evicted with the batch.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,10 +9,10 @@ use retake_model::ObjectId;
 
 use crate::Batch;
 
-/// So many bytes are kept at most; a content that is larger by itself is not.
+/// Maximum bytes of the cache; a larger content is not cached.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// Contents by their names, the oldest first.
+/// Contents by id, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     is_open: Cell<bool>,
@@ -29,7 +29,7 @@ impl Recent {
         contents.iter().find(|(kept, _)| kept == oid).map(|(_, bytes)| bytes.clone())
     }
 
-    /// Keeps a content that was verified; only while there is a batch.
+    /// Caches a verified content; only while there is a batch.
     pub(crate) fn keep(&self, oid: &ObjectId, bytes: &[u8]) {
         if !self.is_open.get() || bytes.len() > MOST_BYTES {
             return;
@@ -42,14 +42,14 @@ impl Recent {
         }
     }
 
-    /// Keeps contents from now on, until this is dropped.
+    /// Enables the cache until the guard is dropped.
     pub(crate) fn open(&self) -> Kept<'_> {
         self.is_open.set(true);
         Kept(self)
     }
 }
 
-/// For as long as it lives, contents are kept.
+/// Guard of the enabled cache; dropping it clears the cache.
 #[derive(Debug)]
 pub(crate) struct Kept<'s>(&'s Recent);
 
@@ -61,8 +61,7 @@ impl Drop for Kept<'_> {
 }
 
 impl Batch<'_> {
-    /// Tells the bytes of an object whose name was just worked out from them: the batch need not
-    /// read it.
+    /// Caches the bytes of an object whose id was just computed from them.
     pub fn know(&self, oid: &ObjectId, bytes: &[u8]) {
         if !self.recent.has(oid) {
             self.recent.keep(oid, bytes);

@@ -1,4 +1,4 @@
-//! What may go, and when: the disk budget as a plan.
+//! Retention: plans what a collection may remove to keep age, number and disk budget.
 //!
 //! Records go oldest first below one place in the order, the *cut*. The state at
 //! a checkpoint is worked out from the changes after it, so **no checkpoint may
@@ -63,7 +63,7 @@ pub struct DialogForecast {
     pub reason: Reason,
     /// From when on; what is past goes with the next collection.
     pub from: Millis,
-    /// Whether it has work that nobody approved.
+    /// Whether it has unapproved work.
     pub unapproved: bool,
 }
 
@@ -102,11 +102,11 @@ pub(crate) struct Planned {
     pub(crate) over_bytes: u64,
 }
 
-/// Whatever it did, what was active within a day is not collected.
+/// Dialogs active within this time are never collected.
 const FRESH: Millis = 24 * 60 * 60 * 1000;
 
 impl Store {
-    /// What the next collection would remove; `measure` also counts bytes, which takes a while.
+    /// Forecasts what the next collection removes; `measure` also counts bytes, which is slow.
     pub fn retention_forecast(
         &self,
         limits: &Limits,
@@ -148,7 +148,7 @@ impl Store {
         if over_bytes == 0 {
             return Ok(Planned { plan, live, over_bytes });
         }
-        // Each next plan removes more than the one before; the first that is enough is the one.
+        // Binary search for the first sufficient plan: each removes more than the one before.
         let plans = self.plans_for_bytes(&spans, &plan, limits, now)?;
         let mut best = Planned { plan, live, over_bytes };
         let (mut low, mut high) = (0, plans.len());
@@ -211,7 +211,7 @@ impl Store {
         Ok(finished(spans, cut, collected))
     }
 
-    /// Ever stronger plans: one dialog more each time, and at last what the kept ones have decided.
+    /// Ever stronger plans: one dialog more each time, and last the reviewed changes of kept ones.
     fn plans_for_bytes(
         &self,
         spans: &[Span],
@@ -272,7 +272,7 @@ fn finished(spans: &[Span], cut: u64, collected: BTreeMap<DialogId, Reason>) -> 
     Plan { cut, collected, gone }
 }
 
-/// Whether a dialog was active so lately that all of it stays.
+/// Returns whether a dialog was active so lately that all of it stays.
 fn is_fresh(span: &Span, now: Millis) -> bool {
     fresh_until(span) > now
 }

@@ -1,10 +1,11 @@
-//! What can still be read of a damaged database, in a new one.
+//! Salvage: copies the readable rows of a damaged database into a new one.
 //!
 //! Works on copies: of the damaged files no byte is changed, and they are kept beside the new
-//! database. A row that cannot be read is lost and said; nothing is made up in its place.
+//! database. A row that cannot be read is lost and reported; nothing is made up in its place.
 //!
-//! Invariant: stopped anywhere, the damaged database is there with its log, or whoever opens the
-//! record next puts the new one in its place. Whoever had it open writes no more ([`Store::is_in_place`]).
+//! Invariant: stopped anywhere, either the damaged database is there with its log, or the next
+//! process to open the record puts the new one in its place. A process that had the old one open
+//! no longer writes ([`Store::is_in_place`]).
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,19 +17,20 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::{Access, Lock, Store, StoreError, wal};
 
-/// Where the new database is made.
+/// Folder in which the new database is built.
 const WORK: &str = "salvage.tmp";
-/// Is there when all is made and kept, and only the exchange is left to do.
+/// Marker file: the new database is complete, and only the exchange is left to do.
 const READY: &str = "salvage.tmp/ready";
-/// Who finishes a salvage does little.
+/// Timeout of the lock for finishing an interrupted salvage, which takes little time.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// SQLite's page size.
 const PAGE: usize = 4096;
-/// Worked out from other tables when they are missing.
+/// Tables that are not copied: they are derived from others.
 const DERIVED: [&str; 4] = ["tally", "folder_tree", "moved", "touched"];
-/// Tries to find readable rows between damaged ones, in one table.
+/// Maximum ranges tried between damaged rows of one table.
 const MOST_TRIES: u32 = 2_000;
 
-/// References to rows that are lost, and numbers that follow from others.
+/// Removes references to lost rows and recomputes counts.
 const PUT_RIGHT: &str = "
 DELETE FROM candidate WHERE change NOT IN (SELECT seq FROM change) OR call NOT IN (SELECT id FROM call);
 DELETE FROM hunk WHERE change NOT IN (SELECT seq FROM change);
@@ -47,7 +49,7 @@ INSERT INTO tally SELECT count(*), count(*) - count(oid) FROM manifest;
 INSERT OR REPLACE INTO meta SELECT 'changes', unhex(printf('%016x', count(*))) FROM change;
 ";
 
-/// The last place in the order that any record has.
+/// Query of the last `seq` of any record.
 const LAST_PLACE: &str = "
 SELECT max(seq) FROM (
     SELECT max(seq) seq FROM event UNION ALL SELECT max(seq) FROM change
@@ -55,16 +57,16 @@ SELECT max(seq) FROM (
     UNION ALL SELECT max(seq) FROM message UNION ALL SELECT max(seq) FROM sight
     UNION ALL SELECT max(end_seq) FROM call UNION ALL SELECT max(last_seq) FROM dialog)";
 
-/// What was saved.
+/// Result of a salvage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Salvaged {
     /// Where the damaged files are kept.
     pub kept: PathBuf,
-    /// What came of each table that had rows.
+    /// The result for each table that had rows.
     pub tables: Vec<SalvagedTable>,
 }
 
-/// What came of a table.
+/// Result of a salvage for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SalvagedTable {
     /// Its name.
@@ -111,7 +113,7 @@ pub(crate) fn finish_stopped(folder: &Path) -> Result<(), StoreError> {
         let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
         return Err(StoreError::io("lock, to finish a salvage,", folder)(source));
     };
-    // Somebody else may have been first.
+    // Another process may have finished it meanwhile.
     if ready.exists() { exchange(folder) } else { Ok(()) }
 }
 
@@ -141,8 +143,8 @@ fn copy_of(folder: &Path, work: &Path, first_page: &[u8]) -> Result<PathBuf, Sto
     if is_readable(&old)? {
         return Ok(old);
     }
-    // Where the tables lie is the same in every database of a version: they are made in one order,
-    // and their roots come first. So a new one's first page tells of this one's.
+    // The root pages are the same in every database of a version: tables are created in one order,
+    // and their roots come first. So a new database's first page fits this one.
     let pages = (bytes.len() / PAGE) as u32;
     bytes.resize(bytes.len().max(PAGE), 0);
     bytes[..PAGE].copy_from_slice(first_page);
@@ -161,8 +163,8 @@ fn is_readable(path: &Path) -> Result<bool, StoreError> {
     Ok(unless_damaged(Connection::open(path).and_then(count))? == Some(2))
 }
 
-/// None if the reason is damage. That the disk is full or fails now is another matter: nothing is
-/// lost for that, and the salvage can be tried again.
+/// Returns `None` if the error is damage. A full or failing disk is an error: nothing is lost
+/// by it, and the salvage can be retried.
 fn unless_damaged<T>(result: rusqlite::Result<T>) -> Result<Option<T>, StoreError> {
     use rusqlite::ErrorCode as Code;
     let error = match result {
@@ -214,7 +216,7 @@ fn copy_tables(db: &Connection, old: &Path) -> Result<Vec<SalvagedTable>, StoreE
     Ok(tables)
 }
 
-/// No place is given twice, even if the count of them is lost.
+/// Advances `seq` past every record, so that none is given twice even if its counter is lost.
 fn go_on_behind(store: &Store) -> Result<(), StoreError> {
     let last: Option<i64> = store.db.query_row(LAST_PLACE, [], |row| row.get(0))?;
     let last = last.map_or(0, |last| last as u64);
@@ -239,7 +241,7 @@ struct Table<'d> {
     whole: bool,
 }
 
-/// One way through a table.
+/// Result of one pass over a table.
 struct Walk {
     last: Option<i64>,
     ended: bool,
@@ -256,7 +258,7 @@ impl<'d> Table<'d> {
             let rows = query.query_map([&name], |row| Ok((row.get(0)?, row.get(1)?)))?;
             Ok(rows.collect::<Result<_, _>>()?)
         };
-        // What cannot be told of the damaged one is taken to be as it is now.
+        // Columns that cannot be read of the damaged table are taken to be the current ones.
         let theirs = match columns(old) {
             Err(StoreError::Sqlite(error)) => unless_damaged(Err(error))?.unwrap_or_default(),
             told => told?,
@@ -272,7 +274,7 @@ impl<'d> Table<'d> {
         Ok(Self { db, old, columns: names, key: key.join(", "), most, rows: 0, whole: true, name })
     }
 
-    /// From both ends, as far as each leads.
+    /// Copies from both ends, as far as each can be read.
     fn copy_by_key(&mut self) -> Result<(), StoreError> {
         let order = |direction: &str| {
             let keys: Vec<_> =
@@ -291,7 +293,7 @@ impl<'d> Table<'d> {
         let sql = format!("SELECT max(rowid) FROM {}", self.name);
         let last = self.old.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0));
         let last = unless_damaged(last)?.map_or(self.most as i64, Option::unwrap_or_default);
-        // The largest first: wherever the damage is, what is readable beside it is found soon.
+        // Breadth first: wherever the damage is, readable rows beside it are found soon.
         let mut ranges = VecDeque::from([(i64::MIN, last)]);
         for _ in 0..MOST_TRIES {
             let Some((low, high)) = ranges.pop_front() else { break };
@@ -300,7 +302,7 @@ impl<'d> Table<'d> {
         Ok(())
     }
 
-    /// From both ends; gives the halves of what lies between.
+    /// Copies from both ends; returns the halves of the unread range between.
     fn copy_between(&mut self, low: i64, high: i64) -> Result<Vec<(i64, i64)>, StoreError> {
         let between = |low: i64, high: i64, direction: &str| {
             format!("rowid BETWEEN {low} AND {high} ORDER BY rowid {direction}")
@@ -348,7 +350,7 @@ impl<'d> Table<'d> {
             let put = values.and_then(|values| into.execute(params_from_iter(values)));
             match unless_damaged(put)? {
                 Some(new) => self.rows += new as u64,
-                // What no column may hold is damage, too.
+                // A value that violates a constraint is damage, too.
                 None => self.whole = false,
             }
         }
@@ -361,7 +363,7 @@ fn sync(path: &Path) -> Result<(), StoreError> {
     retake_seam::fs::sync_file(&file).map_err(StoreError::io("sync", path))
 }
 
-/// Gives the damaged files a second name.
+/// Hard-links the damaged files into the folder `kept`.
 fn keep_damaged(folder: &Path, kept: &Path) -> Result<(), StoreError> {
     retake_seam::fs::create_private_dir_all(kept).map_err(StoreError::io("create", kept))?;
     for name in ["retake.db", "retake.db-wal"] {

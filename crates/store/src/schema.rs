@@ -1,4 +1,4 @@
-//! Tables, and how older stores become newer ones.
+//! The database schema and its migrations.
 //!
 //! Migrations are append-only: never edit one that was released, add another.
 //! The number of applied ones is SQLite's `user_version`.
@@ -10,6 +10,7 @@ use crate::StoreError;
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
+/// All migrations, oldest first.
 const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9];
 
 const V1: &str = "
@@ -247,7 +248,7 @@ CREATE TABLE step(
 ) WITHOUT ROWID;
 ";
 
-/// Contents that were purged: refused from now on, and missing on purpose.
+/// Purged contents: refused from now on, and missing on purpose.
 const V3: &str = "
 CREATE TABLE purged(
     oid  BLOB PRIMARY KEY,
@@ -272,7 +273,7 @@ CREATE TABLE transcript(
 ) WITHOUT ROWID;
 ";
 
-/// What each agent got to see of a file, and of what it was told that it is not so any more.
+/// Files that each agent has read, and notices to it about later changes of them.
 const V5: &str = "
 CREATE TABLE sight(
     id     INTEGER PRIMARY KEY,
@@ -304,7 +305,7 @@ CREATE TABLE told(
 ) WITHOUT ROWID;
 ";
 
-/// Both histories of each conversation, what is shown of them, and how far the model's was read.
+/// Both histories of each conversation, their views, and how far the model's was read.
 const V6: &str = "
 CREATE TABLE message(
     id            INTEGER PRIMARY KEY,
@@ -356,8 +357,8 @@ CREATE TABLE pack(
 ) WITHOUT ROWID;
 ";
 
-/// So that nothing asked of a long record reads all of it: what undo steps over, the changes of a
-/// dialog by their place, of a turn, and those that several agents may have made; and counts.
+/// Indexes, so that no query scans a long record: what undo skips, the changes of a dialog by
+/// `seq`, of a turn, and those that several agents may have made; and counts.
 const V8: &str = "
 DROP INDEX change_by_dialog;
 DROP INDEX change_in_effect;
@@ -377,8 +378,8 @@ INSERT INTO meta(key, value)
     SELECT 'changes', unhex(printf('%016x', count(*))) FROM change;
 ";
 
-/// What need not be read any more: stats since the stat cache was written, counts, and names that
-/// have changed in folders whose trees are kept.
+/// Caches: stats since the stat cache was written, counts, and names that have changed in
+/// folders whose trees are cached.
 const V9: &str = "
 CREATE TABLE moved(
     folder BLOB NOT NULL,
@@ -408,8 +409,8 @@ pub(crate) fn version(db: &Connection) -> Result<u32, StoreError> {
     Ok(db.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-/// Brings the database to [`SCHEMA_VERSION`] in one transaction; tells whether it was at another
-/// one.
+/// Migrates the database to [`SCHEMA_VERSION`] in one transaction; returns whether it was at
+/// another version.
 pub(crate) fn migrate(db: &mut Connection) -> Result<bool, StoreError> {
     let found = version(db)?;
     if found >= SCHEMA_VERSION {
@@ -417,7 +418,7 @@ pub(crate) fn migrate(db: &mut Connection) -> Result<bool, StoreError> {
     }
     retake_seam::statement("migrate")?;
     let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Somebody else may have opened it at the same moment, and been first.
+    // Another process may have migrated it in the meantime.
     let found = version(&tx)?;
     for sql in MIGRATIONS.iter().skip(found as usize) {
         tx.execute_batch(sql)?;

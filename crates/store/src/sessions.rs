@@ -1,4 +1,4 @@
-//! Work sessions: the rounds of approval of a dialog. None is ever removed, and
+//! Work sessions: the rounds of approval of a dialog. Only a collection removes one, and
 //! numbers only grow (SESS-4, SESS-5).
 
 use retake_model::{DialogId, Millis, ObjectId, SessionState, WorkSession};
@@ -8,6 +8,7 @@ use crate::changes::text;
 use crate::manifest::oid_from;
 use crate::{Batch, Store, StoreError};
 
+/// Query of all columns that [`session_from`] reads.
 const COLUMNS: &str = "SELECT dialog, number, state, opened_at, closed_at, base, tip,
     approved_commit, message FROM work_session";
 
@@ -50,7 +51,7 @@ fn session_from(row: &Row<'_>) -> Result<WorkSession, StoreError> {
 }
 
 impl Batch<'_> {
-    /// Opens the dialog's next work session from an approved state; gives its number.
+    /// Opens the dialog's next work session from an approved state; returns its number.
     pub fn open_session(
         &self,
         dialog: &DialogId,

@@ -1,6 +1,6 @@
-//! What agents got to see of files, and what they were told about it since.
+//! Files that agents have read, and the notices that agents got about later changes of them.
 //!
-//! A sight is never changed: the newest one of a path, together with the changes after it, says
+//! A row is never changed: the newest one of a path, together with the changes after it, gives
 //! what an agent knows.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use crate::changes::{side, side_columns, text};
 use crate::manifest::{oid_from, path_from};
 use crate::{Batch, Store, StoreError};
 
-/// One look of an agent at a file.
+/// One read of a file by an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// Its place in the project's order: it shows what the changes up to there have made.
@@ -25,7 +25,7 @@ pub struct Sighting {
     pub at: Millis,
     /// The conversation.
     pub dialog: DialogId,
-    /// Who looked.
+    /// The agent that read it.
     pub agent: AgentId,
     /// The file.
     pub path: ProjectPath,
@@ -46,11 +46,11 @@ pub struct Dates {
     pub read: Option<Millis>,
     /// When the agent last changed it.
     pub edit: Option<Millis>,
-    /// When somebody else changed it, after the agent's last look.
+    /// When another actor changed it, after the agent's last read.
     pub user: Option<Millis>,
 }
 
-/// What an agent was told about a file.
+/// A notice that an agent got about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
     /// When, in the project's order.
@@ -77,18 +77,20 @@ pub enum Maker {
     Own,
     /// It had no part in it.
     Others,
-    /// That takes a closer look: several may have made it, it is a formatter's, or a move.
+    /// Not decided by the row: several may have made it, it is a formatter's, or a move.
     Perhaps,
 }
 
+/// Values of `Maker` in SQL.
 const OWN: i64 = 0;
 const OTHERS: i64 = 1;
 const PERHAPS: i64 = 2;
 
+/// Columns that [`sighting`] reads.
 const COLUMNS: &str = "seq, at, dialog, agent, path, source, kind, mode, size, oid, lines, dates";
 
 impl Store {
-    /// What an agent saw of one file, oldest first.
+    /// Returns an agent's reads of one file, oldest first.
     pub fn sights_of(
         &self,
         dialog: &DialogId,
@@ -98,7 +100,7 @@ impl Store {
         self.sights(dialog, agent, path, 0)
     }
 
-    /// What an agent saw of one file since it last saw all of it, that included.
+    /// Returns an agent's reads of one file from its last read of the whole file on.
     pub fn sights_since_whole(
         &self,
         dialog: &DialogId,
@@ -181,7 +183,7 @@ impl Store {
         Ok(active)
     }
 
-    /// Whoever has ever seen a file: from one to the next, and not from look to look.
+    /// Returns all agents that ever read a file, by a skip scan over the index.
     fn who_saw(&self, path: &ProjectPath) -> Result<Vec<(String, String)>, StoreError> {
         let next = |range: &str| {
             self.db.prepare_cached(&format!(
@@ -257,7 +259,7 @@ impl Store {
         Ok(steps)
     }
 
-    /// What an agent was last told about a file.
+    /// Returns the last notice that an agent got about a file.
     pub fn last_told(
         &self,
         (dialog, agent): (&DialogId, &AgentId),
@@ -280,7 +282,7 @@ impl Store {
 }
 
 impl Batch<'_> {
-    /// Records what an agent saw.
+    /// Records a read of a file.
     pub fn put_sight(&self, sight: &Sighting) -> Result<(), StoreError> {
         let json = |error: serde_json::Error| StoreError::Row(error.to_string());
         let lines = sight.lines.as_ref().map(serde_json::to_string).transpose().map_err(json)?;
@@ -308,7 +310,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Notes what an agent is told about a file.
+    /// Records a notice to an agent about a file.
     pub fn put_told(
         &self,
         (dialog, agent): (&DialogId, &AgentId),

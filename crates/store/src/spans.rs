@@ -1,4 +1,4 @@
-//! Where in the order each dialog's records lie, and which places are in use.
+//! The range of `seq` that each dialog's records span, and the first `seq` in use.
 
 use std::collections::HashMap;
 
@@ -10,17 +10,17 @@ use crate::reach::Live;
 use crate::retention::Plan;
 use crate::{Store, StoreError};
 
-/// So many of the newest operations can always be undone.
+/// Number of newest operations that stay undoable.
 const OPERATIONS_KEPT: i64 = 10;
 
-/// The changes that a dialog's calls can have made.
+/// Query of the changes that a dialog's calls can have made.
 const OF_CALLS: &str = "SELECT k.dialog, min(a.change), max(a.change) FROM candidate a
     JOIN call k ON k.id = a.call JOIN change c ON c.seq = a.change";
-/// In the files, and nobody approved it.
+/// SQL condition: an effective agent change without approval.
 const OPEN: &str = "c.actor = 'agent' AND c.status IN ('pending', 'accepted')
     AND c.approved IS NULL";
 
-/// The stretch of the order in which a dialog has records.
+/// The range of `seq` in which a dialog has records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) dialog: DialogId,
@@ -29,14 +29,14 @@ pub(crate) struct Span {
     pub(crate) first: u64,
     /// Its last record of any kind.
     pub(crate) last: u64,
-    /// Its first change that is in the files and that nobody approved.
+    /// Its first effective change without approval.
     pub(crate) unapproved: Option<u64>,
     /// The first place that its open work needs.
     pub(crate) needed: u64,
 }
 
-/// What is later in the order is not older, whatever the clock said when it was recorded. A time
-/// that is still to come says nothing about others.
+/// Makes `last_at` monotonic along `seq`; clocks may have been set back. A time in the future is
+/// ignored.
 fn put_right(spans: &mut [Span], now: Millis) {
     let mut latest = Millis::MIN;
     for span in spans.iter_mut().rev() {
@@ -67,7 +67,7 @@ impl Store {
                 }
             })
         };
-        // What others did to the files that a dialog knows is no activity of the dialog.
+        // A notice about changes by others is no activity of the dialog.
         let events = "(SELECT dialog, seq FROM event WHERE kind <> 'stale_context')";
         for table in ["change", events, "checkpoint", "operation"] {
             let own = format!("SELECT dialog, min(seq), max(seq) FROM {table}");
@@ -150,7 +150,7 @@ impl Store {
         Ok(first)
     }
 
-    /// The place behind everything from before a time; what is newer stays, wherever clocks put it.
+    /// Returns the `seq` after all records from before a time, at most that of the first newer one.
     pub(crate) fn first_place_since(&self, at: Millis) -> Result<u64, StoreError> {
         let (mut behind, mut newer) = (0, u64::MAX);
         for table in ["change", "checkpoint", "operation"] {
@@ -213,7 +213,7 @@ impl Store {
         Ok((doomed, kept))
     }
 
-    /// How many rows of a table lie below a place.
+    /// Counts the rows of a table below a `seq`.
     pub(crate) fn count_below(&self, table: &str, cut: u64) -> Result<u64, StoreError> {
         let sql = format!("SELECT count(*) FROM {table} WHERE seq < ?1");
         Ok(self.db.query_row(&sql, [cut as i64], |row| row.get::<_, i64>(0))? as u64)

@@ -1,4 +1,4 @@
-//! What could not be placed at once, kept durably and in order.
+//! The spool: a durable queue of events that could not be recorded at once.
 //!
 //! One append-only file of JSON lines with a lock of its own, held only for the
 //! append, so that a hook can leave its event while another process holds the
@@ -18,12 +18,13 @@ use serde::{Deserialize, Serialize};
 use crate::lock::lock_within;
 use crate::{Batch, Store, StoreError};
 
+/// Timeout of the spool's lock.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Keys that this process has given: makes them differ within a millisecond.
+/// Counter of the idempotency keys of this process; makes them unique within a millisecond.
 static PUSHED: AtomicU64 = AtomicU64::new(0);
 
-/// One kept event.
+/// One spooled event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpoolEntry {
     /// Unique in the project.
@@ -34,8 +35,8 @@ pub struct SpoolEntry {
     pub event: Event,
 }
 
-/// An entry as it stands in the file. The event is a text of its own, so that one which could
-/// just be read is not nested too deep here.
+/// An entry as a line of the file. The event is a JSON string, so that nesting it does not exceed
+/// the parser's depth limit.
 #[derive(Serialize, Deserialize)]
 struct Line {
     id: String,
@@ -63,7 +64,7 @@ impl Spool {
         Self { path: folder.join("spool.jsonl") }
     }
 
-    /// A key that no other event of the project has.
+    /// Returns a new idempotency key, unique in the project.
     pub fn new_key(&self, at: Millis) -> String {
         let number = PUSHED.fetch_add(1, Ordering::Relaxed);
         format!("{}-{at}-{number}", std::process::id())
@@ -75,21 +76,21 @@ impl Spool {
         opened.map(drop).map_err(StoreError::io("create", &self.path))
     }
 
-    /// Keeps an event under its key. Once this returns it survives power loss.
+    /// Appends an event under its key. Once this returns it survives power loss.
     pub fn push(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
-        // On a full disk there may still be room for a name, so that it is not lost unseen.
+        // On a full disk there may still be room for an empty file, so that the loss is noticed.
         self.append(key, event, at)
             .inspect_err(|_| drop(retake_seam::fs::touch(&self.lost_file(), b"")))
     }
 
-    /// Whether an event could not even be kept.
+    /// Returns whether an event could not even be spooled.
     pub fn has_lost(&self) -> bool {
         self.lost_file().exists()
     }
 
-    /// Forgets that, when it is on record.
+    /// Removes the marker of a lost event, once the loss is on record.
     pub fn forget_lost(&self) {
-        // It is told once more, then.
+        // If it stays, the loss is reported once more.
         let _ = retake_seam::fs::remove_file(&self.lost_file());
     }
 
@@ -108,14 +109,14 @@ impl Spool {
         retake_seam::fs::append(&mut file, format!("\n{json}\n").as_bytes())
             .map_err(failed("append to"))?;
         retake_seam::fs::sync_file(&file).map_err(failed("sync"))?;
-        // Each time: whoever made the file may have been killed before its name was durable.
+        // Each time: the process that created the file may have been killed before this sync.
         match self.path.parent() {
             Some(folder) => retake_seam::fs::sync_dir(folder).map_err(failed("sync the folder of")),
             None => Ok(()),
         }
     }
 
-    /// Whether anything is kept.
+    /// Returns whether nothing is spooled.
     pub fn is_empty(&self) -> bool {
         std::fs::metadata(&self.path).map_or(true, |data| data.len() == 0)
     }
@@ -157,7 +158,7 @@ impl Spool {
     fn locked(&self) -> Result<File, StoreError> {
         let file = retake_seam::fs::open_private(&self.path)
             .map_err(StoreError::io("open", &self.path))?;
-        // Held for a few writes at most, unless its holder was stopped in the middle of them.
+        // Held for a few writes at most, unless its holder is suspended.
         if !lock_within(&file, WAIT).map_err(StoreError::io("lock", &self.path))? {
             let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
             return Err(StoreError::Io { act: "lock", path: self.path.clone(), source });
@@ -167,7 +168,7 @@ impl Spool {
 }
 
 impl Store {
-    /// Whether a spooled entry was taken in already.
+    /// Returns whether the event of this key was recorded already.
     pub fn spool_taken(&self, id: &str) -> Result<bool, StoreError> {
         let mut query = self.db.prepare_cached("SELECT 1 FROM spool_taken WHERE id = ?1")?;
         Ok(query.exists([id])?)
@@ -175,13 +176,13 @@ impl Store {
 }
 
 impl Batch<'_> {
-    /// Forgets the keys of events that came before this time and can be in no spool any more.
+    /// Removes the keys of events from before this time, which can no longer be in a spool.
     pub fn forget_keys(&self, before: Millis) -> Result<(), StoreError> {
         self.execute("forget keys", "DELETE FROM spool_taken WHERE at < ?1", [before])?;
         Ok(())
     }
 
-    /// Notes, in the transaction of what it caused, that the event of a key counts.
+    /// Records the idempotency key of an event, in the transaction of its effects.
     pub fn take_key(&self, key: &str, at: Millis) -> Result<(), StoreError> {
         self.execute(
             "take key",

@@ -1,5 +1,5 @@
-//! zstd with contexts that are kept, each thread its own: to make one costs more than to squeeze
-//! what is small.
+//! zstd compression with one reused context per thread: creating a context costs more than
+//! compressing small content.
 
 use std::cell::RefCell;
 use std::io::{self, Read as _};
@@ -8,9 +8,9 @@ use std::thread::LocalKey;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::stream::Decoder;
 
-/// Level 3 takes twice as long for source code, and makes it smaller by 4 %.
+/// Compression level. Level 3 takes twice as long for source code and makes it 4 % smaller.
 const LEVEL: i32 = 1;
-/// No text of an agent is longer: hooks, requests and messages have smaller limits.
+/// Maximum bytes of an agent's text: hooks, requests and messages have smaller limits.
 pub(crate) const LONGEST_TEXT: u64 = 256 << 20;
 
 thread_local! {
@@ -22,8 +22,8 @@ pub(crate) fn squeeze(bytes: &[u8]) -> io::Result<Vec<u8>> {
     with(&COMPRESSOR, || Compressor::new(LEVEL), |it| it.compress(bytes))
 }
 
-/// Never inflates past `size`, whatever the bytes claim. A size that no memory has room for is an
-/// error: a row that is damaged must not end the program.
+/// Decompresses at most `size` bytes, whatever the header claims. A size that cannot be allocated
+/// is an error: a damaged row must not abort the process.
 pub(crate) fn unsqueeze(bytes: &[u8], size: u64) -> io::Result<Vec<u8>> {
     let size = usize::try_from(size).map_err(io::Error::other)?;
     let mut content = Vec::new();
@@ -34,7 +34,7 @@ pub(crate) fn unsqueeze(bytes: &[u8], size: u64) -> io::Result<Vec<u8>> {
     })
 }
 
-/// What has no size of its own on record, up to a length.
+/// Decompresses content of unrecorded size, up to `most` bytes.
 pub(crate) fn unsqueeze_up_to(bytes: &[u8], most: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     Decoder::new(bytes)?.take(most.saturating_add(1)).read_to_end(&mut content)?;

@@ -1,12 +1,12 @@
-//! The stat cache: under which stats the files of the manifest were last read.
+//! The stat cache: the stat under which each file of the manifest was last read.
 //!
-//! One file holds it, written as a whole and never changed; what it says is its writer's affair.
-//! What became of single paths since is in the table `touched`, in the same transaction as the
-//! manifest. Invariant: a path that is not in `touched` is known to the file that `meta` names just
-//! as the manifest has it. The name is random, so no backup of one fits another by chance.
+//! One immutable file holds it; its format is up to the caller. Later changes of single paths are
+//! in the table `touched`, in the same transaction as the manifest. Invariant: for a path that is
+//! not in `touched`, the file that `meta` names agrees with the manifest. The name is random, so
+//! that no backup of one fits another by chance.
 //!
-//! It is derived: without its file, or with one that is damaged, files are read again and nothing
-//! else happens. While there is none, nothing is noted.
+//! It is derived: if its file is missing or damaged, files are read again and nothing else
+//! happens. While there is none, touched paths are not recorded.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub struct StatRow {
     pub inode: u64,
 }
 
-/// What became of a path since the stat cache was written.
+/// Change of a path since the stat cache was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touched {
     /// It is out of the manifest.
@@ -42,7 +42,7 @@ pub enum Touched {
     There(Option<StatRow>),
 }
 
-/// Tells one stat cache from every other.
+/// Random id of a stat cache.
 pub type StatsName = u64;
 
 /// A stat cache.
@@ -54,7 +54,7 @@ pub struct Stats {
     pub bytes: Vec<u8>,
 }
 
-/// How a batch notes what it touches.
+/// Where a batch records the paths that it touches.
 #[derive(Debug)]
 pub(crate) enum Noting {
     /// There is no stat cache.
@@ -65,13 +65,15 @@ pub(crate) enum Noting {
     InMemory(Vec<(ProjectPath, Touched)>),
 }
 
+/// Key in `meta` of the current cache's id.
 const META: &str = "stats";
+/// Prefix of the cache's file name.
 const PREFIX: &str = "stats-";
-/// Before what the cache says stand the check sum and the name.
+/// Bytes of the file's header: checksum and id.
 const HEAD: usize = 4 + 8;
 
 impl Store {
-    /// The stat cache, if there is one that is whole.
+    /// Reads the stat cache, if there is an intact one.
     pub fn stats(&self) -> Result<Option<Stats>, StoreError> {
         let Some(name) = self.stats_name()? else { return Ok(None) };
         match read_checked(&self.stats_file(name), name) {
@@ -89,7 +91,7 @@ impl Store {
         Ok(name.and_then(|name| Some(StatsName::from_be_bytes(name.try_into().ok()?))))
     }
 
-    /// What was touched since the stat cache was written.
+    /// Returns the paths touched since the stat cache was written.
     pub fn touched(&self) -> Result<Vec<(ProjectPath, Touched)>, StoreError> {
         let sql = "SELECT kind, mode, size, mtime, ctime, inode, path FROM touched";
         let mut query = self.db.prepare_cached(sql)?;
@@ -155,13 +157,12 @@ pub(crate) fn touched_from(row: &Row<'_>, at: usize) -> Result<Touched, StoreErr
 }
 
 impl Batch<'_> {
-    /// Remembers under which stat a file was read that is as the manifest says.
+    /// Records the stat of a file that agrees with the manifest.
     pub fn set_stat(&self, path: &ProjectPath, stat: &StatRow) -> Result<(), StoreError> {
         self.note_touched(path, Touched::There(Some(*stat)))
     }
 
-    /// From here on what is touched is kept in memory, for a new stat cache. Until there is one,
-    /// there is none.
+    /// Drops the stat cache and collects touched paths in memory, for a new one.
     pub fn begin_stats(&self) -> Result<(), StoreError> {
         self.execute("drop stats", "DELETE FROM meta WHERE key = ?1", [META])?;
         self.execute("forget touched", "DELETE FROM touched", [])?;
@@ -169,7 +170,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// What this batch has touched since it began a new stat cache.
+    /// Takes the paths that this batch has touched since it began a new stat cache.
     pub fn take_touched(&self) -> Vec<(ProjectPath, Touched)> {
         match self.noting.replace(Noting::Nowhere) {
             Noting::InMemory(touched) => touched,
@@ -177,7 +178,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Makes this the stat cache: it says of every path what the manifest has.
+    /// Stores a new stat cache, which must cover every path of the manifest.
     ///
     /// `None` if it cannot be kept; then there is none.
     pub fn put_stats(&self, bytes: &[u8]) -> Result<Option<StatsName>, StoreError> {

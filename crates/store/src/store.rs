@@ -1,4 +1,4 @@
-//! Opening a project's database.
+//! Opens a project's database and maintains its WAL.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,23 @@ use crate::recent::Recent;
 use crate::schema::{self, SCHEMA_VERSION};
 use crate::{Batch, Lock, StoreError, salvage, wal};
 
-/// Before this version SQLite could corrupt a WAL on reset.
+/// Minimum SQLite version: earlier ones could corrupt a WAL on reset.
 const OLDEST_SQLITE: i32 = 3_051_003;
+/// SQLite's `application_id` of a store.
 const APPLICATION_ID: i32 = 0x5265_7461; // "Reta"
-/// Writers wait for the project's lock, so only a foreign program can keep the database busy.
+/// SQLite's busy timeout. Writers wait for the project's lock, so only a foreign program can keep
+/// the database busy.
 const BUSY: Duration = Duration::from_secs(2);
+/// Interval between attempts to open a busy database.
 const PAUSE: Duration = Duration::from_millis(5);
-/// An earlier program kept the stat cache there.
+/// Files of the stat cache of earlier versions.
 const OLD_CACHE: [&str; 3] = ["cache.db", "cache.db-wal", "cache.db-shm"];
-/// More statements than any event needs: one that is prepared anew costs more than to run it.
+/// Capacity of the prepared-statement cache: more than any event needs, since preparing a
+/// statement costs more than running it.
 const STATEMENTS: usize = 256;
-/// A WAL longer than this is brought into the database and cut off.
+/// A WAL longer than this is checkpointed and truncated.
 const WAL_BYTES: u64 = 4 * 1024 * 1024;
-/// … by whoever commits, even if somebody promised to do it when nobody waits.
+/// Maximum WAL size: above it every commit checkpoints, even after [`Store::shorten_wal_later`].
 const LONGEST_WAL: u64 = 64 * 1024 * 1024;
 
 /// What a connection is for.
@@ -32,7 +36,7 @@ const LONGEST_WAL: u64 = 64 * 1024 * 1024;
 pub enum Access {
     /// Reading and, under the project's lock, writing. Creates and migrates.
     Write,
-    /// Reading beside whoever writes.
+    /// Reading, concurrently with a writer.
     Read,
 }
 
@@ -44,7 +48,7 @@ pub struct Store {
     pub(crate) grouped: Cell<Option<usize>>,
     pub(crate) open_packs: OpenPacks,
     pub(crate) recent: Recent,
-    /// A WAL longer than this is brought in with a commit.
+    /// A WAL longer than this is checkpointed after a commit.
     wal_limit: Cell<u64>,
     /// Whether there are stat caches to be removed after the next commit.
     pub(crate) new_stats: Cell<bool>,
@@ -53,7 +57,7 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// One state of the record, as [`Store::snapshot`] keeps it in view.
+/// A read transaction, see [`Store::snapshot`].
 #[derive(Debug)]
 pub struct Snapshot<'s> {
     _tx: Option<Transaction<'s>>,
@@ -75,7 +79,7 @@ impl Store {
             Access::Read => open_for_reading(&path)?,
         };
         db.set_prepared_statement_cache_capacity(STATEMENTS);
-        // Else SQLite plans many a statement anew each time, in the hope of better values.
+        // Else SQLite replans many statements on each run, for other bound values.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         // A batch of a group can be taken back alone: what its pages were before need not go
         // through a file for that.
@@ -99,8 +103,8 @@ impl Store {
         &self.folder
     }
 
-    /// Whether the file that was opened is still the project's database: what is written to one that
-    /// was removed, or that a salvage has put aside, is not on record.
+    /// Returns whether the file that was opened is still the project's database: writes to one that
+    /// was removed, or that a salvage has put aside, are not on record.
     pub fn is_in_place(&self) -> bool {
         file_id(&self.folder.join("retake.db")).is_ok_and(|file| file == self.file)
     }
@@ -110,8 +114,8 @@ impl Store {
         Batch::begin(self)
     }
 
-    /// Keeps one state of the record in view until it is dropped. Many small questions are faster
-    /// so: SQLite locks once for all of them. No batch can begin meanwhile.
+    /// Begins a read transaction that lasts until it is dropped. Many small queries are faster so:
+    /// SQLite locks once for all of them. No batch can begin meanwhile.
     pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         // Inside a group there is one already.
         let alone = self.db.is_autocommit();
@@ -124,7 +128,7 @@ impl Store {
         Ok(query.query_row([key], |row| row.get(0)).optional()?)
     }
 
-    /// Differs from what it was if somebody else has written since: another connection, that is.
+    /// A number that changes when another connection has written.
     pub fn generation(&self) -> Result<i64, StoreError> {
         let mut query = self.db.prepare_cached("PRAGMA main.data_version")?;
         Ok(query.query_row([], |row| row.get(0))?)
@@ -148,13 +152,13 @@ impl Store {
         Some(found.f_bavail.saturating_mul(found.f_frsize))
     }
 
-    /// Leaves a long WAL to [`Store::shorten_wal`], which the caller promises to call when nobody
-    /// waits: who is told of a commit need not wait for that.
+    /// Defers WAL checkpoints to [`Store::shorten_wal`], which the caller must call when idle: no
+    /// request then waits for one.
     pub fn shorten_wal_later(&self) {
         self.wal_limit.set(LONGEST_WAL);
     }
 
-    /// Whether there is anything for [`Store::shorten_wal`] to do.
+    /// Returns whether the WAL is long enough for [`Store::shorten_wal`].
     pub fn has_long_wal(&self) -> bool {
         self.wal_length() > WAL_BYTES
     }
@@ -163,8 +167,8 @@ impl Store {
         std::fs::metadata(self.folder.join("retake.db-wal")).map_or(0, |data| data.len())
     }
 
-    /// Brings a long WAL into the database. That it did not work now is no failure: what is
-    /// committed stands, and the next time it is tried again. The caller holds the project's lock.
+    /// Checkpoints and truncates a long WAL. A failure is ignored: commits stand, and the next call
+    /// retries. The caller holds the project's lock.
     pub fn shorten_wal(&self) {
         self.shorten_wal_above(WAL_BYTES);
     }
@@ -173,9 +177,9 @@ impl Store {
         self.shorten_wal_above(self.wal_limit.get());
     }
 
-    /// After a commit that the disk refused. What it wrote stands in the WAL and can be read, by
-    /// other processes even as committed, but may never reach the disk; whatever is appended to it
-    /// would be lost with it. So what was durable before is brought into the database, and the
+    /// Truncates the WAL after a commit that failed with an I/O error. Its frames stand in the WAL
+    /// and can be read, by other processes even as committed, but may never reach the disk; frames
+    /// appended to them would be lost as well. So what was durable before is checkpointed, and the
     /// rest is cut off. If even that fails, nothing is worse for it.
     pub(crate) fn distrust_wal(&self, error: rusqlite::Error) -> rusqlite::Error {
         let is_io = error.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure);
@@ -233,7 +237,7 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     Ok(db)
 }
 
-/// The version of the schema. An older program goes no further, so that it touches nothing.
+/// Reads the schema version; a newer one than this program knows is an error.
 fn known_version(db: &Connection, path: &Path) -> Result<u32, StoreError> {
     let (found, supported) = (schema::version(db)?, SCHEMA_VERSION);
     if found > supported {
@@ -242,8 +246,9 @@ fn known_version(db: &Connection, path: &Path) -> Result<u32, StoreError> {
     Ok(found)
 }
 
-/// Frames that SQLite does not see are the end of a commit that was killed, or of another process's
-/// that is not done, or damage: the next commit would overwrite what was acknowledged.
+/// Refuses a damaged WAL. Frames that SQLite does not see are from a killed commit, from one that
+/// another process has not finished, or damage: then the next commit would overwrite
+/// acknowledged records.
 fn refuse_damaged_log(db: &Connection, path: &Path) -> Result<(), StoreError> {
     let log = path.with_file_name("retake.db-wal");
     let length = std::fs::metadata(&log).map_or(0, |data| data.len());
@@ -255,7 +260,7 @@ fn refuse_damaged_log(db: &Connection, path: &Path) -> Result<(), StoreError> {
     if wal::damage(&log).is_none() {
         return Ok(());
     }
-    // Somebody may have been writing to it just now. Nobody does while the project is locked.
+    // Another process may be writing to it; under the project's lock none does.
     let _lock = path.parent().map(|folder| Lock::acquire(folder, BUSY)).transpose()?;
     match wal::damage(&log) {
         Some(why) => Err(StoreError::DamagedLog { path: path.to_owned(), why }),
@@ -263,8 +268,8 @@ fn refuse_damaged_log(db: &Connection, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Several may open a new database at once, and SQLite does not wait for all that this takes: not
-/// for the change to a write-ahead log.
+/// Opens for writing and retries while busy: several processes may open a new database at once,
+/// and SQLite's busy timeout does not cover the change to a write-ahead log.
 fn open_patiently(path: &Path) -> Result<Connection, StoreError> {
     let until = Instant::now() + BUSY;
     loop {

@@ -1,4 +1,4 @@
-//! Which rows go with a plan: objects that nothing names, calls that nobody needs.
+//! Lists the rows that a plan removes: unreachable objects and unneeded calls.
 //!
 //! Invariant: whatever names others is listed before what it names, so that a kill
 //! between two transactions leaves nothing that names what is gone.

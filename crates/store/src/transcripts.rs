@@ -1,4 +1,4 @@
-//! What agents' own transcripts give, and how far each was read: in one transaction.
+//! Import of agents' own transcripts: messages and read cursors, in one transaction.
 
 use retake_model::{AgentId, DialogId};
 use rusqlite::OptionalExtension as _;
@@ -6,7 +6,7 @@ use rusqlite::OptionalExtension as _;
 use crate::{Batch, Store, StoreError};
 
 impl Store {
-    /// Where the reading of an agent's transcript stopped, in the reader's own words.
+    /// Returns the cursor at which reading an agent's transcript stopped, in the reader's format.
     pub fn transcript_cursor(
         &self,
         dialog: &DialogId,
@@ -20,8 +20,8 @@ impl Store {
 }
 
 impl Batch<'_> {
-    /// Gives a message of the person, which was told without words, its words and the dialog a
-    /// title; tells whether there was one.
+    /// Sets the text of a person's message that was recorded without one, and the dialog's title;
+    /// returns whether there was one.
     pub fn fill_message(
         &self,
         dialog: &DialogId,
@@ -44,7 +44,7 @@ impl Batch<'_> {
         Ok(filled > 0)
     }
 
-    /// Notes where the reading stopped.
+    /// Stores the cursor at which reading stopped.
     pub fn set_transcript_cursor(
         &self,
         dialog: &DialogId,

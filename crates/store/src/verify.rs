@@ -1,4 +1,4 @@
-//! Is everything that was acknowledged still there?
+//! Verification: checks that every acknowledged record and its content is still there.
 //!
 //! Verification only reads; what it finds it names, it never repairs or deletes.
 
@@ -212,7 +212,7 @@ impl Store {
         self.check_packed(found, progress)
     }
 
-    /// Of packs, what records need; a pack that is lent has all of the user's history.
+    /// Checks the packed objects that records need; a borrowed pack has all of the user's history.
     fn check_packed(
         &self,
         found: &mut Verification,

@@ -1,4 +1,4 @@
-//! Which contents a path had in the trees of checkpoints.
+//! Finds the contents that a path had in the trees of checkpoints.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ impl Store {
         Ok(())
     }
 
-    /// What a path is in a tree.
+    /// Looks up a path in a tree.
     fn link_at(&self, tree: ObjectId, path: &ProjectPath) -> Result<Option<EntryLink>, StoreError> {
         let mut at = EntryLink::Tree(tree);
         for name in path.as_bytes().split(|&byte| byte == b'/') {

@@ -1,10 +1,10 @@
 //! SQLite's own writes, each behind one step of the seam. Tests only.
 //!
-//! The VFS is SQLite's own but for two functions: what it opens gets a table of methods in which
-//! those that change a file step first, and removing a file steps, too. So a kill or an error at step
-//! n may fall between any two pages of a transaction.
+//! The VFS is SQLite's own but for two functions: opened files get a table of methods in which
+//! those that change a file step first, and removing a file steps, too. So a kill or an error at
+//! step n may fall between any two pages of a transaction.
 //!
-//! What SQLite does by writing to mapped memory (the index of the WAL) is no step: it is made anew
+//! Writes of SQLite to mapped memory (the index of the WAL) are no steps: the index is rebuilt
 //! from the WAL after a kill, and never has to be durable.
 
 #![expect(unsafe_code, reason = "a VFS is a table of C functions")]
@@ -55,12 +55,12 @@ struct Methods {
     original: *const sqlite3_io_methods,
 }
 
-// SAFETY: tables of functions that nobody changes.
+// SAFETY: tables of functions that are never changed.
 unsafe impl Sync for Methods {}
 // SAFETY: as above.
 unsafe impl Send for Methods {}
 
-/// Of each kind of file that was opened, its methods.
+/// Method tables, one for each kind of file that was opened.
 static KINDS: Mutex<Vec<&'static Methods>> = Mutex::new(Vec::new());
 
 fn stepping(original: *const sqlite3_io_methods) -> *const sqlite3_io_methods {
@@ -88,7 +88,7 @@ unsafe fn original(file: *mut sqlite3_file) -> &'static sqlite3_io_methods {
     unsafe { &*(*(*file).pMethods.cast::<Methods>()).original }
 }
 
-/// What SQLite is told of a step that failed.
+/// Returns SQLite's error code for a step that failed.
 fn failure(error: &io::Error, otherwise: c_int) -> c_int {
     match Errno::from_io_error(error) {
         Some(Errno::NOSPC) => SQLITE_FULL,

@@ -1,23 +1,25 @@
-//! The database's log as a file: whether something in its middle was damaged.
+//! Detects and repairs damage in the middle of the database's WAL file.
 //!
-//! SQLite takes the first frame that is not as it should be for the log's end. After a crash that is
-//! right, and what follows was never acknowledged. After damage everything that was acknowledged later
-//! is gone without a word, and overwritten by the next commit. The two can be told apart: each commit
-//! is synced before the next one begins, so a commit with another frame behind it had been
-//! acknowledged.
+//! SQLite takes the first invalid frame for the log's end. After a crash that is right, and what
+//! follows was never acknowledged. After damage everything that was acknowledged later is silently
+//! gone, and overwritten by the next commit. The two can be told apart: each commit is synced
+//! before the next one begins, so a commit with another frame behind it had been acknowledged.
 //!
 //! Only the log is ever opened here: a process that closes the database or the log's index gives up
 //! all the locks that SQLite holds on it for this process.
 
 use std::path::Path;
 
+/// Bytes of the file's header.
 const HEADER: usize = 32;
+/// Bytes of a frame's header.
 const FRAME_HEADER: usize = 24;
+/// SQLite's page size.
 const PAGE: usize = 4096;
-/// The lowest bit tells the order of bytes in which words are summed.
+/// Magic number of a WAL; its lowest bit is the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// What is wrong with the log of a database, if something is.
+/// Describes the damage of a database's log, if there is any.
 pub(crate) fn damage(log: &Path) -> Option<String> {
     let mut bytes = std::fs::read(log).ok()?;
     let found = Log::of(&mut bytes)?.mend();
@@ -27,12 +29,12 @@ pub(crate) fn damage(log: &Path) -> Option<String> {
     })
 }
 
-/// How long a log of so many frames is.
+/// Length in bytes of a log with this many frames.
 pub(crate) fn length(frames: u64) -> u64 {
     (HEADER as u64) + frames * (FRAME_HEADER + PAGE) as u64
 }
 
-/// Makes every frame count that the log holds, whatever is in it.
+/// Rewrites all checksums, so that SQLite reads every frame of the log.
 pub(crate) fn mend(bytes: &mut Vec<u8>) {
     if let Some(mut log) = Log::of(bytes) {
         log.mend();
@@ -53,15 +55,15 @@ struct Log<'b> {
 }
 
 impl<'b> Log<'b> {
-    /// None if there is nothing in it.
+    /// Returns `None` if the log has no frame.
     fn of(bytes: &'b mut Vec<u8>) -> Option<Self> {
         (bytes.len() >= HEADER + FRAME_HEADER + PAGE).then_some(Self { bytes, sum: (0, 0) })
     }
 
-    /// Sums everything up anew, and tells what was not as it should be.
+    /// Recomputes all checksums, and returns what did not match.
     fn mend(&mut self) -> Found {
         let mut bad = None;
-        // Of a damaged header the frames know the better part.
+        // The salts of a damaged header are in the frames.
         let salts = self.bytes[HEADER + 8..HEADER + 16].to_vec();
         let magic = self.word(0) & !1;
         let is_sound = magic == MAGIC && self.bytes[16..24] == salts[..];
@@ -117,7 +119,7 @@ impl<'b> Log<'b> {
         self.sum = (one, two);
     }
 
-    /// Writes the sum there; whether it stood there.
+    /// Writes the checksum; returns whether it was there already.
     fn seal(&mut self, at: usize) -> bool {
         let stood = (self.word(at), self.word(at + 4)) == self.sum;
         self.put(at, self.sum.0);

@@ -1,4 +1,4 @@
-//! An HTTP server on this machine that gives prepared answers, one after the other.
+//! A stub HTTP server on loopback that sends prepared responses, one after the other.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,23 +8,23 @@ use std::thread::{self, JoinHandle};
 
 use serde_json::Value;
 
-/// What is answered to one request.
+/// The response to one request.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// A status and a JSON document.
     Json(u16, Value),
     /// A status, headers (each a line), and a body.
     Plain(u16, &'static str, String),
-    /// Nothing, while the server lives.
+    /// No response, while the server lives.
     Nothing,
 }
 
-/// What was asked.
+/// A request that was received.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The path.
     pub path: String,
-    /// The lines of the head, as they came.
+    /// The lines of the head, unparsed.
     pub head: Vec<String>,
     /// The body.
     pub body: Value,
@@ -39,7 +39,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Listens on a free port; when the answers are used up, the last one is given again.
+    /// Listens on a free port; after the last response, that one is repeated.
     pub fn serve(answers: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -56,7 +56,7 @@ impl Answers {
                     1 => answers[0].clone(),
                     _ => answers.pop_front().unwrap(),
                 };
-                // Whoever asked may have gone away by now.
+                // The client may have closed the connection.
                 match written(&answer) {
                     Some(text) => drop(stream.write_all(text.as_bytes())),
                     None => waiting.push(stream),
@@ -66,12 +66,12 @@ impl Answers {
         Self { address, asked, thread: Some(thread) }
     }
 
-    /// Where it listens.
+    /// Returns the server's address.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What was asked so far.
+    /// Returns the requests received so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
@@ -79,7 +79,7 @@ impl Answers {
 
 impl Drop for Answers {
     fn drop(&mut self) {
-        // A connection that asks for nothing ends it.
+        // A connection without a request ends the thread.
         drop(TcpStream::connect(&self.address));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

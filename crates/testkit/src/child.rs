@@ -10,10 +10,10 @@ use std::process::Command;
 use crate::TestProject;
 
 const ROLE: &str = "RETAKE_TEST_ROLE";
-/// Where the child finds its project.
+/// Environment variable with the folder of the child's project.
 pub const OUTER: &str = "RETAKE_TEST_OUTER";
 
-/// What this process is to do, if it is a child.
+/// Returns the role of this process, if it is a child.
 pub fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
@@ -23,14 +23,14 @@ pub fn project() -> TestProject {
     TestProject::at(Path::new(&std::env::var(OUTER).unwrap()))
 }
 
-/// Tells the parent that something is done and will stay.
+/// Prints an acknowledgement for the parent: the work is done and durable.
 pub fn acknowledge(what: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "ack {what}").unwrap();
     out.flush().unwrap();
 }
 
-/// What a child acknowledged, of all that it printed.
+/// Returns the acknowledgements in a child's output.
 pub fn acknowledged(stdout: &[u8]) -> Vec<String> {
     let ack = |line: &str| line.split_once("ack ").map(|(_, ack)| ack.to_owned());
     String::from_utf8_lossy(stdout).lines().filter_map(ack).collect()

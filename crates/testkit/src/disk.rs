@@ -1,11 +1,11 @@
-//! The project as it is on disk.
+//! Reads the project's files from disk, for comparison.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Everything that can be told of a file.
+/// Kind, mode, time and content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// A symbolic link; its content is the target's text.
@@ -19,7 +19,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether kind, permissions and bytes are the same; a file that was written anew is younger.
+    /// Returns `true` if kind, permissions and bytes are equal; mtimes differ after a rewrite.
     pub fn is_same(&self, other: &Self) -> bool {
         (self.is_link, self.mode, &self.content) == (other.is_link, other.mode, &other.content)
     }
@@ -28,7 +28,7 @@ impl Entry {
 /// Path to file, without `.git`.
 pub type Disk = BTreeMap<String, Entry>;
 
-/// Whether two disks hold the same files.
+/// Returns `true` if both have the same files.
 pub fn is_same(a: &Disk, b: &Disk) -> bool {
     a.len() == b.len()
         && a.iter().all(|(name, entry)| b.get(name).is_some_and(|e| e.is_same(entry)))
@@ -41,7 +41,7 @@ pub fn read(root: &Path) -> Disk {
     disk
 }
 
-/// What git would call its state: HEAD, index and refs.
+/// Reads git's own state: HEAD, index and refs.
 pub fn git_state(root: &Path) -> Vec<(String, Entry)> {
     let mut state = Disk::new();
     collect(&root.join(".git"), "", &mut state);

@@ -1,9 +1,9 @@
-//! Eyes that miss nothing: each time they are asked they list the whole project and compare.
+//! Change hints that miss nothing: each query lists the whole project and compares.
 //!
-//! They keep what a watcher promises and no more: nothing in an ignored folder is told, nor an
-//! ignored file, unless it was named as tracked there; of a file with several names, the new ones or
-//! the last one. On request they are also as vague as a watcher
-//! may be: they name too much, a folder instead of what is in it, or simply everything.
+//! They guarantee what a watcher does and no more: nothing in an ignored folder is reported, nor an
+//! ignored file, unless it was named as tracked there; of a file with several hard links, the new
+//! ones or the last one. On request they are also as vague as a watcher may be: they name too
+//! much, a folder instead of the files in it, or simply everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,7 +16,7 @@ use retake_engine::model::ProjectPath;
 use retake_engine::{Eyes, Hint, RuleSources};
 use retake_workspace::Rules;
 
-/// Eyes for a project whose watcher is not what is tested; clones are the same eyes.
+/// A hint source for tests that do not test the watcher; clones share their state.
 #[derive(Clone, Debug)]
 pub struct ListingEyes(Arc<Mutex<Seen>>);
 
@@ -30,26 +30,26 @@ struct Seen {
     vague: Option<Rng>,
     takes: usize,
     ignored: BTreeSet<ProjectPath>,
-    /// Of what happens here nothing is told.
+    /// Paths whose changes are never reported.
     blind_to: BTreeSet<ProjectPath>,
 }
 
 type Listing = BTreeMap<ProjectPath, Mark>;
 
-/// What tells two states of a path apart.
+/// The metadata that tells two states of a path apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
     is_dir: bool,
     mode: u32,
     inode: u64,
     has_other_names: bool,
-    /// Of a folder only its mode and who it is count.
+    /// Of a folder only its mode and inode count.
     size: u64,
     ctime_ns: i64,
 }
 
 impl ListingEyes {
-    /// Opened on a folder, and watching by these rules from now on.
+    /// Starts to watch a folder by these rules.
     pub fn open(root: &Path, rules: RuleSources) -> Self {
         Self(Arc::new(Mutex::new(Seen {
             root: root.to_owned(),
@@ -64,30 +64,30 @@ impl ListingEyes {
         })))
     }
 
-    /// From now on they are vague, each time in another way.
+    /// Makes the hints vague from now on, each time in another way.
     #[must_use]
     pub fn vague(self, seed: u64) -> Self {
         self.seen().vague = Some(Rng::with_seed(seed));
         self
     }
 
-    /// What happens to this path is never told.
+    /// Never reports changes of this path.
     pub fn blind_to(&self, path: &str) {
         self.seen().blind_to.insert(path.parse().unwrap());
     }
 
-    /// What the next look will be told, if nothing else happens.
+    /// Returns the hint that the next scan will get, if nothing else changes.
     pub fn pending(&self) -> Hint {
         self.seen().hint.clone()
     }
 
-    /// How often a hint was taken.
+    /// Returns the number of hints that were taken.
     pub fn takes(&self) -> usize {
         self.seen().takes
     }
 
-    /// Sees what has happened until now. A watcher sees each thing as it happens; here whoever
-    /// makes one thing come and go says when.
+    /// Adds all changes until now to the hint. A watcher sees each change at once; here a test
+    /// that creates and removes a file calls this in between.
     pub fn notice(&self) {
         let mut seen = self.seen();
         let now = list(&seen.root);
@@ -146,13 +146,13 @@ impl Eyes for ListingEyes {
 }
 
 impl Seen {
-    /// A watcher hears of a file by the name that is used, not by the others that it has.
+    /// A watcher reports a file by the name that is used, not by its other hard links.
     fn heard(&self, moved: &BTreeSet<ProjectPath>, now: &Listing) -> BTreeSet<ProjectPath> {
         let linked = |path: &ProjectPath| now.get(path).filter(|mark| mark.has_other_names);
         let was_there = |path: &ProjectPath, mark: &Mark| {
             self.listing.get(path).is_some_and(|before| before.inode == mark.inode)
         };
-        // For each such file whether a new name of it was heard of, else the last of the old ones.
+        // For each such file the new names, else the last of the old ones.
         let mut used: BTreeMap<u64, Option<&ProjectPath>> = BTreeMap::new();
         for path in moved {
             let Some(mark) = linked(path) else { continue };
@@ -183,7 +183,7 @@ impl Seen {
     }
 }
 
-/// Says no less than the hint did.
+/// Widens a hint at random; it never covers less.
 fn blur(hint: Hint, listing: &Listing, rng: &mut Rng) -> Hint {
     let Hint::Paths(paths) = hint else { return hint };
     if rng.u8(0..24) == 0 {

@@ -1,16 +1,16 @@
-//! How much a run has tried, for docs/reliability.md.
+//! Counts of the cases that a run has tried, for docs/reliability.md.
 //!
-//! With `RETAKE_FIGURES=FILE` each proof appends what it did; `prove` makes a table of it.
+//! With `RETAKE_FIGURES=FILE` each proof appends its counts; `prove` makes a table of them.
 
 use std::fs::File;
 use std::io::Write as _;
 
-/// Whether everything is to be tried, however long it takes.
+/// Returns `true` if every case is to be tried (`RETAKE_LONG`), however long it takes.
 pub fn is_long() -> bool {
     std::env::var("RETAKE_LONG").is_ok_and(|value| value == "1")
 }
 
-/// Notes that something of this kind was tried so often, in a certain place.
+/// Records how many cases of this kind were tried, in a certain place.
 pub fn note(proof: &str, kind: &str, place: &str, count: usize) {
     let Some(path) = std::env::var_os("RETAKE_FIGURES") else { return };
     let line = format!("{proof}\t{kind}\t{place}\t{count}\n");

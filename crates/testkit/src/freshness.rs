@@ -1,4 +1,4 @@
-//! The part of the fixture language that is about what agents know.
+//! The steps of the fixture language that are about files that agents have read.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::play::{
     begin_event, colon, edit_input, end_event, event, finish_edit, print, replacement, three,
 };
 
-/// Plays a step, if it is one of these.
+/// Runs a step, if it is one of these.
 pub(crate) fn step(project: &TestProject, verb: &str, rest: &str, seen: &mut String) -> bool {
     match verb {
         "read" => read(project, rest, seen),
@@ -66,7 +66,7 @@ fn attempt(project: &TestProject, rest: &str, seen: &mut String) {
     }
 }
 
-/// Prints what an agent is told, too.
+/// Prints the notices to the agent, too.
 fn tell(recorded: &Recorded, seen: &mut String) {
     print(recorded, seen);
     if let Some(stale) = &recorded.stale {

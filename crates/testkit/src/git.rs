@@ -22,7 +22,7 @@ pub fn command(folder: &Path) -> Command {
     command
 }
 
-/// Runs git and gives what it printed, without the last newline.
+/// Runs git and returns its output, without the last newline.
 pub fn run(folder: &Path, arguments: &[&str]) -> String {
     let output = command(folder).args(arguments).output().expect("git is installed");
     assert!(

@@ -1,7 +1,7 @@
-//! A prepared project that a sweep brings back before each of its tries.
+//! A copy of a prepared project that a sweep restores before each of its runs.
 //!
-//! Playing a story takes far longer than copying what it left behind. The root folder itself
-//! stays: a project is known by its path and inode.
+//! Playing a story takes far longer than copying its result. The root folder itself
+//! stays: a project is identified by its path and inode.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use crate::TestProject;
 
-/// What a project, its home and its clock were at one moment.
+/// Copy of a project, its home and its clock at one moment.
 #[derive(Debug)]
 pub struct Kept {
     copy: tempfile::TempDir,
@@ -21,12 +21,12 @@ pub struct Kept {
 }
 
 impl TestProject {
-    /// Keeps everything as it is now; nothing may have the project open.
+    /// Copies project and home; nothing may have the project open.
     pub fn keep(&self) -> Kept {
         self.keep_copy(self.outer(), false)
     }
 
-    /// Keeps only Retake's home: the project's files stay what they are for git's index.
+    /// Copies only Retake's home: the project's files keep the stats that git's index has.
     pub fn keep_home(&self) -> Kept {
         fs::create_dir_all(self.home()).unwrap();
         self.keep_copy(&self.home(), true)
@@ -39,7 +39,7 @@ impl TestProject {
         Kept { copy, now: self.now.get(), only_home }
     }
 
-    /// Puts everything back as it was kept; nothing may have the project open.
+    /// Restores a copy; nothing may have the project open.
     pub fn bring_back(&self, kept: &Kept) {
         self.now.set(kept.now);
         if kept.only_home {
@@ -69,7 +69,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// Copies what is in one folder into another: names, kinds, modes, bytes and times of files.
+/// Copies the content of one folder into another: names, kinds, modes, bytes and times of files.
 fn copy_into(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

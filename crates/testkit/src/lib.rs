@@ -1,17 +1,17 @@
-//! What Retake's tests share.
+//! Shared test support.
 //!
 //! - [`TestProject`]: a throw-away project with a home and a clock of its own,
-//! - [`Kept`]: a prepared project that is brought back before each try of a sweep,
+//! - [`Kept`]: a copy of a prepared project, restored before each run of a sweep,
 //! - [`check`]: the fixture language, in which most engine tests are written,
-//! - [`ListingEyes`]: what a watcher that misses nothing would say,
+//! - [`ListingEyes`]: change hints of a watcher that misses nothing,
 //! - `amnesia`: a file system that forgets what was not synced (Linux only),
-//! - [`answers`]: an HTTP server with prepared answers,
+//! - [`answers`]: a stub HTTP server with prepared responses,
 //! - [`child`]: a second process,
 //! - [`sweep`]: a child that is stopped at each of its steps,
-//! - [`figures`]: how much was tried,
+//! - [`figures`]: counts of the cases that were tried,
 //! - [`mutate`]: random changes of JSON and of bytes,
 //! - [`seeds`]: random walks, and the seeds of those that failed once,
-//! - [`machine`]: what a test needs of its machine, and saying so if it is not there,
+//! - [`machine`]: what a test needs of its machine, reported if it is missing,
 //! - [`git`]: real git without the machine's configuration, as oracle,
 //! - linking this crate switches the fault injection of `retake-seam` on.
 

@@ -1,10 +1,10 @@
-//! What a test needs of the machine it runs on, and saying so when that is not there.
+//! Requirements of tests on their machine, and the report of tests that could not run.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Something that not every machine can do.
+/// A requirement that not every machine meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// To mount file systems, change owners and set limits.
@@ -32,7 +32,7 @@ impl Need {
     }
 }
 
-/// Whether the machine can do all of this; if not, says so loudly.
+/// Returns `true` if the machine meets all of these; if not, reports it loudly.
 ///
 /// # Panics
 /// If it cannot though `RETAKE_REQUIRE_FAULTS=1` asks for every test.
@@ -49,7 +49,7 @@ pub fn has(needs: &[Need]) -> bool {
     false
 }
 
-/// Past libtest, which hides what a passing test prints; `./test` shows the file at its end.
+/// Bypasses libtest, which hides the output of passing tests; `./test` shows the file at its end.
 pub fn report_not_run(reason: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     let line = format!("NOT RUN: {test}: {reason}\n");
@@ -58,7 +58,7 @@ pub fn report_not_run(reason: &str) {
     let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
 }
 
-/// Where cargo builds.
+/// Returns cargo's target folder.
 pub fn target() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target =

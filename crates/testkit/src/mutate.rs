@@ -1,21 +1,21 @@
 //! Random changes of inputs: of JSON values, and of bytes.
 //!
-//! Deterministic in what `random` draws, so that a seed brings an input back.
+//! Deterministic in what `random` draws, so that a seed reproduces an input.
 
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
-/// Texts are up to so long: more than anything that reads them keeps.
+/// Maximum bytes of a random text: more than any reader stores.
 const LONG_TEXT: usize = 96 * 1024;
 
-/// One of them; there must be any.
+/// Returns one of them at random; `all` must not be empty.
 pub fn pick<'a, T>(all: &'a [T], random: &mut Rng) -> &'a T {
     &all[random.usize(..all.len())]
 }
 
-/// Every key that stands at the top of one of these.
+/// Returns every top-level key of these objects.
 pub fn keys<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<String> {
     let keys = objects.filter_map(Value::as_object).flat_map(Map::keys);
     keys.cloned().collect::<BTreeSet<String>>().into_iter().collect()

@@ -1,4 +1,4 @@
-//! The fixture language: a story in plain lines, and what Retake saw of it.
+//! The fixture language: a story in plain lines, and the changes that Retake recorded of it.
 //!
 //! ```text
 //! file PATH: TEXT              a person writes a file (\n and \xHH are understood)
@@ -35,7 +35,7 @@
 //! ```
 //!
 //! `D` is a dialog, or `dialog/agent`. Each step prints the changes that Retake
-//! recorded on its occasion, one a line.
+//! recorded in it, one a line.
 
 use std::fmt::Write as _;
 
@@ -46,13 +46,13 @@ use serde_json::{Value, json};
 use crate::TestProject;
 use crate::project::describe;
 
-/// Plays a story and compares what Retake saw.
+/// Plays a story and compares the recorded changes.
 #[track_caller]
 pub fn check(story: &str, expected: &expect_test::Expect) {
     expected.assert_eq(&play(&TestProject::new(), story));
 }
 
-/// Plays a story in a project and gives what Retake saw.
+/// Plays a story in a project and returns the recorded changes as text.
 pub fn play(project: &TestProject, story: &str) -> String {
     let mut seen = String::new();
     for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {

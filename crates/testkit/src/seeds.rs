@@ -1,9 +1,9 @@
-//! Random walks: which seeds are walked, by how many threads, and what becomes of one that fails.
+//! Random walks: chooses the seeds, walks them in threads, and stores those that fail.
 //!
 //! A walk is a function of its seed alone. Seeds that ever failed are kept in a file of the
 //! repository and walked first, at every run; a seed that fails now is printed and added to it. So
-//! a kept seed is only worth as much as the walk that it was found with: whoever changes what a
-//! walk draws changes what its seeds mean.
+//! a kept seed is tied to the walk that it was found with: a change of what a
+//! walk draws changes the meaning of its seeds.
 //!
 //! `RETAKE_WALK_SEED=n` walks one seed alone, `RETAKE_LONG=1` many more.
 
@@ -17,23 +17,23 @@ use std::time::Instant;
 
 use crate::figures::is_long;
 
-/// So many seeds are added to the file in one run: where everything fails, more tell nothing.
+/// Maximum number of seeds added to the file in one run: where all walks fail, more are useless.
 const MOST_ADDED: usize = 8;
 
-/// After so many walks it is said how far it is.
+/// Number of walks between two progress messages.
 const PROGRESS: usize = 500;
 
-/// How many walks there are at every run, and with `RETAKE_LONG=1`.
+/// Number of walks at every run, and with `RETAKE_LONG=1`.
 #[derive(Clone, Copy, Debug)]
 pub struct Walks {
     /// At every run.
     pub quick: u64,
-    /// When there is time.
+    /// With `RETAKE_LONG=1`.
     pub long: u64,
 }
 
 impl Walks {
-    /// Walks the seeds of `file`, and then those from 0 on, and gives what each walk gave.
+    /// Walks the seeds of `file`, and then those from 0 on, and returns the results.
     ///
     /// # Panics
     /// If a walk did, after all of them.
@@ -61,7 +61,7 @@ fn asked_for() -> Option<u64> {
     Some(seed.parse().unwrap_or_else(|_| panic!("RETAKE_WALK_SEED={seed} is no number")))
 }
 
-/// The seeds of a file: one a line, with a note after `#` if somebody wrote one.
+/// Reads the seeds of a file: one a line, with an optional note after `#`.
 fn kept(file: &Path) -> BTreeSet<u64> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let seeds = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
@@ -79,7 +79,7 @@ fn add<'a>(file: &Path, seeds: impl Iterator<Item = &'a u64>) {
     }
 }
 
-/// What the walks gave, in the order of their seeds, and the seeds whose walks failed.
+/// Walks in parallel; returns the results in the order of the seeds, and the seeds that failed.
 fn side_by_side<T: Send>(
     seeds: &[u64],
     walk: &(impl Fn(u64) -> T + Sync),
@@ -112,7 +112,7 @@ fn side_by_side<T: Send>(
     (walked.into_iter().map(|(_, walked)| walked).collect(), failed)
 }
 
-/// Past libtest, which hides what a passing test prints.
+/// Bypasses libtest, which hides the output of passing tests.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -1,11 +1,12 @@
-//! A child that is stopped at each of its steps.
+//! Fault injection: runs a child process once per write, with a fault at that write.
 //!
 //! A sweep lets the child run undisturbed once and lists its steps (`retake_seam`). Then it runs it
-//! again for each of them, every time in the same project, with a fault just there; whoever sweeps
+//! again for each of them, every time in the same project, with a fault at that step; the test
 //! says what must hold afterwards.
 //!
-//! By default one of several faults is tried at each step, in turns, and of many steps of SQLite in a row only the first,
-//! the middle and the last: between them nothing but pages of one transaction has been written.
+//! By default one of several faults is tried at each step, in turns, and of many steps of SQLite in
+//! a row only the first, the middle and the last: between them only pages of one transaction have
+//! been written.
 //! `RETAKE_LONG=1` tries every fault at every step.
 
 use std::fmt;
@@ -14,7 +15,7 @@ use std::process::Output;
 
 use crate::{Kept, TestProject, child, figures};
 
-/// What happens at a step.
+/// The fault injected at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The process is killed before it.
@@ -29,7 +30,7 @@ pub enum Fault {
     Stays(&'static str),
 }
 
-/// Everything that a disk may answer, once and for good.
+/// All errors of a disk, each once and permanently.
 pub const ERRORS: [Fault; 8] = [
     Fault::Fail("ENOSPC"),
     Fault::Stays("ENOSPC"),
@@ -41,14 +42,14 @@ pub const ERRORS: [Fault; 8] = [
     Fault::Stays("EROFS"),
 ];
 
-/// A process that ends, wherever it was.
+/// Faults that kill the process.
 pub const KILLS: [Fault; 2] = [Fault::Kill, Fault::Tear];
 
-/// All of them, in three sweeps.
+/// All faults, in three sweeps.
 pub const FAULTS: [&[Fault]; 3] = [&KILLS, &ERRORS, &[Fault::Short]];
 
 impl Fault {
-    /// What the child is told.
+    /// The environment variable that injects the fault into the child.
     pub fn variable(self, step: u64) -> (&'static str, String) {
         match self {
             Self::Kill => ("RETAKE_KILL_AT", step.to_string()),
@@ -59,8 +60,8 @@ impl Fault {
         }
     }
 
-    /// Whether it makes a difference at this step: a statement leaves every file as it was, and
-    /// only bytes are torn.
+    /// Returns `true` if it makes a difference at this step: a statement changes no file, and
+    /// only writes of bytes are torn.
     fn fits(self, step: &Step) -> bool {
         match self {
             Self::Kill => !step.is_statement(),
@@ -73,7 +74,7 @@ impl Fault {
         matches!(self, Self::Kill | Self::Tear)
     }
 
-    /// What it is counted as.
+    /// The kind under which it is counted.
     fn kind(self) -> &'static str {
         match self {
             Self::Kill => "kill",
@@ -117,18 +118,18 @@ impl Step {
     }
 }
 
-/// What became of one run of the child.
+/// The outcome of one run of the child.
 #[derive(Debug)]
 pub struct Try {
-    /// Where it was disturbed, and how.
+    /// The step and its fault.
     pub at: (Step, Fault),
-    /// What it had acknowledged by then.
+    /// The acknowledgements it had printed by then.
     pub acks: Vec<String>,
-    /// All that it printed.
+    /// Its whole output.
     pub said: String,
-    /// Whether it came to its end.
+    /// `true` if it exited with success.
     pub lived: bool,
-    /// Whether a kill really came about.
+    /// `false` if a kill did not take effect.
     pub was_met: bool,
 }
 
@@ -139,7 +140,7 @@ impl fmt::Display for Try {
     }
 }
 
-/// Where to kill a program that counted its steps into this text.
+/// Returns the steps to kill a program at that counted its steps into this text.
 pub fn kill_points(counted: &str) -> Vec<Step> {
     let steps = Step::list(counted);
     let tries = if figures::is_long() {
@@ -162,21 +163,21 @@ pub struct Sweep<'s> {
 }
 
 impl<'s> Sweep<'s> {
-    /// The test of this name, as a child in this role, in a project as it is now; nothing may have
-    /// it open. The child runs undisturbed once, which is how the project is left.
+    /// Runs the test of this name, as a child in this role, in a project as it is now; nothing may
+    /// have it open. The child runs undisturbed once, and the project stays in that state.
     pub fn new(test: &'s str, role: &'s str, project: &'s TestProject) -> Self {
         Self::with(test, role, project, project.keep())
     }
 
-    /// The same for a child that does not touch the project's files: only Retake's home is brought
-    /// back.
+    /// Like [`Self::new`] for a child that does not touch the project's files: only Retake's home
+    /// is restored.
     pub fn of_home(test: &'s str, role: &'s str, project: &'s TestProject) -> Self {
         Self::with(test, role, project, project.keep_home())
     }
 
     fn with(test: &'s str, role: &'s str, project: &'s TestProject, kept: Kept) -> Self {
         let mut sweep = Self { test, role, project, kept, steps: Vec::new(), is_sparse: false };
-        // What was copied is not in all ways what it was before, and all runs shall begin alike.
+        // A copy differs in details from the original, and all runs shall begin alike.
         project.bring_back(&sweep.kept);
         let counted = project.outer().join("steps");
         let output = sweep.run(&[("RETAKE_COUNT_STEPS", counted.display().to_string())]);
@@ -200,7 +201,7 @@ impl<'s> Sweep<'s> {
         &self.steps
     }
 
-    /// Lets each of the faults happen; `verify` looks at the project after each.
+    /// Runs the child once per fault; `verify` checks the project after each run.
     pub fn each(&self, faults: &[Fault], mut verify: impl FnMut(&Try)) {
         let tries = match (figures::is_long(), self.is_sparse) {
             (true, _) => all(&self.steps, faults),
@@ -221,7 +222,7 @@ impl<'s> Sweep<'s> {
         }
     }
 
-    /// Lets one fault happen.
+    /// Runs the child with one fault.
     pub fn once(&self, step: &Step, fault: Fault) -> Try {
         self.project.bring_back(&self.kept);
         let output = self.run(&[fault.variable(step.number)]);

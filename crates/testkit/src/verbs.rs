@@ -1,4 +1,4 @@
-//! The verbs of the fixture language that take things back, and what they print.
+//! The operations of the fixture language (accept, reject, rollback, undo, …), and their output.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use retake_engine::{
 
 use crate::TestProject;
 
-/// The words after a verb.
+/// The words of a step after its verb.
 struct Words<'w>(Vec<&'w str>);
 
 impl<'w> Words<'w> {
@@ -64,7 +64,7 @@ impl<'w> Words<'w> {
     }
 }
 
-/// Carries out a verb; `false` if the language does not have it.
+/// Runs a verb; `false` if the language does not have it.
 pub(crate) fn verb(test: &TestProject, verb: &str, rest: &str, seen: &mut String) -> bool {
     let words = Words::of(rest);
     if let ("undo" | "redo", Some(times)) =
@@ -90,7 +90,7 @@ pub(crate) fn verb(test: &TestProject, verb: &str, rest: &str, seen: &mut String
     true
 }
 
-/// The plan of a verb in the fixture language that takes something back.
+/// Plans a verb of the fixture language without applying it.
 pub fn planned(test: &TestProject, line: &str) -> Result<Plan, VerbError> {
     let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
     plan(test, &test.open(), verb, &Words::of(rest)).expect("a verb that has a plan")
@@ -133,7 +133,7 @@ fn plan(
     })
 }
 
-/// The verbs that plan nothing; `false` if the language does not have it.
+/// Runs a verb that needs no plan; `false` if the language does not have it.
 fn decided(
     test: &TestProject,
     project: &Project,

@@ -1,7 +1,7 @@
-//! Opening below the root and nowhere else.
+//! Opens files and folders beneath the root, and nowhere else.
 //!
 //! Invariant: no descriptor given out here was reached through a symbolic
-//! link, a `..`, or a mount point, whatever is swapped while we look
+//! link, a `..`, or a mount point, even if paths are swapped meanwhile
 //! (promise 6, rows 38 and 41). Linux does it in one call (openat2); elsewhere,
 //! and where a sandbox forbids openat2, each component is opened by itself
 //! with `O_NOFOLLOW`.
@@ -16,12 +16,12 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::stat::Thing;
 
-/// Longer paths cannot be given to the system in one piece, so neither the
-/// user's tools nor a restore could reach them (row 33).
+/// Maximum bytes of a path: the system takes no longer one in one call, so neither
+/// the user's tools nor a restore could reach it (row 33).
 #[cfg(target_os = "macos")]
 pub(crate) const PATH_LIMIT: usize = 1024;
-/// Longer paths cannot be given to the system in one piece, so neither the
-/// user's tools nor a restore could reach them (row 33).
+/// Maximum bytes of a path: the system takes no longer one in one call, so neither
+/// the user's tools nor a restore could reach it (row 33).
 #[cfg(not(target_os = "macos"))]
 pub(crate) const PATH_LIMIT: usize = 4096;
 
@@ -30,13 +30,13 @@ pub(crate) const PATH_LIMIT: usize = 4096;
 pub(crate) struct Beneath {
     root: OwnedFd,
     device: u64,
-    /// Do as if the system had no openat2, so that tests reach the other way.
+    /// Do as if the system had no openat2, so that tests reach the fallback.
     #[cfg(test)]
     #[allow(dead_code, reason = "where there is no openat2 there is no choice")]
     by_component: bool,
 }
 
-/// What a folder is opened for.
+/// The purpose for which a folder is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// To read its names.
@@ -52,7 +52,7 @@ pub(crate) struct OpenFolder {
     pub(crate) id: FolderId,
 }
 
-/// Device and inode: which folder it is, by whatever name.
+/// A folder's identity, independent of its path: device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FolderId {
     pub(crate) device: u64,
@@ -120,7 +120,7 @@ impl Beneath {
         self.open_at(folder, name, flags)
     }
 
-    /// Finds a file in a folder without opening it, which asks no permission of it.
+    /// Opens a file with `O_PATH`, which needs no permission to read it.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn locate(&self, folder: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
         self.open_at(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)
@@ -207,12 +207,12 @@ fn folder_flags(access: Access) -> OFlags {
     common | OFlags::RDONLY
 }
 
-/// What `name` in `folder` is, without following it.
+/// Stats `name` in `folder` without following a symlink.
 pub(crate) fn look(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Thing, Errno> {
     look_for_links(folder, name).map(|(thing, _)| thing)
 }
 
-/// The same, and whether it is a file that has other names.
+/// Like [`look`]; also returns whether it is a file with other hard links.
 pub(crate) fn look_for_links(folder: BorrowedFd<'_>, name: &[u8]) -> Result<(Thing, bool), Errno> {
     let stat = retry_on_intr(|| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))?;
     let thing = Thing::of(&stat);
@@ -227,8 +227,8 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// What an error means for the path that was asked for: `None` says that the
-/// path is surely not there (a link on the way counts: the path leads elsewhere now).
+/// Maps an error to the gap that it leaves at a path: `None` says that the path
+/// is surely not there (a link on the way counts: the path leads elsewhere now).
 pub(crate) fn gap_reason(errno: Errno) -> Option<GapReason> {
     match errno {
         Errno::NOENT | Errno::NOTDIR | Errno::LOOP => None,

@@ -1,8 +1,8 @@
-//! A look at single paths, one by one.
+//! Examines single paths, one by one.
 //!
-//! Serves the known paths that a walk did not meet, and callers that know
-//! which paths may have moved. Invariant: only a path that is surely gone is
-//! called missing; everything else that cannot be looked at is a gap.
+//! For known paths that a walk did not find, and for callers that know
+//! which paths may have changed. Invariant: only a path that is surely gone is
+//! called missing; every other path that cannot be examined is a gap.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd as _;
@@ -44,11 +44,11 @@ struct Examiner<'a> {
 }
 
 impl Examiner<'_> {
-    /// Looks at paths that lie in one folder.
+    /// Examines paths that lie in one folder.
     fn folder(&mut self, paths: &[ProjectPath]) {
         let Some(first) = paths.first() else { return };
         match self.workspace.beneath.open_folder(split(first.as_bytes()).0, Access::Pass) {
-            // Own state that is reached by a path we did not foresee.
+            // Own state that is reached by another path than the one we know.
             Ok(folder) if self.workspace.is_own(folder.id) && first.parent().is_some() => {}
             Ok(folder) => paths.iter().for_each(|path| self.path(&folder, path)),
             Err(errno) => self.no_folder(paths, errno),

@@ -1,21 +1,21 @@
-//! A table of paths and stats in one piece of memory, as it is kept on disk.
+//! A table of paths and stats in one buffer: the on-disk format of the stat cache.
 //!
-//! The walk asks folder by folder and then name by name, so that is the order: folders by path,
-//! names by their bytes. Nothing is unpacked before it is asked for.
+//! The walk queries folder by folder and then name by name, so that is the order: folders by path,
+//! names by their bytes. Rows are decoded on access only.
 //!
-//! Invariant: [`Flat::from_bytes`] has checked every offset, so no question can leave the table.
-//! Whether the bytes are the ones that were written, the reader of the file has to know.
+//! Invariant: [`Flat::from_bytes`] has checked every offset, so no query can leave the table.
+//! That the bytes are those that were written is for the reader of the file to check.
 
 use std::ops::Range;
 
 use crate::{Stat, StatKind};
 
-/// Changes with the layout: a table that begins otherwise is none.
+/// Magic number and layout version: a buffer that begins otherwise is rejected.
 const MAGIC: &[u8; 8] = b"rtstat01";
 const HEADER: usize = MAGIC.len() + 3 * 4;
-/// Where the path begins in the text, its length, the number of its first name.
+/// Bytes of a folder row: offset of the path in the text, its length, index of its first name.
 const FOLDER: usize = 3 * 4;
-/// Where the name begins in the text, its length, kind and mode, size, both times, inode.
+/// Bytes of a name row: offset in the text, length, kind and mode, size, both times, inode.
 const NAME: usize = 4 + 2 + 2 + 4 * 8;
 
 /// Paths with the stats under which they were read.
@@ -26,11 +26,11 @@ pub(crate) struct Flat {
     names: usize,
 }
 
-/// A name in its folder (empty: the root), and the stat that it is known with.
+/// Folder (empty: the root), name in it, and its cached stat.
 pub(crate) type Row<'a> = (&'a [u8], &'a [u8], Option<Stat>);
 
 impl Flat {
-    /// Lays out rows that are sorted by folder and name; no two are of one path.
+    /// Encodes rows that are sorted by folder and name, without duplicates.
     pub(crate) fn build(rows: &[Row<'_>]) -> Self {
         let folders = rows.chunk_by(|a, b| a.0 == b.0);
         let mut text = Vec::new();
@@ -55,7 +55,7 @@ impl Flat {
         Self { bytes, folders: count, names: rows.len() }
     }
 
-    /// Takes a table as it was kept; `None` if it is none, or one of another time.
+    /// Decodes a stored table; `None` if it is damaged or of another layout version.
     pub(crate) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         let counts = bytes.strip_prefix(MAGIC)?.get(..3 * 4)?;
         let [folders, names, text] = [0, 4, 8].map(|at| number(counts, at));
@@ -89,7 +89,7 @@ impl Flat {
         &self.bytes
     }
 
-    /// The folder with this path, if something is known in it.
+    /// Returns the index of the folder with this path, if it has cached names.
     pub(crate) fn find(&self, path: &[u8]) -> Option<usize> {
         let at = first_from(0..self.folders, |folder| self.folder(folder) < path);
         (at < self.folders && self.folder(at) == path).then_some(at)
@@ -173,7 +173,7 @@ fn push_name(table: &mut Vec<u8>, at: usize, name: &[u8], stat: Option<&Stat>) {
     }
 }
 
-/// The first of these numbers that is not before what is looked for.
+/// Binary search: the first index for which `is_before` is false.
 fn first_from(mut among: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
     while !among.is_empty() {
         let middle = among.start + among.len() / 2;

@@ -1,6 +1,6 @@
-//! One folder's names.
+//! The listing of one folder.
 //!
-//! All names are read before any is judged, because the folder's `.gitignore`
+//! All names are read before any rule is applied, because the folder's `.gitignore`
 //! may come last.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::beneath::{Access, Beneath, FolderId, OpenFolder, look, look_for_links};
 use crate::stat::{Thing, special_name};
 
-/// What the system tells of a folder at once; a name takes at most 280 bytes of it.
+/// Buffer size for reading a folder (getdents); a name takes at most 280 bytes of it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const LISTING_BYTES: usize = 32 * 1024;
 
@@ -30,7 +30,7 @@ pub(crate) struct Name {
     pub(crate) kind: Kind,
 }
 
-/// What a name stands for, as far as the listing told.
+/// The kind of a folder entry, as far as the listing says.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// File or link: both are asked for their stat.
@@ -83,13 +83,13 @@ impl Folder {
             FileType::RegularFile => Kind::File { link: false },
             FileType::Symlink => Kind::File { link: true },
             FileType::Directory => Kind::Folder,
-            // Some file systems do not tell in the listing, and names that were not listed are asked.
+            // Some file systems report no type, and names that were not listed have none: stat.
             FileType::Unknown => match self.look(&bytes) {
                 Ok(Thing::Link(_)) => Kind::File { link: true },
                 Ok(Thing::Folder) => Kind::Folder,
                 Ok(Thing::Special(name)) => Kind::Special(name),
                 Err(Errno::NOENT) => return,
-                // An error goes the way of a file, where it comes up again and is told.
+                // Treated as a file: its stat fails again later and is reported there.
                 Ok(Thing::File(_)) | Err(_) => Kind::File { link: false },
             },
             other => Kind::Special(special_name(other)),
@@ -97,12 +97,12 @@ impl Folder {
         self.names.push(Name { bytes, kind });
     }
 
-    /// What `name` is right now.
+    /// Stats `name` now, without following a symlink.
     pub(crate) fn look(&self, name: &[u8]) -> Result<Thing, Errno> {
         look(self.fd(), name)
     }
 
-    /// The same, and whether it is a file that has other names.
+    /// Like [`Self::look`]; also returns whether it is a file with other hard links.
     pub(crate) fn look_for_links(&self, name: &[u8]) -> Result<(Thing, bool), Errno> {
         look_for_links(self.fd(), name)
     }
@@ -112,18 +112,18 @@ impl Folder {
         self.fd.as_fd()
     }
 
-    /// Whether the folder holds a regular file of this name (links do not count).
+    /// Returns `true` if the folder holds a regular file of this name (symlinks do not count).
     pub(crate) fn has_file(&self, name: &[u8]) -> bool {
         self.names.iter().any(|n| n.kind == Kind::File { link: false } && &*n.bytes == name)
     }
 
-    /// Whether the folder holds anything of this name.
+    /// Returns `true` if the folder holds any entry of this name.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         self.names.iter().any(|n| &*n.bytes == name)
     }
 }
 
-/// Tells each name in a folder, as it lies in the system's own buffer.
+/// Calls `tell` for each name in a folder, borrowed from the read buffer.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn each_entry(folder: BorrowedFd<'_>, mut tell: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
     let mut buffer = Vec::with_capacity(LISTING_BYTES);
@@ -144,16 +144,16 @@ fn each_entry(folder: BorrowedFd<'_>, mut tell: impl FnMut(&[u8], FileType)) -> 
     Ok(())
 }
 
-/// Whether this is the data of a version control system, which nobody may touch (promise 4).
+/// Returns `true` for the data of a version control system, which is never touched (promise 4).
 ///
-/// In any case, as git has it: where a file system ignores it, `.GIT` is the repository, too.
+/// Case-insensitive, as in git: where a file system ignores case, `.GIT` is the repository, too.
 pub(crate) fn is_version_control(name: &[u8]) -> bool {
     let names: [&[u8]; 3] = [b".git", b".hg", b".svn"];
     name.first() == Some(&b'.') && names.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
-/// Whether some file system takes this name for `.git`. NTFS and FAT know it as `git~1`, and cut
-/// off dots, blanks and the name of a stream; HFS+ leaves out what is not seen. The list is git's.
+/// Returns `true` if some file system takes this name for `.git`. NTFS and FAT know it as `git~1`,
+/// and strip dots, blanks and stream names; HFS+ strips invisible characters. The list is git's.
 pub(crate) fn may_be_git(name: &[u8]) -> bool {
     is_version_control(name) || is_git_on_ntfs(name) || is_git_on_hfs(name)
 }
@@ -178,7 +178,7 @@ fn is_git_on_hfs(name: &[u8]) -> bool {
     })
 }
 
-/// Whether some component of the path is a version control folder.
+/// Returns `true` if some component of the path is a version control folder.
 pub(crate) fn in_version_control(path: &[u8]) -> bool {
     path.split(|&b| b == b'/').any(is_version_control)
 }

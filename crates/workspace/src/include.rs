@@ -1,4 +1,4 @@
-//! The user's include patterns: what must be tracked whatever other rules say.
+//! The user's include patterns: matching files are tracked even if other rules ignore them.
 //!
 //! They are written as in a `.gitignore`, but a match means "track". A match
 //! of a folder covers all that is beneath it. A pattern with a slash also
@@ -14,7 +14,7 @@ use crate::pattern_list::PatternList;
 #[derive(Debug)]
 pub(crate) struct Includes {
     list: PatternList,
-    /// The components of each positive pattern that names a way from the root.
+    /// The components of each positive pattern that is anchored at the root.
     ways: Vec<Vec<Vec<u8>>>,
 }
 
@@ -37,7 +37,7 @@ impl Includes {
         self.list.last_match(path, 0, is_dir).map(|found| !found.pattern.is_negative())
     }
 
-    /// Whether something beneath `folder` may match, so that it must be looked into.
+    /// Returns `true` if something beneath `folder` may match, so that it must be walked.
     pub(crate) fn may_match_beneath(&self, folder: &[u8]) -> bool {
         self.ways.iter().any(|way| leads_into(way, folder))
     }

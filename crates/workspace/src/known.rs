@@ -1,7 +1,7 @@
-//! What the manifest knows of the project.
+//! The stat cache: every path of the manifest, with the stat under which it was last read.
 //!
-//! A table as it was kept, and what has changed since it was made. Kept by folder, because the
-//! walk asks folder by folder: one search per folder, then one per name, without building whole
+//! A stored table, and a patch of what has changed since. Keyed by folder, because the
+//! walk queries folder by folder: one search per folder, then one per name, without building whole
 //! paths.
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,19 +16,19 @@ use crate::flat::{Flat, Row};
 
 /// Path → the stat under which its content was last hashed.
 ///
-/// `None` as stat means that the content must be read again whatever the
-/// system says (the entry is new, or racy).
+/// `None` as stat means that the content must be read again in any case
+/// (the entry is new, or racy).
 #[derive(Clone, Debug)]
 pub struct Known {
     flat: Arc<Flat>,
-    /// What is not as the table says: by folder, then by name.
+    /// Entries that override the table: by folder, then by name.
     patch: BTreeMap<Box<[u8]>, Patch>,
 }
 
-/// What has changed in one folder; `None` is a name that is known no more.
+/// Overrides of one folder; `None` is a name that was removed.
 type Patch = HashMap<Box<[u8]>, Option<Entry>>;
 
-/// A path that is known.
+/// A path in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The stat under which it was read, if that can be relied on.
@@ -42,7 +42,7 @@ impl Default for Known {
 }
 
 impl Known {
-    /// Takes what the manifest holds; of a path that comes twice, what comes last.
+    /// Builds the cache from the manifest's entries; the last one of a path wins.
     pub fn new(entries: impl IntoIterator<Item = (ProjectPath, Option<Stat>)>) -> Self {
         let mut known = Self::default();
         for (path, stat) in entries {
@@ -51,12 +51,12 @@ impl Known {
         known
     }
 
-    /// Takes a table that [`Known::to_bytes`] made; `None` if these bytes are none.
+    /// Decodes a table that [`Known::to_bytes`] made; `None` if the bytes are not one.
     pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         Some(Self { flat: Arc::new(Flat::from_bytes(bytes)?), patch: BTreeMap::new() })
     }
 
-    /// Everything that is known, as a table to be kept.
+    /// Encodes the whole cache as a table to be stored.
     pub fn to_bytes(&self) -> Vec<u8> {
         if self.patch.is_empty() {
             return self.flat.bytes().to_vec();
@@ -84,17 +84,17 @@ impl Known {
         };
     }
 
-    /// Whether the path is known.
+    /// Returns `true` if the path is in the cache.
     pub fn contains(&self, path: &ProjectPath) -> bool {
         self.entry(path.as_bytes()).is_some()
     }
 
-    /// The stat that a path is known with; `None` if it is unknown or must be read again.
+    /// Returns the cached stat of a path; `None` if it is unknown or must be read again.
     pub fn stat(&self, path: &ProjectPath) -> Option<Stat> {
         self.entry(path.as_bytes()).and_then(|entry| entry.stat)
     }
 
-    /// Every path that is known, in no order.
+    /// Iterates over all paths, in no order.
     pub fn paths(&self) -> impl Iterator<Item = ProjectPath> {
         self.rows().map(|(folder, name, _)| join(folder, name))
     }
@@ -104,7 +104,7 @@ impl Known {
         self.names(folder)?.get(name)
     }
 
-    /// The known names of `folder` (empty: the root), if there ever were some.
+    /// The cached names of `folder` (empty: the root), if there ever were some.
     pub(crate) fn names(&self, folder: &[u8]) -> Option<Names<'_>> {
         if let Some(at) = self.flat.find(folder) {
             return Some(self.kept_names(at));
@@ -138,7 +138,7 @@ impl Known {
     }
 }
 
-/// The known names of one folder.
+/// The cached names of one folder.
 pub(crate) struct Names<'k> {
     pub(crate) folder: &'k [u8],
     flat: &'k Flat,
@@ -147,7 +147,7 @@ pub(crate) struct Names<'k> {
 }
 
 impl<'k> Names<'k> {
-    /// What is known of a name.
+    /// Returns the entry of a name.
     pub(crate) fn get(&self, name: &[u8]) -> Option<Entry> {
         if let Some(entry) = self.patch.and_then(|patch| patch.get(name)) {
             return *entry;
@@ -155,7 +155,7 @@ impl<'k> Names<'k> {
         self.flat.find_name(&self.range, name).map(|at| Entry { stat: self.flat.stat(at) })
     }
 
-    /// How many names are known.
+    /// Returns the number of names.
     pub(crate) fn len(&self) -> usize {
         match self.patch {
             None => self.range.len(),

@@ -1,22 +1,21 @@
 //! The only code that touches the user's files.
 //!
-//! - [`Workspace`] is an opened project root: [`Workspace::scan`] finds what
-//!   moved, [`Workspace::scan_within`] finds it where a [`Hint`] says, [`Workspace::read`] gives contents, the listings serve the shield,
-//!   and the acts from [`Workspace::may_write`] to [`Workspace::sync_folders`]
-//!   change the user's files.
+//! - [`Workspace`] is an opened project root: [`Workspace::scan`] finds changed files,
+//!   [`Workspace::scan_within`] finds them where a [`Hint`] says, [`Workspace::read`] reads
+//!   contents, the listings serve the shield, and the methods from [`Workspace::may_write`] to
+//!   [`Workspace::sync_folders`] change the user's files.
 //! - [`Rules`] are ignore rules as a value, with git's semantics.
-//! - [`Watch`] tells where a scan should look, and is never believed further.
+//! - [`Watch`] is the file watcher: it hints where to scan, and is trusted no further.
 //! - [`git`] reads the user's repository and never writes it (promise 4).
 //!
 //! Invariants: nothing is opened through a symbolic link or on another mount
 //! (promise 6); FIFOs, sockets and devices are never opened; a path is called
-//! missing only if the system said so; whatever could not be looked at is a
+//! missing only if the system said so; every path that could not be examined is a
 //! [`retake_model::Gap`] (promise 5).
 //!
-//! Of all this only the module `write` changes anything in the project. It
-//! moves contents and destroys none: what stood at a path is under a temporary
-//! name afterwards, until the caller, who knows whether its bytes are kept,
-//! removes that (promise 2).
+//! Only the module `write` changes files of the project. It moves contents and
+//! destroys none: a replaced file keeps a temporary name until the caller, who
+//! knows whether its bytes are stored, removes that (promise 2).
 
 mod beneath;
 mod examine;

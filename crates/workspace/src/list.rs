@@ -1,8 +1,8 @@
-//! Listings for the shield: what a destructive command is about to take.
+//! Listings for the shield: the hidden files that a destructive command is about to remove.
 //!
-//! They hold what rules hide (the rest is known from the scan), and stop at a limit. Folders are
-//! left out, and told, if what is in or beside them shows that they can be made again. That their
-//! name is on the list of default excludes shows nothing: people keep notes in `build`.
+//! They hold files that rules hide (the scan knows the others), up to a limit. Folders are
+//! left out, and reported, if a file in or beside them shows that they can be regenerated. A name
+//! on the list of default excludes does not prove that: people keep notes in `build`.
 
 use std::os::fd::AsFd as _;
 
@@ -22,26 +22,26 @@ use crate::{Rules, Stat, Workspace};
 pub struct Listing {
     /// What was found, sorted by path.
     pub files: Vec<(ProjectPath, Stat)>,
-    /// Whether there is more than the limit allowed.
+    /// `true` if the limit cut the listing off.
     pub truncated: bool,
-    /// What could not be looked at, or was left out.
+    /// Paths that could not be examined, or were left out.
     pub gaps: Vec<Gap>,
 }
 
 /// Chooses what is listed.
 pub trait Choose {
-    /// Whether a hidden file is listed; only such ones count against the limit.
+    /// Returns `true` if a hidden file is to be listed; only these count against the limit.
     fn file(&mut self, path: &ProjectPath) -> bool;
-    /// Whether it must be told that a folder was left out because it can be made again.
+    /// Returns `true` if a folder that is left out as regenerable must be reported.
     fn folder(&mut self, path: &ProjectPath) -> bool;
 }
 
 impl Workspace {
-    /// All files and links that some rule hides, at a path or beneath it; without one, in the
-    /// whole project.
+    /// Lists all files and links that some rule hides, at a path or beneath it; without one, in
+    /// the whole project.
     ///
-    /// Folders that can be made again are left out. The folders above `at` are not asked, since
-    /// somebody named something in them.
+    /// Folders that can be regenerated are left out. The folders above `at` are not checked, since
+    /// the caller named a path in them.
     pub fn list_hidden(
         &self,
         at: Option<&ProjectPath>,
@@ -90,7 +90,7 @@ impl Lister<'_> {
         }
     }
 
-    /// Takes the files that rules hide, beneath a folder that stands like this.
+    /// Adds the files that rules hide, beneath a folder with this standing.
     fn walk(&mut self, start: Vec<u8>, standing: Standing) {
         let mut waiting = vec![(start, standing)];
         while let Some((path, standing)) = waiting.pop().filter(|_| !self.listing.truncated) {
@@ -115,7 +115,7 @@ impl Lister<'_> {
         }
     }
 
-    /// How `path` stands: `Closed` is hidden, with everything below it.
+    /// Returns the standing of `path`: `Closed` is hidden, with everything below it.
     fn judge(
         &self,
         folder: &[u8],
@@ -133,7 +133,7 @@ impl Lister<'_> {
         }
     }
 
-    /// What shows that a folder can be made again.
+    /// Returns the evidence that a folder can be regenerated, if there is any.
     fn made_by(&self, path: &[u8], folder: &Folder) -> Option<&'static str> {
         let (above, name) = split(path);
         let within = [&b"CACHEDIR.TAG"[..], b"pyvenv.cfg"];
@@ -207,7 +207,7 @@ fn tracked_names(folder: &Folder) -> impl Iterator<Item = &Name> {
     folder.names.iter().filter(|name| !is_version_control(&name.bytes))
 }
 
-/// Hidden; which rule did it is nobody's question here.
+/// The standing "hidden"; listings do not report which rule hides.
 fn closed() -> Standing {
     Standing::Closed(std::sync::Arc::new((Origin::IgnoreFile, String::new())))
 }

@@ -1,8 +1,8 @@
-//! The patterns of one ignore file, of which the last that matches counts.
+//! The glob patterns of one ignore file, of which the last that matches counts.
 //!
-//! Most patterns end in a letter of the name, so that letter tells at once which patterns a path
-//! need not be held against: a walk asks for thousands of folders, and git's index may ask for
-//! every file. Invariant: whatever is left out could not have matched.
+//! Most patterns end in a literal byte, so patterns are indexed by it and most are skipped without
+//! matching: a walk asks for thousands of folders, and git's index may ask for every file.
+//! Invariant: a pattern that is skipped could not have matched.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ use gix_ignore::search::{Ignore, Match};
 #[derive(Debug)]
 pub(crate) struct PatternList {
     patterns: Vec<Mapping<Kind>>,
-    /// By the last byte of what they match, in lower case: the places of patterns; none if there
-    /// are no patterns at all.
+    /// Indexes of patterns by the last byte of what they match, in lower case; empty if there are
+    /// no patterns at all.
     ending_in: Vec<Vec<usize>>,
-    /// Those that may match any ending.
+    /// Indexes of patterns that may match any ending.
     ending_anyhow: Vec<usize>,
 }
 
@@ -76,12 +76,12 @@ impl PatternList {
     }
 }
 
-/// The byte that everything ends in that the pattern matches, if that can be told.
+/// Returns the byte in which every match of the pattern ends, if there is one.
 fn last_byte(pattern: &[u8]) -> Option<u8> {
     pattern.last().copied().filter(|byte| !br"*?[]\".contains(byte))
 }
 
-/// Two ascending lists as one, from the end.
+/// Merges two ascending lists into one descending iterator.
 fn descending<'a>(mut one: &'a [usize], mut other: &'a [usize]) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let higher = if one.last() > other.last() { &mut one } else { &mut other };

@@ -1,9 +1,9 @@
 //! The patterns that ship with Retake; both lists can be edited in the settings.
 
-/// What is left out by default: the profile `classic` (FILT-5 to FILT-10).
+/// Patterns excluded by default: the profile `classic` (FILT-5 to FILT-10).
 ///
 /// Lowest precedence: the user's own rules win, and files that git tracks or a
-/// tool names are included whatever stands here. `Cargo.lock` is not in it,
+/// tool names are included despite this list. `Cargo.lock` is not in it,
 /// because no pattern can tell a library from a program (C-19).
 pub const DEFAULT_EXCLUDES: &[&str] = &[
     // State of agents (FILT-5).
@@ -73,7 +73,7 @@ pub const DEFAULT_EXCLUDES: &[&str] = &[
     "desktop.ini",
 ];
 
-/// Scratch of agents and patch tools (FILT-1), counted apart from ignored
+/// Scratch files of agents and patch tools (FILT-1), counted apart from ignored
 /// files because a user's own file can look like this (W-30).
 pub const SCRATCH_PATTERNS: &[&str] = &[
     ".tmp*",

@@ -1,28 +1,28 @@
-//! Work that workers share.
+//! A work-sharing pool of tasks.
 //!
-//! Each has a stack of its own (last in, first out, so that it stays short) and gives away half of
-//! it when another has nothing to do: so they hardly ever meet, and nobody idles for long.
+//! Each worker has a stack of its own (last in, first out, so that it stays short) and gives away
+//! half of it when another worker is idle: there is little lock contention, and no long idling.
 //!
-//! Invariant: a worker that panics leaves what it had to the others, and nobody waits for it.
+//! Invariant: a worker that panics leaves its tasks to the others, and no worker waits for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What is to be done, by any number of workers.
+/// The tasks that any number of workers share.
 pub(crate) struct Pool<T> {
     state: Mutex<State<T>>,
     wake: Condvar,
-    /// Somebody waits for work; asked without the lock, so it may be a moment late.
+    /// A worker waits for work; read without the lock, so it may be stale for a moment.
     hungry: AtomicBool,
 }
 
 struct State<T> {
     waiting: Vec<T>,
-    /// Workers that may still find work.
+    /// Number of workers that may still push tasks.
     busy: usize,
 }
 
-/// One worker's share.
+/// One worker's own stack of tasks.
 pub(crate) struct Share<'p, T> {
     pool: &'p Pool<T>,
     own: Vec<T>,
@@ -35,7 +35,7 @@ impl<T> Pool<T> {
         Self { state, wake: Condvar::new(), hungry: AtomicBool::new(false) }
     }
 
-    /// A new worker's share: nothing yet.
+    /// Adds a worker, with an empty stack.
     pub(crate) fn join(&self) -> Share<'_, T> {
         Share { pool: self, own: Vec::new(), busy: false }
     }
@@ -46,7 +46,7 @@ impl<T> Pool<T> {
 }
 
 impl<T> Share<'_, T> {
-    /// The next thing to do; `None` when all is done.
+    /// Returns the next task; blocks while others may push some, `None` when all is done.
     pub(crate) fn next(&mut self) -> Option<T> {
         if self.pool.hungry.load(Ordering::Relaxed) && self.own.len() > 1 {
             self.give();
@@ -54,12 +54,12 @@ impl<T> Share<'_, T> {
         self.own.pop().or_else(|| self.wait())
     }
 
-    /// Adds something to do.
+    /// Adds a task to this worker's stack.
     pub(crate) fn push(&mut self, work: T) {
         self.own.push(work);
     }
 
-    /// Gives away the half that lies lowest: folders near the root have most beneath them.
+    /// Gives away the lower half: folders near the root have most beneath them.
     fn give(&mut self) {
         let half = self.own.len() / 2;
         let mut state = self.pool.lock();

@@ -1,4 +1,4 @@
-//! Reading one file's content, whole and of one moment.
+//! Reads one file's content, whole and consistent.
 //!
 //! Invariants: nothing is reached through a link; only regular files are
 //! opened; the content handed to the sink last belongs to the stat returned
@@ -76,7 +76,7 @@ impl From<Errno> for ReadError {
     }
 }
 
-/// Takes a content; called anew for each attempt.
+/// Consumes a content; called again from the start for each attempt.
 type Sink<'s> = &'s mut dyn FnMut(&mut dyn Read, &Stat) -> io::Result<()>;
 
 impl Workspace {
@@ -122,7 +122,7 @@ impl Workspace {
                     retry_on_intr(|| rustix::fs::readlinkat(folder.fd.as_fd(), name, Vec::new()));
                 match target {
                     Ok(target) => Ok(Source { stat, content: Content::Link(target.into_bytes()) }),
-                    // No link any more.
+                    // It is no longer a link.
                     Err(Errno::INVAL) => Err(ReadError::Unstable),
                     Err(errno) => Err(errno.into()),
                 }
@@ -181,7 +181,7 @@ impl Source {
     }
 }
 
-/// Stops a file that grows past the limit, and remembers whose fault an error is.
+/// Reader that fails when a file grows past the limit, and remembers whose fault an error is.
 struct Bounded<'r> {
     inner: &'r mut dyn Read,
     left: u64,
@@ -241,12 +241,12 @@ pub(crate) fn read_whole(file: File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The same by path, for files outside the project's tree; never waits for a FIFO.
+/// Like [`read_whole`] by path, for files outside the project's tree; never blocks on a FIFO.
 pub(crate) fn read_whole_path(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_whole(open_path(path)?, limit)
 }
 
-/// Opens a file by path without waiting for anything.
+/// Opens a file by path, non-blocking.
 pub(crate) fn open_path(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

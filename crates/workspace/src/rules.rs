@@ -7,7 +7,7 @@
 //! negation; only include patterns reach there.
 //!
 //! Invariant: [`Rules`] built from [`crate::Scan::sources`] answer as the scan
-//! did, because both ask [`Ruleset::judge`].
+//! did, because both use [`Ruleset::judge`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -36,13 +36,13 @@ pub struct RuleSources {
     /// The user's include patterns: what they match is never ignored. A match
     /// of a folder covers all that is beneath it.
     pub include: Vec<String>,
-    /// Whether a `.gitignore` is never ignored itself, unless its folder is: what hides other
-    /// files must not hide.
+    /// If set, a `.gitignore` is never ignored itself, unless its folder is: a file that hides
+    /// others must be tracked.
     pub keeps_rule_files: bool,
 }
 
 impl RuleSources {
-    /// Whether these differ from others in `.gitignore` files at most.
+    /// Returns `true` if these differ from `other` in `.gitignore` files at most.
     pub fn same_but_for_files(&self, other: &Self) -> bool {
         self.exclude == other.exclude
             && self.global == other.global
@@ -74,17 +74,17 @@ impl Rules {
         Self { sources, set, chains }
     }
 
-    /// What the rules were made of.
+    /// Returns the texts that the rules were parsed from.
     pub fn sources(&self) -> &RuleSources {
         &self.sources
     }
 
-    /// Whether the rules leave out `path`, or a folder above it.
+    /// Returns `true` if the rules ignore `path`, or a folder above it.
     pub fn is_ignored(&self, path: &ProjectPath, is_dir: bool) -> bool {
         self.find(path, is_dir).is_some()
     }
 
-    /// The rule that leaves out `path`, for people: `.gitignore:3 *.log`.
+    /// Returns the rule that ignores `path`, for people: `.gitignore:3 *.log`.
     pub fn why_ignored(&self, path: &ProjectPath, is_dir: bool) -> Option<String> {
         self.find(path, is_dir).map(|reason| reason.describe())
     }
@@ -107,7 +107,7 @@ impl Rules {
         None
     }
 
-    /// How names in `folder` (empty: the root) stand; `None` if the walk does not enter it.
+    /// Returns the standing of `folder` (empty: the root); `None` if the walk does not enter it.
     #[cfg(any(test, not(target_os = "linux")))]
     pub(crate) fn standing(&self, folder: &[u8]) -> Option<Standing> {
         let slashes = folder.iter().enumerate().filter(|&(_, &b)| b == b'/').map(|(at, _)| at);
@@ -116,7 +116,7 @@ impl Rules {
             .try_fold(Standing::Open, |above, part| self.standing_below(&above, part))
     }
 
-    /// How names in `folder` stand, if those beside it stand like `above`.
+    /// Returns the standing of `folder`, given that of its parent.
     pub(crate) fn standing_below(&self, above: &Standing, folder: &[u8]) -> Option<Standing> {
         match self.set.judge(self.chain_for(split(folder).0), above, folder, true) {
             Verdict::Keep(standing) => Some(standing),
@@ -124,7 +124,7 @@ impl Rules {
         }
     }
 
-    /// Of these paths, the files that the rules leave out.
+    /// Returns those of these files that the rules ignore.
     pub fn hidden<'p, P>(&self, paths: P) -> Vec<ProjectPath>
     where
         P: IntoIterator<Item = &'p ProjectPath>,
@@ -147,7 +147,7 @@ impl Rules {
         hidden
     }
 
-    /// Makes sure that these standings have the one in `folder`, from the nearest above it on.
+    /// Adds the standing of `folder` to the cache, from the nearest cached one above it on.
     fn learn_standing<'p>(
         &self,
         folder: &'p [u8],
@@ -167,7 +167,7 @@ impl Rules {
         standings.insert(folder, standing);
     }
 
-    /// How the names in `folder` (empty: the root) stand; `None` if a walk does not come there.
+    /// Returns the standing of `folder` (empty: the root); `None` if a walk does not get there.
     pub(crate) fn standing_in(&self, folder: &[u8]) -> Option<Standing> {
         let mut standing = Standing::Open;
         for part in prefixes(folder) {
@@ -223,13 +223,13 @@ impl Chain {
         Arc::new(Self { folder: folder.to_vec(), list: PatternList::parse(content), above })
     }
 
-    /// How many bytes of a path lie before the part that the patterns see.
+    /// Number of bytes of a path before the part that the patterns match.
     fn base_len(&self) -> usize {
         if self.folder.is_empty() { 0 } else { self.folder.len() + 1 }
     }
 }
 
-/// How the names in a folder stand because of the folders above.
+/// The state that a folder's names inherit from the rules of the folders above.
 #[derive(Clone, Debug)]
 pub(crate) enum Standing {
     /// The rules decide name by name.
@@ -240,7 +240,7 @@ pub(crate) enum Standing {
     Closed(Arc<(Origin, String)>),
 }
 
-/// What the rules say of one name.
+/// The decision of the rules on one name.
 pub(crate) enum Verdict<'a> {
     Keep(Standing),
     Ignored {
@@ -250,7 +250,7 @@ pub(crate) enum Verdict<'a> {
     },
 }
 
-/// Which list a rule stands in.
+/// The list that a rule comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     IgnoreFile,
@@ -260,7 +260,7 @@ pub(crate) enum Origin {
     Scratch,
 }
 
-/// Why a name is ignored.
+/// The rule by which a name is ignored.
 pub(crate) enum Reason<'a> {
     Rule { origin: Origin, folder: &'a [u8], found: Match<'a> },
     Above(Arc<(Origin, String)>),
@@ -300,7 +300,7 @@ impl Reason<'_> {
     }
 }
 
-/// The rules that hold everywhere, parsed.
+/// The parsed rules that apply to the whole project.
 #[derive(Debug)]
 pub(crate) struct Ruleset {
     include: Includes,

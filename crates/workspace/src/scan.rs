@@ -1,14 +1,14 @@
-//! What a scan found.
+//! The result of a scan.
 
 use retake_model::{Gap, ProjectPath};
 use serde::{Deserialize, Serialize};
 
 use crate::{RuleSources, Stat};
 
-/// How many ignored names are listed; beyond that they are only counted.
+/// Maximum number of ignored names that are listed; the rest is only counted.
 pub(crate) const IGNORED_LISTED: usize = 4096;
 
-/// What moved, and what could not be looked at.
+/// The paths that may have changed, and those that could not be examined.
 ///
 /// All lists are sorted by path.
 #[derive(Debug, Clone, Default)]
@@ -17,24 +17,24 @@ pub struct Scan {
     pub suspects: Vec<Suspect>,
     /// Known paths that are surely gone (or are now a folder or special file).
     pub missing: Vec<ProjectPath>,
-    /// Files that were met and have other names, in the project or not: what is written through one
-    /// of these names no watcher tells by the others.
+    /// Files found that have other hard links, in the project or not: a watcher reports a write
+    /// through one of these names by that name only.
     pub linked: Vec<ProjectPath>,
-    /// What could not be looked at; known paths beneath are neither suspect nor missing.
+    /// Paths that could not be examined; known paths beneath are neither suspect nor missing.
     pub gaps: Vec<Gap>,
-    /// How many names the scratch patterns left out (a folder counts once);
+    /// Number of names that the scratch patterns left out (a folder counts once);
     /// they are among `ignored`, too.
     pub scratch: u64,
     /// The top-most ignored names, at most some thousand of them.
     pub ignored: Vec<Ignored>,
-    /// How many top-most ignored names there are.
+    /// Number of all top-most ignored names.
     pub ignored_count: u64,
     /// Folders other than the root that hold a `.git`.
     pub nested_repositories: Vec<ProjectPath>,
     /// The rules that were asked: the given ones with all `.gitignore` files found.
     pub sources: RuleSources,
     /// Why the root itself could not be listed (a [`Gap`] cannot name it).
-    /// Then nothing new was found; known paths were looked at one by one.
+    /// Then nothing new was found; known paths were examined one by one.
     pub root_error: Option<String>,
 }
 
@@ -43,9 +43,9 @@ pub struct Scan {
 pub struct Suspect {
     /// The path.
     pub path: ProjectPath,
-    /// What the system says of it now.
+    /// Its stat now.
     pub stat: Stat,
-    /// Whether the manifest has it.
+    /// `true` if the manifest has it.
     pub known: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct Ignored {
 }
 
 impl Scan {
-    /// Takes in what another worker found.
+    /// Adds the result of another worker.
     pub(crate) fn merge(&mut self, other: Self) {
         self.suspects.extend(other.suspects);
         self.missing.extend(other.missing);

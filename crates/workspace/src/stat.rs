@@ -1,7 +1,7 @@
-//! What the system says about a file without reading it.
+//! File metadata: stat, identity of folders, and the racy timestamp.
 //!
 //! Two equal [`Stat`]s mean "not touched in between", save for files written
-//! within one tick of the file system's clock; callers settle those with
+//! within one tick of the file system's clock; callers detect those with
 //! [`stamp`].
 
 use std::io;
@@ -47,14 +47,14 @@ impl Stat {
         }
     }
 
-    /// Whether content read between the two looks belongs to both (row 27).
+    /// Returns `true` if content read between the two stats belongs to both (row 27).
     pub(crate) fn same_moment(&self, other: &Self) -> bool {
         (self.kind, self.size, self.mtime_ns, self.ctime_ns, self.inode)
             == (other.kind, other.size, other.mtime_ns, other.ctime_ns, other.inode)
     }
 }
 
-/// Everything that a name in a folder can stand for.
+/// The kind of a folder entry, with its stat if it is a file or link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     File(Stat),
@@ -127,7 +127,7 @@ pub fn stamp(file: &Path, content: &[u8]) -> io::Result<i64> {
     Ok(nanoseconds(metadata.mtime(), metadata.mtime_nsec()))
 }
 
-/// What tells two folders apart that were seen at one path.
+/// Identity of a folder, to tell it from another one at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RootId {
     /// The file system's number; may change with a reboot.

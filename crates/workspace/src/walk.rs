@@ -1,11 +1,11 @@
-//! The walk through the project: from its root, or from places where something may have moved.
+//! The walk through the project: from its root, or from hinted paths.
 //!
 //! Two workers share the folders; each folder is opened by its path beneath the
 //! root, so no more than one descriptor per worker is open, however deep or wide
 //! the tree is.
 //!
-//! Invariant: a known path that was not met as a file or link with its own
-//! eyes is put on the list of doubtful ones, never called missing here.
+//! Invariant: a known path that the walk itself did not find as a file or link
+//! is put on the list of doubtful ones, never called missing here.
 
 use std::collections::HashSet;
 use std::io;
@@ -24,26 +24,26 @@ use crate::scan::{IGNORED_LISTED, Ignored, Scan, Suspect};
 use crate::workspace::{gap, gap_at};
 use crate::{Known, Workspace};
 
-/// A longer `.gitignore` is not one.
+/// Maximum bytes of a `.gitignore`; a longer one is not applied.
 pub(crate) const IGNORE_FILE_LIMIT: u64 = 16 << 20;
 
-/// The name of the files that hold rules.
+/// Name of the files that hold ignore rules.
 pub const IGNORE_FILE: &[u8] = b".gitignore";
 
-/// So many folders are walked through sooner than a second thread starts.
+/// Folders that are walked before a second thread starts: they take less time than its start.
 const ALONE: usize = 16;
 
-/// What the walk found, and what it leaves to be looked at one by one.
+/// The result of the walk, and the paths that it leaves to be examined one by one.
 #[derive(Default)]
 pub(crate) struct Walked<'a> {
     pub(crate) scan: Scan,
     /// Known folders that were listed completely.
     pub(crate) visited: HashSet<&'a [u8]>,
-    /// Paths of which the walk cannot say what they are.
+    /// Paths whose state the walk could not determine.
     pub(crate) doubtful: Vec<ProjectPath>,
 }
 
-/// Which rules a walk goes by.
+/// The ignore rules of a walk.
 #[derive(Clone, Copy)]
 pub(crate) enum By<'a> {
     /// These, and the `.gitignore` files that it finds.
@@ -126,7 +126,7 @@ struct Worker<'a> {
     walked: Walked<'a>,
 }
 
-/// The folder that is being looked at.
+/// The folder that is being walked.
 struct Here<'f> {
     path: &'f [u8],
     folder: &'f Folder,
@@ -164,7 +164,7 @@ impl Worker<'_> {
         let here = Here {
             path: &path,
             chain: match only {
-                // What applies to single names was told with them.
+                // For single names the task has the chain already.
                 Some(_) => chain,
                 None => self.chain_here(&path, &folder, chain, &standing),
             },
@@ -279,7 +279,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Asks for a file's stat, and whether it is as it is known.
+    /// Stats a file and compares it with the cached stat.
     fn file(&mut self, here: &Here<'_>, name: &[u8], known: Option<Entry>) {
         let too_long = here.path.len() + 1 + name.len() >= PATH_LIMIT && !here.path.is_empty();
         let looked =
@@ -293,7 +293,7 @@ impl Worker<'_> {
                 let path = join(here.path, name);
                 self.walked.scan.suspects.push(Suspect { path, stat, known: known.is_some() });
             }
-            // Swapped or removed while we looked.
+            // Swapped or removed meanwhile.
             Ok(None) => self.walked.doubtful.push(join(here.path, name)),
             Err(errno) => {
                 let path = join(here.path, name);
@@ -316,7 +316,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Notes the known names that the folder does not list.
+    /// Queues the known names that the folder does not list.
     fn not_listed(&mut self, names: &Names<'_>, folder: &Folder) {
         let listed: HashSet<&[u8]> = folder.names.iter().map(|name| &*name.bytes).collect();
         let unmet = names.iter().filter(|name| !listed.contains(name));

@@ -1,4 +1,4 @@
-//! An opened project root and what can be asked of it.
+//! An opened project root: scans, queries about single paths, and the rule sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -35,9 +35,9 @@ pub struct Workspace {
 #[derive(Clone, Debug)]
 struct OwnFolder {
     id: FolderId,
-    /// Its path in the project, for looks at single paths that pass no folder on the way.
+    /// Its path in the project, to check single paths without opening the folders above them.
     path: Option<ProjectPath>,
-    /// Whether it is in the project at all, by whatever name.
+    /// `true` if it lies in the project, by any name.
     inside: bool,
 }
 
@@ -88,8 +88,7 @@ impl Workspace {
     /// Keeps every scan, listing and write out of `folder`, Retake's own state.
     ///
     /// The folder is recognised by device and inode, so it does not matter
-    /// by which path the walk comes to it. A folder that does not exist is
-    /// nothing to keep out of.
+    /// by which path the walk reaches it. A folder that does not exist is ignored.
     pub fn never_enter(&mut self, folder: &Path) {
         let Ok(RootId { device, inode, .. }) = root_id(folder) else {
             return;
@@ -106,12 +105,12 @@ impl Workspace {
         self.own.push(OwnFolder { id: FolderId { device, inode }, path, inside });
     }
 
-    /// Walks the whole project and compares it with what is known.
+    /// Walks the whole project and compares it with the cached stats in `known`.
     ///
     /// `base` gives all rules except the `.gitignore` files, which the walk
     /// finds itself; [`Scan::sources`] has them all. Rules are asked for
     /// folders and for files that are not known: a known file stays tracked
-    /// whatever the rules say, even in an ignored folder.
+    /// even if the rules or a folder above ignore it.
     pub fn scan(&self, known: &Known, base: &RuleSources) -> Scan {
         let set = Ruleset::new(base);
         let walked = walk(self, known, By::Found(&set), vec![Task::root()]);
@@ -121,11 +120,11 @@ impl Workspace {
         scan
     }
 
-    /// Finds at and beneath `places` just what [`Workspace::scan`] finds there, if the rules are
-    /// still those that apply, and looks at `also` as [`Workspace::look_at`] does.
+    /// Scans at and beneath `places` with the result that [`Workspace::scan`] has there, provided
+    /// that `rules` still apply, and examines `also` as [`Workspace::look_at`] does.
     ///
-    /// No place lies beneath another one. `known` has everything that is known at and beneath
-    /// them, and of `also`; [`Scan::sources`] has the `.gitignore` files met beneath them.
+    /// No place lies beneath another one. `known` has all cached stats at and beneath
+    /// them, and of `also`; [`Scan::sources`] has the `.gitignore` files found beneath them.
     pub fn scan_within(
         &self,
         known: &Known,
@@ -144,13 +143,13 @@ impl Workspace {
         self.concluded(known, walked, also)
     }
 
-    /// Walks the whole project by these very rules, whatever the `.gitignore` files say now.
+    /// Walks the whole project by exactly these rules; the current `.gitignore` files are not read.
     pub fn scan_by(&self, known: &Known, rules: &Rules) -> Scan {
         let walked = walk(self, known, By::Given(rules), vec![Task::root()]);
         self.concluded(known, walked, &[])
     }
 
-    /// Looks one by one at what a walk left open.
+    /// Examines one by one the paths that a walk could not decide.
     fn concluded(&self, known: &Known, mut walked: Walked<'_>, also: &[ProjectPath]) -> Scan {
         let unvisited = known.folders().filter(|names| !walked.visited.contains(names.folder));
         for names in unvisited {
@@ -163,8 +162,8 @@ impl Workspace {
         scan
     }
 
-    /// Like [`Workspace::scan`] for these very paths: no rules are asked, and
-    /// a path that is a folder contributes nothing.
+    /// Scans exactly these paths: no rules are asked, and a path that is a folder
+    /// contributes nothing.
     pub fn look_at(&self, known: &Known, paths: &[ProjectPath]) -> Scan {
         let mut scan = Scan::default();
         examine(self, known, paths.to_vec(), &mut scan);
@@ -172,22 +171,22 @@ impl Workspace {
         scan
     }
 
-    /// Whether there is surely nothing at a path.
+    /// Returns `true` if the system says that nothing is at a path.
     pub fn is_gone(&self, path: &ProjectPath) -> bool {
         let folder = self.beneath.open_parent(path.as_bytes());
         let thing = folder.and_then(|folder| look(folder.fd.as_fd(), path.file_name()));
         matches!(thing, Err(Errno::NOENT | Errno::NOTDIR))
     }
 
-    /// Whether a folder is at a path.
+    /// Returns `true` if a folder is at a path.
     pub fn is_folder(&self, path: &ProjectPath) -> bool {
         let folder = self.beneath.open_parent(path.as_bytes());
         let thing = folder.and_then(|folder| look(folder.fd.as_fd(), path.file_name()));
         matches!(thing, Ok(Thing::Folder))
     }
 
-    /// When a name last came to or went from a folder, or the nearest one above it that is there,
-    /// in nanoseconds; `None` is the root.
+    /// Returns the mtime (ns) of a folder, or of the nearest existing one above it: when a name
+    /// was last added or removed there. `None` is the root.
     pub fn folder_changed_ns(&self, folder: Option<&ProjectPath>) -> Option<i64> {
         let mut at = folder.cloned();
         loop {
@@ -224,17 +223,17 @@ impl Workspace {
         }
     }
 
-    /// Whether this folder is Retake's own state.
+    /// Returns `true` if this folder is Retake's own state.
     pub(crate) fn is_own(&self, id: FolderId) -> bool {
         self.own.iter().any(|own| own.id == id)
     }
 
-    /// Whether there is any own state in the project to keep out of.
+    /// Returns `true` if a folder of Retake's own state lies in the project.
     pub(crate) fn has_own(&self) -> bool {
         self.own.iter().any(|own| own.inside)
     }
 
-    /// Whether a path is none of our business: version control data or own state.
+    /// Returns `true` for paths that Retake never touches: version control data and own state.
     pub(crate) fn is_off_limits(&self, path: &ProjectPath) -> bool {
         in_version_control(path.as_bytes())
             || self.own.iter().filter_map(|own| own.path.as_ref()).any(|own| path.is_beneath(own))

@@ -1,16 +1,16 @@
-//! Writing the user's files, in small acts that the engine puts in order.
+//! Writes the user's files, in small operations that the engine puts in order.
 //!
 //! One operation goes: [`Workspace::may_write`] for every path, then
 //! [`Workspace::temp_for`] and [`Workspace::stage`] the new contents beside
 //! their targets, [`Workspace::sync_staged`], then per path
 //! [`Workspace::exchange`] (something stands there), [`Workspace::place_new`]
 //! (nothing does) or [`Workspace::take_aside`] (it is to go), and at last
-//! [`Workspace::sync_modes`] and [`Workspace::sync_folders`]. What was displaced lies under the temp's name
-//! until the engine has verified it and calls [`Workspace::remove_temp`].
+//! [`Workspace::sync_modes`] and [`Workspace::sync_folders`]. The displaced file has the temp's
+//! name until the engine has verified it and calls [`Workspace::remove_temp`].
 //!
 //! Invariants:
-//! - Every path is opened anew from the root's descriptor, through no link and
-//!   onto no other mount (promise 6); what is swapped meanwhile is refused.
+//! - Every call opens the path again from the root's descriptor, through no link and
+//!   onto no other mount (promise 6); a path that is swapped meanwhile is refused.
 //! - No act destroys what stands at a path that is not a temp: contents move,
 //!   and only names of the form `.retake-….tmp` are ever unlinked or
 //!   overwritten (promise 2).
@@ -44,7 +44,7 @@ use crate::Workspace;
 pub struct WriteError {
     /// The path that stands in the way of the act; of a temp, the temp's own.
     pub path: ProjectPath,
-    /// What was tried, as a verb for people.
+    /// The failed operation, as a verb for people.
     pub act: &'static str,
     /// The reason.
     #[source]
@@ -78,7 +78,7 @@ pub enum WriteFault {
     /// The path or a name in it is longer than the system can handle.
     #[error("its path or a name in it is too long for the system")]
     NameTooLong,
-    /// The file or its folder may not be changed by anybody.
+    /// The file or its folder is immutable or append-only.
     #[error("it or its folder is marked as immutable or append-only (see chattr, chflags)")]
     Immutable,
     /// Only names of the form `.retake-….tmp` may be staged, displaced to or removed.

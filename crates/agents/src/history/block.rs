@@ -1,6 +1,6 @@
-//! The blocks of a message, in Anthropic's form, and what other forms make of them.
+//! Builds and reads message blocks in Anthropic's format, for all other formats.
 //!
-//! Invariant: what a form cannot say in its own words stands beside them under [`KEPT`], so that a
+//! Invariant: what a format cannot express is stored beside the item under [`KEPT`], so that a
 //! written conversation is read back as it was ([`exact`]).
 
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Form;
 use crate::wire::text as text_at;
 
-/// The key under which an item of a foreign form holds the blocks that it stands for.
+/// Key under which an item of a foreign format stores the exact blocks that it represents.
 const KEPT: &str = "retake";
 
 /// Words.
@@ -48,7 +48,7 @@ pub(super) fn tool_use(id: &str, name: &str, input: Value) -> Value {
     block
 }
 
-/// What a tool answered.
+/// A tool result.
 pub(super) fn tool_result(id: &str, content: Value, is_error: bool) -> Value {
     let mut block = json!({"type": "tool_result", "tool_use_id": id});
     block["content"] = content;
@@ -58,7 +58,7 @@ pub(super) fn tool_result(id: &str, content: Value, is_error: bool) -> Value {
     block
 }
 
-/// What only its own form understands.
+/// A block that only its own format can express.
 pub(super) fn opaque(form: Form, item: Value) -> Value {
     let mut block = json!({"type": "opaque", "form": form});
     block["item"] = item;
@@ -71,7 +71,7 @@ pub(super) fn own_item(form: Form, block: &Value) -> Option<&Value> {
     block.get("item").filter(|item| own && item.is_object())
 }
 
-/// Whether a block is of this type.
+/// Returns whether a block is of this type.
 pub(super) fn is(block: &Value, kind: &str) -> bool {
     text_at(block, "/type") == Some(kind)
 }
@@ -85,9 +85,9 @@ pub(super) fn from_content(content: &Value) -> Vec<Value> {
     }
 }
 
-/// The blocks of a message that a form can carry; none if it can carry nothing of it.
+/// Returns the blocks of a message that a format can express; none if it can express nothing of it.
 ///
-/// Thinking is signed for the model that thought, so only Anthropic's forms carry it.
+/// Thinking is signed for its model, so only Anthropic's formats carry it.
 pub(super) fn carried(form: Form, content: &[Value]) -> Option<Vec<Value>> {
     let fits = |block: &&Value| match text_at(block, "/type") {
         Some("opaque") => own_item(form, block).is_some(),
@@ -98,7 +98,7 @@ pub(super) fn carried(form: Form, content: &[Value]) -> Option<Vec<Value>> {
     (content.is_empty() || !carried.is_empty()).then_some(carried)
 }
 
-/// The words of what a tool answered, or of a message.
+/// Returns the text of a tool result, or of a message.
 pub(super) fn words(content: &Value) -> String {
     match content {
         Value::String(words) => words.clone(),
@@ -113,13 +113,13 @@ pub(super) fn words(content: &Value) -> String {
     }
 }
 
-/// The words of a message's text blocks.
+/// Returns the text of a message's text blocks.
 pub(super) fn spoken(content: &[Value]) -> String {
     let texts = content.iter().filter(|block| is(block, "text"));
     texts.filter_map(|block| text_at(block, "/text")).collect::<Vec<_>>().join("\n")
 }
 
-/// Puts the blocks beside an item that would not give them back by itself.
+/// Stores the blocks beside an item that would not be read back as them.
 pub(super) fn exact(
     mut item: Value,
     blocks: &[Value],
@@ -131,7 +131,7 @@ pub(super) fn exact(
     item
 }
 
-/// The blocks that were put beside an item.
+/// Returns the blocks that were stored beside an item.
 pub(super) fn kept(item: &Value) -> Option<Vec<Value>> {
     item.get(KEPT)?.as_array().cloned()
 }

@@ -1,8 +1,8 @@
 //! Claude Code: one line per content block, chained by `parentUuid`.
 //!
-//! Lines of one assistant message share `message.id`. What was compacted begins anew behind a
-//! boundary, with a summary (`isCompactSummary`). Lines that Claude Code adds for itself (`isMeta`)
-//! are no messages.
+//! Lines of one assistant message share `message.id`. After a compaction the conversation restarts
+//! behind a boundary, with a summary (`isCompactSummary`). Lines that Claude Code adds for itself
+//! (`isMeta`) are no messages.
 
 use retake_model::Role;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::pen::{Carried, Pen, clock, lines};
 use super::reader::Reader;
 use crate::wire::{is_true, text};
 
-/// The version whose files this was learned from.
+/// Claude Code version that this format was derived from.
 const VERSION: &str = "2.1.325";
 
 pub(super) fn line(reader: &mut Reader, line: &Value) {
@@ -65,7 +65,7 @@ struct Chain<'a> {
 impl Chain<'_> {
     fn message(&mut self, carried: &Carried) {
         match carried.message.role {
-            // Whoever wrote the summary, the model gets it from the user.
+            // The model gets a summary from the user, whatever its author.
             _ if carried.message.is_summary => {
                 self.boundary(carried);
                 self.user(carried);

@@ -1,7 +1,7 @@
 //! Codex: one line per item that the model gets (`response_item`), and events for the person.
 //!
-//! What Codex says to its model in the name of the user or the developer, and what the model
-//! thought, is opaque. A person's words are counted by the event that follows them.
+//! Messages that Codex injects as the user's or developer's, and the model's reasoning, are opaque.
+//! A person's text is counted by the event that follows it.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use super::{Form, block};
 use crate::prompt::Prompt;
 use crate::wire::{list, text, unquoted};
 
-/// The version whose files this was learned from.
+/// Codex version that this format was derived from.
 const VERSION: &str = "0.166.0";
 
-/// How texts begin that Codex writes where a person's words go, if it does not say so itself.
+/// Prefixes of texts that Codex injects as the user's, for versions that do not mark them.
 const INJECTED: &[&str] = &[
     "<environment_context>",
     "<user_instructions>",
@@ -98,7 +98,7 @@ fn blocks(item: &Value) -> Vec<Value> {
     found.unwrap_or_else(|| vec![block::opaque(Form::Codex, item.clone())])
 }
 
-/// Whether nobody said this message.
+/// Returns whether Codex injected this message.
 fn is_injected(message: &Value) -> bool {
     match text(message, "/role") {
         Some("assistant") => return false,

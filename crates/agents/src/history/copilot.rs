@@ -12,10 +12,10 @@ use super::reader::Reader;
 use super::{Form, block};
 use crate::wire::{is_true, list, text, unquoted};
 
-/// The version whose files this was learned from.
+/// Copilot version that this format was derived from.
 const VERSION: &str = "1.0.102";
 
-/// What an event holds of the model's thinking.
+/// Keys of an event that hold the model's thinking.
 const THINKING: &[&str] =
     &["reasoningId", "reasoningText", "reasoningOpaque", "encryptedContent", "phase"];
 

@@ -9,7 +9,7 @@ use super::{Conversation, Problem, block};
 use crate::transcript::unwrapped;
 use crate::wire::{list, text};
 
-/// How many characters of a command or a list are shown.
+/// Maximum characters shown of a command or a list.
 const SUMMARY_LIMIT: usize = 120;
 
 /// Whether a message tells or asks.
@@ -45,8 +45,8 @@ pub struct DisplayMessage {
     pub more: Map<String, Value>,
 }
 
-/// What a person sees of a conversation: words, and one line for each call. The first words are
-/// the task.
+/// Derives a conversation's display messages: its text, and one line for each call. The first text
+/// is the task.
 pub fn display(messages: &[ModelMessage]) -> Vec<DisplayMessage> {
     let mut shown = Vec::new();
     for message in messages {
@@ -55,7 +55,7 @@ pub fn display(messages: &[ModelMessage]) -> Vec<DisplayMessage> {
             Role::User => "user_feedback",
             Role::Assistant => "text",
         };
-        // What nobody said is not shown; a summary is of use only to the model.
+        // Injected messages are not shown; a summary is of use only to the model.
         if message.index.is_none() {
             continue;
         }

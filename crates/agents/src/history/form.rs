@@ -1,4 +1,4 @@
-//! The forms of a conversation, their names, and how a file's form is told.
+//! The formats of a conversation, their names, and format detection.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::pen::session;
 use crate::wire::{self, list, text};
 
-/// How a conversation is written down.
+/// File format of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Form {
     /// A session of Claude Code.
@@ -70,7 +70,7 @@ impl Form {
         }
     }
 
-    /// What a file of this form is usually called.
+    /// Returns the usual file name of this format.
     ///
     /// Names of Codex and Gemini also hold a time, which here says nothing.
     pub fn file_name(self, dialog: &str) -> String {
@@ -87,12 +87,12 @@ impl Form {
         }
     }
 
-    /// Whether its messages consist of Anthropic's blocks.
+    /// Returns whether its messages consist of Anthropic's blocks.
     pub(super) fn is_anthropic(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Cline | Self::ApiHistory)
     }
 
-    /// Whether a line, or a whole document, is of this form.
+    /// Returns whether a line, or a whole document, is of this form.
     pub(super) fn marks(self, value: &Value) -> bool {
         let kind = text(value, "/type").unwrap_or_default();
         let entry =
@@ -134,7 +134,7 @@ impl Form {
         }
     }
 
-    /// Whether a file of this form is one JSON document; else it has one on each line.
+    /// Returns whether a file of this form is one JSON document; else it has one on each line.
     pub(super) fn is_document(self) -> bool {
         matches!(self, Self::Opencode | Self::Cline | Self::ApiHistory | Self::UiMessages)
     }
@@ -159,7 +159,7 @@ impl FromStr for Form {
     }
 }
 
-/// The form of a file: what its content shows, and if that shows nothing, what its name says.
+/// Detects the format of a file: by its content, else by its name.
 pub fn sniff(file_name: &str, bytes: &[u8]) -> Option<Form> {
     by_content(bytes).or_else(|| by_name(file_name))
 }
@@ -195,7 +195,7 @@ fn by_name(name: &str) -> Option<Form> {
     }
 }
 
-/// Whether a text looks as a UUID does.
+/// Returns whether a text looks as a UUID does.
 pub(super) fn is_uuid(text: &str) -> bool {
     let dash = |at: usize| matches!(at, 8 | 13 | 18 | 23);
     let fits =

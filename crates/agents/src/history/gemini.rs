@@ -137,7 +137,7 @@ fn result(response: &Value) -> Value {
     }
 }
 
-/// What the calls of a line answered.
+/// Returns the results of the calls of a line.
 fn results(line: &Value) -> Vec<Value> {
     list(line, "/toolCalls").iter().flat_map(answer).collect()
 }

@@ -1,4 +1,4 @@
-//! Reading on while a conversation goes on, as [`crate::transcript::read`] does.
+//! Reads a growing conversation incrementally, as [`crate::transcript::read`] does.
 //!
 //! The number of a message counts from 0; one that was returned before and has changed is returned
 //! again, whole, with its number: set by number, do not add.
@@ -11,10 +11,10 @@ use super::{claude_code, cline, codex, copilot, gemini, opencode as sessions};
 use crate::Agent;
 use crate::wire::{self, fingerprint};
 
-/// How many messages at the end of a document may change without all being told again.
+/// Messages at the end of a document that may change without all being returned again.
 const TAIL: usize = 4;
 
-/// Reads on: `new` are the bytes of the file from [`ModelCursor::offset`] on.
+/// Continues reading: `new` are the bytes of the file from [`ModelCursor::offset`] on.
 ///
 /// Only whole lines are consumed. Cline and opencode have one document: there the offset stays 0
 /// and `new` is the whole of it. The form of Cursor's file is not known: of it nothing is read.

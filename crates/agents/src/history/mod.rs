@@ -1,6 +1,6 @@
-//! Conversations as each agent writes them, in and out (HIST, DM-14).
+//! Reads and writes whole conversations in each agent's format (HIST, DM-14).
 //!
-//! Whatever the form, a conversation is read into messages as a model gets them, in Anthropic's
+//! Whatever the format, a conversation is read into messages as a model gets them, in Anthropic's
 //! blocks, and written from them.
 //!
 //! # Contract
@@ -53,7 +53,7 @@ pub struct Conversation {
     pub messages: Vec<ModelMessage>,
     /// What a person sees.
     pub display: Vec<DisplayMessage>,
-    /// What could not be read.
+    /// Parts that could not be read.
     pub problems: Vec<Problem>,
 }
 
@@ -91,7 +91,7 @@ pub enum Unreadable {
 }
 
 impl Unreadable {
-    /// The reason, where the line is known.
+    /// Returns the reason, for a known line.
     fn in_line(&self) -> String {
         match self {
             Self::NotUtf8(at) => format!("byte {at} of the line is not UTF-8"),
@@ -195,7 +195,7 @@ impl Conversation {
     }
 }
 
-/// Adds what a person would see, if the form does not tell.
+/// Adds the display messages, if the format has none.
 fn shown(mut conversation: Conversation) -> Conversation {
     if conversation.display.is_empty() {
         conversation.display = display(&conversation.messages);
@@ -203,7 +203,7 @@ fn shown(mut conversation: Conversation) -> Conversation {
     conversation
 }
 
-/// Parses JSON that has so many lines before it.
+/// Parses JSON that has this many lines before it.
 fn parse(bytes: &[u8], lines: usize) -> Result<Value, Unreadable> {
     if let Err(error) = str::from_utf8(bytes) {
         return Err(Unreadable::NotUtf8(error.valid_up_to()));
@@ -215,13 +215,13 @@ fn parse(bytes: &[u8], lines: usize) -> Result<Value, Unreadable> {
     })
 }
 
-/// What the parser says, without the place.
+/// Returns the parser's message without the position.
 fn reason(error: &serde_json::Error) -> String {
     let said = error.to_string();
     said.split_once(" at line ").map_or(said.clone(), |(reason, _)| reason.to_owned())
 }
 
-/// Whose counting rule a form follows.
+/// Returns the agent whose counting rule a format follows.
 fn agent(form: Form) -> Agent {
     match form {
         Form::ClaudeCode => Agent::ClaudeCode,

@@ -16,9 +16,9 @@ use crate::Agent;
 use crate::transcript::{Count, State, opencode_added};
 use crate::wire::{is_true, list, text};
 
-/// The version whose sessions this was learned from.
+/// opencode version that this format was derived from.
 const VERSION: &str = "1.18.33";
-/// What a user's message names as its model: opencode wants one.
+/// Placeholder provider and model of a user's message: opencode requires them.
 const MODEL: (&str, &str) = ("unknown", "unknown");
 const PART_IDS: [&str; 3] = ["id", "sessionID", "messageID"];
 
@@ -201,7 +201,7 @@ impl Writer<'_> {
         let words = || text(block, "/text").unwrap_or_default();
         let part = match text(block, "/type") {
             Some("tool_use") => return self.call(block, carried.at),
-            // A result whose call is not there, and a summary, are nobody's words.
+            // A result without its call, and a summary, are not spoken text.
             Some("tool_result") => {
                 let words = block::words(block.get("content").unwrap_or(&Value::Null));
                 json!({"type": "text", "text": words, "synthetic": true})

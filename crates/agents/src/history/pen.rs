@@ -1,7 +1,7 @@
-//! Writing a conversation down: ids and times.
+//! Common parts of writing a conversation: ids and times.
 //!
-//! Invariant: the same conversation is written the same way each time. Ids are made from the
-//! dialog and the place; times are the messages' own, or the one that is passed in.
+//! Invariant: output is deterministic. Ids are derived from the dialog and the place; times are the
+//! messages' own, or the one that is passed in.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use super::form::is_uuid;
 use super::{Conversation, Form, block};
 use crate::wire::{names_a_file, text};
 
-/// What every writer needs.
+/// Context of every writer.
 pub(super) struct Pen<'a> {
     form: Form,
     pub(super) conversation: &'a Conversation,
@@ -24,7 +24,7 @@ pub(super) struct Pen<'a> {
     at: Millis,
 }
 
-/// A message as far as a form can carry it.
+/// The parts of a message that a format can express.
 pub(super) struct Carried<'a> {
     /// Where it stands in the conversation.
     pub(super) place: usize,
@@ -34,7 +34,7 @@ pub(super) struct Carried<'a> {
     pub(super) at: Millis,
 }
 
-/// What a tool answered, and when.
+/// A tool result and its time.
 pub(super) struct Answer<'a> {
     pub(super) block: &'a Value,
     pub(super) at: Millis,
@@ -55,7 +55,7 @@ impl<'a> Pen<'a> {
         })
     }
 
-    /// What tools answered, by the ids of their calls.
+    /// Returns the tool results, by the ids of their calls.
     pub(super) fn answers(&self) -> BTreeMap<&'a str, Answer<'a>> {
         let answers = self.conversation.messages.iter().flat_map(|message| {
             let at = message.ts.unwrap_or(self.at);
@@ -73,8 +73,8 @@ impl<'a> Pen<'a> {
         calls.filter_map(|call| Some((text(call, "/id")?, text(call, "/name")?))).collect()
     }
 
-    /// Takes the results out of a message that are written with their calls; whether something of it
-    /// is left to be written.
+    /// Drops the results of a message that are written with their calls; returns whether anything
+    /// is left to write.
     pub(super) fn leave_to_calls(carried: &mut Carried, calls: &BTreeMap<&str, &str>) -> bool {
         let was_empty = carried.content.is_empty();
         carried.content.retain(|block| {
@@ -84,17 +84,17 @@ impl<'a> Pen<'a> {
         was_empty || !carried.content.is_empty()
     }
 
-    /// An id that is the same whenever this is written.
+    /// Derives a stable id.
     pub(super) fn uuid(&self, what: &str, place: usize) -> String {
         uuid(&format!("{}/{what}/{place}", self.session))
     }
 
-    /// When the conversation began.
+    /// Returns when the conversation began.
     pub(super) fn begin(&self) -> Millis {
         self.conversation.messages.iter().find_map(|message| message.ts).unwrap_or(self.at)
     }
 
-    /// When the conversation ended.
+    /// Returns when the conversation ended.
     pub(super) fn end(&self) -> Millis {
         self.conversation.messages.iter().rev().find_map(|message| message.ts).unwrap_or(self.at)
     }
@@ -126,7 +126,7 @@ pub(super) fn pretty(document: &Value) -> String {
     format!("{document:#}\n")
 }
 
-/// The id of a conversation as a form wants it: its own, if that would be taken.
+/// Returns the id of a conversation in a format: its own, if that is valid there.
 pub(super) fn session(form: Form, dialog: Option<&str>) -> String {
     let dialog = dialog.unwrap_or("retake");
     let taken = match form {
@@ -153,6 +153,6 @@ pub(super) fn digest(text: &str) -> String {
 
 fn uuid(seed: &str) -> String {
     let hex = digest(seed);
-    // Version 8: made in a way of one's own.
+    // Version 8: custom.
     format!("{}-{}-8{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32])
 }

@@ -1,10 +1,10 @@
-//! Reading a conversation line by line: what goes into which message, and where to read on.
+//! Reads a conversation line by line: groups blocks into messages, and keeps the resume position.
 //!
-//! What counts as said, and which lines are one message of the assistant, is decided by
-//! [`crate::transcript`] alone; this adds the blocks, the results, and what nobody said.
+//! What counts as a message, and which lines form one message of the assistant, is decided by
+//! [`crate::transcript`] alone; this adds the blocks, the results, and injected messages.
 //!
-//! Invariant: after [`Position`], nothing refers to a message before it (Gemini's ids aside, which
-//! it holds). So what is read again from there is the same as what was read at once.
+//! Invariant: after [`Position`], nothing refers to a message before it (except by the Gemini ids
+//! that it holds). So resuming there gives the same messages as reading at once.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use crate::Agent;
 use crate::transcript::{Count, Speaker, Spoken, State, texts, whole_lines};
 use crate::wire::{self, fingerprint, text};
 
-/// How many messages back one can be written again under its id.
+/// Maximum message ids remembered; an older message cannot be rewritten.
 const IDS_LIMIT: usize = 512;
 
-/// How far the messages of a conversation were read; to be kept between reads.
+/// Read cursor of a conversation; to be stored between reads.
 ///
-/// It holds no words. What may still grow is read again from its beginning.
+/// It holds no text. A message that may still grow is read again from its beginning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelCursor {
@@ -32,7 +32,7 @@ pub struct ModelCursor {
     pub(super) read: Vec<u64>,
 }
 
-/// Where reading can begin again, and what it has to know there.
+/// Position where reading can resume, with the state needed there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Position {
@@ -48,24 +48,24 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// In a document, behind so many messages.
+    /// A position in a document, after this many messages.
     pub(super) fn behind(places: u64, before: Option<u64>) -> Self {
         Self { places, before, ..Self::default() }
     }
 }
 
 impl ModelCursor {
-    /// Where in the file the next read begins.
+    /// Returns the file offset of the next read.
     pub fn offset(&self) -> u64 {
         self.at.said.offset()
     }
 
-    /// How many messages there were up to here.
+    /// Returns the number of messages up to here.
     pub fn messages(&self) -> u64 {
         self.at.places.saturating_add(self.read.len() as u64)
     }
 
-    /// Whether a message is not yet known as it is.
+    /// Returns whether a message is not yet known as it is.
     pub(super) fn is_new(&self, place: u64, message: &ModelMessage) -> bool {
         let known = place.checked_sub(self.at.places).and_then(|at| usize::try_from(at).ok());
         let known = known.and_then(|at| self.read.get(at));
@@ -73,13 +73,13 @@ impl ModelCursor {
     }
 }
 
-/// What changes when a message does.
+/// Returns a fingerprint that changes when a message does.
 pub(super) fn mark(message: &ModelMessage) -> u64 {
     let body = serde_json::to_string(message).unwrap_or_default();
     fingerprint(&format!("{:?}{body}", message.index))
 }
 
-/// Whose conversation it is, as the file tells.
+/// Dialog, subagent and folder of a conversation, as the file says.
 #[derive(Default)]
 pub(super) struct About {
     pub(super) dialog: Option<String>,
@@ -88,7 +88,7 @@ pub(super) struct About {
 }
 
 impl About {
-    /// Takes what is not known yet from a line.
+    /// Fills the missing values from a line.
     pub(super) fn learn(&mut self, line: &Value, dialog: &str, cwd: &str) {
         learn(&mut self.dialog, line, dialog);
         learn(&mut self.cwd, line, cwd);
@@ -107,7 +107,7 @@ struct Turn {
     place: u64,
 }
 
-/// A read under way.
+/// State of one read.
 pub(super) struct Reader {
     said: Count,
     places: u64,
@@ -141,7 +141,7 @@ impl Reader {
         }
     }
 
-    /// Reads the lines that are whole; others are passed over.
+    /// Reads the complete lines; others are skipped.
     pub(super) fn lines(&mut self, new: &[u8], understand: fn(&mut Self, &Value)) {
         for line in whole_lines(new) {
             if let Ok(parsed) = wire::parse(line) {
@@ -152,7 +152,7 @@ impl Reader {
         }
     }
 
-    /// What is new or has grown since the cursor, and where to read on.
+    /// Returns the messages that are new or have grown since the cursor, and the next cursor.
     pub(super) fn finish(self, cursor: &ModelCursor) -> (Vec<(u64, ModelMessage)>, ModelCursor) {
         let read = self.messages.range(self.begins.places..).map(|(_, message)| mark(message));
         let next = ModelCursor { read: read.collect(), at: self.begins };
@@ -165,7 +165,7 @@ impl Reader {
         self.messages.into_values().collect()
     }
 
-    /// The message that is said by this line.
+    /// Counts a line; returns the message that it belongs to.
     pub(super) fn hear(&mut self, line: &Value) -> Option<Spoken> {
         self.said.line(line)
     }
@@ -175,7 +175,7 @@ impl Reader {
         self.said.state().is_foreign(line)
     }
 
-    /// A message of the user's side.
+    /// Adds a message of the user's side.
     pub(super) fn user(
         &mut self,
         content: Vec<Value>,
@@ -185,12 +185,12 @@ impl Reader {
         self.add(ModelMessage { role: Role::User, content, ts, is_summary: false, index })
     }
 
-    /// What stands for the messages before it.
+    /// Adds a summary of the messages before it.
     pub(super) fn summary(&mut self, content: Vec<Value>, ts: Option<Millis>) -> u64 {
         self.add(ModelMessage { role: Role::User, content, ts, is_summary: true, index: None })
     }
 
-    /// A part of the assistant's message with this index.
+    /// Adds a part of the assistant's message with this index.
     pub(super) fn assistant(&mut self, index: u64, content: Vec<Value>, ts: Option<Millis>) -> u64 {
         if let Some(place) =
             self.turn.as_ref().filter(|turn| turn.index == index).map(|turn| turn.place)
@@ -202,7 +202,7 @@ impl Reader {
         self.add(ModelMessage { role: Role::Assistant, content, ts, is_summary: false, index })
     }
 
-    /// What tools answered to the assistant's last message: one message for all of them.
+    /// Adds tool results for the assistant's last message: one message for all of them.
     pub(super) fn results(&mut self, content: Vec<Value>, ts: Option<Millis>) -> u64 {
         let place = self.results.unwrap_or_else(|| self.user(vec![], ts, None));
         self.results = Some(place);
@@ -212,7 +212,7 @@ impl Reader {
 
     /// Sets results in the message at this place; a call has one result, and the last one counts.
     pub(super) fn answer(&mut self, place: u64, content: Vec<Value>) {
-        // What is written again of earlier messages is what they have.
+        // Rewritten earlier messages have their results already.
         if place < self.begins.places {
             return;
         }
@@ -228,12 +228,12 @@ impl Reader {
         });
     }
 
-    /// Codex: the person's words, to be counted by an event that follows.
+    /// Codex: adds the person's text, to be counted by an event that follows.
     pub(super) fn prompt(&mut self, content: Vec<Value>, ts: Option<Millis>) {
         self.prompt = Some(self.user(content, ts, None));
     }
 
-    /// Codex: gives the words that an event tells their index.
+    /// Codex: assigns the index that an event gives to the pending text.
     pub(super) fn counted(&mut self, spoken: &Spoken) {
         let Some(place) = self.prompt.filter(|_| spoken.by == Speaker::User) else { return };
         let is_it = |message: &ModelMessage| {
@@ -265,7 +265,7 @@ impl Reader {
         self.messages.insert(place, message);
     }
 
-    /// Whether the assistant's last message is at this place.
+    /// Returns whether the assistant's last message is at this place.
     pub(super) fn is_last(&self, place: u64) -> bool {
         self.turn.as_ref().is_some_and(|turn| turn.place == place)
     }

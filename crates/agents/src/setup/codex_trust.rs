@@ -1,4 +1,4 @@
-//! Whether Codex runs our hooks: it skips, without a word, those that a person has not approved.
+//! Checks whether Codex runs our hooks: it silently skips those that a person has not approved.
 //!
 //! An approval is a hash in `config.toml` of the hook as it was then. It is only read here: to
 //! approve is for the person, in Codex itself (`/hooks`).
@@ -23,14 +23,14 @@ pub enum Trust {
     Off,
 }
 
-/// Codex ends these itself after three seconds, whatever the file says.
+/// Events whose hooks Codex ends after three seconds, whatever the file says.
 const CAPPED: [&str; 2] = ["session_end", "interrupt"];
 const CAP_SECONDS: u64 = 3;
 const DEFAULT_SECONDS: u64 = 600;
 const CAPPED_DEFAULT_SECONDS: u64 = 1;
 
-/// What `config` (the text of `config.toml`) says of our hooks in `hooks` (the text of
-/// `hooks.json`, which Codex knows by one of `names`). No hooks of ours: `None`.
+/// Returns the trust that `config` (the text of `config.toml`) states for our hooks in `hooks` (the
+/// text of `hooks.json`, which Codex knows by one of `names`). No hooks of ours: `None`.
 pub fn trust(
     hooks: &str,
     config: &str,
@@ -52,15 +52,15 @@ pub fn trust(
         .find(|trust| all.contains(trust)))
 }
 
-/// Whether `config.toml` turns all hooks off, in words.
+/// Returns whether `config.toml` turns all hooks off, in words.
 pub fn switched_off(config: &str) -> Option<String> {
     let config: toml::Table = config.parse().unwrap_or_default();
     let on = config.get("features").and_then(|features| features.get("hooks"))?.as_bool()?;
     (!on).then(|| "features.hooks is false".to_owned())
 }
 
-/// Whether hooks of others are at another position after a change of `hooks.json`. Codex knows an
-/// approved hook by its position, and skips it elsewhere.
+/// Returns whether hooks of others are at another position after a change of `hooks.json`. Codex
+/// knows an approved hook by its position, and skips it elsewhere.
 pub fn moves_others(now: &str, then: &str, own: Option<&HookCommand>) -> bool {
     let others = |text: &str| CODEX.handlers(text, own, |is_ours| !is_ours).unwrap_or_default();
     let places = |text: &str| -> Vec<_> {

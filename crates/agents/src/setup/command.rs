@@ -1,4 +1,4 @@
-//! The command line that an agent runs for each hook, and how it is known again.
+//! The command line that an agent runs for each hook, and its recognition.
 //!
 //! It ends in `|| true`: an agent is never disturbed because Retake was uninstalled or failed
 //! (Copilot CLI refuses the tool if a hook fails). Only a line of just that shape is ours to
@@ -10,7 +10,7 @@ use super::SetupError;
 use super::shell::{Line, Token};
 use crate::Agent;
 
-/// Programs that run another one, which they are given as arguments.
+/// Wrapper programs that run the program in their arguments.
 const WRAPPERS: [&str; 16] = [
     "!", "command", "do", "else", "env", "exec", "if", "ionice", "nice", "nohup", "setsid",
     "stdbuf", "sudo", "then", "time", "timeout",
@@ -69,8 +69,8 @@ pub enum Call {
     Theirs,
 }
 
-/// Whether a shell line calls `retake hook AGENT`, and how. `own` is known as Retake even if its
-/// file has another name.
+/// Returns whether a shell line calls `retake hook AGENT`, and how. `own` is known as Retake even
+/// if its file has another name.
 pub fn call(line: &str, agent: Agent, own: Option<&HookCommand>) -> Option<Call> {
     let line = Line::parse(line.trim());
     if let Some(ours) = exact(&line, agent).filter(|ours| is_retake(&ours.program, own)) {

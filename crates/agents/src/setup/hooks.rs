@@ -1,6 +1,6 @@
-//! Retake's hooks in a JSON file of an agent: finding, adding and taking out.
+//! Finds, adds and removes Retake's hooks in a JSON file of an agent.
 //!
-//! Adding and taking out are repeated single edits of the text, each one computed on a fresh
+//! Adding and removing are repeated single edits of the text, each one computed on a fresh
 //! parse, until there is nothing left to do. Invariants: adding twice is adding once; whatever
 //! is not ours keeps its bytes; of keys that are there twice the last one counts, as it does for
 //! the agents.
@@ -17,7 +17,7 @@ use super::splice::Container;
 use super::{Found, SetupError};
 use crate::Agent;
 
-/// No file needs more edits; a fault here must not become an endless loop.
+/// Maximum edits of one file; a fault here must not become an endless loop.
 const MOST_EDITS: usize = 1000;
 
 /// One event that Retake wants to hear of.
@@ -76,7 +76,7 @@ impl Hooks {
     }
 
     /// The file's text without our hooks, and without what they left empty and `before` did not
-    /// have. `None` means that the file has no reason to be there any more.
+    /// have. `None` means that the file is to be deleted.
     pub(super) fn remove(
         &self,
         text: &str,
@@ -100,7 +100,7 @@ impl Hooks {
         Err(SetupError::Endless)
     }
 
-    /// Which of our hooks are in the file.
+    /// Finds our hooks in the file.
     pub(super) fn find(&self, text: &str, own: Option<&HookCommand>) -> Result<Found, SetupError> {
         let (_, body) = split_mark(text);
         let mut found = Found { missing: self.events.len(), ..Found::default() };
@@ -192,8 +192,8 @@ impl Hooks {
         Ok(stray.map(|stray| stray.place.take_out(text, root, &Kept::default())))
     }
 
-    /// Whether an entry is doubled, or for an event that is not listened to any more. One more
-    /// for other tools is no double: the person wants it so.
+    /// Returns whether an entry is a duplicate, or for an event that is no longer used. One more
+    /// for other tools is no duplicate: the person wants it so.
     fn is_stray(&self, root: &Object<'_>, ours: &[Ours<'_>], one: &Ours<'_>) -> bool {
         let same = |other: &&Ours<'_>| {
             other.call.is_some() && other.place.matcher() == one.place.matcher()
@@ -283,7 +283,7 @@ impl Hooks {
         names.elements.iter().any(is_ours).then(|| format!("{} has it", self.off_list.join(".")))
     }
 
-    /// Whether nothing but a version is left, not even a comment.
+    /// Returns whether nothing but a version is left, not even a comment.
     fn is_hollow(&self, text: &str) -> Result<bool, SetupError> {
         let root = Root::parse(text)?;
         let only_version = root.object.properties.iter().all(|p| p.name.as_str() == "version");

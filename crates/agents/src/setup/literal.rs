@@ -1,4 +1,4 @@
-//! JSON that is written into a person's file, in the style of that file.
+//! Renders JSON into a person's file, in the style of that file.
 
 use jsonc_parser::ast::Object;
 use jsonc_parser::common::Ranged as _;

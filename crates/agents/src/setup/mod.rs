@@ -1,10 +1,10 @@
-//! The text of each agent's settings: with Retake's hooks, and without them again.
+//! Edits the text of each agent's settings: adds and removes Retake's hooks.
 //!
-//! Nothing here reads or writes a file: whoever calls gives the text that is there and gets the
-//! text that should be. [`targets`] says which files those are.
+//! Nothing here reads or writes a file: the caller passes the current text and gets the new one.
+//! [`targets`] lists the files.
 //!
-//! Invariants: text of others keeps its bytes; adding twice is adding once; a file that is not
-//! ours or cannot be read as what it should be is an error, never overwritten.
+//! Invariants: foreign text keeps its bytes; adding is idempotent; a file that is not ours or
+//! cannot be parsed is an error, never overwritten.
 
 pub mod codex_trust;
 mod command;
@@ -47,7 +47,7 @@ pub enum SetupError {
         /// What it should be.
         wanted: &'static str,
     },
-    /// A file of this name is there, and it is somebody else's.
+    /// A file of this name exists, and is not Retake's.
     #[error("the file is not Retake's; {way_out}")]
     Foreign {
         /// What the person can do.
@@ -133,7 +133,7 @@ impl Form {
         }
     }
 
-    /// What of ours is in the text.
+    /// Returns the hooks of ours in the text.
     pub fn find(self, text: &str, own: Option<&HookCommand>) -> Result<Found, SetupError> {
         match self {
             Self::Hooks(hooks) => hooks.find(text, own),

@@ -1,4 +1,4 @@
-//! Which files an agent reads its hooks from.
+//! The files that an agent reads its hooks from.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Whether the file is run as a program.
+    /// Returns whether the file is run as a program.
     pub fn is_executable(&self) -> bool {
         matches!(self.form, Form::Script(_))
     }

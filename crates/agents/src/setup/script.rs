@@ -1,13 +1,13 @@
-//! Files that setup makes whole: opencode's plugin and Cline's hook scripts.
+//! Files that setup writes whole: opencode's plugin and Cline's hook scripts.
 //!
-//! Their first lines have a digest of the rest: so a file is known that nobody edited since, and
-//! only such a file is replaced or removed.
+//! Their first lines have a digest of the rest, which identifies an unedited file: only such a file
+//! is replaced or removed.
 
 use super::command::{Call, HookCommand, call};
 use super::{Found, SetupError, hex};
 use crate::Agent;
 
-/// By these words a file is known as made by setup, edited or not.
+/// Mark that identifies a file written by setup, edited or not.
 const MARK: &str = "Made by `retake setup` (";
 
 const PLUGIN: &str = include_str!("opencode.js");
@@ -40,7 +40,7 @@ fn sealed(agent: Agent, rest: &str) -> String {
     format!("{shell}{comment} {MARK}{digest}); {remove}.\n{rest}")
 }
 
-/// Whether setup made the file just as it is.
+/// Returns whether setup made the file just as it is.
 pub(super) fn is_untouched(text: &str, agent: Agent) -> bool {
     let header = text.split_inclusive('\n').find(|line| line.contains(MARK));
     let rest = header.and_then(|header| text.split_once(header)).map(|(_, rest)| rest);
@@ -51,7 +51,8 @@ fn is_marked(text: &str) -> bool {
     text.lines().take(3).any(|line| line.contains(MARK))
 }
 
-/// What somebody's own hook script of Cline can call. Its answer to Cline stays the script's own.
+/// Describes the line for a person's own Cline hook script. Its answer to Cline stays the script's
+/// own.
 fn advice(event: &str, command: &HookCommand) -> String {
     let call = command.call(Agent::Cline, Some(event));
     let line = format!("printf '%s' \"$INPUT\" | {call} >/dev/null || true");
@@ -131,7 +132,7 @@ pub(super) fn find_plugin(text: &str) -> Found {
     Found { present, missing: 1 - present, calls, is_edited, ..Found::default() }
 }
 
-/// What a plugin that setup made calls.
+/// Returns the command that a plugin written by setup calls.
 fn plugin_call(text: &str) -> Option<HookCommand> {
     let constant = |name: &str| {
         let prefix = format!("const {name} = ");

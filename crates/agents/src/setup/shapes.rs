@@ -1,10 +1,10 @@
-//! How each agent wants its hooks: events, keys and units. The facts were found by running the
-//! agents; Cursor's are from its documentation.
+//! Hook file specifications of each agent: events, keys and units. Found by running the agents;
+//! Cursor's are from its documentation.
 
 use super::hooks::{Event, Hooks};
 use crate::Agent;
 
-/// Hooks answer within two seconds; the agent's own limit must never be what cuts them off.
+/// Hook timeout set in the agents' files; hooks answer within two seconds, so it must never be hit.
 const SECONDS: u32 = 10;
 
 const fn on(name: &'static str) -> Event {

@@ -1,4 +1,4 @@
-//! A line of the shell in words and operators, as far as it takes to see whom it calls.
+//! Tokenises a shell line, as far as needed to see which program it calls.
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) enum Token {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     pub(super) tokens: Vec<Token>,
-    /// Whether words are just what they say: no variables, patterns or comments.
+    /// Whether all words are literal: no variables, globs or comments.
     pub(super) is_plain: bool,
 }
 
@@ -76,7 +76,7 @@ fn is_operator(c: char) -> bool {
     "|&;()<>`\n\r".contains(c)
 }
 
-/// Whether the shell makes something else of a character that is not in single quotes.
+/// Returns whether the shell makes something else of a character that is not in single quotes.
 fn expands(c: char, quote: Option<char>, at_start: bool) -> bool {
     let bare = quote.is_none();
     matches!(c, '$' | '`') || bare && ("*?[{".contains(c) || at_start && "~#".contains(c))

@@ -1,7 +1,7 @@
-//! Adding to and removing from the text of a JSON container, every other byte as it was.
+//! Adds to and removes from the text of a JSON container; every other byte stays.
 //!
 //! The text may have comments and trailing commas. Positions come from the parser; nothing is
-//! printed anew, so whatever a person wrote stays as they wrote it.
+//! reformatted, so whatever a person wrote stays as they wrote it.
 
 use jsonc_parser::ast::{Array, Object};
 use jsonc_parser::common::{Range, Ranged};
@@ -127,7 +127,7 @@ impl Container {
     }
 }
 
-/// Whether a piece of JSON, cut between its parts, has a comment.
+/// Returns whether a piece of JSON, cut between its parts, has a comment.
 pub(super) fn has_comment(text: &str) -> bool {
     let mut quoted = false;
     let mut chars = text.chars().peekable();
@@ -185,7 +185,7 @@ fn after_comments_of_line(text: &str, from: usize) -> usize {
     }
 }
 
-/// Where the white space before a child begins, up to and with one line end. The end of a line
+/// Returns where the white space before a child begins, including one line end. The end of a line
 /// comment stays if something follows the child: that would become part of the comment.
 fn white_before(text: &str, child: Range, from: usize) -> usize {
     let blank = text[from..child.start].trim_end_matches([' ', '\t']);
@@ -198,7 +198,7 @@ fn white_before(text: &str, child: Range, from: usize) -> usize {
     }
 }
 
-/// Whether white space, commas and comments end inside of a comment that a line end closes.
+/// Returns whether white space, commas and comments end inside of a comment that a line end closes.
 fn ends_in_line_comment(trivia: &str) -> bool {
     let mut rest = trivia;
     loop {

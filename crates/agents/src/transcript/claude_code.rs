@@ -10,7 +10,7 @@ use super::{Reader, Speaker, called, texts};
 use crate::prompt::{Prompt, element};
 use crate::wire::{fingerprint, is_true, list, text};
 
-/// How texts begin that Claude Code itself writes where a person's words go.
+/// Prefixes of texts that Claude Code itself writes where a person's text goes.
 const NOT_WORDS: &[&str] =
     &["<local-command-stdout>", "<local-command-caveat>", "[Request interrupted by user"];
 
@@ -21,7 +21,7 @@ pub(super) fn line(reader: &mut Reader, line: &Value) {
         _ => return,
     };
     let side = is_true(line, "/isSidechain");
-    // A file speaks for whom its first line speaks for.
+    // The file belongs to the agent of its first line.
     if *reader.state.sidechain.get_or_insert(side) != side {
         return;
     }
@@ -65,7 +65,7 @@ fn holds_a_result(line: &Value) -> bool {
     line.get("toolUseResult").is_some() || list(line, "/message/content").iter().any(is_result)
 }
 
-/// A slash command as it was typed: the file has its name and arguments in elements.
+/// Restores a slash command as typed: the file has its name and arguments in elements.
 fn typed_command(words: &str) -> Option<String> {
     let marked = ["<command-name>", "<command-message>"];
     marked.iter().find(|mark| words.trim_start().starts_with(**mark))?;

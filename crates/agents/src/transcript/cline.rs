@@ -1,6 +1,6 @@
-//! Cline: `~/.cline/data/sessions/<id>/<id>.messages.json`, one document that is written anew.
+//! Cline: `~/.cline/data/sessions/<id>/<id>.messages.json`, one document that is rewritten whole.
 //!
-//! What was counted before is not returned again, except the last message if it has grown.
+//! Messages counted before are not returned again, except the last one if it has grown.
 //! A document with fewer messages than before was rewritten, and is returned whole.
 
 use serde_json::Value;

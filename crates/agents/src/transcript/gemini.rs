@@ -1,8 +1,8 @@
 //! Gemini CLI: `~/.gemini/tmp/<project>/chats/session-….jsonl`, one line per message or patch.
 //!
 //! A message is written again under its id when its calls have ended, and replaces itself. Hooks
-//! tell no ids of calls, so a call is given with its tool and arguments. Patches (`$set`) may hold
-//! messages; the first one holds the context of the session, which nobody wrote.
+//! have no call ids, so a call is given with its tool and arguments. Patches (`$set`) may hold
+//! messages; the first one holds the session's context, which is not a message.
 
 use retake_model::CalledTool;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::{Reader, Speaker, Spoken, texts};
 use crate::prompt::Prompt;
 use crate::wire::{fingerprint, is_true, list, text, unquoted};
 
-/// How many messages back one can be written again.
+/// Maximum message ids remembered; an older message cannot be rewritten.
 const IDS_LIMIT: usize = 512;
 
 pub(super) fn line(reader: &mut Reader, line: &Value) {

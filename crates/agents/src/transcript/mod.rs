@@ -1,4 +1,4 @@
-//! The agent's own record of a conversation: which message came where (DM-4).
+//! Reads agents' transcripts incrementally: the messages and their indexes (DM-4).
 //!
 //! # Contract
 //! - Messages are counted from 0: what a person (or, in a subagent's file, the parent) wrote, and
@@ -37,16 +37,16 @@ pub(crate) use opencode::{
     added as opencode_added, messages as opencode_messages, words as opencode_words,
 };
 
-/// How many bytes of a message's text are kept.
+/// Maximum bytes kept of a message's text.
 pub const TEXT_LIMIT: usize = 64 * 1024;
-/// How many calls of one message are kept, and how long the id of one may be.
+/// Maximum calls kept of one message, and maximum bytes of a call id.
 const CALLS_LIMIT: usize = 1024;
 const CALL_ID_LIMIT: usize = 512;
 
-/// How far a transcript was read; to be kept between reads.
+/// Read cursor of a transcript; to be stored between reads.
 ///
-/// It holds no words: what was said can be removed from the record without a trace here. So the
-/// last message of the assistant, if it may still grow, is read again from its beginning.
+/// It holds no text: messages can be purged from the record without a trace here. So the last
+/// message of the assistant, if it may still grow, is read again from its beginning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cursor {
@@ -56,7 +56,7 @@ pub struct Cursor {
     read: Option<Read>,
 }
 
-/// Where a reader is, and what it has to know there.
+/// Position of a reader, with the state that it needs there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct State {
@@ -73,7 +73,7 @@ pub(crate) struct State {
     ids: Vec<u64>,
 }
 
-/// What was read beyond the state, and will be read again.
+/// Messages that were read beyond the state, and will be read again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Read {
     /// How many messages there were in all.
@@ -95,17 +95,17 @@ struct Open {
 }
 
 impl Cursor {
-    /// After so many messages of a conversation that is told as a whole.
+    /// A cursor after this many messages of a conversation that arrives as a whole.
     pub fn after(messages: u64) -> Self {
         Self { state: State { messages, ..State::default() }, read: None }
     }
 
-    /// Where in the file the next read begins.
+    /// Returns the file offset of the next read.
     pub fn offset(&self) -> u64 {
         self.state.offset
     }
 
-    /// How many messages there were up to here.
+    /// Returns the number of messages up to here.
     pub fn messages(&self) -> u64 {
         self.read.as_ref().map_or(self.state.messages, |read| read.messages)
     }
@@ -154,7 +154,7 @@ impl Spoken {
         Self { index, by, text: String::new(), calls: Vec::new() }
     }
 
-    /// What changes when the message grows.
+    /// Returns a fingerprint that changes when the message grows.
     fn fingerprint(&self) -> u64 {
         let calls = self.calls.iter().filter_map(|called| called.call.as_ref());
         let ids: Vec<&str> = calls.map(|call| call.0.as_str()).collect();
@@ -182,7 +182,7 @@ impl Spoken {
     }
 }
 
-/// As much of the start of a text as fits into so many bytes.
+/// Returns the longest prefix of a text that fits into this many bytes.
 fn start(text: &str, room: usize) -> &str {
     let fits = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..fits.unwrap_or(0)]
@@ -193,11 +193,11 @@ fn called(id: &str) -> CalledTool {
     CalledTool { call: Some(CallId::from(id)), tool: None, input: Value::Null }
 }
 
-/// Reads on: `new` are the bytes of the file from [`Cursor::offset`] on.
+/// Continues reading: `new` are the bytes of the file from [`Cursor::offset`] on.
 ///
 /// Cline's file is one JSON document: there the offset stays 0 and `new` is the whole file.
-/// opencode brings its conversation with the hook, and the form of Cursor's file is not known: of
-/// these nothing is read.
+/// opencode sends its conversation with the hook, and the format of Cursor's file is not known:
+/// these are not read.
 pub fn read(agent: Agent, cursor: &Cursor, new: &[u8]) -> (Vec<Spoken>, Cursor) {
     let mut reader = Reader::at(cursor.state.clone());
     match agent {
@@ -210,7 +210,7 @@ pub fn read(agent: Agent, cursor: &Cursor, new: &[u8]) -> (Vec<Spoken>, Cursor) 
     reader.finish(cursor)
 }
 
-/// What understands a line of this agent, or a message of its document.
+/// Returns the parser for a line of this agent, or a message of its document.
 fn understanding(agent: Agent) -> fn(&mut Reader, &Value) {
     match agent {
         Agent::ClaudeCode => claude_code::line,
@@ -223,7 +223,7 @@ fn understanding(agent: Agent) -> fn(&mut Reader, &Value) {
     }
 }
 
-/// Counts what is said, for those who read more from a file than its words: one rule for both.
+/// Counts messages for readers that need more of a file than its text: one rule for both.
 pub(crate) struct Count {
     reader: Reader,
     understand: fn(&mut Reader, &Value),
@@ -235,31 +235,31 @@ impl Count {
         Self { reader: Reader::at(state), understand: understanding(agent) }
     }
 
-    /// The message that a line belongs to, as far as it is said.
+    /// Returns the message that a line belongs to, as far as it is complete.
     pub(crate) fn line(&mut self, line: &Value) -> Option<Spoken> {
         self.reader.spoken.clear();
         (self.understand)(&mut self.reader, line);
         self.reader.spoken.pop_last().map(|(_, spoken)| spoken)
     }
 
-    /// Goes on behind a line of so many bytes.
+    /// Advances past a line of this many bytes.
     pub(crate) fn pass(&mut self, bytes: usize) {
         self.reader.state.pass(bytes);
     }
 
-    /// Where it is.
+    /// Returns the current state.
     pub(crate) fn state(&self) -> &State {
         &self.reader.state
     }
 }
 
 impl State {
-    /// Where in the file this is.
+    /// Returns the file offset.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether a line of Claude Code is of another conversation than the file.
+    /// Returns whether a line of Claude Code is of another conversation than the file.
     pub(crate) fn is_foreign(&self, line: &Value) -> bool {
         self.sidechain.is_some_and(|side| side != wire::is_true(line, "/isSidechain"))
     }
@@ -269,13 +269,13 @@ impl State {
     }
 }
 
-/// The lines that are there to their end, each with it.
+/// Returns the complete lines, each with its line end.
 pub(crate) fn whole_lines(new: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     new[..whole].split_inclusive(|byte| *byte == b'\n')
 }
 
-/// A read under way.
+/// State of one read.
 struct Reader {
     state: State,
     /// The last message of the assistant, if its next lines would be part of it.
@@ -298,7 +298,7 @@ impl Reader {
         }
     }
 
-    /// What is new or has grown since the cursor, and where to read on.
+    /// Returns the messages that are new or have grown since the cursor, and the next cursor.
     fn finish(mut self, cursor: &Cursor) -> (Vec<Spoken>, Cursor) {
         if let Some(read) = &cursor.read {
             let has_grown =
@@ -323,7 +323,7 @@ impl Reader {
         Spoken::new(index, by)
     }
 
-    /// A message that stands by itself.
+    /// Adds a message that is complete.
     fn say(&mut self, by: Speaker, text: &str, calls: Vec<CalledTool>) {
         let spoken = self.next(by);
         self.set(spoken, text, calls);
@@ -338,7 +338,7 @@ impl Reader {
         self.spoken.insert(spoken.index, spoken);
     }
 
-    /// A part of the assistant's message with this key.
+    /// Adds a part of the assistant's message with this key.
     fn grow(&mut self, key: u64, texts: &[&str], calls: Vec<CalledTool>) {
         if self.open.as_ref().is_none_or(|open| open.key != key || open.over) {
             let begins = self.state.clone();

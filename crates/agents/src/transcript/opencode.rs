@@ -55,7 +55,7 @@ fn one(message: &Value, index: u64) -> Option<Spoken> {
     }
 }
 
-/// Whether opencode added this part.
+/// Returns whether opencode added this part.
 pub(crate) fn added(part: &Value) -> bool {
     is_true(part, "/synthetic")
         || is_true(part, "/ignored")

@@ -1,4 +1,4 @@
-//! The command line of what brings agents' work in.
+//! Arguments of `hook`, `event` and `run`, which record the work of agents.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! The command line of what agents know of files.
+//! Arguments of `context` and its subcommands.
 
 use std::path::PathBuf;
 
@@ -102,7 +102,7 @@ pub(crate) struct ContextImport {
     pub(crate) file: PathBuf,
 }
 
-/// What somebody else can tell of an agent: its own edits are known by its events.
+/// Parses a source that another program may report; an agent's own edits come from its events.
 fn source(text: &str) -> Result<ContextSource, String> {
     match text.parse()? {
         source @ (ContextSource::ReadTool | ContextSource::FileMentioned) => Ok(source),

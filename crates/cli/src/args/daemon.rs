@@ -1,4 +1,4 @@
-//! The command line of the daemon.
+//! Arguments of `daemon` and its subcommands.
 
 use clap::{Args, Subcommand};
 

@@ -1,4 +1,4 @@
-//! The command line of conversations.
+//! Arguments of `history` and its subcommands.
 
 use std::path::PathBuf;
 

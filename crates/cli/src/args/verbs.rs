@@ -1,4 +1,4 @@
-//! The commands that decide on changes, take them back, or go back to an earlier state.
+//! Arguments of the commands that review changes, take them back, or restore an earlier state.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(crate) struct Taking {
 }
 
 impl Taking {
-    /// What that is to the engine; without --cascade it is `otherwise`.
+    /// Converts to the engine's options; without --cascade it is `otherwise`.
     pub(crate) fn options(&self, otherwise: Cascade) -> TakeBackOptions {
         TakeBackOptions {
             cascade: if self.cascade { Cascade::All } else { otherwise },
@@ -64,7 +64,7 @@ pub(crate) struct Rewinding {
 }
 
 impl Rewinding {
-    /// What that is to the engine.
+    /// Converts to the engine's option.
     pub(crate) fn what(&self) -> RewindWhat {
         match (self.conversation, self.both) {
             (true, _) => RewindWhat::Conversation,

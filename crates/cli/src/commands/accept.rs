@@ -10,7 +10,7 @@ use crate::commands::scope::{hunks, reviewed};
 use crate::context::{Context, Exit};
 use crate::describe::plural;
 
-/// More ids than this are only counted.
+/// Maximum ids listed; more are only counted.
 const LISTED: usize = 10;
 
 pub(super) fn run(context: &Context, options: &Accept) -> Result<Exit> {

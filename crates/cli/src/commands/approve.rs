@@ -15,7 +15,7 @@ use crate::describe::{plural, short_id};
 use crate::output::Style;
 
 pub(super) fn run(context: &Context, options: &Approve) -> Result<Exit> {
-    // What waits is known once it was looked at.
+    // Pending work is known only after a scan.
     let project = match options.dialog {
         Some(_) => context.open_to_write()?,
         None => context.look()?.0,
@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, options: &Approve) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Nothing to approve is no error, but it is said.
+/// Reports that there is nothing to approve, which is no error.
 fn nothing(context: &Context, options: &Approve) -> Result<Exit> {
     if context.json {
         context.out.json(&json!({

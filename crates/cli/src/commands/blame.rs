@@ -102,7 +102,7 @@ fn table(blame: &Blame, lines: &[BlameLine]) -> Table {
 fn nobody(origin: Origin) -> Vec<Cell> {
     let word = match origin {
         Origin::Baseline => "before",
-        // A change that cannot be read is as good as unseen.
+        // A change that cannot be read is shown as unseen.
         Origin::Unseen | Origin::Change(_) => "unseen",
     };
     let empty = || Cell::new("", Style::Plain);

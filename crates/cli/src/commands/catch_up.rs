@@ -1,4 +1,4 @@
-//! `retake catch-up`: takes in what waits, after a hook that had no more time.
+//! `retake catch-up`: records spooled events, after a hook that ran out of its budget.
 
 use anyhow::Result;
 use retake_server::door::Look;

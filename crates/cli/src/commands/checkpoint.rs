@@ -1,4 +1,4 @@
-//! `retake checkpoint`: a named state of everything, to come back to.
+//! `retake checkpoint`: records the state of all files under a name, to be restored later.
 
 use anyhow::Result;
 use retake_server::door::MakeCheckpoint;

@@ -1,4 +1,4 @@
-//! `retake completions`: a script that makes a shell know the commands.
+//! `retake completions`: prints a completion script for a shell.
 
 use anyhow::Result;
 use clap::CommandFactory as _;

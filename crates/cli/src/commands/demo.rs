@@ -1,4 +1,4 @@
-//! `retake demo`: a short story through the real engine, and what Retake saw of it.
+//! `retake demo`: plays a short scenario through the real engine and shows what was recorded.
 
 use anyhow::{Context as _, Result};
 use retake_engine::model::{Change, ChangeType, Confidence, DialogId};
@@ -17,6 +17,7 @@ use crate::output::Style;
 use crate::patch::{Look, Printer};
 use crate::table::{Cell, Table};
 
+/// Files of the demo project: name and content.
 const FILES: &[(&str, &str)] = &[
     ("shop.sh", "#!/bin/sh\ngreeting=\"Welcome\"\necho \"$greeting\"\ncat prices.txt\n"),
     ("prices.txt", "bread 3\nmilk 2\n"),

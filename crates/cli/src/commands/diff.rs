@@ -17,6 +17,7 @@ use crate::output::{Style, tell};
 use crate::patch::{Look, Printer};
 use crate::table::{Cell, Table};
 
+/// Maximum width of a bar of `--stat`.
 const WIDEST_BAR: u64 = 40;
 
 pub(super) fn run(context: &Context, options: &Diff) -> Result<Exit> {
@@ -35,7 +36,7 @@ pub(super) fn run(context: &Context, options: &Diff) -> Result<Exit> {
     } else if options.stat {
         context.out.paged(stat(&diffs, context.out.colour).as_bytes())?;
     } else {
-        // Who wants colour is a person, on a terminal or not.
+        // Colour means that a person reads it, on a terminal or not.
         let colour = context.out.colour;
         let readable = (context.out.terminal || colour) && !options.raw;
         let mut printer = Printer::new(&project, Look { readable, colour });
@@ -51,8 +52,8 @@ pub(super) fn run(context: &Context, options: &Diff) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What agents did and nobody has decided on, whatever part of it is chosen: so that a person's
-/// lines are in nobody's difference, and what a reverse patch takes away is an agent's.
+/// Selects unreviewed changes of agents, narrowed by the filter: a person's lines are in no
+/// difference, and a reverse patch takes away only an agent's.
 fn selected(context: &Context, project: &Project, options: &Diff) -> Result<Vec<Change>> {
     let filter = context.filter(project, &options.filter)?;
     let mut filter = ChangeFilter { oldest_first: true, ..filter };

@@ -1,4 +1,4 @@
-//! `retake doctor`: can everything that was recorded be restored? If not: what can be?
+//! `retake doctor`: checks that everything recorded can be restored; else salvages what can be.
 
 use anyhow::Result;
 use retake_server::Masking;

@@ -1,7 +1,7 @@
 //! `retake event`: JSON Lines of events in, one JSON reply a line out.
 //!
-//! A line that is wrong is answered and the rest goes on. What was recorded is
-//! recorded even if nobody reads the replies.
+//! An invalid line gets an error reply and the rest goes on. Events are recorded
+//! even if the reader closed the pipe of the replies.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, IsTerminal as _};
@@ -19,8 +19,9 @@ use crate::context::{Context, Exit};
 use crate::failure::Failure;
 use crate::output::{Style, tell};
 
-/// Longer lines are not read: an event carries what a tool was told, not what it printed.
+/// Maximum bytes of a line: an event carries a tool's input, not its output.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
+/// Hint of errors about the format of a line.
 const FORMAT: &str = "see docs/event.schema.json or `retake event --help`";
 
 pub(super) fn run(context: &Context, options: TellEvents) -> Result<Exit> {
@@ -61,7 +62,7 @@ pub(super) fn run(context: &Context, options: TellEvents) -> Result<Exit> {
     })
 }
 
-/// Answers a line; `false` if nobody reads the answers.
+/// Replies to a line; `false` if the reader closed the pipe.
 fn reply(
     context: &Context,
     done: &Result<documents::Recorded, Trouble>,
@@ -97,7 +98,7 @@ struct Refused<'a> {
     line: u64,
 }
 
-/// Projects that are open, so that thousands of lines do not open them again.
+/// Records lines; caches open projects, so that thousands of lines open each once.
 struct Projects<'a> {
     context: &'a Context,
     hears: Hears,

@@ -64,7 +64,7 @@ pub(super) fn table(project: &Project, changes: &[Change]) -> Result<Table> {
     Ok(table)
 }
 
-/// How an actor looks.
+/// Style of an actor.
 pub(super) fn actor_style(actor: Actor) -> Style {
     match actor {
         Actor::Agent => Style::Warn,

@@ -1,4 +1,4 @@
-//! Words about the messages of a dialog.
+//! Short titles of the messages of a dialog.
 
 use retake_engine::model::{Change, DialogId};
 use retake_engine::{Project, StoreError};

@@ -49,7 +49,7 @@ pub(crate) use daemon::{log_to_file, log_to_stderr};
 use crate::args::Command;
 use crate::context::{Context, Exit};
 
-/// Does what the command line asks for.
+/// Runs the command.
 pub(crate) fn run(context: &Context, command: Command) -> Result<Exit> {
     match command {
         Command::Setup(options) => setup::run(context, &options),

@@ -16,10 +16,11 @@ use crate::failure::Failure;
 use crate::output::{Style, warn};
 use crate::table::{Cell, Table};
 
+/// Maximum paths listed.
 const MOST_PATHS: usize = 50;
 
 pub(super) fn run(context: &Context, options: &args::Purge) -> Result<Exit> {
-    // The current version is a version too.
+    // The current content counts as a version, so scan first.
     let (project, _) = context.open_and_look()?;
     let target = target(context, &project, options)?;
     let scope = project.purge_scope(&target)?;

@@ -1,4 +1,4 @@
-//! `retake recover`: settle an operation that was interrupted.
+//! `retake recover`: finishes an interrupted operation, or takes it back.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::outcome::{Outcome, summary};
 use crate::output::Style;
 use crate::table::{Cell, Table};
 
-/// The ways out, in the order in which they are told.
+/// Ways to end an interrupted operation, in display order.
 const WAYS: [(&str, &str); 2] = [
     ("retake recover --resume", "writes the rest"),
     ("retake recover --undo", "takes back what was written"),
@@ -66,7 +66,7 @@ fn show(context: &Context, interrupted: Option<&Interrupted>) -> Result<Exit> {
     Ok(exit)
 }
 
-/// What was interrupted, in one line.
+/// Describes the interrupted operation in one line.
 pub(super) fn headline(interrupted: &Interrupted) -> String {
     let operation = &interrupted.operation;
     let (written, all) = (interrupted.written.len(), interrupted.missing.len());

@@ -10,6 +10,7 @@ use clap::{Arg, Command, CommandFactory as _};
 use crate::args::Cli;
 use crate::context::{Context, Exit};
 
+/// Help heading of the global options.
 const GLOBAL: &str = "Global options";
 
 pub(super) fn run(context: &Context) -> Result<Exit> {

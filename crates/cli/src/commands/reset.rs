@@ -14,14 +14,14 @@ use crate::context::{Context, Exit};
 use crate::outcome::{carry_out, summary};
 
 pub(super) fn run(context: &Context, options: &Reset) -> Result<Exit> {
-    // What waits is known once it was looked at.
+    // Pending work is known only after a scan.
     let project = match options.dialog {
         Some(_) => context.open_to_write()?,
         None => context.look()?.0,
     };
     let dialog = match waiting(&project, options.dialog.as_deref())? {
         Some(dialog) => dialog,
-        // Whatever anybody did since the last approval is there to be compared.
+        // All changes since the last approval, by any actor, are there to be compared.
         None if options.exact => latest_at_work(&project)?,
         None => return nothing(context, options),
     };
@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context, options: &Reset) -> Result<Exit> {
     })
 }
 
-/// Nothing to reset is no error, but it is said.
+/// Reports that there is nothing to reset, which is no error.
 fn nothing(context: &Context, options: &Reset) -> Result<Exit> {
     if context.json {
         let outcome = Outcome::nothing(OperationKind::Reset).asked(options.manner.dry_run);

@@ -39,13 +39,13 @@ pub(super) fn run(context: &Context, options: &Restore) -> Result<Exit> {
     })
 }
 
-/// The dialog to whose files a restore is kept: a message says itself whose it is.
+/// The dialog whose files a restore is limited to; a message implies its dialog.
 fn only_of(project: &Project, options: &Restore) -> Result<Option<DialogId>> {
     let named = options.dialog.as_deref().filter(|_| options.before_message.is_none());
     named.map(|text| dialog(project, text)).transpose()
 }
 
-/// A checkpoint, and what the person called it by.
+/// A checkpoint, and the words by which the person named it.
 struct Target {
     checkpoint: Checkpoint,
     title: Option<String>,

@@ -1,4 +1,4 @@
-//! From what a person named to what the engine selects.
+//! Resolves the changes named on the command line to the engine's selection.
 
 use anyhow::Result;
 use clap::CommandFactory as _;
@@ -12,7 +12,7 @@ use crate::context::{Context, dialog, dialog_or_latest};
 use crate::failure::Failure;
 use crate::time::End;
 
-/// What `accept` and `reject` are about.
+/// Returns the selection of `accept` and `reject`.
 pub(super) fn reviewed(context: &Context, project: &Project, scope: &Scope) -> Result<Selection> {
     let path = scope.file.as_deref().map(|path| context.path(project, path)).transpose()?;
     Ok(Selection {
@@ -24,7 +24,7 @@ pub(super) fn reviewed(context: &Context, project: &Project, scope: &Scope) -> R
     })
 }
 
-/// What `rollback` is about.
+/// Returns the selection of `rollback`.
 pub(super) fn rolled_back(
     context: &Context,
     project: &Project,
@@ -51,7 +51,7 @@ pub(super) fn rolled_back(
     })
 }
 
-/// Places of the one change that they are of.
+/// Returns the scope of hunks of one change.
 pub(super) fn hunks(changes: &[ChangeId], numbers: &[u32]) -> door::Scope {
     match changes {
         [one] => door::Scope::Hunks(Hunks { change: *one, numbers: numbers.to_vec() }),
@@ -59,7 +59,7 @@ pub(super) fn hunks(changes: &[ChangeId], numbers: &[u32]) -> door::Scope {
     }
 }
 
-/// Ends the program as a wrong command line does.
+/// Exits as clap does for a usage error.
 pub(super) fn wrong_usage(message: &str) -> ! {
     Cli::command().error(ErrorKind::ArgumentConflict, message).exit()
 }

@@ -19,6 +19,7 @@ use crate::patch::{Look, Printer};
 use crate::table::{Cell, Table};
 use crate::time::{iso, local};
 
+/// Bytes searched for binary content.
 const PROBE: usize = 8000;
 
 pub(super) fn run(context: &Context, options: &Show) -> Result<Exit> {
@@ -94,7 +95,7 @@ fn facts(project: &Project, change: &Change) -> Result<Table> {
     if let Some(joins) = change.joins {
         fact("belongs to", joins.to_string());
     }
-    // Of what no agent did, nothing is to be decided; that it was taken back is worth knowing.
+    // Only agents' changes are reviewed; that another was taken back is worth showing.
     if change.review_status().is_some() || !change.is_effective() {
         fact("status", change.status.to_string());
     }

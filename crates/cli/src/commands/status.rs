@@ -1,4 +1,4 @@
-//! `retake status`: what agents changed that nobody has decided on, and what is not protected.
+//! `retake status`: unreviewed changes of agents, and files that are not protected.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,10 +18,11 @@ use crate::output::Style;
 use crate::table::{Cell, Table};
 use crate::time::local;
 
-/// Paths shown of each agent, and of each reason why something is not protected.
+/// Maximum paths listed for each agent, and of changes that git took back.
 const MOST_PATHS: usize = 100;
+/// Maximum paths listed for each reason why a path is not protected.
 const MOST_GAPS: usize = 10;
-/// Names shown of what a rule hides.
+/// Maximum names listed of paths that a rule hides.
 const MOST_HIDDEN: usize = 5;
 
 pub(super) fn run(context: &Context, options: &args::Status) -> Result<Exit> {
@@ -88,7 +89,7 @@ fn agents(context: &Context, project: &Project, status: &Status, text: &mut Stri
     Ok(())
 }
 
-/// What agents changed and git took back.
+/// Lists changes of agents that git took back.
 fn taken_back(context: &Context, status: &Status, text: &mut String) {
     if status.taken_back_by_git.is_empty() {
         return;
@@ -158,7 +159,7 @@ fn lines(sign: char, count: Option<u64>) -> String {
     count.map_or_else(|| "-".to_owned(), |count| format!("{sign}{count}"))
 }
 
-/// What agents that are at work do not know of.
+/// Lists files that changed after an active agent read them.
 fn stale(context: &Context, project: &Project, text: &mut String) -> Result<()> {
     let agents = project.stale_agents(context.now().saturating_sub(documents::ACTIVE))?;
     for stale in &agents {
@@ -174,7 +175,7 @@ fn stale(context: &Context, project: &Project, text: &mut String) -> Result<()> 
     Ok(())
 }
 
-/// Rules of agents that hide something: what they hide is not recorded any more.
+/// Lists ignore rules written by agents: the files they hide are no longer recorded.
 fn rule_changes(context: &Context, project: &Project, text: &mut String) -> Result<()> {
     let rules: Vec<_> =
         project.rule_changes()?.into_iter().filter(|rule| !rule.hides.is_empty()).collect();

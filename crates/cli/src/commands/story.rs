@@ -1,4 +1,4 @@
-//! A throw-away project in which a person and an agent really work.
+//! The demo's throw-away project, in which a person and an agent really work.
 //!
 //! Files are written, shell commands run and events are recorded just as they
 //! would be by a real agent; nothing about the outcome is made up.
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::time::now;
 
-/// The dialog that the story's agent is in.
+/// Dialog id of the demo's agent.
 pub(super) const DIALOG: &str = "demo";
 
 /// A project with a person and an agent.
@@ -80,7 +80,7 @@ impl Story {
         Ok(self.project.look(now())?.changes)
     }
 
-    /// What a file says now.
+    /// Reads a file.
     pub(super) fn read(&self, name: &str) -> Result<String> {
         Ok(std::fs::read_to_string(self.project.root().join(name))?)
     }

@@ -22,9 +22,9 @@ use crate::outcome::{Outcome, carry_out, conversation, not_covered, table};
 use crate::output::Style;
 use crate::table::{Cell, Table};
 
-/// More files than this are only counted.
+/// Maximum files listed; more are only counted.
 const LISTED: usize = 3;
-/// More gaps than this are not listed.
+/// Maximum gaps listed.
 const LISTED_GAPS: usize = 10;
 
 /// Each step is an operation of its own; one that was not done whole is the last.
@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context, options: &Undo) -> Result<Exit> {
     Ok(exit)
 }
 
-/// That there are fewer steps than were asked for; programs count the documents.
+/// Reports fewer steps than were asked for; programs count the documents.
 fn nothing_more(context: &Context) -> Result<Exit> {
     if !context.json {
         context.out.text("There is nothing more to undo.\n")?;
@@ -76,8 +76,8 @@ fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Option<E
     outcome.show(context, project, &options.manner, &told).map(Some)
 }
 
-/// Where agents were at work and nothing is ascribed to them, it is said what was considered. What
-/// was not protected meanwhile may be their work, so that is not done.
+/// Reports that there is nothing to undo, with the calls that ran without a recorded change. Gaps
+/// meanwhile may hide their work, so the exit code is "partly".
 fn nothing_to_undo(context: &Context, project: &Project, manner: &Manner) -> Result<Exit> {
     let considered = project.nothing_to_undo()?;
     let exit = if considered.is_whole() { Exit::Done } else { Exit::Partly };
@@ -124,7 +124,7 @@ fn nothing_to_undo(context: &Context, project: &Project, manner: &Manner) -> Res
     Ok(exit)
 }
 
-/// Nothing to undo or redo is no error, but it is said.
+/// Reports that there is nothing to undo or redo, which is no error.
 pub(super) fn nothing(context: &Context, kind: OperationKind, manner: &Manner) -> Result<Exit> {
     if context.json {
         context.out.json(&documents::Outcome::nothing(kind).asked(manner.dry_run))?;
@@ -170,7 +170,7 @@ fn passed(steps: &[String]) -> String {
     )
 }
 
-/// What was done, what stays, and how to get it back.
+/// Describes what was done, what stays, and how to get it back.
 pub(super) fn told(
     context: &Context,
     project: &Project,
@@ -231,7 +231,7 @@ fn tally(outcome: &Outcome) -> String {
     if left == 0 { written } else { format!("{written}, {left} left") }
 }
 
-/// Whose later edits are still in the files, and where both versions are.
+/// Lists later edits that stay in the files, and files with conflict markers.
 fn what_stays(project: &Project, outcome: &Outcome) -> Result<Vec<String>> {
     let mut by: BTreeMap<&str, Vec<&ProjectPath>> = BTreeMap::new();
     for file in outcome.plan.writes().filter(|file| file.reason == Reason::Merged) {

@@ -1,4 +1,4 @@
-//! The dialog that `approve`, `reset` and `session` are about, if none is named: the one with work
+//! Chooses the dialog of `approve`, `reset` and `session`, if none is named: the one with work
 //! that waits for approval. The one that was active last may have done nothing.
 //!
 //! Invariant: where several dialogs have such work, none is taken without being chosen.
@@ -16,7 +16,7 @@ use crate::output::{Style, answer, can_ask};
 use crate::table::{Cell, Table};
 use crate::time::local;
 
-/// More dialogs than this are not listed.
+/// Maximum dialogs listed.
 const LISTED: usize = 9;
 
 /// The dialog that a person named or chose, else the only one with work that waits; none if no
@@ -25,7 +25,7 @@ pub(super) fn waiting(project: &Project, named: Option<&str>) -> Result<Option<D
     if let Some(named) = named {
         return dialog(project, named).map(Some);
     }
-    // That no agent has worked here at all is said as such.
+    // Fails with its own error if no agent has worked here at all.
     project.latest_dialog()?;
     match project.dialogs_to_approve()?.as_slice() {
         [] => Ok(None),
@@ -34,7 +34,7 @@ pub(super) fn waiting(project: &Project, named: Option<&str>) -> Result<Option<D
     }
 }
 
-/// Where nothing waits: the latest dialog that did something.
+/// Returns the latest dialog that changed something; used where nothing waits for approval.
 pub(super) fn latest_at_work(project: &Project) -> Result<DialogId> {
     for (dialog, _) in project.dialogs()? {
         let own = ChangeFilter {

@@ -1,7 +1,7 @@
-//! Carrying out a plan: ask where a person must decide, apply it, tell what became of it.
+//! Applies a plan: asks where a person must decide, applies it, prints the outcome.
 //!
-//! Invariant: what replaces a person's edits, takes back what nobody named, touches
-//! files of another dialog or deletes files is never done without a yes: an answer
+//! Invariant: a plan that replaces a person's edits, takes back changes that were not named,
+//! touches files of another dialog or deletes files is never applied without a yes: an answer
 //! at the terminal, or `--yes`.
 
 mod question;
@@ -20,30 +20,30 @@ use crate::output::{Style, ask, can_ask, tell};
 
 pub(crate) use report::{NOT_WRITTEN, conversation, not_covered, summary, table};
 
-/// A plan, and what became of it.
+/// A plan and its outcome.
 pub(crate) struct Outcome {
-    /// The plan; once it is carried out, with what became of each file.
+    /// The plan; once applied, with the outcome of each file.
     pub(crate) plan: Plan,
     /// The operation that it was, if anything was done.
     pub(crate) operation: Option<Operation>,
     /// The checkpoint that names a restored state.
     pub(crate) checkpoint: Option<ObjectId>,
-    /// How far it came.
+    /// The stage that it reached.
     pub(crate) stage: Stage,
 }
 
-/// How far a plan came.
+/// Stage that a plan reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// It was only to be shown.
     Planned,
     /// A yes was missing.
     Refused(Failure),
-    /// It was carried out.
+    /// It was applied.
     Done,
 }
 
-/// Carries out a plan, as far as the person lets it.
+/// Applies a plan, after the person's yes where one is needed.
 pub(crate) fn carry_out(
     context: &Context,
     project: &Project,
@@ -83,7 +83,7 @@ impl Outcome {
         Self { plan, operation: None, checkpoint: None, stage }
     }
 
-    /// What the exit code says: 3 if something that was asked for is not done.
+    /// Returns the exit code: 3 if something that was asked for is not done.
     pub(crate) fn exit(&self) -> Exit {
         match &self.stage {
             Stage::Refused(_) => Exit::Partly,
@@ -105,7 +105,7 @@ impl Outcome {
         })
     }
 
-    /// What it would do, for people; `head` says what it is.
+    /// Renders what it would do, for people, under the title `head`.
     pub(crate) fn preview(
         &self,
         context: &Context,
@@ -116,7 +116,7 @@ impl Outcome {
         report::plan(context, project, &self.plan, (manner, head))
     }
 
-    /// Shows it, and gives the exit code. `words` are for people, about what was done.
+    /// Prints it and returns the exit code. `words` describes for people what was done.
     pub(crate) fn show(
         &self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! Asking a person for the yes that a plan needs.
+//! Confirmations that a plan needs from a person.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::describe::SHOW;
 use crate::failure::Failure;
 use crate::outcome::report;
 
-/// What this plan must not do without a yes, in words that are safe to show.
+/// Returns what this plan must not do without a yes, escaped.
 pub(super) fn of(project: &Project, plan: &Plan) -> Result<Vec<Question>> {
     Ok(questions(project, plan, SHOW)?)
 }
@@ -25,7 +25,7 @@ pub(super) fn text(project: &Project, plan: &Plan, questions: &[Question]) -> Re
     Ok(text)
 }
 
-/// What is said where nobody can be asked.
+/// Failure where a yes is needed and no terminal is there to ask.
 pub(super) fn unasked(questions: &[Question]) -> Failure {
     let mut message = "nothing was changed, since this needs a yes:".to_owned();
     for question in questions {
@@ -34,7 +34,7 @@ pub(super) fn unasked(questions: &[Question]) -> Failure {
     Failure::new("needs_yes", message, "--yes does it, --dry-run --diff shows it")
 }
 
-/// What is said after a no.
+/// Failure after a no.
 pub(super) fn declined() -> Failure {
     Failure { code: "declined".into(), message: "nothing was changed".to_owned(), hint: None }
 }

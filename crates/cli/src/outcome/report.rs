@@ -1,4 +1,4 @@
-//! A plan and its outcome as people read them: a line for each file, then what it comes to.
+//! Renders a plan and its outcome for people: a line for each file, then a summary.
 
 use std::fmt::Write as _;
 
@@ -18,11 +18,11 @@ use crate::output::Style;
 use crate::patch::{Look, Printer};
 use crate::table::{Cell, Table};
 
-/// Diffs up to this long are shown at a terminal without being asked for.
+/// Maximum lines of diffs shown at a terminal without `--diff`.
 const SHORT: usize = 40;
-/// What is said below a plan.
+/// Last line below a plan that was not applied.
 pub(crate) const NOT_WRITTEN: &str = "Nothing was written.\n";
-/// Changes in the way that are named for each file.
+/// Maximum blocking changes listed for each file.
 const BLOCKERS: usize = 5;
 
 /// A line for each file: what is done, the path, and why; what is left with the way out.
@@ -76,7 +76,7 @@ fn word(file: &PlannedFile, done: bool) -> (&'static str, Style) {
     }
 }
 
-/// What was done and how to take it back, after a line for each file.
+/// Renders a line for each file, what was done, and how to take it back.
 pub(crate) fn summary(context: &Context, project: &Project, outcome: &Outcome) -> Result<String> {
     let mut text = table(project, &outcome.plan, true)?.render("  ", context.out.colour);
     if !text.is_empty() {
@@ -95,7 +95,7 @@ pub(crate) fn summary(context: &Context, project: &Project, outcome: &Outcome) -
     Ok(text)
 }
 
-/// What becomes of the conversation, and how to bring it back.
+/// Describes the effect on the conversation, and how to bring it back.
 pub(crate) fn conversation(plan: &Plan) -> String {
     let Some(rewind) = &plan.rewind else { return String::new() };
     let dialog = escape(short_id(&rewind.dialog.0));
@@ -126,7 +126,7 @@ pub(crate) fn conversation(plan: &Plan) -> String {
     )
 }
 
-/// What is not protected may have changed, too, and nobody can tell (promise 5).
+/// Names unprotected paths: they may have changed too, without a record (promise 5).
 pub(crate) fn not_covered(plan: &Plan) -> String {
     match plan.not_covered.as_slice() {
         [] => String::new(),
@@ -156,7 +156,7 @@ pub(super) fn tally(outcome: &Outcome) -> String {
     written + &left
 }
 
-/// What a plan would do; the head says what it is.
+/// Renders what a plan would do, under the title `head`.
 pub(super) fn plan(
     context: &Context,
     project: &Project,

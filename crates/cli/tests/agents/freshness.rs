@@ -1,5 +1,5 @@
-//! Agents whose knowledge of a file is not so any more: the real ones are told, read again, and
-//! succeed; nobody's change is lost.
+//! Agents that edit a file which changed since they read it: the real ones are notified, read
+//! again, and succeed; no change is lost.
 
 use retake_e2e::script::{Call, Script, edit, read, shell};
 use retake_e2e::{Agent, Driver, Running};
@@ -172,8 +172,8 @@ fn claude_code_watched() {
     world.is_sound();
 }
 
-/// The model looks and edits, the person edits in between, and nobody denies anything. What the
-/// model is told after its edit.
+/// The model looks and edits, the person edits in between, and no call is denied. Returns what
+/// the model is told after its edit.
 #[track_caller]
 fn told_after_an_edit(world: &World, agent: Agent) -> String {
     let script = Script::new()

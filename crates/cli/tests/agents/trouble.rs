@@ -23,7 +23,8 @@ impl World {
     }
 }
 
-/// Somebody holds the record for the whole turn: the agent is not disturbed, and nothing is lost.
+/// Another process locks the record for the whole turn: the agent is not disturbed, and nothing
+/// is lost.
 #[track_caller]
 fn check_busy(agent: Agent, seen: &Expect) {
     if !agent.is_here() {

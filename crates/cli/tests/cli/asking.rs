@@ -1,4 +1,4 @@
-//! Confirmation: a person at a terminal is asked, nobody else is, and nothing happens without a yes.
+//! Confirmation: only a person at a terminal is asked, and nothing happens without a yes.
 
 use expect_test::expect;
 use serde_json::json;
@@ -43,7 +43,7 @@ fn crossing_another_dialog_needs_a_yes() {
     assert_eq!(world.read("a.txt"), before);
     assert_eq!(world.run(&[&words[..], &["--yes"]].concat()).code, 0);
     assert_eq!(world.read("a.txt"), before.replace("two", "2"));
-    // Undoing what is newest crosses nobody.
+    // Undoing the newest step crosses no other dialog.
     assert_eq!(world.run(&["undo"]).code, 0);
 }
 

@@ -76,7 +76,7 @@ fn status(world: &World) -> Value {
     serde_json::from_slice(&ran.stdout).unwrap_or_default()
 }
 
-/// The process that last held the project's lock: whoever recorded last.
+/// The process that last held the project's lock: the one that recorded last.
 fn last_writer(world: &World) -> u32 {
     let text = std::fs::read_to_string(world.store().join("lock")).unwrap();
     text.trim().parse().unwrap()

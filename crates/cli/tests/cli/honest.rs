@@ -184,7 +184,7 @@ fn a_restore_for_one_dialog_concerns_what_that_dialog_changed() {
     assert!(ran.text().contains("dialog d2 changed it since"), "{}", ran.text());
     let now = ["a.txt", "b.txt", "c.txt", "new.txt", "mine.txt"].map(|name| world.read(name));
     assert_eq!(now, ["a\n", "2\n", "2\n", "(absent)", "mine\n"]);
-    // With --exact, whoever changed them later; still nothing that the dialog had no part in.
+    // With --exact, also what others changed later; still nothing that the dialog had no part in.
     world.ok(&["restore", &id, "--dialog", "d1", "--exact", "--yes"]);
     let now = ["b.txt", "c.txt", "mine.txt"].map(|name| world.read(name));
     assert_eq!(now, ["2\n", "c\n", "mine\n"]);

@@ -201,7 +201,7 @@ fn with_any_budget_each_message_counts_once() {
         });
         assert_eq!((done.code, done.text().as_str()), (0, ""));
     }
-    // Those that nobody waited for are at it still.
+    // Detached catch-up processes may still be running.
     let until = Instant::now() + Duration::from_secs(60);
     loop {
         world.ok(&["status"]);

@@ -110,7 +110,7 @@ fn a_long_record_is_read_in_parts_and_a_rewritten_one_anew() {
     told.turn("do three", "three");
     let sql = "SELECT count(*) FROM message WHERE history = 'model' AND agent = 'main'";
     assert_eq!(told.count(sql), 8 + 9 + 4);
-    // Written anew in place, as long as it was.
+    // Rewritten in place, with the same length.
     for line in &mut told.lines[8..] {
         let text = line.to_string().replace("seen", "SEEN").replace("done", "DONE");
         *line = serde_json::from_str(&text).unwrap();

@@ -175,7 +175,7 @@ impl World {
         (!seen.is_empty()).then_some(seen)
     }
 
-    /// What a terminal shows to whoever gives this answer, by means of `script`, if there is one.
+    /// Returns what a terminal shows to a person who gives this answer, by `script` if installed.
     pub(crate) fn answered(&self, words: &str, answer: &str) -> Option<String> {
         let program = self.command(&[]);
         let line = format!("{} {words}", program.get_program().to_str().unwrap());

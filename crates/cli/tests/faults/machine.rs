@@ -32,7 +32,7 @@ impl Mount {
         Self::mounted(at, &["-t", "tmpfs", "-o", limits, "retake-test"])
     }
 
-    /// What is in a folder already, which nobody can write from now on.
+    /// What is in a folder already, which is read-only from now on.
     pub(crate) fn read_only(at: &Path) -> Self {
         let place = at.to_str().unwrap();
         let mount = Self::mounted(at, &["--bind", place]);

@@ -31,7 +31,7 @@ fn asked(trace: &Path) -> usize {
     text.lines().filter(|line| calls.iter().any(|call| line.contains(call))).count()
 }
 
-/// The same, once nothing is asked any more: what went before may have left something to tidy up.
+/// The same, once no more calls are made: what went before may have left something to tidy up.
 fn asked_at_rest(trace: &Path) -> usize {
     let mut last = asked(trace);
     loop {

@@ -96,7 +96,7 @@ fn what_is_written_through_one_name_of_a_file_is_seen_at_the_others() {
     watched.world.write("z/last.txt", "two\n");
     until("both names", || seen("modify") == 2);
     watched.check();
-    // A name that is made while somebody watches.
+    // A name that is made while a daemon watches.
     let made = seen("create");
     std::fs::hard_link(file("z/other.txt"), file("a/another.txt")).unwrap();
     until("the new name", || seen("create") == made + 1);

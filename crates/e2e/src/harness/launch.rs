@@ -1,6 +1,6 @@
-//! How each agent is led to the scripted model: settings, variables and arguments.
+//! Settings, variables and arguments that point each agent to the scripted model.
 //!
-//! All of them are told to ask nobody, to update nothing and to report nowhere.
+//! They disable all confirmations, updates and telemetry.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! One run of an agent: started, watched, and ended at the latest at its time limit.
+//! One run of an agent: started, watched, and killed at its timeout.
 //!
-//! What it prints goes to files, since a pipe would stay open as long as any daemon or background
+//! Its output goes to files, since a pipe would stay open as long as any daemon or background
 //! command of the agent lives.
 
 use std::fs::File;
@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::Driver;
 use super::slots::Slots;
 
-/// Far more than any turn takes, even on a busy machine.
+/// Timeout of a turn: far more than any takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// A finished run.

@@ -1,4 +1,4 @@
-//! How many agents run at once.
+//! Limits the number of agents that run at once.
 //!
 //! libtest runs as many tests as there are processors, and an agent fills one by itself. Agents
 //! that are to meet get their slots in one go: taken one by one, two pairs could wait for each
@@ -6,7 +6,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Leave to run some agents, until dropped.
+/// Permits to run some agents, until dropped.
 pub(crate) struct Slots(usize);
 
 struct Free {
@@ -16,7 +16,7 @@ struct Free {
 
 static FREE: Free = Free { count: Mutex::new(None), more: Condvar::new() };
 
-/// Waits until so many agents may run.
+/// Blocks until this many agents may run.
 pub(crate) fn take(wanted: usize) -> Slots {
     let all = std::thread::available_parallelism().map_or(2, usize::from).max(2);
     assert!(wanted <= all, "{wanted} agents at once, but only {all} slots");

@@ -1,4 +1,4 @@
-//! What was asked and answered, for the person who reads a failed test.
+//! The log of requests and answers, for the person who reads a failed test.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use super::wire::unique;
 pub(crate) struct Log {
     start: Instant,
     lines: Mutex<Vec<String>>,
-    /// Where whole requests are kept, if anybody wants them.
+    /// Folder for the whole requests, if `RETAKE_E2E_BODIES` is set.
     bodies: Option<PathBuf>,
 }
 

@@ -30,7 +30,8 @@ fn turn(item: &Value) -> Option<Turn> {
     }
 }
 
-/// What an agent tells another: a header, and the words in a part that is only called encrypted.
+/// A message of one agent to another: a header, and the text in a part that is only called
+/// encrypted.
 fn told(message: &Value) -> String {
     names(&message["content"], "encrypted_content").collect()
 }
@@ -50,7 +51,7 @@ fn tool_names(tool: &Value) -> Vec<String> {
     }
 }
 
-/// Whether all that changes files has to go through `exec`.
+/// Returns `true` if all calls that change files have to go through `exec`.
 fn is_code_mode(asked: &Asked) -> bool {
     asked.offers("exec") && !asked.offers("exec_command")
 }

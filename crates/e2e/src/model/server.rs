@@ -1,4 +1,4 @@
-//! The HTTP server: which wire a request is on, which step is played, and the answer.
+//! The HTTP server: finds the wire format and the script's step of a request, and answers.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
@@ -31,7 +31,7 @@ pub struct ModelServer {
     runtime: Option<Runtime>,
 }
 
-/// What requests share.
+/// The state that requests share.
 struct World {
     scripts: Mutex<HashMap<String, Arc<Part>>>,
     meetings: Mutex<HashMap<String, Arc<Meeting>>>,
@@ -46,7 +46,7 @@ struct Part {
     root: PathBuf,
 }
 
-/// Where conversations, or a test, wait for each other.
+/// A barrier where conversations, or a test, wait for each other.
 struct Meeting {
     arrived: AtomicUsize,
     all: Barrier,
@@ -75,8 +75,8 @@ impl ModelServer {
         format!("{}/{agent}", self.address)
     }
 
-    /// Makes a script known, with those of its subagents. Its name is used once, since the ids of
-    /// its calls are made of it.
+    /// Registers a script, with those of its subagents. Its name is used once, since the ids of
+    /// its calls contain it.
     ///
     /// # Panics
     /// If another script has this name.
@@ -90,21 +90,21 @@ impl ModelServer {
         assert!(scripts.insert(name.to_owned(), part).is_none(), "two scripts called {name}");
     }
 
-    /// How many have come to a place where a script meets others.
+    /// Returns the number of conversations that have reached a barrier.
     pub fn arrived(&self, place: &str) -> usize {
         let meetings = self.world.meetings.lock().expect("no request panics");
         meetings.get(place).map_or(0, |meeting| meeting.arrived.load(Ordering::SeqCst))
     }
 
-    /// The test itself comes to a place where `talks` meet, and waits for the others.
+    /// The test itself waits at a barrier of `talks` participants.
     pub fn meet(&self, place: &str, talks: usize) {
         let runtime = self.runtime.as_ref().expect("it runs until it is dropped");
         runtime.block_on(self.world.meet(place, talks));
     }
 
-    /// What the model was told before it played this step of a script, and did not know at the
-    /// step before: the results of that step's calls, and notes. The step after the last one is
-    /// that of the last words.
+    /// Returns the texts that were new to the model in the request for this step of a script: the
+    /// results of the calls of the step before, and notes. The step after the last one is
+    /// that of the last message.
     ///
     /// # Panics
     /// If the script did not come so far.
@@ -118,7 +118,7 @@ impl ModelServer {
         news.collect::<Vec<_>>().join("\n")
     }
 
-    /// What was asked and answered so far.
+    /// Returns the log of requests and answers so far.
     pub fn log(&self) -> String {
         self.world.log.text()
     }
@@ -132,7 +132,7 @@ impl Drop for ModelServer {
     }
 }
 
-/// The kinds of requests.
+/// The wire formats of requests.
 #[derive(Clone, Copy)]
 enum Wire {
     Anthropic,
@@ -275,7 +275,7 @@ fn not_found(path: &str) -> Response<Body> {
     respond(StatusCode::NOT_FOUND, "application/json", error.to_string())
 }
 
-/// Some clients compress what they send. What is no JSON is kept for the log.
+/// Decodes a body, which some clients compress. A body that is not JSON is kept for the log.
 fn decode(headers: &HeaderMap, bytes: &[u8]) -> Value {
     let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
     let plain = match encoding {

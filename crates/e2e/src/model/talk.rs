@@ -1,4 +1,4 @@
-//! Where a conversation stands, told from the request alone.
+//! The position of a conversation in its script, derived from the request alone.
 //!
 //! The server keeps no state of the conversations: a client may repeat a request, drop an answer
 //! or come back in another process. The newest marker in the person's words names the script; the
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::script::{marked, step_of};
 
-/// What a request says, whatever wire it came by.
+/// A parsed request, independent of its wire format.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     /// The conversation in order.
     pub(crate) turns: Vec<Turn>,
     /// The names of the tools on offer.
     pub(crate) tools: Vec<String>,
-    /// Whether the answer is to be streamed.
+    /// `true` if the answer is to be streamed.
     pub(crate) is_stream: bool,
     /// The shape of the JSON that the client wants instead of prose.
     pub(crate) schema: Option<Value>,
@@ -25,13 +25,13 @@ pub(crate) struct Asked {
 /// A part of a conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// Words in the person's name; clients put their own reminders there, too.
+    /// Text with the role of the user; clients put their own reminders there, too.
     Person(String),
     /// One message of the model that asked for calls, by their ids as far as the wire has any.
     Model(Vec<String>),
 }
 
-/// A place in a script.
+/// A position in a script.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Place<'t> {
     pub(crate) script: &'t str,
@@ -80,7 +80,7 @@ pub(crate) fn text_of(content: &Value) -> String {
     }
 }
 
-/// Every string of a request, whatever wire it came by.
+/// Returns every string of a request, of any wire format.
 pub(crate) fn texts(body: &Value) -> Vec<String> {
     match body {
         Value::String(text) => vec![text.clone()],

@@ -1,4 +1,4 @@
-//! Calls of a script as calls of the tools that an agent really has.
+//! Maps the calls of a script to the tools that an agent really has.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub(crate) struct ToolCall {
     pub(crate) group: Option<&'static str>,
 }
 
-/// What a tool is given.
+/// The arguments of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
     /// Named arguments.
@@ -26,7 +26,7 @@ pub(crate) enum Input {
     Text(String),
 }
 
-/// What the mapping has to know besides the call.
+/// The context of the mapping, besides the call.
 pub(crate) struct Scene<'s> {
     pub(crate) agent: Agent,
     pub(crate) asked: &'s Asked,
@@ -93,7 +93,7 @@ impl Scene<'_> {
                 "Bash",
                 json!({ "command": command, "description": "Go on", "run_in_background": true }),
             ),
-            // It is told by a message when a task ends; a pause lets that come.
+            // It gets a message when a task ends; a pause lets that arrive.
             Call::Wait => self.claude(&Call::Shell { command: "sleep 2".to_owned() }),
             _ => named("Bash", json!({ "command": command(call), "description": "Run" })),
         }
@@ -248,7 +248,7 @@ impl Scene<'_> {
     }
 }
 
-/// What a subagent is told.
+/// The prompt of a subagent.
 fn task(name: &str) -> String {
     format!("Do your part of the work. {}", marker(name))
 }

@@ -1,4 +1,4 @@
-//! What the four wires have in common: the reply to be told, and how it is sent.
+//! Common parts of the four wire formats: the model's reply, and its HTTP response.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::tools::Input;
 
-/// What the model answers.
+/// The reply of the model.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) text: String,

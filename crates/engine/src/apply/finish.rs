@@ -1,4 +1,4 @@
-//! Records what became of an operation, and does what follows from it.
+//! Records the outcome of an operation, and runs its follow-up.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -63,7 +63,7 @@ impl Project {
     }
 }
 
-/// The paths of which a look has recorded already what the operation did.
+/// Returns the paths whose change by the operation a scan has already recorded.
 pub(super) fn made_paths(
     store: &Store,
     id: OperationId,
@@ -73,7 +73,7 @@ pub(super) fn made_paths(
     Ok(store.changes(&filter)?.into_iter().flat_map(paths).flatten().collect())
 }
 
-/// The changes that Retake made in one part.
+/// Records the changes that Retake made in one part.
 fn record_part(
     batch: &Batch<'_>,
     id: OperationId,
@@ -81,7 +81,7 @@ fn record_part(
     at: Millis,
 ) -> Result<(), StoreError> {
     let mut fresh = steps;
-    // A file that goes back to its old name goes on under it, and so do its other changes.
+    // A file that goes back to its old name is recorded as a rename, so its history goes on.
     if let Some((gone, come)) = moved(&fresh) {
         record_step(batch, id, come, Some(gone), at)?;
         fresh.retain(|step| step.path != gone.path && step.path != come.path);
@@ -89,19 +89,19 @@ fn record_part(
     fresh.iter().try_for_each(|step| record_step(batch, id, step, None, at))
 }
 
-/// The file that goes and the one that comes, if the part moves one.
+/// Returns the deleted and the created file, if the part moves one.
 fn moved<'s>(steps: &[&'s OperationStep]) -> Option<(&'s OperationStep, &'s OperationStep)> {
     let is =
         |action| move |step: &&&OperationStep| Action::between(&step.now, &step.then) == action;
     let gone: Vec<_> = steps.iter().filter(is(Action::Delete)).collect();
     let come: Vec<_> = steps.iter().filter(is(Action::Create)).collect();
     let ([gone], [come]) = (gone.as_slice(), come.as_slice()) else { return None };
-    // One that makes room for the other is no move.
+    // A file in the place of a folder (or the reverse) is no move.
     let apart = !gone.path.is_beneath(&come.path) && !come.path.is_beneath(&gone.path);
     apart.then_some((gone, come))
 }
 
-/// A change by Retake; `from` is where the file was, if it moved.
+/// Records a change by Retake; `from` is the old path, if the file moved.
 fn record_step(
     batch: &Batch<'_>,
     id: OperationId,
@@ -147,8 +147,8 @@ fn record_step(
     write::put_change_event(batch, &change)
 }
 
-/// What changes by lines. Most often the last change of the path is taken back, of which it is on
-/// record.
+/// Returns the changed lines. Most often the path's last change is taken back: then its recorded
+/// lines are reversed.
 fn lines(
     batch: &Batch<'_>,
     path: &ProjectPath,
@@ -182,7 +182,7 @@ fn set_marks(
     set.try_for_each(|mark| batch.set_mark(id, mark, at))
 }
 
-/// What follows once the files are written; gives the checkpoint of a restore.
+/// Runs the follow-up once the files are written; returns the checkpoint of a restore.
 fn conclude(
     batch: &Batch<'_>,
     id: OperationId,
@@ -225,21 +225,21 @@ fn conclude(
     }
 }
 
-/// An operation was taken back: what it had taken back is in effect again.
+/// Marks an operation as undone: operations that it had undone are in effect again.
 fn taken_back(batch: &Batch<'_>, id: OperationId, by: OperationId) -> Result<(), StoreError> {
     batch.set_undone(id, Some(by))?;
     keep_hunks(batch, &sequel_of(batch, id)?, false)?;
     whole_undone_by(batch, id)?.into_iter().try_for_each(|undone| stands_again(batch, undone))
 }
 
-/// An operation is in effect again: what it had taken back is not.
+/// Marks an operation as in effect again: operations that it had undone are undone again.
 fn stands_again(batch: &Batch<'_>, id: OperationId) -> Result<(), StoreError> {
     batch.set_undone(id, None)?;
     keep_hunks(batch, &sequel_of(batch, id)?, true)?;
     whole_undone_by(batch, id)?.into_iter().try_for_each(|undone| taken_back(batch, undone, id))
 }
 
-/// What an operation took back; one that did so only in part left it in effect.
+/// Returns the operations that this one undid; a partial undo left them in effect.
 fn whole_undone_by(batch: &Batch<'_>, id: OperationId) -> Result<Vec<OperationId>, StoreError> {
     match batch.operation(id)?.map(|operation| operation.state) {
         Some(OperationState::Done) => batch.undone_by(id),
@@ -252,7 +252,7 @@ fn sequel_of(batch: &Batch<'_>, id: OperationId) -> Result<Sequel, StoreError> {
         .map_err(|error| StoreError::Row(format!("sequel of {id}: {error}")))
 }
 
-/// Keeps or forgets the decision on single hunks. The change's own status is a mark like any other.
+/// Stores or forgets the decision on single hunks. The change's own status is a mark.
 pub(crate) fn keep_hunks(batch: &Batch<'_>, sequel: &Sequel, keep: bool) -> Result<(), StoreError> {
     let Sequel::Hunks { change, numbers, status } = sequel else { return Ok(()) };
     for number in numbers {
@@ -261,14 +261,14 @@ pub(crate) fn keep_hunks(batch: &Batch<'_>, sequel: &Sequel, keep: bool) -> Resu
     Ok(())
 }
 
-/// A restored file has the hunks that it had then, whatever was decided on them since.
+/// Forgets decisions on the hunks of restored files: their content is the earlier one.
 fn forget_hunks(batch: &Batch<'_>, plan: &Plan) -> Result<(), StoreError> {
     let mut done = plan.files.iter().filter(|file| file.done == Some(true));
     done.try_for_each(|file| batch.forget_hunks_of(&file.path))
 }
 
-/// Tells that an operation has begun or ended: one event, however many files it has (EVT-6). What
-/// became of each file and change are events of their own.
+/// Records that an operation has begun or ended: one event, however many files it has (EVT-6).
+/// The outcomes of single files and changes are events of their own.
 pub(super) fn announce(
     batch: &Batch<'_>,
     (id, state): (OperationId, OperationState),
@@ -284,10 +284,10 @@ pub(super) fn announce(
 }
 
 impl Plan {
-    /// Leaves every file of these parts after all.
+    /// Leaves every file of these parts, with the reason.
     pub(crate) fn leave_parts(&mut self, why: &HashMap<u64, Reason>) {
         for file in &mut self.files {
-            // Also one that needed no writing: what was to be said of its changes is not said now.
+            // Also one that needed no write: its marks are dropped.
             let is_settled = file.action == Action::Leave && file.reason != Reason::Already;
             if let (Some(reason), false) = (why.get(&file.part), is_settled) {
                 file.leave(reason.clone());
@@ -296,7 +296,7 @@ impl Plan {
         self.marks.retain(|mark| !why.contains_key(&mark.part));
     }
 
-    /// Says of each file what became of it.
+    /// Sets the outcome of each file.
     fn tell(&mut self, steps: &[OperationStep], outcomes: Vec<Outcome>) {
         let mut by_path: HashMap<_, _> =
             steps.iter().map(|step| &step.path).zip(outcomes).collect();

@@ -1,4 +1,4 @@
-//! Writes down what is about to be done, before any of it is done.
+//! Write-ahead journal of an operation: everything is durable before any file is written.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,18 +17,18 @@ use crate::plan::nesting::Nesting;
 use crate::plan::{Plan, Reason};
 use crate::project::Project;
 
-/// An operation that is written down and can begin.
+/// An operation that is in the journal and can begin.
 pub(crate) struct Journalled {
     pub(crate) operation: OperationId,
     /// One for each file that is written, in the order of the plan.
     pub(crate) steps: Vec<OperationStep>,
 }
 
-/// Makes the steps of a plan; what has none is left.
+/// Makes the steps of a plan; a file without a step is left.
 pub(super) type Steps<'a> = &'a mut dyn FnMut(&mut Plan, OperationId) -> Vec<OperationStep>;
 
 impl Project {
-    /// Makes everything durable that the plan needs and would replace.
+    /// Makes the content durable that the plan writes and replaces, and journals its steps.
     pub(super) fn journal(
         &self,
         plan: &mut Plan,
@@ -67,9 +67,9 @@ impl Project {
         Ok(Journalled { operation, steps })
     }
 
-    /// Stores merged content, and makes sure that the store has both versions of every file. What
-    /// is about to be replaced and is damaged or missing there is read again; what is to be written
-    /// is verified when that is done.
+    /// Stores merged content, and makes sure that the store has both versions of every file.
+    /// Content about to be replaced that is damaged or missing in the store is captured again;
+    /// content to be written is verified on write.
     fn keep_contents(&self, batch: &mut Batch<'_>, plan: &mut Plan) -> Result<(), StoreError> {
         let mut unsound = Vec::new();
         for file in plan.writes() {
@@ -109,7 +109,7 @@ impl Project {
         let nesting = Nesting::of(plan.writes().map(|file| &file.path));
         for (number, file) in plan.writes().enumerate() {
             let tag = format!("{operation}-{number}");
-            // What makes room for a file must leave the folder that stands in its place.
+            // A file that makes room must leave the folder in whose place another file is written.
             let beside = nesting.top(&file.path).unwrap_or(&file.path);
             match self.workspace().temp_for(beside, &tag) {
                 Ok(temp) => steps.push(OperationStep {
@@ -131,7 +131,7 @@ impl Project {
     }
 }
 
-/// Writes down what an undo leaves: the next one passes it over.
+/// Journals the changes that an undo leaves: the next undo passes them over.
 fn put_left(batch: &Batch<'_>, id: OperationId, plan: &Plan) -> Result<(), StoreError> {
     let taken: HashSet<_> = plan.marks.iter().map(|mark| mark.change).collect();
     for change in plan.left_for_good().filter(|change| !taken.contains(change)) {

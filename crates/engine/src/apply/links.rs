@@ -1,12 +1,12 @@
-//! Files that have several names (hard links), of which only one may get another mode.
+//! Hard links: files with several names, of which only some may change their mode.
 
 use std::collections::{HashMap, HashSet};
 
 use retake_model::{ProjectPath, Side};
 use retake_workspace::Workspace;
 
-/// Of paths whose mode changes, those that need a file of their own for it: the file has a name that
-/// does not change with them, and that must keep its mode.
+/// Returns the paths whose mode changes and that need a file of their own: the file has another
+/// hard link that must keep its mode.
 pub(crate) fn need_own_file<'p>(
     workspace: &Workspace,
     modes: impl Iterator<Item = (&'p ProjectPath, &'p Side)>,

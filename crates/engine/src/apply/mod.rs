@@ -1,13 +1,13 @@
-//! Carries out a plan: the only way by which Retake writes to the user's files.
+//! Applies a plan: the only code that writes to the user's files.
 //!
-//! 1. Under the lock the files are looked at once more; what moved on since the
-//!    plan was made is left alone.
+//! 1. Under the lock the files are scanned once more; files that changed since the
+//!    plan was made are left alone.
 //! 2. One transaction makes everything durable: the current state (the safety
 //!    checkpoint), the content that will be written, and the plan with the names
 //!    of its temporary files.
 //! 3. All temporary files are written and synced together, then each is exchanged
-//!    with its path; what was displaced is compared with what was expected, and
-//!    put back if somebody had saved in between ([`run`]).
+//!    with its path; the displaced file is compared with the expected one, and
+//!    put back if another program had saved in between ([`run`]).
 //! 4. One transaction records the outcome.
 //!
 //! Invariants: nothing is overwritten or deleted unless its exact bytes are in the
@@ -36,28 +36,28 @@ pub(crate) use finish::keep_hunks;
 pub use recover::{Interrupted, Recovery};
 pub use rehearsal::Rehearsal;
 
-/// What an operation did.
+/// The result of applying a plan.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Applied {
     /// The operation; none if there was nothing to do.
     pub operation: Option<Operation>,
     /// The checkpoint that names the restored state, if it was a restore.
     pub checkpoint: Option<ObjectId>,
-    /// The plan with what became of each file.
+    /// The plan with the outcome of each file.
     pub plan: Plan,
 }
 
 impl Applied {
-    /// Whether everything that was asked for was done.
+    /// Returns whether everything that was asked for was done.
     pub fn is_whole(&self) -> bool {
         self.plan.is_whole()
     }
 }
 
 impl Project {
-    /// Carries out a plan.
+    /// Applies a plan.
     ///
-    /// Files that moved on since it was made are left alone and reported.
+    /// Files that changed since it was made are left alone and reported.
     pub fn apply(&self, plan: &Plan, at: Millis) -> Result<Applied, VerbError> {
         let _lock = self.settle_again(plan, at)?;
         let mut applied = self.apply_settled(plan, at)?;
@@ -65,7 +65,7 @@ impl Project {
         Ok(applied)
     }
 
-    /// Carries out a plan; the caller holds the lock and has looked.
+    /// Applies a plan; the caller holds the lock and has scanned.
     pub(crate) fn apply_settled(&self, plan: &Plan, at: Millis) -> Result<Applied, VerbError> {
         let mut plan = plan.clone();
         self.leave_what_moved_on(&mut plan)?;
@@ -81,7 +81,7 @@ impl Project {
         self.finish(journalled.operation, &journalled.steps, fates, plan, at)
     }
 
-    /// An undo that leaves everything is on record all the same, so that the next one goes on.
+    /// Records an undo that leaves everything, so that the next undo goes further back.
     fn remember_left(&self, mut plan: Plan, at: Millis) -> Result<Plan, VerbError> {
         if plan.kind != OperationKind::Undo || plan.left_for_good().next().is_none() {
             return Ok(plan);
@@ -110,7 +110,8 @@ impl Project {
         Ok(())
     }
 
-    /// Says beforehand what cannot be written. Of what `is_settled`, the disk says nothing yet.
+    /// Leaves files that cannot be written. Paths that `is_settled` were rehearsed and are not
+    /// checked on disk.
     pub(crate) fn leave_unwritable(
         &self,
         plan: &mut Plan,
@@ -118,7 +119,7 @@ impl Project {
     ) {
         let mut refused = HashMap::new();
         let nesting = Nesting::of(plan.writes().map(|file| &file.path));
-        // Where a file becomes a folder or the other way round, the plan has seen to it.
+        // The plan has already handled files that become folders and the reverse.
         let is_open = |file: &&PlannedFile| !nesting.has(&file.path) && !is_settled(&file.path);
         for file in plan.writes().filter(is_open) {
             if let Err(error) = self.workspace().may_write(&file.path) {
@@ -126,7 +127,7 @@ impl Project {
             } else if file.action == Action::Create
                 && self.workspace().link_count(&file.path).is_some()
             {
-                // Nobody tracks it, so nobody may replace it.
+                // It is not tracked, so its content is not in the store and it may not be replaced.
                 refused.insert(file.part, Reason::Occupied("an ignored file".to_owned()));
             }
         }
@@ -163,7 +164,7 @@ impl Project {
     }
 }
 
-/// Whether somebody decided on a change after the plan was made.
+/// Returns whether the change's status or approval changed after the plan was made.
 fn decided_since(plan: &Plan, mark: &Mark, change: &Change) -> bool {
     let newly_approved = change.approved.is_some() && !plan.approved.contains(&change.id);
     change.status != mark.old || newly_approved

@@ -1,9 +1,10 @@
-//! Settles an operation that was interrupted: finishes it, or takes back what it did.
+//! Recovers an interrupted operation: finishes it, or takes it back.
 //!
 //! The journal has the plan, the store has both versions of every file. First the
-//! temporary files go, each content safe in the store and what somebody saved in
-//! between put back; then a look records what the operation had written as
-//! Retake's. From there, resuming writes the rest, and undoing is an ordinary undo.
+//! temporary files are removed, after their content is in the store and versions that
+//! other programs saved in between are put back; then a scan records the files that the
+//! operation wrote as Retake's. From there, resuming writes the rest, and undoing is an
+//! ordinary undo.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -29,7 +30,7 @@ pub struct Interrupted {
     pub missing: Vec<ProjectPath>,
 }
 
-/// What shall become of an operation that was interrupted.
+/// The way to recover an interrupted operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recovery {
     /// Write the rest.
@@ -63,7 +64,7 @@ impl Project {
         }
         self.catch_up_and_look(at)?;
         let done = made_paths(self.store(), operation.id)?;
-        // It may have been killed just before it removed a folder that it had emptied.
+        // The process may have been killed just before it removed a folder that it had emptied.
         for step in steps.iter().filter(|step| step.then.is_absent() && done.contains(&step.path)) {
             drop(self.workspace().remove_emptied(&step.path));
         }
@@ -100,8 +101,8 @@ impl Project {
         }
     }
 
-    /// Removes a step's temporary file. If that holds what somebody saved at the very moment of
-    /// the exchange, it goes back to its place first. What cannot be reached is left, and said.
+    /// Removes a step's temporary file. If it holds a version that another program saved at the
+    /// moment of the exchange, that is put back first. An unreachable file is left and reported.
     fn sweep(&self, step: &OperationStep) -> Result<Outcome, StoreError> {
         match self.sweep_temp(step) {
             Ok(kept) => Ok(Outcome { fate: Fate::Done, kept, untidy: false, unsynced: false }),
@@ -121,7 +122,7 @@ impl Project {
         let is_foreign = aside.is_some_and(|aside| aside != step.now && aside != step.then);
         if is_foreign && there == step.then && !self.is_half_written(step)? {
             let put_back = match action(step) {
-                // A mode has a temporary file where it took a file of its own.
+                // A mode change has a temporary file if it needed a file of its own.
                 Action::Write | Action::Mode => workspace.exchange(&step.temp, &step.path),
                 Action::Delete => workspace.place_new(&step.temp, &step.path).map(drop),
                 Action::Create | Action::Leave => Ok(()),
@@ -133,7 +134,7 @@ impl Project {
         Ok(discard(workspace, self.store(), step)?.or(spare))
     }
 
-    /// Whether a temporary file is only the beginning of what was to be written.
+    /// Returns whether a temporary file is a truncated copy of the content to be written.
     fn is_half_written(&self, step: &OperationStep) -> Result<bool, StoreError> {
         let Some(then) = step.then.known() else { return Ok(false) };
         let mut is_beginning = false;
@@ -147,7 +148,7 @@ impl Project {
         Ok(read.is_ok() && is_beginning)
     }
 
-    /// Steps whose path is still what the plan expected.
+    /// Keeps the steps whose path is still as the plan expected.
     fn still_as_planned(
         &self,
         steps: Vec<OperationStep>,
@@ -162,7 +163,7 @@ impl Project {
         Ok(steps.into_iter().filter(|step| !moved.contains(&step.part)).collect())
     }
 
-    /// The plan as far as the journal remembers it.
+    /// Rebuilds the plan from the journal.
     fn told_again(
         &self,
         operation: &Operation,
@@ -183,7 +184,7 @@ impl Project {
     }
 }
 
-/// What became of each step: done before, done now, or left.
+/// Returns the outcome of each step: done before, done now, or left.
 fn outcomes(
     steps: &[OperationStep],
     done: &BTreeSet<ProjectPath>,

@@ -1,8 +1,8 @@
-//! Operations on paper, each on top of those before it.
+//! Dry run of several operations, each on top of those before it.
 //!
-//! What the next step of an undo is, and what it does, depends on what the steps before it leave
-//! behind. So each is recorded as if it had been carried out, inside a group of the store that is
-//! never committed: what follows is planned by the very code that plans it after a deed.
+//! The next step of an undo depends on the state that the steps before it leave. So each is
+//! recorded as if it had been applied, inside a transaction of the store that is never committed:
+//! the next one is planned by the same code as after a real operation.
 //!
 //! Invariants: no file is written, and nothing on record changes.
 
@@ -17,21 +17,21 @@ use crate::plan::{Plan, PlannedFile, Sequel};
 use crate::project::Project;
 use crate::verb::VerbError;
 
-/// For as long as it lives, verbs plan on top of what was rehearsed. Nothing of it stays.
+/// A guard: while it lives, operations plan on top of the rehearsed state. Drop rolls back.
 #[derive(Debug)]
 pub struct Rehearsal<'p> {
     project: &'p Project,
     at: Millis,
-    /// What earlier operations would have written: on disk it is still as it was.
+    /// Paths that rehearsed operations would have written; on disk they are unchanged.
     written: BTreeSet<ProjectPath>,
-    /// The contents that only exist on paper.
+    /// Contents that exist only in the rehearsal.
     contents: HashMap<ObjectId, Vec<u8>>,
     _group: Group<'p>,
     _lock: Lock,
 }
 
 impl Project {
-    /// Begins a rehearsal of files as they are right now.
+    /// Begins a rehearsal from the files as they are now.
     pub fn rehearse(&self, at: Millis) -> Result<Rehearsal<'_>, VerbError> {
         let lock = self.settle(at)?;
         Ok(Rehearsal {
@@ -46,8 +46,8 @@ impl Project {
 }
 
 impl Rehearsal<'_> {
-    /// Adds to a plan that was made here what the disk says of it, and what the store has only on
-    /// paper.
+    /// Adds the checks on disk to a plan that was made here, and the contents that exist only in
+    /// the rehearsal.
     #[must_use]
     pub fn checked(&self, mut plan: Plan) -> Plan {
         let is_written = |path: &ProjectPath| {
@@ -64,7 +64,7 @@ impl Rehearsal<'_> {
         plan
     }
 
-    /// Carries out a plan on paper, wholly.
+    /// Records a plan as if all its steps had succeeded.
     pub fn perform(&mut self, plan: &Plan) -> Result<(), VerbError> {
         let mut plan = plan.clone();
         for file in plan.writes() {
@@ -87,10 +87,10 @@ impl Rehearsal<'_> {
     }
 }
 
-/// On paper every step succeeds.
+/// The outcome of every rehearsed step.
 const DONE: Outcome = Outcome { fate: Fate::Done, kept: None, untidy: false, unsynced: false };
 
-/// The steps of a plan; nothing is ever written beside their paths.
+/// Makes the steps of a plan; their temporary files are never written.
 fn steps(plan: &Plan) -> Vec<OperationStep> {
     let step = |file: &PlannedFile| OperationStep {
         part: file.part,
@@ -103,7 +103,7 @@ fn steps(plan: &Plan) -> Vec<OperationStep> {
 }
 
 impl Plan {
-    /// Whether nothing at all is to be done.
+    /// Returns whether the plan has nothing to do.
     pub(super) fn is_idle(&self) -> bool {
         !self.does_something() && self.sequel == Sequel::Nothing
     }

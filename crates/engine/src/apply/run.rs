@@ -1,6 +1,6 @@
-//! Writes the files of an operation that is written down.
+//! Writes the files of a journalled operation.
 //!
-//! Each step is compared and swapped: what was displaced must be what was expected,
+//! Each step is a compare-and-swap: the displaced file must be the expected one,
 //! else it is put back. The steps of a part are done together or not at all.
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,20 +15,20 @@ use crate::plan::nesting::Nesting;
 use crate::plan::{Action, Reason};
 use crate::project::Project;
 
-/// Below this many parts a second thread costs more than it gives.
+/// Minimum number of parts for which a second thread is worth its cost.
 const WORTH_A_THREAD: usize = 32;
 
-/// What became of a step.
+/// The final state of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// The path is as it was to be.
+    /// The path has the planned state.
     Done,
-    /// The path is as it was.
+    /// The path is unchanged.
     Left(Reason),
 }
 
 impl Project {
-    /// Writes the files. What fails is left as it was, and so is the rest of its part.
+    /// Writes the files. A step that fails is left unchanged, and so is the rest of its part.
     pub(super) fn run(&self, steps: &[OperationStep]) -> Vec<Outcome> {
         let mut run = Run {
             workspace: self.workspace(),
@@ -61,7 +61,7 @@ impl Project {
                 (None, None) => Fate::Left(Reason::MovedOn),
             },
             kept: run.kept[at],
-            // What was left beside its place on purpose is not to be removed later.
+            // A displaced file that was left on purpose must not be removed later.
             untidy: run.untidy[at] && !run.displaced.contains(&true),
             unsynced: !is_synced && run.fates[at] == Some(Fate::Done),
         };
@@ -69,15 +69,15 @@ impl Project {
     }
 }
 
-/// What became of a step, and a version that somebody saved in between, if it could not be put
-/// back: its content is in the store.
+/// The outcome of a step. `kept` is a version that another program saved in between and that
+/// could not be put back: its content is in the store.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) fate: Fate,
     pub(crate) kept: Option<ObjectId>,
     /// Its temporary file could not be removed.
     pub(crate) untidy: bool,
-    /// It is done, and the disk did not confirm that it stays so.
+    /// It is done, but the sync failed: it may be lost on power loss.
     pub(crate) unsynced: bool,
 }
 
@@ -85,24 +85,24 @@ struct Run<'p> {
     workspace: &'p Workspace,
     store: &'p Store,
     steps: &'p [OperationStep],
-    /// What is done in each step.
+    /// The action of each step.
     actions: Vec<Action>,
     /// `None` until the step is decided; `Done` may still be taken back.
     fates: Vec<Option<Fate>>,
     kept: Vec<Option<ObjectId>>,
     /// The steps that were placed, in that order.
     placed: Vec<usize>,
-    /// What was at the path could not be put back: it stays beside it.
+    /// The displaced file could not be put back: it stays at its temporary path.
     displaced: Vec<bool>,
     untidy: Vec<bool>,
     /// The parts of which a step failed, with the first reason.
     failed: HashMap<u64, Reason>,
-    /// Folders that were made or removed: names to be synced like the files'.
+    /// Folders that were created or removed: their names are synced like the files'.
     folders: Vec<ProjectPath>,
 }
 
 impl Run<'_> {
-    /// Writes all temporary files and syncs them together. An error is one that concerns all.
+    /// Writes all temporary files and syncs them together. An error concerns all steps.
     fn stage(&mut self) -> Result<(), Reason> {
         let mut staged: Vec<Staged> = Vec::new();
         let snapshot = self.store.snapshot();
@@ -126,7 +126,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Nothing takes a file's place that is not byte for byte what was planned.
+    /// Fails steps whose temporary file is not byte for byte the planned content.
     fn check_staged(&mut self) {
         for (at, step) in self.steps.iter().enumerate() {
             let is_staged = matches!(self.actions[at], Action::Create | Action::Write);
@@ -139,7 +139,7 @@ impl Run<'_> {
         }
     }
 
-    /// What makes room goes first, what is only deleted goes last.
+    /// Returns the order of steps: those that make room first, plain deletions last.
     fn order(&self) -> Vec<usize> {
         let nesting = Nesting::of(self.steps.iter().map(|step| &step.path));
         let makes_room = |step: &OperationStep| step.then.is_absent() && nesting.has(&step.path);
@@ -163,7 +163,7 @@ impl Run<'_> {
             Action::Write => self.workspace.exchange(&step.temp, &step.path),
             Action::Delete => {
                 let taken = self.workspace.take_aside(&step.path, &step.temp);
-                // The folder goes with its last file, so that what needs its place finds room.
+                // An emptied folder is removed at once, so that a file can take its place.
                 taken.map(|()| self.folders.extend(self.workspace.remove_emptied(&step.path)))
             }
             Action::Mode => self.set_mode(step, &step.now, &step.then),
@@ -184,7 +184,7 @@ impl Run<'_> {
         }
     }
 
-    /// Where files cannot be exchanged in one go, that may have failed half-way.
+    /// Finishes an exchange that is not atomic on this file system and may have failed half-way.
     fn settle_exchange(&mut self, at: usize) {
         match settle_exchange(self.workspace, self.store, &self.steps[at]) {
             Ok(kept) => self.kept[at] = kept,
@@ -192,7 +192,7 @@ impl Run<'_> {
         }
     }
 
-    /// Undoes the placing of one step; what somebody saved on top of it stays.
+    /// Undoes the placing of one step; a version that another program saved on top of it stays.
     fn take_back(&mut self, at: usize) {
         let step = &self.steps[at];
         let (workspace, path, temp) = (self.workspace, &step.path, &step.temp);
@@ -213,11 +213,11 @@ impl Run<'_> {
                     if self.state(temp).map(Side::Known) == Some(step.then) {
                         return Ok(());
                     }
-                    // Somebody saved on top of it: that is the newest, and stays.
+                    // Another program saved on top of it: that version is the newest, and stays.
                     workspace.exchange(temp, path)
                 })
             }
-            // Its folder may have gone with it.
+            // Its folder may have been removed with it.
             Action::Delete => workspace.place_new(temp, path).map(drop),
             Action::Mode => self.set_mode(step, &step.then, &step.now),
             Action::Leave => Ok(()),
@@ -228,9 +228,9 @@ impl Run<'_> {
         }
     }
 
-    /// Removes what was displaced, part by part, each after a last look at it: a program that
-    /// still had the file open may have written to it. Then parts that failed are taken back, last
-    /// step first.
+    /// Removes the displaced files, part by part, each after a last check: a program that still had
+    /// the file open may have written to it. Then parts that failed are taken back, last step
+    /// first.
     fn settle(&mut self) {
         let mut parts: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (at, step) in self.steps.iter().enumerate() {
@@ -259,8 +259,7 @@ impl Run<'_> {
         }
     }
 
-    /// Settles parts of which all is done. To remove many files takes a while, and two threads take
-    /// half of it.
+    /// Removes the displaced files of parts that are wholly done; two threads take half the time.
     fn settle_parts(&self, parts: &[&Vec<usize>]) -> Vec<Settled> {
         let done = |part: &&Vec<usize>| part.iter().all(|at| self.fates[*at] == Some(Fate::Done));
         let parts: Vec<_> = parts.iter().copied().filter(done).collect();
@@ -288,14 +287,14 @@ impl Run<'_> {
     fn clean_up(&mut self, at: usize) {
         let step = &self.steps[at];
         if self.displaced[at] {
-            // The only copy on disk of what was there: stored, but not removed.
+            // The only copy on disk of the displaced file: stored, but not removed.
             self.kept[at] = keep(self.workspace, self.store, &step.temp).ok();
             return;
         }
         self.cleaned_up(at, discard(self.workspace, self.store, step));
     }
 
-    /// A step's temporary file was removed, or could not be.
+    /// Records whether a step's temporary file was removed.
     fn cleaned_up(&mut self, at: usize, removed: Result<Option<ObjectId>, StoreError>) {
         let step = &self.steps[at];
         match removed {
@@ -314,7 +313,7 @@ impl Run<'_> {
         }
     }
 
-    /// Makes names and modes survive power loss; whether the disk confirmed it.
+    /// Syncs names and modes to survive power loss; returns whether all syncs succeeded.
     fn sync(&self) -> bool {
         let is_mode =
             |at: &usize| self.actions[*at] == Action::Mode && self.fates[*at] == Some(Fate::Done);
@@ -349,22 +348,22 @@ impl Run<'_> {
         self.failed.contains_key(&self.steps[at].part)
     }
 
-    /// A step failed, and so its part.
+    /// Marks a step and its part as failed.
     fn fail(&mut self, at: usize, reason: &Reason) {
         self.fates[at] = Some(Fate::Left(reason.clone()));
         self.failed.entry(self.steps[at].part).or_insert_with(|| reason.clone());
     }
 }
 
-/// What became of a part of which all was done.
+/// The result of removing a part's displaced files.
 enum Settled {
-    /// Somebody wrote to what this step displaced.
+    /// Another program wrote to the file that this step displaced.
     WrittenTo(usize),
-    /// What the steps displaced was removed, or could not be.
+    /// The displaced files of the steps, each removed or failed.
     Removed(Vec<(usize, Result<Option<ObjectId>, StoreError>)>),
 }
 
-/// What one thread needs to settle parts.
+/// The data that one thread needs to remove displaced files.
 #[derive(Clone, Copy)]
 struct Hand<'p> {
     workspace: &'p Workspace,
@@ -379,14 +378,14 @@ impl Hand<'_> {
         if let Some(&at) = part.iter().find(written_to) {
             return Settled::WrittenTo(at);
         }
-        // Just looked at, so not read once more.
+        // Just checked, so not read once more.
         let remove =
             |at: &usize| (*at, remove_temp(self.workspace, &self.steps[*at]).map(|()| None));
         Settled::Removed(part.iter().map(remove).collect())
     }
 }
 
-/// Whether what was displaced is what was expected.
+/// Returns whether the displaced file is the expected one.
 fn is_expected(workspace: &Workspace, step: &OperationStep, action: Action) -> bool {
     match action {
         Action::Write | Action::Delete => {
@@ -396,8 +395,8 @@ fn is_expected(workspace: &Workspace, step: &OperationStep, action: Action) -> b
     }
 }
 
-/// What is done in each step. Where another name of a file keeps its mode, this one becomes a file of
-/// its own.
+/// Returns the action of each step. Where another hard link must keep its mode, this path becomes
+/// a file of its own.
 fn actions(workspace: &Workspace, steps: &[OperationStep]) -> Vec<Action> {
     let modes = steps.iter().filter(|step| action(step) == Action::Mode);
     let own = need_own_file(workspace, modes.map(|step| (&step.path, &step.then)));
@@ -408,17 +407,17 @@ fn actions(workspace: &Workspace, steps: &[OperationStep]) -> Vec<Action> {
     steps.iter().map(of).collect()
 }
 
-/// What a step is, by its two states.
+/// Returns the action of a step, by its two states.
 pub(super) fn action(step: &OperationStep) -> Action {
     Action::between(&step.now, &step.then)
 }
 
-/// What is at a path right now; `None` if nothing is, or it cannot be read.
+/// Reads the state of a path on disk; `None` if it is missing or unreadable.
 pub(super) fn state_of(workspace: &Workspace, path: &ProjectPath) -> Option<FileState> {
     read_state(workspace, path).ok().flatten()
 }
 
-/// What is at a path right now; that it cannot be read is an error, and not the same as nothing.
+/// Reads the state of a path on disk; `None` if it is missing, an error if it is unreadable.
 pub(super) fn read_state(
     workspace: &Workspace,
     path: &ProjectPath,
@@ -444,7 +443,7 @@ pub(super) fn read_state(
     }
 }
 
-/// Brings an exchange that was interrupted to an end. What neither went back nor forth is stored.
+/// Finishes an interrupted exchange. A file that can be moved neither back nor forth is stored.
 pub(super) fn settle_exchange(
     workspace: &Workspace,
     store: &Store,
@@ -459,8 +458,8 @@ pub(super) fn settle_exchange(
     Ok(Some(kept))
 }
 
-/// Removes a step's temporary file. Content that is neither what the step replaced nor what it
-/// wrote is somebody's, and is stored first.
+/// Removes a step's temporary file. Content that the step neither replaced nor wrote is another
+/// program's, and is stored first.
 pub(super) fn discard(
     workspace: &Workspace,
     store: &Store,
@@ -477,13 +476,13 @@ pub(super) fn discard(
     Ok(kept)
 }
 
-/// Removes a step's temporary file, of which it is known what it holds.
+/// Removes a step's temporary file, whose content is known.
 fn remove_temp(workspace: &Workspace, step: &OperationStep) -> Result<(), StoreError> {
     let removed = workspace.remove_temp(&step.temp);
     removed.map_err(|error| StoreError::Step(io::Error::other(error.to_string())))
 }
 
-/// Stores the content of a file that is about to go.
+/// Stores the content of a file that is about to be removed.
 fn keep(workspace: &Workspace, store: &Store, path: &ProjectPath) -> Result<ObjectId, StoreError> {
     let batch = store.batch()?;
     let mut result = None;
@@ -509,8 +508,8 @@ fn unwritable(error: &WriteError) -> Reason {
     }
 }
 
-/// That something is there or gone means that somebody was quicker, unless it is a folder: one in
-/// which there is nothing to be recorded is not known of before.
+/// Converts a write error to a reason. A path that exists or is gone was changed by another
+/// program, unless it is a folder: the plan does not know folders without tracked files.
 fn refusal(workspace: &Workspace, step: &OperationStep, error: &WriteError) -> Reason {
     match &error.why {
         WriteFault::Exists => match workspace.may_write(&step.path) {

@@ -1,12 +1,12 @@
-//! What an edit announced, where something else is found at its end.
+//! Records an edit's predicted content where a scan at its end finds something else.
 //!
-//! It is on record as the work of the call, as nobody else was heard of. But the agent knows what
-//! it wrote, and not what somebody made of it in the moment before its end. So what it wrote is
-//! kept beside the change, as something that the agent saw at just that place.
+//! The change is attributed to the call, as no other actor was reported. But the agent knows what
+//! it wrote, not what someone made of it just before the call's end. So the predicted content is
+//! recorded beside the change, as a read of the agent with the change's `seq`.
 //!
-//! Of what is found after a command that does not aim at it, even less is known: it may be the
-//! command's work or the person's. In neither case has the agent seen it, so what it saw before is
-//! kept beside the change.
+//! A change found after a command that does not target it may be the command's work or the
+//! person's. In neither case has the agent read it, so what it had read before is recorded beside
+//! the change.
 
 use std::collections::BTreeSet;
 
@@ -21,12 +21,12 @@ use crate::live::{Content, LiveCall};
 use crate::tool::ToolKind;
 use crate::write::lines;
 
-/// Whether a sight is what an edit announced.
+/// Returns whether a read is what an edit predicted.
 pub(super) fn is_announced(sight: &Sighting) -> bool {
     sight.source == ContextSource::AgentEdited && sight.dates.is_none()
 }
 
-/// Keeps what a call that ends well announced, for each change of it that is something else.
+/// Records what a successful call predicted, for each change of it that differs.
 pub(crate) fn keep_announced(
     batch: &Batch<'_>,
     (arrived, meaning): (&Arrived, Meaning),
@@ -60,8 +60,8 @@ pub(crate) fn keep_announced(
     Ok(())
 }
 
-/// Keeps what agents saw before, for each change that happened while a command of theirs ran which
-/// does not aim at it; unless only the layout is another one.
+/// Records what agents had read before, for each change made while a command of theirs ran that
+/// does not target it; unless only the layout differs.
 pub(crate) fn keep_unaimed(
     batch: &Batch<'_>,
     calls: &Calls,
@@ -111,8 +111,8 @@ fn is_layout(batch: &Batch<'_>, change: &Change) -> Result<bool, StoreError> {
     })
 }
 
-/// What the call announced, put into the store; none if that is what is there. Its tool may have
-/// put it into another layout: that is its own.
+/// Stores the content that the call predicted and returns it; none if it is what was found, in
+/// whatever layout: the tool may have formatted it.
 fn announced(
     batch: &Batch<'_>,
     live: &LiveCall,
@@ -131,7 +131,7 @@ fn announced(
     Ok(Some(Side::Known(FileState { oid: encoded.oid, size, ..found })))
 }
 
-/// A change as two: what its agent announced, and what somebody made of it.
+/// Splits a change in two: what its agent predicted, and what others made of it.
 pub(super) fn parted(
     store: &Store,
     change: &Change,

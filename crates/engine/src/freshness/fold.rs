@@ -1,4 +1,4 @@
-//! From the record to what an agent knows of a file.
+//! Replays reads and changes from the record into what an agent knows of a file.
 
 use retake_model::{
     Actor, AgentId, Change, ChangeId, DialogId, FileKind, ObjectId, ProjectPath, Side,
@@ -8,9 +8,9 @@ use retake_store::{Maker, PathStep, Sighting, Store, StoreError};
 use super::announced::{is_announced, parted};
 use super::knowledge::Knowledge;
 
-/// Nobody reads what more changes than these did to single lines.
+/// Maximum latest changes of a file that are replayed line by line.
 pub(crate) const MOST_STEPS: usize = 500;
-/// A file that was moved so often is another one.
+/// Maximum renames that are followed back; a file moved more often counts as a new one.
 const MOST_MOVES: usize = 8;
 
 /// An agent of a dialog.
@@ -18,14 +18,14 @@ const MOST_MOVES: usize = 8;
 pub(crate) struct Knower<'a> {
     pub(crate) dialog: &'a DialogId,
     pub(crate) agent: &'a AgentId,
-    /// Whether a formatter's rewrite of what it wrote counts as somebody else's.
+    /// Whether a formatter's rewrite of what it wrote counts as another actor's change.
     pub(crate) minds_formatters: bool,
-    /// Of more steps since its last whole look, only these last ones are followed line by line.
+    /// Maximum steps since its last whole read that are replayed line by line.
     pub(crate) most_steps: usize,
 }
 
 impl Knower<'_> {
-    /// Whether this agent made the change, or may have.
+    /// Returns whether this agent made the change, or may have.
     pub(crate) fn made(&self, change: &Change) -> bool {
         if change.actor != Actor::Agent || (self.minds_formatters && change.joins.is_some()) {
             return false;
@@ -39,8 +39,8 @@ impl Knower<'_> {
                 .any(|call| call.dialog == *self.dialog && call.agent == *self.agent)
     }
 
-    /// What it knows of a file now; none if that is what it last saw or made of it, and nobody else
-    /// had a part in it: then there is nothing to follow, however often it changed it.
+    /// Replays what it knows of a file now; none if the content is what it last read or wrote and
+    /// no other actor took part: then no replay is needed, however often it changed it.
     pub(super) fn doubts(
         &self,
         store: &Store,
@@ -53,7 +53,7 @@ impl Knower<'_> {
             return Ok(None);
         }
         let mut known = self.follow(store, path, past, MOST_MOVES)?;
-        // The record has a hole; all that is known is that the file is another one.
+        // The record has a gap: the content differs, but not by a recorded change.
         if known.now.is_some_and(|last| content(&last) != content(&now)) && known.is_some() {
             known.unclear.get_or_insert_default();
         }
@@ -61,23 +61,23 @@ impl Knower<'_> {
         Ok(Some(known))
     }
 
-    /// What happened to a file that matters to the agent, before this place.
+    /// Loads the reads and changes of a file that matter to the agent, before `until`.
     fn past(&self, store: &Store, path: &ProjectPath, until: u64) -> Result<Past, StoreError> {
         let (dialog, agent) = (self.dialog, self.agent);
         let sights = store.sights_since_whole(dialog, agent, path, until)?;
         let from = sights.first().filter(|sight| is_whole(sight)).map_or(0, |sight| sight.seq);
-        // One more than are followed: up to there, so much happened that nobody follows it.
+        // One more than are replayed: it marks where line tracking begins.
         let most = self.most_steps + 1;
         let mut steps = store.newest_steps_of(path, (from, until), (dialog, agent), most)?;
         let lost = (steps.len() == most).then(|| steps.remove(0).seq);
-        // What others did before it saw or did anything is nothing to it.
+        // Others' changes before its first read or change do not matter to it.
         let first_look = sights.first().map_or(u64::MAX, |sight| sight.seq);
         let matters = |step: &PathStep| step.maker != Maker::Others || step.seq > first_look;
         let start = steps.iter().position(matters).unwrap_or(steps.len());
         Ok(Past { sights, lost, steps: steps.split_off(start) })
     }
 
-    /// What it knew of a file after all of this.
+    /// Replays the reads and changes, following renames back up to `moves` times.
     fn follow(
         &self,
         store: &Store,
@@ -102,7 +102,7 @@ impl Knower<'_> {
                 known.suffer(&change, path);
                 continue;
             }
-            // What it moves, it knows there as it knew it before.
+            // A file that it moved keeps what it knew under the old path.
             if change.path == *path
                 && let Some(old) = change.old_path.as_ref().filter(|_| moves > 0)
             {
@@ -122,24 +122,25 @@ impl Knower<'_> {
     }
 }
 
-/// What happened to a file that matters to an agent.
+/// Reads and changes of a file that matter to an agent: the input of a replay.
 struct Past {
-    /// Its looks since it last saw all of the file, that included.
+    /// Its reads since it last read the whole file, that one included.
     sights: Vec<Sighting>,
-    /// The newest of the changes that nobody follows any more.
+    /// The newest of the changes that are too old to be replayed.
     lost: Option<u64>,
     /// The changes since.
     steps: Vec<PathStep>,
 }
 
 impl Past {
-    /// Whether all of it is the agent's own doing.
+    /// Returns whether all of it is the agent's own doing.
     fn is_own(&self) -> bool {
         let is_plain = |sight: &Sighting| sight.dates.is_none() && !is_announced(sight);
         self.sights.iter().all(is_plain) && self.steps.iter().all(|step| step.maker == Maker::Own)
     }
 
-    /// Whether the last that the agent saw or did is what is there now; or there was nothing.
+    /// Returns whether the agent's last read or change is the current content; also if there is
+    /// none.
     fn is_last(&self, store: &Store, now: &Side) -> Result<bool, StoreError> {
         let last = match (self.steps.last(), self.sights.last()) {
             (None, None) => return Ok(true),
@@ -152,7 +153,7 @@ impl Past {
     }
 }
 
-/// Whether an agent saw all of a file.
+/// Returns whether a read covers the whole file.
 fn is_whole(sight: &Sighting) -> bool {
     sight.lines.is_none() && sight.dates.is_none() && !is_announced(sight)
 }

@@ -1,8 +1,8 @@
-//! What an agent knows of a file: its looks and everybody's changes, folded in order.
+//! Knowledge of one agent about one file: its reads and everyone's changes, replayed in order.
 //!
-//! There is no flag that could be set too late. What counts is the record: which lines the agent
-//! has seen (or written), and which of them somebody else has changed since. The content that it
-//! saw or wrote last is remembered, so that an edit that was taken back leaves nothing behind.
+//! There is no flag that could be set too late. The record decides: which lines the agent has read
+//! or written, and which of them others changed since. The content that it read or wrote last is
+//! remembered, so that an edit that was reverted leaves nothing stale.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use retake_store::Sighting;
 
 use super::spans::{Span, Spans};
 
-/// More places than this are not told apart.
+/// Maximum changed places tracked one by one; beyond it the whole file counts as changed.
 const MOST_PLACES: usize = 500;
 
 /// What an agent knows of one file.
@@ -23,7 +23,7 @@ pub(super) struct Knowledge {
     pub(super) differs: Vec<(Span, BTreeSet<ChangeId>)>,
     /// Others took the file away.
     pub(super) gone: Option<Gone>,
-    /// All of it may be different, by these changes, and nobody can tell the lines.
+    /// All of it may be different, by these changes; single lines cannot be determined.
     pub(super) unclear: Option<BTreeSet<ChangeId>>,
     /// The content after the last thing that the agent saw or did, and the lines that it knew of it,
     /// if nothing differed.
@@ -42,17 +42,17 @@ pub(super) struct Gone {
 }
 
 impl Knowledge {
-    /// Whether it knows anything of the file.
+    /// Returns whether the agent knows anything of the file.
     pub(super) fn is_some(&self) -> bool {
         !self.seen.is_empty() || self.is_stale()
     }
 
-    /// Whether something of what it knows is not so any more.
+    /// Returns whether any part of its knowledge is outdated.
     pub(super) fn is_stale(&self) -> bool {
         !self.differs.is_empty() || self.gone.is_some() || self.unclear.is_some()
     }
 
-    /// The agent looks at the file, or at lines of it.
+    /// Applies a read of the file, or of lines of it.
     pub(super) fn look(&mut self, sight: &Sighting) {
         self.gone = None;
         self.acted = sight.seq;
@@ -73,14 +73,14 @@ impl Knowledge {
             }
         }
         self.settle(&sight.side);
-        // What another program knew is known by its dates alone.
+        // An imported entry carries only dates, no content.
         if let Some(dates) = sight.dates {
             self.now = None;
             self.unclear = (dates.user > dates.read).then(BTreeSet::new);
         }
     }
 
-    /// The agent itself changes the file.
+    /// Applies the agent's own change of the file.
     pub(super) fn write(&mut self, change: &Change, path: &ProjectPath) {
         self.gone = None;
         self.acted = change.id.0;
@@ -89,7 +89,7 @@ impl Knowledge {
             return;
         }
         match hunks(change) {
-            // It has written all of it, or nobody can tell what.
+            // It has written all of it, or the lines cannot be determined.
             _ if change.operation == Means::Write => self.know_all(),
             None => self.know_all(),
             Some(hunks) if hunks.len() > MOST_PLACES => self.know_all(),
@@ -103,7 +103,7 @@ impl Knowledge {
         self.settle(&change.after);
     }
 
-    /// Somebody else changes the file.
+    /// Applies another actor's change of the file.
     pub(super) fn suffer(&mut self, change: &Change, path: &ProjectPath) {
         let (is_known, by) = (self.is_some(), change.id);
         if change.old_path.as_ref() == Some(path) && change.path != *path {
@@ -125,7 +125,7 @@ impl Knowledge {
                 self.lose_all(by);
             }
             None => self.lose_all(by),
-            // Nobody would read so many places, and to follow them takes time.
+            // Too many places to be useful, and tracking them takes time.
             Some(hunks) if hunks.len() + self.differs.len() > MOST_PLACES => self.lose_all(by),
             Some(hunks) => self.lose(hunks, by),
         }
@@ -133,7 +133,7 @@ impl Knowledge {
         self.know_again(&change.after);
     }
 
-    /// So much happened that nobody follows it; up to this change.
+    /// Gives up line tracking: too many changes happened, up to this one.
     pub(super) fn lose_track(&mut self, by: ChangeId) {
         if self.is_some() {
             self.lose_all(by);
@@ -171,7 +171,7 @@ impl Knowledge {
         self.differs.sort();
     }
 
-    /// What the hunks do not touch stays known, or different, where it is now.
+    /// Shifts the lines that the hunks do not touch to their new numbers.
     fn move_along(&mut self, hunks: &[Hunk]) {
         self.seen = self.seen.after(hunks);
         let differs = std::mem::take(&mut self.differs).into_iter();
@@ -181,14 +181,14 @@ impl Knowledge {
         self.differs = left.collect();
     }
 
-    /// The file has this content after something that the agent did or saw.
+    /// Sets the current content after the agent's own read or change.
     fn settle(&mut self, now: &Side) {
         self.now = Some(*now);
         let state = now.known().filter(|_| !self.is_stale());
         self.fresh = state.map(|state| (state.oid, self.seen.clone()));
     }
 
-    /// The file may be again what the agent knew.
+    /// Restores the earlier knowledge if the file has the content again that the agent knew.
     fn know_again(&mut self, now: &Side) {
         let oid = now.known().map(|state| state.oid);
         if let Some((_, seen)) = self.fresh.as_ref().filter(|(fresh, _)| Some(*fresh) == oid) {
@@ -199,7 +199,7 @@ impl Knowledge {
     }
 }
 
-/// The places of a change; none if they cannot be told.
+/// Returns the hunks of a change; none if they cannot be determined.
 fn hunks(change: &Change) -> Option<&[Hunk]> {
     match (&change.lines, change.change_type) {
         (_, ChangeType::Mode) => Some(&[]),

@@ -1,7 +1,7 @@
-//! An agent's context as the file `task_metadata.json` that other programs keep (DM-12, DM-13).
+//! Imports and exports an agent's context as `task_metadata.json` (DM-12, DM-13).
 //!
-//! Invariants: what does not fit the schema is neither taken in nor given out, and says where it
-//! does not; taking in the same again adds nothing, and giving out what was taken in is the same.
+//! Invariants: what does not fit the schema is neither imported nor exported, and the error names
+//! the place; importing twice adds nothing, and an export of an import is identical.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -15,7 +15,7 @@ use super::timeline::{ContextEntry, ContextFile};
 use crate::project::Project;
 use crate::record::RecordError;
 
-/// The last time that every reader of the form knows (what JavaScript calls a date).
+/// Maximum date in milliseconds that every reader accepts (the maximum JavaScript `Date`).
 const LAST_DATE: Millis = 8_640_000_000_000_000;
 
 /// The entries of a file that are on record, oldest first.
@@ -45,12 +45,13 @@ pub struct MetadataEntry {
     /// When the agent last changed it.
     #[serde(deserialize_with = "present")]
     pub roo_edit_date: Option<Millis>,
-    /// When somebody else changed it; it may be left out.
+    /// When another actor changed it; it may be left out.
     #[serde(default)]
     pub user_edit_date: Option<Millis>,
 }
 
-/// Whether an entry is the newest one of its path. It says nothing of the content (CTX-12).
+/// State of an entry: whether it is the newest of its path. It says nothing of the content
+/// (CTX-12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordState {
@@ -115,7 +116,7 @@ pub enum MetadataError {
     },
 }
 
-/// What came of taking in a `task_metadata.json`.
+/// Outcome of importing a `task_metadata.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
     /// How many entries were added.
@@ -143,7 +144,7 @@ impl TaskMetadata {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// What the types alone do not say.
+    /// Checks the rules that the types do not enforce.
     pub fn check(&self) -> Result<(), MetadataError> {
         let mut active = HashSet::new();
         for (number, entry) in (1..).zip(&self.files_in_context) {
@@ -182,7 +183,7 @@ impl MetadataEntry {
         Dates { read: self.roo_read_date, edit: self.roo_edit_date, user: self.user_edit_date }
     }
 
-    /// When it happened, by its own dates.
+    /// Returns when it happened, by its own dates.
     fn at(&self) -> Option<Millis> {
         match self.record_source {
             ContextSource::ReadTool | ContextSource::FileMentioned => self.roo_read_date,
@@ -192,14 +193,14 @@ impl MetadataEntry {
     }
 }
 
-/// A value that may be null, but not left out.
+/// Deserialises a value that may be null, but not left out.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Millis>, D::Error> {
     Option::deserialize(deserializer)
 }
 
 impl Project {
-    /// An agent's context, for other programs: every entry of every file, in the order in which
-    /// they happened (CTX-2). A file whose name is no text cannot be told of in this form.
+    /// Exports an agent's context: every entry of every file, in the order in which they happened
+    /// (CTX-2). A file whose name is not UTF-8 cannot be expressed and is left out.
     pub fn export_context(
         &self,
         dialog: &DialogId,
@@ -218,10 +219,10 @@ impl Project {
         Ok(TaskMetadata { files_in_context: entries.into_iter().map(|(_, entry)| entry).collect() })
     }
 
-    /// Takes in an agent's context as another program kept it, behind what is on record.
+    /// Imports an agent's context from another program, after what is on record.
     ///
-    /// What the agent saw of a file is not known then, so the dates say whether it is stale
-    /// (CTX-13), until the agent looks at it.
+    /// The content that the agent read is not known then, so the dates decide whether it is stale
+    /// (CTX-13), until the agent reads it.
     pub fn import_context(
         &self,
         (dialog, agent): (&DialogId, &AgentId),
@@ -264,7 +265,7 @@ impl Project {
         Ok(imported)
     }
 
-    /// What is on record of each file, as far as the form knows it.
+    /// Returns the recorded entries of each file, reduced to what the format holds.
     fn timelines(
         &self,
         dialog: &DialogId,
@@ -278,7 +279,7 @@ impl Project {
     }
 }
 
-/// Whether an entry is among those that are known and not compared yet; they are in order.
+/// Returns whether an entry is among the known ones, and drops those up to it; they are in order.
 fn is_next_of(entry: &MetadataEntry, known: &mut Known) -> bool {
     let this = (entry.record_source, entry.dates());
     let found = known.iter().position(|one| *one == this);
@@ -288,7 +289,7 @@ fn is_next_of(entry: &MetadataEntry, known: &mut Known) -> bool {
     found.is_some()
 }
 
-/// Each entry has a place of its own in the order.
+/// Records an entry with a `seq` of its own.
 fn put(
     batch: &Batch<'_>,
     (dialog, agent): (&DialogId, &AgentId),

@@ -1,13 +1,13 @@
-//! Freshness: what each agent last saw of a file, and whether it is still so.
+//! Freshness: the content each agent last read of a file, and whether it is still current.
 //!
 //! ```text
-//! see       an event shows a file to an agent: that is recorded, with the content and the lines
-//! announced what an edit wrote, where its end finds something else
-//! fold      looks and changes of a file, in order, make what the agent knows of it (knowledge)
-//! stale     … and what of that is not so any more, which lines, and by whom
-//! react     before an edit or a message the agent is told, once for each content
-//! timeline  the same record as a list of what happened to each file in the context
-//! metadata  … and as the file that other programs keep it in
+//! see       records that an event showed a file to an agent, with the content and the lines
+//! announced records what an edit wrote where a scan at its end finds other content
+//! fold      replays reads and changes of a file, in order, into what the agent knows of it
+//! stale     derives from that which lines changed since, and by whom
+//! react     notifies the agent before an edit or a message, once for each content
+//! timeline  the same record as a timeline of each file in the context
+//! metadata  imports and exports that timeline as `task_metadata.json`
 //! ```
 //!
 //! A host that knows the context tracker of other designs (LIB-3) finds it here:
@@ -15,16 +15,16 @@
 //! | there | here |
 //! |---|---|
 //! | `trackFileContext` | [`Project::track_context`], or an event that says what its agent saw |
-//! | `setupFileWatcher` | nothing: each event looks, with or without a watcher ([`crate::Eyes`]) |
+//! | `setupFileWatcher` | nothing: each event scans, with or without a watcher ([`crate::Eyes`]) |
 //! | `markFileAsEditedByRoo` | `tool_begin` and `tool_end` around the edit, or [`Project::begin_edit`] and [`Project::commit_edit`]: the content tells whose it is |
 //! | `getAndClearRecentlyModifiedFiles` | [`Project::stale_files`], which clears nothing |
 //! | `getAndClearCheckpointPossibleFile` | [`Project::changes`] of the agent |
 //! | `getTaskMetadata`, `saveTaskMetadata` | [`Project::export_context`], [`Project::import_context`] |
 //! | reading again before a diff is applied (CTX-18) | [`Project::read_fresh`] |
-//! | `dispose` | nothing: what is known is on record, and nothing is held |
+//! | `dispose` | nothing: all state is on record, none is held in memory |
 //!
-//! Invariants: staleness is never a flag, it is worked out from the record each time; a file is
-//! fresh again only by a look at what is there now, or by being again what was seen.
+//! Invariants: staleness is never a flag, it is computed from the record each time; a file is fresh
+//! again only after a read of its current content, or when it is again what was read.
 
 mod announced;
 mod fold;
@@ -55,7 +55,7 @@ use crate::record::RecordError;
 use crate::tool::Part;
 use react::put_note;
 
-/// Damage of what was must not keep anything new from being recorded; `doctor` names it.
+/// Logs and ignores a damaged row, so that it does not block new records; `doctor` reports it.
 pub(crate) fn despite_damage(done: Result<(), StoreError>) -> Result<(), StoreError> {
     match done {
         Err(StoreError::Row(why)) => {
@@ -66,7 +66,7 @@ pub(crate) fn despite_damage(done: Result<(), StoreError>) -> Result<(), StoreEr
     }
 }
 
-/// The journal's word for what a host told.
+/// Journal event kind of a read that the host reported.
 const TRACKED: &str = "context_tracked";
 
 impl Project {
@@ -166,8 +166,8 @@ impl Project {
         Ok(Some(FreshRead { bytes, was_stale }))
     }
 
-    /// How many files each agent has not seen as they are now, of agents whose dialogs have not
-    /// ended and were active since then; those who have seen everything are left out.
+    /// Counts the stale files of each agent, for agents whose dialogs have not ended and were
+    /// active since then; agents without stale files are left out.
     pub fn stale_agents(&self, since: Millis) -> Result<Vec<StaleAgent>, StoreError> {
         let mut stale = Vec::new();
         for dialog in self.store().dialogs()? {

@@ -1,7 +1,7 @@
-//! Telling an agent that it works on what is not there any more.
+//! Warns an agent that is about to edit a file which changed since it read it.
 //!
-//! Invariants: an agent is told at most once of the same changes, and of the same content unless it
-//! has touched the file since; what goes wrong here is logged and keeps nobody from anything.
+//! Invariants: an agent is notified at most once of the same changes, and of the same content
+//! unless it has touched the file since; errors here are logged and never block the event.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,13 +20,13 @@ use crate::parcel::Hears;
 use crate::settings::{Freshness, FreshnessPolicy};
 use crate::tool::ToolKind;
 
-/// Agents that did nothing for so long are not told of by themselves.
+/// Agents idle for longer than this are left out of `stale_context` events.
 const ACTIVE: Millis = 24 * 60 * 60 * 1000;
-/// When more files than this change at once, nobody reads what each agent knew of them.
+/// Maximum changes of one scan for which stale agents are determined.
 const MOST_CHANGES: usize = 500;
-/// Of agents that are further behind than this, nobody follows each line with every change.
+/// Maximum steps replayed line by line for `stale_context` events.
 const FOLLOWED_STEPS: usize = 20;
-/// So many files are told with their lines; the others are counted.
+/// Maximum files listed with their lines; the others are counted.
 const TOLD_FILES: usize = 10;
 
 /// What is done about a file that is not as an agent last saw it.
@@ -35,7 +35,7 @@ const TOLD_FILES: usize = 10;
 pub enum Reaction {
     /// Nothing; it is only on record.
     None,
-    /// The agent's model is told.
+    /// The agent's model is notified.
     Note,
     /// The call is denied, with the reason.
     Deny,
@@ -63,7 +63,7 @@ pub struct StaleContext {
     pub message: String,
 }
 
-/// What to tell the sender of an event; none if there is nothing to tell.
+/// Returns the notice for the sender of an event; none if there is nothing to report.
 pub(crate) fn react(
     batch: &Batch<'_>,
     (arrived, meaning): (&Arrived, Meaning),
@@ -85,7 +85,7 @@ pub(crate) fn react(
     })
 }
 
-/// Before an edit, or after it if the agent can be told only then.
+/// Notifies before an edit, or after it if the agent can be notified only then.
 fn about_edit(
     batch: &Batch<'_>,
     arrived: &Arrived,
@@ -124,7 +124,7 @@ fn before_message(
     tell(batch, (&knower, &paths), Reaction::Note, settings, arrived.at)
 }
 
-/// Tells what was not told before, and notes that it was told.
+/// Reports the stale files not reported before, and records that they were.
 fn tell(
     batch: &Batch<'_>,
     (knower, paths): (&Knower<'_>, &[ProjectPath]),
@@ -152,8 +152,8 @@ fn tell(
     Ok(Some(StaleContext { reaction, files, message }))
 }
 
-/// Whether an agent was told of just this: of the same changes, or of the same content that was
-/// there before, and it has not touched the file since.
+/// Returns whether an agent was already notified of the same changes, or of the same content
+/// without having touched the file since.
 fn is_told(stale: &StaleFile, last: &Told) -> bool {
     let now = stale.now.known().map(|state| state.oid);
     let is_same = now.is_some() && last.oid == now && stale.acted <= last.seq;
@@ -165,7 +165,7 @@ fn telling(stale: &StaleFile, seq: u64) -> Told {
     Told { seq, change: ChangeId(stale.newest), oid }
 }
 
-/// Whether a difference is one to speak about, by the settings (CTX-20).
+/// Returns whether a difference is to be reported, by the settings (CTX-20).
 fn counts(
     store: &Store,
     knower: &Knower<'_>,
@@ -181,7 +181,7 @@ fn counts(
     Ok(settings.sources.contains(&last.source) && !soon)
 }
 
-/// Tells whoever follows the project which agents' knowledge these changes made stale.
+/// Records a `stale_context` event for each agent whose knowledge these changes made stale.
 pub(crate) fn tell_followers(
     batch: &Batch<'_>,
     changes: &[Change],
@@ -226,7 +226,7 @@ fn note(
     put_note(batch, (dialog, agent), "stale_context", (batch.next_seq(), at), body)
 }
 
-/// Writes down something about what an agent knows, for whoever follows the project.
+/// Records a journal event about an agent's context, for subscribers of the project.
 pub(super) fn put_note(
     batch: &Batch<'_>,
     (dialog, agent): (&DialogId, &AgentId),
@@ -246,7 +246,7 @@ pub(super) fn put_note(
     })
 }
 
-/// What the agent is told.
+/// Describes the stale files for the agent.
 fn message(reaction: Reaction, files: &[StaleFile]) -> String {
     let mut text = match (reaction, files) {
         (Reaction::Deny, [_]) => "This file is not as you last saw it:".to_owned(),

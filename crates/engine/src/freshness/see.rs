@@ -1,7 +1,7 @@
-//! Recording what an agent gets to see: reads, mentions, and whatever else the host tells.
+//! Records the files that an agent has read: by tools, mentions, and as reported by the host.
 //!
-//! A file may change while a tool reads it. What counts as seen then is what was there when the
-//! call began: to be told once too often costs a read, to be told too late costs somebody's work.
+//! A file may change while a tool reads it. The content when the call began counts as read: one
+//! notice too many costs a read, one too late costs someone's work.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ use crate::live::LiveCall;
 use crate::place::{Place, link_target, place};
 use crate::tool::Part;
 
-/// What an event shows, and of how much.
+/// Files that an event shows, each with the part that is shown.
 pub(crate) type Shown = Vec<(ProjectPath, Part)>;
 
-/// Records what an event made an agent see; `changes` are those that were found with it.
+/// Records what an event showed to an agent; `changes` are those that were found with it.
 pub(crate) fn see(
     batch: &Batch<'_>,
     root: &Path,
@@ -70,7 +70,7 @@ pub(crate) fn see(
     Ok(())
 }
 
-/// What an event shows: what it says itself, else what its call's arguments say.
+/// Returns the files an event shows: those it names, else those in its call's arguments.
 pub(crate) fn shown(root: &Path, event: &Event, live: Option<&LiveCall>) -> Shown {
     let told = event.saw.iter().filter_map(|sight| {
         let path = placed(root, event.cwd.as_deref(), &sight.path)?;
@@ -83,7 +83,7 @@ pub(crate) fn shown(root: &Path, event: &Event, live: Option<&LiveCall>) -> Show
     }
 }
 
-/// A file in the project; one that begins with `/` may be meant from the root (CTX-4).
+/// Resolves a path to a file in the project; a leading `/` may mean the root (CTX-4).
 fn placed(root: &Path, cwd: Option<&str>, text: &str) -> Option<ProjectPath> {
     let inside = |text: &str| match place(root, cwd, text) {
         Place::Inside(path) => Some(link_target(root, &path).unwrap_or(path)),
@@ -92,7 +92,7 @@ fn placed(root: &Path, cwd: Option<&str>, text: &str) -> Option<ProjectPath> {
     inside(text).or_else(|| inside(text.strip_prefix('/')?))
 }
 
-/// What was there to see, and its place in the order if others have changed it since `since`.
+/// Returns the content that was read, and its `seq` if others have changed it since `since`.
 fn seen_state(
     store: &Store,
     path: &ProjectPath,
@@ -114,7 +114,7 @@ struct SeenLines {
     known: Option<Vec<Lines>>,
 }
 
-/// The lines of a file that a part of it is; none if nothing can be said.
+/// Resolves a part of a file to lines; none if they cannot be determined.
 fn lines(batch: &Batch<'_>, side: &Side, part: Part) -> Result<Option<SeenLines>, StoreError> {
     let Some(state) = side.known().filter(|state| state.kind == FileKind::File) else {
         return Ok(None);
@@ -142,7 +142,7 @@ fn lines(batch: &Batch<'_>, side: &Side, part: Part) -> Result<Option<SeenLines>
     })
 }
 
-/// A look that the host tells of itself.
+/// Records a read that the host reported; false if the file is not tracked.
 pub(super) fn mark(
     batch: &Batch<'_>,
     (dialog, agent): (&DialogId, &AgentId),

@@ -1,7 +1,7 @@
-//! Sets of lines, and what becomes of them when the file changes around them.
+//! Sets of lines, and how they shift when the file changes around them.
 //!
-//! Lines count from 0 here, and a span is half open. What an agent saw whole is one span without
-//! an end, so that nobody has to know how many lines a file has.
+//! Lines count from 0 here, and a span is half open. A whole file is one span without an end, so
+//! that the number of lines need not be known.
 
 use retake_model::{Hunk, Lines};
 
@@ -37,8 +37,8 @@ impl Span {
         self.start == self.end
     }
 
-    /// Whether replacing `old` changes what these lines show. Something that is put in counts if it
-    /// stands between two of them, or on top of a file of which the first line is one of them.
+    /// Returns whether replacing `old` changes what these lines show. An insertion counts if it is
+    /// between two of them, or at the top of a file of which the first line is one of them.
     pub(super) fn is_hit_by(self, old: Self) -> bool {
         if old.is_empty() {
             let within = self.start < old.start && old.start < self.end;
@@ -50,7 +50,7 @@ impl Span {
         self.start < old.end && old.start < self.end
     }
 
-    /// What is left of these lines after the hunks, where it is then.
+    /// Returns the parts of these lines that the hunks leave, at their new numbers.
     pub(super) fn after(self, hunks: &[Hunk]) -> Vec<Self> {
         if self.is_empty() {
             let is_hit = hunks.iter().any(|hunk| self.is_hit_by(Self::sides(hunk).0));
@@ -59,7 +59,7 @@ impl Span {
         Spans(vec![self]).after(hunks).0
     }
 
-    /// Where these lines are after the hunks, if none of them hits them.
+    /// Returns these lines at their new numbers, if no hunk hits them.
     fn moved(self, hunks: &[Hunk]) -> Self {
         let shift = |line: u32| {
             if line == u32::MAX {
@@ -95,12 +95,13 @@ impl Spans {
         self.0.is_empty()
     }
 
-    /// Whether replacing these lines changes what the set shows.
+    /// Returns whether replacing these lines changes what the set shows.
     pub(super) fn are_hit_by(&self, old: Span) -> bool {
         self.0.iter().any(|span| span.is_hit_by(old))
     }
 
-    /// What of a span is not in the set; a place between lines is in it if a line beside it is.
+    /// Returns the parts of a span not in the set; a place between lines is in it if a line beside
+    /// it is.
     pub(super) fn missing_of(&self, span: Span) -> Vec<Span> {
         if span.is_empty() {
             let beside = |known: &Span| known.start <= span.start && span.start <= known.end;
@@ -140,13 +141,13 @@ impl Spans {
         other.0.iter().for_each(|span| self.add(*span));
     }
 
-    /// What is left of the set after these hunks, where it is then.
+    /// Returns the parts of the set that these hunks leave, at their new numbers.
     pub(super) fn after(&self, hunks: &[Hunk]) -> Self {
         let mut left = Self::default();
         for span in &self.0 {
             let mut start = span.start;
             for (old, _) in hunks.iter().map(Span::sides) {
-                // What is put in, too, parts the lines before from those after.
+                // An insertion, too, separates the lines before from those after.
                 let cut = Span { start, end: span.end.min(old.start) };
                 if old.end < span.start || span.end < old.start {
                     continue;

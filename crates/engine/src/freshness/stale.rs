@@ -1,4 +1,4 @@
-//! What is not as an agent last saw it, for programs and in words.
+//! Files that changed since an agent last read them: as values and as text.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::fold::Knower;
 use super::knowledge::Knowledge;
 
-/// So many places of a file are told in words; the others are counted.
+/// Maximum changed places listed in the text; the others are counted.
 const TOLD_PLACES: usize = 10;
 
 /// A file that is not as an agent last saw it.
@@ -21,9 +21,9 @@ const TOLD_PLACES: usize = 10;
 pub struct StaleFile {
     /// The file.
     pub path: ProjectPath,
-    /// What became of it.
+    /// How it differs.
     pub what: Staleness,
-    /// Everybody who had a part in it.
+    /// Everyone who had a part in it.
     pub by: Vec<Who>,
     /// When it was first different.
     pub since: Option<Millis>,
@@ -37,17 +37,17 @@ pub struct StaleFile {
     pub(crate) acted: u64,
 }
 
-/// What became of a file that an agent has seen.
+/// How a file differs from what an agent has read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Staleness {
     /// These lines, as they are numbered now.
     Lines(Vec<StaleLines>),
-    /// It is another content, and lines cannot be told.
+    /// The content differs, and lines cannot be determined.
     Content,
-    /// It is not there any more.
+    /// It was deleted.
     Deleted,
-    /// It is there no more; it was moved to this path.
+    /// It was moved to this path.
     MovedTo(ProjectPath),
 }
 
@@ -60,7 +60,7 @@ pub struct StaleLines {
     pub by: Vec<Who>,
 }
 
-/// Somebody who changed a file.
+/// The actor that changed a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Who {
     /// What they are.
@@ -75,7 +75,7 @@ pub struct Who {
     pub operation: Option<OperationId>,
 }
 
-/// Who reads words about a file.
+/// The reader of a text about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// An agent, for which the person is the user.
@@ -99,7 +99,7 @@ impl Who {
         Self { actor: Actor::User, kind: None, dialog: None, agent: None, operation: None }
     }
 
-    /// What they are called to somebody.
+    /// Returns the name to use in a text for this reader.
     pub fn name(&self, to: Reader) -> String {
         match self.actor {
             Actor::User | Actor::Unknown => match to {
@@ -125,7 +125,8 @@ impl Who {
 }
 
 impl Knower<'_> {
-    /// How a file is not as the agent last saw it; none if it is, or was never seen.
+    /// Returns how a file differs from what the agent last read; none if it does not, or was never
+    /// read.
     pub(crate) fn stale(
         &self,
         store: &Store,
@@ -137,8 +138,8 @@ impl Knower<'_> {
         let changes = blamed(store, &known)?;
         let who = |ids: &BTreeSet<ChangeId>| {
             let changes = changes.iter().filter(|change| ids.contains(&change.id));
-            // What is called its own, and it does not know, somebody else has a part in; unless a
-            // command of its own did it.
+            // Where the agent does not know its own change, the user had a part in it; unless a
+            // command of its own made it.
             let who = |change: &Change| match self.made(change) {
                 false => Some(Who::of(change)),
                 true if change.operation == Means::Command => None,
@@ -170,7 +171,7 @@ impl Knower<'_> {
     }
 }
 
-/// The changes that made the difference.
+/// Returns the changes that made the difference.
 fn blamed(store: &Store, known: &Knowledge) -> Result<Vec<Change>, StoreError> {
     let mut ids: BTreeSet<ChangeId> = BTreeSet::new();
     ids.extend(known.gone.as_ref().map(|gone| gone.by));
@@ -183,7 +184,7 @@ fn blamed(store: &Store, known: &Knowledge) -> Result<Vec<Change>, StoreError> {
     Ok(changes)
 }
 
-/// Lines that follow each other, by the same ones, are one place.
+/// Joins adjacent lines by the same authors into one place.
 fn joined(lines: impl Iterator<Item = StaleLines>) -> Vec<StaleLines> {
     let mut places: Vec<StaleLines> = Vec::new();
     for next in lines {
@@ -215,7 +216,7 @@ impl StaleFile {
     }
 }
 
-/// A file's name where it stands in a sentence: it must not be able to begin a line of its own.
+/// Returns a file's name for use in a sentence: it must not be able to begin a line of its own.
 pub(super) fn name(path: &ProjectPath) -> String {
     let text = path.to_string();
     if text.contains(char::is_control) { format!("{path:?}") } else { text }

@@ -1,7 +1,7 @@
 //! The files in an agent's context, as a timeline (CTX-7 to CTX-13).
 //!
-//! Nothing of it is written but the agent's looks: what it changed, and what others changed, is in
-//! the changes. So a timeline cannot lack an entry, and no two records of a thing can disagree.
+//! Only the agent's reads are stored: its changes and those of others are taken from the changes
+//! table. So a timeline cannot lack an entry, and no two records can disagree.
 //!
 //! A new source is one value of [`ContextSource`], one arm in [`dates`], and the place that
 //! records it (CTX-24).
@@ -39,11 +39,11 @@ pub struct ContextEntry {
     pub lines: Option<Vec<Lines>>,
     /// The change, if it is one.
     pub change: Option<ChangeId>,
-    /// Who made it, if it is a change of somebody else.
+    /// Who made it, if it is a change by another actor.
     pub by: Option<Who>,
 }
 
-/// The timeline's raw material.
+/// An entry of the timeline before its dates are computed.
 enum Happened {
     Saw(Sighting),
     Changed(Box<Change>),
@@ -59,7 +59,7 @@ impl Happened {
 }
 
 impl Knower<'_> {
-    /// The timeline of a file; none if it is not in the agent's context.
+    /// Returns the timeline of a file; none if it is not in the agent's context.
     pub(super) fn file(
         &self,
         store: &Store,
@@ -67,7 +67,7 @@ impl Knower<'_> {
     ) -> Result<Option<ContextFile>, StoreError> {
         let sights = store.sights_of(self.dialog, self.agent, path)?;
         let steps = store.steps_of(path, 0)?;
-        // What an edit announced is part of its change.
+        // An edit's predicted content is part of its change.
         let is_part =
             |sight: &Sighting| is_announced(sight) && steps.binary_search(&sight.seq).is_ok();
         let looks = sights.into_iter().filter(|sight| !is_part(sight));
@@ -116,7 +116,7 @@ impl Knower<'_> {
     }
 }
 
-/// The dates after something happened (CTX-8 to CTX-10, C-8).
+/// Returns the dates after an entry (CTX-8 to CTX-10, C-8).
 ///
 /// Dates of the agent are the newest of all earlier entries; the date of others' edits is that of
 /// the entry before alone, so that one that was cleared does not come back.

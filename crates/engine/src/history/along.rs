@@ -1,7 +1,7 @@
-//! Conversations that go along with an operation on files, or instead of it.
+//! Rewinds a conversation together with an operation on files, or instead of it.
 //!
-//! The files come first: a conversation is cut only if what was asked for is done, at least in
-//! part. It is a transaction of its own, since nothing of the files hangs on it.
+//! The files come first: a conversation is rewound only if the operation was applied, at least in
+//! part. That is a transaction of its own, since no file depends on it.
 
 use retake_model::{AgentId, DialogId, MAIN_AGENT, Millis, OperationId, RewindWhat};
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub enum RewindHow {
 }
 
 impl UndoStep {
-    /// What undoing the step with its conversation means.
+    /// Returns what undoing the step does to the conversation.
     pub fn rewind(&self) -> RewindHow {
         match self {
             Self::Turn { dialog, turn, .. } | Self::Redone { turn: Some((dialog, turn)), .. } => {
@@ -58,7 +58,7 @@ impl UndoStep {
 }
 
 impl Project {
-    /// Adds to a plan what becomes of the conversation, or puts that into its place.
+    /// Adds the rewind of the conversation to a plan, or replaces its files by it.
     pub fn rewind_along(
         &self,
         mut plan: Plan,
@@ -77,7 +77,7 @@ impl Project {
         }
         plan.rewind = match rewind {
             Ok(rewind) => Some(Box::new(rewind)),
-            // What has no message has no conversation either.
+            // Without a message there is no conversation to rewind.
             Err(HistoryError::NoMessage { .. }) => None,
             Err(error) => return Err(error),
         };
@@ -104,7 +104,7 @@ impl Project {
         Ok(PlannedRewind { dialog, agent, how, rewound, done: None, problem: None })
     }
 
-    /// Carries out what a plan has for the conversation; the caller holds the lock.
+    /// Applies the rewind of a plan; the caller holds the lock.
     pub(crate) fn rewind_applied(&self, applied: &mut Applied, at: Millis) {
         let operation = applied.operation.as_ref().map(|operation| operation.id);
         let is_done = operation.is_some() || applied.plan.is_whole();
@@ -135,7 +135,7 @@ impl Project {
 }
 
 impl PlannedRewind {
-    /// Whether it shows again what was hidden, and hides nothing.
+    /// Returns whether it shows again what was hidden, and hides nothing.
     pub fn brings_back(&self) -> bool {
         matches!(self.how, RewindHow::TakeBack(_))
     }

@@ -1,10 +1,10 @@
-//! Condensing a conversation: a summary takes the place of messages, in what is shown of it
-//! (HIST-7); if nobody can write one, the oldest messages are hidden (HIST-8).
+//! Condenses a conversation: a summary replaces messages in the view (HIST-7); if none can be
+//! written, the oldest messages are hidden (HIST-8).
 //!
-//! Nothing is locked while somebody writes: [`Project::plan_condense`] reads,
-//! [`CondensePlan::summarise`] asks, [`Project::condense`] shows the outcome, if the conversation
-//! is still shown as it was then. The log keeps every message, and [`Project::bring_back`] shows
-//! them again.
+//! No lock is held while the summary is written: [`Project::plan_condense`] reads,
+//! [`CondensePlan::summarise`] requests it, [`Project::condense`] sets the view, if the view is
+//! still the planned one. The log keeps every message, and [`Project::bring_back`] shows them
+//! again.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ pub struct CondensePlan {
     view: ModelView,
 }
 
-/// What is to be shown in place of messages.
+/// A prepared view change with the summary, ready to be applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condensation {
     dialog: DialogId,
@@ -57,7 +57,7 @@ pub enum Condensing {
 /// What condensing did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condensed {
-    /// The messages that are not shown any more, as places in what was shown before.
+    /// The messages that are now hidden, as places in what was shown before.
     pub replaced: Range<usize>,
     /// How.
     pub how: Condensing,
@@ -95,8 +95,8 @@ impl From<StoreError> for CondenseError {
 }
 
 impl Project {
-    /// Which messages of an agent's conversation a summary would replace: those since the last
-    /// summary, without the last `keep_last`, and calls of tools only with their results.
+    /// Plans which messages of an agent's conversation a summary would replace: those since the
+    /// last summary, without the last `keep_last`, and tool calls only with their results.
     pub fn plan_condense(
         &self,
         dialog: &DialogId,
@@ -120,8 +120,7 @@ impl Project {
         })
     }
 
-    /// Shows the outcome in place of the messages, if nobody showed the conversation otherwise
-    /// meanwhile.
+    /// Sets the prepared view, unless another caller changed the view meanwhile.
     pub fn condense(&self, with: &Condensation, at: Millis) -> Result<Condensed, HistoryError> {
         let view = self.set_view(&with.dialog, &with.agent, &with.change, at)?;
         Ok(Condensed {
@@ -135,12 +134,12 @@ impl Project {
 }
 
 impl CondensePlan {
-    /// How many tokens the messages take that a summary would replace.
+    /// Counts the tokens of the messages that a summary would replace.
     pub fn tokens_replaced(&self, count: CountTokens<'_>) -> u64 {
         tokens(&self.messages()[self.replaced.clone()], count)
     }
 
-    /// Asks for the summary; without one, the oldest messages go.
+    /// Requests the summary; without one, the oldest messages are hidden.
     pub fn summarise(
         &self,
         asking: &Asking<'_>,

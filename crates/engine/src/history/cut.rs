@@ -1,4 +1,4 @@
-//! Which messages of a conversation a summary replaces, and which go if there is none.
+//! Selects the messages that a summary replaces, or that are hidden if there is none.
 //!
 //! Invariant: a call of a tool and its result stay together: no cut lies between them, and none
 //! behind a call that still waits for its result.
@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use retake_model::{ModelMessage, Role};
 
-/// How many of the newest messages stay if nobody can write a summary (HIST-8).
+/// Percentage of the newest messages that stay if no summary can be written (HIST-8).
 pub const FORCED_CONTEXT_REDUCTION_PERCENT: usize = 75;
 
-/// The messages that a summary replaces: those since the last summary, without the last
+/// Returns the messages that a summary replaces: those since the last summary, without the last
 /// `keep_last` (HIST-7). Empty if there are none.
 pub(super) fn since_last_summary(messages: &[ModelMessage], keep_last: usize) -> Range<usize> {
     let free = is_free(messages);
@@ -21,8 +21,8 @@ pub(super) fn since_last_summary(messages: &[ModelMessage], keep_last: usize) ->
     start..end.unwrap_or(start)
 }
 
-/// The oldest messages behind the last summary, which go if nobody can write one (HIST-8): a
-/// summary is all that is left of what it replaced. Empty if none can.
+/// Returns the oldest messages after the last summary, which are hidden if none can be written
+/// (HIST-8): a summary is all that is left of what it replaced. Empty if none can.
 pub(super) fn oldest(messages: &[ModelMessage]) -> Range<usize> {
     let all = messages.len();
     let free = is_free(messages);
@@ -30,18 +30,18 @@ pub(super) fn oldest(messages: &[ModelMessage]) -> Range<usize> {
     let kept = ((all - start) * FORCED_CONTEXT_REDUCTION_PERCENT / 100).max(1);
     let wanted = all.saturating_sub(kept);
     let least = start + 1;
-    // Rather a little more than nothing at all.
+    // Better to hide a few more than none.
     let end = (least..=wanted).rev().find(&free).or_else(|| (wanted.max(least)..all).find(&free));
     start..end.unwrap_or(start)
 }
 
-/// The first place behind the last summary where a cut may lie.
+/// Returns the first place after the last summary where a cut is allowed.
 fn behind_summary(messages: &[ModelMessage], free: impl Fn(&usize) -> bool) -> usize {
     let start = messages.iter().rposition(|message| message.is_summary).map_or(0, |at| at + 1);
     (start..messages.len()).find(free).unwrap_or(messages.len())
 }
 
-/// Tells of a place in front of a message whether no call there waits for a result behind it.
+/// Returns a predicate: no call before the place has its result after it.
 fn is_free(messages: &[ModelMessage]) -> impl Fn(&usize) -> bool {
     let mut open = vec![false; messages.len() + 1];
     for (call, result) in pairs(messages) {
@@ -50,8 +50,8 @@ fn is_free(messages: &[ModelMessage]) -> impl Fn(&usize) -> bool {
     move |&place| !open[place]
 }
 
-/// Each call of a tool with its result, as places of messages. A call of the model's last message
-/// that has no result yet gets one behind all that is there.
+/// Pairs each tool call with its result, as places of messages. A call of the model's last message
+/// without a result is paired with the end.
 fn pairs(messages: &[ModelMessage]) -> Vec<(usize, usize)> {
     let last = messages.iter().rposition(|message| message.role == Role::Assistant);
     let (mut waiting, mut called) = (HashMap::new(), HashMap::new());

@@ -1,10 +1,10 @@
-//! Both histories of a conversation: what the model gets, and what people are shown (HIST-1).
+//! Both histories of a conversation: the model's and the one displayed to people (HIST-1).
 //!
-//! The log of each only grows. What a person, a summary or a program does to a history is a
-//! [`View`]: an order of messages that are all still there. So anything can be brought back.
+//! Both logs are append-only. Rewinding, condensing or saving a list adds a [`View`]: an order of
+//! messages, all of which stay in the log. So every view can be taken back.
 //!
-//! Messages are known by their *place*: from 0 on what was told, below 0 what Retake wrote itself,
-//! which only views show.
+//! Messages are identified by their *place*: from 0 on for received messages, below 0 for those
+//! that Retake wrote itself, which only views show.
 
 mod along;
 mod condense;
@@ -38,7 +38,7 @@ pub use tokens::{CountTokens, message_tokens};
 pub use told::Added;
 pub use view::{View, ViewChange, ViewItem};
 
-/// A message of the model's history, as it is kept.
+/// A message of the model's history, as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptMessage {
     /// Its place in the history; below 0 if Retake wrote it.
@@ -66,10 +66,10 @@ pub struct ModelView {
     pub next: i64,
 }
 
-/// Why a history could not be read, added to or shown otherwise.
+/// Why a history could not be read, extended or given another view.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// What is to be taken in is another conversation than the one on record.
+    /// The messages belong to another conversation than the one on record.
     #[error(
         "message {place} is not the one that dialog {dialog} has there: these are two conversations"
     )]
@@ -82,7 +82,7 @@ pub enum HistoryError {
     /// Nothing hides anything.
     #[error("nothing of dialog {0} is hidden")]
     NothingHidden(DialogId),
-    /// The history was shown otherwise by somebody else meanwhile.
+    /// The view was changed by another caller meanwhile.
     #[error("the conversation of dialog {0} was changed meanwhile, and is left as it is")]
     Moved(DialogId),
     /// There is no such message.
@@ -110,7 +110,7 @@ pub enum HistoryError {
 }
 
 impl Project {
-    /// The model's history of an agent, as the view in force shows it.
+    /// Returns the model's history of an agent, as the current view shows it.
     pub fn model_messages(
         &self,
         dialog: &DialogId,
@@ -132,7 +132,7 @@ impl Project {
         })
     }
 
-    /// Everything that was ever in the model's history of an agent, in the order in which it came.
+    /// Returns the whole log of an agent's model history, in the order of arrival.
     pub fn model_log(
         &self,
         dialog: &DialogId,
@@ -143,7 +143,7 @@ impl Project {
         self.kept(dialog, agent, &log)
     }
 
-    /// What people are shown of an agent's conversation, as it was saved or taken in (LIB-4).
+    /// Returns the display history of an agent, as it was saved or imported (LIB-4).
     pub fn display_messages(
         &self,
         dialog: &DialogId,
@@ -173,7 +173,7 @@ impl Project {
         shown.order(&log).into_iter().map(|at| self.body(&log[at], Value::from)).collect()
     }
 
-    /// What was said in a dialog, and whether the display's view hides it, the oldest first.
+    /// Returns the messages of a dialog, and whether the display view hides each, the oldest first.
     pub fn spoken(&self, dialog: &DialogId) -> Result<Vec<(Spoken, bool)>, StoreError> {
         let agent = AgentId::from(MAIN_AGENT);
         let of = Thread { dialog, agent: &agent, history: History::Display };
@@ -186,8 +186,8 @@ impl Project {
         Ok(told.map(hidden).collect())
     }
 
-    /// The views and the log of a history. The log is read last: views name what was there before
-    /// them, so that a newer log fits older views.
+    /// Loads the views and the log of a history. The log is read last: views name earlier messages,
+    /// so that a newer log fits older views.
     fn history(&self, of: Thread<'_>) -> Result<(Vec<StoredView>, Vec<LogEntry>), StoreError> {
         Ok((self.store().views(of)?, self.store().message_log(of)?))
     }
@@ -224,7 +224,7 @@ impl Project {
         entries.into_iter().map(kept).collect()
     }
 
-    /// The messages of the person as they were told, by their index.
+    /// Returns the messages of the person, by their index.
     fn persons(&self, dialog: &DialogId) -> Result<HashMap<u64, Message>, StoreError> {
         let told = self.store().conversation(dialog)?.into_iter();
         let person = |spoken| match spoken {
@@ -234,7 +234,7 @@ impl Project {
         Ok(told.filter_map(person).collect())
     }
 
-    /// What a message says. One that cannot be read says so: the others are worth having.
+    /// Returns the body of a message; one that cannot be read is replaced by a note.
     fn body(
         &self,
         entry: &LogEntry,
@@ -258,13 +258,13 @@ fn blocks(body: Value) -> Vec<Value> {
     }
 }
 
-/// The place that the next told message gets; none is given twice, even if messages were collected.
+/// Returns the place of the next received message; none is reused, even after a collection.
 fn next_place(log: &[LogEntry], shown: &Shown) -> i64 {
     let told = log.iter().map(|entry| entry.place + 1).max().unwrap_or(0);
     told.max(shown.open_from).max(0)
 }
 
-/// Tells in the journal what became of a history.
+/// Records a journal event about a history.
 fn note_history(
     batch: &Batch<'_>,
     of: Thread<'_>,

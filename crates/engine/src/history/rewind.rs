@@ -1,4 +1,4 @@
-//! Rewinding a conversation: it is shown up to a message of the person, and no further.
+//! Rewinds a conversation: hides everything from a message of the person on.
 
 use std::collections::HashSet;
 
@@ -38,7 +38,7 @@ pub struct Rewound {
     pub unsaid: u64,
 }
 
-/// What a cut comes to.
+/// The views that a rewind sets, and its counts.
 struct Cut {
     rewound: Rewound,
     model: Option<Shown>,
@@ -46,7 +46,7 @@ struct Cut {
 }
 
 impl Project {
-    /// What rewinding a conversation would hide.
+    /// Plans a rewind: returns what it would hide.
     pub fn plan_rewind(
         &self,
         dialog: &DialogId,
@@ -56,8 +56,8 @@ impl Project {
         Ok(self.cut((dialog, agent), to, self.store().last_seq()? + 1)?.rewound)
     }
 
-    /// Shows a conversation only up to a message of the person; [`Project::bring_back`] shows the
-    /// rest again. Files and changes stay as they are.
+    /// Hides a conversation from a message of the person on; [`Project::bring_back`] shows the rest
+    /// again. Files and changes stay as they are.
     pub fn rewind_conversation(
         &self,
         dialog: &DialogId,
@@ -96,8 +96,8 @@ impl Project {
         Ok(cut.rewound)
     }
 
-    /// Shows the conversations that an operation had rewound as they were before it, and rewinds
-    /// again those that it had brought back; tells how many. One that was changed since stays.
+    /// Undoes what an operation did to conversations: restores those that it rewound, and rewinds
+    /// those that it had brought back; returns how many. One that was changed since stays.
     pub fn take_back_rewind(
         &self,
         undone: OperationId,
@@ -209,7 +209,7 @@ impl Project {
         }
     }
 
-    /// What is left of the display history, whose places are those of the journal.
+    /// Cuts the display history of a dialog with events; its places are journal `seq`s.
     fn cut_spoken(
         &self,
         of: Thread<'_>,
@@ -223,7 +223,7 @@ impl Project {
         Ok(((unsaid > 0).then(|| shown.cut(before as i64, seq as i64)), unsaid))
     }
 
-    /// What is left of a display history that was taken in: what was said before that time.
+    /// Cuts an imported display history: messages before that time stay.
     fn cut_display(
         &self,
         of: Thread<'_>,
@@ -241,8 +241,8 @@ impl Project {
     }
 }
 
-/// What was shown before a message was condensed away: a summary of it must not outlive it. None if
-/// the message is shown now, or something else hides it.
+/// Returns the order shown before a message was condensed: a summary must not outlive what it
+/// summarises. None if the message is visible, or another view hides it.
 fn before_condensing(
     views: &[StoredView],
     log: &[LogEntry],
@@ -275,7 +275,7 @@ fn put(
     batch.put_view(of, place, &NewView { why, places: &shown.ranges, open_from, operation })
 }
 
-/// Takes back what an operation did to one conversation, if nothing was done to it since.
+/// Undoes what an operation did to one conversation, if it was not changed since.
 fn take_back(
     batch: &Batch<'_>,
     (dialog, agent): (&DialogId, &AgentId),
@@ -293,7 +293,7 @@ fn take_back(
         let (views, last) = is_its(history)?;
         match last {
             Some(last) if last.why == ViewReason::BroughtBack => {
-                // What was on top before it was taken away.
+                // The view that was current before it was brought back.
                 let before = &views[..views.len() - 1];
                 again.extend(standing(before).last().map(|view| (history, Shown::of(view))));
             }

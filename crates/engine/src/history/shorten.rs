@@ -1,8 +1,8 @@
-//! What is kept of a message that is too long: its blocks, without the contents of the longest.
+//! Shortens a message that is too long: the longest blocks lose their content.
 
 use serde_json::{Map, Value, json};
 
-/// The blocks of a message, shortened from the longest on until they fit.
+/// Returns the blocks of a message, shortened from the longest on until they fit.
 ///
 /// Every block stays a block: a call keeps its id and its name, a result the call that it is of.
 pub(super) fn shorten(content: &[Value], limit: u64) -> Vec<Value> {

@@ -1,4 +1,4 @@
-//! Which messages of a history are shown, and in which order.
+//! The visible messages of a history, and their order.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use retake_store::{LogEntry, StoredView};
 
 use super::view::standing;
 
-/// Places in the order in which they are shown, and then everything told from `open_from` on.
+/// Places in display order, followed by everything received from `open_from` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     /// First and last place of each stretch.
@@ -15,12 +15,12 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Everything that was told.
+    /// Everything that was received.
     pub(super) fn all() -> Self {
         Self { ranges: Vec::new(), open_from: 0 }
     }
 
-    /// What the newest view that stands shows.
+    /// Returns what the newest active view shows.
     pub(super) fn in_force(views: &[StoredView]) -> Self {
         standing(views).last().map_or_else(Self::all, |view| Self::of(view))
     }
@@ -29,7 +29,7 @@ impl Shown {
         Self { ranges: view.places.clone(), open_from: view.open_from }
     }
 
-    /// These places, and what is told from `open_from` on.
+    /// These places, and what is received from `open_from` on.
     pub(super) fn listed(places: impl IntoIterator<Item = i64>, open_from: i64) -> Self {
         let mut ranges: Vec<(i64, i64)> = Vec::new();
         for place in places {
@@ -41,7 +41,7 @@ impl Shown {
         Self { ranges, open_from }
     }
 
-    /// Whether it shows this place.
+    /// Returns whether it shows this place.
     pub(super) fn shows(&self, place: i64) -> bool {
         place >= self.open_from.max(0) || self.lists(place)
     }
@@ -50,7 +50,7 @@ impl Shown {
         self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&place))
     }
 
-    /// The entries of a log that it shows, in their order. What was collected is passed over.
+    /// Returns the visible entries of a log, in their order. Collected ones are skipped.
     pub(super) fn order(&self, log: &[LogEntry]) -> Vec<usize> {
         let mut by_place: Vec<usize> = (0..log.len()).collect();
         by_place.sort_by_key(|&at| log[at].place);
@@ -65,8 +65,8 @@ impl Shown {
         order
     }
 
-    /// The same without what comes at or after a place, until `open_from`; for histories whose
-    /// places are in the order in which they are shown.
+    /// Returns a copy that hides everything from a place up to `open_from`; for histories whose
+    /// places are in display order.
     pub(super) fn cut(&self, before: i64, open_from: i64) -> Self {
         let open = (self.open_from, i64::MAX);
         let stretches = self.ranges.iter().copied().chain([open]);

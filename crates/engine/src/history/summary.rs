@@ -1,7 +1,7 @@
-//! Asking for a summary: whoever can write one is passed in, and asked a bounded number of times.
+//! Requests summaries from a [`Summarise`] passed in by the caller, with bounded retries.
 //!
 //! Invariants: no message is left out of what is summarised, whatever fits into one request; the
-//! engine itself neither waits nor talks to anybody.
+//! engine itself neither sleeps nor opens connections.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::tokens::{CountTokens, message_tokens};
 
-/// How a message begins that stands for others (HIST-7).
+/// Prefix of a message that summarises others (HIST-7).
 pub const SUMMARY_HEAD: &str = "[Previous conversation summary]\n";
 
-/// The pause after the first failure; it doubles with each further one.
+/// Backoff after the first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Nobody waits longer than this for another attempt.
+/// Maximum backoff; a longer one ends the retries.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Writes summaries of conversations.
@@ -46,24 +46,24 @@ pub enum Retry {
     Never,
     /// After a moment.
     Soon,
-    /// After a time that whoever was asked has named.
+    /// After a time that the model server has named.
     After(Duration),
 }
 
-/// Whom to ask for a summary, and how.
+/// A summariser and the limits of its requests.
 #[derive(Clone, Copy)]
 pub struct Asking<'a> {
     /// Who writes it.
     pub summariser: &'a dyn Summarise,
     /// How its tokens are counted.
     pub count: CountTokens<'a>,
-    /// How long the summary may be.
+    /// Maximum tokens of the summary.
     pub at_most_tokens: u32,
-    /// How much is sent in one request; more is summarised in parts.
+    /// Maximum tokens of one request; more is summarised in parts.
     pub max_input_tokens: u64,
-    /// How often each request is made at most.
+    /// Maximum attempts of each request.
     pub attempts: u32,
-    /// How to wait.
+    /// Sleeps between attempts.
     pub pause: &'a dyn Fn(Duration),
 }
 
@@ -107,7 +107,7 @@ impl Asking<'_> {
         })
     }
 
-    /// Adds as many messages as fit, at least one, and tells how many.
+    /// Adds as many messages as fit, at least one, and returns how many.
     fn fill(&self, part: &mut Vec<ModelMessage>, rest: &[ModelMessage]) -> usize {
         let used: u64 = part.iter().map(|message| message_tokens(message, self.count)).sum();
         let room = self.max_input_tokens.saturating_sub(used);
@@ -127,7 +127,7 @@ impl Asking<'_> {
         rest.len()
     }
 
-    /// Asks until there is a summary, asking again would not help, or it was asked often enough.
+    /// Requests a summary, with retries up to `attempts`.
     fn patiently(&self, messages: &[ModelMessage]) -> Result<String, SummaryError> {
         let mut pause = FIRST_PAUSE;
         let mut attempt = 1;
@@ -151,7 +151,7 @@ impl Asking<'_> {
     }
 }
 
-/// A message that alone is too long for a request, without its middle.
+/// Returns a message that is too long for a request without its middle.
 fn shortened(message: &ModelMessage, room: u64, count: CountTokens<'_>) -> ModelMessage {
     let text: String = match message.content.as_slice() {
         [Value::Object(block)] if block.contains_key("text") => {

@@ -1,9 +1,9 @@
-//! Messages on their way into a history of the model.
+//! Merges messages into the log of a model's history.
 //!
-//! What is known stays as it is, and only what differs is appended. Messages that come from an
-//! agent's own record carry its number for them. Under a number that is known, a message that goes
-//! on where the known one stopped is the same message, which has grown. Another one means that the
-//! agent's record was rewritten from there on: then both stay in the log.
+//! Known messages stay, and only new ones are appended. Messages of an agent's own record carry its
+//! number for them. Under a known number, a message that continues the known one is the same
+//! message, grown. A different one means that the agent's record was rewritten from there on: then
+//! both stay in the log.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::shown::Shown;
 use super::told::Added;
 use super::{HistoryError, blocks, next_place, note_history};
 
-/// Whether a message is on record now.
+/// Result of merging one message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
     Yes,
@@ -39,7 +39,7 @@ pub(super) struct Taking<'b, 's> {
     of: Thread<'b>,
     seq: u64,
     at: Millis,
-    /// What the agent's own record has, by number.
+    /// Messages of the agent's own record, by number.
     line: BTreeMap<u64, Known>,
     /// Whether new messages get numbers; those of programs have none.
     numbered: bool,
@@ -50,9 +50,9 @@ pub(super) struct Taking<'b, 's> {
     /// The first place that was written.
     first: i64,
     pub(super) added: Added,
-    /// The bytes of a message that are kept.
+    /// Maximum bytes kept of a message.
     pub(super) limit: Option<u64>,
-    /// Places that the agent's own record has no more.
+    /// Places that are no longer in the agent's own record.
     pub(super) left: Vec<i64>,
 }
 
@@ -67,7 +67,7 @@ impl<'b, 's> Taking<'b, 's> {
         let mut line = BTreeMap::new();
         for entry in &log {
             if let Some(number) = entry.number {
-                // Where the record was rewritten, what followed is not in it any more.
+                // A rewritten record no longer has the messages that followed.
                 line.split_off(&number);
                 line.insert(number, Known::of(entry));
             }
@@ -89,7 +89,7 @@ impl<'b, 's> Taking<'b, 's> {
         })
     }
 
-    /// Where no message has a number, their order counts.
+    /// Numbers messages by position if none has a number.
     pub(super) fn number_the_rest(&mut self) {
         if self.line.is_empty() && !self.told.is_empty() {
             self.line = (0..).zip(self.told.clone()).collect();
@@ -97,14 +97,14 @@ impl<'b, 's> Taking<'b, 's> {
         }
     }
 
-    /// Takes in one message under its number, unless another one is there.
+    /// Merges one message under its number, unless a different one is there.
     pub(super) fn take(
         &mut self,
         number: u64,
         message: &ModelMessage,
     ) -> Result<Taken, HistoryError> {
         let Some(known) = self.line.get(&number) else {
-            // What is missing before others was collected, and stays away.
+            // A gap before later messages was collected, and is not filled again.
             if self.line.range(number..).next().is_some() {
                 self.added.known += 1;
             } else {
@@ -122,14 +122,14 @@ impl<'b, 's> Taking<'b, 's> {
         Ok(Taken::Yes)
     }
 
-    /// Whether a message is the known one of its number, by its time, though it says otherwise.
+    /// Returns whether a message is the known one of its number, by its time, with other content.
     pub(super) fn is_told_again(&self, number: u64, message: &ModelMessage) -> bool {
         self.line.get(&number).is_some_and(|known| {
             known.role == Some(message.role) && known.ts.is_some() && known.ts == message.ts
         })
     }
 
-    /// Puts a message into the place that its number has.
+    /// Replaces the message of this number.
     pub(super) fn replace(
         &mut self,
         number: u64,
@@ -139,7 +139,7 @@ impl<'b, 's> Taking<'b, 's> {
         self.put(known.place, Some(number), message)
     }
 
-    /// From this number on the agent's own record is another one.
+    /// Drops the messages from this number on: the agent's record was rewritten there.
     pub(super) fn part_ways(
         &mut self,
         number: u64,
@@ -151,7 +151,7 @@ impl<'b, 's> Taking<'b, 's> {
         Ok(())
     }
 
-    /// Puts a message behind all others; tells its place.
+    /// Appends a message; returns its place.
     pub(super) fn append(
         &mut self,
         number: Option<u64>,
@@ -181,27 +181,27 @@ impl<'b, 's> Taking<'b, 's> {
         Ok(())
     }
 
-    /// Whether a message goes on where the known one stopped.
+    /// Returns whether a message continues the known one.
     fn has_grown(&self, known: &Known, message: &ModelMessage) -> Result<bool, HistoryError> {
         if known.role != Some(message.role) {
             return Ok(false);
         }
         let old = match self.batch.message_body(known.row) {
             Ok(body) => blocks(body),
-            // What cannot be compared any more cannot speak against it.
+            // A damaged message cannot be compared and is no evidence against it.
             Err(StoreError::Row(_)) => return Ok(true),
             Err(error) => return Err(error.into()),
         };
         let Some((last, before)) = old.split_last() else { return Ok(true) };
         let new = &message.content;
-        // A text of the model may have been on its way; what a person sent is whole.
+        // A model's text may have been incomplete; a person's message is always whole.
         let fits = |next: &Value| {
             next == last || (message.role == Role::Assistant && is_text_that_goes_on(last, next))
         };
         Ok(new.starts_with(before) && new.get(before.len()).is_some_and(fits))
     }
 
-    /// Tells of what was added.
+    /// Records the `history_added` event and returns the counts.
     pub(super) fn end(self) -> Result<Added, HistoryError> {
         if self.added.added > 0 {
             let body = json!({ "from": self.first, "count": self.added.added });
@@ -211,7 +211,7 @@ impl<'b, 's> Taking<'b, 's> {
     }
 }
 
-/// Whether one block of text is the beginning of another.
+/// Returns whether one text block is a prefix of another.
 fn is_text_that_goes_on(old: &Value, new: &Value) -> bool {
     ["text", "thinking"].iter().any(|kind| {
         let text = |block: &Value| match block.get("type").and_then(Value::as_str) {
@@ -229,7 +229,7 @@ impl Known {
     }
 }
 
-/// A message as it is kept; `limit` is for the bytes of its content.
+/// Builds the row of a message; `limit` bounds the bytes of its content.
 pub(super) fn new_message(
     place: i64,
     number: Option<u64>,

@@ -1,7 +1,7 @@
-//! How many tokens a message takes.
+//! Counts the tokens of a message.
 //!
-//! How a text is cut into tokens differs from model to model and needs a large table, so whoever
-//! asks passes the counting of a text in; here is what of a message is counted.
+//! Tokenisation differs from model to model and needs a large table, so the caller passes in the
+//! token counter of a text; here is which parts of a message count.
 
 use retake_model::ModelMessage;
 use serde_json::Value;
@@ -9,12 +9,12 @@ use serde_json::Value;
 /// Counts the tokens of a text.
 pub type CountTokens<'a> = &'a dyn Fn(&str) -> u64;
 
-/// What a message costs beside its content: who speaks, and where it ends.
+/// Tokens of a message beside its content: role and end marker.
 const EACH_MESSAGE: u64 = 4;
-/// What a picture costs, whose bytes are not read as text; models count about so for a large one.
+/// Tokens of an image, whose bytes are not read as text; about what models count for a large one.
 const EACH_PICTURE: u64 = 1600;
 
-/// How many tokens a message takes: its texts, and the JSON of what else is in it.
+/// Counts the tokens of a message: its texts, and the JSON of its other blocks.
 pub fn message_tokens(message: &ModelMessage, count: CountTokens<'_>) -> u64 {
     EACH_MESSAGE + blocks_tokens(&message.content, count)
 }

@@ -1,6 +1,6 @@
-//! Taking messages into a history: from an agent's own record, from a file, from a program.
+//! Adds messages to a history: from an agent's transcript, an imported file, or a program.
 //!
-//! Each way is one transaction, and nothing that was taken in before is lost by any of them.
+//! Each call is one transaction, and none loses a message that was added before.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,7 +18,7 @@ use super::{HistoryError, next_place};
 use crate::conversation::TranscriptMark;
 use crate::project::{INITIALISED, Project};
 
-/// What came of taking messages in.
+/// Counts of messages that were added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Added {
     /// New messages, and those that had grown.
@@ -28,7 +28,7 @@ pub struct Added {
 }
 
 impl Project {
-    /// How far the model's history of an agent was read from its own record.
+    /// Returns the cursor up to which an agent's own record was read.
     pub fn history_cursor(
         &self,
         dialog: &DialogId,
@@ -37,7 +37,7 @@ impl Project {
         self.store().history_cursor(dialog, agent)
     }
 
-    /// Takes in messages of an agent's own record, each with its number there.
+    /// Adds messages of an agent's own record, each with its number there.
     pub fn add_model_messages(
         &self,
         dialog: &DialogId,
@@ -53,10 +53,10 @@ impl Project {
         Ok(added)
     }
 
-    /// The same, and notes how far that record was read: in one transaction.
+    /// The same, and stores the read cursor: in one transaction.
     ///
-    /// `false` if the project is in use, not looked at yet, or somebody else has read on meanwhile:
-    /// then nothing is recorded, and what is missing can be read again.
+    /// `false` if the project is locked, not scanned yet, or another process has read on meanwhile:
+    /// then nothing is recorded, and the messages can be read again.
     pub fn record_model_messages(
         &self,
         messages: &[(u64, ModelMessage)],
@@ -79,9 +79,9 @@ impl Project {
         Ok(true)
     }
 
-    /// Takes in a conversation as a whole, which goes on where the log ends (MIG-2).
+    /// Imports a whole conversation, which continues where the log ends (MIG-2).
     ///
-    /// Taking it in again adds nothing. A dialog that is not known is one that has ended.
+    /// Importing it again adds nothing. A dialog that is not known is created as ended.
     pub fn import_messages(
         &self,
         dialog: &DialogId,
@@ -110,8 +110,8 @@ impl Project {
         Ok(added)
     }
 
-    /// Makes a program's list the model's history that is shown (LIB-4). What it leaves out stays
-    /// in the log.
+    /// Sets a program's list as the view of the model's history (LIB-4). Messages that it omits
+    /// stay in the log.
     pub fn save_model_messages(
         &self,
         dialog: &DialogId,
@@ -146,7 +146,7 @@ impl Project {
         Ok(added)
     }
 
-    /// Makes a program's list what people are shown (LIB-4). What it leaves out stays in the log.
+    /// Sets a program's list as the display view (LIB-4). Messages that it omits stay in the log.
     pub fn save_display_messages(
         &self,
         dialog: &DialogId,
@@ -169,7 +169,7 @@ impl Project {
         Ok(Added { added, known: messages.len() as u64 - added })
     }
 
-    /// Takes in messages of an agent's own record, as far as the settings keep them.
+    /// Adds messages of an agent's own record, within the limits of the settings.
     fn add_live(
         &self,
         batch: &Batch<'_>,
@@ -186,7 +186,7 @@ impl Project {
         let whole = messages.iter().map(|(number, _)| *number).eq(0..messages.len() as u64);
         for (number, message) in messages {
             match taking.take(*number, message)? {
-                // The agent itself may write a message again; a foreign one takes no place.
+                // The agent may rewrite a message of its own; a different one gets a new place.
                 Taken::Another if !whole && taking.is_told_again(*number, message) => {
                     taking.replace(*number, message)?;
                 }
@@ -206,13 +206,13 @@ impl Project {
     }
 }
 
-/// The places that are shown, in order.
+/// Returns the visible places, in order.
 fn places_shown(batch: &Batch<'_>, of: Thread<'_>) -> Result<Vec<i64>, StoreError> {
     let (views, log) = (batch.views(of)?, batch.message_log(of)?);
     Ok(Shown::in_force(&views).order(&log).into_iter().map(|at| log[at].place).collect())
 }
 
-/// The places of all messages by what they say; those that are shown come first.
+/// Returns the places of all messages by digest; visible ones come first.
 fn known_places(
     batch: &Batch<'_>,
     of: Thread<'_>,
@@ -227,7 +227,7 @@ fn known_places(
     Ok(known)
 }
 
-/// Makes sure that there is such a dialog and agent; tells whether the dialog is new.
+/// Creates the dialog and agent if needed; returns whether the dialog is new.
 pub(super) fn introduce(
     batch: &Batch<'_>,
     of: Thread<'_>,
@@ -244,8 +244,7 @@ pub(super) fn introduce(
     Ok(is_new)
 }
 
-/// Refuses what people were shown in another conversation: an entry that is on record may only have
-/// grown.
+/// Rejects display messages of another conversation: a recorded entry may only have grown.
 fn check_display(
     batch: &Batch<'_>,
     of: Thread<'_>,
@@ -260,7 +259,7 @@ fn check_display(
         }
         let known = match batch.message_body(entry.row) {
             Ok(known) => known,
-            // What cannot be compared any more cannot speak against it.
+            // A damaged message cannot be compared and is no evidence against it.
             Err(StoreError::Row(_)) => continue,
             Err(error) => return Err(error.into()),
         };
@@ -274,7 +273,7 @@ fn check_display(
     Ok(())
 }
 
-/// Keeps what people are shown, by place; tells how many entries are new.
+/// Records display messages by place; returns the number of new ones.
 fn put_display(
     batch: &Batch<'_>,
     of: Thread<'_>,

@@ -1,7 +1,7 @@
-//! Views: what is shown of a history, never what is kept of it.
+//! Views: which messages of a history are visible; the log itself never changes.
 //!
-//! Each view lies on top of the one before; bringing back takes the topmost away, by a row of its
-//! own. So the rows tell by themselves which views stand, and going back can go on to the first.
+//! Views form a stack; bringing back pops the topmost, recorded as a row of its own. So the rows
+//! alone determine the active views, and one can go back to the first.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use super::told::introduce;
 use super::{HistoryError, note_history};
 use crate::project::Project;
 
-/// What was made of a history at one moment.
+/// One entry of the view stack of a history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     /// Its place in the project's order.
@@ -31,7 +31,7 @@ pub struct View {
     pub shown: u64,
     /// Messages of the model's history that it hides.
     pub hidden: u64,
-    /// Whether it is on the way that [`Project::bring_back`] goes: not taken away itself.
+    /// Whether it is still active, so that [`Project::bring_back`] can pop it.
     pub stands: bool,
 }
 
@@ -51,13 +51,13 @@ pub struct ViewChange {
     pub why: ViewReason,
     /// The messages, in order.
     pub items: Vec<ViewItem>,
-    /// What was told from this place on follows: [`ModelView::next`](super::ModelView::next).
+    /// Messages received from this place on follow: [`ModelView::next`](super::ModelView::next).
     pub open_from: i64,
     /// The view that this was worked out from: [`ModelView::view`](super::ModelView::view).
     pub from: Option<u64>,
 }
 
-/// The views that stand, the topmost last.
+/// Returns the active views, the topmost last.
 pub(super) fn standing(views: &[StoredView]) -> Vec<&StoredView> {
     let mut standing = Vec::new();
     for view in views {
@@ -70,7 +70,7 @@ pub(super) fn standing(views: &[StoredView]) -> Vec<&StoredView> {
 }
 
 impl Project {
-    /// Everything that was made of an agent's model history, the oldest first.
+    /// Returns all views of an agent's model history, the oldest first.
     pub fn views(&self, dialog: &DialogId, agent: &AgentId) -> Result<Vec<View>, StoreError> {
         let of = Thread { dialog, agent, history: History::Model };
         let (views, log) = self.history(of)?;
@@ -83,7 +83,7 @@ impl Project {
         Ok(views.iter().map(view).collect())
     }
 
-    /// Shows the model's history of an agent otherwise, if nobody did so meanwhile.
+    /// Sets a new view of an agent's model history, unless another caller did so meanwhile.
     pub fn set_view(
         &self,
         dialog: &DialogId,
@@ -125,7 +125,7 @@ impl Project {
         Ok(view)
     }
 
-    /// Takes the newest view of an agent's conversation away, so that it is shown as it was before.
+    /// Pops the newest view of an agent's conversation, so that the previous one is current.
     pub fn bring_back(
         &self,
         dialog: &DialogId,
@@ -140,13 +140,13 @@ impl Project {
     }
 }
 
-/// How many messages are shown, and how many that were told are not.
+/// Counts the visible messages, and the received ones that are hidden.
 fn count(shown: &Shown, log: &[LogEntry]) -> (u64, u64) {
     let hidden = log.iter().filter(|entry| entry.place >= 0 && !shown.shows(entry.place));
     (shown.order(log).len() as u64, hidden.count() as u64)
 }
 
-/// Takes the newest view of a conversation away, in both of its histories if it is of both.
+/// Pops the newest view of a conversation, in both of its histories if it is of both.
 pub(super) fn pop_view(
     batch: &Batch<'_>,
     (dialog, agent): (&DialogId, &AgentId),
@@ -180,7 +180,7 @@ pub(super) fn pop_view(
     told_view(batch, of, place, (ViewReason::BroughtBack, operation))
 }
 
-/// Puts a view of one history into force, and tells of it.
+/// Records a view of one history and its journal event.
 pub(super) fn put_view(
     batch: &Batch<'_>,
     of: Thread<'_>,
@@ -192,7 +192,7 @@ pub(super) fn put_view(
     told_view(batch, of, place, (why, operation))
 }
 
-/// Tells of a view that was just put into force.
+/// Records the journal event of a view that was just stored.
 pub(super) fn told_view(
     batch: &Batch<'_>,
     of: Thread<'_>,

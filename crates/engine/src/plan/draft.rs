@@ -1,4 +1,4 @@
-//! The files as they would be: changes are taken back here first, on paper.
+//! An in-memory draft of the files: changes are taken back here first, nothing is written.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct Net {
     pub(crate) after: Side,
     /// The changes in it, oldest first.
     pub(crate) changes: Vec<ChangeId>,
-    /// What it goes back to, if only some hunks of it are taken back.
+    /// The content to go back to, if only some hunks are taken back.
     pub(crate) partly: Option<Vec<u8>>,
 }
 
@@ -43,7 +43,7 @@ impl Net {
     }
 }
 
-/// A state on paper, with its content if the store does not have that.
+/// A file's state in the draft, with its content if the store does not have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) side: Side,
@@ -70,13 +70,13 @@ impl<'s> Draft<'s> {
         Self { store, changed: BTreeMap::new(), markers }
     }
 
-    /// What is there now.
+    /// Returns the recorded state of a path.
     pub(crate) fn now(&self, path: &ProjectPath) -> Result<Side, StoreError> {
         let entry = self.store.manifest_entry(path)?;
         Ok(entry.map_or(Side::Absent, |entry| entry.stored.into()))
     }
 
-    /// What is there on paper.
+    /// Returns the state of a path in the draft.
     pub(crate) fn at(&self, path: &ProjectPath) -> Result<Held, StoreError> {
         match self.changed.get(path) {
             Some(held) => Ok(held.clone()),
@@ -84,7 +84,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Every path that was touched on paper.
+    /// Iterates over the paths that the draft changed.
     pub(crate) fn changed(&self) -> impl Iterator<Item = (&ProjectPath, &Held)> {
         self.changed.iter()
     }
@@ -94,7 +94,7 @@ impl<'s> Draft<'s> {
         self.set(path, side.into());
     }
 
-    /// Adds what another draft touched.
+    /// Adds the paths that another draft changed.
     pub(crate) fn overlay(&mut self, other: &Self) {
         self.changed.extend(other.changed.clone());
     }
@@ -103,8 +103,8 @@ impl<'s> Draft<'s> {
         self.changed.insert(path.clone(), held);
     }
 
-    /// Takes back one step of the file that is at `place` now. What stands in the way is the
-    /// inner error; then nothing was touched.
+    /// Takes back one net change of the file that is at `place` now. The inner error is the
+    /// obstacle; then the draft is unchanged.
     pub(crate) fn take_back(
         &mut self,
         net: &Net,
@@ -128,7 +128,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Why what is at a path now may not be replaced, if the store does not have it.
+    /// Returns the reason why a file whose content the store lacks may not be replaced.
     pub(crate) fn not_kept(&self, path: &ProjectPath, new: bool) -> Result<Reason, StoreError> {
         let gaps = self.store.gaps()?.into_iter().map(|(gap, _)| gap);
         let why = gaps.filter(|gap| gap.path == *path).map(|gap| gap.reason).next();
@@ -165,11 +165,11 @@ impl<'s> Draft<'s> {
         Ok(Ok(Reason::Exact))
     }
 
-    /// A file that went with a mode which the person gave it since comes back with that one: it was
-    /// put back before, and was taken again by a redo.
+    /// Applies the mode that the file had when it was last deleted: after an undo the person may
+    /// have changed it, before a redo deleted the file again.
     fn as_it_went(&self, path: &ProjectPath, before: Side) -> Result<Side, StoreError> {
         let last = match self.store.last_change_of(path) {
-            // A damaged row is no reason to bring nothing back.
+            // A damaged row does not prevent bringing the file back.
             Err(StoreError::Row(_)) => None,
             last => last?,
         };
@@ -215,7 +215,7 @@ impl<'s> Draft<'s> {
         };
         let (result, reason) = match self.merge(after, ours, now, &theirs)? {
             Ok(merged) => merged,
-            // On paper the lines are not those of the file any more.
+            // In the draft the line numbers differ from those of the file on disk.
             Err(Reason::Conflict(places, _)) if self.changed.contains_key(place) => {
                 return Ok(Err(Reason::Conflict(places, Vec::new())));
             }
@@ -231,7 +231,7 @@ impl<'s> Draft<'s> {
         Ok(Ok(reason))
     }
 
-    /// Kind and mode as wholes, text by lines.
+    /// Three-way merge: kind and mode as whole values, text by lines.
     fn merge(
         &self,
         base: &FileState,
@@ -295,7 +295,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// What keeps a file from standing at a path on paper: a folder there, or a file above it.
+    /// Returns what occupies a path in the draft: a folder there, or a file above it.
     pub(crate) fn in_the_way(&self, path: &ProjectPath) -> Result<Option<String>, StoreError> {
         let mut above = path.parent();
         while let Some(folder) = above {
@@ -328,7 +328,7 @@ impl<'s> Draft<'s> {
     }
 }
 
-/// What both sides make of a value that cannot be merged; `None` if they disagree.
+/// Three-way merge of a value that has no parts; `None` if both sides changed it differently.
 fn three_way<T: PartialEq + Copy>(base: T, ours: T, theirs: T) -> Option<T> {
     if theirs == base || ours == theirs {
         Some(ours)

@@ -1,6 +1,6 @@
-//! The second primitive: puts the files into the state that they had at a checkpoint.
+//! The second primitive: restores the files to the state that they had at a checkpoint.
 //!
-//! That state follows from the journal: what a path was before the first change
+//! That state follows from the journal: a path's content before its first change
 //! after the checkpoint. So a path that was never recorded as changed is never
 //! touched, ignore rules do not matter, and "missing from the store" cannot be
 //! mistaken for "did not exist".
@@ -17,7 +17,7 @@ use crate::plan::groups::Groups;
 use crate::plan::nesting::Nesting;
 use crate::plan::{Action, Plan, PlannedFile, Reason};
 
-/// How the files are put into an earlier state.
+/// Options of a restore to an earlier state.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct GoToOptions {
     /// Only these files, and what is beneath these folders.
@@ -30,9 +30,9 @@ pub struct GoToOptions {
     pub across_git: bool,
 }
 
-/// Plans to put the files into the state that they had at a place in the order.
+/// Plans to restore the files to the state that they had at `seq`.
 ///
-/// Of `dialog`, if the checkpoint belongs to one: paths that other dialogs changed since stay.
+/// With `dialog`, if the checkpoint belongs to one: paths that other dialogs changed since stay.
 pub(crate) fn go_to(
     store: &Store,
     plan: &mut Plan,
@@ -98,7 +98,8 @@ pub(crate) fn go_to(
     leave_blocked(store, plan)
 }
 
-/// The paths by what goes together: what an agent moved, and a file in the place of a folder.
+/// Groups paths that are restored together: both ends of a move by an agent, and a file in the
+/// place of a folder.
 fn groups(histories: &Histories) -> Vec<Vec<&ProjectPath>> {
     let mut groups = Groups::default();
     for (path, history) in histories {
@@ -120,7 +121,7 @@ fn is_left(file: &PlannedFile) -> bool {
     file.action == Action::Leave && file.reason != Reason::Already
 }
 
-/// Where one file of a group stays, all of them do.
+/// Leaves all files of a group if one of them is left.
 fn leave_together(files: &mut [PlannedFile]) {
     let Some(reason) = files.iter().find(|file| is_left(file)).map(|file| file.reason.clone())
     else {
@@ -131,7 +132,7 @@ fn leave_together(files: &mut [PlannedFile]) {
     }
 }
 
-/// Changes that were in effect then, and taken back since, are in effect again.
+/// Marks changes that were in effect then, and were taken back since, as in effect again.
 fn bring_back_statuses(
     store: &Store,
     plan: &mut Plan,
@@ -152,32 +153,32 @@ fn bring_back_statuses(
     Ok(())
 }
 
-/// What became of a path since.
+/// The changes of one path since a place in the order.
 struct History {
-    /// What it was before.
+    /// Its state before them.
     before: Side,
     /// Its changes, oldest first.
     seen: Vec<Seen>,
-    /// From where it was moved here, by anyone but the user.
+    /// The paths from which it was moved here by an actor other than the user.
     moved_from: Vec<ProjectPath>,
 }
 
 impl History {
-    /// Whether agents of the dialog may have changed it.
+    /// Returns whether agents of the dialog may have changed it.
     fn is_of(&self, dialog: &DialogId) -> bool {
         let agents = self.seen.iter().filter(|seen| seen.actor == Actor::Agent);
         agents.into_iter().any(|seen| seen.dialogs.contains(dialog))
     }
 
-    /// What happened to the file that has this name now: what the user moved away is in effect
-    /// under its new name, unless that goes, too.
+    /// Returns the changes of the file that has this name now: changes of a file that the user
+    /// moved away stay in effect under its new name, unless that is restored, too.
     fn since_moved_away(&self) -> &[Seen] {
         let moved = self.seen.iter().rposition(|seen| seen.is_users() && seen.moved_away);
         &self.seen[moved.map_or(0, |at| at + 1)..]
     }
 }
 
-/// One change as a path saw it, and no more of it than is asked for here: there may be very many.
+/// The fields of one change that a restore needs; kept small, since there may be very many.
 struct Seen {
     change: ChangeId,
     actor: Actor,
@@ -200,7 +201,7 @@ impl Seen {
 
 type Histories = BTreeMap<ProjectPath, History>;
 
-/// Every path that changed since.
+/// Loads the changes since `seq`, grouped by path.
 fn histories_since(store: &Store, seq: u64) -> Result<Histories, StoreError> {
     let filter = ChangeFilter { after: Some(seq), oldest_first: true, ..ChangeFilter::default() };
     let mut histories = Histories::new();
@@ -213,7 +214,7 @@ fn histories_since(store: &Store, seq: u64) -> Result<Histories, StoreError> {
     let mut dialogs: Rc<[DialogId]> = Rc::new([]);
     store.each_change(&filter, &mut |change| {
         let own = change.dialog.iter().chain(change.candidates.iter().map(|by| &by.dialog));
-        // Neighbours are mostly of the same one.
+        // Consecutive changes mostly belong to the same dialog.
         if !own.clone().eq(dialogs.iter()) {
             dialogs = own.cloned().collect();
         }
@@ -267,7 +268,7 @@ fn plan_path(
         return left(Reason::OtherDialog(other.to_string()));
     }
     if then.is_absent() {
-        // Only what an agent or Retake made, and what is still as they left it.
+        // Only a file that an agent or Retake made and that the user has not edited since.
         return match (made_by_user, by_user) {
             (true, _) => left(Reason::MadeByYou),
             (_, true) => left(Reason::EditedByYou),
@@ -278,7 +279,7 @@ fn plan_path(
 }
 
 impl Plan {
-    /// Names the other dialogs whose work goes.
+    /// Adds the other dialogs whose changes are taken back.
     fn cross(&mut self, history: &History, dialog: Option<&DialogId>) {
         let Some(ours) = dialog else { return };
         for other in others(history, ours) {
@@ -296,7 +297,7 @@ fn others<'h>(history: &'h History, ours: &'h DialogId) -> impl Iterator<Item = 
     agents.flat_map(|seen| seen.dialogs.iter()).filter(move |dialog| *dialog != ours)
 }
 
-/// A file cannot stand where a folder is, or beneath a file.
+/// Leaves files whose path is occupied: by a folder, or by a file above it.
 fn leave_blocked(store: &Store, plan: &mut Plan) -> Result<(), StoreError> {
     loop {
         let mut draft = Draft::new(store, false);

@@ -1,15 +1,15 @@
-//! Paths that go together: written together or not at all.
+//! Union-find over paths that are written together or not at all.
 
 use std::collections::HashMap;
 
 use retake_model::ProjectPath;
 
-/// Groups of paths.
+/// Disjoint groups of paths.
 #[derive(Debug, Default)]
 pub(crate) struct Groups<'p>(HashMap<&'p ProjectPath, &'p ProjectPath>);
 
 impl<'p> Groups<'p> {
-    /// Makes the groups of two paths one.
+    /// Joins the groups of two paths.
     pub(crate) fn join(&mut self, a: &'p ProjectPath, b: &'p ProjectPath) {
         let (a, b) = (self.leader(a), self.leader(b));
         if a != b {
@@ -17,13 +17,13 @@ impl<'p> Groups<'p> {
         }
     }
 
-    /// The path that stands for the group of this one.
+    /// Returns the representative path of a path's group.
     pub(crate) fn leader(&mut self, path: &'p ProjectPath) -> &'p ProjectPath {
         let mut leader = path;
         while let Some(above) = self.0.get(leader) {
             leader = above;
         }
-        // What was passed on the way is nearer the next time: no chain grows long.
+        // Path compression: no chain grows long.
         let mut at = path;
         while at != leader {
             at = self.0.insert(at, leader).unwrap_or(leader);

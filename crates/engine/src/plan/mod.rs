@@ -1,11 +1,11 @@
-//! What an operation would do, worked out by reading only.
+//! Plans what an operation would do; reads only.
 //!
-//! Every verb is a selection for one of two primitives: [`take_back`] takes a set
-//! of changes out of the files by merging, [`go_to`] puts the files into an earlier
-//! state. Both give a [`Plan`]; `apply` alone writes, and gives the plan back with
-//! what became of each file.
+//! Every operation is a selection for one of two primitives: [`take_back`] takes a set
+//! of changes out of the files by merging, [`go_to`] restores the files to an earlier
+//! state. Both return a [`Plan`]; `apply` alone writes, and returns the plan with the
+//! outcome of each file.
 //!
-//! Invariant: what a plan leaves alone it names, with the reason.
+//! Invariant: a plan lists each file that it leaves alone, with the reason.
 
 pub(crate) mod draft;
 pub(crate) mod go_to;
@@ -31,28 +31,28 @@ pub use reason::Reason;
 /// What an operation would do, or did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// What it is.
+    /// The kind of operation.
     pub kind: OperationKind,
-    /// What it is called, for people.
+    /// Its title, for people.
     pub title: String,
     /// The dialog that it is about, if it is one.
     pub dialog: Option<DialogId>,
-    /// When everything was looked at for it.
+    /// Time of the full scan that it is based on.
     pub(crate) made_at: Millis,
-    /// Each file that is concerned, with what is done to it and why.
+    /// Each file that is concerned, with the action and the reason.
     pub files: Vec<PlannedFile>,
     /// Other dialogs that changed some of these files later.
     pub crosses: Vec<DialogId>,
-    /// What is not protected: changes of it are not known, so they cannot be taken back.
+    /// Gaps: changes of these paths are unknown, so they cannot be taken back.
     pub not_covered: Vec<Gap>,
-    /// Changes that nobody asked for and that are taken back too, since they stand in the way.
+    /// Changes outside of the selection that are taken back too, since they block it.
     pub cascaded: Vec<ChangeId>,
     /// Newer steps that an undo passes over, since git took them back.
     pub passed: Vec<String>,
     /// Changes of which git took back what it wrote, so that nothing is to be done about them; they
     /// may come back with a branch, and keep their status.
     pub taken_back_by_git: Vec<ChangeId>,
-    /// What becomes of the conversation with it, or instead of any file.
+    /// The rewind of the conversation that goes with it, or that is the whole operation.
     pub rewind: Option<Box<PlannedRewind>>,
     pub(crate) marks: Vec<Mark>,
     /// The changes among them that were approved when the plan was made.
@@ -68,19 +68,19 @@ pub struct Plan {
 pub struct PlannedFile {
     /// The path.
     pub path: ProjectPath,
-    /// What is done.
+    /// The action.
     pub action: Action,
     /// Why it is done, or why the file is left alone.
     pub reason: Reason,
-    /// What is there now.
+    /// The state now.
     pub now: Side,
-    /// What is there then.
+    /// The state afterwards.
     pub then: Side,
     /// The changes that it takes back.
     pub changes: Vec<ChangeId>,
     /// Later changes that stand in the way: `--cascade` would take them back too.
     pub blockers: Vec<ChangeId>,
-    /// Something that the person should know before.
+    /// A warning for the person.
     pub warning: Option<String>,
     /// Whether it was done; `None` while it is only planned.
     pub done: Option<bool>,
@@ -92,7 +92,7 @@ pub struct PlannedFile {
     pub(crate) now_content: Option<Vec<u8>>,
 }
 
-/// What is done to a file.
+/// The action on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// It comes to be.
@@ -119,7 +119,7 @@ impl Action {
         }
     }
 
-    /// What it takes to go from one state to another.
+    /// Returns the action that leads from one state to another.
     pub(crate) fn between(now: &Side, then: &Side) -> Self {
         match (now, then) {
             _ if now == then => Self::Leave,
@@ -135,7 +135,7 @@ impl Action {
     }
 }
 
-/// What is to be done once the files are written; kept with the operation, for whoever finishes it.
+/// The follow-up once the files are written; stored with the operation, for recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "then", rename_all = "snake_case")]
 pub(crate) enum Sequel {
@@ -176,45 +176,45 @@ impl Plan {
         self.files.iter().filter(|file| file.action != Action::Leave)
     }
 
-    /// The files that are left although they are concerned.
+    /// The files that are left although something was to be done to them.
     pub fn left(&self) -> impl Iterator<Item = &PlannedFile> {
         self.files.iter().filter(|file| file.is_left())
     }
 
-    /// Whether everything that was asked for is (or was) done.
+    /// Returns whether everything that was asked for is (or was) done.
     pub fn is_whole(&self) -> bool {
         self.left_out == 0 && self.left().next().is_none()
     }
 
-    /// Whether it takes back what Retake did, and not what an agent did.
+    /// Returns whether it takes back what Retake did, and not what an agent did.
     pub fn undoes_operation(&self) -> bool {
         !self.undoes.is_empty()
     }
 
-    /// Whether it is about what is shown of a conversation, and no file.
+    /// Returns whether it only rewinds a conversation and writes no file.
     pub fn is_conversation_only(&self) -> bool {
         self.rewind.is_some() && self.files.is_empty() && self.marks.is_empty()
     }
 
-    /// Whether something was asked for and nothing of it can be done.
+    /// Returns whether something was requested and nothing of it can be done.
     pub(crate) fn is_stuck(&self) -> bool {
         !self.does_something() && !self.is_whole()
     }
 
-    /// Whether it writes a file or sets a status.
+    /// Returns whether it writes a file or sets a status.
     pub(crate) fn does_something(&self) -> bool {
         self.writes().next().is_some() || !self.marks.is_empty()
     }
 
-    /// The changes that were asked for and are left, as long as their files stay as they are. Why a
-    /// file cannot be written may be over soon, so that does not count.
+    /// The selected changes that are left as long as their files stay as they are. A file that is
+    /// not writable does not count: that reason may be temporary.
     pub(crate) fn left_for_good(&self) -> impl Iterator<Item = ChangeId> {
         let for_now = |reason: &Reason| matches!(reason, Reason::MovedOn | Reason::NotWritable(_));
         let left = self.left().filter(move |file| !for_now(&file.reason));
         left.flat_map(|file| file.changes.iter().copied())
     }
 
-    /// The files in which edits of the person are replaced.
+    /// The files in which edits by the person are replaced.
     pub fn replaces_user_edits(&self) -> impl Iterator<Item = &PlannedFile> {
         self.writes().filter(|file| matches!(file.reason, Reason::ReplacesYours | Reason::Yours))
     }
@@ -244,22 +244,22 @@ impl PlannedFile {
         Self::going(path, now, now, reason)
     }
 
-    /// Whether something was asked for and is not done.
+    /// Returns whether something was asked for and is not done.
     pub fn is_left(&self) -> bool {
         self.done == Some(false) || (self.action == Action::Leave && !self.reason.is_settled())
     }
 
-    /// Leaves the file after all.
+    /// Turns the file into one that is left.
     pub(crate) fn leave(&mut self, reason: Reason) {
         self.action = Action::Leave;
         self.then = self.now;
         self.content = None;
         self.reason = reason;
-        // It was about being written.
+        // Warnings are about the write.
         self.warning = None;
     }
 
-    /// Adds to what a person should know.
+    /// Adds a warning.
     pub(crate) fn warn(&mut self, text: &str) {
         let known = self.warning.take().map(|known| known + "; ");
         self.warning = Some(known.unwrap_or_default() + text);

@@ -1,10 +1,10 @@
-//! Paths beneath paths: a file in the place of a folder, or the other way round.
+//! Nested paths: a file in the place of a folder, or the other way round.
 
 use std::collections::{HashMap, HashSet};
 
 use retake_model::ProjectPath;
 
-/// Of some paths, those that cannot all be there at once.
+/// The paths of a set that cannot all exist as files at once, as one lies beneath another.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting<'p> {
     /// A path that lies beneath another one, and the outermost of those.
@@ -29,17 +29,17 @@ impl<'p> Nesting<'p> {
         nesting
     }
 
-    /// The outermost of the other paths that a path lies beneath.
+    /// Returns the outermost path of the set above a path.
     pub(crate) fn top(&self, path: &ProjectPath) -> Option<&'p ProjectPath> {
         self.above.get(path).copied()
     }
 
-    /// Whether a path lies beneath another one, or another one beneath it.
+    /// Returns whether a path lies beneath another one, or another one beneath it.
     pub(crate) fn has(&self, path: &ProjectPath) -> bool {
         self.above.contains_key(path) || self.tops.contains(path)
     }
 
-    /// Each path that lies beneath another one, with that.
+    /// Iterates over each path that lies beneath another one, with the outermost of those.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&'p ProjectPath, &'p ProjectPath)> {
         self.above.iter().map(|(path, top)| (*path, *top))
     }

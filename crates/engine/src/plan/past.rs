@@ -1,7 +1,7 @@
-//! What became of a path after a change: later changes, moves, and what git did.
+//! The history of paths after a change: later changes, moves, and changes by git.
 //!
-//! Each path is read once for a plan, from the plan's oldest change on and no more of it than is
-//! asked for here, so that thousands of changes of one file cost what they are.
+//! Each path is read once for a plan and cached, from the plan's oldest change on and only the
+//! fields that are needed, so that the cost is linear in the number of changes.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -12,25 +12,25 @@ use retake_store::{Store, StoreError, Trace};
 
 use crate::plan::draft::Net;
 
-/// What became of paths, as far as it is in effect.
+/// A cache of the later changes of paths that are in effect.
 pub(crate) struct Past<'s> {
     pub(crate) store: &'s Store,
-    /// What came before is of no interest.
+    /// Earlier changes are not loaded.
     since: ChangeId,
     paths: RefCell<HashMap<ProjectPath, Rc<PathPast>>>,
 }
 
-/// What was done to one path, oldest first.
+/// The changes of one path, oldest first.
 struct PathPast {
     traces: Vec<Trace>,
-    /// The traces after which the name stands for another file, as indices: it was moved away,
-    /// or made anew.
+    /// Indices of the traces after which the path names another file: the file was moved away, or
+    /// a new one was created.
     turns: Vec<usize>,
     last_by_git: Option<ChangeId>,
 }
 
 impl<'s> Past<'s> {
-    /// What became of paths after a change.
+    /// Creates an empty cache for the changes after `since`.
     pub(crate) fn since(store: &'s Store, since: ChangeId) -> Self {
         Self { store, since, paths: RefCell::default() }
     }
@@ -44,7 +44,7 @@ impl<'s> Past<'s> {
         Ok(past)
     }
 
-    /// What was done to a path after a change, oldest first.
+    /// Returns the changes of a path after `since`, oldest first.
     pub(crate) fn later(
         &self,
         path: &ProjectPath,
@@ -54,12 +54,12 @@ impl<'s> Past<'s> {
         Ok(past.traces[past.first_after(since)..].to_vec())
     }
 
-    /// These changes, as far as they can be read.
+    /// Loads these changes; missing ones are skipped.
     pub(crate) fn changes(&self, ids: &[ChangeId]) -> Result<Vec<Change>, StoreError> {
         ids.iter().filter_map(|&id| self.store.change(id).transpose()).collect()
     }
 
-    /// Where the file is now: moves that came later and stay are followed.
+    /// Returns the current path of the file, following later moves that are not in `set`.
     pub(crate) fn whereabouts(
         &self,
         net: &Net,
@@ -75,7 +75,7 @@ impl<'s> Past<'s> {
         Ok(place)
     }
 
-    /// The next move away from a path that stays: where to, and which change it is.
+    /// Returns the next move away from a path that is not in `set`: its destination and change.
     fn next_move(
         &self,
         path: &ProjectPath,
@@ -95,7 +95,7 @@ impl<'s> Past<'s> {
         Ok(None)
     }
 
-    /// Whether git changed the file since, where it was or where it is.
+    /// Returns whether git changed the file since, where it was or where it is.
     pub(crate) fn git_changed(&self, net: &Net, place: &ProjectPath) -> Result<bool, StoreError> {
         let since = net.newest();
         let by_git = |path| Ok::<_, StoreError>(self.of(path)?.last_by_git > Some(since));

@@ -1,4 +1,4 @@
-//! Why a file is written, or left as it is.
+//! The reason why a plan writes a file or leaves it, with its code, text and hint.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -7,17 +7,17 @@ use retake_model::{ChangeStatus, GapReason};
 
 use crate::adjacent::Place;
 
-/// More places of a conflict are only counted.
+/// Maximum places of a conflict that are listed; the rest is counted.
 const LISTED: usize = 5;
 
-/// Why a file is written, or left as it is.
+/// The reason why a file is written, or left as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
-    /// Nothing came after: it is as it was before.
+    /// There are no later changes: it goes back to the exact state before.
     Exact,
-    /// What came after stays.
+    /// Merged: later changes stay.
     Merged,
-    /// What came after does not fit: both versions are in the file, between markers.
+    /// Later changes conflict, in this many places: both versions are in the file, between markers.
     Markers(usize),
     /// It goes back to the state of the checkpoint.
     Restored,
@@ -27,11 +27,11 @@ pub enum Reason {
     Yours,
     /// It goes on as planned before an interruption.
     Resumed,
-    /// It is already so.
+    /// It is in that state already.
     Already,
-    /// It is so because git made it so; it may come back with a branch.
+    /// git took the change back; it may come back with a branch.
     TakenBackByGit,
-    /// What came after does not fit, in so many places: these lines of the file, if they are known.
+    /// Later changes conflict, in this many places: these lines of the file, if they are known.
     Conflict(usize, Vec<Place>),
     /// It was changed since, and is no text that could be merged.
     ChangedSince,
@@ -39,11 +39,11 @@ pub enum Reason {
     GoneSince,
     /// Something else stands where it belongs.
     Occupied(String),
-    /// What it was before was not captured.
+    /// The content before the change was not captured.
     NotCaptured,
-    /// What the change made of it was not captured.
+    /// The content after the change was not captured.
     ChangeNotCaptured,
-    /// What it is now is not in the store, so nothing may take its place.
+    /// The present content is not in the store, so it may not be replaced.
     NotKept {
         /// Whether there was no such file before.
         new: bool,
@@ -66,9 +66,9 @@ pub enum Reason {
     Decided(ChangeStatus),
     /// It was approved, and a rejection cannot take it back.
     Approved,
-    /// It moved on between the plan and its turn to be written.
+    /// It changed between the plan and the write.
     MovedOn,
-    /// It was saved just when it was to be replaced, and could not go back to its place: it is at
+    /// Another program saved it while it was being replaced, and it could not be put back: it is at
     /// this path.
     Displaced(String),
     /// It cannot be written.
@@ -112,12 +112,12 @@ impl Reason {
         }
     }
 
-    /// Whether a file that is left for this reason is as it should be.
+    /// Returns whether a file that is left for this reason is as it should be.
     pub fn is_settled(&self) -> bool {
         matches!(self, Self::Already | Self::TakenBackByGit | Self::Decided(_) | Self::MadeByYou)
     }
 
-    /// What a person can do about a file that is left for this reason.
+    /// Returns a hint for the person about a file that is left for this reason.
     pub fn way_out(&self) -> Option<&'static str> {
         match self {
             Self::Conflict(..) | Self::ChangedSince | Self::GoneSince => {

@@ -1,4 +1,4 @@
-//! Which changes a verb is about.
+//! Selects the changes that an operation is about.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use retake_store::{ChangeFilter, Store, StoreError};
 
 use crate::verb::VerbError;
 
-/// Which changes of agents are meant; what is given all must hold. Empty means all of them.
+/// A filter of agents' changes; all given conditions must hold. Empty means all changes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Selection {
     /// These very changes.
@@ -45,7 +45,7 @@ pub(crate) struct Selected {
 }
 
 impl Selection {
-    /// Finds the changes, and with each what a formatter made of it.
+    /// Finds the changes, each with the formatter's changes that belong to it.
     pub(crate) fn find(&self, store: &Store) -> Result<Selected, VerbError> {
         if let Some(dialog) = &self.dialog
             && store.dialog(dialog)?.is_none()
@@ -109,7 +109,8 @@ impl Selection {
         Ok(found)
     }
 
-    /// Messages are counted, and agents and calls named, within a dialog.
+    /// Fails if a message, agent or call without a dialog matches several: their ids are per
+    /// dialog.
     fn refuse_ambiguous(&self, found: &BTreeMap<ChangeId, Change>) -> Result<(), VerbError> {
         let what = match (&self.call, &self.agent, self.message) {
             _ if self.dialog.is_some() || !self.changes.is_empty() => return Ok(()),
@@ -123,7 +124,7 @@ impl Selection {
         if dialogs.len() > 1 { Err(VerbError::NeedsDialog(what)) } else { Ok(()) }
     }
 
-    /// What is meant, for people.
+    /// Describes the selection for people.
     pub(crate) fn describe(&self) -> String {
         let mut parts: Vec<String> = self.changes.iter().map(ToString::to_string).collect();
         if parts.is_empty() {
@@ -154,7 +155,7 @@ impl Selection {
         self.after.is_none_or(|after| change.at > after)
     }
 
-    /// A change that several calls can have made is taken only if all of them are meant.
+    /// Returns whether all calls that can have made the change match the selection.
     fn owns(&self, change: &Change) -> bool {
         let is_meant = |by: &Candidate| {
             self.dialog.as_ref().is_none_or(|dialog| by.dialog == *dialog)
@@ -167,7 +168,7 @@ impl Selection {
     }
 }
 
-/// What a formatter made of a change belongs to it.
+/// Loads the formatter's changes that belong to a change.
 fn joined_to(store: &Store, change: &Change) -> Result<Vec<Change>, StoreError> {
     let filter = ChangeFilter {
         path: Some(change.path.clone()),
@@ -178,7 +179,7 @@ fn joined_to(store: &Store, change: &Change) -> Result<Vec<Change>, StoreError> 
     Ok(later.into_iter().filter(|later| later.joins == Some(change.id)).collect())
 }
 
-/// The newest change of each file, with what a formatter made of it.
+/// Keeps the newest change of each file, with the formatter's changes that belong to it.
 fn keep_newest(changes: &mut Vec<Change>) {
     let root = |change: &Change| change.joins.unwrap_or(change.id);
     let newest: BTreeMap<_, _> =

@@ -17,13 +17,13 @@ use crate::plan::nesting::Nesting;
 use crate::plan::past::Past;
 use crate::plan::{Action, Plan, PlannedFile, Reason};
 
-/// Two paths that go together.
+/// Two paths that are written together or not at all.
 pub(crate) type Bond = (ProjectPath, ProjectPath);
 
-/// How changes are taken back.
+/// Options for taking changes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakeBackOptions {
-    /// What becomes of later changes that stand in the way.
+    /// The treatment of later changes that block it.
     pub cascade: Cascade,
     /// Write conflicts into the files, between markers.
     pub markers: bool,
@@ -31,22 +31,22 @@ pub struct TakeBackOptions {
     pub across_git: bool,
 }
 
-/// What becomes of later changes that stand in the way.
+/// The treatment of later changes that block it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cascade {
     /// They stay, and so does the file.
     #[default]
     Leave,
-    /// Changes of agents that nobody has decided on, and that are surely theirs, go too.
+    /// Pending changes that are certainly an agent's are taken back too.
     Agents,
-    /// They are taken back too, whoever made them.
+    /// They are all taken back too, including the person's.
     All,
 }
 
-/// More changes than this in the way of one are not tried one by one.
+/// Maximum blocking changes that are tried one by one to find a minimal set.
 const TRIED: usize = 32;
 
-/// Plans to take the changes back; each gets `status` where that is done.
+/// Plans to take the changes back; each gets `status` if that succeeds.
 pub(crate) fn take_back(
     store: &Store,
     plan: &mut Plan,
@@ -59,7 +59,7 @@ pub(crate) fn take_back(
 
 /// Plans to take back some hunks of one change, which then goes back to this content.
 ///
-/// What becomes of the change itself depends on its other hunks: that is the caller's.
+/// The status of the change itself depends on its other hunks: the caller sets it.
 pub(crate) fn take_back_hunks(
     store: &Store,
     plan: &mut Plan,
@@ -94,7 +94,7 @@ fn take_back_with(
         changes.iter().filter_map(|change| change.dialog.as_ref()).collect();
     let oldest = set.keys().next().copied().unwrap_or(ChangeId(0));
     let past = Past::since(store, oldest);
-    // Each round can bring more changes into the set, so this ends.
+    // Each round only adds changes to the set, so this terminates.
     loop {
         let nets: Vec<Net> = set.values().map(net).collect();
         let parts = tried(&past, &nets, bonds, options)?;
@@ -111,7 +111,7 @@ fn take_back_with(
     }
 }
 
-/// One file, followed through moves, with what became of it on paper.
+/// One file, followed through moves, with the outcome in the draft.
 struct Part<'s> {
     draft: Draft<'s>,
     nets: Vec<Net>,
@@ -124,7 +124,7 @@ struct Obstacle {
     /// The net change that could not be taken back, as an index.
     net: usize,
     reason: Reason,
-    /// Later changes that it would take.
+    /// Later changes that would have to be taken back too.
     blockers: Vec<ChangeId>,
 }
 
@@ -183,7 +183,7 @@ fn split(nets: &[Net], bonds: &[Bond]) -> Vec<Vec<Net>> {
     parts.into_values().collect()
 }
 
-/// Changes in a row are one; what lies between them and cancels itself out does not matter.
+/// Joins consecutive changes into one net change; changes in between that cancel out are ignored.
 fn collapse(nets: Vec<Net>) -> Vec<Net> {
     let mut result: Vec<Net> = Vec::new();
     for net in nets {
@@ -204,7 +204,7 @@ fn collapse(nets: Vec<Net>) -> Vec<Net> {
     result
 }
 
-/// Whether something after the net at `at` stands between it and one that continues it.
+/// Returns whether a net change after the one at `at` lies between it and one that continues it.
 fn between(nets: &[Net], at: usize, net: &Net) -> bool {
     nets[at + 1..].iter().any(|other| touches(other, net) || touches(other, &nets[at]))
 }
@@ -213,11 +213,11 @@ fn touches(a: &Net, b: &Net) -> bool {
     [&a.from, &a.path].iter().any(|path| **path == b.from || **path == b.path)
 }
 
-/// What a part that goes back comes to, with the nets that git took back; else the index of the net
-/// that does not go.
+/// The reason of a part that can be taken back, with the nets that git took back; else the index
+/// of the net that cannot, and why.
 type Tried = Result<(Reason, BTreeSet<usize>), (usize, Reason)>;
 
-/// Takes the nets of a part back on paper, newest first.
+/// Takes the nets of a part back in the draft, newest first.
 fn try_part(
     past: &Past<'_>,
     draft: &mut Draft<'_>,
@@ -229,7 +229,7 @@ fn try_part(
     let mut git_did = BTreeSet::new();
     for (at, net) in nets.iter().enumerate().rev() {
         let place = past.whereabouts(net, set)?;
-        // What git did matters only if there is still something to take back.
+        // A change by git matters only if there is still something to take back.
         let by_git = !across_git && past.git_changed(net, &place)?;
         match draft.take_back(net, &place)? {
             Ok(Reason::Already) if by_git => drop(git_did.insert(at)),
@@ -248,7 +248,7 @@ fn try_part(
     Ok(Ok((if only_git { Reason::TakenBackByGit } else { overall }, git_did)))
 }
 
-/// The later changes that would have to be taken back too, and no more than those.
+/// Returns a minimal set of later changes that would have to be taken back too.
 fn blockers(
     past: &Past<'_>,
     nets: &[Net],
@@ -282,7 +282,7 @@ fn blockers(
     Ok(needed.into_iter().map(|change| change.id).collect())
 }
 
-/// Whether a part goes if these changes are taken back too.
+/// Returns whether a part can be taken back together with these changes.
 fn goes_with(
     past: &Past<'_>,
     nets: &[Net],
@@ -299,7 +299,7 @@ fn goes_with(
     Ok(try_part(past, &mut draft, &collapse(all), &set, true)?.is_ok())
 }
 
-/// A file cannot stand where a folder is, or beneath a file, once all parts are done.
+/// Leaves parts whose path would be occupied by a folder or lie beneath a file after all parts.
 fn leave_blocked(parts: &mut [Part<'_>]) -> Result<(), StoreError> {
     loop {
         let mut all = None;
@@ -330,7 +330,7 @@ fn leave_blocked(parts: &mut [Part<'_>]) -> Result<(), StoreError> {
     }
 }
 
-/// The later changes that are to be taken along.
+/// Returns the blocking changes that the cascade policy adds to the set.
 fn grow(
     past: &Past<'_>,
     set: &BTreeMap<ChangeId, Change>,
@@ -381,7 +381,7 @@ fn write_plan(
             plan.files.push(file);
         }
         if part.result.is_ok() {
-            // It may come back with the branch that it is on, so that is no decision.
+            // It may come back with its branch, so its status stays.
             let by_git: BTreeSet<_> =
                 part.by_git.iter().flat_map(|&at| part.nets[at].changes.iter().copied()).collect();
             plan.taken_back_by_git.extend(&by_git);
@@ -413,7 +413,7 @@ fn part_files(part: &Part<'_>, reason: &Reason) -> Result<Vec<PlannedFile>, Stor
     }
     if let (true, Some(net)) = (files.is_empty(), part.nets.last()) {
         let now = part.draft.now(&net.path)?;
-        // What the nets come to together may be there already.
+        // The combined result of the nets may be there already.
         let by_git = *reason == Reason::TakenBackByGit;
         let reason = if by_git { Reason::TakenBackByGit } else { Reason::Already };
         files.push(PlannedFile::left(net.path.clone(), now, reason));
@@ -421,7 +421,7 @@ fn part_files(part: &Part<'_>, reason: &Reason) -> Result<Vec<PlannedFile>, Stor
     Ok(files)
 }
 
-/// Other dialogs whose work is taken along, or that changed the same files later.
+/// Adds the other dialogs whose changes are taken back too, or that changed the same files later.
 fn crossed(
     past: &Past<'_>,
     plan: &mut Plan,

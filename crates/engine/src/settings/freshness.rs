@@ -1,22 +1,22 @@
-//! What agents are told about files that changed under them.
+//! Settings for the notices to agents about files that changed after they read them.
 
 use retake_model::{AgentId, ContextSource, DialogId};
 use serde::Deserialize;
 
 use crate::freshness::{Knower, MOST_STEPS};
 
-/// What agents are told about files that changed since they saw them (CTX-20).
+/// Notices to agents about files that changed since they read them (CTX-20).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Freshness {
     /// What is done before an edit of such a file. If it is not set: `deny` where an agent can be
     /// told why, else `note`.
     pub policy: Option<FreshnessPolicy>,
-    /// A change within so many milliseconds after the agent's look does not count.
+    /// Changes within this many milliseconds after the agent's read do not count.
     pub threshold_ms: u64,
     /// Only files count that the agent last saw in one of these ways.
     pub sources: Vec<ContextSource>,
-    /// Whether a formatter's rewrite of what the agent wrote counts as a change by somebody else.
+    /// Whether a formatter's rewrite of what the agent wrote counts as another actor's change.
     pub formatters: bool,
 }
 

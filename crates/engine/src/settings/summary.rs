@@ -1,16 +1,16 @@
-//! Who writes summaries of conversations, and how they are asked.
+//! Settings for the model that writes summaries of conversations.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// Who writes summaries of conversations: a model behind HTTP. Nobody, unless it is set.
+/// The model behind HTTP that writes summaries of conversations; none unless it is set.
 ///
 /// The key is never in the settings: only the name of the environment variable that has it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Summary {
-    /// How the model is spoken to.
+    /// The API that the model speaks.
     pub api: SummaryApi,
     /// Where: the address before `/chat/completions` or `/v1/messages`.
     pub url: Option<String>,
@@ -18,17 +18,17 @@ pub struct Summary {
     pub model: Option<String>,
     /// The environment variable with the key; unless it is set, the usual one of the interface.
     pub key_env: Option<String>,
-    /// How many tokens a summary has at most.
+    /// Maximum tokens of a summary.
     pub max_tokens: u32,
-    /// How many tokens are sent at once; a longer conversation is summarised in parts.
+    /// Maximum tokens of one request; a longer conversation is summarised in parts.
     pub max_input_tokens: u64,
-    /// Seconds until a request is given up.
+    /// Request timeout in seconds.
     pub timeout_seconds: u64,
-    /// How often a request is made at most.
+    /// Maximum attempts of a request.
     pub attempts: u32,
 }
 
-/// How a model is spoken to.
+/// The HTTP API of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SummaryApi {
@@ -64,7 +64,7 @@ impl Summary {
         self.key_env.as_deref().unwrap_or(usual)
     }
 
-    /// How long to wait for an answer.
+    /// Returns the request timeout.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds)
     }

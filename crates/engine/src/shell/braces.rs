@@ -1,16 +1,16 @@
 //! Brace expansion: `{a,b}`, `{1..3}`, nested and combined.
 //!
 //! Works on the written text, before quotes are removed, as the shell does. Number sequences with
-//! padding or steps are left to the caller as "too much" together with everything large.
+//! padding or steps, and large expansions, are not expanded (`None`).
 
 use super::quote;
 
-/// More groups than this in one word are not expanded.
+/// Maximum brace groups in one word that are expanded.
 const MAX_GROUPS: usize = 8;
-/// Longer words with groups are not expanded.
+/// Maximum bytes of a word with groups that is expanded.
 const MAX_LENGTH: usize = 4096;
 
-/// The words that `text` expands to; `None` if there are more than `max` or it is too involved.
+/// Expands `text` to words; `None` if there are more than `max` or it is too complex.
 pub(super) fn expand(text: &str, max: usize) -> Option<Vec<String>> {
     if !text.contains('{') {
         return Some(vec![text.to_owned()]);
@@ -82,7 +82,7 @@ impl Members {
     }
 }
 
-/// The first group of `text`: where it starts, where it ends, what is in it.
+/// Finds the first group of `text`: its start, end and members.
 fn group(text: &str) -> Option<(usize, usize, Members)> {
     let mut at = 0;
     while at < text.len() {

@@ -1,7 +1,7 @@
 //! Simple commands: words, redirections, assignments, and the table of known commands.
 //!
-//! A command is in the table of handlers, a function of the same text, or it adds nothing: it may
-//! read, or be a program of which the text says no more.
+//! A command is in the table of handlers, is a function of the same text, or adds no targets: it
+//! only reads, or is a program about which the text says no more.
 
 use std::rc::Rc;
 
@@ -21,13 +21,13 @@ pub(super) struct Call {
     pub(super) name: String,
     /// The words after the name.
     pub(super) args: Vec<Word>,
-    /// What a heredoc or here-string feeds it.
+    /// Its standard input, if a heredoc or here-string gives it.
     pub(super) stdin: Option<String>,
 }
 
 pub(super) type Handler = fn(&mut Walker, &Call);
 
-/// The commands whose words name what they change.
+/// The handlers of commands whose words name the files that they change.
 const HANDLERS: &[(&str, Handler)] = &[
     ("cd chdir pushd", wrappers::cd),
     ("popd", wrappers::popd),
@@ -106,7 +106,7 @@ pub(super) fn simple(walker: &mut Walker, command: &SimpleCommand) {
     }
 }
 
-/// Runs a command given by its words.
+/// Walks a command given by its words.
 pub(super) fn run(walker: &mut Walker, mut words: Vec<Word>, stdin: Option<String>) {
     if words.is_empty() || !walker.step() {
         return;
@@ -120,7 +120,7 @@ pub(super) fn run(walker: &mut Walker, mut words: Vec<Word>, stdin: Option<Strin
 
 fn dispatch(walker: &mut Walker, name: &Word, args: Vec<Word>, stdin: Option<String>) {
     if name.text == "[" {
-        // Unquoted it opens a pattern, and alone it is a command.
+        // Unquoted `[` opens a glob; alone it is a command.
         return often_harmless(walker, &Call { name: name.text.clone(), args, stdin });
     }
     let Some(name) = name.exact() else {
@@ -148,7 +148,7 @@ fn dispatch(walker: &mut Walker, name: &Word, args: Vec<Word>, stdin: Option<Str
     }
 }
 
-/// Commands that change no file which their arguments name.
+/// Commands that change no file named by their arguments.
 const HARMLESS: &str = ": arch base32 base64 basename break cal cat cksum clear cmp col column comm continue cut \
      date df dig diff dirname dirs du echo egrep exa exit expand expr eza factor false fgrep \
      fmt fold free getconf getent grep groups head hexdump host hostname id join jq kill \
@@ -158,8 +158,8 @@ const HARMLESS: &str = ": arch base32 base64 basename break cal cat cksum clear 
      sw_vers sync tac tail times top tput tr true tsort tty type ulimit umask uname unexpand \
      uptime users vmstat w wc whatis whereis which who whoami yes zcat zgrep";
 
-/// Commands that change no file unless one of these options is among their words: letters, and
-/// the begin of long ones.
+/// Commands that change no file unless one of these options is given: letters, and prefixes of
+/// long options.
 const WRITING_OPTIONS: &[(&str, &str, &[&str])] = &[
     ("ack ag bat batcat", "", &["--pager"]),
     ("bind", "fx", &[]),
@@ -174,7 +174,7 @@ const WRITING_OPTIONS: &[(&str, &str, &[&str])] = &[
     ("xmllint", "o", &["--o"]),
 ];
 
-/// The commands of that table, and tests, which evaluate a subscript if there is one.
+/// The commands of `WRITING_OPTIONS`, and `test`, which evaluates a subscript if there is one.
 const OFTEN_HARMLESS: &str =
     "[ ack ag bat batcat bind compgen complete fc file hash history jobs less rg test xmllint";
 
@@ -206,7 +206,7 @@ fn alias(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// A command that is not known: it may edit the files that it names, or run the command that follows.
+/// An unknown command: it may edit the files that it names, or run the command that follows.
 fn unknown(walker: &mut Walker, args: &[Word], stdin: Option<&str>) {
     const RUN: &str = "bash cp dd find git gzip ln mv patch perl rm rmdir rsync sed sh shred tar tee \
          truncate unlink xargs zsh";
@@ -220,8 +220,8 @@ fn unknown(walker: &mut Walker, args: &[Word], stdin: Option<&str>) {
     }
 }
 
-/// A script of the project's own: it may do anything to what it is given, and the text may have
-/// just made it.
+/// A script of the project: it may do anything to its arguments, and the text may have just
+/// created it.
 pub(super) fn script_file(walker: &mut Walker, args: &[Word]) {
     walker.lose_track();
     args.iter().filter(|word| !word.is_option()).for_each(|word| walker.give(word));
@@ -233,7 +233,7 @@ fn interpreter(walker: &mut Walker, call: &Call) {
     script_file(walker, operands.get(1..).unwrap_or_default());
 }
 
-/// `source FILE`: it may go to another folder.
+/// `source FILE`: it may change the working folder.
 fn source(walker: &mut Walker, call: &Call) {
     interpreter(walker, call);
     walker.state.folder = Folder::Unknown;
@@ -271,7 +271,7 @@ fn item_words(
     }
 }
 
-/// Notes what a redirection writes; gives the text that it feeds to the command, if known.
+/// Adds the target that a redirection writes; returns the standard input that it gives, if known.
 pub(super) fn redirect(walker: &mut Walker, redirect: &IoRedirect) -> Option<String> {
     match redirect {
         IoRedirect::File(_, kind, target) => file_redirect(walker, kind, target),
@@ -326,7 +326,7 @@ fn file_redirect(walker: &mut Walker, kind: &IoFileRedirectKind, target: &IoFile
 
 fn output(walker: &mut Walker, text: &str, what: Effect) {
     let word = walker.whole_word(text);
-    // What is appended to is another file afterwards, too.
+    // Appending destroys the earlier state, too.
     walker.destroy(&word, what, false);
 }
 
@@ -351,7 +351,7 @@ fn assign(walker: &mut Walker, assignment: &Assignment, lasting: bool) {
     }
 }
 
-/// A variable for programs: some run what it says, as git does with `GIT_PAGER`.
+/// Checks an environment variable: some programs run its value, as git does with `GIT_PAGER`.
 pub(super) fn setting(walker: &mut Walker, value: &str) {
     if danger::mentions_destroyer(value) {
         walker.destroy_unknown();
@@ -359,14 +359,14 @@ pub(super) fn setting(walker: &mut Walker, value: &str) {
 }
 
 fn set_variable(walker: &mut Walker, name: &str, value: Option<Value>) {
-    // From now on words are split in another way.
+    // It changes how words are split from here on.
     if name == "IFS" {
         walker.lose_track();
     }
     walker.state.set(name, value);
 }
 
-/// A pattern in an assignment is only text until it is used unquoted.
+/// Converts a word to a value. A glob in an assignment is plain text until it is used unquoted.
 fn as_value(word: Word) -> Option<Value> {
     word.literal.then(|| {
         let text = if word.glob { unescape(&word.text) } else { word.text };
@@ -394,7 +394,7 @@ fn set_positional(walker: &mut Walker, args: &[Word]) {
 /// `export A=b`.
 fn declare(walker: &mut Walker, call: &Call) {
     for word in &call.args {
-        // A name for another variable.
+        // `declare -n` makes an alias of another variable.
         if word.is_option() && word.text.contains('n') {
             walker.lose_track();
         }
@@ -413,7 +413,7 @@ fn declare(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// `read A`, `unset A`: the variable's value is not in the text any more.
+/// `read A`, `unset A`: from here on the variable's value is unknown.
 fn forget(walker: &mut Walker, call: &Call) {
     for word in &call.args {
         if word.literal {

@@ -1,24 +1,24 @@
-//! Whether a path is among what a command destroys, on the large side.
+//! Matches paths against the targets that a command destroys, erring towards a match.
 //!
 //! The folder that a command runs in may be misread (a `cd` that fails, a variable, a function), so
-//! a target is held against the end of every path: `build/*` is `build/x` in any folder. Patterns
+//! a target is matched against the end of every path: `build/*` is `build/x` in any folder. Globs
 //! match more than any shell or git does: brackets and groups are any character or any text, case
-//! does not count, and `*` goes over slashes, as in git. A target may also start above the project:
-//! then what is left of it behind the names of the project's own folders counts as well.
+//! is ignored, and `*` matches slashes, as in git. A target may also start above the project:
+//! then the rest of it after the names of the project's own folders counts as well.
 
 use std::path::{Component, Path};
 
 use super::{Effect, Target};
 
-/// Parts of words of text that could not be followed: with one of them, anything may be destroyed.
+/// Substrings that mean destruction: text not followed that has one may destroy anything.
 const DESTROYERS: &str = "append apply checkout clean copy delet drop dump edit empty erase exec extract git \
      gunzip gzip inplace install move open output patch pull purge put rebase remov renam replac reset \
      restor rsync save shred sponge stash switch system to_csv to_json trunc unlink unpack unzip updat \
      wipe writ xargs";
-/// The same for short ones, which are parts of too many others.
+/// The same as whole words: as substrings these are too short.
 const SHORT: &str = "cp dd ln mv rm rmdir rmtree sed tar tee zip";
 
-/// Whether text that was not followed names anything that destroys files.
+/// Returns whether text that was not followed names anything that destroys files.
 pub(super) fn mentions_destroyer(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
@@ -31,17 +31,17 @@ pub(super) fn mentions_destroyer(text: &str) -> bool {
         })
 }
 
-/// Whether text that was not followed names git.
+/// Returns whether text that was not followed names git.
 pub(super) fn mentions_git(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "git")
 }
 
-/// What one target of a command may take, wherever the command runs.
+/// Matches the paths that one target of a command may destroy, in any working folder.
 #[derive(Debug)]
 pub(crate) struct Danger {
-    /// What it may mean.
+    /// The possible readings of the target.
     patterns: Vec<Pattern>,
-    /// Folders that match go with everything in them.
+    /// A folder that matches is destroyed with its content.
     beneath: bool,
 }
 
@@ -63,7 +63,7 @@ enum Piece {
 }
 
 impl Danger {
-    /// The danger that a target is to the project at `root`.
+    /// Creates the matcher of a target for the project at `root`.
     pub(crate) fn of(target: &Target, root: &Path) -> Self {
         let text = relative(&target.path).to_lowercase();
         let parts: Vec<_> = text.split('/').filter(|part| !part.is_empty()).collect();
@@ -75,12 +75,12 @@ impl Danger {
         Self { patterns, beneath }
     }
 
-    /// Whether a path, relative to the root and in lower case, may go with the target.
+    /// Returns whether a path, relative to the root and in lower case, may be destroyed.
     pub(crate) fn threatens(&self, path: &str) -> bool {
         self.patterns.iter().any(|pattern| pattern.threatens(path, self.beneath))
     }
 
-    /// Whether a folder of this name, in lower case, lies on the way to what the target names.
+    /// Returns whether a folder of this name, in lower case, is a component of the target.
     pub(crate) fn passes(&self, folder: &str) -> bool {
         self.patterns.iter().any(|pattern| pattern.passes(folder))
     }
@@ -123,8 +123,8 @@ impl Pattern {
     }
 }
 
-/// Where among the parts of a target the project's root may end: the parts before are the root's
-/// last folders, or the target as a whole is a folder above it.
+/// Returns the indices of the target's components at which the project's root may end: those
+/// before are the root's last folders, or the whole target is a folder above it.
 fn starts_at_root(parts: &[&str], target: &Target, root: &Path) -> Vec<usize> {
     let folders = root.components().filter(|part| matches!(part, Component::Normal(_)));
     let folders: Vec<_> =
@@ -147,12 +147,12 @@ fn starts_at_root(parts: &[&str], target: &Target, root: &Path) -> Vec<usize> {
     ends.chain(above).chain((1..parts.len()).filter(|at| is_any(*at))).collect()
 }
 
-/// Whether a name may match a part of a pattern.
+/// Returns whether a name may match a part of a pattern.
 pub(crate) fn name_matches(pattern: &str, name: &str) -> bool {
     matches(&pieces(&pattern.to_lowercase()), &name.to_lowercase())
 }
 
-/// Whether a path ends in this text, from the begin of a name on, or lies beneath such a folder.
+/// Returns whether a path ends in these components, or lies beneath such a folder.
 fn has_text(path: &str, text: &str, beneath: bool) -> bool {
     path.match_indices(text).any(|(at, found)| {
         let begins = at == 0 || path[..at].ends_with('/');
@@ -179,15 +179,15 @@ impl Piece {
     }
 }
 
-/// The part of a target that does not depend on the folder it starts at; empty is the folder itself.
+/// Returns the part of a target that does not depend on its folder; empty is the folder itself.
 fn relative(text: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in text.split('/') {
         match part {
             "" | "." => {}
-            // What comes before it may be a link.
+            // The component before it may be a symlink.
             ".." => parts.clear(),
-            // Whose home that is, the text may have changed.
+            // The text may have changed `HOME`.
             part if part.starts_with('~') && parts.is_empty() => {}
             part => parts.push(part),
         }
@@ -216,7 +216,8 @@ fn pieces(text: &str) -> Vec<Piece> {
                 Piece::AnyText
             }
             '?' => Piece::AnyChar,
-            // Where brackets end is a matter of taste: classes have some of their own.
+            // Shells disagree where brackets end, as classes contain brackets: the last one is
+            // taken.
             '[' => match rest.rfind(']') {
                 Some(end) => {
                     used = end + 1;
@@ -235,7 +236,7 @@ fn pieces(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Whether the whole text matches; only the last star is tried at several places.
+/// Returns whether the glob matches the whole text; backtracks only to the last star.
 fn matches(pattern: &[Piece], text: &str) -> bool {
     let (mut at, mut rest) = (0, text.chars());
     let mut star = None;
@@ -266,7 +267,7 @@ fn matches(pattern: &[Piece], text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Whether `target`, a pattern if it looks like one, threatens `path`.
+    /// Returns whether `target`, a pattern if it looks like one, threatens `path`.
     fn threatens(target: &str, path: &str) -> bool {
         let glob = target.contains(['*', '?', '[']);
         let (path_text, cwd, what) = (target.to_owned(), None, Effect::Delete);

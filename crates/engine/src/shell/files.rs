@@ -41,7 +41,7 @@ pub(super) fn make(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// `chmod`, `chown`, `chgrp`: the first operand is not a file.
+/// `chmod`, `chown`, `chgrp`: the first operand is no file.
 pub(super) fn attributes(walker: &mut Walker, call: &Call) {
     // `-x` is a mode, not an option, unless it is one of these.
     let is_mode = |word: &&Word| {
@@ -110,7 +110,7 @@ pub(super) fn copy(walker: &mut Walker, call: &Call) {
     if options.has(&["parents"]) {
         places.extend(sources.iter().map(|source| with_folders(&destination, source)));
     }
-    // The content before goes to another name, and what has that name is lost.
+    // The earlier content is moved to a backup name, and the file of that name is lost.
     if options.has(&["b", "S", "backup", "suffix"]) {
         walker.destroy_unknown();
     }
@@ -123,7 +123,7 @@ pub(super) fn copy(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// A long option in a spelling that is not known, as `--suf`, may mean anything.
+/// An unknown long option, as the abbreviation `--suf`, may mean anything.
 fn odd_options(walker: &mut Walker, call: &Call) {
     const KNOWN: &str = "append archive best decompress directory fast force group interactive keep list mode \
          no-clobber no-target-directory output owner parents preserve quiet recursive reverse size \
@@ -138,7 +138,7 @@ fn odd_options(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// Where `source` lands in the folder `destination`.
+/// Returns the path of `source` in the folder `destination`.
 fn inside(destination: &Word, source: &Word) -> Word {
     let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     if source.below || matches!(name, "" | "." | "..") {
@@ -147,7 +147,7 @@ fn inside(destination: &Word, source: &Word) -> Word {
     joined(destination, source, name)
 }
 
-/// Where `cp --parents` puts `source`.
+/// Returns the path to which `cp --parents` copies `source`.
 fn with_folders(destination: &Word, source: &Word) -> Word {
     joined(destination, source, source.text.trim_matches('/'))
 }
@@ -220,7 +220,7 @@ pub(super) fn tee(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// Readers that can be told to write their output: `sort -o`, `uniq IN OUT`.
+/// Readers with an option to write their output: `sort -o`, `uniq IN OUT`.
 pub(super) fn output(walker: &mut Walker, call: &Call) {
     let spec = match call.name.as_str() {
         "shuf" => Spec { short: "oin", long: &["output", "input-range", "head-count"] },
@@ -253,7 +253,7 @@ pub(super) fn split(walker: &mut Walker, call: &Call) {
     walker.destroy(&made, Effect::Write, false);
 }
 
-/// `rename EXPRESSION FILES`: to what names, the expression says.
+/// `rename EXPRESSION FILES`: the new names are unknown.
 pub(super) fn rename(walker: &mut Walker, call: &Call) {
     for word in Options::parse(&call.args, Spec::default()).operands.iter().skip(1) {
         walker.destroy(word, Effect::Move, true);
@@ -261,7 +261,7 @@ pub(super) fn rename(walker: &mut Walker, call: &Call) {
     walker.destroy_unknown();
 }
 
-/// `tar`: creating names its file; what extracting writes is in the archive.
+/// `tar`: creating names the archive; the files that extracting writes are unknown.
 pub(super) fn tar(walker: &mut Walker, call: &Call) {
     let Some(first) = call.args.first() else {
         return;
@@ -327,7 +327,7 @@ pub(super) fn zip(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// Whether a long option may be the begin of one that writes, and is none of those that are known.
+/// Returns whether a long option may abbreviate one that writes, and is not a known option.
 fn is_shortened(word: &Word, known: &[&str]) -> bool {
     const BEGINS: &[&str] =
         &["alt", "app", "conf", "coo", "du", "et", "hs", "lib", "mir", "ou", "rec", "rem", "tr"];
@@ -341,10 +341,10 @@ fn is_shortened(word: &Word, known: &[&str]) -> bool {
     })
 }
 
-/// What else `curl` writes.
+/// Options of `curl` whose value is a further file that it writes.
 const CURL_LOGS: &[&str] =
     &["D", "dump-header", "c", "cookie-jar", "stderr", "trace", "trace-ascii", "hsts", "etag-save"];
-/// What else `wget` writes.
+/// Options of `wget` whose value is a further file that it writes.
 const WGET_LOGS: &[&str] = &["o", "output-file", "a", "append-output"];
 
 /// `curl -o FILE`, `wget -O FILE`.
@@ -380,7 +380,7 @@ pub(super) fn download(walker: &mut Walker, call: &Call) {
     for word in options.values(names).chain(options.values(logs)).filter(|word| word.text != "-") {
         walker.destroy(word, Effect::Write, false);
     }
-    // Names that the other side or a file of settings chooses.
+    // The server or a config file chooses the file names.
     let chosen: &[&str] = if curl { &["O", "J", "K"] } else { &["N", "c", "m", "r", "x"] };
     let shortened = |word: &Word| is_shortened(word, &[names, logs].concat());
     if options.has(chosen) || call.args.iter().any(shortened) {

@@ -5,7 +5,7 @@ use super::commands::{self, Call};
 use super::walk::Walker;
 use super::word::Word;
 
-/// Start folders whose action is followed one by one.
+/// Maximum start folders whose action is followed one by one.
 const MAX_STARTS: usize = 16;
 
 /// `find DIR… TESTS ACTIONS`.
@@ -34,14 +34,14 @@ pub(super) fn find(walker: &mut Walker, call: &Call) {
             _ => {}
         }
     }
-    // What links lead to goes as well.
+    // Targets of symlinks are destroyed as well.
     let follows = args.iter().any(|word| matches!(word.text.as_str(), "-L" | "-H" | "-follow"));
     if follows && walker.effects.destroys.len() > known {
         walker.destroy_unknown();
     }
 }
 
-/// Runs the words up to `;` or `+` with `{}` as "any file below the start".
+/// Walks the words up to `;` or `+` with `{}` as "any file below the start".
 fn run(walker: &mut Walker, starts: &[Word], words: &[Word]) {
     let end = words.iter().position(|word| matches!(word.text.as_str(), ";" | "+"));
     let words = &words[..end.unwrap_or(words.len())];

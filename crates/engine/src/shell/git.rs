@@ -1,6 +1,6 @@
-//! `git`: which subcommands read, which change files or refs, and what is lost.
+//! `git`: the subcommands that read, those that change files or refs, and the files that are lost.
 //!
-//! Paths are pathspecs: git expands patterns itself, quoted ones too, and knows magic words.
+//! Paths are pathspecs: git expands globs itself, quoted ones too, and has magic words.
 
 use super::Effect;
 use super::commands::Call;
@@ -9,15 +9,16 @@ use super::state::Folder;
 use super::walk::Walker;
 use super::word::Word;
 
-/// They change neither files nor refs; the index is not a file of the project.
+/// Subcommands that change neither files nor refs; the index is not a file of the project.
 const READERS: &str = "add annotate blame cat-file check-ignore check-attr cherry count-objects describe diff \
      diff-files diff-index diff-tree for-each-ref fsck grep help log ls-files ls-remote ls-tree \
      merge-base name-rev range-diff rev-list rev-parse shortlog show show-branch show-ref stage \
      status update-index var verify-commit verify-tag version whatchanged";
 
-/// They take a whole tree: tracked files below the folder change in ways that no word names.
+/// Subcommands that change the whole tree: no word names the tracked files that change.
 const TREE: &str = "am bisect cherry-pick merge pull rebase revert sparse-checkout switch";
 
+/// Options of git subcommands that take a value.
 const SPEC: Spec = Spec {
     short: "bBmFsCcoe",
     long: &["message", "file", "source", "orphan", "conflict", "exclude", "pathspec-from-file"],
@@ -25,6 +26,7 @@ const SPEC: Spec = Spec {
 
 type Handler = fn(&mut Walker, &Options, &[Word]);
 
+/// Handlers of subcommands that change files.
 const HANDLERS: &[(&str, Handler)] = &[
     ("apply", apply),
     ("checkout", checkout),
@@ -87,7 +89,7 @@ fn global_options<'a>(walker: &mut Walker, args: &'a [Word]) -> &'a [Word] {
     args.get(at..).unwrap_or_default()
 }
 
-/// Whether `-c SETTING` has git run nothing and write nowhere else.
+/// Returns whether `-c SETTING` makes git neither run a program nor write elsewhere.
 fn is_plain_setting(setting: &str) -> bool {
     let setting = setting.to_ascii_lowercase();
     let begins = ["advice.", "color.", "commit.gpgsign=", "init.defaultbranch=", "safe.", "user."];
@@ -96,13 +98,13 @@ fn is_plain_setting(setting: &str) -> bool {
         || setting == "core.pager=cat"
 }
 
-/// Whether `git grep` runs a program on what it finds: `-O` may stand in a cluster, as in `-lOrm`.
+/// Returns whether `git grep` opens its matches in a program: `-O` may be in a cluster, `-lOrm`.
 pub(super) fn opens_pager(name: &str, option: &str) -> bool {
     let is_cluster = option.starts_with('-') && !option.starts_with("--");
     name == "grep" && ((is_cluster && option.contains('O')) || option.starts_with("--op"))
 }
 
-/// Whether an option has git run a program: the other side of a connection, or a helper.
+/// Returns whether an option makes git run a program: the remote side, or a helper.
 fn runs_program(option: &str) -> bool {
     ["--ex", "--rec", "--u"].iter().any(|start| option.starts_with(start))
 }
@@ -124,7 +126,7 @@ fn subcommand(walker: &mut Walker, name: &str, args: &[Word], stdin: Option<&str
         return;
     }
     walker.effects.runs_git = true;
-    // What is after `--` is a path, whatever it looks like.
+    // Every word after `--` is a path.
     let dashes = args.iter().position(|word| word.text == "--");
     let (before, paths) = match dashes {
         Some(at) => (&args[..at], &args[at + 1..]),
@@ -153,7 +155,7 @@ fn subcommand(walker: &mut Walker, name: &str, args: &[Word], stdin: Option<&str
     }
 }
 
-/// Whether a subcommand without a handler leaves the files alone; others may be an alias.
+/// Returns whether a subcommand without a handler leaves the files alone; it may be an alias.
 fn keeps_files(name: &str, args: &[Word]) -> bool {
     const QUIET: &str = "branch commit commit-tree config fetch gc hash-object init notes pack-refs prune push \
          reflog remote repack symbolic-ref tag update-ref write-tree";
@@ -163,7 +165,7 @@ fn keeps_files(name: &str, args: &[Word]) -> bool {
     }
 }
 
-/// git takes any beginning of a long option that is no other's: `--har` resets everything.
+/// Handles unknown long options: git accepts unique abbreviations, `--har` resets everything.
 fn odd_options(walker: &mut Walker, args: &[Word]) {
     const KNOWN: &str = "3way abort all all-match allow-empty amend annotate author branch cached check \
          conflict continue date delete depth detach directory dry-run exclude file fixup force \
@@ -193,7 +195,7 @@ fn reader(walker: &mut Walker, name: &str, args: &[Word]) {
     for file in options.values(&["output"]) {
         walker.destroy(file, Effect::Write, false);
     }
-    // git takes any beginning of an option that is no other's.
+    // git accepts any unique abbreviation of an option.
     let is_output = |word: &&Word| word.text.starts_with("--o") && word.text.contains('=');
     for word in args.iter().filter(is_output) {
         let value = word.text.split_once('=').map_or("", |(_, value)| value);
@@ -242,7 +244,7 @@ fn checkout(walker: &mut Walker, options: &Options, paths: &[Word]) {
         return take_back(walker, paths);
     }
     match options.operands.as_slice() {
-        // `-b` makes a branch where one stands, which changes no file by itself.
+        // `-b` creates a branch at HEAD, which changes no file by itself.
         [] => {}
         [only] if only.text == "." => tree(walker),
         [only] => {
@@ -275,8 +277,8 @@ fn take_back(walker: &mut Walker, paths: &[Word]) {
     }
 }
 
-/// What a word is to git: it expands patterns itself, and words that begin with `:` may mean
-/// anything in the whole tree.
+/// Converts a word to a pathspec: git expands globs itself, and a word that begins with `:` may
+/// match anything in the tree.
 fn pathspec(word: &Word) -> Word {
     match word.exact() {
         Some(text) if text.starts_with(':') => Word::plain("."),
@@ -295,12 +297,12 @@ fn clean(walker: &mut Walker, options: &Options, paths: &[Word]) {
     if options.has(&["n", "dry-run"]) {
         return;
     }
-    // `-i` and `-e` delete less than said here: the targets stay a superset.
+    // `-i` and `-e` delete less: the targets are a superset.
     let here = [Word::plain(".")];
     let all: Vec<&Word> = options.operands.iter().chain(paths).collect();
     let all = if all.is_empty() { here.iter().collect() } else { all };
     for path in all.into_iter().map(pathspec) {
-        // Of ignored folders, git takes those that a pattern may match in part as a whole.
+        // git deletes an ignored folder as a whole if the glob matches a part of it.
         if path.glob && options.has(&["x", "X"]) {
             walker.destroy_unknown();
         }

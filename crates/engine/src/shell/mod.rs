@@ -1,8 +1,8 @@
-//! What a command line may change, read from its text alone (DET-9, DET-10, W-33), and which files
-//! it shows.
+//! Analyses a shell command line from its text alone: the files that it may change (DET-9, DET-10,
+//! W-33), and the files that it shows.
 //!
-//! The scan of the project stays the truth: this names targets, it never says where not to look.
-//! Where the text does not tell what is destroyed, anything may be. Only a few literal shapes are
+//! The scan of the project stays the truth: this names targets, it never narrows the scan.
+//! If the text does not tell which files are destroyed, any may be. Only a few literal shapes are
 //! [`Understood`]: then nothing but the targets is changed.
 //! Invariants: no I/O, no panic and no stack overflow on any input, bounded time: input length,
 //! nesting, expansions and visited commands are all limited, and past a limit the text counts as
@@ -39,24 +39,24 @@ mod reads_tests;
 #[cfg(test)]
 mod tests;
 
-/// What a command line may change.
+/// The effects of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// What it writes, deletes or moves, as far as its words are literal.
+    /// The paths that it writes, deletes or moves, as far as its words are literal.
     pub targets: Vec<Target>,
-    /// It has one of the shapes of which nothing but the targets can be changed.
+    /// It has one of the shapes that change nothing but the targets.
     pub understood: Option<Understood>,
     /// Some command is git with a subcommand that may change the working tree or refs.
     pub runs_git: bool,
     /// A part of it outlives the command.
     pub background: bool,
-    /// What is about to be lost: what the shield must capture first.
+    /// The paths whose content is lost: the shield must capture them first.
     pub destroys: Vec<Target>,
-    /// The files that it gives to programs which are not known and may edit them.
+    /// The files that it passes to unknown programs, which may edit them.
     pub may_edit: Vec<Target>,
     /// The files whose content its output shows: only what is certain from its text.
     pub reads: Vec<Reading>,
-    /// It destroys something whose name cannot be told before it runs.
+    /// It destroys a file whose name is unknown before it runs.
     pub destroys_unknown: bool,
 }
 
@@ -71,11 +71,11 @@ pub struct Target {
     pub glob: bool,
     /// Everything below `path` is meant too.
     pub recursive: bool,
-    /// What happens to it.
+    /// The effect on it.
     pub what: Effect,
 }
 
-/// What happens to a target.
+/// The effect on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Written: created, replaced or changed in place.
@@ -96,7 +96,7 @@ pub enum Effect {
 }
 
 impl Effects {
-    /// With the person's home in the place of `~`.
+    /// Replaces `~` by the person's home folder.
     #[must_use]
     pub(crate) fn at_home(mut self, home: &str) -> Self {
         let resolve = |path: &mut String| {
@@ -116,12 +116,12 @@ impl Effects {
     }
 }
 
-/// Whether `~` with this after it is the home of whoever runs the command.
+/// Returns whether `~` followed by `rest` is the home of the user that runs the command.
 fn is_home(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('/')
 }
 
-/// Reads a command line.
+/// Analyses a command line.
 pub fn effects(command: &str) -> Effects {
     parse::guarded(command, || walk::analyse(command)).unwrap_or_else(|| Effects {
         destroys_unknown: danger::mentions_destroyer(command),

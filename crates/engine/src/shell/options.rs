@@ -2,7 +2,7 @@
 
 use super::word::Word;
 
-/// Which options take a value.
+/// The options of a command that take a value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spec {
     /// Letters that take a value, attached or as the next word.
@@ -11,7 +11,7 @@ pub(super) struct Spec {
     pub(super) long: &'static [&'static str],
 }
 
-/// A command's words, sorted.
+/// A command's words, split into options and operands.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     /// Every option: its name (a letter or a long name) and its value.
@@ -21,7 +21,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Sorts `words`, which do not include the command's name.
+    /// Parses `words`, which do not include the command's name.
     pub(super) fn parse(words: &[Word], spec: Spec) -> Self {
         let mut options = Self::default();
         let mut words = words.iter();
@@ -77,12 +77,12 @@ impl Options {
         }
     }
 
-    /// Whether one of `names` was given.
+    /// Returns whether one of `names` was given.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.given.iter().any(|(name, _)| names.contains(&name.as_str()))
     }
 
-    /// Whether no other option than these was given; the names are separated by blanks.
+    /// Returns whether only these options were given; `names` are separated by blanks.
     pub(super) fn only(&self, names: &str) -> bool {
         let known = |name: &String| names.split_ascii_whitespace().any(|known| known == name);
         self.given.iter().all(|(name, _)| known(name))

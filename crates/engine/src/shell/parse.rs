@@ -1,4 +1,4 @@
-//! The only caller of brush-parser, and the fence around it.
+//! The only caller of brush-parser, with limits on its input, stack and panics.
 //!
 //! Its grammar recurses with the input's nesting, tries unclosed parentheses in exponential time
 //! (measured: 12 deep 0.5 ms, twice that for each more), and panics on a file descriptor that is
@@ -10,20 +10,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use brush_parser::ast::Program;
 use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
-/// Longer commands are not read: a hook has a budget, and only heredocs get this long.
+/// Maximum bytes of a command that is parsed: a hook has a time budget, only heredocs are longer.
 pub(super) const MAX_LENGTH: usize = 256 * 1024;
-/// Measured: about 20 kB of stack per level of the grammar, 5 kB per level of the tokenizer.
+/// Stack of the parser thread. Measured: about 20 kB per level of the grammar, 5 kB per level of
+/// the tokenizer.
 const LARGE_STACK: usize = 32 << 20;
+/// Maximum substitutions in a text, on which the tokenizer recurses.
 const MAX_SUBSTITUTIONS: usize = 2_000;
+/// Maximum words and parentheses that open a level, in the whole text.
 const MAX_OPENERS: usize = 600;
+/// Maximum nesting of compound commands.
 const MAX_DEPTH: usize = 60;
+/// Maximum nesting of parentheses, which take exponential time.
 const MAX_PARENTHESES: usize = 12;
 
 /// Words that open a level of the grammar, and those that close one.
 const OPENERS: &[&str] = &["{", "if", "case", "for", "while", "until", "select", "[[", "!"];
 const CLOSERS: &[&str] = &["}", "fi", "esac", "done", "]]"];
 
-/// Runs `work` on `text` where it can neither overflow the stack nor let a panic out.
+/// Runs `work` on a thread with a large stack, and catches its panics.
 pub(super) fn guarded<T: Send>(text: &str, work: impl FnOnce() -> T + Send) -> Option<T> {
     if text.len() > MAX_LENGTH || text.contains('\0') {
         return None;
@@ -48,7 +53,7 @@ pub(super) fn program(text: &str) -> Option<Program> {
     parse_tokens(&tokens, &options).ok()
 }
 
-/// What the tokenizer recurses on, wherever it stands: an upper bound.
+/// Counts the substitutions that the tokenizer recurses on: an upper bound.
 fn substitutions(text: &str) -> usize {
     text.matches("$(").count() + text.matches("$[").count() + text.matches('`').count() / 2
 }

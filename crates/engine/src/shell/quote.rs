@@ -1,8 +1,8 @@
-//! Where quoted and nested parts of shell text end, and what `$'…'` says.
+//! Finds the ends of quoted and nested parts of shell text, and decodes `$'…'`.
 //!
 //! One pass with an explicit stack: no recursion, so no nesting is too deep.
 
-/// A word as the shell reads it back.
+/// Quotes a word for the shell.
 pub fn quoted(word: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&b);
     if !word.is_empty() && word.bytes().all(plain) {
@@ -11,7 +11,7 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What a search for the end starts inside of.
+/// The kind of substitution whose end is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inside {
     /// `$(…)`
@@ -27,7 +27,7 @@ enum Level {
     Quotes,
 }
 
-/// The offset of what closes `inside`, given the text after its opening.
+/// Returns the offset of the bracket that closes `inside`, given the text after its opening.
 pub(super) fn closing(text: &str, inside: Inside) -> Option<usize> {
     let first = match inside {
         Inside::Parentheses => Level::Parenthesis,
@@ -79,7 +79,7 @@ pub(super) fn backquote_end(text: &str) -> usize {
     at.min(bytes.len())
 }
 
-/// Whether the text has a form that runs a command when expanded.
+/// Returns whether expanding the text may run a command.
 pub(super) fn may_run(text: &str) -> bool {
     text.contains("$(") || text.contains('`')
 }
@@ -130,6 +130,7 @@ pub(super) fn ansi_c(text: &str) -> (String, usize) {
     (String::from_utf8_lossy(&bytes).into_owned(), text.len() - rest.len())
 }
 
+/// Escapes of one letter in `$'…'`.
 const SIMPLE: &[(char, u8)] = &[
     ('n', b'\n'),
     ('t', b'\t'),

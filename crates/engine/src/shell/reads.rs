@@ -1,8 +1,8 @@
-//! Which files a command line shows: what its output certainly has of their content.
+//! The files that a command line shows: the content that its output certainly contains.
 //!
-//! Invariant: no line is claimed that the command may not print. What runs only perhaps, prints
-//! into a file, a substitution or a filter that picks lines, or depends on a word that the text
-//! does not tell, shows nothing. That a file is there and is no folder is not asked here.
+//! Invariant: no line is claimed that the command may not print. A command that may not run, that
+//! prints into a file, a substitution or a filter that picks lines, or that depends on an unknown
+//! word, shows nothing. Whether a file exists and is no folder is not checked here.
 
 use brush_parser::ast::{
     Command, CommandPrefixOrSuffixItem, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect,
@@ -17,29 +17,29 @@ use super::word::{self, Word};
 use crate::tool::{Part, Reading};
 use retake_model::Lines;
 
-/// More files than this are not listed.
+/// Maximum number of files that are listed.
 const MAX_READINGS: usize = 1_000;
 
-/// They fail only if something is missing, so that what follows `&&` is taken to run.
+/// Commands that fail only if something is missing, so the part after `&&` is taken to run.
 const SUCCEEDS: &str = ": awk bat cat cd cut date echo export head less ls mkdir more nl printf \
      pushd pwd sed set sort tail touch tr tree true uname uniq wc whoami";
-/// After these the shell does not go on.
+/// Commands after which the shell runs nothing more.
 const LEAVES: &str = "exit return break continue exec";
 
-/// Where the text that commands print goes, and where it comes from.
+/// The output and input of the commands at one point of the walk.
 #[derive(Default)]
 pub(super) struct Flow {
-    /// It is not certain to reach the agent.
+    /// The output may not reach the agent.
     unseen: bool,
-    /// The shell was left: what comes next may not run.
+    /// The shell was left: later commands may not run.
     left: bool,
-    /// What the next command gets to read, if it is only content of files.
+    /// The input of the next command, if it is only content of files.
     input: Option<Vec<Reading>>,
-    /// What the last command printed, if it is only content of files.
+    /// The output of the last command, if it is only content of files.
     output: Option<Vec<Reading>>,
 }
 
-/// What a command prints of files.
+/// The file content that a command prints.
 #[derive(Default)]
 pub(super) struct Printed {
     readings: Vec<Reading>,
@@ -48,7 +48,7 @@ pub(super) struct Printed {
 }
 
 impl Walker {
-    /// Walks what may not run, or prints to somewhere else.
+    /// Walks commands that may not run, or whose output goes elsewhere.
     pub(super) fn unseen(&mut self, walk: impl FnOnce(&mut Self)) {
         let flow = std::mem::take(&mut self.flow);
         self.flow.unseen = true;
@@ -56,7 +56,7 @@ impl Walker {
         self.flow = Flow { left: flow.left || self.flow.left, ..flow };
     }
 
-    /// Walks like a subshell: leaving it leaves nothing else.
+    /// Walks like a subshell: an `exit` in it leaves only the subshell.
     pub(super) fn inside(&mut self, walk: impl FnOnce(&mut Self)) {
         let left = self.flow.left;
         walk(self);
@@ -74,12 +74,12 @@ impl Walker {
         self.flow.input = self.flow.output.take().filter(|_| simple);
     }
 
-    /// Nothing comes through a pipe any more.
+    /// Ends a pipeline: the next command has no piped input.
     pub(super) fn end_pipe(&mut self) {
         self.flow.input = None;
     }
 
-    /// What the command of these words prints; it uses up what it gets to read.
+    /// Returns the file content that the command of these words prints; consumes the piped input.
     pub(super) fn printed(&mut self, words: &[Word]) -> Printed {
         let input = self.flow.input.take();
         let [name, args @ ..] = words else {
@@ -117,7 +117,7 @@ impl Walker {
         Printed { readings, exactly }
     }
 
-    /// Notes what a command has printed, and whether anything comes after it.
+    /// Adds the content that a command printed, and notes whether it leaves the shell.
     pub(super) fn print(&mut self, printed: Printed, name: &Word, alone: bool) {
         if !self.flow.unseen && !self.flow.left {
             for reading in &printed.readings {
@@ -132,7 +132,7 @@ impl Walker {
         self.flow.left |= leaves && !(alone && name.text == "exec");
     }
 
-    /// The file that a word names, if the text tells which.
+    /// Returns the file that a word names, if it is known.
     fn whole_file(&self, word: &Word) -> Option<Reading> {
         let path = word.exact()?;
         let absolute = path.starts_with('/');
@@ -147,7 +147,8 @@ impl Walker {
         Some(Reading { path, cwd, part: Part::Whole })
     }
 
-    /// Follows the redirections of a command: what it reads, and whether its output is seen.
+    /// Follows the redirections of a command: sets its input; returns whether its output is
+    /// diverted.
     pub(super) fn redirected(&mut self, command: &SimpleCommand) -> bool {
         let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
         let suffix = command.suffix.iter().flat_map(|suffix| &suffix.0);
@@ -165,13 +166,13 @@ impl Walker {
         elsewhere
     }
 
-    /// `exec > log`: from here on, nothing is seen.
+    /// `exec > log`: from here on the agent sees no output.
     pub(super) fn divert(&mut self) {
         self.flow.unseen = true;
     }
 }
 
-/// Whether a redirection takes the output elsewhere.
+/// Returns whether a redirection takes the output elsewhere.
 pub(super) fn diverts(redirect: &IoRedirect) -> bool {
     match redirect {
         IoRedirect::OutputAndError(..) => true,
@@ -188,7 +189,7 @@ pub(super) fn diverts(redirect: &IoRedirect) -> bool {
     }
 }
 
-/// Where a redirection makes a command read from: a file, or (`None`) something else.
+/// Returns the input of a command by a redirection: a file, or (inner `None`) another source.
 #[expect(clippy::option_option, reason = "another source and no redirection are two answers")]
 fn source(redirect: &IoRedirect) -> Option<Option<&str>> {
     match redirect {
@@ -208,7 +209,7 @@ fn source(redirect: &IoRedirect) -> Option<Option<&str>> {
     }
 }
 
-/// Whether what comes after `&&` runs, unless something is missing.
+/// Returns whether the part after `&&` runs, unless something is missing.
 pub(super) fn succeeds(pipeline: &Pipeline) -> bool {
     let Some(Command::Simple(simple)) = pipeline.seq.last() else {
         return false;
@@ -217,8 +218,8 @@ pub(super) fn succeeds(pipeline: &Pipeline) -> bool {
     !pipeline.bang && SUCCEEDS.split_ascii_whitespace().any(|known| known == name)
 }
 
-/// A part of a part, and whether that is all that is shown of it. A file that ends early shows
-/// other last lines than a long one: then only those are claimed that both show.
+/// Intersects a part with a part of it; returns also whether that is all that is shown. A short
+/// file shows other last lines than a long one: then only lines that both show are claimed.
 fn narrow(of: Part, by: Part) -> Option<(Part, bool)> {
     Some(match (of, by) {
         (Part::Whole, part) | (part, Part::Whole) => (part, true),

@@ -1,7 +1,7 @@
-//! Commands with a program or a patch of their own: `sed`, `perl`, `awk`, `patch`.
+//! Commands that take a program or a patch: `sed`, `perl`, `awk`, `patch`.
 //!
-//! Their programs are only checked for what could write elsewhere: what a program that is not
-//! plainly harmless destroys is not known.
+//! Their programs are only checked for constructs that could write elsewhere: a program that is
+//! not plainly harmless destroys unknown files.
 
 use super::Effect;
 use super::commands::Call;
@@ -27,7 +27,7 @@ pub(super) fn sed(walker: &mut Walker, call: &Call) {
     let options = Options::parse(&plain, spec);
     let given = options.has(&["e", "expression", "f", "file"]);
     let clustered = options.has(&["i", "I"]);
-    // A script in a file, and options in a spelling that is not known, may write anywhere.
+    // A script in a file, and unknown options, may write anywhere.
     if !options.only(SED_OPTIONS) {
         walker.destroy_unknown();
     }
@@ -60,7 +60,7 @@ fn in_place_suffix(word: &Word) -> Option<String> {
         return None;
     }
     if let Some(long) = word.text.strip_prefix("--") {
-        // Any beginning of it that is no other's means the same.
+        // Any unique abbreviation means the same.
         let (name, suffix) = long.split_once('=').unwrap_or((long, ""));
         return (!name.is_empty() && "in-place".starts_with(name)).then(|| suffix.to_owned());
     }
@@ -76,7 +76,7 @@ fn backup(walker: &mut Walker, file: &Word, suffix: &str) {
     walker.destroy(&Word { text, ..file.clone() }, Effect::Write, false);
 }
 
-/// Whether a script neither writes a file nor runs a command: no `w`, `W`, `e`, no such flags.
+/// Returns whether a script neither writes a file nor runs a command (`w`, `W`, `e`, such flags).
 fn is_plain_sed(script: &str) -> bool {
     let mut rest = script;
     loop {
@@ -109,7 +109,7 @@ fn is_plain_sed(script: &str) -> bool {
     }
 }
 
-/// Whether a script is one command that prints, deletes or substitutes.
+/// Returns whether a script is one command that prints, deletes or substitutes.
 pub(super) fn is_single_sed(script: &str) -> bool {
     let is_address = |c: char| c.is_ascii_digit() || c == ',' || c == '$';
     let rest = match script.strip_prefix('/') {
@@ -192,7 +192,7 @@ pub(super) fn awk(walker: &mut Walker, call: &Call) {
         let text = word.text.as_str();
         !word.literal || text.contains(['>', '|', '@']) || text.contains("system")
     };
-    // A program in a file, or from a part of the text that feeds it.
+    // The program is in a file, or comes from another part of the text.
     if !options.only("F v assign field-separator") {
         walker.lose_track();
     }
@@ -236,7 +236,7 @@ pub(super) fn patch(walker: &mut Walker, call: &Call) {
     if options.has(&["dry-run", "C"]) {
         return;
     }
-    // Backups get names of the command's choice.
+    // Other options may make backups, whose names are unknown.
     if !options.only(PATCH_OPTIONS) {
         walker.destroy_unknown();
     }
@@ -280,7 +280,7 @@ pub(super) fn apply_patch(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// Every file that a patch names; `strip` leading folders go, beyond `a/` and `b/`.
+/// Adds every file that a patch names; `strip` leading folders are removed, beyond `a/` and `b/`.
 pub(super) fn patched(walker: &mut Walker, text: &str, strip: usize) {
     let edits = parse_patch(text);
     if edits.is_empty() || text.contains("\nIndex: ") {
@@ -291,7 +291,7 @@ pub(super) fn patched(walker: &mut Walker, text: &str, strip: usize) {
     let bare =
         |path: &str| Word::plain(path.splitn(levels.saturating_add(1), '/').last().unwrap_or(path));
     for edit in &edits {
-        // Options may put it into another folder, or take more of its folders away.
+        // Options may change its folder, or strip more components.
         let name = edit.path.rsplit('/').next().unwrap_or(&edit.path);
         walker.endanger(&Word::plain(name), Effect::Write, false);
         match &edit.edit {

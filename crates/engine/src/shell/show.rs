@@ -1,6 +1,6 @@
-//! The commands that print files: which of their words are files, and which lines they ask for.
+//! The commands that print files: parses their file operands and line ranges.
 //!
-//! Only spellings that are understood in full count; any other option gives nothing.
+//! Only fully understood options count; any other option gives nothing.
 
 use retake_model::Lines;
 
@@ -9,12 +9,12 @@ use super::reads::lines;
 use super::word::Word;
 use crate::tool::Part;
 
-/// More ranges than this in one script are not listed.
+/// Maximum line ranges of one script that are listed.
 const MAX_RANGES: usize = 64;
 
-/// What a command is asked to print.
+/// The files and lines that a command is asked to print.
 pub(super) struct Asked {
-    /// The files; what comes through the pipe if there are none.
+    /// The files; if empty, the piped input.
     pub(super) files: Vec<Word>,
     /// The parts of each, in order.
     pub(super) parts: Vec<Part>,
@@ -24,6 +24,7 @@ pub(super) struct Asked {
 
 type Shower = fn(&str, &[Word]) -> Option<Asked>;
 
+/// Parsers of the commands that print files, by name.
 const SHOWERS: &[(&str, Shower)] = &[
     ("cat nl less more", whole),
     ("bat batcat", bat),
@@ -33,7 +34,7 @@ const SHOWERS: &[(&str, Shower)] = &[
     ("awk gawk mawk nawk", awk),
 ];
 
-/// What the command of this name is asked to print, if it is one that prints files.
+/// Parses a command that prints files; `None` for any other.
 pub(super) fn asked(name: &str, args: &[Word]) -> Option<Asked> {
     let among = |names: &str| names.split_ascii_whitespace().any(|known| known == name);
     let (_, shower) = SHOWERS.iter().find(|(names, _)| among(names))?;
@@ -145,7 +146,7 @@ fn sed(_: &str, args: &[Word]) -> Option<Asked> {
     Some(Asked { files: files.to_vec(), parts, counts_each })
 }
 
-/// What a script of addresses with `p` and `q` prints.
+/// Returns the parts that a script of addresses with `p` and `q` prints.
 fn sed_parts(script: &str) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     let mut end = u32::MAX;
@@ -154,7 +155,7 @@ fn sed_parts(script: &str) -> Option<Vec<Part>> {
             return None;
         }
         if let Some(address) = command.strip_suffix('q') {
-            // It ends after that line, of which the commands after this one see nothing.
+            // It quits after that line, which later commands of the script do not see.
             let line = number(address.trim()).filter(|line| *line > 0)?;
             parts = parts.into_iter().filter_map(|part| until(part, line)).collect();
             end = end.min(line - 1);

@@ -1,24 +1,24 @@
-//! What is known at one point of a command line: folder, variables, functions.
+//! The shell's state at one point of a command line: folder, variables, functions.
 //!
-//! Branches that may or may not run are joined: what differs afterwards is unknown. An unknown
-//! folder drops relative targets instead of naming the wrong ones.
+//! Branches that may or may not run are joined: values that differ become unknown. With an
+//! unknown folder, relative targets are dropped instead of naming the wrong ones.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use brush_parser::ast::FunctionBody;
 
-/// Longer values are forgotten, so that `a=$a$a` in a loop stays small.
+/// Maximum bytes of a variable's value; longer ones become unknown: `a=$a$a` in a loop is bounded.
 const MAX_VALUE: usize = 4096;
 
 /// The working folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Folder {
-    /// Where the command started.
+    /// The folder in which the command started.
     Start,
-    /// Where literal `cd`s led.
+    /// The folder to which literal `cd`s led.
     At(String),
-    /// Somewhere.
+    /// Not known.
     Unknown,
 }
 
@@ -31,25 +31,25 @@ pub(super) struct Value {
     pub(super) glob: bool,
 }
 
-/// What is known at one point.
+/// The state at one point.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) folder: Folder,
     variables: BTreeMap<String, Option<Value>>,
-    /// How often each name stands in the whole text other than as `$name`.
+    /// Number of occurrences of each name in the whole text other than as `$name`.
     mentions: Rc<BTreeMap<String, usize>>,
     pub(super) functions: BTreeMap<String, Rc<FunctionBody>>,
 }
 
 impl State {
-    /// Where a text starts.
+    /// The state at the start of a text.
     pub(super) fn new(text: &str) -> Self {
         let (variables, functions) = (BTreeMap::new(), BTreeMap::new());
         Self { folder: Folder::Start, variables, mentions: Rc::new(mentions(text)), functions }
     }
 
-    /// Whether a variable can have no other value than the one that the walk knows. What is set in
-    /// one place has that value or none; `PWD` and `HOME` are what they were if nothing sets them.
+    /// Returns whether a variable can have no other value than the known one. A variable set in one
+    /// place has that value or none; `PWD` and `HOME` keep their value if nothing sets them.
     pub(super) fn is_settled(&self, name: &str) -> bool {
         let count = |name: &str| self.mentions.get(name).copied().unwrap_or(0);
         match name {
@@ -77,7 +77,7 @@ impl State {
         self.variables.insert(name.to_owned(), value);
     }
 
-    /// Goes to a folder, relative to the present one.
+    /// Changes the folder, relative to the present one.
     pub(super) fn enter(&mut self, path: &str) {
         let absolute = path.starts_with('/') || path.starts_with('~');
         self.folder = match &self.folder {
@@ -91,7 +91,7 @@ impl State {
         };
     }
 
-    /// Forgets what differs from `other`, which is another way to have come here.
+    /// Joins the state of another branch: values that differ become unknown.
     pub(super) fn join(&mut self, other: &Self) {
         if self.folder != other.folder {
             self.folder = Folder::Unknown;
@@ -104,7 +104,7 @@ impl State {
         for name in other.variables.keys() {
             self.variables.entry(name.clone()).or_insert(None);
         }
-        // A function that only one way defines may or may not be the command of that name.
+        // A function that only one branch defines may or may not be the command of that name.
         self.functions.retain(|name, body| {
             other.functions.get(name).is_some_and(|known| Rc::ptr_eq(known, body))
         });

@@ -1,10 +1,10 @@
-//! The few shapes of command lines that are understood: they change just their targets.
+//! Whitelist of command line shapes that are fully understood: they change only their targets.
 //!
-//! Everything else opens a window on the whole project, so this is a whitelist and every arm that
-//! is not listed says no: commands and options that touch nothing but what their words name,
-//! literal words only, and no control flow but `&&`, `||`, `;` and pipes. A `cd` may only stand
-//! first, with nothing but `&&` after it; whether its folder exists is for the caller to ask.
-//! The random test of programs (`tests/programs.rs`) holds it against real shells.
+//! Any other command line opens a window on the whole project. Allowed are commands and options
+//! that touch only the files that their words name, literal words, and no control flow but `&&`,
+//! `||`, `;` and pipes. A `cd` may only come first, with nothing but `&&` after it; the caller
+//! checks that its folder exists. The random test of programs (`tests/programs.rs`) compares this
+//! with real shells.
 
 use brush_parser::ast::{
     AndOr, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem, CompoundListItem,
@@ -15,20 +15,20 @@ use brush_parser::ast::{
 use super::commands::known_place;
 use super::{git, parse, script};
 
-/// What a command line of an understood shape takes for granted.
+/// The precondition of a command line of an understood shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Understood {
     /// The folder of its leading `cd`, which must exist.
     pub enters: Option<String>,
 }
 
-/// They change no file, whatever their arguments.
+/// Commands that change no file, with any arguments.
 const READERS: &str = "basename cat cksum cmp comm cut df diff dirname du echo egrep expand false fgrep fold \
      grep head join jq ls md5sum nl nproc od paste printenv pwd readlink realpath rev seq \
      sha1sum sha224sum sha256sum sha512sum sleep stat strings sum tac tail tr true uname \
      unexpand wc which whoami";
 
-/// Whether the words of a command have an understood form.
+/// Returns whether the words of a command have an understood form.
 type Form = fn(&[Argument]) -> bool;
 
 /// Commands of which some forms are understood.
@@ -53,10 +53,10 @@ const FORMS: &[(&str, Form)] = &[
     ("uniq", |words| operands(words, "cdiu").is_some_and(|files| files.len() < 2)),
 ];
 
-/// Reads a command line; `None` if its shape is not one of those.
+/// Analyses a command line; `None` if its shape is not understood.
 pub(super) fn understood(text: &str) -> Option<Understood> {
     let program = parse::program(text)?;
-    // Some agents hand every command to a shell of their own.
+    // Some agents wrap every command in `bash -lc`.
     if let Some(inner) = inner_script(&program) {
         return shape(&parse::program(&inner)?);
     }
@@ -87,8 +87,8 @@ fn shape(program: &Program) -> Option<Understood> {
     items.iter().all(is_plain_item).then(Understood::default)
 }
 
-/// Whether `mv` or `sed -i` may replace a link that another command wrote through: then the other's
-/// target cannot be told any more when all is over. What is only removed is told by its targets.
+/// Returns whether `mv` or `sed -i` may replace a symlink that another command wrote through: then
+/// the other's target is unknown afterwards. A link that is only removed is a target itself.
 fn replaces_what_it_used(program: &Program) -> bool {
     let lists = program.complete_commands.iter().flat_map(|list| &list.0);
     let pipelines = lists.flat_map(|item| {
@@ -115,7 +115,7 @@ fn replaces_what_it_used(program: &Program) -> bool {
     })
 }
 
-/// The name of a command, and the last names of all paths that its words and redirections may be.
+/// Returns the name of a command, and the file names of all paths in its words and redirections.
 fn words_in(command: &SimpleCommand) -> Vec<String> {
     let last_name = |word: &str| {
         let plain = word.trim_matches(['"', '\'']);
@@ -223,7 +223,7 @@ fn is_plain_setting(item: &CommandPrefixOrSuffixItem) -> bool {
 }
 
 fn is_plain(pipeline: &Pipeline) -> bool {
-    // What `!` and `time` stand before is only known if it reads.
+    // With `!` or `time`, only commands that read are understood.
     let only_reads = !is_untouched(pipeline);
     let is_plain = |command: &Command| match command {
         Command::Simple(simple) => words_of(simple).is_some_and(|(name, words)| {
@@ -235,7 +235,7 @@ fn is_plain(pipeline: &Pipeline) -> bool {
     pipeline.seq.iter().all(is_plain)
 }
 
-/// Whether a command, in its understood forms, changes no file.
+/// Returns whether a command, in its understood forms, changes no file.
 fn is_reader(name: &str) -> bool {
     let among = |names: &str| names.split_ascii_whitespace().any(|reader| reader == name);
     among(READERS) || among("[ awk command find git rg test")
@@ -301,9 +301,9 @@ fn is_plain_redirect(redirect: &IoRedirect) -> bool {
 enum Argument {
     /// It means itself.
     Literal(String),
-    /// A pattern that can only become paths: it begins with a letter, `.`, `/` or the home.
+    /// A glob that can only expand to paths: it begins with a letter, `.`, `/` or the home.
     Paths,
-    /// Any other pattern: it may also become what looks like an option.
+    /// Any other glob: it may also expand to an option.
     Pattern,
 }
 
@@ -367,7 +367,7 @@ impl Argument {
     }
 }
 
-/// What a backslash in double quotes and the next character mean; `None` for a line's continuation.
+/// Decodes a backslash and the next character in double quotes; `None` for a line continuation.
 fn quoted_backslash(chars: &mut std::str::Chars<'_>) -> Option<String> {
     match chars.next()? {
         '\n' => None,
@@ -486,7 +486,7 @@ fn git(words: &[Argument]) -> bool {
         };
     }
     let Some((Argument::Literal(name), words)) = words.split_first() else { return false };
-    // git takes any beginning of an option that is no other's: `--outp=f` writes a file.
+    // git accepts any unique abbreviation of an option: `--outp=f` writes a file.
     let writes = |text: &str| {
         git::opens_pager(name, text)
             || text.starts_with("-O")

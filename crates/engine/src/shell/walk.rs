@@ -15,12 +15,13 @@ use super::state::{Folder, State, Value};
 use super::word::{self, Expansion, Word};
 use super::{Effect, Effects, Target, commands, danger, parse, quote, understood};
 
-/// Commands visited, over all loops and functions.
+/// Maximum commands visited, over all loops and functions.
 const MAX_STEPS: usize = 2_000;
-/// Scripts inside scripts: `bash -c`, `eval`, substitutions, functions.
+/// Maximum nesting of scripts: `bash -c`, `eval`, substitutions, functions.
 const MAX_SCRIPTS: usize = 8;
-/// Values of a loop that is unrolled.
+/// Maximum values of a loop that is unrolled.
 const MAX_UNROLLED: usize = 64;
+/// Maximum targets that are listed.
 const MAX_TARGETS: usize = 1_000;
 
 /// Reads a script from a fresh state.
@@ -30,7 +31,7 @@ pub(super) fn analyse(text: &str) -> Effects {
     let mut walker = Walker { effects, state, flow, lost, links, steps: 0, scripts: 0 };
     walker.script(text);
     let Walker { mut effects, lost, links, .. } = walker;
-    // What is written through a link is another file than its name says.
+    // A write through a symlink changes another file than the one named.
     effects.destroys_unknown |= links && !effects.destroys.is_empty();
     effects.destroys_unknown |= lost && danger::mentions_destroyer(text);
     effects.runs_git |= lost && danger::mentions_git(text);
@@ -40,21 +41,21 @@ pub(super) fn analyse(text: &str) -> Effects {
     effects
 }
 
-/// The walk: what was found, and what is known at this point.
+/// The walk: the effects found, and the state at this point.
 pub(super) struct Walker {
     pub(super) effects: Effects,
     pub(super) state: State,
     pub(super) flow: Flow,
     /// Some part of the text was not followed.
     lost: bool,
-    /// It makes links.
+    /// It creates links.
     links: bool,
     steps: usize,
     scripts: usize,
 }
 
 impl Walker {
-    /// Reads shell text in the present state (`eval`, a sourced heredoc).
+    /// Walks shell text in the present state (`eval`, a sourced heredoc).
     pub(super) fn script(&mut self, text: &str) {
         self.nested(|walker| match parse::program(text) {
             Some(program) => program.complete_commands.iter().for_each(|list| walker.list(list)),
@@ -62,12 +63,12 @@ impl Walker {
         });
     }
 
-    /// Reads shell text that runs in a shell of its own.
+    /// Walks shell text that runs in a shell of its own.
     pub(super) fn subscript(&mut self, text: &str) {
         self.apart(|walker| walker.script(text));
     }
 
-    /// One level further in; too many levels are not followed.
+    /// Walks one level deeper; too many levels are not followed.
     pub(super) fn nested(&mut self, walk: impl FnOnce(&mut Self)) {
         if self.scripts >= MAX_SCRIPTS {
             return self.lose_track();
@@ -77,17 +78,17 @@ impl Walker {
         self.scripts -= 1;
     }
 
-    /// From here on the text is not followed: it may do whatever its words mention.
+    /// Marks the text as not followed: it may do anything that its words mention.
     pub(super) fn lose_track(&mut self) {
         self.lost = true;
     }
 
-    /// From here on a name may lead to another file.
+    /// Notes that a link is created: from here on a path may be another file.
     pub(super) fn make_link(&mut self) {
         self.links = true;
     }
 
-    /// Something is destroyed that the text does not name.
+    /// Notes that a file is destroyed that the text does not name.
     pub(super) fn destroy_unknown(&mut self) {
         self.effects.destroys_unknown = true;
     }
@@ -101,17 +102,17 @@ impl Walker {
         self.steps <= MAX_STEPS
     }
 
-    /// Notes that `word` is changed.
+    /// Adds `word` as a target.
     pub(super) fn change(&mut self, word: &Word, what: Effect, recursive: bool) {
         if let Some(target) = self.target(word, what, recursive) {
             push(&mut self.effects.targets, target);
         }
     }
 
-    /// Notes that `word` is changed so that its content before is lost.
+    /// Adds `word` as a target whose earlier content is lost.
     pub(super) fn destroy(&mut self, word: &Word, what: Effect, recursive: bool) {
         self.effects.destroys_unknown |= !word.literal || word.expanded || self.is_full();
-        // Where it lies may not be known, but its name is.
+        // Its folder is unknown, but its name is not.
         if word.literal && self.state.folder == Folder::Unknown && !is_absolute(word) {
             self.endanger(word, what, recursive);
         }
@@ -121,21 +122,21 @@ impl Walker {
         }
     }
 
-    /// Notes that a program which is not known is given a word: it may be a file that it edits.
+    /// Adds a word passed to an unknown program: it may be a file that the program edits.
     pub(super) fn give(&mut self, word: &Word) {
         let text = word.text.trim_end_matches('/');
         if !word.literal || !text.contains(['.', '/']) || matches!(text, "." | "..") {
             return;
         }
         if self.state.folder != Folder::Start {
-            // Where that is, the walk may have got wrong.
+            // The walk may have the wrong folder.
             self.endanger(word, Effect::Write, false);
         } else if let Some(target) = self.target(word, Effect::Write, false) {
             push(&mut self.effects.may_edit, target);
         }
     }
 
-    /// Notes that something of this name may be lost, wherever it lies.
+    /// Adds a file of this name, in any folder, as possibly lost.
     pub(super) fn endanger(&mut self, word: &Word, what: Effect, recursive: bool) {
         let recursive = recursive || word.below;
         let (path, glob) = (word.text.clone(), word.glob);
@@ -213,7 +214,7 @@ impl Walker {
         let mut reached = reads::succeeds(&list.first);
         for next in &list.additional {
             match next {
-                // What it changes counts all the same: `cd a && rm b`.
+                // Its changes count all the same: `cd a && rm b`.
                 AndOr::And(pipeline) if reached => self.pipeline(pipeline),
                 AndOr::And(pipeline) => self.unseen(|walker| walker.pipeline(pipeline)),
                 AndOr::Or(pipeline) if leaves(pipeline) => self.apart(|w| w.pipeline(pipeline)),
@@ -223,7 +224,7 @@ impl Walker {
         }
     }
 
-    /// Walks what may or may not run.
+    /// Walks commands that may or may not run.
     fn maybe(&mut self, walk: impl FnOnce(&mut Self)) {
         let before = self.state.clone();
         self.unseen(walk);
@@ -295,7 +296,7 @@ impl Walker {
         }
     }
 
-    /// Walks a loop's body: once to learn what it changes, once for what that does.
+    /// Walks a loop's body twice: once to find the variables it changes, once for its effects.
     fn repeat(&mut self, walk: impl Fn(&mut Self)) {
         let before = self.state.clone();
         let effects = self.effects.clone();
@@ -400,7 +401,7 @@ fn push(targets: &mut Vec<Target>, target: Target) {
     }
 }
 
-/// `|| exit 1`: what comes after was reached without it.
+/// Returns whether a pipeline only leaves, as `|| exit 1`: later commands run without it.
 fn leaves(pipeline: &Pipeline) -> bool {
     let [Command::Simple(simple)] = pipeline.seq.as_slice() else {
         return false;

@@ -1,14 +1,14 @@
 //! Words: quotes, escapes, variables, substitutions, braces, globs.
 //!
-//! An own scanner, because the grammar for words in brush-parser backtracks on nested quotes and
-//! leaves `$'…'` undecoded. It is linear and cannot fail: what it does not follow makes the word
-//! not literal.
+//! A scanner of our own, because the grammar for words in brush-parser backtracks on nested quotes
+//! and leaves `$'…'` undecoded. It is linear and cannot fail: a construct that it does not follow
+//! makes the word not literal.
 
 use super::braces;
 use super::quote::{self, Inside};
 use super::state::{State, Value};
 
-/// More words than this from one are not spelled out.
+/// Maximum words to which one word is expanded.
 const MAX_WORDS: usize = 256;
 
 /// One word after expansion.
@@ -29,22 +29,22 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// A word that means itself.
+    /// A literal word.
     pub(super) fn plain(text: &str) -> Self {
         Self { text: text.to_owned(), literal: true, ..Self::default() }
     }
 
-    /// A word of which nothing is known.
+    /// An unknown word.
     pub(super) fn unknown() -> Self {
         Self::default()
     }
 
-    /// The text, if it is known and no pattern.
+    /// Returns the text, if it is known and no glob.
     pub(super) fn exact(&self) -> Option<&str> {
         (self.literal && !self.glob && !self.below).then_some(self.text.as_str())
     }
 
-    /// Whether it is known to begin with a dash and more.
+    /// Returns whether it is known to be an option: a dash and more.
     pub(super) fn is_option(&self) -> bool {
         self.literal && self.text.len() > 1 && self.text.starts_with('-')
     }
@@ -58,7 +58,7 @@ pub(super) struct Expansion {
     pub(super) commands: Vec<String>,
     /// Variables that it may set: `${a:=b}`, `$((a=1))`.
     pub(super) assigned: Vec<String>,
-    /// Something in it could run a command that was not followed.
+    /// It may run a command that was not followed.
     pub(super) obscure: bool,
 }
 
@@ -171,7 +171,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// One character that means itself; in a pattern it must not act as part of it.
+    /// Pushes a literal character; in a glob it is escaped.
     fn push(&mut self, c: char) {
         if self.word.glob && "*?[]\\".contains(c) {
             self.word.text.push('\\');
@@ -185,7 +185,7 @@ impl Scanner<'_> {
         self.started = true;
     }
 
-    /// From here on the text is a pattern, so what came before is escaped.
+    /// Turns the text into a glob: the characters before are escaped.
     fn make_glob(&mut self) {
         if !self.word.glob {
             let before = std::mem::take(&mut self.word.text);
@@ -279,7 +279,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Text that is not followed further.
+    /// Skips the rest of the text, which is not followed.
     fn opaque(&mut self) {
         self.out.obscure |= quote::may_run(self.rest) || self.rest.starts_with('(');
         let rest = self.rest;
@@ -299,7 +299,7 @@ impl Scanner<'_> {
         self.unknown();
     }
 
-    /// Notes every variable that text with an assignment in it names.
+    /// Adds every variable that text with an assignment in it names.
     fn assigns(&mut self, inner: &str) {
         if inner.contains('=') || inner.contains("++") || inner.contains("--") {
             let names = inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');

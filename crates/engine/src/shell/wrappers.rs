@@ -1,4 +1,4 @@
-//! Commands that run another command, or move the shell elsewhere.
+//! Commands that run another command, or change the working folder.
 
 use super::commands::{self, Call};
 use super::options::{Options, Spec};
@@ -34,7 +34,7 @@ pub(super) fn cd(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// `popd`: back to a folder that was not kept.
+/// `popd`: the folder is unknown, since the stack is not tracked.
 pub(super) fn popd(walker: &mut Walker, _: &Call) {
     lose(walker);
 }
@@ -75,7 +75,7 @@ pub(super) fn shell(walker: &mut Walker, call: &Call) {
     {
         walker.subscript(text);
     } else {
-        // What it is to run comes through a pipe, or is in a file.
+        // The script comes through a pipe, or is in a file.
         commands::script_file(walker, options.operands.get(1..).unwrap_or_default());
     }
 }
@@ -108,7 +108,7 @@ pub(super) fn sudo(walker: &mut Walker, call: &Call) {
     commands::run(walker, rest, call.stdin.clone());
 }
 
-/// `command CMD`; with `-v` it only asks.
+/// `command CMD`; with `-v` it only looks the command up.
 pub(super) fn command(walker: &mut Walker, call: &Call) {
     if !call.args.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V")) {
         plain(walker, call);
@@ -138,7 +138,7 @@ pub(super) fn background(walker: &mut Walker, call: &Call) {
     }
 }
 
-/// `xargs CMD`: the command with words that come from elsewhere.
+/// `xargs CMD`: the command with unknown further words.
 pub(super) fn xargs(walker: &mut Walker, call: &Call) {
     let rest = after_options(call);
     if rest.is_empty() {
@@ -154,7 +154,7 @@ pub(super) fn xargs(walker: &mut Walker, call: &Call) {
     walker.unseen(|walker| commands::run(walker, words, None));
 }
 
-/// What `xargs` puts its input in the place of: `{}` in `-I{}`, `-I {}` and `-i`.
+/// Returns the placeholder of `xargs` for its input: `{}` in `-I{}`, `-I {}` and `-i`.
 fn placeholder(options: &[Word]) -> Option<String> {
     let at = options.iter().position(|word| {
         ["-I", "-i", "--replace"].iter().any(|option| word.text.starts_with(option))
@@ -210,7 +210,7 @@ fn is_assignment(word: &Word) -> bool {
     })
 }
 
-/// What was sent to the background is over when this returns.
+/// `wait`: background commands have ended when this returns.
 pub(super) fn wait(walker: &mut Walker, _call: &Call) {
     walker.effects.background = false;
 }

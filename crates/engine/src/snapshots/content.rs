@@ -1,4 +1,4 @@
-//! One content as JSON: text as it is, anything else in base64, streamed.
+//! Writes one content as JSON: text as it is, anything else in base64, streamed.
 
 use std::io::{self, Write};
 
@@ -18,14 +18,14 @@ pub(super) struct Writer<'a> {
     pub(super) done: &'a mut Snapshots,
 }
 
-/// What is known of a content once it was read.
+/// Facts about a content, from reading it once.
 pub(super) struct Probe {
     pub(super) is_text: bool,
     sha256: String,
 }
 
 impl Writer<'_> {
-    /// One side of a change: `null`, or an object with content, hash and size (DM-10).
+    /// Writes one side of a change: `null`, or an object with content, hash and size (DM-10).
     pub(super) fn side(
         &mut self,
         path: &ProjectPath,
@@ -57,7 +57,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Whether the content of a path is left out; counts it.
+    /// Returns whether the content of a path is left out, and counts it.
     pub(super) fn is_masked(&mut self, path: &ProjectPath) -> bool {
         let masked = !self.with_secrets && usually_holds_secrets(path);
         self.done.masked += u64::from(masked);
@@ -81,7 +81,7 @@ impl Writer<'_> {
         Ok(Some(Probe { is_text, sha256 }))
     }
 
-    /// The content as a JSON string.
+    /// Writes the content as a JSON string.
     pub(super) fn content(
         &self,
         state: &FileState,
@@ -100,7 +100,7 @@ impl Writer<'_> {
     }
 }
 
-/// Hashes, and checks whether it is UTF-8 although characters may be cut in two.
+/// Hashes, and checks for UTF-8; characters may be split between two writes.
 struct Reading {
     hasher: Sha256,
     rest: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The shapes of DM-9, DM-10 and DM-11.
+//! JSON shapes of the export: DM-9, DM-10 and DM-11.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! The record as plain JSON files, for people and programs without Retake (C-4, DM-1…DM-11).
+//! Exports the record as plain JSON files, for people and programs without Retake (C-4,
+//! DM-1…DM-11).
 //!
 //! ```text
 //! DIR/sessions/<dialog>/index.json               the dialog's changes, without content (DM-11)
@@ -6,8 +7,8 @@
 //! DIR/file-changes.json                          agents' changes by file (DM-1…DM-7)
 //! ```
 //!
-//! Everything is streamed: memory stays bounded by one chunk of content and the
-//! list of change ids. Nothing is written outside of DIR, whatever links lie in it.
+//! Everything is streamed: memory is bounded by one chunk of content and the list of change ids.
+//! Nothing is written outside of DIR, whatever symlinks are in it.
 
 mod content;
 mod documents;
@@ -26,7 +27,7 @@ use crate::iso::iso;
 use crate::project::Project;
 use content::Writer;
 
-/// Changes that are read at once.
+/// Changes read per page.
 const PAGE: usize = 256;
 
 /// Choices of an export.
@@ -40,7 +41,7 @@ pub struct SnapshotOptions {
     pub with_secrets: bool,
 }
 
-/// What was written.
+/// Counts of what was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshots {
     /// Dialogs.
@@ -167,7 +168,7 @@ impl Export<'_> {
 }
 
 impl Project {
-    /// Tells of each change that a filter lets through, oldest first, a few at a time.
+    /// Calls `tell` for each change that matches a filter, oldest first, page by page.
     fn each_change(
         &self,
         filter: ChangeFilter,

@@ -1,14 +1,14 @@
-//! Names of folders for dialogs.
+//! Safe and unique folder names for dialogs.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-/// Longer names are cut; file systems allow 255 bytes.
+/// Maximum bytes of a name; file systems allow 255.
 const LONGEST: usize = 180;
 
-/// A safe file name for a dialog's id, which no other one of the export has.
+/// Returns a safe file name for a dialog's id that is unique in the export.
 ///
 /// Letters, digits, `-`, `_` and inner dots stay, all else is percent-encoded. Names are compared
 /// without case, as some file systems do.

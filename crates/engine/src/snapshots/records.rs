@@ -1,4 +1,4 @@
-//! Agents' changes by file: the records of DM-1…DM-7 with their contents.
+//! Writes agents' changes by file: the records of DM-1…DM-7 with their contents.
 
 use std::collections::BTreeMap;
 use std::io::Write;

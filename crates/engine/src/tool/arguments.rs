@@ -1,7 +1,7 @@
-//! The arguments of a tool call, whatever form they came in (DET-3).
+//! The arguments of a tool call, in any of the forms that agents send (DET-3).
 //!
-//! Agents send an object, a string that holds JSON, or a string that holds a Python literal; what
-//! is none of these stays as raw text. Keys are compared without case and separators, so that
+//! Agents send an object, a string that holds JSON, or a string that holds a Python literal; any
+//! other text stays raw. Keys are compared without case and separators, so that
 //! `file_path` and `filePath` are one name; the tables below are in that squashed form.
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::python;
 use crate::shell::quoted;
 
-/// One file.
+/// Keys of one file's path.
 pub(super) const PATH: &[&str] = &[
     "filepath",
     "path",
@@ -28,36 +28,37 @@ pub(super) const PATH: &[&str] = &[
     "oldpath",
     "targetpath",
 ];
-/// Where a moved file goes.
+/// Keys of a move's destination.
 pub(super) const DESTINATION: &[&str] =
     &["destination", "destinationpath", "newpath", "moveto", "targetpath"];
-/// Several files.
+/// Keys of a list of files.
 pub(super) const FILES: &[&str] = &["files", "paths", "filepaths", "changes"];
-/// The whole new content.
+/// Keys of the whole new content.
 pub(super) const CONTENT: &[&str] =
     &["content", "contents", "filetext", "newcontent", "text", "newtext", "filecontent", "data"];
-/// The text before.
+/// Keys of the text to replace.
 pub(super) const OLD: &[&str] = &["oldstring", "oldstr", "oldtext", "search", "find", "old"];
-/// The text after.
+/// Keys of the replacement text.
 pub(super) const NEW: &[&str] =
     &["newstring", "newstr", "newtext", "replace", "replacement", "new"];
-/// Every occurrence.
+/// Keys of the flag to replace every occurrence.
 pub(super) const ALL: &[&str] = &["replaceall", "allowmultiple", "all"];
-/// How many occurrences.
+/// Keys of the expected number of occurrences.
 pub(super) const COUNT: &[&str] = &["expectedreplacements", "expectedoccurrences"];
-/// The line after which text goes in.
+/// Keys of the line after which text is inserted.
 pub(super) const INSERT_LINE: &[&str] = &["insertline", "insertafterline"];
-/// A patch or a diff.
+/// Keys of a patch or a diff.
 pub(super) const PATCH: &[&str] =
     &["patchtext", "patch", "diff", "input", "command", "changes", "content", "text"];
-/// The list of a multi-edit.
+/// Keys of the list of a multi-edit.
 pub(super) const EDITS: &[&str] = &["edits", "replacements", "operations"];
-/// Runs on after the call.
+/// Keys of the flag for a background run.
 pub(super) const BACKGROUND: &[&str] =
     &["runinbackground", "isbackground", "background", "isbackgroundprocess", "detach"];
-/// Where a command runs.
+/// Keys of a command's working folder.
 pub(super) const CWD: &[&str] =
     &["cwd", "workdir", "workingdirectory", "dirpath", "directory", "workingdir"];
+/// Keys of the shell text.
 const COMMAND: &[&str] =
     &["command", "cmd", "commandline", "argv", "script", "fullcommandtext", "chars"];
 
@@ -66,7 +67,7 @@ const COMMAND: &[&str] =
 pub struct Arguments<'a>(Cow<'a, Value>);
 
 impl<'a> Arguments<'a> {
-    /// Reads the arguments; never fails, because raw text is a form too.
+    /// Parses the arguments; never fails, because raw text is a form too.
     pub fn parse(input: &'a Value) -> Self {
         let Value::String(text) = input else {
             return Self(Cow::Borrowed(input));
@@ -77,12 +78,12 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Arguments that were put together.
+    /// Creates arguments from members.
     pub(super) fn made_of(members: Map<String, Value>) -> Self {
         Self(Cow::Owned(Value::Object(members)))
     }
 
-    /// The text that is the whole argument, if it is no structure.
+    /// Returns the raw text, if the arguments are no structure.
     pub fn raw(&self) -> Option<&str> {
         self.0.as_str()
     }
@@ -97,7 +98,7 @@ impl<'a> Arguments<'a> {
         names.iter().filter_map(|name| self.text(&[name])).collect()
     }
 
-    /// Whether one of `names` is true.
+    /// Returns whether one of `names` is true.
     pub fn flag(&self, names: &[&str]) -> bool {
         self.pick(names, truth).unwrap_or(false)
     }
@@ -112,12 +113,12 @@ impl<'a> Arguments<'a> {
         self.pick(names, |value| Some(value).filter(|value| !value.is_null()))
     }
 
-    /// Whether there is an argument that is spelled just so.
+    /// Returns whether there is an argument with exactly this key.
     pub(super) fn has_exactly(&self, key: &str) -> bool {
         self.0.get(key).is_some()
     }
 
-    /// Whether an argument of another name than these holds a number.
+    /// Returns whether an argument with a key other than these holds a number.
     pub(super) fn has_number_besides(&self, names: &[&str]) -> bool {
         let besides = |key: &str| !names.iter().any(|name| squash_eq(key, name));
         let members = self.0.as_object().into_iter().flatten();
@@ -146,7 +147,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Lower case without separators: how names are compared.
+/// Normalises a name for comparison: lower case without separators.
 pub(super) fn squash(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }

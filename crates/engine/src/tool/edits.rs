@@ -1,7 +1,7 @@
 //! The edits that arguments spell out, in the forms that agents use.
 //!
 //! The forms are tried from the most explicit (a patch with its own paths) to the least (a whole
-//! content); the first that fits is taken. What fits none gives paths without edits.
+//! content); the first that fits is taken. Arguments that fit none give paths without edits.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub(super) fn collect(arguments: &Arguments<'_>) -> Vec<FileEdit> {
 /// Every file that the arguments name outside of edits.
 pub(super) fn named_paths(arguments: &Arguments<'_>) -> Vec<String> {
     let mut paths = Vec::new();
-    // Which of them is the file is the tool's secret: all of them may be.
+    // Only the tool knows which of them is the file: all of them may be.
     for path in arguments.texts(PATH).into_iter().chain(arguments.texts(DESTINATION)) {
         push_new(&mut paths, Some(path));
     }
@@ -123,7 +123,7 @@ fn listed(arguments: &Arguments<'_>, path: Option<&str>) -> Vec<FileEdit> {
     edits
 }
 
-/// Only `edits` of a file's entry, so that nesting ends after one level.
+/// Keeps only `edits` of a file's entry, so that nesting ends after one level.
 fn without_files(arguments: &Arguments<'_>) -> Arguments<'static> {
     let edits = arguments.list(EDITS).unwrap_or_default().into_iter().map(flat).collect();
     let object = [("edits".to_owned(), Value::Array(edits))].into_iter().collect();
@@ -137,7 +137,7 @@ fn flat(mut item: Value) -> Value {
     item
 }
 
-/// Replacements of one file are one edit, in order.
+/// Adds an edit; consecutive replacements of one file are merged into one.
 fn merge(edits: &mut Vec<FileEdit>, new: FileEdit) {
     if let Edit::Replace(more) = &new.edit
         && let Some(last) = edits.last_mut()

@@ -1,4 +1,4 @@
-//! What a tool call says about files, read from its name and its arguments alone.
+//! Interprets a tool call: the files it reads and edits, from its name and arguments alone.
 //!
 //! Every agent names its tools and arguments differently; here they become one [`Intent`].
 //! Invariants: no I/O, no panic on any input, and time linear in the input's size. Nothing here is
@@ -32,10 +32,10 @@ pub use predict::{Predicted, predict, predict_moved};
 use retake_model::Lines;
 use serde_json::Value;
 
-/// What one tool call is about.
+/// The intent of one tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
-    /// What the call does to files.
+    /// The kind of call.
     pub kind: ToolKind,
     /// Every file that it names to write, edit or delete, as the agent wrote it: absolute, or
     /// relative to its working folder. Both ends of a move are listed.
@@ -59,18 +59,18 @@ pub struct Reading {
     pub path: String,
     /// The folder that the path starts at, if the call moved there first.
     pub cwd: Option<String>,
-    /// How much of it.
+    /// The part that is shown.
     pub part: Part,
 }
 
-/// How much of a file is shown.
+/// The part of a file that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// All of it.
     Whole,
     /// These lines, as far as it has them.
     Lines(Lines),
-    /// So many lines at its end.
+    /// This many lines at its end.
     Last(u32),
 }
 
@@ -79,11 +79,11 @@ pub enum Part {
 pub struct FileEdit {
     /// The file, as the agent wrote it.
     pub path: String,
-    /// What happens to it.
+    /// The edit.
     pub edit: Edit,
 }
 
-/// What a call does to one file.
+/// The edit that a call makes to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
     /// The whole content is replaced.
@@ -107,7 +107,7 @@ pub enum Edit {
     MoveTo {
         /// The new path, as the agent wrote it.
         to: String,
-        /// What changes besides the path.
+        /// The changes besides the path.
         hunks: Vec<PatchHunk>,
     },
 }
@@ -117,17 +117,17 @@ pub enum Edit {
 pub struct Replacement {
     /// The text that must be there.
     pub old: String,
-    /// What it becomes.
+    /// The new text.
     pub new: String,
     /// Every occurrence, not just one.
     pub all: bool,
-    /// How many occurrences the agent expects.
+    /// The number of occurrences that the agent expects.
     pub count: Option<usize>,
     /// The line (from 1) where `old` starts, which decides between several occurrences.
     pub line: Option<usize>,
 }
 
-/// Reads one tool call.
+/// Interprets one tool call.
 pub fn intent(tool: &str, input: &Value) -> Intent {
     let arguments = Arguments::parse(input);
     let kind = kind_of_call(tool, &arguments);

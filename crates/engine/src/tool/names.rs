@@ -1,4 +1,4 @@
-//! The alias table: which kind of act a tool's name stands for (DET-4, C-23).
+//! The alias table from tool names to kinds of tools (DET-4, C-23).
 //!
 //! Names are compared without case and separators, so `write_file`, `WriteFile` and `writeFile`
 //! are one row. `Read` means "changes no project file itself": searches, web access, plans, and
@@ -6,7 +6,7 @@
 
 use super::arguments::{self, Arguments, squash};
 
-/// What a tool call does to files.
+/// The effect of a tool call on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ToolKind {
     /// Changes nothing.
@@ -37,7 +37,7 @@ impl ToolKind {
     }
 }
 
-/// Squashed names, by kind; one text per row keeps the table readable.
+/// Normalised tool names, by kind; one text per row keeps the table readable.
 const NAMES: &[(ToolKind, &str)] = &[
     (
         ToolKind::Write,
@@ -91,12 +91,12 @@ const NAMES: &[(ToolKind, &str)] = &[
     ),
 ];
 
-/// The readers that show the content of the files that they name. The others list, search, or
+/// The read tools that show the content of the files that they name. The others list, search, or
 /// read no file at all.
 const SHOWERS: &str = "read readfile readfiles readmanyfiles readmultiplefiles fsread \
      readtextfile readmediafile notebookread readnotebook view viewfile viewimage cat openfile";
 
-/// The tools that servers mean the same by as agents do; any other word may do anything there.
+/// Tool names that mean the same on MCP servers; any other name may do anything there.
 const OF_SERVERS: &str = "createfile deletefile directorytree edit editfile executecommand filesearch find \
      findfiles getfileinfo glob grep listdir listdirectory listdirectorywithsizes listfiles ls \
      movefile read readfile readfiles readmediafile readmultiplefiles readtextfile runcommand \
@@ -107,7 +107,7 @@ pub fn kind_of(tool_name: &str) -> ToolKind {
     known(tool_name).map_or(ToolKind::Other, |(kind, _)| kind)
 }
 
-/// Whether a call of kind [`ToolKind::Read`] shows the content of the files that it names.
+/// Returns whether a call of kind [`ToolKind::Read`] shows the content of the files that it names.
 pub(super) fn shows_content(tool: &str) -> bool {
     match known(tool) {
         // Only an editor's command `view` makes it a reader.
@@ -117,12 +117,12 @@ pub(super) fn shows_content(tool: &str) -> bool {
     }
 }
 
-/// Whether the tool belongs to a server, which any agent may use.
+/// Returns whether the tool belongs to an MCP server, which any agent may use.
 pub(crate) fn is_from_server(tool: &str) -> bool {
     tool.trim().get(..3).is_some_and(|start| start.eq_ignore_ascii_case("mcp"))
 }
 
-/// The row of the table and the squashed name in it.
+/// Looks up the kind of a tool and its normalised name.
 fn known(tool_name: &str) -> Option<(ToolKind, String)> {
     let name = tool_name.trim();
     if !is_from_server(name) {
@@ -132,9 +132,9 @@ fn known(tool_name: &str) -> Option<(ToolKind, String)> {
     lookup(squash(tool_of_server(name)?)).filter(|(_, name)| is_shared(name))
 }
 
-/// The tool's own part of `mcp__server__tool`. It must be known as a whole: `add_task` is no `task`.
-/// In `mcp_server_tool` the server's name is taken to be one word; if it has more, the tool is not
-/// known, which is on the safe side.
+/// Returns the tool's own part of `mcp__server__tool`. It must be known as a whole: `add_task` is
+/// no `task`. In `mcp_server_tool` the server's name is taken to be one word; if it has more, the
+/// tool is not known, which is on the safe side.
 fn tool_of_server(name: &str) -> Option<&str> {
     let rest = name.get(3..)?;
     if let Some(rest) = rest.strip_prefix("__") {

@@ -5,7 +5,7 @@
 
 use super::{Edit, FileEdit};
 
-/// How a patch treats the end of a file.
+/// The patch format, which decides about the newline at the end of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchDialect {
     /// `*** Begin Patch`: a patched file always ends in a newline.
@@ -17,7 +17,7 @@ pub enum PatchDialect {
 /// One place where a patch changes a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchHunk {
-    /// Where it comes from.
+    /// Its format.
     pub dialect: PatchDialect,
     /// Lines that come somewhere before the block, each after the one before (`@@ fn main`).
     pub context: Vec<String>,
@@ -151,7 +151,7 @@ fn drop_empty_hunks(edit: &mut Edit) {
 
 // ---- Unified -------------------------------------------------------------------------------
 
-/// What the headers of one file have told so far.
+/// The headers of one file, as far as they are parsed.
 #[derive(Default)]
 struct Header {
     old: Option<String>,
@@ -233,7 +233,7 @@ fn range(text: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// Takes one line into the hunk; gives how many old and new lines are still to come.
+/// Adds one line to the hunk; returns how many old and new lines are still to come.
 fn unified_line(hunk: &mut PatchHunk, line: &str, left: (usize, usize)) -> (usize, usize) {
     let (old, new) = left;
     match line.as_bytes().first() {

@@ -1,4 +1,4 @@
-//! The content that an edit should leave behind.
+//! Predicts the content of a file after an edit.
 //!
 //! Used only to prove authorship by equality, so exact matching is enough: an agent that applied
 //! its edit with some tolerance is simply not predicted. Texts that are not UTF-8 are not
@@ -6,7 +6,7 @@
 
 use super::{Edit, PatchDialect, PatchHunk, Replacement};
 
-/// What an edit leaves behind.
+/// The predicted file after an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Predicted {
     /// A file with these bytes.
@@ -15,10 +15,10 @@ pub enum Predicted {
     Absent,
 }
 
-/// Replacing every `a` by a page would make gigabytes; past this a prediction is not worth it.
+/// Maximum bytes of a prediction: replacing every `a` by a page would make gigabytes.
 const MAX_RESULT: usize = 64 << 20;
 
-/// What `edit` makes of `before` (`None`: the file did not exist); `None` if it cannot be told.
+/// Applies `edit` to `before` (`None`: the file did not exist); `None` if it is unpredictable.
 pub fn predict(edit: &Edit, before: Option<&[u8]>) -> Option<Predicted> {
     let content = match edit {
         Edit::Content(content) => content.clone(),
@@ -31,7 +31,7 @@ pub fn predict(edit: &Edit, before: Option<&[u8]>) -> Option<Predicted> {
     Some(Predicted::Content(content))
 }
 
-/// What a move leaves at its destination, given the content at its source before.
+/// Predicts the content at a move's destination from the content at its source.
 pub fn predict_moved(edit: &Edit, source: &[u8]) -> Option<Vec<u8>> {
     match edit {
         Edit::MoveTo { hunks, .. } if hunks.is_empty() => Some(source.to_vec()),
@@ -62,7 +62,7 @@ fn create(replacements: &[Replacement]) -> Option<Vec<u8>> {
     replace(rest, Some(first.new.as_bytes()))
 }
 
-/// As given, or with the line endings of the file, which most agents convert to.
+/// Replaces as given, or with the line endings of the file, which most agents convert to.
 fn replace_any_ending(replacement: &Replacement, text: &str) -> Option<String> {
     let literal = replace_one(replacement, text);
     if literal.is_some() || !uses_crlf(text) {
@@ -186,7 +186,7 @@ fn skip_context(context: &[String], framed: &str, mut from: usize) -> Option<usi
     Some(from)
 }
 
-/// Where the old block starts: its newline's offset in `framed`.
+/// Returns the start of the old block: its newline's offset in `framed`.
 fn locate(hunk: &PatchHunk, framed: &str, starts: &[usize], from: usize) -> Option<usize> {
     if hunk.old.is_empty() {
         return match (hunk.dialect, hunk.line) {

@@ -5,9 +5,10 @@
 
 use serde_json::{Map, Number, Value};
 
+/// Maximum nesting of a literal.
 const MAX_DEPTH: usize = 64;
 
-/// Reads one literal that takes up the whole text.
+/// Parses one literal that takes up the whole text.
 pub(super) fn parse(text: &str) -> Option<Value> {
     let mut reader = Reader { rest: text };
     let value = reader.value(0)?;

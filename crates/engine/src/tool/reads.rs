@@ -1,12 +1,12 @@
-//! Which files, and how much of them, a read tool shows, as its arguments tell.
+//! The files, and their parts, that a read tool shows, from its arguments.
 //!
-//! Invariant: no line is claimed that the tool may not have shown. Bounds that can be meant in two
-//! ways give what both ways show, and bounds that are not understood give nothing.
+//! Invariant: no line is claimed that the tool may not have shown. Ambiguous bounds give the lines
+//! that both readings show, and bounds that are not understood give nothing.
 //!
-//! Whose tool it is, only its spelling tells: `Read` with `file_path` is Claude Code's and counts
+//! Only the spelling identifies a tool: `Read` with `file_path` is Claude Code's and counts
 //! from 1; `read` with `filePath` is opencode's, and `read_file` with `file_path` or
 //! `absolute_path` is Gemini CLI's, of which some versions count from 0 and others from 1. These
-//! show at most 2,000 lines at once. Other tools show all that they are not told to leave out.
+//! show at most 2,000 lines at once. Other tools have no default limit.
 
 use retake_model::Lines;
 use serde_json::Value;
@@ -15,25 +15,25 @@ use super::arguments::{Arguments, FILES, PATH};
 use super::names::{is_from_server, shows_content};
 use super::{Part, Reading};
 
-/// The first line, from 1.
+/// Keys of the first line, from 1.
 const START: &[&str] = &["startline", "startlineoneindexed", "linestart", "fromline"];
-/// The last line, itself included.
+/// Keys of the last line, inclusive.
 const END: &[&str] = &["endline", "endlineoneindexedinclusive", "lineend", "toline"];
-/// The first line, from 1 or from 0.
+/// Keys of the first line, from 1 or from 0.
 const OFFSET: &[&str] = &["offset"];
-/// How many lines.
+/// Keys of the number of lines.
 const LIMIT: &[&str] = &["limit"];
-/// Both ends in one list; -1 is the end of the file.
+/// Keys of both ends in one list; -1 is the end of the file.
 const RANGE: &[&str] = &["viewrange"];
-/// So many lines at the start, or at the end.
+/// Keys of a number of lines at the start, and at the end.
 const HEAD: &[&str] = &["head"];
 const TAIL: &[&str] = &["tail"];
-/// A part that is not counted in lines.
+/// Keys of a part that is not counted in lines.
 const PAGES: &[&str] = &["pages"];
-/// Reads of several kinds, one of which searches.
+/// Keys of the read mode; one mode searches.
 const MODE: &[&str] = &["mode"];
 
-/// The tools, with their name for a file, that show so many lines unless they are told.
+/// The tools, with their key for a file, that have a default line limit.
 const LIMITED: &[(&str, &str)] = &[
     ("Read", "file_path"),
     ("read", "filePath"),
@@ -42,9 +42,10 @@ const LIMITED: &[(&str, &str)] = &[
     ("read_many_files", "paths"),
     ("read_many_files", "include"),
 ];
+/// Default line limit of these tools.
 const MOST_LINES: u32 = 2_000;
 
-/// What a call of a reader shows.
+/// Returns the files and parts that a read call shows.
 pub(super) fn collect(tool: &str, arguments: &Arguments<'_>) -> Vec<Reading> {
     if !shows_content(tool) {
         return Vec::new();
@@ -70,9 +71,9 @@ pub(super) fn collect(tool: &str, arguments: &Arguments<'_>) -> Vec<Reading> {
     readings
 }
 
-/// What the spelling of a call tells about its tool.
+/// The conventions of a tool, identified by the spelling of its call.
 struct Habits {
-    /// It shows so many lines, unless it is told.
+    /// Its default line limit.
     limit: Option<u32>,
     /// Its `offset` counts from 1.
     offset_from_one: bool,
@@ -80,7 +81,7 @@ struct Habits {
     lines_from_one: bool,
 }
 
-/// Where a part starts: as it is written, and whether that counts from 1 for sure.
+/// The start of a part: the number as written, and whether it certainly counts from 1.
 struct Start {
     written: u32,
     from_one: bool,
@@ -97,7 +98,7 @@ impl Habits {
         }
     }
 
-    /// How much these arguments ask for; nothing if they can not be understood.
+    /// Returns the part that these arguments ask for; `None` if they are not understood.
     fn part(&self, arguments: &Arguments<'_>) -> Option<Part> {
         let understood = [START, END, OFFSET, LIMIT, RANGE, HEAD, TAIL].concat();
         let by_lines = arguments.text(MODE).is_none_or(|mode| mode.eq_ignore_ascii_case("line"));
@@ -117,8 +118,8 @@ impl Habits {
         };
         let count = bound(arguments, LIMIT)?.or(bound(arguments, HEAD)?);
         let count = count.or(self.limit.filter(|_| end.is_none()));
-        // Counted from 0, a line has the number before; nobody calls the first line 0 who counts
-        // from 1.
+        // Counted from 0, a line has the number before; 0 cannot be the first line of a count from
+        // 1.
         let unsure = start.written > 0 && !start.from_one;
         let first = start.written.max(1).saturating_add(u32::from(unsure));
         let counted = count.map(|count| start.written.max(1).saturating_add(count) - 1);
@@ -150,7 +151,7 @@ impl Habits {
     }
 }
 
-/// A bound that may be left out; `None` if it is there and no number.
+/// Reads an optional bound; outer `None` if it is given and not a number.
 #[expect(clippy::option_option, reason = "absent and not understood are two answers")]
 fn bound(arguments: &Arguments<'_>, names: &[&str]) -> Option<Option<u32>> {
     match arguments.value(names) {

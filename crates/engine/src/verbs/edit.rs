@@ -15,11 +15,11 @@ use crate::project::Project;
 use crate::record::Recorded;
 use crate::verb::VerbError;
 
-/// The tool that an edit is recorded as.
+/// The tool name under which an edit of a host is recorded.
 pub(crate) const EDIT_OF_HOST: &str = "edit_files";
 
 impl Project {
-    /// Begins to edit these paths, as text beneath the root; `edit` is the caller's name of it.
+    /// Begins an edit of these paths, relative to the root; `edit` is the caller's name for it.
     pub fn begin_edit(
         &self,
         dialog: &DialogId,
@@ -59,7 +59,7 @@ impl Project {
         };
         let plan = self.planned(at, |project| {
             let mut selected = selection.find(project.store())?;
-            // The same name may have served before.
+            // The name may have been used for an earlier edit.
             selected.effective.retain(|change| change.id.0 > begun);
             selected.shared.retain(|change| change.id.0 > begun);
             let mut plan = Plan::new(OperationKind::Abort, format!("abort of edit {edit}"));

@@ -1,4 +1,4 @@
-//! The verbs that change files or decide on changes: each is a selection for one
+//! The operations that change files or decide on changes: each is a selection for one
 //! of the two primitives in [`crate::plan`], or a decision that writes no file.
 
 pub(crate) mod edit;
@@ -23,8 +23,8 @@ use crate::project::Project;
 use crate::verb::VerbError;
 
 impl Project {
-    /// Makes a plan of files as they are right now; in a [rehearsal](crate::Rehearsal) as they
-    /// would be, and what the disk says of that is not asked.
+    /// Makes a plan from the files as they are now; in a [rehearsal](crate::Rehearsal) from the
+    /// rehearsed state, without checks on disk.
     fn planned(
         &self,
         at: Millis,
@@ -43,7 +43,7 @@ impl Project {
         Ok(plan)
     }
 
-    /// Remembers what is approved, so that an approval after this one is noticed.
+    /// Remembers which changes are approved, so that a later approval is detected on apply.
     pub(crate) fn note_approved(&self, plan: &mut Plan) -> Result<(), StoreError> {
         for mark in &plan.marks {
             let change = self.store().change(mark.change)?;
@@ -53,7 +53,8 @@ impl Project {
         Ok(())
     }
 
-    /// Says what a person should know before. Of what `is_settled`, the disk says nothing yet.
+    /// Adds warnings for the person. Paths that `is_settled` were rehearsed and are not checked on
+    /// disk.
     pub(crate) fn warn(&self, plan: &mut Plan, is_settled: &dyn Fn(&ProjectPath) -> bool) {
         let is_mode = |file: &&PlannedFile| file.action == Action::Mode && !is_settled(&file.path);
         let modes = plan.writes().filter(is_mode);
@@ -80,7 +81,7 @@ impl Project {
         }
     }
 
-    /// Names the changes that are asked for and not taken back, with the reason.
+    /// Adds the selected changes that are not taken back to the plan, with the reason.
     fn name_left(&self, plan: &mut Plan, selected: &Selected) -> Result<(), StoreError> {
         let draft = Draft::new(self.store(), false);
         let mut leave = |change: &Change, reason| {

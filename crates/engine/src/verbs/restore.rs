@@ -41,8 +41,8 @@ impl Project {
         })
     }
 
-    /// The paths with and beneath which nothing is tracked, and nothing was at this place in the
-    /// order: what was there then is still tracked, or has changed since.
+    /// Returns the paths at and beneath which nothing is tracked now, and nothing was at `seq`:
+    /// a file of that time is still tracked, or has changed since.
     fn unknown_paths(
         &self,
         paths: &[ProjectPath],

@@ -18,14 +18,14 @@ use crate::plan::{Plan, Sequel};
 use crate::project::Project;
 use crate::verb::VerbError;
 
-/// What accepting did.
+/// The result of accepting.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Accepted {
     /// Accepted now.
     pub changes: Vec<ChangeId>,
     /// Accepted before.
     pub already: Vec<ChangeId>,
-    /// Left, since an agent that was not meant may have made them.
+    /// Left, since an agent outside of the selection may have made them.
     pub shared: Vec<ChangeId>,
 }
 
@@ -67,7 +67,7 @@ impl Project {
         let batch = self.store().batch()?;
         let numbers = numbers.to_vec();
         keep_hunks(&batch, &Sequel::Hunks { change: change.0, numbers, status: accepted }, true)?;
-        // Also if it stays what it was: the hunks are decided on.
+        // Also if the status stays the same: the hunks are decided on.
         batch.set_status(change, status, at)?;
         batch.commit()?;
         Ok(Accepted { changes: vec![change], ..Accepted::default() })
@@ -147,7 +147,7 @@ impl Project {
         })
     }
 
-    /// A change of an agent that is in effect.
+    /// Loads a change; an error unless an agent made it and it is in effect.
     fn decidable(&self, id: ChangeId) -> Result<Change, VerbError> {
         let change = self.store().change(id)?.ok_or(VerbError::UnknownChange(id))?;
         if change.is_effective() && change.actor == Actor::Agent {
@@ -156,7 +156,7 @@ impl Project {
         Err(VerbError::Decided { change: id, status: change.status })
     }
 
-    /// What a change becomes once these hunks are decided on: nothing before all of them are.
+    /// Returns a change's status after these hunks are decided on; it changes with the last one.
     fn status_with(
         &self,
         change: &Change,
@@ -167,7 +167,7 @@ impl Project {
             self.store().hunk_decisions(change.id)?.into_iter().collect();
         for &number in numbers {
             match decided.insert(number, status) {
-                // One that was kept can still go; one that went is not there to be decided on.
+                // An accepted hunk can still be taken back; one taken back cannot be decided on.
                 None | Some(ChangeStatus::Accepted | ChangeStatus::Pending) => {}
                 Some(status) => {
                     return Err(VerbError::HunkDecided { change: change.id, number, status });
@@ -202,7 +202,7 @@ fn approved(selection: &Selection, changes: &[Change]) -> Option<ChangeId> {
     named.filter(|change| change.approved.is_some()).map(|change| change.id).next()
 }
 
-/// The indices of hunks that people number from 1.
+/// Converts hunk numbers (from 1) to indices, and checks them.
 fn check_numbers(change: &Change, numbers: &[u32]) -> Result<Vec<usize>, VerbError> {
     if numbers.is_empty() {
         return Err(VerbError::NoHunks(change.id));

@@ -9,7 +9,7 @@ use crate::plan::take_back::{TakeBackOptions, take_back};
 use crate::project::Project;
 use crate::verb::VerbError;
 
-/// So much of a message stands in a title.
+/// Maximum characters of a message that are quoted in a title.
 const MESSAGE_CHARS: usize = 50;
 
 impl Project {

@@ -22,7 +22,7 @@ use crate::plan::{Action, Plan, PlannedFile, Sequel};
 use crate::project::Project;
 use crate::verb::VerbError;
 
-/// What approving did (SESS-2).
+/// The result of an approval (SESS-2).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Approved {
     /// The approval, a merge on `main`.
@@ -39,7 +39,7 @@ pub struct Approved {
     pub shared: u64,
 }
 
-/// Where a dialog stands since its last approval (STAT-1).
+/// The state of a dialog since its last approval (STAT-1).
 #[derive(Clone, Debug)]
 pub struct SessionStatus {
     /// The dialog.
@@ -50,11 +50,11 @@ pub struct SessionStatus {
     pub sessions: Vec<WorkSession>,
     /// When it was last approved.
     pub last_approved_at: Option<Millis>,
-    /// The files that differ because of what the dialog did.
+    /// The files that differ because of the dialog's changes.
     pub changed_files: Vec<SessionFile>,
 }
 
-/// One file that a dialog changed and nobody approved.
+/// One file with changes of a dialog that are not approved.
 #[derive(Clone, Debug)]
 pub struct SessionFile {
     /// The path.
@@ -68,7 +68,7 @@ pub struct SessionFile {
 }
 
 impl SessionStatus {
-    /// Whether the dialog did something that is not approved.
+    /// Returns whether the dialog has changes that are not approved.
     pub fn has_unapproved(&self) -> bool {
         !self.changed_files.is_empty()
     }
@@ -133,7 +133,7 @@ impl Project {
 
     /// Plans to take back what a dialog did since its last approval (SESS-3).
     ///
-    /// With `exact` the files go to the approved state, whoever changed them.
+    /// With `exact` the files go to the approved state, including changes of other actors.
     pub fn plan_reset(
         &self,
         dialog: &DialogId,
@@ -165,8 +165,8 @@ impl Project {
         })
     }
 
-    /// Where a dialog stands since its last approval, as of the last look: whoever wants to
-    /// miss nothing looks first (W-4).
+    /// Returns the state of a dialog since its last approval, as of the last scan: a caller that
+    /// needs the present state scans first (W-4).
     pub fn session_status(&self, dialog: &DialogId) -> Result<SessionStatus, VerbError> {
         self.known_dialog(dialog)?;
         let sessions = self.store().work_sessions(dialog)?;
@@ -186,7 +186,7 @@ impl Project {
         })
     }
 
-    /// Plans to take back what a dialog did and nobody approved, and to bring back what was
+    /// Plans to take back the unapproved changes of a dialog, and to bring back changes that were
     /// approved and taken back since: both are unapproved work.
     fn plan_without(
         &self,
@@ -220,8 +220,8 @@ impl Project {
         Ok(())
     }
 
-    /// What has to be taken back to bring back an approved change: what Retake wrote when it took
-    /// it back, and what went with it and was not approved.
+    /// Returns the changes to take back in order to bring back an approved one: those that Retake
+    /// wrote when it took it back, and unapproved ones that went with it.
     fn bringing_back(&self, change: &Change) -> Result<Vec<Change>, StoreError> {
         let store = self.store();
         let Some((operation, part)) = store.taken_back_by(change.id)? else {
@@ -253,7 +253,8 @@ impl Project {
         if file.reason.is_settled() {
             return Ok(None);
         }
-        // It cannot be taken back as it is: what the dialog found is the best base there is.
+        // It cannot be taken back as it is: the content before the dialog's first change is the
+        // best base.
         let first = file.changes.iter().min().copied();
         let first = first.map(|id| self.store().change(id)).transpose()?.flatten();
         let base = first.filter(|change| change.dialog.as_ref() == Some(dialog));
@@ -270,11 +271,12 @@ impl Project {
         Ok((selected.effective, selected.shared))
     }
 
-    /// The place in the order of the state that a dialog's session began from.
+    /// Returns the `seq` of the state that a dialog's session began from.
     fn approved_at(&self, dialog: &DialogId) -> Result<u64, VerbError> {
         let store = self.store();
         let Some(session) = store.active_session(dialog)? else { return Err(VerbError::NoDialog) };
-        // A checkpoint or an approval; what it was made from may have been collected.
+        // A checkpoint or an approval; the objects it was made from may have been
+        // garbage-collected.
         Ok(store.commit_seq(&session.base)?)
     }
 }

@@ -1,8 +1,8 @@
-//! Files that rules hide, and that are tracked all the same because a tool wrote them.
+//! Staging: ignored files that are tracked all the same because a tool wrote them.
 //!
-//! What an agent's tool names is tracked from then on (STAGE-1, STAGE-2): it is in
-//! every later checkpoint, and a restore concerns it. Commands and manual edits do
-//! not do that (STAGE-6). A host can ask for it by name.
+//! A file that an agent's tool names is tracked from then on (STAGE-1, STAGE-2): it is in
+//! every later checkpoint, and a restore concerns it. Shell commands and manual edits do
+//! not stage (STAGE-6). A host can stage a file by name.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use crate::project::Project;
 use crate::verb::VerbError;
 
 impl Project {
-    /// Tracks these files from now on, although rules hide them, as they are; what is gone is
-    /// recorded as gone (STAGE-5).
+    /// Tracks these files from now on, although ignore rules match them; a missing file is recorded
+    /// as deleted (STAGE-5).
     pub fn stage(&self, paths: &[ProjectPath], at: Millis) -> Result<Looked, VerbError> {
         let _lock = self.hold()?;
         self.catch_up(at)?;

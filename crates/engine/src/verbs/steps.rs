@@ -1,12 +1,12 @@
-//! Which step is next.
+//! Finds the step that the next undo takes back.
 //!
-//! A step is a turn of a dialog that changed files, or an operation; its place in the order is that
-//! of its newest change that is in effect, or of the operation. A redo is a step of its own: undoing
-//! it takes back just what it brought back, whatever else became of the turn meanwhile.
+//! A step is a turn of a dialog that changed files, or an operation; its place in the order is
+//! that of its newest change that is in effect, or of the operation. A redo is a step of its own:
+//! undoing it takes back just the changes that it brought back, not the rest of the turn.
 //!
 //! Invariant: each undo takes a step back, tries it and leaves it, or finds that there is none.
-//! What was left is passed over until its files move on or it is tried in another way, and so is
-//! what git took back, for as long as it stays so. So undo is never stuck.
+//! A step that was left is passed over until its files change or it is tried with other options,
+//! and so is one that git took back, for as long as that holds. So undo is never stuck.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -22,7 +22,7 @@ use crate::plan::{Plan, Reason};
 use crate::project::Project;
 use crate::verb::VerbError;
 
-/// What `undo` steps over.
+/// One step that `undo` takes back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum UndoStep {
     /// One dialog's work from one message to the next.
@@ -34,7 +34,7 @@ pub enum UndoStep {
         /// Its changes that are in effect, oldest first.
         changes: Vec<Change>,
     },
-    /// What a redo brought back.
+    /// The changes that a redo brought back.
     Redone {
         /// The redo.
         redo: Operation,
@@ -50,7 +50,7 @@ pub enum UndoStep {
 }
 
 impl UndoStep {
-    /// What it is called, for people.
+    /// Describes the step for people.
     pub fn describe(&self) -> String {
         match self {
             Self::Turn { dialog, turn, .. } => format!("turn {turn} of dialog {dialog}"),
@@ -64,12 +64,12 @@ impl UndoStep {
     }
 }
 
-/// How the title of a redo begins.
+/// Prefix of a redo's title.
 pub(crate) const REDO_OF: &str = "redo of ";
-/// How a redo is called that is not all of a turn.
+/// Prefix for a redo that brought back only a part of a turn.
 const REDONE_OF: &str = "what was redone of ";
 
-/// What is next, and what is not.
+/// The next step, and the steps that were passed over.
 #[derive(Default)]
 pub(super) struct Next {
     pub(super) step: Option<(UndoStep, Plan)>,
@@ -83,9 +83,9 @@ enum Candidate {
     Operation(Operation),
 }
 
-/// So many operations are looked through for the next step.
+/// Maximum number of operations that are searched for the next step.
 const OPERATIONS: usize = 1000;
-/// So many turns at first, and then four times as many.
+/// Number of turns that are loaded first; each further page is four times as large.
 const TURNS: usize = 50;
 
 impl Project {
@@ -96,7 +96,7 @@ impl Project {
 
     /// The newest step of which there is something to take back, with the plan for it.
     pub(super) fn next_step(&self, options: TakeBackOptions) -> Result<Next, VerbError> {
-        // Tried in another way, what was left may go.
+        // With other options, a step that was left may succeed.
         let again = options != TakeBackOptions::default();
         let (mut next, mut seen, mut count) = (Next::default(), 0, TURNS);
         loop {
@@ -153,7 +153,8 @@ impl Project {
         Ok((candidates, is_all))
     }
 
-    /// Whether something comes of a plan: it does something, or leaves what was not tried before.
+    /// Returns whether a plan is worth offering: it does something, or leaves changes not yet
+    /// tried.
     fn is_worth_it(&self, plan: &Plan, again: bool) -> Result<bool, StoreError> {
         if plan.does_something() || (again && !plan.is_whole()) {
             return Ok(true);
@@ -180,7 +181,7 @@ impl Project {
         }
     }
 
-    /// What a redo brought back, unless that has gone since with the rest of its turn.
+    /// Makes the step of a redo; `None` if its changes were taken back since with their turn.
     fn redone(&self, redo: Operation) -> Result<Option<UndoStep>, StoreError> {
         let marks = self.store().marks(redo.id, true)?;
         if !self.stand(&marks)? {
@@ -205,8 +206,8 @@ impl Project {
         Ok(Some(UndoStep::Redone { redo, turn, root, is_part }))
     }
 
-    /// Whether anything is in effect that these marks brought back, or, if they brought nothing
-    /// back, whether a status is as they set it.
+    /// Returns whether a change that these marks brought back is in effect or, if they brought none
+    /// back, whether a status is still as they set it.
     fn stand(&self, marks: &[Mark]) -> Result<bool, StoreError> {
         let brings_back =
             |mark: &Mark| matches!(mark.new, ChangeStatus::Pending | ChangeStatus::Accepted);
@@ -222,7 +223,7 @@ impl Project {
         Ok(false)
     }
 
-    /// Where a chain of undo and redo begins.
+    /// Returns the first operation of a chain of undo and redo.
     fn root_of(&self, redo: &Operation) -> Result<(OperationId, OperationKind), StoreError> {
         let mut root = (redo.id, redo.kind);
         while let Some(&undone) = self.store().undone_by(root.0)?.first() {
@@ -232,7 +233,8 @@ impl Project {
         Ok(root)
     }
 
-    /// The changes of a turn that are in effect, oldest first. One that dialogs share is no one's.
+    /// Loads the changes of a turn that are in effect, oldest first, without those shared by
+    /// dialogs.
     fn turn(&self, dialog: &DialogId, turn: u64) -> Result<Vec<Change>, StoreError> {
         let filter = ChangeFilter {
             dialog: Some(dialog.clone()),

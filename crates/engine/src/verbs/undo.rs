@@ -16,12 +16,12 @@ use crate::tool::{ToolKind, kind_of};
 use crate::verb::VerbError;
 use crate::verbs::steps::{REDO_OF, UndoStep};
 
-/// Why there is nothing to undo, although agents were at work.
+/// Explains why there is nothing to undo although agents were at work.
 #[derive(Clone, Debug, Default)]
 pub struct NothingToUndo {
     /// The newest calls that could have changed files and to which no change is ascribed.
     pub calls: Vec<IdleCall>,
-    /// What was not protected since they began: changes of it are not known.
+    /// Gaps since they began: changes of these paths are unknown.
     pub gaps: Vec<Gap>,
     /// The turns that git took back; they count again if git brings them back.
     pub taken_back_by_git: Vec<String>,
@@ -30,19 +30,19 @@ pub struct NothingToUndo {
 }
 
 impl NothingToUndo {
-    /// Whether nothing that an undo is for stays undone.
+    /// Returns whether there are neither gaps nor turns that an undo left.
     pub fn is_whole(&self) -> bool {
         self.gaps.is_empty() && self.left.is_empty()
     }
 }
 
-/// Marks that need no file of the plan.
+/// The part number of marks that need no file of the plan.
 const NO_PART: u64 = u64::MAX;
-/// So many operations are looked through for what can be redone.
+/// Maximum number of operations that are searched for one to redo.
 const OPERATIONS: usize = 1000;
-/// So many turns that were left are told where there is nothing to undo.
+/// Maximum number of left turns listed when there is nothing to undo.
 const LEFT: usize = 10;
-/// So many calls are told where there is nothing to undo.
+/// Maximum number of calls listed when there is nothing to undo.
 const CALLS: usize = 10;
 
 impl Project {
@@ -63,7 +63,7 @@ impl Project {
         Ok((plan, taken.ok_or(VerbError::NothingTo("undo"))?))
     }
 
-    /// What was considered where [`Project::plan_undo`] finds nothing.
+    /// Explains why [`Project::plan_undo`] finds nothing.
     pub fn nothing_to_undo(&self) -> Result<NothingToUndo, VerbError> {
         let could_change = |call: &IdleCall| kind_of(&call.tool) != ToolKind::Read;
         let calls = self.store().calls_without_changes(CALLS)?;
@@ -108,12 +108,12 @@ impl Project {
         Ok((plan, undone))
     }
 
-    /// Takes an operation back at once; the caller holds the lock and has looked.
+    /// Takes an operation back at once; the caller holds the lock and has scanned.
     pub(crate) fn undo_operation(&self, id: OperationId, at: Millis) -> Result<Applied, VerbError> {
         let operation = self.store().operation(id)?.ok_or(VerbError::UnknownOperation(id))?;
         let title = format!("undo of {} ({})", operation.id, operation.title);
         let step = UndoStep::Operation(operation);
-        // What git did in between is not what was asked about here.
+        // Changes by git in between do not matter here.
         let options = TakeBackOptions { across_git: true, ..TakeBackOptions::default() };
         let mut plan = self.plan_step(OperationKind::Undo, title, &step, options)?;
         self.note_approved(&mut plan)?;
@@ -146,7 +146,7 @@ impl Project {
         Ok(plan)
     }
 
-    /// With an operation go the statuses that it had set.
+    /// Restores the statuses that the undone operation had changed.
     fn bring_back_statuses(&self, plan: &mut Plan, undone: &Operation) -> Result<(), StoreError> {
         let steps = self.store().steps(undone.id)?;
         let planned: HashMap<_, _> =
@@ -155,7 +155,7 @@ impl Project {
         for step in &steps {
             parts.extend(planned.get(&step.path).map(|part| (step.part, *part)));
         }
-        // What git took back of a redo may come back, like the turn that was redone.
+        // Changes of a redo that git took back may come back, like the turn that was redone.
         let stays = |file: &&PlannedFile| {
             let by_git = file.reason == Reason::TakenBackByGit;
             file.is_left() || (by_git && undone.kind == OperationKind::Redo)
@@ -168,7 +168,7 @@ impl Project {
                 continue; // A part that is left keeps its statuses.
             }
             let Some(change) = self.store().change(mark.change)? else { continue };
-            // What was decided on since stays so; but what was only accepted goes with its lines.
+            // A later decision stays; but a change that was only accepted goes with its lines.
             let came_back = matches!(mark.new, ChangeStatus::Pending | ChangeStatus::Accepted);
             if change.status == mark.new || (came_back && change.is_effective()) {
                 let (old, new) = (change.status, mark.old);
@@ -178,7 +178,7 @@ impl Project {
         Ok(())
     }
 
-    /// What an operation wrote and is still in effect.
+    /// Loads the changes that an operation wrote and that are still in effect.
     fn made_by(&self, id: OperationId) -> Result<Vec<Change>, StoreError> {
         let filter =
             ChangeFilter { made_by: Some(id), oldest_first: true, ..ChangeFilter::default() };
@@ -187,13 +187,13 @@ impl Project {
         Ok(changes)
     }
 
-    /// Whether an operation wrote something that is in effect, or set a status.
+    /// Returns whether an operation has a change that is in effect, or set a status.
     pub(super) fn has_effect(&self, id: OperationId) -> Result<bool, StoreError> {
         let store = self.store();
         Ok(store.has_effect(id)? || store.has_marks(id)?)
     }
 
-    /// What one part of an operation wrote goes together.
+    /// Returns the pairs of paths that one part of an operation wrote: they are undone together.
     fn bonds(&self, id: OperationId) -> Result<Vec<Bond>, StoreError> {
         let mut firsts = HashMap::new();
         let mut bonds = Vec::new();

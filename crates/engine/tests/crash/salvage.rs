@@ -1,5 +1,5 @@
 //! A salvage that is stopped anywhere: the damaged record is still told as damaged, or the salvaged
-//! one is there; and nobody writes to a record that was put aside.
+//! one is there; and no process writes to a record that was put aside.
 
 use retake_engine::StoreError;
 use retake_testkit::sweep::{FAULTS, Sweep};

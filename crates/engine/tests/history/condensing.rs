@@ -1,4 +1,4 @@
-//! Condensing: pairs stay together, the log keeps everything, and nobody's view is overrun.
+//! Condensing: pairs stay together, the log keeps everything, and no newer view is overwritten.
 
 use std::cell::RefCell;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 //! A story is told by a child in a project whose root and home lie on the disk. It is told once
 //! without any cut, and watched: each of its syncs is a moment at which the power could have
 //! failed, and the disk of that moment is looked at. And it is told again and again with the
-//! power really failing under it, to see that nobody is promised anything then.
+//! power really failing under it, to see that no success is reported then.
 //!
 //! The parent serves the disk, so it never works on it: killed in the middle of that it would
 //! wait for itself for ever. Preparing and checking are children, too.

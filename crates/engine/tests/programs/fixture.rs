@@ -1,4 +1,4 @@
-//! The project before anything happens, and a person who edits it while nobody looks.
+//! The project before anything happens, and a person who edits it between scans.
 
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -5,7 +5,7 @@ use retake_agents::{Agent, hear};
 use super::transcript::promises::check_heard;
 use crate::input::choose;
 
-/// The events that agents name beside their payloads, of all of them.
+/// Names of events that agents pass beside their payloads, of all agents.
 const EVENTS: &[Option<&str>] = &[
     None,
     Some("PreToolUse"),
@@ -39,7 +39,7 @@ pub fn event_number(file: &str) -> u8 {
     EVENTS.iter().position(|known| *known == event).unwrap_or(0) as u8
 }
 
-/// What an agent sends is understood or refused, and what is heard of it is in order.
+/// Any payload is parsed or refused, and the parsed events are valid.
 pub fn adapter(data: &[u8]) {
     let (agent, rest) = choose(&Agent::ALL, data);
     let (event, payload) = choose(EVENTS, rest);

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::stage::{Kept, Stage, with};
 
-/// A prediction is never longer than this, whatever the arguments repeat.
+/// Maximum bytes of a prediction, even if the arguments repeat much.
 const LARGEST_PREDICTION: usize = 64 << 20;
 
-/// What comes before the disk: the event is understood or refused, stays the same in our own
-/// hands, and what its call is about can be told.
+/// Without the disk: the event is parsed or refused, survives a round trip, and the targets of
+/// its call can be computed.
 pub fn event(data: &[u8]) {
     let Ok(event) = serde_json::from_slice::<Event>(data) else { return };
     check(&event);
@@ -20,7 +20,7 @@ pub fn event(data: &[u8]) {
 /// An event that was understood.
 pub(super) fn check(event: &Event) {
     let text = serde_json::to_string(event).unwrap();
-    // One that is nested as deep as can be read is nested no deeper in our own hands.
+    // One that is nested as deep as can be read is nested no deeper after a round trip.
     let again: Event = serde_json::from_str(&text).unwrap();
     assert_eq!(again.name(), event.name());
     assert_eq!((&again.dialog, again.agent()), (&event.dialog, event.agent()));

@@ -1,5 +1,5 @@
-//! Files of the user's repository that are read without git: they are foreign, and may be damaged
-//! or made on purpose.
+//! Files of the user's repository that are read without git: untrusted, and possibly damaged
+//! or malicious.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::input::{choose, head, spliced};
 use crate::stage::{Kept, folder, with};
 
-/// What they are made of.
+/// Dictionary of such files.
 pub const WORDS: &[&str] = &[
     "ref: refs/heads/main\n",
     "ref: ../../x",

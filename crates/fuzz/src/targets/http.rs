@@ -1,8 +1,8 @@
-//! Requests to the HTTP interface, by whoever has a token.
+//! Requests to the HTTP interface, by clients with any token.
 //!
-//! The router is the server's own affair, so it is reached as others reach it: through a server on
-//! loopback. The first byte of an input chooses the route, the second whose token it carries; then
-//! come query, the name in the path, and the body.
+//! The router is private to the server, so it is reached through a server on loopback. The first
+//! byte of an input chooses the route, the second the token; then come query, the name in the
+//! path, and the body.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -36,10 +36,10 @@ thread_local! {
     static SERVED: Kept<Served> = const { Kept::new(None) };
 }
 
-/// The whole description, with its schemas.
+/// The whole OpenAPI description, with its schemas.
 static DESCRIPTION: LazyLock<Value> = LazyLock::new(description);
 
-/// Never a fault of the server, always an answer of the shape that is documented.
+/// The server never answers 5xx, and always in the documented shape.
 pub fn http(data: &[u8]) {
     with(&SERVED, 300, Served::new, |served| served.ask(data));
 }
@@ -52,7 +52,7 @@ struct Served {
     _server: Server,
 }
 
-/// A thread that has the server: what a thread keeps for itself is dropped too late for it.
+/// A thread that runs the server: a thread-local would be dropped too late for it.
 struct Server {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -169,7 +169,7 @@ impl Route {
     }
 }
 
-/// Whether a value is of the shape that a schema describes, as far as our own schemas go.
+/// Checks a value against a schema, as far as our own schemas go.
 fn fits(value: &Value, schema: &Value) -> Result<(), String> {
     if let Some(place) = schema["$ref"].as_str() {
         return fits(value, DESCRIPTION.pointer(place.trim_start_matches('#')).unwrap());
@@ -240,7 +240,7 @@ struct Answer {
 fn send(address: SocketAddr, request: &[u8]) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    // Who is refused early may find that nobody reads the rest.
+    // A server that refuses a request early may not read the rest of it.
     let _ = stream.write_all(request);
     let (mut bytes, mut part) = (Vec::new(), [0; 16 * 1024]);
     loop {

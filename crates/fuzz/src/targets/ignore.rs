@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::input::parts;
 use crate::stage::{Kept, folder, with};
 
-/// What patterns are made of.
+/// Dictionary of ignore patterns.
 pub const WORDS: &[&str] = &[
     "*",
     "**",
@@ -52,7 +52,7 @@ pub const WORDS: &[&str] = &[
     "build/",
 ];
 
-/// These stand for every path of an input that has none.
+/// Default paths of an input that has none.
 const PATHS: &[&str] = &["a", "b", "a/b", "a/b/c.log", "abc", "c.log", "build/x", "a/.hid", "x y"];
 /// The folder of the second ignore file.
 const FOLDER: &str = "a";

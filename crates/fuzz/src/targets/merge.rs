@@ -1,8 +1,8 @@
-//! Three contents made into one, as a person meets it: an agent's edit is taken back from a file
+//! Three-way merge, as a person meets it: an agent's edit is taken back from a file
 //! that was edited since.
 //!
-//! The merge itself is the engine's own affair, so it is reached through a plan. What is in the
-//! file before the agent, after it, and now are the merge's `theirs`, `base` and `ours`.
+//! The merge itself is private to the engine, so it is reached through a plan. The contents
+//! before the agent, after it, and now are the merge's `theirs`, `base` and `ours`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::input::{head, parts};
 use crate::stage::{Kept, Stage, with};
 
-/// Lines and their ends.
+/// Dictionary of lines and line ends.
 pub const WORDS: &[&str] = &[
     "\n",
     "\r\n",
@@ -41,8 +41,8 @@ thread_local! {
     static STAGE: Kept<(Stage, usize)> = const { Kept::new(None) };
 }
 
-/// Taking a change back keeps what came later, brings in nothing that nobody wrote, and does what
-/// `git merge-file` does; what cannot be merged is left alone.
+/// Taking a change back keeps later edits, adds no line that is in none of the three contents, and
+/// agrees with `git merge-file`; a file that cannot be merged is left alone.
 pub fn merge(data: &[u8]) {
     let (first, rest) = head(data);
     let [before, after, now] = parts(rest);
@@ -60,7 +60,7 @@ pub fn merge(data: &[u8]) {
     });
 }
 
-/// What is in the file then; `None` if it was left alone.
+/// Takes the change back and returns the content; `None` if the file was left alone.
 fn take_back(stage: &Stage, number: usize, [before, after, now]: [&[u8]; 3]) -> Option<Vec<u8>> {
     let (test, project) = (&stage.test, &stage.project);
     let (file, call) = (format!("f{number}.txt"), format!("c{number}"));

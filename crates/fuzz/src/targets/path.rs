@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::stage::{Kept, Stage, check_place, with};
 
-/// What paths are made of that matter.
+/// Dictionary of path components.
 pub const WORDS: &[&str] = &[
     "/",
     "//",
@@ -52,7 +52,7 @@ thread_local! {
     static STAGE: Kept<Stage> = const { Kept::new(None) };
 }
 
-/// A path is clean or refused, stays the same on its way, and names nothing outside the root.
+/// A path is clean or refused, survives a round trip, and names nothing outside the root.
 pub fn path(data: &[u8]) {
     check_project_path(data);
     check_places(&String::from_utf8_lossy(data));
@@ -83,7 +83,7 @@ fn check_project_path(data: &[u8]) {
     }
 }
 
-/// However a tool's arguments name a file, the place is in the project or it is nowhere.
+/// Any file name in a tool's arguments resolves to a path in the project, or to none.
 fn check_places(text: &str) {
     let stage = || {
         Stage::new(|test| {

@@ -36,7 +36,7 @@ fn stage() -> (Stage, usize) {
     (stage, 0)
 }
 
-/// Whatever happened to the project: taking it back stays in it.
+/// After any changes of the project, taking them back writes only inside it.
 pub fn restore(data: &[u8]) {
     let (verb, story) = head(data);
     with(&STAGE, 60, stage, |(stage, number)| {
@@ -72,7 +72,7 @@ fn carry_out(stage: &Stage, plan: Result<Plan, VerbError>, verb: usize, names: &
     if verb & 0x20 == 0 {
         return;
     }
-    // A plan comes back from whoever saw it: with other paths in it, it may fail, and no more.
+    // A client may send back a plan with other paths in it: then it may fail, and no more.
     let mut told = serde_json::to_value(&plan).unwrap();
     for (file, name) in told["files"].as_array_mut().unwrap().iter_mut().zip(names) {
         file["path"] = path_of(name);
@@ -130,7 +130,7 @@ fn act(stage: &Stage, number: usize, step: usize, name: &[u8]) {
     }
 }
 
-/// Where the story may do something: in the project, not in `.git`, and through no link.
+/// Returns the path if the story may change it: in the project, not in `.git`, through no link.
 fn inside(root: &Path, name: &[u8]) -> Option<PathBuf> {
     let path = ProjectPath::new(name).ok()?;
     if path.components().next()?.eq_ignore_ascii_case(b".git") || path.components().count() > 6 {

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::input::{choose, parts};
 use crate::stage::{Kept, folder, with};
 
-/// What such files are made of.
+/// Dictionary of such files.
 pub const WORDS: &[&str] = &[
     "{",
     "}",
@@ -79,7 +79,7 @@ fn check_hooks(form: Form, before: &str) {
     if let Some(removed) = &removed {
         let left = form.find(removed, None).unwrap();
         assert!(left.calls.is_empty(), "{left:?}\n{removed}");
-        // What of ours was there before goes, too; else everything is as it was.
+        // Hooks of ours that were there before go, too; else everything is as it was.
         let was_blank = words(before).is_empty() && words(removed) == "{}";
         let is_same = was_blank || words(removed) == words(before);
         assert!(there > 0 || is_same, "{before}\n---\n{removed}");
@@ -88,7 +88,7 @@ fn check_hooks(form: Form, before: &str) {
     }
 }
 
-/// What a person wrote in a file: everything but its layout, in which commas and empty lists count.
+/// Returns a file's text without its layout (which includes commas and empty lists).
 fn words(text: &str) -> String {
     let is_layout = |sign: char| sign.is_whitespace() || ",\u{feff}".contains(sign);
     let text: String = text.chars().filter(|sign| !is_layout(*sign)).collect();

@@ -1,10 +1,10 @@
-//! Command lines.
+//! Shell command lines.
 
 use retake_engine::shell::{Effects, effects, quoted};
 
 use crate::stage::{Kept, Stage, check_place, with};
 
-/// What shells take for more than a letter.
+/// Dictionary of shell syntax and commands.
 pub const WORDS: &[&str] = &[
     "(",
     ")",
@@ -77,7 +77,7 @@ pub const WORDS: &[&str] = &[
     "/",
 ];
 
-/// Limits of the answer: the work is bounded by them and the length of the text.
+/// Maximum number of targets; these limits and the length of the text bound the work.
 const MOST_TARGETS: usize = 1_000;
 const MOST_READINGS: usize = 1_000;
 const LARGEST_TARGET: usize = 256 * 1024;
@@ -86,7 +86,7 @@ thread_local! {
     static STAGE: Kept<Stage> = const { Kept::new(None) };
 }
 
-/// What a command may change is told, always the same, within limits and beneath the root; and a
+/// The effects of a command are deterministic, within limits and beneath the root; and a
 /// redirection is never missed.
 pub fn shell(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
@@ -108,7 +108,7 @@ fn check(found: &Effects) {
     }
 }
 
-/// What a target names in the project is beneath its root, whatever it looks like.
+/// Any target that resolves to a path of the project is beneath its root.
 fn check_places(found: &Effects) {
     let stage = || {
         Stage::new(|test| {
@@ -128,7 +128,7 @@ fn check_places(found: &Effects) {
     });
 }
 
-/// Whatever stands beside it, a plain redirection of a plain command names its target.
+/// A plain redirection of a plain command names its target, with any text beside it.
 ///
 /// Numbers that no descriptor can have are left out.
 fn check_redirection(text: &str) {

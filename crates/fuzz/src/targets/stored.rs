@@ -16,14 +16,14 @@ use rusqlite::{Connection, params};
 use crate::input::{choose, head, spliced};
 use crate::stage::{Kept, Stage, with};
 
-/// What is damaged.
+/// The part that is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Data,
     Size,
     Kind,
     Encoding,
-    /// Little that unpacks to very much.
+    /// A decompression bomb.
     Bomb,
     Pack,
     Index,
@@ -51,9 +51,9 @@ const PARTS: &[Part] = &[
 
 const CHUNKED: usize = 300 * 1024;
 const BOMB: u64 = 1 << 29;
-/// What a row with a bomb claims to hold: what it held, little, or more than there can be.
+/// Sizes that a row with a bomb claims: the true one, a small one, or an impossible one.
 const CLAIMS: [Option<i64>; 4] = [None, Some(1 << 20), Some(1 << 62), Some(-1)];
-/// The most memory that this process ever takes.
+/// Maximum peak memory of this process.
 const MOST_MEMORY: u64 = 384 << 20;
 
 static BOMB_BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -65,7 +65,7 @@ thread_local! {
     static STORED: Kept<Stored> = const { Kept::new(None) };
 }
 
-/// What is damaged is told, and all else can still be read.
+/// Damage is reported, and all else can still be read.
 pub fn stored(data: &[u8]) {
     let (part, rest) = choose(PARTS, data);
     let (which, rest) = head(rest);
@@ -214,7 +214,7 @@ impl Stored {
         check_memory();
     }
 
-    /// Lines that nobody can read are told, and no line keeps others from being taken in.
+    /// Unreadable lines are reported, and no line keeps others from being recorded.
     fn damage_spool(&self, bytes: &[u8]) {
         let file = self.folder().join("spool.jsonl");
         std::fs::write(&file, bytes).unwrap();
@@ -223,7 +223,7 @@ impl Stored {
         std::fs::write(&file, "").unwrap();
     }
 
-    /// It is derived: without it files are read again, and nothing is seen that did not happen.
+    /// The stat cache is derived: without it files are read again, and no false change is recorded.
     fn damage_stats(&self, place: usize, bytes: &[u8]) {
         let files = std::fs::read_dir(self.folder()).unwrap().flatten();
         let is_it = |file: &PathBuf| {
@@ -236,7 +236,7 @@ impl Stored {
         assert!(looked.changes.is_empty(), "{:?}", looked.changes);
     }
 
-    /// The tree that was kept of a folder may be anything: checkpoints are made or refused.
+    /// The cached tree of a folder may be anything: checkpoints are made or refused.
     fn damage_tree(&self, bytes: &[u8]) {
         let (project, test) = (&self.stage.project, &self.stage.test);
         let Ok(tree) = encode(ObjectKind::Tree, bytes) else { return };

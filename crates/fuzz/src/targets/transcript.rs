@@ -8,7 +8,7 @@ use crate::input::{choose, head};
 #[path = "../../../agents/tests/promises/mod.rs"]
 pub(super) mod promises;
 
-/// Whatever is in a transcript: it is read in order, in any slices, and can be written again.
+/// Any transcript is read in order, in any slices, and can be written again.
 pub fn transcript(data: &[u8]) {
     let (agent, rest) = choose(&Agent::ALL, data);
     let (from, rest) = choose(&Form::ALL, rest);

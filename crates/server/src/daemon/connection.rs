@@ -1,4 +1,4 @@
-//! One asker: hello, its call, and the answer.
+//! One client connection: hello, its call, and the answer.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -17,12 +17,12 @@ use crate::hall::{Busy, Job, Recording, Room};
 use crate::hook::{self, HookCall, HookNews};
 use crate::wire::{self, Ask, Frame, Hello};
 
-/// An asker sends its call at once, and reads what it is told.
+/// Read and write timeout of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// So often an asker is told that its request is still at work.
+/// Interval of progress frames while a request waits or runs.
 const TICK: Duration = Duration::from_millis(250);
 
-/// The way back to an asker.
+/// Sends frames to a client.
 #[derive(Clone, Debug)]
 struct Asker {
     stream: Arc<Mutex<UnixStream>>,
@@ -33,7 +33,7 @@ impl Asker {
         wire::send(&mut *self.stream.lock().unwrap_or_else(PoisonError::into_inner), frame)
     }
 
-    /// Says that it begins; `false` if nobody wants it any more.
+    /// Sends that the request begins; `false` if the client has gone.
     fn begin(&self) -> bool {
         self.tell(&Frame::Begun {}).is_ok()
     }
@@ -46,17 +46,17 @@ impl Asker {
     }
 }
 
-/// Says that there is no time.
+/// Refuses a connection over the limit.
 pub(super) fn send_away(mut stream: UnixStream) {
     let busy = Failure::new("busy", "the daemon has too much to do", "try again");
-    // It is small enough to be sent at once; if not, the asker finds nobody.
+    // It is small enough to be sent at once; if not, the client sees a closed connection.
     let _ = stream
         .set_nonblocking(true)
         .and_then(|()| wire::send(&mut stream, &Hello::own()))
         .and_then(|()| wire::send(&mut stream, &Frame::Failed(busy)));
 }
 
-/// Answers one asker.
+/// Serves one connection.
 pub(super) fn serve(desk: &Desk, mut stream: UnixStream) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -92,7 +92,7 @@ fn ending() -> Failure {
     Failure::new("stopping", "the daemon is about to end", "try again")
 }
 
-/// Has a verb done by the project's thread, and tells the asker how far it has come.
+/// Runs a request on the project's worker, and sends progress to the client.
 fn carry_out(asker: &Asker, room: &Room, request: Request, busy: Busy) -> io::Result<()> {
     tracing::debug!(verb = request.name(), project = room.id(), "asked");
     let (done, wait) = mpsc::sync_channel(1);
@@ -111,13 +111,13 @@ fn carry_out(asker: &Asker, room: &Room, request: Request, busy: Busy) -> io::Re
                 let (done, all) = (come.0.load(Ordering::Relaxed), come.1.load(Ordering::Relaxed));
                 asker.tell(&Frame::Progress { done, all })?;
             }
-            // Nobody wanted it any more, or it panicked.
+            // The client has gone, or the job panicked.
             Err(RecvTimeoutError::Disconnected) => return asker.answer(Err(room.broken())),
         }
     }
 }
 
-/// A request as the project's thread does it.
+/// Wraps a request as a job of the project's worker.
 fn job(
     room: &Room,
     request: Request,
@@ -151,12 +151,12 @@ fn job(
     }
 }
 
-/// Does the work of a hook: its project is read here, and what it tells is recorded together with
-/// what others tell.
+/// Runs a hook call: its project is read here, and its events are recorded in one batch with
+/// those of others.
 fn carry_out_hook(desk: &Desk, asker: &Asker, call: &HookCall) -> Result<(), Failure> {
     let heard = call.hear()?;
     let tell = &mut |news: HookNews| {
-        // Once it has not heard that the project is open, the hook does it itself.
+        // A hook that does not receive `Opened` works in process.
         asker.tell(&Frame::News(news)).map_err(|error| {
             Failure::new("gone", format!("nobody listens any more: {error}"), "nothing was done")
         })

@@ -1,10 +1,10 @@
-//! The daemon: one process for all projects of a home, asked through a socket.
+//! The daemon: one process for all projects of a home, serving requests on a Unix socket.
 //!
-//! Nothing needs it: a command that finds none does the same work itself. With one, a hook costs
-//! a round trip, and what several bring at once is recorded together.
+//! It is optional: a command that finds none does the same work in process. With one, a hook
+//! costs a round trip, and events of several senders are recorded in one batch.
 //!
 //! Invariants: there is one of them for each home, for as long as it holds the [`Claim`]. It ends
-//! when it is told to or has nothing to do, and finishes what it has begun.
+//! on request or when idle, and finishes the requests in flight.
 
 mod connection;
 
@@ -22,12 +22,12 @@ use crate::run_folder::{Claim, RunFolder, is_own};
 use crate::wire::{DaemonCode, DaemonStatus, ServedProject, VERSION};
 use crate::{Failure, Hall, Life, Room, http};
 
-/// More askers than this at once are sent away; they do it themselves.
+/// Maximum connections at once; further clients are refused and work in process.
 const MOST_ASKERS: usize = 128;
-/// So long what has begun may take when the daemon is to end (reliability row 9).
+/// Grace period for requests in flight at shutdown (docs/reliability.md, row 9).
 const TO_FINISH: Duration = Duration::from_secs(5);
 
-/// Dialogs that were heard of since then go on.
+/// Dialogs with activity within this time count as open when the daemon starts.
 const RECENT: Millis = 24 * 60 * 60 * 1000;
 
 /// The daemon of a home, ready to serve.
@@ -41,7 +41,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Becomes the daemon of the home; fails with the name of the one that is it already.
+    /// Becomes the daemon of the home; fails with the pid of the one that runs already.
     pub fn open(retake: Retake, clock: fn() -> Millis) -> Result<Self, Failure> {
         let folder = RunFolder::of(retake.folder());
         let cannot = |error: io::Error| {
@@ -62,17 +62,17 @@ impl Daemon {
         Ok(Self { hall, since, folder, listener, claim })
     }
 
-    /// What it serves.
+    /// The open projects.
     pub fn hall(&self) -> &Arc<Hall> {
         &self.hall
     }
 
-    /// How it is told to end.
+    /// The idle tracker, through which a shutdown is requested.
     pub fn life(&self) -> Arc<Life> {
         Arc::clone(self.hall.life())
     }
 
-    /// Serves until it is told to end, or has nothing to do for so long; tells why it ended.
+    /// Serves until a shutdown is requested or it was idle for `idle`; returns the reason.
     ///
     /// On this port it also speaks HTTP; if it cannot, everything else works all the same.
     pub fn serve(self, idle: Duration, port: u16) -> Result<String, Failure> {
@@ -90,14 +90,14 @@ impl Daemon {
         let hall = Arc::clone(&desk.hall);
         let life = Arc::clone(desk.hall.life());
         let resumed = Arc::clone(&desk.hall);
-        // Nobody has to wait for that.
+        // In the background: no client waits for it.
         let _ = thread::Builder::new().spawn(move || resume(&resumed));
         thread::Builder::new().spawn(move || accept(&desk, &listener)).map_err(|error| {
             Failure::new("daemon", format!("there is no thread to listen: {error}"), "try again")
         })?;
         let is_claimed = || folder.is_claimed_by(&claim);
         let because = life.wait(idle, &is_claimed);
-        // Whoever comes now does it themselves.
+        // Clients that connect from now on work in process.
         folder.close(&claim);
         hall.end_streams();
         if let Some(http) = http {
@@ -112,7 +112,7 @@ impl Daemon {
     }
 }
 
-/// What those who answer need.
+/// State shared by the connections.
 #[derive(Debug)]
 struct Desk {
     hall: Arc<Hall>,
@@ -146,7 +146,7 @@ impl Desk {
     }
 }
 
-/// How much of a project is watched, for people.
+/// Describes how much of a project is watched.
 fn watched(state: Option<&WatchState>) -> String {
     let Some(state) = state else { return "off".to_owned() };
     if let Some(why) = &state.blind {
@@ -159,7 +159,7 @@ fn watched(state: Option<&WatchState>) -> String {
     }
 }
 
-/// Opens the rooms of projects that agents were at work in, and finds what happened meanwhile.
+/// Opens the projects with recent dialogs, and records what changed while no daemon ran.
 fn resume(hall: &Hall) {
     let recent = hall.now() - RECENT;
     let is_at_work = |dialog: &Dialog| dialog.ended_at.is_none() && dialog.last_at > recent;
@@ -203,13 +203,13 @@ fn receive(desk: &Arc<Desk>, stream: UnixStream) {
     }
 }
 
-/// A place at the desk, given back whatever happens.
+/// A permit of one connection, released when dropped.
 struct Place(Arc<Desk>);
 
 impl Place {
     fn take(desk: &Arc<Desk>) -> Option<Self> {
         let before = desk.askers.fetch_add(1, Ordering::Relaxed);
-        // One that is not kept is given back at once.
+        // A permit over the limit is dropped, and so released, at once.
         Some(Self(Arc::clone(desk))).filter(|_| before < MOST_ASKERS)
     }
 }

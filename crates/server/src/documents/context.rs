@@ -1,4 +1,4 @@
-//! The files in the context of agents, and what of them is not so any more (DM-12, DM-13, C-26).
+//! The files in the context of agents, and which of them are stale (DM-12, DM-13, C-26).
 
 use retake_engine::model::{AgentId, DialogId, Millis, ProjectPath};
 use retake_engine::{self as engine, Project, Reader, RecordState, Staleness, StoreError, iso};

@@ -210,7 +210,7 @@ pub struct ImportProblem {
 }
 
 impl ImportedHistory {
-    /// What was read, and what came of it, if anything was to come.
+    /// The document of an import; without `added`, of a dry run.
     pub fn new(found: &Found, asked: &ImportHistory, added: Option<&engine::Added>) -> Self {
         let problems = found.conversation.problems.iter();
         Self {

@@ -1,4 +1,4 @@
-//! Differences, as text in git's form and as lines for whoever draws them.
+//! Diffs, as text in git's format and as lines for a user interface.
 
 use std::ops::Range;
 

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::Masking;
 use crate::describe::{plural, size};
 
-/// Below this much free space the next record may fail.
+/// Free bytes below which recording may fail.
 const LOW_SPACE: u64 = 64 * 1024 * 1024;
 
 /// Whether everything that was recorded can be restored.

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::path::hex_if_needed;
 use crate::Masking;
 
-/// So many bytes of contents one list has at most.
+/// Maximum bytes of contents in one list.
 const MOST_CONTENT: usize = 8 * 1024 * 1024;
 
 /// One file's change by one tool call.

@@ -1,4 +1,4 @@
-//! What was said in a dialog (API-6, G-3).
+//! The messages of a dialog (API-6, G-3).
 
 use retake_engine::model::{AgentId, DialogId, MAIN_AGENT};
 use retake_engine::{Project, Spoken, StoreError};

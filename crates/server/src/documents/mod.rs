@@ -8,7 +8,7 @@
 //!   hexadecimal digits (`path_hex`).
 //! - `null` for a side of a change means that the file did not exist; `{"kind":"unknown"}` means
 //!   that it was not captured. They are never mixed up.
-//! - Text comes as it is: whoever shows it escapes it. Contents and messages pass a
+//! - Text comes as it is: the program that shows it escapes it. Contents and messages pass a
 //!   [`Masking`](crate::Masking), which takes secrets out of what leaves by HTTP.
 
 mod blame;

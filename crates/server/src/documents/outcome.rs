@@ -74,7 +74,7 @@ impl Outcome {
         Ok(Self { error: Some(why), ..Self::done(project, plan, None, None)? })
     }
 
-    /// What became of a plan.
+    /// The outcome of an applied plan.
     pub fn applied(project: &Project, applied: &engine::Applied) -> Result<Self, StoreError> {
         Self::done(project, &applied.plan, applied.operation.as_ref(), applied.checkpoint)
     }
@@ -135,7 +135,7 @@ impl Outcome {
         }
     }
 
-    /// The same, for whoever asked only for the plan, or for the deed.
+    /// The same, marked as a dry run or not.
     #[must_use]
     pub fn asked(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }

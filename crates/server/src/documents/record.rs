@@ -1,4 +1,4 @@
-//! What is answered to an event.
+//! The reply to an event.
 
 use retake_engine::{self as engine, Notice, NoticeCode};
 use serde::{Deserialize, Serialize};

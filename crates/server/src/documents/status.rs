@@ -1,4 +1,4 @@
-//! What agents did that nobody has decided on, and what is not protected.
+//! Unreviewed agent changes, and unprotected files.
 
 use retake_engine::model::{self, AgentId, Millis};
 use retake_engine::{self as engine, Looked, iso};
@@ -9,7 +9,7 @@ use super::path::{PathName, names};
 use super::{Interrupted, StaleAgent};
 use crate::{Failure, Masking};
 
-/// A dialog that did nothing for so long is not told of as one whose agents know too little.
+/// Milliseconds without activity after which a dialog's stale agents are not listed.
 pub const ACTIVE: Millis = 24 * 60 * 60 * 1000;
 
 /// What agents did that nobody has decided on, and what is not protected.

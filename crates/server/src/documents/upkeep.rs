@@ -1,4 +1,4 @@
-//! Keeping the record small, and removing bytes from it for good.
+//! Garbage collection, retention forecast, and purge.
 
 use retake_engine::model::Millis;
 use retake_engine::{self as engine, DialogForecast, iso};

@@ -1,4 +1,4 @@
-//! The schemas of closed sets of names, from the sets themselves.
+//! OpenAPI schemas of the text enums, built from the enums themselves.
 
 use retake_engine::RecordState;
 use retake_engine::model::{
@@ -31,7 +31,7 @@ words! {
     session_state: SessionState,
 }
 
-/// What was decided about a change, or that nobody decides on it.
+/// Schema of a change's review status; null if it is not subject to review.
 pub(crate) fn review_status() -> Object {
     let names = ChangeStatus::ALL.iter().map(|word| Value::from(word.as_str()));
     ObjectBuilder::new()

@@ -1,4 +1,4 @@
-//! What is told of agents' knowledge by others than their hooks.
+//! Requests that record what an agent has seen, from senders other than its hooks.
 
 use retake_engine::model::{AgentId, ContextSource, DialogId, Lines, Millis, ProjectPath};
 use retake_engine::{Imported, Project, TaskMetadata};

@@ -1,4 +1,4 @@
-//! What is done to conversations.
+//! Requests that import, condense and unhide conversations.
 
 use retake_engine::model::{AgentId, DialogId, Millis, ModelMessage};
 use retake_engine::{Added, Condensation, Condensed, Project, View};

@@ -1,8 +1,8 @@
-//! The one front door: what can be asked of a project, and how it is carried out.
+//! Request types of a project, and the one dispatcher that executes them.
 //!
 //! Each verb is a type with its own answer. [`Request`] is any of them, as it travels through the
-//! daemon's socket; [`Request::carry_out`] is the one dispatcher. Whoever carries out a request
-//! takes the project's lock for it and gives it back.
+//! daemon's socket; [`Request::carry_out`] is the one dispatcher. Each request takes the
+//! project's lock and releases it.
 //!
 //! A verb that writes files comes in two steps, so that the person sees and agrees to exactly what
 //! is done: one makes the [`Plan`](retake_engine::Plan), [`Apply`] carries it out and leaves alone
@@ -39,15 +39,15 @@ pub use upkeep::{Collect, Purge};
 
 use crate::Failure;
 
-/// Tells how far something has come: so much, of so much.
+/// Progress callback: done, of a total.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// Something that can be asked of a project.
+/// A request to a project, with the type of its answer.
 pub trait Verb: Into<Request> + Clone {
-    /// What comes of it.
+    /// The answer.
     type Answer: Serialize + DeserializeOwned;
 
-    /// Does it, in this process.
+    /// Executes it in this process.
     fn carry_out(
         &self,
         project: &Project,
@@ -75,7 +75,7 @@ macro_rules! requests {
         })*
 
         impl Request {
-            /// Does what is asked for, in this process.
+            /// Executes the request in this process.
             pub fn carry_out(
                 &self,
                 project: &Project,
@@ -125,7 +125,7 @@ requests!(
 );
 
 impl Request {
-    /// Whether it does no harm to do it twice: it reads, or it counts once by what it says.
+    /// Returns whether it is idempotent: it only reads, or carries an idempotency key.
     pub fn may_be_repeated(&self) -> bool {
         match self {
             Self::Record(_)

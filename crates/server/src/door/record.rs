@@ -1,4 +1,4 @@
-//! What is recorded: events, what was said, and what a look at the files finds.
+//! Requests that record: events, messages, checkpoints, and scans of the files.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::{Progress, Verb};
 use crate::Failure;
 
-/// Keys that this process has given: makes them differ within a millisecond.
+/// Counter of the idempotency keys of this process; tells apart keys of one millisecond.
 static KEYS: AtomicU64 = AtomicU64::new(0);
 
-/// People write no fewer digits of a checkpoint's id than these.
+/// Minimum digits of a checkpoint's id that are shown to people.
 pub const FEWEST_DIGITS: usize = 8;
 
-/// A key that nothing else has, whichever project it is for.
+/// Returns a new idempotency key, unique across projects and processes.
 pub fn new_key(at: Millis) -> String {
     let number = KEYS.fetch_add(1, Ordering::Relaxed);
     format!("asked-{}-{at}-{number}", std::process::id())
@@ -42,7 +42,7 @@ impl Verb for Record {
     }
 }
 
-/// Gives the person's last message its words, if it was told without them.
+/// Adds the text to the person's last message, if that was recorded without it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CompleteMessage {
     /// The dialog.
@@ -88,7 +88,7 @@ impl Verb for RecordConversation {
     }
 }
 
-/// Looks at the project and records what has changed.
+/// Scans the project and records what has changed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Look {}
 
@@ -105,7 +105,7 @@ impl Verb for Look {
     }
 }
 
-/// Looks through everything, whatever the watcher says, for who wants to know what is left out.
+/// Scans every file, ignoring the watcher's hints; also finds the paths that rules leave out.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct LookThrough {}
 
@@ -137,7 +137,7 @@ pub struct MadeCheckpoint {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
     /// The checkpoints whose ids begin with the same digits, as many as people write at least:
-    /// nobody has to open the record to show the id as short as it can be.
+    /// the caller need not open the store to abbreviate the id.
     pub alike: Vec<ObjectId>,
 }
 

@@ -1,4 +1,4 @@
-//! The verbs that decide on changes, take them back, or go back to an earlier state.
+//! Requests that decide on changes, take them back, or go back to an earlier state.
 
 use retake_engine::model::{ChangeId, Checkpoint, DialogId, Millis, Operation, RewindWhat};
 use retake_engine::{
@@ -58,7 +58,7 @@ impl Verb for PlanUndo {
 /// whole is the last.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PlanUndos {
-    /// At most so many.
+    /// Maximum number of steps.
     pub steps: u32,
     /// How.
     pub taking: TakeBackOptions,
@@ -321,7 +321,7 @@ impl Verb for Recover {
     }
 }
 
-/// That there is nothing to do is an answer, not a failure.
+/// Maps "nothing to do" to `None`: it is an answer, not a failure.
 fn if_any<T>(done: Result<T, VerbError>) -> Result<Option<T>, Failure> {
     match done {
         Ok(done) => Ok(Some(done)),

@@ -1,4 +1,4 @@
-//! Keeping the record small, and removing bytes from it for good.
+//! Requests that collect garbage and purge content from the store for good.
 
 use retake_engine::model::Millis;
 use retake_engine::{Collected, Project, PurgeTarget};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Progress, Verb};
 use crate::Failure;
 
-/// Removes what the limits let go.
+/// Removes what the retention limits no longer keep.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Collect {}
 

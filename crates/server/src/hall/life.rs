@@ -1,15 +1,15 @@
-//! How long the daemon has something to do.
+//! Idle tracking and shutdown of the daemon.
 //!
-//! Invariants: what has begun is finished before the end, if it does not take too long; nothing
-//! begins after the end was decided.
+//! Invariants: requests in flight finish before shutdown, within a grace period; no request
+//! starts after shutdown was requested.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often it is checked that there is still a place for the daemon.
+/// Interval of the check that the daemon still holds its claim.
 const CHECK: Duration = Duration::from_secs(5);
 
-/// What the daemon has to do, and whether it ends.
+/// Counts requests in flight, and holds the shutdown request.
 #[derive(Debug)]
 pub struct Life {
     state: Mutex<State>,
@@ -20,7 +20,7 @@ pub struct Life {
 struct State {
     busy: usize,
     last: Instant,
-    /// Why it ends.
+    /// Reason of the shutdown, once it is requested.
     ends: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl Default for Life {
     }
 }
 
-/// For as long as it is held, there is something to do.
+/// Keeps the daemon from idling out while it is held.
 #[derive(Debug)]
 pub struct Busy(Arc<Life>);
 
@@ -50,7 +50,7 @@ impl Life {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins something; none if the end was decided.
+    /// Starts a unit of work; `None` if a shutdown was requested.
     pub fn begin(self: &Arc<Self>) -> Option<Busy> {
         let mut state = self.lock();
         if state.ends.is_some() {
@@ -60,24 +60,24 @@ impl Life {
         Some(Busy(Arc::clone(self)))
     }
 
-    /// Something happened that nobody has to wait for, as a file that was changed.
+    /// Resets the idle timer, as when a file was changed.
     pub fn touch(&self) {
         self.lock().last = Instant::now();
     }
 
-    /// Decides the end; the first reason counts.
+    /// Requests the shutdown; the first reason counts.
     pub fn end(&self, because: &str) {
         self.lock().ends.get_or_insert_with(|| because.to_owned());
         self.changed.notify_all();
     }
 
-    /// Whether the end was decided.
+    /// Returns whether a shutdown was requested.
     pub fn ends(&self) -> bool {
         self.lock().ends.is_some()
     }
 
-    /// Waits until the end is decided, there was nothing to do for so long, or there is no place
-    /// for it any more; tells why.
+    /// Blocks until a shutdown is requested, the daemon was idle for `idle`, or its claim is
+    /// lost; returns the reason.
     pub(crate) fn wait(&self, idle: Duration, has_place: &dyn Fn() -> bool) -> String {
         let mut state = self.lock();
         loop {
@@ -98,7 +98,7 @@ impl Life {
         }
     }
 
-    /// Waits until everything that has begun is done; `false` if that takes longer than this.
+    /// Blocks until all work in flight is done; `false` if the timeout elapses first.
     pub(crate) fn finish(&self, patience: Duration) -> bool {
         let waited = self.changed.wait_timeout_while(self.lock(), patience, |state| state.busy > 0);
         waited.unwrap_or_else(PoisonError::into_inner).0.busy == 0

@@ -1,7 +1,7 @@
-//! Looks at a project when something moved in it and nobody asked.
+//! Scans a project when its watcher reports changes, without a request.
 //!
-//! A burst is waited out, so that it is one look; what goes on for long is looked at in between.
-//! What cannot be watched is looked at from time to time.
+//! Events are debounced, so that a burst costs one scan; a long burst is scanned in between.
+//! Folders that cannot be watched are polled.
 
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Weak};
@@ -14,18 +14,18 @@ use retake_engine::{Looked, Watch, WatchState};
 use super::Life;
 use super::worker::Job;
 
-/// A burst is over when nothing has happened for so long.
+/// Debounce: a burst ends when the watcher is quiet for this long.
 const QUIET: Duration = Duration::from_millis(150);
-/// One that goes on is looked at after this.
+/// Maximum debounce: a longer burst is scanned after this time.
 const LONGEST: Duration = Duration::from_millis(600);
-/// How often it is checked whether there is anything to wait for.
+/// Timeout of one wait for the watcher, after which due scans and polling are checked.
 const TICK: Duration = Duration::from_secs(1);
-/// git is in the middle of something, or the project is in use: that is over soon.
+/// Delay before a retry while git is at work or the project is locked.
 const AGAIN: Duration = Duration::from_millis(100);
-/// How often what cannot be watched is looked at.
+/// Poll interval of folders that cannot be watched.
 const POLL: Duration = Duration::from_secs(20);
 
-/// Whoever looks around in a room, for as long as its watcher lives.
+/// The watch loop of a project; ends with its watcher.
 pub(super) struct Lookout {
     pub(super) watch: Weak<Watch>,
     pub(super) jobs: SyncSender<Job>,
@@ -34,7 +34,7 @@ pub(super) struct Lookout {
 }
 
 impl Lookout {
-    /// Begins, in a thread of its own.
+    /// Starts the loop in its own thread.
     pub(super) fn begin(self) {
         let spawned = thread::Builder::new().spawn(move || self.run());
         if let Err(error) = spawned {
@@ -65,13 +65,13 @@ impl Lookout {
         }
     }
 
-    /// Whether there is something to look for that wakes nobody.
+    /// Returns whether a scan is due that no watcher event triggers.
     fn is_time(&self, watch: &Watch, last: Instant, due: Option<Millis>) -> bool {
         let is_due = due.is_some_and(|due| due <= (self.clock)());
         is_due || (last.elapsed() >= POLL && cannot_see_all(&watch.state()))
     }
 
-    /// Has the room's thread look; none if that failed, after a while.
+    /// Has the project's worker scan; on failure waits for the retry delay, then `None`.
     fn look(&self) -> Option<Looked> {
         let (done, wait) = mpsc::sync_channel(1);
         let clock = self.clock;
@@ -92,7 +92,7 @@ impl Lookout {
     }
 }
 
-/// Waits until a burst is over, or has gone on for long.
+/// Debounces: waits until a burst is over, or reached its maximum.
 fn wait_out(watch: &Watch) {
     while let Some(pending) = watch.pending() {
         let left = QUIET

@@ -1,7 +1,7 @@
-//! Everything that the daemon serves: a room for each project that somebody asked for.
+//! The daemon's open projects.
 //!
-//! Rooms are opened on first access (REC-1). When they become many, the one that nobody has asked
-//! for the longest is closed: each has files open, threads, and a watcher.
+//! Opened on first request (REC-1), evicted least recently used: each has open files, threads,
+//! and a watcher.
 
 mod life;
 mod lookout;
@@ -23,8 +23,8 @@ pub(crate) use worker::{Job, Recording};
 
 use crate::Failure;
 
-/// So many rooms are open at once, unless all of them are in use. Each takes an instance of
-/// inotify, of which a user has 128.
+/// Maximum open projects, unless all of them are in use. Each takes an instance of inotify,
+/// of which a user has 128.
 const MOST_ROOMS: usize = 32;
 
 /// All projects of one home.
@@ -32,7 +32,7 @@ const MOST_ROOMS: usize = 32;
 pub struct Hall {
     retake: Retake,
     clock: fn() -> Millis,
-    /// The one that was asked for last comes last.
+    /// In LRU order: the most recently requested comes last.
     rooms: Mutex<Vec<Arc<Room>>>,
     life: Arc<Life>,
     budget: Budget,
@@ -55,17 +55,17 @@ impl Hall {
         (self.clock)()
     }
 
-    /// Whether there is something to do, and for how long.
+    /// The idle tracker of the daemon.
     pub fn life(&self) -> &Arc<Life> {
         &self.life
     }
 
-    /// Every project on record, whether somebody asked for it or not.
+    /// Every project on record, open or not.
     pub fn projects(&self) -> Result<Vec<KnownProject>, Failure> {
         Ok(self.retake.projects()?)
     }
 
-    /// The rooms of the projects that somebody asked for.
+    /// The open projects.
     pub fn rooms(&self) -> Vec<Arc<Room>> {
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -129,7 +129,7 @@ impl Hall {
     }
 }
 
-/// The room with this id, which is the last one asked for from now on.
+/// Returns the project with this id and makes it the most recently used.
 fn find(rooms: &mut Vec<Arc<Room>>, id: &str) -> Option<Arc<Room>> {
     let at = rooms.iter().position(|room| room.id() == id)?;
     let room = rooms.remove(at);
@@ -137,7 +137,7 @@ fn find(rooms: &mut Vec<Arc<Room>>, id: &str) -> Option<Arc<Room>> {
     Some(room)
 }
 
-/// Makes place for another room.
+/// Evicts the least recently used project that is not in use.
 fn close_oldest(rooms: &mut Vec<Arc<Room>>) {
     if rooms.len() >= MOST_ROOMS
         && let Some(at) = rooms.iter().position(|room| Arc::strong_count(room) == 1)

@@ -1,10 +1,10 @@
-//! Wakes whoever follows a project's events.
+//! A condition variable with a counter: wakes the followers of a project's events.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Counts the times that something may have been recorded.
+/// Counter of possible commits, which followers wait on.
 #[derive(Debug, Default)]
 pub struct News {
     count: Mutex<u64>,
@@ -13,24 +13,24 @@ pub struct News {
 }
 
 impl News {
-    /// Something may have been recorded.
+    /// Signals that something may have been recorded.
     pub fn tell(&self) {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.woken.notify_all();
     }
 
-    /// There will be no more news: whoever follows stops.
+    /// Closes the signal: followers stop.
     pub fn end(&self) {
         self.over.store(true, Ordering::Release);
         self.tell();
     }
 
-    /// Whether there will be no more.
+    /// Returns whether it is closed.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Waits for more news than these, but no longer than `patience`; gives their number.
+    /// Blocks until the counter differs from `seen` or `patience` elapses; returns the counter.
     pub fn wait(&self, seen: u64, patience: Duration) -> u64 {
         let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         let (count, _) = self

@@ -1,8 +1,8 @@
-//! One project in the daemon: a thread that does what is asked, in order, and readers beside it.
+//! One open project of the daemon: the job queue of its worker thread, and a pool of readers.
 //!
-//! Invariants: one request at a time is carried out for a project in this process, and each takes
-//! and gives back the project's lock, so that other processes have their turn. Reading never
-//! waits for that.
+//! Invariants: one request at a time is executed for a project in this process, and each takes
+//! and releases the project's lock, so that other processes get it in between. Reads never wait
+//! for the lock.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, SyncSender, TrySendError};
@@ -18,9 +18,9 @@ use crate::Failure;
 use crate::door::{Parcel, Verb};
 use crate::stream::Seats;
 
-/// More requests than this wait outside.
+/// Capacity of the job queue; further senders block.
 const WAITING: usize = 256;
-/// More readers than this are not kept open.
+/// Maximum idle readers that are kept open.
 const READERS: usize = 8;
 
 /// One project that is served.
@@ -33,7 +33,7 @@ pub struct Room {
     seats: Arc<Seats>,
 }
 
-/// What is around a room.
+/// The daemon's environment of a project.
 #[derive(Clone, Debug)]
 pub(super) struct Around {
     pub(super) retake: Retake,
@@ -42,7 +42,7 @@ pub(super) struct Around {
     pub(super) budget: Budget,
 }
 
-/// What a room and its worker both know.
+/// State shared by a project's handle and its worker.
 #[derive(Debug)]
 pub(super) struct About {
     pub(super) id: String,
@@ -57,7 +57,7 @@ impl About {
         self.root.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Where the project is now, if it is still the same one.
+    /// Locates the project's root now; fails if another project is there.
     pub(super) fn locate(&self, retake: &Retake) -> Result<Located, Failure> {
         let located = retake.locate(&self.root())?;
         if located.id() == self.id {
@@ -70,7 +70,8 @@ impl About {
 }
 
 impl Drop for Room {
-    /// Its thread ends when it has done what waits; the lookout has a way to ask, too.
+    /// Ends the worker once its queue is done; the lookout holds a sender, too, so this is
+    /// explicit.
     fn drop(&mut self) {
         let jobs = self.jobs.clone();
         if let Err(TrySendError::Full(end)) = jobs.try_send(Job::End) {
@@ -108,7 +109,7 @@ impl Room {
         *self.about.root.lock().unwrap_or_else(PoisonError::into_inner) = root;
     }
 
-    /// Has the project's thread carry out a verb, and waits for the answer.
+    /// Executes a request on the worker thread, and waits for the answer.
     pub fn ask<V>(&self, verb: V) -> Result<V::Answer, Failure>
     where
         V: Verb + Send + 'static,
@@ -118,7 +119,7 @@ impl Room {
         self.work(move |project| verb.carry_out(project, clock(), &mut |_, _| {}))?
     }
 
-    /// Has the project's thread do something, and waits for it.
+    /// Runs a closure on the worker thread, and waits for its result.
     pub fn work<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Project) -> T + Send + 'static,
@@ -130,7 +131,7 @@ impl Room {
         wait.recv().unwrap_or_else(|_| Err(self.broken()))
     }
 
-    /// Records events together with those that others bring at the same time, and waits for it.
+    /// Records events, batched with those that wait at the same time, and waits for the results.
     pub fn record(&self, parcels: Vec<Parcel>) -> Result<Vec<Result<Recorded, Failure>>, Failure> {
         let (done, wait) = mpsc::sync_channel(1);
         let answer = Box::new(move |answer| {
@@ -140,23 +141,23 @@ impl Room {
         wait.recv().unwrap_or_else(|_| Err(self.broken()))
     }
 
-    /// Puts a job into the queue; one that comes to nothing drops what it would answer with.
+    /// Enqueues a job; a job that fails to run drops its answer channel.
     pub(crate) fn send(&self, job: Job) -> Result<(), Failure> {
         self.jobs.send(job).map_err(|_| self.broken())
     }
 
-    /// What is said of a job that came to nothing.
+    /// The error of a job that panicked or was dropped.
     pub(crate) fn broken(&self) -> Failure {
         let message = format!("the daemon failed at it, in {}", self.root().display());
         Failure::new("internal", message, "see its log, and report it")
     }
 
-    /// Reads beside whoever writes.
+    /// Runs a read with a pooled reader, beside the worker's writes.
     pub fn read<T>(&self, job: impl FnOnce(&Project) -> Result<T, Failure>) -> Result<T, Failure> {
         self.read_at(self.about.locate(&self.around.retake)?, job)
     }
 
-    /// The same for somebody who has just found the project.
+    /// Like [`Room::read`], for a caller that has just located the project.
     pub(crate) fn read_at<T>(
         &self,
         located: Located,
@@ -176,12 +177,12 @@ impl Room {
         answer
     }
 
-    /// The project for somebody who goes on reading, with a connection of their own.
+    /// Opens a reader with its own connection, for a caller that reads for long.
     pub fn reader(&self) -> Result<Project, Failure> {
         Ok(self.around.retake.open(&self.about.locate(&self.around.retake)?.root())?)
     }
 
-    /// Where those sit who follow the project's events.
+    /// The limit of the project's event streams.
     pub fn seats(&self) -> &Arc<Seats> {
         &self.seats
     }
@@ -191,13 +192,13 @@ impl Room {
         (self.around.clock)()
     }
 
-    /// How much of the project is watched; none if it is not.
+    /// The watcher's state; `None` if the project is not watched.
     pub fn watch_state(&self) -> Option<WatchState> {
         let watch = self.about.watch.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         watch.map(|watch| watch.state())
     }
 
-    /// Tells when something may have been recorded.
+    /// Signals possible commits.
     pub fn news(&self) -> &News {
         &self.about.news
     }

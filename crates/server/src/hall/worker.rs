@@ -1,6 +1,6 @@
-//! The thread of a room: takes what is asked out of the queue, and does it.
+//! The worker thread of an open project: takes jobs off the queue and runs them.
 //!
-//! Invariants: before each job the project is looked up, and opened again if its root, its record
+//! Invariants: before each job the project is located, and reopened if its root, its record
 //! or its settings are not those that it was opened with. A job that panics fails alone. Events
 //! that wait at the same time are recorded together.
 
@@ -16,29 +16,29 @@ use super::room::{About, Around};
 use crate::Failure;
 use crate::door::{Parcel, Record, Verb as _};
 
-/// So many events at most are recorded together: their senders wait for all of them.
+/// Maximum events in one batch: their senders wait for all of them.
 const TOGETHER: usize = 64;
 
-/// Something to do for a project.
+/// A job of a project's worker.
 pub(crate) enum Job {
     /// Events to record.
     Record(Recording),
     /// Anything else.
     Work(Work),
-    /// Nobody will ask any more.
+    /// The handle was dropped: the worker ends.
     End,
 }
 
 type Work = Box<dyn FnOnce(Result<&Project, Failure>) + Send>;
 type Recordeds = Vec<Result<Recorded, Failure>>;
 
-/// Events to record for somebody.
+/// Events of one sender to record.
 pub(crate) struct Recording {
     /// The events.
     pub(crate) parcels: Vec<Parcel>,
-    /// Says that it begins; `false` if nobody wants it any more.
+    /// Reports that recording begins; `false` if the sender has gone.
     pub(crate) begin: Box<dyn FnOnce() -> bool + Send>,
-    /// Takes what came of it.
+    /// Receives the results.
     pub(crate) answer: Box<dyn FnOnce(Result<Recordeds, Failure>) + Send>,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Debug for Job {
     }
 }
 
-/// Does what is asked of one project.
+/// Runs the jobs of one project.
 pub(super) struct Worker {
     about: Arc<About>,
     around: Around,
@@ -73,7 +73,7 @@ impl Worker {
         Self { about, around, jobs, open: None, reconciled: false }
     }
 
-    /// Works until nobody can ask any more.
+    /// Runs jobs until the handle is dropped.
     pub(super) fn work(mut self, queue: &Receiver<Job>) {
         let mut next = None;
         while let Some(job) = next.take().or_else(|| self.next(queue)) {
@@ -87,14 +87,14 @@ impl Worker {
                 }
             };
             if done.is_none() {
-                // Whatever it was in the middle of: the next one begins anew.
+                // The job panicked: the next one reopens the project.
                 self.open = None;
             }
             self.about.news.tell();
         }
     }
 
-    /// The next job; while there is none, it is time to tidy up.
+    /// Returns the next job; tidies the store while the queue is empty.
     fn next(&self, queue: &Receiver<Job>) -> Option<Job> {
         if let Ok(job) = queue.try_recv() {
             return Some(job);
@@ -105,7 +105,7 @@ impl Worker {
         queue.recv().ok()
     }
 
-    /// Does a job with the project as it is now; none if it panicked.
+    /// Runs a job with the project opened as it is now; `None` if it panicked.
     fn attempt(&mut self, job: impl FnOnce(Result<&Project, Failure>)) -> Option<()> {
         let attempt = AssertUnwindSafe(|| job(self.project()));
         catch_unwind(attempt).inspect_err(|_| tracing::error!("a job panicked")).ok()
@@ -129,9 +129,9 @@ impl Worker {
         Ok(&self.open.insert(open).1)
     }
 
-    /// Watches the project from now on, and finds what happened while nothing ran.
+    /// Starts the watcher, and records what changed while no daemon ran.
     fn watch(&mut self, project: &mut Project) {
-        // Without a look there are no rules to watch by.
+        // Without a scan there are no ignore rules to watch by.
         let is_new = project.has_baseline().is_ok_and(|has| !has);
         if is_new {
             self.reconcile(project);
@@ -155,13 +155,13 @@ impl Worker {
         }
         match project.reconcile((self.around.clock)()) {
             Ok(_) => self.reconciled = true,
-            // Whoever asks for something will be told.
+            // The next request reports the error.
             Err(error) => tracing::warn!("what happened meanwhile is not known: {error}"),
         }
     }
 }
 
-/// What waits at the same time, up to the first job of another kind.
+/// Collects the record jobs that wait, up to the first job of another kind.
 fn gather(first: Recording, queue: &Receiver<Job>) -> (Vec<Recording>, Option<Job>) {
     let mut count = first.parcels.len();
     let mut group = vec![first];
@@ -178,7 +178,7 @@ fn gather(first: Recording, queue: &Receiver<Job>) -> (Vec<Recording>, Option<Jo
     (group, None)
 }
 
-/// Records what several brought, and gives each what came of theirs.
+/// Records a batch of several senders, and answers each with its own results.
 fn record(project: Result<&Project, Failure>, group: Vec<Recording>) {
     let project = match project {
         Ok(project) => project,

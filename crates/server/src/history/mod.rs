@@ -1,6 +1,7 @@
-//! Conversations as files: taken in from what agents wrote, and written as they would.
+//! Import and export of conversations in the file formats of agents.
 //!
-//! What a file means is told by [`retake_agents::history`]; here it gets its place in a project.
+//! [`retake_agents::history`] parses and writes the formats; this module connects them to a
+//! project.
 
 mod opencode_db;
 
@@ -47,7 +48,7 @@ impl Found {
         Ok(Self { form, conversation })
     }
 
-    /// What taking it in asks for.
+    /// Builds the request that imports it.
     pub fn import(&self, dialog: DialogId, agent: Option<&str>) -> Result<ImportHistory, Failure> {
         let own = self.conversation.subagent.as_ref().map(|agent| agent.0.as_str());
         let agent = AgentId::from(agent.or(own).unwrap_or(MAIN_AGENT));
@@ -67,7 +68,7 @@ impl Found {
     }
 }
 
-/// How a conversation is written.
+/// Options of an export.
 #[derive(Clone, Copy, Debug)]
 pub struct Writing {
     /// The form.
@@ -80,7 +81,7 @@ pub struct Writing {
     pub at: Millis,
 }
 
-/// A conversation as an agent would have written it.
+/// Exports a conversation as an agent would have written it.
 pub fn export(
     project: &Project,
     (dialog, agent): (&DialogId, &AgentId),
@@ -109,7 +110,7 @@ pub fn export(
     Ok(forms::write(how.form, &conversation, how.at))
 }
 
-/// What people are shown: as it was taken in, else what the messages say.
+/// The messages for display: as they were imported, else made from the model's messages.
 fn display(shown: &[Value], messages: &[ModelMessage]) -> Vec<DisplayMessage> {
     let entry = |entry: &Value| serde_json::from_value(entry.clone()).ok();
     match shown.iter().map(entry).collect::<Option<Vec<_>>>() {
@@ -118,7 +119,7 @@ fn display(shown: &[Value], messages: &[ModelMessage]) -> Vec<DisplayMessage> {
     }
 }
 
-/// Whether a log begins with these messages, as far as a file holds them.
+/// Returns whether a log begins with these messages, as far as a file holds them.
 pub fn begins_with(log: &[KeptMessage], messages: &[ModelMessage]) -> bool {
     let same = |kept: &KeptMessage, message: &ModelMessage| {
         let index = kept.message.index;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Failure;
 
-/// How every SQLite database begins.
+/// The first bytes of every SQLite database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// A conversation in opencode's database.
@@ -28,7 +28,7 @@ pub struct OpencodeSession {
     pub updated: Millis,
 }
 
-/// Whether these bytes begin a database.
+/// Returns whether these bytes begin a database.
 pub fn is_database(content: &[u8]) -> bool {
     content.starts_with(MAGIC)
 }
@@ -100,7 +100,7 @@ fn documents(
     rows.collect()
 }
 
-/// What a row says of itself, and its ids.
+/// Merges a row's document with its ids.
 fn joined(own: &Value, data: &Value) -> Value {
     let mut all: Map<_, _> = data.as_object().cloned().unwrap_or_default();
     all.extend(own.as_object().cloned().unwrap_or_default());

@@ -1,8 +1,8 @@
-//! The work of a hook: what an agent told becomes part of the record.
+//! Records an agent's hook payload.
 //!
 //! The same code runs in the hook's own process and in the daemon. So nothing here reads the
-//! environment: what matters of it comes with the [`HookCall`]. What came of it is told step by
-//! step ([`HookNews`]), so that a hook whose budget is used up knows what is left.
+//! environment: what matters of it comes with the [`HookCall`]. Progress is reported step by
+//! step ([`HookNews`]), so that a hook whose time budget is used up knows what is left.
 //!
 //! Invariant: the keys of what is recorded come from the call's key, so that a call that was
 //! worked on twice, by a daemon that was late and by the hook itself, counts once.
@@ -24,11 +24,11 @@ use crate::Failure;
 use crate::door::Parcel;
 use talk::Talk;
 
-/// The most that Claude Code waits for the last hook is 1.5 s, and Codex 3 s.
+/// Time budget of a dialog's last hook: Claude Code waits 1.5 s for it, and Codex 3 s.
 const AT_THE_END: Duration = Duration::from_millis(900);
-/// So long a hook may have run when its call is made.
+/// Assumed time between a hook's start and its call.
 const BEFORE_THE_CALL: Duration = Duration::from_millis(50);
-/// The one call of a dialog of `retake run`.
+/// Id of the one call of a dialog of `retake run`.
 pub const RUN_CALL: &str = "run";
 
 /// What an agent called a hook with, and what matters of the hook's surroundings.
@@ -57,7 +57,7 @@ pub struct HookCall {
     pub at: Millis,
 }
 
-/// What the work has come to.
+/// Progress of a hook call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookNews {
@@ -91,7 +91,7 @@ pub enum HookNews {
     Warned(String),
 }
 
-/// What an agent is to be told about files that changed since it saw them.
+/// A notice to the agent about files that changed since it saw them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// Whether that is a reason not to do what it is about to do.
@@ -104,11 +104,11 @@ pub struct Told {
 pub(crate) type RecordIn<'a> =
     &'a mut dyn FnMut(Option<&Path>, &Parcel) -> Result<Recorded, Failure>;
 
-/// Tells what the work has come to; an error ends it.
+/// Progress callback; an error ends the call.
 pub type Tell<'a> = &'a mut dyn FnMut(HookNews) -> Result<(), Failure>;
 
 impl HookCall {
-    /// What the payload says.
+    /// Parses the payload.
     pub fn hear(&self) -> Result<Heard, Failure> {
         let agent = self.agent;
         let heard = retake_agents::hear(agent, self.event.as_deref(), self.payload.as_bytes());
@@ -130,7 +130,7 @@ impl HookCall {
         named.unwrap_or_else(|| self.cwd.clone())
     }
 
-    /// Does all of the work in this process.
+    /// Runs the whole call in this process.
     pub fn carry_out(
         &self,
         retake: &Retake,
@@ -207,7 +207,7 @@ impl HookCall {
                 }
                 note(recorded, tell)?
             };
-            // If nobody follows any more, the rest is done all the same.
+            // If the hook has gone, the rest is recorded all the same.
             let _ = tell(HookNews::Recorded { told });
         }
         // A prompt does not wait for what the model got: that is read when the turn has ended.
@@ -229,7 +229,7 @@ impl HookCall {
         }
     }
 
-    /// Keeps the events of a project that cannot be opened now; there may be none.
+    /// Spools the events for a project that cannot be opened now, if there is one.
     fn keep(&self, retake: &Retake, start: &Path, heard: &Heard) -> Result<(), Failure> {
         let Some(keeper) = retake.keeper(start)? else { return Ok(()) };
         for parcel in self.parcels(None, heard) {
@@ -238,8 +238,8 @@ impl HookCall {
         Ok(())
     }
 
-    /// What is left of this call when so many of its parcels are recorded; as [`HookNews::Opened`]
-    /// said, the end of the run around it may be the first of them.
+    /// Returns the parcels that are left when `recorded` of them are recorded; as
+    /// [`HookNews::Opened`] said, the end of the run around it may be the first of them.
     pub fn left(&self, run_ends: bool, recorded: usize) -> Result<Vec<Parcel>, Failure> {
         let run = self.run.as_deref().filter(|_| run_ends).map(run_over);
         Ok(self.parcels(run, &self.hear()?).into_iter().skip(recorded).collect())
@@ -251,7 +251,7 @@ impl HookCall {
         self.at.saturating_add(Millis::try_from(waits).unwrap_or(Millis::MAX))
     }
 
-    /// What is recorded, with keys that are the same whoever works on the call.
+    /// The parcels of the call; their keys are the same in the hook and in the daemon.
     fn parcels(&self, run: Option<Event>, heard: &Heard) -> Vec<Parcel> {
         let parcel = |name: String, event: Event| {
             let key = format!("{}.{name}", self.key);
@@ -272,7 +272,7 @@ fn hears(agent: Agent) -> Hears {
     }
 }
 
-/// Whether there is nothing to record.
+/// Returns whether there is nothing to record.
 pub(crate) fn is_empty(heard: &Heard) -> bool {
     heard.events.is_empty() && heard.conversation.is_empty()
 }
@@ -301,11 +301,11 @@ fn budget(project: &Project, heard: &Heard) -> Duration {
     if ends { set.min(AT_THE_END) } else { set }
 }
 
-/// Records an event in the other projects that it concerns. The agent hears only the first one, and
-/// one that cannot take the event keeps nobody from the rest.
+/// Records an event in the other projects that it concerns. The agent is notified by the first
+/// project only, and a project that fails does not stop the others.
 fn relay_to_others(relay: &Relay, parcel: &Parcel, record: RecordIn<'_>, tell: Tell<'_>) {
     let folders = relay.to.iter().map(|other| other.folder.clone()).collect();
-    // If nobody follows any more, the rest is done all the same.
+    // If the hook has gone, the rest is recorded all the same.
     let _ = tell(HookNews::Concerns { folders });
     let parcel = relay.parcel(parcel);
     for other in &relay.to {
@@ -316,7 +316,7 @@ fn relay_to_others(relay: &Relay, parcel: &Parcel, record: RecordIn<'_>, tell: T
     }
 }
 
-/// Tells of what was recorded what somebody should know; gives what the agent should.
+/// Reports the warnings of a recorded event; returns the agent's notice.
 fn note(recorded: Result<Recorded, Failure>, tell: Tell<'_>) -> Result<Option<Told>, Failure> {
     match recorded {
         Ok(recorded) => {
@@ -339,7 +339,7 @@ fn note(recorded: Result<Recorded, Failure>, tell: Tell<'_>) -> Result<Option<To
     }
 }
 
-/// Whether the conversation may have gone on in the agent's own record.
+/// Returns whether the event ends a turn, so that the transcript may have grown.
 fn ends_turn(event: &Event) -> bool {
     matches!(event.what, EventKind::TurnEnd { .. } | EventKind::DialogEnd {})
 }

@@ -1,11 +1,11 @@
-//! The model's history beside the changes: the same transcripts as in [`super::talk`], with all that
-//! the model got.
+//! Records the model's history from the transcripts of [`super::talk`], with all that the model
+//! got.
 //!
 //! It is read last, and only at the end of a turn, so that no message waits for it. What cannot be
 //! read is only logged, and waits for the next time.
 //!
-//! Invariant: each part is recorded together with how far it goes. So whoever is cut short has got
-//! on, and a long transcript is taken in by a few hooks.
+//! Invariant: each part is recorded together with how far it goes. So a hook that is cut off has
+//! made progress, and a few hooks record a long transcript.
 
 use std::path::Path;
 
@@ -23,9 +23,9 @@ use super::HookCall;
 use super::talk::{TranscriptFile, transcript_path};
 use crate::Failure;
 
-/// So much of a transcript is read at a time, unless what belongs together is longer.
+/// Bytes of a transcript per read, unless one message is longer.
 const PART: u64 = 1024 * 1024;
-/// So many bytes before a place tell whether the file is still the one that was read.
+/// Bytes before a position whose fingerprint tells whether the file is still the same.
 const BEFORE: u64 = 256;
 
 /// How far a transcript was read, as it is stored.
@@ -48,7 +48,7 @@ struct Reading<'a> {
     stored: Option<String>,
 }
 
-/// Takes in what is new in the model's history of the conversation that a payload belongs to.
+/// Records the new part of the model's history of the payload's conversation.
 pub(super) fn take_in(call: &HookCall, project: &Project, heard: &Heard) {
     let events = heard.events.iter().chain(&heard.conversation);
     let Some(dialog) = events.map(|event| &event.dialog).next() else { return };
@@ -114,7 +114,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Records a part and how far it goes; `false` if somebody else is at it.
+    /// Records a part and its end position; `false` if another process is reading it.
     fn record(
         &mut self,
         messages: &[(u64, ModelMessage)],
@@ -143,8 +143,8 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a file is the one that was read up to a place, as far as its size and what stands right
-/// before that tell.
+/// Returns whether a file is the one that was read up to a position, by its size and the
+/// fingerprint before that position.
 fn is_the_same(file: &mut TranscriptFile<'_>, known: &Place) -> Result<bool, Failure> {
     let offset = known.cursor.offset();
     Ok(match &known.follows {

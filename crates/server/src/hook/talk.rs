@@ -1,4 +1,4 @@
-//! The conversation beside the changes: what the agent's own transcript, or the payload, has more.
+//! Records the conversation from the agent's own transcript, or from the payload.
 //!
 //! Nothing here is needed to take a change back, so what cannot be read is only logged, and waits
 //! for the next time.
@@ -15,7 +15,7 @@ use retake_engine::{Project, TranscriptMark};
 use super::HookCall;
 use crate::Failure;
 
-/// So much of a transcript is read at a time; the rest waits for the next time.
+/// Maximum bytes of a transcript per hook; the rest waits for the next one.
 const LARGEST_PART: u64 = 32 * 1024 * 1024;
 
 /// The conversation that a payload belongs to.
@@ -181,7 +181,7 @@ impl<'a> Talk<'a> {
 }
 
 impl Part {
-    /// Whether the agent's last message is this, or its end; either may have been cut.
+    /// Returns whether the agent's last message is this, or its end; either may have been cut.
     fn ends_with(&self, text: &str) -> bool {
         let by_agent =
             |spoken: &&Spoken| spoken.by == Speaker::Assistant && !spoken.text.is_empty();
@@ -200,7 +200,7 @@ pub(super) fn transcript_path(place: &TranscriptPlace, user_home: Option<&Path>)
     }
 }
 
-/// What a transcript has after the cursor, and where it was read to; none if there is no file yet.
+/// Reads a transcript after the cursor; returns the new cursor too, `None` without a file.
 /// A file that is shorter than it was is another one.
 fn read_on(
     agent: Agent,

@@ -1,8 +1,8 @@
-//! One-time codes: how a browser comes by a token without one in a URL, a cookie or a command.
+//! One-time codes: a browser exchanges one for a token, which is in no URL, cookie or command.
 //!
 //! A code is made through the daemon's Unix socket, whose peer is known, and exchanged once.
-//! Invariants: 128 bits, valid for a minute, used once, few at a time; who guesses is slowed, and
-//! keeps nobody else out.
+//! Invariants: 128 bits, valid for a minute, used once, few at a time; guesses are throttled,
+//! and do not lock others out.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use super::token::{Scope, Secret};
 use crate::Failure;
 
-/// How long a code is good for.
+/// Lifetime of a code.
 const VALID: Duration = Duration::from_secs(60);
-/// So many wait to be used; a new one replaces the oldest.
+/// Maximum unused codes; a new one evicts the oldest.
 const MOST: usize = 4;
-/// So many wrong ones are heard within [`VALID`].
+/// Maximum wrong codes within [`VALID`]; further ones are throttled.
 const MOST_WRONG: usize = 10;
 
 /// The codes that wait to be used.
@@ -34,7 +34,7 @@ struct Code {
     made: Instant,
 }
 
-/// Why there is no token for a code.
+/// Reason that a code is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// It is unknown, used or too old.
@@ -60,7 +60,7 @@ impl Codes {
         Ok(text)
     }
 
-    /// What a code is for; it is used up by this.
+    /// Redeems a code and returns its scope.
     pub(super) fn take(&self, text: &str) -> Result<Scope, Refused> {
         self.take_at(text, Instant::now())
     }
@@ -70,7 +70,7 @@ impl Codes {
         let is_recent = |since: Instant| now.saturating_duration_since(since) < VALID;
         waiting.wrong.retain(|at| is_recent(*at));
         waiting.codes.retain(|code| is_recent(code.made));
-        // A good one is heard whatever others send: nobody guesses 128 bits.
+        // A valid code is accepted despite the throttle: 128 bits cannot be guessed.
         if let Some(at) = waiting.codes.iter().position(|code| code.secret.is(text)) {
             return Ok(waiting.codes.remove(at).scope);
         }

@@ -1,4 +1,4 @@
-//! What is answered when something cannot be done: one shape, and a status for each code.
+//! Error responses: one shape, and an HTTP status for each code.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -69,7 +69,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// The status of a code. What is not named here is a fault of this side.
+/// Returns the status of a code; a code that is not listed is an internal error.
 fn status_of(code: &str) -> StatusCode {
     match code {
         "bad_json" | "bad_query" | "bad_path" | "bad_body" | "bad_event_id" | "bad_kind"

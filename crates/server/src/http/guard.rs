@@ -1,4 +1,4 @@
-//! What every request must pass before it is routed, and what every answer carries.
+//! Middleware before routing: checks Host, Origin and token; adds security headers.
 //!
 //! In this order: the Host is exactly ours (DNS rebinding), an Origin is exactly ours (requests
 //! of foreign pages), the token is one of this start. There are no CORS headers, no cookies, and
@@ -13,9 +13,10 @@ use super::Desk;
 use super::error::Problem;
 use super::token::Scope;
 
-/// Paths that are answered without a token: they hold nothing of anybody's projects.
+/// Paths that need no token: they hold nothing of a project.
 pub(super) const PUBLIC: [&str; 2] = ["/api/exchange", "/docs"];
 
+/// Content security policy of every answer that has none of its own.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'; require-trusted-types-for 'script'";
 
@@ -24,7 +25,7 @@ pub(super) fn page_policy(style_hash: &str) -> String {
     format!("{POLICY}; style-src 'sha256-{style_hash}'")
 }
 
-/// The names by which this server is asked.
+/// Host names of this server, with its port.
 #[derive(Clone, Debug)]
 pub(super) struct Names(Vec<String>);
 
@@ -108,7 +109,7 @@ fn scope_of(desk: &Desk, headers: &HeaderMap) -> Result<Scope, Problem> {
     })
 }
 
-/// What every answer carries.
+/// Adds the security headers of every answer.
 fn dress(headers: &mut HeaderMap) {
     let fixed = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

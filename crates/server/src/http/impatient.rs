@@ -1,5 +1,5 @@
-//! A connection whose other side has to read: one that takes nothing for a while is given up, so
-//! that a client which only opens streams holds no resources.
+//! A TCP stream with a write timeout: a client that opens streams and does not read holds no
+//! resources.
 
 use std::future::Future as _;
 use std::io;
@@ -11,13 +11,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// So long nothing of what waits is taken.
+/// Write timeout: a peer that reads nothing for this long is dropped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection that is given up if the other side does not read.
+/// A connection that fails with a timeout if the peer does not read.
 pub(super) struct Impatient {
     stream: TcpStream,
-    /// Runs while something waits to be taken.
+    /// Timer that runs while a write is pending.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -26,7 +26,7 @@ impl Impatient {
         Self { stream, stalled: None }
     }
 
-    /// Passes on what came of writing; fails if that has not come to anything for long.
+    /// Passes on the result of a write; fails if it has been pending for the timeout.
     fn wait<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! What comes in with a request, and the one shape in which it is refused.
+//! Extractors of body, query and path; all reject with the same error shape.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use super::error::Problem;
 
-/// The body of a request must be there within this time.
+/// Timeout of reading a request's body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The largest body, unless a route says otherwise.
+/// Maximum bytes of a body, unless a route says otherwise.
 pub(super) const LARGEST: usize = 1024 * 1024;
 
-/// The largest body for this route.
+/// Maximum bytes of a body for this route.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit(pub(super) usize);
 
@@ -147,7 +147,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
     }
 }
 
-/// What the path names.
+/// The path's parameters.
 #[derive(Debug)]
 pub(super) struct Named<T>(pub(super) T);
 

@@ -1,4 +1,4 @@
-//! Where requests come in: loopback only, so many connections, and no waiting for slow ones.
+//! Accepts connections: loopback only, bounded in number, with timeouts.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,16 +15,17 @@ use tokio::sync::{Semaphore, watch};
 use super::impatient::Impatient;
 use crate::Failure;
 
-/// More connections than this are turned away.
+/// Maximum connections; further ones are refused.
 pub(super) const MOST_CONNECTIONS: usize = 256;
-/// So many are told why, for so long.
+/// Maximum refusals that are answered at once, and the timeout of each.
 const MOST_REFUSALS: usize = 32;
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(1);
-/// The head of a request must be there within this time.
+/// Timeout, maximum headers and maximum bytes of a request's head.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 const MOST_HEADERS: usize = 64;
 const LARGEST_HEAD: usize = 32 * 1024;
 
+/// Response to a connection over the limit.
 const TURNED_AWAY: &str =
     r#"{"code":"busy","message":"too many connections","hint":"close some, or try again"}"#;
 
@@ -51,7 +52,7 @@ pub(super) async fn bind(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListe
     Ok(listeners)
 }
 
-/// Serves whoever connects, until it is told to stop.
+/// Serves connections until it is stopped.
 pub(super) async fn accept(
     listener: TcpListener,
     router: Router,
@@ -77,7 +78,7 @@ pub(super) async fn accept(
                     drop(permit);
                 });
             }
-            // Whoever does not listen to the refusal in time is just cut off.
+            // A client that does not read the refusal in time is cut off.
             Err(_) => {
                 if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
                     tokio::spawn(async move {
@@ -90,7 +91,7 @@ pub(super) async fn accept(
     }
 }
 
-/// What the client has sent is read and forgotten: otherwise it would lose the answer.
+/// Sends the refusal; reads and discards the request, or the client would lose the answer.
 async fn turn_away(mut stream: TcpStream) -> std::io::Result<()> {
     let length = TURNED_AWAY.len();
     let answer = format!(

@@ -44,10 +44,10 @@ use error::Problem;
 use guard::Names;
 use token::{RunFiles, Tokens};
 
-/// So many requests are worked on at once; others wait for [`WORK_PATIENCE`].
+/// Maximum requests that run at once; others queue for at most [`WORK_PATIENCE`].
 const AT_WORK: usize = 32;
 const WORK_PATIENCE: Duration = Duration::from_secs(10);
-/// What is being done when the server stops is finished within this time.
+/// Grace period for requests in flight at shutdown.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where to listen.
@@ -67,7 +67,7 @@ impl Default for Options {
     }
 }
 
-/// What handlers share.
+/// State shared by the handlers.
 #[derive(Clone, Debug)]
 struct Desk {
     hall: Arc<Hall>,
@@ -79,7 +79,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// Does something that blocks, beside the threads that listen.
+    /// Runs a blocking closure on the blocking thread pool.
     async fn work<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Hall) -> Result<T, Problem> + Send + 'static,
@@ -87,7 +87,7 @@ impl Desk {
         let place = tokio::time::timeout(WORK_PATIENCE, self.at_work.clone().acquire_owned());
         let Ok(Ok(place)) = place.await else { return Err(Problem::busy()) };
         let hall = Arc::clone(&self.hall);
-        // What is asked by HTTP keeps the daemon, as what is asked through its socket does.
+        // A HTTP request keeps the daemon from idling out, as one on its socket does.
         let busy = hall.life().begin().ok_or_else(Problem::busy)?;
         let done = tokio::task::spawn_blocking(move || {
             let done = job(&hall);

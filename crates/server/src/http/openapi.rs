@@ -12,9 +12,10 @@ use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, ResponseB
 use super::operation::{Operation, Users};
 use super::routes;
 
+/// The JSON schema of events.
 const EVENTS: &str = include_str!("../../../../docs/event.schema.json");
 
-/// The name of the one way to prove who asks.
+/// Name of the security scheme.
 const BEARER: &str = "bearer";
 
 #[derive(utoipa::OpenApi)]

@@ -1,5 +1,5 @@
-//! One route with all that belongs to it: handler, documentation, who may use it, how much it
-//! takes. There is no other way to add a route.
+//! The policy of a route, registered with its handler and documentation: who may use it, and
+//! its maximum body. There is no other way to add a route.
 
 use std::convert::Infallible;
 
@@ -29,9 +29,9 @@ pub(super) struct Operation {
 /// Who may use an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Users {
-    /// Whoever holds a code, or nothing at all.
+    /// Clients without a token.
     Anybody,
-    /// Whoever holds a token.
+    /// Clients with any token.
     Everyone,
     /// People; agents if they only ask for a plan, which the handler checks.
     HumansOrDryRuns,
@@ -39,7 +39,7 @@ pub(super) enum Users {
     Humans,
 }
 
-/// An operation for whoever holds a token.
+/// An operation for clients with any token.
 pub(super) const EVERYONE: Operation = Operation::of(Users::Everyone);
 /// An operation for people.
 pub(super) const HUMANS: Operation = Operation::of(Users::Humans);
@@ -86,7 +86,7 @@ async fn keep(State(kept): State<Operation>, mut request: Request, next: Next) -
     }
 }
 
-/// Refuses whoever is no person.
+/// Rejects every scope but the person's.
 pub(super) fn human(scope: Scope) -> Result<(), Problem> {
     if scope == Scope::Human {
         return Ok(());
@@ -101,7 +101,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut utoipa::openapi:
         .filter_map(Option::as_mut)
 }
 
-/// What is answered where there is no route.
+/// Answers a path that has no route.
 pub(super) async fn unknown() -> Problem {
     Problem::new("not_found", "there is nothing at this path", "GET /api/openapi.json lists all")
 }

@@ -113,7 +113,7 @@ fn row(rows: &mut String, name: &str, schema: &Value, description: &str) {
     );
 }
 
-/// What a schema allows, in a few words.
+/// Describes in a few words what a schema allows.
 fn kind(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|target| target.rsplit('/').next()) {
         return format!("<a href=\"#schema-{0}\">{0}</a>", escape(name));

@@ -1,4 +1,4 @@
-//! Who may ask: the tokens of this start, and the files that programs read them from.
+//! Access tokens of this start, and the files that programs read them from.
 //!
 //! ```text
 //! HOME/run/http.json      the address and the person's token
@@ -31,7 +31,7 @@ pub enum Scope {
     Agent,
 }
 
-/// A secret that is handed out, and by which whoever holds it is known.
+/// A secret that is handed out and identifies its holder.
 #[derive(Clone)]
 pub(super) struct Secret {
     text: String,
@@ -50,7 +50,7 @@ impl Secret {
         Ok(Self { digest: digest(&text), text })
     }
 
-    /// Whether this is it.
+    /// Returns whether this is the secret, compared by digest.
     pub(super) fn is(&self, text: &str) -> bool {
         self.digest == digest(text)
     }
@@ -84,7 +84,7 @@ impl Tokens {
         Ok(Self { human: Secret::new::<32>()?, agent: Secret::new::<32>()? })
     }
 
-    /// What the holder of this token may do.
+    /// Returns the scope of a token.
     pub(super) fn scope_of(&self, token: &str) -> Option<Scope> {
         let (human, agent) = (self.human.is(token), self.agent.is(token));
         human.then_some(Scope::Human).or(agent.then_some(Scope::Agent))
@@ -139,7 +139,7 @@ impl RunFiles {
 impl Drop for RunFiles {
     fn drop(&mut self) {
         for path in &self.0 {
-            // What cannot be removed holds tokens that nobody takes any more.
+            // A file that cannot be removed holds tokens that are no longer valid.
             let _ = retake_seam::fs::remove_file(path);
         }
     }

@@ -24,7 +24,7 @@ impl SecretCalls {
 }
 
 impl Masking {
-    /// What a message says.
+    /// Masks the content of a message.
     pub fn message(self, content: &[Value], secret: &SecretCalls) -> Vec<Value> {
         let is_secret = |id: &Value| id.as_str().is_some_and(|id| secret.0.contains(id));
         let block = |block: &Value| {
@@ -64,7 +64,7 @@ impl Masking {
     }
 }
 
-/// Whether some text in it is the path of a file that usually holds secrets.
+/// Returns whether some text in it is the path of a file that usually holds secrets.
 fn is_secret(input: &Value) -> bool {
     match input {
         Value::String(text) => names_secrets(text),

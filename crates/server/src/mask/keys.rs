@@ -7,6 +7,7 @@ use regex::Regex;
 
 use super::{MASK, split_end};
 
+/// The first line of a private key.
 static BEGIN: LazyLock<Regex> = LazyLock::new(|| {
     let begin = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----";
     Regex::new(begin).expect("the pattern is well formed")
@@ -40,7 +41,7 @@ pub(super) fn mask(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.split_inclusive('\n').map(&mut line).collect())
 }
 
-/// What is on the line of the beginning: the key up to its end, or what ends a text.
+/// Masks the rest of the first line: the key up to its end, or what ends a text.
 fn one_line(rest: &str) -> String {
     let (key, end) = rest.split_at(rest.find("-----END").unwrap_or(rest.len()));
     let is_empty = key.replace("\\n", "").chars().all(|char| !char.is_ascii_alphanumeric());

@@ -1,4 +1,4 @@
-//! Passwords, keys and tokens, taken out of what other programs are told.
+//! Masks passwords, keys and tokens in what leaves by HTTP.
 //!
 //! The record keeps every byte, so that it can be restored; a person at the terminal sees them,
 //! too. What leaves by HTTP is read by programs that need to know what changed, not what a secret
@@ -22,7 +22,7 @@ use retake_engine::{DiffLine, usually_holds_secrets};
 
 pub use conversation::SecretCalls;
 
-/// What stands for a secret.
+/// Replacement of a secret.
 const MASK: &str = "•••";
 
 /// Whether secrets are masked.
@@ -41,7 +41,7 @@ impl From<&Api> for Masking {
 }
 
 impl Masking {
-    /// Whether this file is one that usually holds secrets, and they are masked.
+    /// Returns whether secrets are masked and this file usually holds some.
     pub fn hides(self, path: &ProjectPath) -> bool {
         self == Self::On && usually_holds_secrets(path)
     }
@@ -52,7 +52,7 @@ impl Masking {
         names.into_iter().find(|name| self.hides(name))
     }
 
-    /// What somebody said.
+    /// Masks a message.
     pub fn text(self, text: &str) -> Cow<'_, str> {
         if self == Self::Off {
             return Cow::Borrowed(text);
@@ -60,7 +60,7 @@ impl Masking {
         then(keys::mask(text), |text| pattern::mask(text, false))
     }
 
-    /// What somebody said, if they said something.
+    /// Masks a message, if there is one.
     pub fn words(self, text: Option<&str>) -> Option<String> {
         text.map(|text| self.text(text).into_owned())
     }

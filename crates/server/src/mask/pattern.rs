@@ -1,5 +1,5 @@
-//! What looks like a secret, wherever it is: tokens by their form, and what is given to a name
-//! that means a secret.
+//! Patterns of secrets in any text: tokens by their form, and values assigned to a name that
+//! means a secret.
 //!
 //! Ordinary code must stay readable: `password: String`, `token = next_token()` and
 //! `"${PASSWORD}"` are no secrets. So a value counts only if it is written out and has the look of
@@ -12,8 +12,7 @@ use regex::{Captures, Regex};
 
 use super::MASK;
 
-/// Forms that somebody gave to tokens so that they can be found. The beginning is enough: titles
-/// are cut.
+/// Token formats with a fixed prefix. The beginning is enough: titles are cut.
 const TOKENS: &str = concat!(
     r"(?-u:\b)(?<secret>(?:AKIA|ASIA)[0-9A-Z]{16}(?-u:\b)",
     r"|gh[pousr]_[A-Za-z0-9]{10,}|github_pat_[0-9A-Za-z_]{10,}|glpat-[0-9A-Za-z_-]{10,}",
@@ -23,7 +22,7 @@ const TOKENS: &str = concat!(
     r"|SG\.[0-9A-Za-z_-]{16,}\.[0-9A-Za-z_-]{16,}|eyJ[0-9A-Za-z_-]{8,}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,})",
 );
 
-/// What is sent along with a request.
+/// Credentials in HTTP headers.
 const HEADER: &str = concat!(
     r#"(?i)(?-u:\b)(?:authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)|bearer)"#,
     r"\s+(?<secret>[A-Za-z0-9._~+/-]{8,}=*)",
@@ -40,14 +39,14 @@ const SECRET: &str = concat!(
     r"|(?:secret|api|access|private|encryption|signing|auth)[_-]?key)",
 );
 
-/// In quotes: code and JSON, perhaps with a type before the value.
+/// A value in quotes: code and JSON, perhaps with a type before the value.
 const QUOTED: &str = concat!(
     r#"["']?(?:\s*:\s*&?(?:'static\s+)?[A-Za-z]+)?\s*(?::=|=>|=|:)\s*"#,
     r#"(?:"(?<secret>[^"\s]{4,})"|'(?<other>[^'\s]{4,})')"#,
 );
-/// Without quotes: shells, `.env`, command lines, queries.
+/// A value without quotes: shells, `.env`, command lines, queries.
 const BARE: &str = r#"=(?<secret>[^\s"'`&;,(){}<>$]{6,})(?:$|[\s&"'`;])"#;
-/// Without quotes, in YAML.
+/// A value without quotes, in YAML.
 const YAML: &str = r#":[ \t]+(?<secret>[^\s"'`#&*|>{}\[\]]{6,})[ \t]*$"#;
 
 struct Rule {
@@ -158,7 +157,7 @@ fn is_password(text: &str) -> bool {
     is_written_out(text) && (is_lower || !is_label)
 }
 
-/// What comes with a request may be base64 of anything.
+/// Returns whether it may be a credential of a request, which may be base64 of anything.
 fn is_credential(text: &str) -> bool {
     let is_mixed = has(text, char::is_ascii_lowercase) && has(text, char::is_ascii_uppercase);
     is_opaque(text) || (is_written_out(text) && is_mixed && text.len() >= 12)

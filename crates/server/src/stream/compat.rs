@@ -1,8 +1,8 @@
 //! The names that older designs gave to a change of a file (C-21), and to what an agent does not
 //! know of (CTX-19).
 //!
-//! They come before `file_changed` or `stale_context`, which has the id. A client that is cut off in between gets
-//! them again, with the same `seq`.
+//! They come before `file_changed` or `stale_context`, which has the id. A client that is cut
+//! off in between gets them again, with the same `seq`.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::event::absolute;
 use crate::Masking;
 use crate::documents::{self, DiffForm, Differ};
 
-/// A longer diff is left out: the event is a signal to redraw (EVT-5).
+/// Maximum bytes of a diff; a longer one is left out: the event is a signal to redraw (EVT-5).
 const LONGEST_DIFF: usize = 64 * 1024;
 /// The older name of `stale_context`.
 const WARNING: &str = "stale_context_warning";
@@ -52,14 +52,14 @@ pub(super) fn entries(
     vec![("file:changed".into(), file_changed), ("file_edit".into(), file_edit)]
 }
 
-/// What agents do not know of, under its older name.
+/// The event `stale_context` under its older name.
 pub(super) fn warning(stale_context: &Map<String, Value>) -> Vec<(Cow<'static, str>, Value)> {
     let mut data = stale_context.clone();
     data.insert("type".to_owned(), WARNING.into());
     vec![(WARNING.into(), data.into())]
 }
 
-/// Whether it can be short enough: what is changed in a large file need not be looked for.
+/// Returns whether the diff can be short enough; a large file is not diffed at all.
 fn is_short(diff: &FileDiff) -> bool {
     let size = |side: &Side| side.known().map_or(0, |state| state.size);
     size(&diff.before).abs_diff(size(&diff.after)) <= LONGEST_DIFF as u64

@@ -1,4 +1,4 @@
-//! An event of the journal as it goes out: a name and JSON.
+//! Renders an event of the journal for the stream: a name and JSON.
 //!
 //! Every event has the same first fields, whatever others call them (C-1, C-21): where it stands,
 //! when it was, and whose it is. What else the journal knows of it comes beside them. Contents of
@@ -50,10 +50,10 @@ pub const NAMES: &[&str] = &[
     "context_imported",
 ];
 
-/// What people and agents wrote, who may have written anything.
+/// Fields with text of people and agents, which is masked.
 const WORDS: [&str; 4] = ["content", "text", "title", "message"];
 
-/// What is told at one place of the order: one event, or one under several names.
+/// The event at one `seq`, perhaps under several names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {
     /// The place.
@@ -76,7 +76,7 @@ pub(super) fn change_of(event: &JournalEvent) -> Option<ChangeId> {
     event.change.or_else(in_body)
 }
 
-/// Tells a project's events.
+/// Renders a project's events.
 pub(super) struct Teller<'p> {
     pub(super) project: &'p Project,
     /// Also under the names of older designs.

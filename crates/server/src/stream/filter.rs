@@ -1,4 +1,4 @@
-//! What of a stream a client wants.
+//! A client's filter of a stream.
 //!
 //! Filters narrow each other. An event that is about several files at once (what git did, an
 //! operation) passes a filter for a path: it may be among them.
@@ -11,7 +11,7 @@ use retake_engine::model::{AgentId, Candidate, Change, DialogId, ProjectPath};
 use super::event::{NAMES, name_of, stale_files};
 use crate::Failure;
 
-/// Events about so many files that they are not named.
+/// Events about many files, which do not list them.
 const OF_MANY_FILES: &[&str] =
     &["git", "baseline", "operation", "collected", "purged", "context_tracked", "context_imported"];
 
@@ -42,7 +42,7 @@ impl Filter {
         }
     }
 
-    /// Whether an event is wanted; `change` is the one that it is about.
+    /// Returns whether an event passes; `change` is the one that it is about.
     pub(super) fn wants(&self, event: &JournalEvent, change: Option<&Change>) -> bool {
         self.names.as_ref().is_none_or(|names| names.contains(name_of(&event.kind)))
             && self.dialog.as_ref().is_none_or(|dialog| {

@@ -1,8 +1,8 @@
-//! Following a project's events: from a place on, until the end of time.
+//! Follows a project's events from a `seq` on.
 //!
-//! A follower has a connection of its own to the store, and asks it whether anybody has committed.
-//! That costs nothing while nobody has, and also sees what other processes record. News from this
-//! process only make it ask sooner.
+//! A follower has a connection of its own to the store, and polls its data version. That is cheap
+//! while there is no commit, and also sees commits of other processes. The signal of this process
+//! only makes it poll sooner.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,9 +14,9 @@ use super::event::{Teller, change_of};
 use super::{Filter, Told};
 use crate::{Failure, Masking, Room};
 
-/// Events that are read at once: whether anybody is left to hear them is asked in between.
+/// Events per read; between reads the client's presence is checked.
 const PAGE: usize = 64;
-/// What another process recorded is seen after this time at the latest.
+/// Poll interval: maximum delay of events that another process recorded.
 const POLL: Duration = Duration::from_millis(250);
 
 /// Where following starts.
@@ -28,7 +28,7 @@ pub enum Start {
     After(u64),
 }
 
-/// Somebody who follows a project.
+/// A reader that follows a project's events.
 #[derive(Debug)]
 pub struct Follower {
     room: Arc<Room>,
@@ -40,7 +40,7 @@ pub struct Follower {
     version: i64,
     /// The last page was full.
     has_more: bool,
-    /// How many news were heard.
+    /// The signal's counter when it was last waited for.
     heard: u64,
 }
 
@@ -66,12 +66,12 @@ impl Follower {
         self.position
     }
 
-    /// Whether nobody is to follow any longer.
+    /// Returns whether the project's streams were closed.
     pub fn is_over(&self) -> bool {
         self.room.news().is_over()
     }
 
-    /// What comes next; waits for it, but no longer than `patience`.
+    /// Returns the next events; blocks for them, at most for `patience`.
     pub fn next(&mut self, patience: Duration) -> Result<Vec<Told>, Failure> {
         let began = Instant::now();
         loop {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::Told;
 
-/// After this many milliseconds a browser connects again.
+/// Reconnection delay of browsers, in milliseconds.
 const RETRY_MS: u32 = 1000;
 
 /// The first frame: where the stream starts, for a client that is cut off before any event.
@@ -16,7 +16,7 @@ pub(super) fn opening(position: u64) -> String {
     format!("retry: {RETRY_MS}\nid: {position}\n\n")
 }
 
-/// What was told at one place of the order.
+/// The frames of one event.
 pub(super) fn told(told: &Told) -> String {
     let mut text = String::new();
     for (at, (name, data)) in told.entries.iter().enumerate() {
@@ -28,7 +28,7 @@ pub(super) fn told(told: &Told) -> String {
     text
 }
 
-/// Nothing new, as a comment.
+/// Heartbeat: an empty comment.
 pub(super) const HEARTBEAT: &str = ":\n\n";
 
 /// Nothing for this client, up to here. A frame without data is no event to a client, but moves

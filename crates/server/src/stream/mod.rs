@@ -30,7 +30,7 @@ pub use pump::pump;
 pub use queue::{Inlet, Outlet, queue};
 pub use seats::{MOST_STREAMS, Seat, Seats};
 
-/// How a stream deals with time.
+/// Heartbeat and timeout of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// Something is sent at least this often, so that both sides know that the other is there.

@@ -1,14 +1,14 @@
-//! Carries events from a follower to its connection.
+//! Forwards events from a follower to its connection's queue.
 
 use std::time::{Duration, Instant};
 
 use super::{Follower, Inlet, Pace, frame};
 use crate::Failure;
 
-/// How soon it is noticed that a client has left.
+/// Interval of the check that the client is still connected.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Follows until the client leaves, does not read, or nobody is to follow any longer.
+/// Forwards events until the client leaves, does not read, or the streams are closed.
 pub fn pump(mut follower: Follower, inlet: &Inlet, pace: Pace) {
     if let Err(failure) = carry(&mut follower, inlet, pace) {
         tracing::warn!(code = %failure.code, %failure, "an event stream ends");

@@ -1,19 +1,19 @@
-//! What is between a follower and its connection: a bounded queue of frames.
+//! The bounded queue of frames between a follower and its connection.
 //!
 //! Invariant: it holds at most [`MOST_FRAMES`] frames and [`MOST_BYTES`] bytes (one frame may be
-//! larger by itself). Whoever fills it waits for room, but not for ever.
+//! larger by itself). The writer blocks for space, with a timeout.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// More frames than these do not wait.
+/// Maximum frames in the queue.
 const MOST_FRAMES: usize = 64;
-/// More bytes than these do not wait.
+/// Maximum bytes in the queue.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// A queue whose reader is let go if it takes nothing for so long while something waits.
+/// Creates a queue whose reader is dropped if it takes nothing for `patience` while frames wait.
 pub fn queue(patience: Duration) -> (Inlet, Outlet) {
     let shared = Arc::new(Shared::default());
     (Inlet { shared: Arc::clone(&shared), patience }, Outlet { shared })
@@ -71,7 +71,7 @@ pub struct Inlet {
 }
 
 impl Inlet {
-    /// Puts a frame in, once there is room; `false` if nobody takes any.
+    /// Puts a frame in, once there is space; `false` if the reader has gone or timed out.
     #[must_use]
     pub fn push(&self, frame: String) -> bool {
         let mut state = self.shared.lock();
@@ -93,7 +93,7 @@ impl Inlet {
         true
     }
 
-    /// Whether somebody is there and takes what is put in.
+    /// Returns whether the reader is connected and within its timeout.
     pub fn is_drained(&self) -> bool {
         let state = self.shared.lock();
         !state.over && state.waited() < self.patience

@@ -1,32 +1,32 @@
-//! How many may follow one project at once.
+//! The limit of event streams of one project.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// More than these do not follow one project at once.
+/// Maximum event streams of one project.
 pub const MOST_STREAMS: usize = 64;
 
-/// The seats of one project.
+/// Counter of a project's open streams.
 #[derive(Debug, Default)]
 pub struct Seats {
     taken: AtomicUsize,
 }
 
 impl Seats {
-    /// Takes a seat, until it is dropped; `None` if all are taken.
+    /// Acquires a permit, released when dropped; `None` at the limit.
     pub fn take(self: &Arc<Self>) -> Option<Seat> {
         let one_more = |taken| (taken < MOST_STREAMS).then_some(taken + 1);
         let taken = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
         taken.is_ok().then(|| Seat(Arc::clone(self)))
     }
 
-    /// How many are taken.
+    /// Returns the number of open streams.
     pub fn taken(&self) -> usize {
         self.taken.load(Ordering::Acquire)
     }
 }
 
-/// A seat that is taken.
+/// A permit for one stream.
 #[derive(Debug)]
 pub struct Seat(Arc<Seats>);
 

@@ -1,5 +1,5 @@
-//! Summaries of conversations, by a model behind HTTP: the only place where Retake talks to
-//! anybody beyond this machine, and only when a person asked for a summary.
+//! Summaries of conversations, by a model behind HTTP: the only code that connects to other
+//! machines, and only when a person asked for a summary.
 //!
 //! Invariants: the key goes to the host in the settings and nowhere else: it is in no error and no
 //! log, redirects are not followed, and without TLS only this machine is talked to. A request ends
@@ -24,14 +24,14 @@ use ureq::{Agent, Body};
 use crate::{Failure, Masking, tokens};
 use wires::Said;
 
-/// An answer is read up to this size.
+/// Maximum bytes of an answer that are read.
 const LARGEST_ANSWER: u64 = 4 * 1024 * 1024;
-/// A host that does not take the connection in this time is not there.
+/// Timeout of the connection to the host.
 const CONNECTED_AFTER: Duration = Duration::from_secs(10);
-/// So much of a failed answer's reason is told.
+/// Maximum characters of a failed answer's reason that are shown.
 const REASON_CHARS: usize = 300;
 
-/// Has summaries written by a model, as the settings say.
+/// Requests summaries from the model in the settings.
 #[derive(Debug)]
 pub struct HttpSummariser {
     agent: Agent,
@@ -42,7 +42,7 @@ pub struct HttpSummariser {
     key: Key,
 }
 
-/// A key that is shown to nobody.
+/// An API key, which `Debug` does not show.
 struct Key(Option<String>);
 
 impl fmt::Debug for Key {
@@ -91,7 +91,7 @@ impl HttpSummariser {
         })
     }
 
-    /// How it is asked, as the settings say.
+    /// The request options of the settings.
     pub fn asking<'a>(&'a self, settings: &Summary, pause: &'a dyn Fn(Duration)) -> Asking<'a> {
         Asking {
             summariser: self,
@@ -116,7 +116,7 @@ impl HttpSummariser {
         SummaryError { why: Masking::On.text(&why).into_owned(), retry }
     }
 
-    /// A text of somebody else, who may quote what was sent.
+    /// Redacts the key from a foreign text, which may quote what was sent.
     fn without_key(&self, text: &str) -> String {
         match &self.key.0 {
             Some(key) => text.replace(key.as_str(), "…"),
@@ -127,7 +127,7 @@ impl HttpSummariser {
     fn refused(&self, answer: &Response<Body>, body: &[u8]) -> SummaryError {
         let status = answer.status().as_u16();
         let parsed: Value = serde_json::from_slice(body).unwrap_or_default();
-        // A key that is cut short would not be found any more.
+        // Before truncating: a key that is cut would not be found.
         let reason = self.without_key(wires::reason(&parsed).unwrap_or_default());
         let reason: String = Masking::On.text(&reason).chars().take(REASON_CHARS).collect();
         let why = match (status, reason.is_empty()) {
@@ -175,7 +175,7 @@ impl Summarise for HttpSummariser {
     }
 }
 
-/// How long whoever answered wants to be left alone.
+/// Returns the delay of the answer's `Retry-After`.
 fn retry_after(answer: &Response<Body>) -> Option<Duration> {
     let seconds = answer.headers().get("retry-after")?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))

@@ -1,4 +1,4 @@
-//! What a model is told when it is asked for a summary: the conversation as one text.
+//! The prompt of a summary: the conversation rendered as one text.
 //!
 //! The messages are not sent as messages: their calls would need the tools they are of, and the
 //! model would go on with the work instead of telling of it.
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use retake_engine::model::ModelMessage;
 use serde_json::Value;
 
-/// What the model is to do.
+/// The instructions to the model.
 pub(super) const TASK: &str = "\
 You condense a conversation between a person and a coding agent. The agent goes on with your \
 summary in place of the conversation, so it must have everything that is still needed: what the \

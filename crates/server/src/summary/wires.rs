@@ -1,14 +1,14 @@
-//! The two ways in which models are spoken to: what is sent, and what the answer means.
+//! The two APIs of models (Anthropic, OpenAI): request bodies, and parsing of the answers.
 
 use retake_engine::settings::SummaryApi;
 use serde_json::{Value, json};
 
 use super::prompt::TASK;
 
-/// The version of Anthropic's interface that is spoken.
+/// Version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// What an answer says.
+/// A parsed answer.
 pub(super) enum Said {
     /// A whole summary.
     Summary(String),
@@ -60,7 +60,7 @@ pub(super) fn body(api: SummaryApi, model: &str, transcript: &str, at_most_token
     }
 }
 
-/// What an answer says.
+/// Parses an answer.
 pub(super) fn said(api: SummaryApi, answer: &Value) -> Said {
     let (text, end) = match api {
         SummaryApi::Openai => {
@@ -83,7 +83,7 @@ pub(super) fn said(api: SummaryApi, answer: &Value) -> Said {
     }
 }
 
-/// What an answer names as the reason of a failure.
+/// Returns the reason of a failure that an answer names.
 pub(super) fn reason(answer: &Value) -> Option<&str> {
     let error = &answer["error"];
     error["message"].as_str().or_else(|| error.as_str()).or_else(|| answer["message"].as_str())

@@ -1,12 +1,12 @@
-//! Packs of the user's repository: hard links, so that they cost nothing and survive what happens
-//! to the repository.
+//! Borrowed packs: hard links to packs of the user's repository, which cost no space and survive
+//! changes of the repository.
 //!
-//! A pack never changes once it is there, and git syncs it; nobody else may, so it is synced here
-//! once more before a record counts on it. Where no link can be made (another file system, another
-//! owner) nothing is borrowed.
+//! A pack is immutable, and git syncs it; other writers may not, so it is synced here once more
+//! before a record counts on it. Where no link can be made (another file system, another owner)
+//! nothing is borrowed.
 //!
 //! Invariant: what a [`Lender`] says it has can be counted on once [`Batch::keep_borrowed`] and
-//! the commit are done, whatever becomes of the repository.
+//! the commit are done, whatever happens to the repository.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -22,11 +22,11 @@ use super::{Pack, files};
 use crate::objects::ObjectKind;
 use crate::{Batch, Store, StoreError};
 
-/// More packs than this make looking things up slow; git itself would gather them by then.
+/// Maximum packs: more make lookups slow, and git itself would repack by then.
 const MOST_PACKS: usize = 128;
 
-/// Packs in which content may be found instead of being stored anew: those of the store, and those
-/// that a repository lends.
+/// Packs in which content may be found instead of being stored again: those of the store, and
+/// those of the user's repository.
 #[derive(Debug)]
 pub struct Lender {
     packs: Vec<Lent>,
@@ -47,18 +47,18 @@ impl Lent {
 }
 
 impl Lender {
-    /// Whether nothing can be found here.
+    /// Returns whether there are no packs.
     pub fn is_empty(&self) -> bool {
         self.packs.is_empty()
     }
 
-    /// Whether it has the object, which is then counted on.
+    /// Returns whether it has the object, which is then counted on.
     pub fn has(&self, oid: &ObjectId) -> bool {
         let found = self.packs.iter().find(|lent| lent.pack.find(oid).is_some());
         found.inspect(|lent| lent.used.store(true, Ordering::Relaxed)).is_some()
     }
 
-    /// Whether it has a blob of just this size under the name, which is then counted on.
+    /// Returns whether it has a blob of just this size under the name, which is then counted on.
     pub fn has_blob(&self, oid: &ObjectId, size: u64, scratch: &mut Scratch) -> bool {
         let found = self.packs.iter().find_map(|lent| Some((lent, lent.pack.find(oid)?)));
         let Some((lent, at)) = found else { return false };
@@ -70,7 +70,7 @@ impl Lender {
     }
 }
 
-/// Room for looking into packs; one for each thread.
+/// Buffer for reading pack entries; one for each thread.
 #[derive(Default)]
 pub struct Scratch(Inflate);
 
@@ -139,7 +139,7 @@ fn link(from: &Path, to: &Path, name: &str) -> Option<Pack> {
 }
 
 impl Batch<'_> {
-    /// Keeps the packs that were counted on, durably; the others go.
+    /// Syncs and records the new packs that are in use; removes the others.
     pub fn keep_borrowed(&self, lender: &Lender) -> Result<(), StoreError> {
         let folder = self.packs_folder();
         let new = lender.packs.iter().filter(|lent| lent.is_new);
@@ -163,7 +163,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// From now on what is in the pack counts.
+    /// Inserts the pack's row: its objects count once this is committed.
     pub(super) fn put_pack(&self, name: &str, borrowed: bool) -> Result<(), StoreError> {
         self.execute(
             "put pack",

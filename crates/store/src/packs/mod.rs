@@ -1,4 +1,4 @@
-//! Content in git packs: what came in by the thousands, and what the user's own repository has.
+//! Content in git packs: bulk imports, and packs of the user's own repository.
 //!
 //! A pack is two files in `packs/` that never change. It counts while the table `pack` names it; a
 //! file that no row names is garbage. Rows of `object` come first: what is damaged in a pack is
@@ -7,7 +7,7 @@
 //! - [`borrow`]: packs of the user's repository, hard-linked.
 //! - [`writer`]: packs of our own.
 //! - [`stream`]: objects as one pack for git to take in.
-//! - [`sweep`]: what is not needed any more goes.
+//! - [`sweep`]: replaces packs of which little is needed.
 
 mod borrow;
 mod stream;
@@ -33,9 +33,10 @@ pub use borrow::{Lender, Scratch};
 pub(crate) use stream::write_pack;
 pub use writer::{PackWriter, Packed, encode_packed};
 
+/// Folder of the packs in the project's folder.
 const FOLDER: &str = "packs";
 const HASH: gix_hash::Kind = gix_hash::Kind::Sha1;
-/// A content that claims to be longer is not unpacked: nothing that long is ever borrowed.
+/// Maximum bytes of an unpacked object: nothing that long is ever borrowed.
 const UNPACK_LIMIT: usize = 256 << 20;
 
 /// An open pack.
@@ -117,7 +118,7 @@ fn kind_of(kind: gix_object::Kind) -> Result<ObjectKind, String> {
     }
 }
 
-/// The bytes are foreign and the parser is not ours: a panic in it must not end a hook.
+/// Turns a panic into an error: input and parser are foreign, and must not end a hook.
 fn unpanicked<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("it cannot be parsed (the parser gave up)".to_owned()))
@@ -128,7 +129,7 @@ fn files(folder: &Path, name: &str) -> [PathBuf; 2] {
     ["pack", "idx"].map(|end| folder.join(format!("{name}.{end}")))
 }
 
-/// Whether nobody else has a link to the file: then it takes space because of us.
+/// Returns whether the file has no other hard link: then it takes space because of us.
 #[cfg(unix)]
 fn is_ours_alone(file: &Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(file) == 1
@@ -187,7 +188,7 @@ impl Store {
         Ok(packs.into_iter().find_map(|pack| Some((pack.find(oid)?, pack))).map(|(at, p)| (p, at)))
     }
 
-    /// Whether a pack has the object.
+    /// Returns whether a pack has the object.
     pub(crate) fn is_packed(&self, oid: &ObjectId) -> Result<bool, StoreError> {
         Ok(self.find_packed(oid)?.is_some())
     }

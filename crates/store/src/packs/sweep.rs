@@ -1,4 +1,4 @@
-//! Packs that are not needed as they are: what is needed of them goes into a new one.
+//! Repacking: copies what is needed of wasteful packs into a new one.
 //!
 //! Invariant: a pack loses its row only in the transaction that gives one to the pack with what is
 //! needed of it; its files go after that. A pack of which something needed cannot be read stays.
@@ -55,7 +55,7 @@ impl Store {
         Ok(bytes)
     }
 
-    /// What is needed and lies in a pack, each in the first that has it.
+    /// Returns the live objects that only packs hold.
     pub(crate) fn needed_in_packs(&self, live: &Live) -> Result<Vec<ObjectId>, StoreError> {
         let packs = self.packs()?;
         let mut needed = Vec::new();
@@ -93,7 +93,7 @@ impl Batch<'_> {
             }
             writer.add(&encode_packed(kind, oid, &bytes)?)?;
         }
-        // First, since all that is needed may make the same pack once more.
+        // Removed first, since the needed objects may make the very same pack again.
         for name in names {
             self.execute("remove pack", "DELETE FROM pack WHERE name = ?1", [name])?;
         }

@@ -1,4 +1,4 @@
-//! Packs of our own: for what comes in by the thousands, where a row each would take longer.
+//! Writes packs of our own, for bulk imports where a row for each object would take longer.
 //!
 //! Entries are made by several threads ([`encode_packed`]) and appended by one. Nothing is compared
 //! with anything else (no deltas), so memory stays bounded by one content.
@@ -23,8 +23,9 @@ use crate::{Batch, Store, StoreError};
 
 const PACK_HEADER: &[u8] = b"PACK\0\0\0\x02\0\0\0\0";
 const INDEX_HEADER: &[u8] = b"\xfftOc\0\0\0\x02";
+/// Offset of the object count in a pack.
 const COUNT_AT: u64 = 8;
-/// Offsets from here on do not fit into 31 bits.
+/// First offset that does not fit into 31 bits.
 const FAR: u64 = 1 << 31;
 
 /// An object ready to be appended to a pack.

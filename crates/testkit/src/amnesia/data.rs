@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a disk writes or does not write as a whole.
+/// Bytes of a block, which a disk writes as a whole or not at all.
 pub(super) const BLOCK: u64 = 4096;
 
 type Block = [u8; BLOCK as usize];
@@ -20,7 +20,7 @@ impl Data {
         self.size
     }
 
-    /// How many blocks are there.
+    /// Number of allocated blocks.
     pub(super) fn taken(&self) -> u64 {
         self.blocks.len() as u64
     }
@@ -67,9 +67,9 @@ impl Data {
         }
     }
 
-    /// The old bytes with those blocks of the new ones that `survives` lets through, and perhaps
-    /// the new size. What was cut off goes with the size, all at once: that is one act of a file
-    /// system, and SQLite counts on it when it empties its log.
+    /// Returns the old bytes with those blocks of the new ones for which `survives` is true, and
+    /// perhaps the new size. A truncation is atomic: it is one operation of a file
+    /// system, and SQLite relies on it when it empties its log.
     pub(super) fn partly(old: &Self, new: &Self, mut survives: impl FnMut() -> bool) -> Self {
         let mut mixed = old.clone();
         let is_resized = survives();

@@ -1,4 +1,4 @@
-//! What a power cut leaves of a disk.
+//! Computes the state of a disk after a power cut.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use fastrand::Rng;
 use super::data::Data;
 use super::medium::{Body, Medium, NameChange, Node, Nodes, ROOT, apply};
 
-/// What a power cut takes of that which was not synced.
+/// The part of the unsynced data that a power cut loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forget {
     /// Everything.
@@ -18,10 +18,10 @@ pub enum Forget {
     Bytes,
     /// The same, but files are as long as they were to be, with zeros in place of bytes.
     BytesToZeros,
-    /// Whatever chance takes: single blocks, sizes, modes, and names, of which in each folder
+    /// A random part: single blocks, sizes, modes, and names, of which in each folder
     /// either the first ones or any ones are left.
     Some {
-        /// The same seed takes the same.
+        /// The same seed loses the same part.
         seed: u64,
     },
 }
@@ -49,7 +49,7 @@ impl Medium {
         ordered.into_iter().map(|(id, now)| (*id, Arc::new(left(*id, now)))).collect()
     }
 
-    /// What was durable of a node, and if nothing was, what it was when it was made.
+    /// Returns the durable state of a node; if there is none, its state at creation.
     fn old(&self, id: u64, now: &Node) -> Node {
         self.durable.get(&id).map_or_else(|| now.newborn(), |node| Node::clone(node))
     }
@@ -85,7 +85,7 @@ impl Medium {
     }
 }
 
-/// Decides what survives; how much of it differs from cut to cut.
+/// Decides at random what survives; the share differs from cut to cut.
 struct Chance {
     random: Rng,
     share: f64,

@@ -1,4 +1,4 @@
-//! What is on the disk: once as programs see it, and once as it would be after a power cut.
+//! The simulated disk: once as programs see it, and once as it would be after a power cut.
 //!
 //! Invariants:
 //! - A file's bytes, size and mode become durable by a sync of that file, names by a sync of the
@@ -18,12 +18,12 @@ use super::data::Data;
 pub(super) const ROOT: u64 = 1;
 const LONGEST_NAME: usize = 255;
 
-/// What one name stands for.
+/// An inode: file, folder or link.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) meta: Meta,
     pub(super) body: Body,
-    /// How many names it has.
+    /// Hard link count.
     pub(super) links: u32,
     /// The mode that it was made with.
     born_mode: u32,
@@ -59,7 +59,8 @@ impl Node {
         matches!(self.body, Body::Folder(_))
     }
 
-    /// What is durable of a node of which only a name is. A link's text goes with its name.
+    /// Returns the durable state of a node of which only a name was synced. A symlink's target is
+    /// durable with its name.
     pub(super) fn newborn(&self) -> Self {
         let body = match &self.body {
             Body::File(_) => Body::File(Data::default()),
@@ -73,7 +74,7 @@ impl Node {
 
 pub(super) type Nodes = HashMap<u64, Arc<Node>>;
 
-/// One act on the names of one folder: each now stands for this, or for nothing.
+/// One change of the names of one folder: the new inode of each, or none.
 pub(super) type NameChange = Vec<(OsString, Option<u64>)>;
 
 /// A name in a folder.
@@ -84,7 +85,7 @@ pub(super) type Spot<'n> = (u64, &'n OsStr);
 pub struct Medium {
     pub(super) now: Nodes,
     pub(super) durable: Nodes,
-    /// What happened in each folder since its last sync, in order.
+    /// Changes of each folder since its last sync, in order.
     pub(super) unsynced: BTreeMap<u64, Vec<NameChange>>,
     next: u64,
 }
@@ -138,7 +139,7 @@ impl Medium {
         }
     }
 
-    /// Makes something new.
+    /// Creates a node.
     pub(super) fn make(&mut self, spot: Spot<'_>, meta: Meta, body: Body) -> Result<u64, Errno> {
         self.refuse_existing(spot)?;
         let id = self.next;
@@ -297,7 +298,7 @@ impl Medium {
     }
 }
 
-/// Lets the names of a folder stand for what they stand for after a change.
+/// Applies a change to the names of a folder.
 pub(super) fn apply(entries: &mut BTreeMap<OsString, u64>, change: &NameChange) {
     for (name, id) in change {
         match id {

@@ -1,14 +1,14 @@
-//! A file system that forgets, when the power fails, what was not synced.
+//! A FUSE file system that simulates power loss: unsynced data is lost.
 //!
 //! It is a real mount with all of its disk in memory, so that any program can run on it. It is
-//! as pessimistic as the letter of POSIX allows: see [`Forget`] for what a cut takes, and
-//! `medium.rs` for what is safe from it. A cut can be brought about at any sync
+//! as pessimistic as the letter of POSIX allows: see [`Forget`] for what a cut loses, and
+//! `medium.rs` for what survives it. A cut can be scheduled at any sync
 //! ([`Amnesia::cut_at`]): then every request is answered with `EIO`, until
-//! [`Amnesia::power_on`]. Or a run without any cut is watched ([`Amnesia::watch`]), and each
-//! sync in it is a [`Moment`] whose disk can be put into the mount later on.
+//! [`Amnesia::power_on`]. Or a run without any cut is recorded ([`Amnesia::watch`]), and each
+//! sync in it is a [`Moment`] whose disk can be mounted later on.
 //!
-//! Not there: extended attributes (but for [`sync_all`]), devices, times of birth. `syncfs` does nothing, since the
-//! kernel does not pass it on to a file system in user space.
+//! Not supported: extended attributes (but for [`sync_all`]), devices, birth times. `syncfs` does
+//! nothing, since the kernel does not forward it to a file system in user space.
 
 mod data;
 mod forget;
@@ -32,15 +32,15 @@ use power::Shared;
 pub use power::{Cut, Moment, Side};
 use serve::Server;
 
-/// What still holds a file open gets so long to let go of it.
+/// Timeout of an unmount, while processes still hold files open.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The attribute that stands for the wish that everything beneath a folder be durable.
+/// The extended attribute that requests to make everything beneath a folder durable.
 const SYNC_ALL: &str = "user.amnesia.sync-all";
 
-/// Makes everything beneath a folder of such a disk durable, at once and without a sync that
-/// could be cut at: a person whose work is on the disk before anything else happens.
+/// Makes everything beneath a folder of such a disk durable, at once and without a sync at which
+/// power could be cut: a person's work that is on the disk before anything else happens.
 pub fn sync_all(folder: &Path) -> std::io::Result<()> {
     let flags = rustix::fs::XattrFlags::empty();
     Ok(rustix::fs::setxattr(folder, SYNC_ALL, b"", flags)?)
@@ -72,27 +72,27 @@ impl Amnesia {
         disk
     }
 
-    /// Where it is mounted.
+    /// Returns the mount point.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// How many syncs there were, of files and folders.
+    /// Returns the number of syncs so far, of files and folders.
     pub fn syncs(&self) -> u64 {
         self.shared.lock().syncs
     }
 
-    /// Lets the power fail at a sync that is still to come.
+    /// Schedules a power cut at a later sync.
     pub fn cut_at(&self, cut: Cut) {
         self.shared.lock().order(cut);
     }
 
-    /// Whether the power has failed.
+    /// Returns `true` if the power has failed.
     pub fn is_off(&self) -> bool {
         self.shared.lock().is_off()
     }
 
-    /// From now on keeps each sync as a moment, and how long the file `witness` was at it.
+    /// Records each sync from now on, with the length of the file `witness` at it.
     pub fn watch(&self, witness: &Path) {
         self.shared.lock().watch(witness.to_owned());
     }
@@ -107,13 +107,13 @@ impl Amnesia {
         self.shared.lock().medium.clone()
     }
 
-    /// What was running is over, and the power comes back.
+    /// Restores the power, after all programs on the mount have ended.
     pub fn power_on(&mut self, forget: Forget) {
         let left = self.medium().after(forget);
         self.put(left);
     }
 
-    /// Puts another disk into its place. Nothing may have a file on it open.
+    /// Replaces the disk. Nothing may have a file on it open.
     pub fn put(&mut self, medium: Medium) {
         self.unmount();
         self.shared.lock().restart(medium);

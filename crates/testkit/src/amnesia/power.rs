@@ -1,4 +1,4 @@
-//! The power: when it fails, and the moments at which it could have.
+//! Power cuts: the scheduled one, and the recorded syncs at which one could happen.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use fuser::Errno;
 use super::medium::Medium;
 use super::serve::Listing;
 
-/// Where a power cut falls: at the n-th sync, counted from when it was ordered.
+/// The time of a power cut: at the n-th sync, counted from when it was scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// From 1.
@@ -18,7 +18,7 @@ pub struct Cut {
     pub side: Side,
 }
 
-/// Whether the last sync before a cut still took effect; either way it was never answered.
+/// The effect of the sync at which power is cut; either way it was never answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// It did not.
@@ -33,17 +33,17 @@ pub struct Moment {
     medium: Medium,
     id: u64,
     whole: bool,
-    /// How long the witness was.
+    /// Length of the witness file.
     pub said: u64,
 }
 
 impl Moment {
-    /// What was synced.
+    /// The path that was synced.
     pub fn path(&self) -> String {
         self.medium.path_of(self.id)
     }
 
-    /// The disk with a power cut just here, before anything is forgotten.
+    /// Returns the disk with a power cut here, before unsynced data is lost.
     pub fn cut(&self, side: Side) -> Medium {
         let mut medium = self.medium.clone();
         if side == Side::After {

@@ -1,6 +1,6 @@
-//! Answers the kernel's requests from the disk.
+//! The FUSE server: answers the kernel's requests from the simulated disk.
 //!
-//! Locks are the kernel's own. Everything passes through this one mount, so the kernel may keep
+//! Locks are the kernel's own. All access goes through this one mount, so the kernel may cache
 //! names, attributes and pages for as long as it likes.
 
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ use super::power::{Power, Shared};
 
 const KEPT: Duration = Duration::from_secs(3600);
 const GENERATION: Generation = Generation(0);
-/// So many blocks and files the disk says that it has room for.
+/// Number of free blocks and files that the disk reports.
 const ROOM: u64 = 1 << 30;
 
 /// One mount of the disk.
@@ -37,7 +37,7 @@ impl Server {
         Self { shared }
     }
 
-    /// The disk, as long as there is power.
+    /// Locks the disk; fails while the power is off.
     fn powered(&self) -> Result<MutexGuard<'_, Power>, Errno> {
         let power = self.shared.lock();
         if power.is_off() { Err(Errno::EIO) } else { Ok(power) }
@@ -123,7 +123,7 @@ fn time(asked: TimeOrNow) -> SystemTime {
     }
 }
 
-/// What a folder held when somebody began to list it.
+/// Snapshot of a folder's names, taken when a process began to list it.
 pub(super) type Listing = Vec<(u64, FileType, OsString)>;
 
 fn listing(medium: &Medium, folder: u64) -> Result<Listing, Errno> {
@@ -140,7 +140,7 @@ fn listing(medium: &Medium, folder: u64) -> Result<Listing, Errno> {
     above.into_iter().map(Ok).chain(entries.iter().map(entry)).collect()
 }
 
-/// Answers with what was found out, or with the error.
+/// Replies with the result, or with the error.
 macro_rules! answer {
     ($reply:ident, $found:expr, |$value:pat_param| $good:expr) => {
         match $found {

@@ -1,8 +1,8 @@
-//! Which files git does not keep as they are: a filter, `$Id$` or another encoding stands between
-//! the file and the blob of the same name.
+//! Finds files that git converts: a filter, `$Id$` or another encoding makes the blob differ from
+//! the file of the same name.
 //!
-//! Line endings are not asked for: they never leave a file's length as it was, and whoever takes a
-//! blob for a file compares lengths.
+//! Line endings are not checked: they always change a file's length, and callers that take a
+//! blob for a file compare lengths.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use retake_model::ProjectPath;
 use crate::read::read_whole_path;
 
 const LIMIT: u64 = 16 << 20;
-/// Where programs for everybody put their attributes.
+/// The system-wide attributes file.
 const SYSTEM: &str = "/etc/gitattributes";
 const CONVERTING: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
 
@@ -23,12 +23,12 @@ const CONVERTING: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
 pub struct Attributes {
     search: gix_attributes::Search,
     names: MetadataCollection,
-    /// Whether any file names such an attribute at all.
+    /// `true` if any source names such an attribute at all.
     some: bool,
 }
 
 impl Attributes {
-    /// Those of the system, and the user's own.
+    /// Loads the system's attributes, and the user's own.
     pub fn outside(global: Option<&Path>) -> Self {
         let mut attributes = Self::default();
         for file in [Some(Path::new(SYSTEM)), global].into_iter().flatten() {
@@ -37,7 +37,7 @@ impl Attributes {
         attributes
     }
 
-    /// Adds a file that stands above all others so far.
+    /// Adds a file that takes precedence over all others so far.
     pub fn add_file(&mut self, file: &Path) {
         if let Ok(bytes) = read_whole_path(file, LIMIT) {
             self.add(&bytes, Path::new(""));
@@ -61,7 +61,7 @@ impl Attributes {
         self.some |= added.is_err();
     }
 
-    /// Whether git may change the file's bytes on their way into a blob.
+    /// Returns `true` if git may convert the file's bytes when it writes the blob.
     pub fn converts(&self, path: &ProjectPath) -> bool {
         if !self.some {
             return false;

@@ -1,4 +1,4 @@
-//! The repository's index: which files git tracks, and with which content.
+//! Reads the repository's index: the files that git tracks, and their blobs.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -15,7 +15,7 @@ use crate::{Stat, StatKind};
 const INDEX_LIMIT: u64 = 2 << 30;
 const SHA1_LEN: usize = 20;
 
-/// What git's index says of one file.
+/// One file in git's index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
     /// The blob, after git's filters.
@@ -32,7 +32,7 @@ pub struct IndexEntry {
     inode: u32,
 }
 
-/// What git's index says.
+/// The parsed index of a repository.
 #[derive(Debug, Default)]
 pub struct Index {
     /// The files without conflicts (stage 0).
@@ -42,8 +42,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// Whether a file is as it was when git last read it, as far as git itself can tell: what was
-    /// written when the index was, or later, may have changed since without a trace.
+    /// Returns `true` if a file is unchanged since git last read it, as far as git itself can tell:
+    /// a file written at the time of the index, or later, may have changed without a trace (racy).
     pub fn is_clean(&self, entry: &IndexEntry, stat: &Stat) -> bool {
         let kind = if entry.mode == 0o120_000 { StatKind::Link } else { StatKind::File };
         stat.kind == kind
@@ -153,7 +153,7 @@ fn entry_of(entry: &gix_index::Entry) -> Result<IndexEntry, String> {
     })
 }
 
-/// What tells two states of the index apart, without reading it whole.
+/// Returns an id of the index's state, without reading it whole.
 pub(super) fn id(index: &Path) -> Option<String> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     let mut file = open_path(index).ok()?;

@@ -1,7 +1,7 @@
 //! The user's git repository, only read (promise 4).
 //!
 //! No process is started and no configuration is executed. Everything here is
-//! a hint for the engine: whatever cannot be read or understood is left out or
+//! a hint for the engine: a file that cannot be read or parsed is left out or
 //! an error text, never a panic.
 
 mod attributes;
@@ -23,13 +23,13 @@ pub use config::{global_attributes, global_excludes, local_attributes, local_exc
 pub use index::{Index, IndexEntry, index};
 
 const SMALL: u64 = 1 << 20;
-/// Repositories that borrow from each other in a circle come to an end.
+/// Maximum number of alternates, which also ends cycles of them.
 const MOST_ALTERNATES: usize = 32;
 const PACKED_REFS_LIMIT: u64 = 256 << 20;
-/// More than this between two looks is cut; a reflog line has some 200 bytes.
+/// Maximum bytes of new reflog between two reads; a reflog line has some 200 bytes.
 const REFLOG_LIMIT: u64 = 16 << 20;
 
-/// What a repository looked like; two equal looks mean that no git command moved anything.
+/// State of a repository; two equal states mean that no git command changed anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitLook {
     /// `ref: refs/heads/main 0123…` on a branch (without the id before the
@@ -37,7 +37,8 @@ pub struct GitLook {
     pub head: Option<String>,
     /// The length of HEAD's reflog, for [`new_reflog_actions`].
     pub reflog_size: u64,
-    /// The index's own checksum (hexadecimal), or its size and mtime if git was told not to compute one.
+    /// The index's own checksum (hexadecimal), or its size and mtime if git was told not to
+    /// compute one.
     pub index_id: Option<String>,
     /// The newest stash's id, empty if there is none; `None` if it cannot be told.
     pub stash: Option<String>,
@@ -66,7 +67,7 @@ impl GitLook {
         bytes.into_bytes()
     }
 
-    /// The look that was stored; `None` if the bytes are none.
+    /// Decodes a stored state; `None` if the bytes are not one.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let text = |part: &str| (!part.is_empty()).then(|| part.to_owned());
         let mut parts = std::str::from_utf8(bytes).ok()?.split('\0');
@@ -81,7 +82,7 @@ impl GitLook {
     }
 }
 
-/// Looks at the repository whose working tree `root` is; `None` if it is none.
+/// Reads the state of the repository with the working tree `root`; `None` if it has none.
 pub fn look(root: &Path) -> Option<GitLook> {
     let repository = Repository::find(root)?;
     let reflog = std::fs::metadata(repository.own.join("logs/HEAD"));
@@ -93,7 +94,7 @@ pub fn look(root: &Path) -> Option<GitLook> {
     })
 }
 
-/// What git is doing in a working tree right now, as its files tell.
+/// Git operations in progress in a working tree, by git's own files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Underway {
     /// When a lock on index or HEAD was last touched, in ms since the epoch.
@@ -102,8 +103,8 @@ pub struct Underway {
     pub rebased_at: Option<Millis>,
 }
 
-/// What git is doing in the working tree `root`. A killed git leaves its locks, so it takes a
-/// clock to tell whether that is still so.
+/// Reads the git operations in progress in the working tree `root`. A killed git leaves its locks,
+/// so the caller has to compare the times with a clock.
 pub fn underway(root: &Path) -> Underway {
     let Some(repository) = Repository::find(root) else {
         return Underway::default();
@@ -278,7 +279,7 @@ impl Repository {
 
 fn read_text(file: &Path) -> Option<String> {
     let text = String::from_utf8(read_whole_path(file, SMALL).ok()?).ok()?;
-    // What a look is kept as could not hold it, and git writes none.
+    // NUL separates the fields of a stored state, and git writes none.
     Some(text.trim()).filter(|text| !text.is_empty() && !text.contains('\0')).map(str::to_owned)
 }
 

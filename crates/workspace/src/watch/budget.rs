@@ -1,25 +1,25 @@
-//! How many folders may be watched.
+//! The budget of inotify watches.
 //!
-//! The system counts watches per user, for all programs together; whoever takes them all breaks
-//! editors and build tools. So at most half are taken, by all [`crate::Watch`]es of the process
-//! together, and the rest is polled (row 26).
+//! The system counts watches per user, for all programs together; a process that takes them all
+//! breaks editors and build tools. So at most half are taken, by all [`crate::Watch`]es of the
+//! process together, and other folders are polled (row 26).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A number of watches. Clones draw on the same number.
+/// A number of watches. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Budget {
     left: Arc<AtomicUsize>,
 }
 
 impl Budget {
-    /// So many watches.
+    /// A budget of this many watches.
     pub fn new(watches: usize) -> Self {
         Self { left: Arc::new(AtomicUsize::new(watches)) }
     }
 
-    /// Half of what the user may have.
+    /// Half of the user's limit.
     pub fn half_of_users() -> Self {
         Self::new(users_limit() / 2)
     }
@@ -46,7 +46,7 @@ impl Budget {
 /// The user's limit; a user namespace may have a lower one of its own.
 #[cfg(target_os = "linux")]
 fn users_limit() -> usize {
-    /// What Linux gave for years, where it does not tell.
+    /// Default limit of Linux for years, where `/proc` does not say.
     const USUAL: usize = 8192;
     let read = |file| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok();
     ["/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"]
@@ -56,7 +56,7 @@ fn users_limit() -> usize {
         .unwrap_or(USUAL)
 }
 
-/// Other systems do not count.
+/// Other systems have no limit.
 #[cfg(not(target_os = "linux"))]
 fn users_limit() -> usize {
     usize::MAX

@@ -1,4 +1,4 @@
-//! Files that come back as events: once a cookie is seen, so is all that happened before it.
+//! Cookie files that come back as events: once a cookie's event is read, so are all earlier ones.
 //!
 //! Invariant: numbers grow over the whole process, and one is drawn before its file is made. So
 //! an event of number n proves that everything from before the drawing of any number up to n has

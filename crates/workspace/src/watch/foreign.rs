@@ -1,4 +1,4 @@
-//! The watcher where the system reports on whole trees (macOS): by the crate notify.
+//! The watcher where the system watches whole trees (macOS), on the crate notify.
 //!
 //! On Linux it is compiled for tests only.
 
@@ -18,7 +18,7 @@ use super::{Eyes, NoEyes, Sight, cookie};
 use crate::walk::IGNORE_FILE;
 use crate::{RuleSources, Workspace};
 
-/// The system's reports, for as long as this lives.
+/// The running watcher; dropping it ends the reports.
 struct Reports {
     desk: Arc<Desk>,
     _watcher: RecommendedWatcher,
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Reports {
     }
 }
 
-/// Where reports come in.
+/// The event handler of the watcher.
 #[derive(Debug)]
 struct Desk {
     workspace: Workspace,
@@ -65,7 +65,7 @@ fn no_eyes(error: notify::Error) -> NoEyes {
 
 impl Eyes for Reports {
     fn set_rules(&self, rules: &RuleSources) {
-        // Nothing comes into sight, since everything is reported; but it may have been passed over.
+        // No watch is added, since everything is reported; but events may have been dropped.
         if self.desk.lock().set_rules(rules) {
             self.desk.notes.add_everything_if(false);
         }
@@ -84,7 +84,7 @@ impl Desk {
     }
 
     fn take_in(&self, report: notify::Result<notify::Event>) {
-        // Held until the notes have it, so that other rules come before or after, never between.
+        // Locked until the notes have it, so that a change of rules comes before or after.
         let sieve = self.lock();
         let mut news = News::default();
         match report {
@@ -130,7 +130,7 @@ impl Desk {
     }
 }
 
-/// Whether a report is about a folder, as far as it tells.
+/// Returns the possible values of `is_dir` for a report.
 fn kinds(kind: EventKind) -> &'static [bool] {
     match kind {
         EventKind::Create(CreateKind::Folder) | EventKind::Remove(RemoveKind::Folder) => &[true],

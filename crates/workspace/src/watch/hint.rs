@@ -1,7 +1,7 @@
-//! What may have changed, gathered by one thread and taken by others.
+//! The buffer of paths that may have changed, filled by the watcher's thread, taken by scans.
 //!
-//! Invariant: a watcher that may have missed something says `Everything`; one that can no longer
-//! see says so for ever ([`Notes::go_blind`]).
+//! Invariant: a watcher that may have missed an event says `Everything`; one that gets no more
+//! events says so for ever ([`Notes::go_blind`]).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,21 +9,21 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use retake_model::{Millis, ProjectPath};
 
-/// More paths than this are not worth their memory: a walk is quick.
+/// Maximum number of paths in a hint; above it a full walk is cheaper than the memory.
 const MOST_PATHS: usize = 50_000;
-/// More ignored names than this are not told.
+/// Maximum number of ignored names that are kept.
 const MOST_IGNORED: usize = 4_096;
 
-/// What may have changed since it was last asked.
+/// The paths that may have changed since the last hint was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Anything: only a walk through everything tells.
+    /// Any path: only a full walk can tell.
     Everything,
     /// Only at these paths, or beneath those of them that are (or were) folders.
     Paths(BTreeSet<ProjectPath>),
 }
 
-/// Since when a hint waits to be taken.
+/// The times at which a hint got its first and latest event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// When the first event came in.
@@ -32,21 +32,21 @@ pub struct Pending {
     pub latest: Instant,
 }
 
-/// What a look at some events brought.
+/// The result of reading a batch of events.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     pub(crate) everything: bool,
     pub(crate) paths: Vec<ProjectPath>,
-    /// Some event was about nothing that is ever looked at.
+    /// Some event was of a path that is never scanned.
     pub(crate) dropped: bool,
-    /// What did not matter by the rules of its time.
+    /// Paths that the rules of that moment ignore.
     pub(crate) ignored: Vec<ProjectPath>,
-    /// The highest cookie among the events.
+    /// The highest cookie number among the events.
     pub(crate) cookie: u64,
     pub(crate) overflows: u64,
 }
 
-/// Everything that is known about the changes, shared between the watcher's thread and its users.
+/// The pending hint and the watcher's state, shared between its thread and its users.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     state: Mutex<State>,
@@ -57,21 +57,21 @@ pub(crate) struct Notes {
 pub(crate) struct State {
     everything: bool,
     paths: BTreeSet<ProjectPath>,
-    /// When each of the paths was first seen to move; not known of those that were put back.
+    /// Time of the first event of each path; unknown for those that were put back.
     first_seen: HashMap<ProjectPath, Millis>,
     /// The same for the hint that was taken last.
     taken: HashMap<ProjectPath, Millis>,
     pending: Option<Pending>,
     dropped: bool,
-    /// What the rules of their time left out, and moved since that was last asked.
+    /// Ignored paths that changed since they were last taken.
     ignored: BTreeSet<ProjectPath>,
     cookie: u64,
     pub(crate) overflows: u64,
-    /// How many folders are watched.
+    /// Number of watched folders.
     pub(crate) watched: usize,
     /// Subtrees that cannot be watched: they are in every hint.
     pub(crate) polled: BTreeSet<ProjectPath>,
-    /// Why nothing is seen at all.
+    /// The reason why no change is seen at all.
     pub(crate) blind: Option<String>,
 }
 
@@ -80,7 +80,7 @@ impl Notes {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what was seen.
+    /// Adds a batch of events.
     pub(crate) fn add(&self, news: News) {
         let mut state = self.lock();
         state.overflows += news.overflows;
@@ -104,8 +104,8 @@ impl Notes {
         self.add(News { everything: true, ..News::default() });
     }
 
-    /// Other rules have come: `Everything` if they brought something `new` into sight, or if
-    /// something was passed over since the last hint was taken, which may be what matters now.
+    /// After a change of rules: adds `Everything` if they added `new` watches, or if an event
+    /// was dropped since the last hint was taken, which may matter by these rules.
     pub(crate) fn add_everything_if(&self, new: bool) {
         let dropped = self.lock().dropped;
         if new || dropped {
@@ -113,7 +113,7 @@ impl Notes {
         }
     }
 
-    /// Says `Everything` from now on, whenever it is asked.
+    /// Disables the watcher: every hint is `Everything` from now on.
     pub(crate) fn go_blind(&self, why: String) {
         tracing::warn!(why, "nothing is watched; every scan walks through everything");
         let mut state = self.lock();
@@ -125,19 +125,19 @@ impl Notes {
         self.news.notify_all();
     }
 
-    /// Takes in a hint that was taken before.
+    /// Puts back a hint that was taken before.
     pub(crate) fn put_back(&self, hint: Hint) {
         self.lock().put_back(hint);
         self.news.notify_all();
     }
 
-    /// Waits for a cookie, or for anything that makes it needless; `false` if neither came.
+    /// Waits for a cookie, or until the hint is `Everything`; `false` on timeout.
     pub(crate) fn await_cookie(&self, number: u64, patience: Duration) -> bool {
         let waits = |state: &mut State| state.cookie < number && !state.tells_everything();
         self.wait_while(patience, waits)
     }
 
-    /// Waits for anything; `false` if nothing came.
+    /// Waits until the hint is not empty; `false` on timeout.
     pub(crate) fn await_pending(&self, patience: Duration) -> bool {
         self.wait_while(patience, |state| state.pending.is_none())
     }
@@ -150,7 +150,7 @@ impl Notes {
 }
 
 impl State {
-    /// Whether the next hint is `Everything` anyway.
+    /// Returns `true` if the next hint is `Everything`.
     pub(crate) fn tells_everything(&self) -> bool {
         self.everything || self.blind.is_some()
     }
@@ -183,12 +183,12 @@ impl State {
         }
     }
 
-    /// Takes what the rules left out and moved all the same.
+    /// Takes the ignored paths that changed.
     pub(crate) fn take_ignored(&mut self) -> BTreeSet<ProjectPath> {
         std::mem::take(&mut self.ignored)
     }
 
-    /// When a path of the hint that was taken last, or a folder above it, was first seen to move.
+    /// Returns the time of the first event of a path in the last taken hint, or of a folder above.
     pub(crate) fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
         let above = std::iter::successors(Some(path.clone()), ProjectPath::parent);
         above.filter_map(|path| self.taken.get(&path).copied()).min()

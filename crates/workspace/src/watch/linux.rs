@@ -1,9 +1,9 @@
-//! The watcher on Linux: a loop on inotify.
+//! The watcher on Linux: an event loop on inotify.
 //!
-//! Ignored folders are not watched, which the crate notify cannot do, and files in a folder that
-//! is filled while it appears are not missed, which notify does.
+//! It does not watch ignored folders, which the crate notify cannot do, and does not miss files
+//! in a folder that is filled while it appears, which notify does.
 //!
-//! Invariant: the tree is locked before events are read, and what they tell is in the notes before
+//! Invariant: the tree is locked before events are read, and their hints are in the notes before
 //! it is unlocked.
 
 use std::collections::BTreeSet;
@@ -25,10 +25,10 @@ use super::tree::{Seen, Tree, Wd};
 use super::{Budget, Eyes, NoEyes, Sight, cookie};
 use crate::RuleSources;
 
-/// Room for some thousand events at a time.
+/// Size of the event buffer: room for some thousand events per read.
 const BUFFER: usize = 64 << 10;
 
-/// File systems on which changes can be made that this machine's kernel does not see (row 51).
+/// Network file systems by magic number: their changes may bypass this machine's kernel (row 51).
 const NETWORK: &[(u64, &str)] = &[
     (0x6969, "NFS"),
     (0xff53_4d42, "CIFS"),
@@ -41,7 +41,7 @@ const NETWORK: &[(u64, &str)] = &[
     (0x786f_4256, "VirtualBox"),
 ];
 
-/// The watcher's thread and what it shares with the callers.
+/// The watcher's thread and the state that it shares with the callers.
 #[derive(Debug)]
 pub(crate) struct Loop {
     pub(crate) shared: Arc<Shared>,
@@ -59,7 +59,7 @@ pub(crate) struct Shared {
     budget: Budget,
 }
 
-/// Watches all that is to be watched and starts the thread.
+/// Adds all watches and starts the thread.
 pub(super) fn open(sight: Sight<'_>) -> Result<Box<dyn Eyes>, NoEyes> {
     let root = rustix::fs::fstatfs(sight.workspace.beneath.root()).map_err(io::Error::from)?;
     match network(root.f_type as u64) {
@@ -70,7 +70,7 @@ pub(super) fn open(sight: Sight<'_>) -> Result<Box<dyn Eyes>, NoEyes> {
     }
 }
 
-/// The name of a network file system, by the number that `statfs` gives.
+/// Returns the name of a network file system by its `statfs` magic number.
 fn network(kind: u64) -> Option<&'static str> {
     let kind = kind & 0xffff_ffff;
     NETWORK.iter().find(|(magic, _)| *magic == kind).map(|(_, name)| *name)
@@ -102,7 +102,7 @@ impl Drop for Loop {
     fn drop(&mut self) {
         self.alive = None;
         if let Some(thread) = self.thread.take() {
-            // A panic has been told in the notes.
+            // `Alarm` has recorded a panic in the notes.
             let _ = thread.join();
         }
     }
@@ -214,7 +214,7 @@ impl Shared {
                 news.everything = true;
             }
             None if is_lost => news.paths.extend(tree.lost(wd)),
-            // Its own attributes, of which the folder above tells, too.
+            // Its own attributes: the watch of the folder above reports them, too.
             None => {}
         }
     }
@@ -227,8 +227,8 @@ impl Shared {
         news.everything = true;
     }
 
-    /// Goes through all folders and tells whether some came into sight. Whoever cannot even list
-    /// the root sees nothing.
+    /// Refreshes the watches of all folders; returns `true` if new ones were added. If the root
+    /// cannot be listed, the watcher is disabled.
     fn refresh(&self, tree: &mut Tree) -> bool {
         let met = tree.refresh();
         if let Some(errno) = met.root_error {
@@ -239,7 +239,7 @@ impl Shared {
         met.new_folders
     }
 
-    /// Tells how much is watched.
+    /// Publishes the watched and polled counts.
     fn publish(&self, tree: &Tree) {
         let mut state = self.notes.lock();
         if state.blind.is_some() {
@@ -252,7 +252,8 @@ impl Shared {
     }
 }
 
-/// Tells of a panic: a watcher that saw nothing any more without saying so would be worse than none.
+/// Drop guard that disables the hints on a panic: a watcher that silently sees nothing would be
+/// worse than none.
 struct Alarm<'a> {
     notes: &'a Notes,
 }

@@ -1,10 +1,10 @@
-//! The watcher: a hint where a scan should look, never the truth.
+//! The file watcher: hints where to scan, never the truth.
 //!
-//! On Linux it is a loop of our own on inotify (`linux`), elsewhere the crate notify
+//! On Linux it is an event loop of our own on inotify (`linux`), elsewhere the crate notify
 //! (`foreign`).
 //!
-//! Invariants: after [`Watch::settle`], the hint covers every change that was made before the call
-//! to what the walk would look at; where that cannot be promised it is [`Hint::Everything`].
+//! Invariants: after [`Watch::settle`], the hint covers every earlier change of paths that
+//! the walk would visit; where that cannot be guaranteed it is [`Hint::Everything`].
 //! Writes that the system does not report are the exception: those through a memory map until the
 //! file is closed, through a hard link in a folder that is not watched, and on other machines.
 
@@ -44,32 +44,32 @@ use crate::{RootId, RuleSources, Workspace, root_id};
 /// A watcher of one project root, with a thread of its own; ends when dropped.
 #[derive(Debug)]
 pub struct Watch {
-    /// Ends its thread when dropped; `None` if there is nothing to be seen.
+    /// Ends its thread when dropped; `None` if the system reports no changes.
     eyes: Option<Box<dyn Eyes>>,
     notes: Arc<Notes>,
     cookies: Cookies,
     workspace: Workspace,
 }
 
-/// How much is watched.
+/// The extent and the state of the watching.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchState {
-    /// How many folders are watched; always 0 where the system watches whole trees.
+    /// Number of watched folders; always 0 where the system watches whole trees.
     pub watched: usize,
     /// Subtrees that could not be watched, for lack of budget or permission. They are in every
-    /// hint, but their changes wake nobody.
+    /// hint, but their changes do not wake a waiting caller.
     pub polled: Vec<ProjectPath>,
-    /// Whether the next hint is [`Hint::Everything`].
+    /// `true` if the next hint is [`Hint::Everything`].
     pub catching_up: bool,
-    /// How often events were lost because there were too many.
+    /// Number of overflows of the event queue.
     pub overflows: u64,
-    /// What became of the root.
+    /// The state of the root.
     pub root: RootState,
     /// Why nothing can be watched, so that every hint is [`Hint::Everything`].
     pub blind: Option<String>,
 }
 
-/// What is at the root's path now.
+/// The state of the root's path now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootState {
     /// The folder that is watched.
@@ -103,7 +103,7 @@ pub enum WatchError {
     },
 }
 
-/// What sees the changes and writes them into the notes.
+/// A watcher backend: receives the changes and writes them into the notes.
 trait Eyes: Send + Sync + std::fmt::Debug {
     /// See [`Watch::set_rules`].
     fn set_rules(&self, rules: &RuleSources);
@@ -111,12 +111,12 @@ trait Eyes: Send + Sync + std::fmt::Debug {
     fn set_always(&self, paths: BTreeSet<ProjectPath>);
 }
 
-/// Why there are no eyes.
+/// The reason why a backend cannot start.
 #[derive(Debug)]
 enum NoEyes {
-    /// The system will not tell anything; that can be lived with.
+    /// The system reports no changes; scans then walk everything.
     Blind(String),
-    /// Something is wrong.
+    /// A system call failed.
     Failed(io::Error),
 }
 
@@ -126,7 +126,7 @@ impl From<io::Error> for NoEyes {
     }
 }
 
-/// What eyes need to open.
+/// The arguments for starting a backend.
 struct Sight<'a> {
     workspace: Workspace,
     rules: &'a RuleSources,
@@ -142,7 +142,7 @@ impl Watch {
     /// `rules` say which folders are not watched (ignored ones; those of version control and
     /// Retake's own never are). `cookies` is a folder of Retake's own, outside the project, in
     /// which files are made and removed. Until the first [`Watch::take`] the hint is
-    /// [`Hint::Everything`]; it stays so where the system does not tell of changes, such as on a
+    /// [`Hint::Everything`]; it stays so where the system does not report changes, such as on a
     /// network file system, and [`WatchState::blind`] says why.
     pub fn start(
         workspace: &Workspace,
@@ -185,12 +185,12 @@ impl Watch {
         Ok(Self { eyes, notes, cookies, workspace })
     }
 
-    /// Waits until everything that happened before this call is in the hint.
+    /// Blocks until every change made before this call is in the hint.
     ///
-    /// If that cannot be made sure within `patience`, the hint becomes [`Hint::Everything`].
+    /// On timeout (`patience`) or failure the hint becomes [`Hint::Everything`].
     pub fn settle(&self, patience: Duration) {
         if self.is_removed() {
-            // No event tells: our descriptor keeps the folder alive, though nobody can reach it.
+            // There is no event: our descriptor keeps the folder alive, though no path leads to it.
             self.notes.go_blind("the project folder was removed".to_owned());
         }
         if self.notes.lock().tells_everything() {
@@ -209,33 +209,33 @@ impl Watch {
         }
     }
 
-    /// Takes the hint; what happens from now on goes into a new one.
+    /// Takes the hint; later changes go into a new one.
     pub fn take(&self) -> Hint {
         self.notes.lock().take()
     }
 
-    /// Takes the names that rules leave out and that moved since this was last asked, as far as
-    /// their folders are watched; not all of them, if they are many.
+    /// Takes the ignored names that changed since the last call, as far as their folders are
+    /// watched; only some, if there are many.
     pub fn take_ignored(&self) -> BTreeSet<ProjectPath> {
         self.notes.lock().take_ignored()
     }
 
-    /// When a path of the hint that was taken last was first seen to move, in milliseconds of the
-    /// system's clock; that is not before it did.
+    /// Returns when the first event of a path in the last taken hint was read, in milliseconds of
+    /// the system's clock; never earlier than the change.
     pub fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
         self.notes.lock().first_seen(path)
     }
 
-    /// Gives a hint back that could not be used; it joins what has come since.
+    /// Puts back a hint that could not be used; it is merged with later changes.
     pub fn put_back(&self, hint: Hint) {
         self.notes.put_back(hint);
     }
 
-    /// The rules have changed: watches folders that came into sight, leaves those that went out
-    /// of it.
+    /// Applies changed rules: watches folders that are no longer ignored, unwatches those that
+    /// now are.
     ///
-    /// The hint becomes [`Hint::Everything`] if folders came into sight, or if something was
-    /// passed over since the last [`Watch::take`] that may matter by the new rules.
+    /// The hint becomes [`Hint::Everything`] if watches were added, or if an event was dropped
+    /// since the last [`Watch::take`] that may matter by the new rules.
     pub fn set_rules(&self, rules: &RuleSources) {
         if let Some(eyes) = &self.eyes {
             eyes.set_rules(rules);
@@ -244,24 +244,24 @@ impl Watch {
 
     /// Sets the paths that are tracked although the rules ignore them.
     ///
-    /// Their folders are watched from now on; whoever sets them looks at them once more.
+    /// Their folders are watched from now on; the caller has to scan them once after this call.
     pub fn always(&self, paths: BTreeSet<ProjectPath>) {
         if let Some(eyes) = &self.eyes {
             eyes.set_always(paths);
         }
     }
 
-    /// Since when something is in the hint; `None` if nothing is (but for polled subtrees).
+    /// Returns since when the hint is not empty; `None` if it is (but for polled subtrees).
     pub fn pending(&self) -> Option<Pending> {
         self.notes.lock().pending()
     }
 
-    /// Blocks until something is in the hint (`true`) or `patience` is over.
+    /// Blocks until the hint is not empty (`true`) or the timeout `patience` has elapsed.
     pub fn wait(&self, patience: Duration) -> bool {
         self.notes.await_pending(patience)
     }
 
-    /// How much is watched.
+    /// The extent and the state of the watching.
     pub fn state(&self) -> WatchState {
         let root = self.root_state();
         let state = self.notes.lock();

@@ -1,4 +1,4 @@
-//! Which events matter: what the walk would look at, and what is tracked although it is ignored.
+//! Filters events: keeps paths that the walk would visit, and ignored paths that are tracked.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::beneath::split;
 use crate::rules::{Standing, Verdict};
 use crate::{RuleSources, Rules};
 
-/// The rules, as the walk asks them, and the exceptions from them.
+/// The ignore rules, as the walk applies them, and the exceptions from them.
 #[derive(Debug)]
 pub(crate) struct Sieve {
     rules: Rules,
@@ -20,7 +20,7 @@ impl Sieve {
         Self { rules: Rules::new(rules.clone()), always: BTreeSet::new() }
     }
 
-    /// Takes other rules; `false` if they are the same.
+    /// Replaces the rules; `false` if they are the same.
     pub(crate) fn set_rules(&mut self, rules: &RuleSources) -> bool {
         let differ = self.rules.sources() != rules;
         if differ {
@@ -29,14 +29,14 @@ impl Sieve {
         differ
     }
 
-    /// Takes other exceptions; `false` if they are the same.
+    /// Replaces the exceptions; `false` if they are the same.
     pub(crate) fn set_always(&mut self, paths: BTreeSet<ProjectPath>) -> bool {
         let differ = paths != self.always;
         self.always = paths;
         differ
     }
 
-    /// How names in a folder stand; `None` if nothing in it matters.
+    /// Returns the standing of a folder; `None` if no event in it matters.
     #[cfg(target_os = "linux")]
     pub(crate) fn standing_below(
         &self,
@@ -52,7 +52,7 @@ impl Sieve {
         }
     }
 
-    /// Whether a name in a folder that stands like this matters.
+    /// Returns `true` if events of a name in a folder with this standing matter.
     pub(crate) fn wants(&self, standing: &Standing, path: &ProjectPath, is_dir: bool) -> bool {
         let bytes = path.as_bytes();
         let chain = self.rules.chain_for(split(bytes).0);
@@ -62,7 +62,7 @@ impl Sieve {
         }
     }
 
-    /// Like [`Sieve::wants`], for who does not know how the path's folder stands.
+    /// Like [`Sieve::wants`], for callers without the standing of the path's folder.
     #[cfg(any(test, not(target_os = "linux")))]
     pub(crate) fn wants_anywhere(&self, path: &ProjectPath, is_dir: bool) -> bool {
         match self.rules.standing(split(path.as_bytes()).0) {
@@ -71,7 +71,7 @@ impl Sieve {
         }
     }
 
-    /// Whether the path, or one beneath it, is tracked although it is ignored.
+    /// Returns `true` if the path, or one beneath it, is tracked although it is ignored.
     fn is_exception(&self, path: &ProjectPath) -> bool {
         self.always.contains(path) || path.those_beneath(&self.always).next().is_some()
     }

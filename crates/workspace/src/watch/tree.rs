@@ -4,13 +4,13 @@
 //! is moved. A node keeps only its own name and its parent's number, so a path is put together
 //! when it is needed.
 //!
-//! Events tell what once happened; by the time they are read, the name may stand for something
-//! else, and an exchange of two folders is told as two moves that contradict each other. So an
-//! event is only ever a reason to look at a name *now* ([`Tree::look_at`]). What changes after the
-//! look has an event of its own, because the folder around it is watched.
+//! Events describe the past; by the time they are read, the name may be another file,
+//! and an exchange of two folders is reported as two moves that contradict each other. So an
+//! event is only ever a reason to stat a name *now* ([`Tree::look_at`]). A later change
+//! has an event of its own, because the folder around it is watched.
 //!
-//! Invariant: the order is add watch → list → mark. What comes into a folder before it is watched
-//! is found by the listing or lies beneath the mark; what comes later is an event.
+//! Invariant: the order is add watch → list → mark. A file created in a folder before it is watched
+//! is found by the listing or lies beneath the mark; a later one has an event.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -29,7 +29,7 @@ use crate::known::join;
 use crate::rules::Standing;
 use crate::walk::IGNORE_FILE;
 
-/// What is asked of every folder. Of its own end and its moves the folder above it tells.
+/// Events watched on every folder. The watch of its parent reports its own removal and moves.
 const EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVE)
@@ -38,7 +38,7 @@ const EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::ATTRIB)
     .union(WatchFlags::EXCL_UNLINK)
     .union(WatchFlags::ONLYDIR);
-/// There is no folder above the root to tell.
+/// Events watched on the root, whose parent is not watched.
 const ROOT_EVENTS: WatchFlags = EVENTS.union(WatchFlags::MOVE_SELF).union(WatchFlags::DELETE_SELF);
 
 /// A watch descriptor.
@@ -61,7 +61,7 @@ pub(crate) struct Tree {
 struct Node {
     /// The folder above and the name in it; `None` for the root.
     place: Option<Place>,
-    /// How the names in it stand by the rules.
+    /// The standing of its names by the rules.
     standing: Standing,
     children: BTreeMap<Arc<[u8]>, Wd>,
 }
@@ -80,7 +80,7 @@ struct Task {
     standing: Standing,
 }
 
-/// How far to go.
+/// The folders that are descended into.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// Into folders that are not watched yet.
@@ -89,18 +89,18 @@ enum Reach {
     All,
 }
 
-/// What was met on the way.
+/// The outcome of adding watches.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
-    /// Whether a folder is watched, or polled, that was not before.
+    /// `true` if a folder is watched, or polled, that was not before.
     pub(crate) new_folders: bool,
-    /// Whether one of them holds rules.
+    /// `true` if one of them holds a `.gitignore`.
     pub(crate) new_rules: bool,
     /// Why the root itself could not be listed.
     pub(crate) root_error: Option<Errno>,
 }
 
-/// What an event's name turned out to be.
+/// The meaning of an event, after a stat of its name.
 #[derive(Debug)]
 pub(crate) enum Seen {
     /// Nothing that matters, whatever the rules are.
@@ -137,7 +137,7 @@ impl Tree {
         self.root
     }
 
-    /// How many folders are watched.
+    /// Number of watched folders.
     pub(crate) fn watched(&self) -> usize {
         self.nodes.len()
     }
@@ -146,13 +146,13 @@ impl Tree {
         &self.polled
     }
 
-    /// Goes through all folders: watches what should be watched, leaves what should not.
+    /// Goes through all folders: adds missing watches, removes those that are not wanted.
     pub(crate) fn refresh(&mut self) -> Met {
         let root = Task { place: None, path: Vec::new(), standing: Standing::Open };
         self.enter(root, Reach::All)
     }
 
-    /// Looks at a name of which an event told.
+    /// Stats the name of an event, and updates the watches if it is a folder.
     pub(crate) fn look_at(&mut self, parent: Wd, name: &[u8], is_dir: bool) -> Seen {
         // Events of a watch that was given up may still be under way.
         let Some(node) = self.nodes.get(&parent) else {
@@ -164,7 +164,7 @@ impl Tree {
         let child = node.children.get(name).copied();
         let above = node.standing.clone();
         let path = join(&self.path(parent), name);
-        // Where a file took the place of a folder, another event tells that the folder went.
+        // Where a file replaced a folder, another event reports that the folder is gone.
         if !is_dir {
             return match name {
                 IGNORE_FILE => Seen::Rules,
@@ -189,7 +189,7 @@ impl Tree {
         }
     }
 
-    /// The system gave up a watch by itself; tells which folder it was.
+    /// Handles a watch that the system removed; returns its folder.
     pub(crate) fn lost(&mut self, wd: Wd) -> Option<ProjectPath> {
         self.nodes.get(&wd)?;
         let path = ProjectPath::new(self.path(wd)).ok()?;
@@ -197,7 +197,7 @@ impl Tree {
         Some(path)
     }
 
-    /// Watches a folder and those beneath it, the near ones first.
+    /// Watches a folder and those beneath it, breadth first.
     fn enter(&mut self, start: Task, reach: Reach) -> Met {
         let mut met = Met::default();
         let mut waiting = VecDeque::from([start]);
@@ -246,7 +246,7 @@ impl Tree {
         Ok((wd, Folder::list(folder.fd, folder.id)))
     }
 
-    /// Gets the folder's watch and gives it its place in the tree.
+    /// Adds the folder's watch and inserts it into the tree.
     fn claim(&mut self, task: &Task, folder: &OpenFolder, known: Option<Wd>) -> Result<Wd, Errno> {
         let Some(place) = &task.place else {
             return Ok(self.root);
@@ -262,7 +262,7 @@ impl Tree {
             return Ok(wd);
         }
         if self.nodes.contains_key(&wd) {
-            // It was moved here, and the event that tells is still under way.
+            // It was moved here, and the event of that is not read yet.
             self.forget(wd);
             let added = add(&self.inotify, folder, EVENTS);
             wd = added.inspect_err(|_| self.budget.give_back(paid.into()))?;
@@ -274,7 +274,7 @@ impl Tree {
         let Some(parent) = self.nodes.get_mut(&place.parent).filter(|_| paid) else {
             let _ = inotify::remove_watch(&self.inotify, wd);
             self.budget.give_back(paid.into());
-            // Without its parent it has no place any more; an event will tell of a new one.
+            // Its parent is no longer in the tree; an event will report its new place.
             return Err(if paid { Errno::NOENT } else { Errno::NOSPC });
         };
         parent.children.insert(Arc::clone(&place.name), wd);
@@ -284,7 +284,7 @@ impl Tree {
         Ok(wd)
     }
 
-    /// Takes in what a watched folder holds: queues the folders in it, leaves those that are gone.
+    /// Updates the children of a watched folder: queues new folders, unwatches those that are gone.
     fn keep(
         &mut self,
         wd: Wd,
@@ -336,7 +336,7 @@ impl Tree {
         }
     }
 
-    /// Leaves what was at a path, watched or polled.
+    /// Stops watching or polling a path.
     fn leave(&mut self, wd: Option<Wd>, path: &ProjectPath) {
         if let Some(wd) = wd {
             self.forget(wd);
@@ -352,7 +352,7 @@ impl Tree {
         }
     }
 
-    /// Gives up the watches of a folder and of all beneath it.
+    /// Removes the watches of a folder and of all beneath it.
     fn forget(&mut self, wd: Wd) {
         if let Ok(path) = ProjectPath::new(self.path(wd)) {
             self.unpoll(&path);
@@ -392,9 +392,9 @@ impl Drop for Tree {
     }
 }
 
-/// Whether a folder that cannot be watched may still hold something that a scan can see.
+/// Returns `true` if a folder that cannot be watched may still hold files that a scan can see.
 fn must_be_polled(errno: Errno) -> bool {
-    // Gone, a link by now, another mount, or out of reach for everybody.
+    // Gone, a link by now, another mount, or unreachable for any process.
     let nothing = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV, Errno::NAMETOOLONG];
     !nothing.contains(&errno)
 }

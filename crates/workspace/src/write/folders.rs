@@ -1,4 +1,4 @@
-//! Folders on the way: made when missing, removed when emptied, synced once.
+//! Parent folders: created when missing, removed when emptied, synced once.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
@@ -22,7 +22,7 @@ impl Workspace {
         while let Some(folder) = next {
             match self.remove_folder(&folder) {
                 Ok(()) => removed.push(folder.clone()),
-                // Somebody was faster; its folder may still be empty.
+                // Another process removed it; its folder may still be empty.
                 Err(WriteFault::Gone) => {}
                 Err(_) => break,
             }
@@ -122,7 +122,7 @@ impl Workspace {
         let at = At { folder: inside.fd.as_fd(), name: folder.file_name() };
         let is_new = match at::make_folder(at).map_err(WriteFault::from) {
             Ok(()) => true,
-            // Somebody was faster. It is opened like any other, so a link is refused.
+            // Another process made it. It is opened like any other, so a link is refused.
             Err(WriteFault::Exists) => false,
             Err(why) => return Err(why),
         };

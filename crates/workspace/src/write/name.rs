@@ -1,4 +1,4 @@
-//! The names of temps: `.retake-<tag>.tmp`.
+//! Names of temporary files ("temps"): `.retake-<tag>.tmp`.
 //!
 //! A temp has at most one sibling, the spare `.retake-<tag>~.tmp`, which holds
 //! a displaced file for a moment where the file system cannot exchange two names.
@@ -9,10 +9,10 @@ const PREFIX: &[u8] = b".retake-";
 const SUFFIX: &[u8] = b".tmp";
 /// Marks the spare; no tag can hold it.
 const SPARE: u8 = b'~';
-/// Leaves room in a name of 255 bytes, or of 143 on encrypted folders.
+/// Maximum bytes of a tag: leaves room in a name of 255 bytes, or of 143 on encrypted folders.
 const TAG_LIMIT: usize = 100;
 
-/// Whether this is the name of a temp or of its spare.
+/// Returns `true` for the name of a temp or of its spare.
 ///
 /// Such a name may hold the only copy of what an interrupted operation
 /// displaced: never remove one that the journal does not explain.

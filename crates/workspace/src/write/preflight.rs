@@ -1,4 +1,4 @@
-//! Questions before a write, which change nothing, and the mode, which moves nothing.
+//! Checks before a write, which change nothing, and `set_mode`, which moves nothing.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
@@ -14,8 +14,8 @@ use crate::beneath::look;
 use crate::stat::Thing;
 
 impl Workspace {
-    /// Whether `path` could be written right now, as far as looking can tell:
-    /// replaced if a file or link stands there, else created.
+    /// Checks that `path` could be written now, as far as reading can tell:
+    /// replaced if a file or link is there, else created.
     ///
     /// The folder that it is in, or the deepest one on its way, must be a real
     /// folder of this mount that we may write.
@@ -55,8 +55,8 @@ impl Workspace {
         done.map_err(|why| spot.fail(why))
     }
 
-    /// How many names the regular file at `path` has: more than one will not
-    /// be the same file any more after an exchange.
+    /// Returns the hard link count of the regular file at `path`: with more than one,
+    /// an exchange separates it from its other names.
     #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // the C types differ between systems
     pub fn link_count(&self, path: &ProjectPath) -> Option<u64> {
         let spot = self.reach(path, "look at").ok()?;
@@ -64,8 +64,8 @@ impl Workspace {
         matches!(Thing::of(&stat), Thing::File(_)).then_some(stat.st_nlink as u64)
     }
 
-    /// Which file the regular file at `path` is, and how many names it has; `None` if it has only
-    /// this one.
+    /// Returns device and inode of the regular file at `path`, and its hard link count; `None` if
+    /// that is one.
     #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // the C types differ between systems
     pub fn shared_file(&self, path: &ProjectPath) -> Option<((u64, u64), u64)> {
         let spot = self.reach(path, "look at").ok()?;
@@ -75,11 +75,11 @@ impl Workspace {
         is_shared.then_some(((stat.st_dev as u64, stat.st_ino as u64), names))
     }
 
-    /// The extended attributes of the regular file at `path` that somebody gave it, among them
-    /// access lists and capabilities: after an exchange it has none of them any more.
+    /// Returns the extended attributes that were set on the regular file at `path`, among them
+    /// access lists and capabilities: an exchange loses them all.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn attributes(&self, path: &ProjectPath) -> Vec<String> {
-        /// The longest list that the system gives.
+        /// Maximum bytes of the list that the system returns.
         const LONGEST: usize = 64 << 10;
         let Ok(spot) = self.reach(path, "look at") else { return Vec::new() };
         // Looked at before it is opened: opening a device can have effects.
@@ -102,7 +102,7 @@ impl Workspace {
         Vec::new()
     }
 
-    /// How many bytes we may still write to the root's file system.
+    /// Returns the free bytes of the root's file system that we may use.
     pub fn free_bytes(&self) -> Option<u64> {
         let found = fstatvfs(self.beneath.root()).ok()?;
         found.f_bavail.checked_mul(found.f_frsize)
@@ -122,7 +122,7 @@ impl Workspace {
     }
 }
 
-/// Whether somebody gave it to the file; labels of security modules come by themselves.
+/// Returns `true` if a user or program set it; security modules set their labels on any file.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn is_given(attribute: &str) -> bool {
     attribute.starts_with("user.")
@@ -141,7 +141,7 @@ fn regular(thing: Thing) -> Result<(), WriteFault> {
     }
 }
 
-/// Whether names in this folder may be made, renamed and removed.
+/// Checks that names in this folder may be created, renamed and removed.
 fn may_change_names(way: &Way) -> Result<(), WriteFault> {
     let folder = way.folder.fd.as_fd();
     if marks(folder, b".")?.fixed {
@@ -162,7 +162,7 @@ fn may_move(folder: BorrowedFd<'_>, name: &[u8]) -> Result<(), WriteFault> {
     }
 }
 
-/// What forbids to move a file, whoever asks.
+/// Attributes that forbid to move a file, even for root.
 struct Marks {
     /// Immutable or append-only.
     fixed: bool,
@@ -187,7 +187,7 @@ fn marks(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Marks, Errno> {
 
 #[cfg(target_vendor = "apple")]
 fn marks(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Marks, Errno> {
-    /// `UF_` and `SF_`, `IMMUTABLE` and `APPEND`.
+    /// The flags `UF_` and `SF_`, `IMMUTABLE` and `APPEND`.
     const FIXED: u32 = 0x0006_0006;
     let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(Marks { fixed: found.st_flags & FIXED != 0, mounted: false })

@@ -1,4 +1,4 @@
-//! The way to a path: its folder, opened anew for every act, or what blocks it.
+//! The target of a write: its folder, opened again for every operation, or what blocks it.
 //!
 //! Invariant: every write of this crate starts from a [`Spot`], and no `Spot`
 //! exists for a path that is off limits or lies behind a link or mount.
@@ -16,17 +16,17 @@ use crate::beneath::{Access, OpenFolder, PATH_LIMIT, look};
 use crate::folder::may_be_git;
 use crate::stat::{Stat, Thing};
 
-/// No common file system takes longer names.
+/// Maximum bytes of a name on any common file system.
 const NAME_LIMIT: usize = 255;
 
-/// A path whose folder is open, and what is about to be done to it.
+/// A path whose folder is open, and the operation on it, for error messages.
 pub(super) struct Spot<'p> {
     pub(super) folder: OpenFolder,
     pub(super) path: &'p ProjectPath,
     act: &'static str,
 }
 
-/// How far a path's folders exist.
+/// The deepest folder above a path that exists.
 pub(super) struct Way {
     pub(super) folder: OpenFolder,
     /// The folder's path; `None` is the root.
@@ -46,7 +46,7 @@ impl Spot<'_> {
         look(self.folder.fd.as_fd(), self.path.file_name()).map_err(|errno| self.fail(errno))
     }
 
-    /// What stands here, if it is something that Retake may move.
+    /// Returns the stat of the file or link here; fails for all that Retake may not move.
     pub(super) fn file_or_link(&self) -> Result<Stat, WriteError> {
         movable(self.look()?).map_err(|why| self.fail(why))
     }
@@ -73,7 +73,7 @@ impl Workspace {
         Ok(Spot { folder, path, act })
     }
 
-    /// The same for a temp: nothing else may be staged, displaced to or removed.
+    /// Like [`Self::reach`] for a temp: nothing else may be staged, displaced to or removed.
     pub(super) fn reach_temp<'p>(
         &self,
         temp: &'p ProjectPath,
@@ -88,7 +88,7 @@ impl Workspace {
     fn open_folder_of(&self, path: &ProjectPath) -> Result<OpenFolder, WriteFault> {
         match self.beneath.open_parent(path.as_bytes()) {
             Ok(folder) => Ok(folder),
-            // The system does not tell which part is missing, or is a link.
+            // The system does not say which part is missing, or is a link.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                 self.way(path).and(Err(WriteFault::Gone))
             }
@@ -96,7 +96,7 @@ impl Workspace {
         }
     }
 
-    /// Whether this path may be written at all, whatever stands there.
+    /// Checks that this path may be written at all, without looking at the file there.
     pub(super) fn allowed(&self, path: &ProjectPath) -> Result<(), WriteFault> {
         if path.components().any(may_be_git) || self.is_off_limits(path) || self.is_in_own(path) {
             return Err(WriteFault::OffLimits);
@@ -106,8 +106,8 @@ impl Workspace {
         if too_long { Err(WriteFault::NameTooLong) } else { Ok(()) }
     }
 
-    /// Whether a folder on the way is Retake's own state under a name that was
-    /// not foreseen (another case, where the file system ignores it).
+    /// Returns `true` if a folder above is Retake's own state under another name
+    /// than the known one (another case, where the file system ignores it).
     fn is_in_own(&self, path: &ProjectPath) -> bool {
         let is_own = |path: &ProjectPath| {
             let opened = self.beneath.open_folder(path.as_bytes(), Access::Pass);

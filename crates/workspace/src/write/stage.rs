@@ -1,4 +1,4 @@
-//! Staging: new contents beside their targets, complete and durable, before
+//! Staging: writes new contents beside their targets, complete and durable, before
 //! any target is touched.
 //!
 //! Invariant: a temp that [`Workspace::stage`] returned holds the whole content
@@ -18,10 +18,10 @@ use crate::Workspace;
 use crate::beneath::PATH_LIMIT;
 use crate::stat::Thing;
 
-/// Up to so many files or folders are synced one by one; above, syncing the
+/// Maximum number of files or folders that are synced one by one; above, syncing the
 /// whole file system at once costs less (measured on ext4: 10 files 0.5 ms
-/// instead of 2.4, 100 files 2 ms instead of 22). A few are still synced by
-/// themselves: others may have much to write there.
+/// instead of 2.4, 100 files 2 ms instead of 22). A few are still synced one by one:
+/// other processes may have much dirty data there.
 pub(super) const FEW: usize = 4;
 
 const BUFFER: usize = 128 * 1024;
@@ -132,7 +132,7 @@ impl Workspace {
         let file = self.beneath.open_file(at.folder, at.name)?;
         match Thing::of(&rustix::fs::fstat(&file)?) {
             Thing::File(stat) if stat.inode == inode => Ok(file),
-            // What we wrote is not there any more.
+            // The file that we wrote is gone.
             _ => Err(WriteFault::Gone),
         }
     }
@@ -148,8 +148,8 @@ impl Workspace {
     }
 }
 
-/// Whether the kernel lets a file system know that all of it shall be synced. One in user space
-/// (sshfs, rclone, encfs) is not told: the call succeeds, and nothing was done.
+/// Returns `true` if the kernel forwards `syncfs` to the file system. It does not for FUSE
+/// (sshfs, rclone, encfs): the call succeeds, and nothing was done.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn passes_syncs_on(root: BorrowedFd<'_>) -> bool {
     const FUSE: u64 = 0x6573_5546;

@@ -1,12 +1,12 @@
-//! Changing what stands at a path: contents move between a path and a temp.
+//! Replaces, creates and removes files: contents move between a path and a temp.
 //!
 //! Where the file system has no exchange, and no rename that refuses to
 //! replace (NFS, many FUSE ones), the same is done in several moves. Then,
-//! too, a call that nobody guards may overwrite or unlink a temp's name only,
-//! never a path: what somebody writes there at that very moment must not be
+//! too, an unguarded call may overwrite or unlink a temp's name only,
+//! never a path: a concurrent write of another process there must not be
 //! lost. The price is that a path is absent between two moves; a kill there
 //! leaves its file under the spare's name, and
-//! [`Workspace::settle_exchange`] puts it right.
+//! [`Workspace::settle_exchange`] repairs it.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -21,7 +21,7 @@ use super::reach::{Spot, movable};
 use super::{WriteError, WriteFault};
 use crate::Workspace;
 
-/// What a file system can be made to lack, so that tests reach the other ways.
+/// Features that a file system pretends to lack, so that tests reach the fallbacks.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct Lacks {
@@ -54,9 +54,9 @@ impl Workspace {
     /// be called before anything is concluded from what `temp` holds.
     ///
     /// Afterwards `temp` holds either the new content (not exchanged) or the
-    /// displaced one (exchanged). If somebody wrote to `path` meanwhile,
-    /// neither is possible: the path returned then holds what was displaced,
-    /// and has to be kept before it is removed with [`Workspace::remove_temp`].
+    /// displaced one (exchanged). If another process wrote to `path` meanwhile,
+    /// neither is possible: the path returned then holds the displaced file, which
+    /// has to be stored before it is removed with [`Workspace::remove_temp`].
     pub fn settle_exchange(
         &self,
         temp: &ProjectPath,
@@ -132,8 +132,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Moves what [`Workspace::take_aside`] took back to `path`, where nothing
-    /// may stand. If the folder may be gone, too, [`Workspace::place_new`] serves.
+    /// Moves the file of [`Workspace::take_aside`] back to `path`, where nothing
+    /// may be. If the folder may be gone, too, use [`Workspace::place_new`].
     pub fn put_back(&self, aside: &ProjectPath, path: &ProjectPath) -> Result<(), WriteError> {
         const ACT: &str = "put back";
         let from = self.reach_temp(aside, ACT)?;
@@ -177,7 +177,7 @@ impl Workspace {
         self.move_to_temp(spare, temp.at()).map_err(|error| temp.fail(error))
     }
 
-    /// Moves anything to a temp's name, which nobody else uses.
+    /// Moves a file to a temp's name, which no other process uses.
     fn move_to_temp(&self, from: At<'_>, temp: At<'_>) -> io::Result<()> {
         match self.rename_new(from, temp) {
             Err(error) if unsupported(&error) => match inode(temp)? {
@@ -245,13 +245,13 @@ impl Workspace {
     }
 }
 
-/// Whether the file system or the system does not have this kind of rename.
+/// Returns `true` if the file system or the system does not have this kind of rename.
 fn unsupported(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP, Errno::OPNOTSUPP].map(Some).contains(&errno)
 }
 
-/// Which inode a name stands for, if any.
+/// Returns the inode of a name, if it exists.
 #[allow(clippy::unnecessary_cast)] // the C type differs between systems
 fn inode(at: At<'_>) -> Result<Option<u64>, Errno> {
     match statat(at.folder, at.name, AtFlags::SYMLINK_NOFOLLOW) {

@@ -1,4 +1,4 @@
-//! A hook file as a tree, and our entries in it.
+//! A hook file as a syntax tree, and our entries in it.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub(super) struct Place<'t> {
     pub(super) handler_at: usize,
 }
 
-/// What was there before Retake, and so must not go with it.
+/// Keys that existed before Retake, and so must stay on removal.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     hooks: bool,
@@ -158,7 +158,7 @@ impl<'t> Root<'t> {
     }
 }
 
-/// The mark that some editors put before UTF-8, and the rest.
+/// Splits off the byte order mark that some editors write.
 pub(super) fn split_mark(text: &str) -> (&str, &str) {
     text.strip_prefix('\u{feff}').map_or(("", text), |rest| (&text[..3], rest))
 }

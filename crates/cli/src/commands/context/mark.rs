@@ -1,4 +1,4 @@
-//! `retake context mark`: somebody showed files to an agent.
+//! `retake context mark`: records that files were shown to an agent.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, options: &ContextMark) -> Result<Exit> {
     Ok(if untracked.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
-/// A file, with the lines after its name if no file is called like that.
+/// Parses a path with an optional line range, unless a file has that very name.
 fn file(context: &Context, project: &Project, text: &Path) -> Result<(ProjectPath, Option<Lines>)> {
     let (path, lines) = match with_lines(text) {
         Some((path, lines)) if !context.cwd.join(text).exists() => (path, Some(lines)),

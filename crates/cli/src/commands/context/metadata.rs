@@ -23,7 +23,7 @@ pub(super) fn export(context: &Context, options: &ContextExport) -> Result<Exit>
     let metadata = project.export_context(&dialog, &agent)?;
     let text = metadata.to_json()?;
     let Some(path) = &options.output else {
-        // The form itself, exactly, whether programs or people read it.
+        // The exact file format, with or without --json.
         context.out.bytes(text.as_bytes())?;
         return Ok(Exit::Done);
     };

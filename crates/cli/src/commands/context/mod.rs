@@ -1,4 +1,4 @@
-//! `retake context`: what agents know of files, and what is not so any more.
+//! `retake context`: the files that agents have read, and which of them changed since.
 
 mod mark;
 mod metadata;
@@ -21,7 +21,7 @@ pub(super) fn run(context: &Context, options: &FileContext) -> Result<Exit> {
     }
 }
 
-/// The one agent that is meant: the main one, unless another is named.
+/// Resolves the agent: the main one, unless another is named.
 fn knower(project: &Project, of: &Knower) -> Result<(DialogId, AgentId)> {
     let dialog = dialog_or_latest(project, of.dialog.as_deref())?;
     let agent = match &of.agent {
@@ -31,7 +31,7 @@ fn knower(project: &Project, of: &Knower) -> Result<(DialogId, AgentId)> {
     Ok((dialog, agent))
 }
 
-/// An agent of the dialog.
+/// Finds an agent of the dialog by its id.
 fn named(project: &Project, dialog: &DialogId, name: &str) -> Result<AgentId> {
     let mut agents = project.store().agents(dialog)?.into_iter();
     match agents.find(|agent| agent.id.0 == name) {

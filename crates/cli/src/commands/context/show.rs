@@ -1,4 +1,4 @@
-//! `retake context`: the files that agents know.
+//! `retake context`: lists the files that agents have read.
 
 use std::fmt::Write as _;
 
@@ -111,7 +111,7 @@ fn newest(files: &[ContextFile]) -> Table {
     table
 }
 
-/// One line for each thing that happened to a file.
+/// One line for each event of a file.
 fn timeline(files: &[ContextFile]) -> Table {
     let mut table = Table::default();
     for file in files {

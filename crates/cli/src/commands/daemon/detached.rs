@@ -1,4 +1,4 @@
-//! A daemon that nobody waits for: of a session of its own, and without what it does not need.
+//! Starts the daemon detached: in its own session, with a reduced environment, no parent waiting.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(crate) fn start_detached(home: &Path, idle_seconds: Option<u64>) -> io::Resu
     if let Some(seconds) = idle_seconds {
         command.arg("--idle-seconds").arg(seconds.to_string());
     }
-    // What is true of the agent or the git command that calls a hook is not true of the next one.
+    // Variables of the agent or git command that runs this hook do not hold for the next one.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("GIT_") || name == VARIABLE {
             command.env_remove(name);
@@ -22,8 +22,8 @@ pub(crate) fn start_detached(home: &Path, idle_seconds: Option<u64>) -> io::Resu
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }
 
-/// Leaves the session of whoever started this process.
+/// Leaves the session of the process that started this one.
 pub(super) fn leave_terminal() {
-    // The leader of a group has one of its own already.
+    // Fails for a process group leader, which needs no other session.
     let _ = rustix::process::setsid();
 }

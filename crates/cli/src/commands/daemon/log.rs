@@ -1,4 +1,4 @@
-//! The daemon's log file: its owner's alone, and never larger than a bound.
+//! The daemon's log file: readable by its owner only, rotated at a maximum size.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-/// When the log is larger than this it becomes the old one, and another is begun.
+/// Maximum bytes of the log file before it is rotated.
 const LARGEST: u64 = 1024 * 1024;
 
-/// Has everything that is logged written into the file of a home's daemon.
+/// Logs to the file of a home's daemon.
 pub(crate) fn log_to_file(home: &Path, filter: EnvFilter) -> io::Result<()> {
     let folder = RunFolder::of(home);
     folder.make()?;
@@ -24,13 +24,13 @@ pub(crate) fn log_to_file(home: &Path, filter: EnvFilter) -> io::Result<()> {
     Ok(())
 }
 
-/// Has everything that is logged written to standard error.
+/// Logs to standard error.
 pub(crate) fn log_to_stderr(filter: EnvFilter) {
     let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     tracing_subscriber::registry().with(layer.with_filter(filter.and(own()))).init();
 }
 
-/// Others log whole commands.
+/// Keeps only Retake's own log targets: other crates log whole commands.
 fn own() -> FilterFn {
     filter_fn(|event| event.target().starts_with("retake"))
 }

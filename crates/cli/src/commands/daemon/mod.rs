@@ -27,8 +27,9 @@ use crate::time;
 pub(crate) use detached::start_detached;
 pub(crate) use log::{log_to_file, log_to_stderr};
 
-/// A daemon that starts answers within this; one that stops is gone.
+/// Timeout of a start until the daemon answers, and of a stop until it is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Interval at which a start or stop is polled.
 const PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) fn run(context: &Context, options: &args::Daemon) -> Result<Exit> {
@@ -41,7 +42,7 @@ pub(super) fn run(context: &Context, options: &args::Daemon) -> Result<Exit> {
     }
 }
 
-/// Is the daemon, until it is told to end.
+/// Runs the daemon in this process until shutdown.
 fn serve(context: &Context, options: DaemonRun) -> Result<Exit> {
     if options.detached {
         detached::leave_terminal();
@@ -63,7 +64,7 @@ fn serve(context: &Context, options: DaemonRun) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Each project takes a dozen files, and the usual limit is for programs that have one.
+/// Raises the limit of open files: each project takes a dozen.
 fn open_more_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -73,7 +74,7 @@ fn open_more_files() {
     }
 }
 
-/// Settings that cannot be used must not keep the daemon from starting.
+/// Loads the settings; invalid ones must not keep the daemon from starting.
 fn settings(context: &Context) -> Settings {
     Settings::of_home(context.retake.folder()).unwrap_or_else(|problem| {
         warn(&format!("the defaults are in force: {problem}"));
@@ -105,7 +106,7 @@ fn start(context: &Context, options: DaemonRun) -> Result<Exit> {
     }
 }
 
-/// Whoever starts it in a project wants that watched.
+/// Requests a scan of the current project, so that the daemon watches it.
 fn watch_this(context: &Context) {
     let asked = context.retake.open(context.start()).map(|project| context.ask(&project, Look {}));
     if let Ok(Err(error)) = asked {
@@ -118,7 +119,7 @@ fn stop(context: &Context) -> Result<Exit> {
     let folder = RunFolder::of(home);
     let Some(pid) = folder.owner() else { return not_running(context) };
     match Client::connect(home) {
-        // Whoever asks an older one has asked it to stop.
+        // Connecting to an older daemon has asked it to stop already.
         Ok(client) => drop(answered(client.stop("it was asked to stop"))?),
         Err(NoDaemon::Older(_)) => {}
         Err(NoDaemon::Newer(newer)) => {
@@ -152,7 +153,7 @@ fn status(context: &Context) -> Result<Exit> {
     }
 }
 
-/// Tells how a browser, or another program, comes in.
+/// Prints a one-time code with which a browser, or another program, logs in.
 fn code(context: &Context, options: DaemonCode) -> Result<Exit> {
     let client = Client::connect(context.retake.folder()).map_err(|_| {
         Failure::new("no_daemon", "no daemon answers", "`retake daemon start` starts one")

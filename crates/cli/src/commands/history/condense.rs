@@ -1,7 +1,7 @@
 //! `retake history condense` and `back`.
 //!
-//! The model is asked from here, with the environment of whoever runs the command; a daemon only
-//! shows the outcome.
+//! The model is called from this process, with the environment of the person who runs the command;
+//! a daemon only shows the outcome.
 
 use std::fmt::Write as _;
 use std::thread;
@@ -67,7 +67,7 @@ fn subject(plan: &CondensePlan) -> String {
     )
 }
 
-/// Whether the person lets the messages go out.
+/// Asks the person whether the messages may be sent to the model.
 fn agreed(plan: &CondensePlan, url: &str) -> Result<bool> {
     let question = format!("Send {} to {url}?", subject(plan));
     if !can_ask() {

@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, options: &HistoryExport) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let path = context.cwd.join(path);
-    // What agents and people said is for its owner alone.
+    // A conversation is readable by its owner only.
     let written = write(&path, text.as_bytes(), 0o600, options.force)?;
     let name = |path: &Path| escape(path.as_os_str().as_encoded_bytes());
     if context.json {

@@ -19,13 +19,13 @@ use crate::escape::escape;
 use crate::failure::Failure;
 use crate::output::{Style, tell, warn};
 
-/// What the model got, in a task's folder.
+/// File of the model's history in a task's folder.
 const API_HISTORY: &str = "api_conversation_history.json";
-/// What people were shown.
+/// File of the messages shown to people.
 const UI_MESSAGES: &str = "ui_messages.json";
-/// The files that the agent had in its context.
+/// File that lists the files in the agent's context.
 const TASK_METADATA: &str = "task_metadata.json";
-/// So many conversations of a database are named.
+/// Maximum conversations of a database that an error lists.
 const MOST_NAMED: usize = 20;
 
 pub(super) fn run(context: &Context, options: &HistoryImport) -> Result<Exit> {
@@ -37,7 +37,7 @@ pub(super) fn run(context: &Context, options: &HistoryImport) -> Result<Exit> {
     let import = found.import(dialog, options.agent.as_deref())?;
     let added = if options.dry_run { None } else { Some(context.ask(&project, import.clone())?) };
     let backup = match &source.legacy {
-        // What could not be read is in the old file alone.
+        // Messages that could not be read are in the old file only.
         Some(old) if !options.dry_run && found.conversation.problems.is_empty() => {
             Some(legacy::migrate(&project, old, &import, &found.conversation, context.now())?)
         }
@@ -89,13 +89,13 @@ fn told(done: &ImportedHistory) -> String {
 
 /// Where a conversation is read from.
 struct Source {
-    /// What the person named.
+    /// The path that the person named.
     named: PathBuf,
-    /// What the model got.
+    /// The model's history.
     messages: Option<PathBuf>,
-    /// What people were shown, if that is a file of its own.
+    /// The messages shown to people, if in a separate file.
     display: Option<PathBuf>,
-    /// The old file that is written anew.
+    /// The legacy file that is migrated.
     legacy: Option<PathBuf>,
     /// The dialog that the folder is named after.
     task: Option<String>,
@@ -148,7 +148,7 @@ impl Source {
                     conversation.display = shown.conversation.display;
                     conversation.problems.extend(shown.conversation.problems);
                 }
-                // What the model got is worth having alone.
+                // The model's history is worth importing alone.
                 Err(failure) => conversation
                     .problems
                     .push(Problem { place: UI_MESSAGES.to_owned(), why: failure.message }),
@@ -157,7 +157,7 @@ impl Source {
         Ok(found)
     }
 
-    /// Tells what was not taken in, and why.
+    /// Warns of what was not imported, and why.
     fn note(&self) {
         if let Some(messages) = &self.messages
             && messages != &self.named

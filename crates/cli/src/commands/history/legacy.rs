@@ -1,4 +1,4 @@
-//! The old `claude_messages.json` (HIST-6, MIG-2): written anew, verified, and kept as a backup.
+//! Migrates the old `claude_messages.json` (HIST-6, MIG-2): rewritten, verified, kept as a backup.
 //!
 //! Invariant: at every moment the old file is there, or the new one and the backup are, and both
 //! were read back (W-15). Nothing is deleted.
@@ -19,11 +19,11 @@ use retake_server::history::begins_with;
 use crate::failure::Failure;
 use crate::written::set_aside;
 
-/// The old file's name.
+/// Name of the legacy file.
 pub(super) const OLD: &str = "claude_messages.json";
 
-/// Writes a conversation that is on record into the new file beside the old one, and makes that
-/// the backup, whose path it tells.
+/// Writes a recorded conversation into the new file beside the old one, renames the old one to
+/// a backup, and returns the backup's path.
 pub(super) fn migrate(
     project: &Project,
     old: &Path,
@@ -41,7 +41,7 @@ pub(super) fn migrate(
     }
     let new = old.with_file_name(Form::ApiHistory.file_name(&imported.dialog.0));
     let text = forms::write(Form::ApiHistory, conversation, at);
-    // A new file that is there counts from then on: what it says is compared before and after.
+    // A new file that exists takes precedence: its content is compared before and after.
     let check = |written: &[u8]| {
         let read = forms::read(Form::ApiHistory, written);
         match read.map_err(|error| left(error.to_string())) {
@@ -60,7 +60,7 @@ fn write(old: &Path, new: &Path, text: &str) -> IoResult<()> {
     let known = fs::metadata(old)?;
     let (mode, user, group) = (known.mode() & 0o7777, known.uid(), known.gid());
     let staged = Staged::new(new, text.as_bytes(), Permissions::Exactly { mode, user, group })?;
-    // As late as can be: what somebody else wrote in between counts.
+    // As late as possible: a concurrent write by another program takes precedence.
     if new.symlink_metadata().is_ok() {
         return Err(Error::other(format!("{} is there by now", new.display())));
     }

@@ -1,4 +1,4 @@
-//! `retake history`: the conversations beside the changes.
+//! `retake history`: shows, imports, exports and condenses conversations.
 
 mod condense;
 mod export;
@@ -25,7 +25,7 @@ pub(super) fn run(context: &Context, options: &History) -> Result<Exit> {
     }
 }
 
-/// The conversation that a person means.
+/// Resolves the dialog and agent of a conversation.
 fn meant(project: &Project, talk: &Talk) -> Result<(DialogId, AgentId)> {
     let dialog = dialog_or_latest(project, talk.dialog.as_deref())?;
     let agent = agent_or_main(talk.agent.as_deref());

@@ -1,4 +1,4 @@
-//! What was said, what the model got, and what was done to it.
+//! `retake history`: the messages of a dialog, the model's history, and its views.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ use crate::output::Style;
 use crate::table::{Cell, Table};
 use crate::time::local;
 
-/// So many lines of a message are shown.
+/// Maximum lines shown of a message.
 const LINES: usize = 6;
 
 pub(super) fn run(context: &Context, options: &HistoryShow) -> Result<Exit> {
@@ -117,7 +117,7 @@ fn told(context: &Context, number: usize, entry: &Entry) -> String {
     text
 }
 
-/// What hooks told of.
+/// Messages reported by hooks.
 fn spoken(project: &Project, dialog: &DialogId) -> Result<Vec<Entry>, StoreError> {
     let mut entries = Vec::new();
     for (spoken, hidden) in project.spoken(dialog)? {
@@ -143,7 +143,7 @@ fn spoken(project: &Project, dialog: &DialogId) -> Result<Vec<Entry>, StoreError
     Ok(entries)
 }
 
-/// What was taken in from a file, or saved by a program.
+/// Messages imported from a file, or saved by a program.
 fn displayed(
     project: &Project,
     dialog: &DialogId,

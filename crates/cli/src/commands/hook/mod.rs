@@ -1,10 +1,11 @@
-//! `retake hook`: what agents call at each step of theirs.
+//! `retake hook`: the command that agents run at each of their steps.
 //!
-//! It reads one payload, has recorded what it says (by the daemon, else by itself), and answers. It never breaks or blocks the agent:
+//! Reads one payload, records it through the daemon (in process if none answers), and prints the
+//! reply. It never breaks or blocks the agent:
 //! - It exits with 0, whatever happens; some agents take any other code for a refusal.
-//! - It answers within its budget. What is not recorded by then is kept in the spool, and a
-//!   process of its own, for which nobody waits, takes it in.
-//! - What it does not understand is one warning on standard error.
+//! - It answers within its budget. Events not recorded by then go to the spool, and a detached
+//!   process records them.
+//! - A payload that cannot be parsed is one warning on standard error.
 
 mod work;
 
@@ -26,18 +27,18 @@ use crate::args::Hook;
 use crate::context::{Context, Exit};
 use crate::output::{Style, tell, warn};
 
-/// How much longer than its budget a hook may take to keep what it could not record: a busy disk
-/// must not cost an event.
+/// Grace period after the budget for writing unrecorded events to the spool: a busy disk must not
+/// lose an event.
 const GRACE: Duration = Duration::from_secs(2);
-/// Agents that are about to end wait for less.
+/// Grace period at the end of a dialog: agents that shut down wait for less.
 const GRACE_AT_THE_END: Duration = Duration::from_millis(500);
 
-/// What the agent is told if it has to begin before all was looked at.
+/// Notice to an agent whose call begins before the scan has finished.
 const NOT_LOOKED: &str = "Retake has not finished looking at the project yet: of files that were saved just \
      before this call and that it changes, the earlier content may not be on record. `retake status` \
      will name them.";
 
-/// Who works.
+/// Where the hook's work runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     /// A thread of this process.
@@ -46,11 +47,11 @@ enum By {
     Daemon,
 }
 
-/// What the thread that sees to the work tells.
+/// Message from the worker thread.
 enum News {
-    /// The payload is here, and this is to be done.
+    /// The payload was read; this is the call to run.
     Called(HookCall),
-    /// What whoever works has come to.
+    /// Progress of the worker.
     Came(By, HookNews),
 }
 
@@ -70,26 +71,26 @@ pub(super) fn run(context: &Context, options: &Hook) -> Exit {
     }
     let Followed { moment, verdict, left } = in_time(context, agent, options, started);
     let reply = retake_agents::reply(agent, moment, &verdict);
-    // An agent that does not listen any more needs no answer.
+    // An agent that closed the pipe needs no reply.
     let _ = context.out.text(&reply);
     if let Some(left) = left {
         keep_within(left.grace(), left);
     }
-    // The working thread may be in the middle of something; it ends with this process.
+    // The worker thread may still be running; it ends with this process.
     Exit::Done
 }
 
-/// What came of following the work.
+/// Result of waiting for the worker.
 struct Followed {
     /// Which reply the agent waits for.
     moment: Moment,
-    /// What to answer.
+    /// The reply to the agent.
     verdict: Verdict,
-    /// What is not recorded.
+    /// Events that are not recorded.
     left: Option<Left>,
 }
 
-/// Works until all is recorded or the budget is used up.
+/// Runs the worker until all is recorded or the budget is used up.
 fn in_time(context: &Context, agent: Agent, options: &Hook, started: Instant) -> Followed {
     let (news, heard) = mpsc::channel();
     let surroundings = work::Surroundings::new(context, agent, options);
@@ -118,7 +119,7 @@ fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> Followed {
                 continue;
             }
             Ok(News::Came(by, came)) => (by, came),
-            // The worker has ended; if it could not do all of it, it has said why.
+            // The worker has ended; if it failed, it has warned.
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) => break Some(budget.as_millis()),
         };
@@ -156,7 +157,7 @@ fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> Followed {
     Followed { moment, verdict, left }
 }
 
-/// Work that has begun.
+/// Work whose project is open.
 struct Begun {
     keeper: Keeper,
     /// The other projects that the next parcel concerns.
@@ -169,13 +170,13 @@ struct Begun {
 }
 
 impl Begun {
-    /// What is not recorded; none if all of it is.
+    /// Returns the unrecorded events; none if all are recorded.
     fn left(self, call: &HookCall, home: &Path) -> Option<Left> {
         let Self { keeper, others, root, run_ends, parcels, recorded, by } = self;
         if recorded >= parcels {
             return None;
         }
-        // It was heard before, by whoever works.
+        // The worker has parsed it before.
         let parcels = call.left(run_ends, recorded).unwrap_or_default();
         Some(Left { keeper, others, root, parcels, by, home: home.into() })
     }
@@ -189,8 +190,8 @@ fn answer(told: Told) -> Verdict {
     }
 }
 
-/// Keeps what is left, but waits no longer than this: even a pipe that nobody reads, or a disk
-/// that hangs, must not keep the agent.
+/// Writes unrecorded events to the spool with a timeout: a pipe without a reader, or a disk that
+/// hangs, must not block the agent.
 fn keep_within(patience: Duration, left: Left) {
     let (done, wait) = mpsc::channel();
     let keep = move || {
@@ -202,7 +203,7 @@ fn keep_within(patience: Duration, left: Left) {
     }
 }
 
-/// What is not recorded yet.
+/// Events that are not recorded yet.
 struct Left {
     keeper: Keeper,
     /// The other projects that the first of the parcels concerns.
@@ -219,13 +220,13 @@ impl Left {
         if self.parcels.iter().any(ends) { GRACE_AT_THE_END } else { GRACE }
     }
 
-    /// Whether a call begins before all was looked at.
+    /// Returns true if a call begins before the scan has finished.
     fn begins(&self) -> bool {
         let begins = |parcel: &Parcel| matches!(parcel.event.what, EventKind::ToolBegin { .. });
         self.parcels.iter().any(begins)
     }
 
-    /// Keeps it durably and has somebody else take it in.
+    /// Writes the events to the spool durably and starts a process that records them.
     fn keep(&self) {
         if let Some(first) = self.parcels.first() {
             for other in &self.others {
@@ -239,7 +240,7 @@ impl Left {
                 return;
             }
         }
-        // A daemon is still at it.
+        // A daemon is still working on it.
         if self.by == By::Hook {
             catch_up(&self.home, &self.root);
         }
@@ -247,14 +248,14 @@ impl Left {
     }
 }
 
-/// Starts a process that looks at the project and takes in what waits there.
+/// Starts a process that scans the project and records its spool.
 fn catch_up(home: &Path, root: &Path) {
     use std::os::unix::process::CommandExt as _;
     let Ok(program) = std::env::current_exe() else { return };
     let mut command = Command::new(program);
     command.arg("catch-up").arg("--project").arg(root).arg("--home").arg(home).current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Of a group of its own: what interrupts the agent does not interrupt it. If it cannot be
-    // started, the next command takes the event in.
+    // In its own process group, so that a signal to the agent's does not reach it. If it cannot be
+    // started, the next command records the spool.
     let _ = command.process_group(0).spawn();
 }

@@ -1,4 +1,4 @@
-//! The work of a hook, in a thread that nobody has to wait for: by the daemon, or here.
+//! The worker of a hook, in a thread that the hook may abandon: through the daemon, or in process.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ use crate::commands::run::VARIABLE;
 use crate::context::Context;
 use crate::time;
 
-/// Larger payloads are not read: a hook tells what a tool was asked for and answered.
+/// Maximum bytes of a payload, which holds a tool's input and output.
 const LARGEST_PAYLOAD: u64 = 64 * 1024 * 1024;
 
-/// If it is `0`, no daemon is started, whatever the settings say.
+/// Environment variable; `0` prevents the start of a daemon, whatever the settings say.
 const AUTOSTART: &str = "RETAKE_AUTOSTART";
 
-/// What the work needs to know, on its own.
+/// Owned inputs of the worker thread.
 pub(super) struct Surroundings {
     retake: Retake,
     alone: bool,
@@ -67,10 +67,10 @@ impl Surroundings {
     }
 }
 
-/// Reads the payload, and has recorded what it says.
+/// Reads the payload and records it.
 pub(super) fn work(surroundings: &Surroundings, news: &Sender<News>) -> Result<()> {
     let call = surroundings.call(read_payload()?);
-    // If nobody follows any more, all is done all the same.
+    // If the receiver is gone, the work is done all the same.
     let _ = news.send(News::Called(call.clone()));
     if !surroundings.alone && by_daemon(surroundings.retake.folder(), &call, news)? {
         return Ok(());
@@ -82,7 +82,7 @@ pub(super) fn work(surroundings: &Surroundings, news: &Sender<News>) -> Result<(
     Ok(())
 }
 
-/// Has the daemon do it; `false` if it is to be done here.
+/// Runs the call in the daemon; `false` if it must run in process.
 fn by_daemon(home: &Path, call: &HookCall, news: &Sender<News>) -> Result<bool> {
     let client = match Client::connect(home) {
         Ok(client) => client,
@@ -99,19 +99,19 @@ fn by_daemon(home: &Path, call: &HookCall, news: &Sender<News>) -> Result<bool> 
     match client.hook(call.clone(), &mut tell) {
         Ok(()) => Ok(true),
         Err(Unanswered::NotDone) => Ok(false),
-        // What it had not recorded is kept, and whoever comes next takes it in.
+        // Unrecorded events go to the spool, and the next command records them.
         Err(Unanswered::Lost(pid)) => bail!("the daemon, process {pid}, does not answer any more"),
         Err(Unanswered::Failed(failure)) => Err(failure.into()),
     }
 }
 
-/// Starts a daemon for the hooks to come, if the person wants that and none is about to be it.
+/// Starts a daemon for later hooks, if autostart is on and none is starting.
 fn start_if_wanted(home: &Path) {
     let is_declined = std::env::var_os(AUTOSTART).is_some_and(|value| value == "0");
     let is_set = || Settings::of_home(home).is_ok_and(|settings| settings.daemon.autostart);
     let wanted = !is_declined && is_set();
     if wanted && RunFolder::of(home).owner().is_none() {
-        // If it cannot be started, all works without.
+        // If it cannot be started, hooks work without.
         let _ = start_detached(home, None);
     }
 }

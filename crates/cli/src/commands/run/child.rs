@@ -1,4 +1,4 @@
-//! The program that is run: it gets the terminal, the signals and the last word on the exit code.
+//! The child process of `retake run`: it gets the terminal and the signals, and sets the exit code.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,13 +17,14 @@ use crate::commands::run::VARIABLE;
 use crate::context::Exit;
 use crate::output::{Style, tell};
 
+/// Signals forwarded to the program.
 const PASSED_ON: [i32; 8] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT];
 
-/// As shells have it.
+/// Exit codes as shells use them.
 const CANNOT_BE_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// How a program came out.
+/// End of a program.
 pub(super) enum Ended {
     /// It exited with this code.
     With(u8),
@@ -31,7 +32,7 @@ pub(super) enum Ended {
     By(i32),
 }
 
-/// Runs a program to its end, and passes on what is sent to us.
+/// Runs a program to its end and forwards signals to it.
 pub(super) fn run(words: &[OsString], dialog: Option<&DialogId>) -> Result<Ended> {
     let (program, arguments) = words.split_first().context("no command was given")?;
     // Before the start: a signal in between must not end us and leave the program alone. What is
@@ -63,7 +64,7 @@ fn ignored() -> u64 {
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Passes signals on that somebody sent to this process alone. The terminal sends its own (for
+/// Forwards signals that a process sent to this one alone. The terminal sends its own (for
 /// Ctrl-C and the like) to the whole group, so the program has them already.
 fn pass_on(mut signals: SignalsInfo<WithOrigin>, child: &Child) {
     let child = Pid::from_child(child);

@@ -14,7 +14,7 @@ use crate::commands::run::recording::Recording;
 use crate::context::{Context, Exit};
 use crate::output::warn;
 
-/// Tells what is run in which dialog that is.
+/// Environment variable that tells the program the dialog of its run.
 pub(super) const VARIABLE: &str = "RETAKE_RUN";
 
 pub(super) fn run(context: &Context, options: &Run) -> Result<Exit> {

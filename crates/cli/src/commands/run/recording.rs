@@ -1,4 +1,4 @@
-//! The dialog of a program that is run: one message, one call, and what came of it.
+//! The dialog of a program that is run: one message, one call, and the resulting changes.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,9 +20,9 @@ use crate::context::Context;
 use crate::describe::{name, plural};
 use crate::output::{Style, tell, tell_json};
 
-/// The tool: a command of the shell, as far as its words tell what it does.
+/// Tool name of the call, so that the engine parses the words as a shell command.
 const TOOL: &str = "shell";
-/// More files than this are only counted.
+/// Maximum files listed; more are only counted.
 const LISTED: usize = 10;
 
 /// A run that is being recorded.
@@ -33,7 +33,7 @@ pub(super) struct Recording {
     cwd: Option<String>,
     /// The last event before it.
     before: u64,
-    /// While this is held, others know that the run goes on.
+    /// Held while the run goes on, so that other processes see it is alive.
     _lives: Option<Lock>,
 }
 
@@ -74,7 +74,7 @@ impl Recording {
         &self.dialog
     }
 
-    /// Closes the window and the dialog, and tells what changed.
+    /// Closes the window and the dialog, and prints what changed.
     pub(super) fn end(&self, context: &Context, ok: bool) -> Result<()> {
         self.record(context, run_end(Some(ok)))?;
         self.record(context, EventKind::DialogEnd {})?;
@@ -98,7 +98,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Says on standard error what changed: standard output is the program's.
+    /// Prints what changed on standard error: standard output is the program's.
     fn tell(&self, context: &Context) -> Result<()> {
         let (actor, after) = (Some(Actor::Agent), Some(self.before));
         let changes =
@@ -134,7 +134,7 @@ impl Recording {
     }
 }
 
-/// What changes come to.
+/// Totals of changes.
 struct Summary {
     files: BTreeSet<ProjectPath>,
     added: u64,

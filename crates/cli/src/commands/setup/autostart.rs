@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{Style, tell};
 
-/// Takes the choice from the command line, and tells what holds.
+/// Writes the choice of the command line to the settings, and prints the one in force.
 pub(super) fn choose(context: &Context, options: &Setup) -> Result<()> {
     let home = context.retake.folder();
     if let Some(choice) = options.daemon {
@@ -22,7 +22,7 @@ pub(super) fn choose(context: &Context, options: &Setup) -> Result<()> {
     } else if options.remove || context.json {
         return Ok(());
     }
-    // What is wrong with the settings is told where they are used.
+    // Invalid settings are reported where they are used.
     let wanted = Settings::of_home(home).unwrap_or_default().daemon.autostart;
     let told = if wanted {
         "hooks start the daemon, so that agents do not wait; --daemon=no declines"
@@ -47,7 +47,7 @@ fn write(home: &Path, autostart: bool) -> Result<(), Failure> {
     retake_seam::fs::create_private_dir_all(home)
         .and_then(|()| retake_seam::fs::replace_durably(&path, text.as_bytes()))
         .map_err(|error| cannot(error.to_string()))?;
-    // What was wrong before is wrong still, and is said.
+    // Settings that were invalid before are invalid still, and are reported.
     Settings::of_home(home).map(drop).map_err(|error| cannot(error.to_string()))
 }
 

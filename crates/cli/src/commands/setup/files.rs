@@ -11,18 +11,18 @@ use retake_seam::fs::{Permissions, Staged, create_folder, remove_empty_folder, r
 use super::place::real_path;
 use crate::failure::Failure;
 
-/// No settings are larger.
+/// Maximum bytes of a settings file.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What became of an attempt to change a file.
+/// Result of an attempt to change a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
     Done,
-    /// The file is not what it was any more.
+    /// The file changed since it was read.
     Changed,
 }
 
-/// What a file holds; `None` if it is not there.
+/// Reads a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
     let Some(bytes) = read_bytes(path)? else { return Ok(None) };
     let text = String::from_utf8(bytes)
@@ -51,7 +51,7 @@ fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     Ok(Some(bytes))
 }
 
-/// Whether a file is there that its owner cannot run.
+/// Returns true if the file exists and its owner cannot execute it.
 pub(super) fn lacks_execution(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|known| known.mode() & 0o100 == 0)
 }
@@ -81,7 +81,7 @@ pub(super) fn write(
     };
     let staged = Staged::new(&real, then.as_bytes(), permissions);
     let staged = staged.map_err(|error| not_staged(path, permissions, &error))?;
-    // As late as can be: what somebody saved in between must not be lost.
+    // As late as possible: a concurrent save must not be lost.
     if read(path)?.as_deref() != now || real_path(path)? != real {
         return Ok(Attempt::Changed);
     }
@@ -89,7 +89,7 @@ pub(super) fn write(
     Ok(Attempt::Done)
 }
 
-/// A file is replaced by a new one: what that would not respect is respected here.
+/// Refuses read-only files and hard links, which a replacement by rename would not respect.
 fn check(path: &Path, known: &Metadata) -> Result<(), Failure> {
     if known.permissions().mode() & 0o200 == 0 {
         let hint = format!("if you want it changed: chmod u+w {}", path.display());
@@ -126,7 +126,7 @@ pub(super) fn remove(
     }
     remove_file(&real).map_err(|error| cannot("remove", path, &error))?;
     for folder in folders.iter().rev() {
-        // It holds something of somebody else by now: then it stays.
+        // A folder that holds other files by now stays.
         if remove_empty_folder(folder).is_err() {
             break;
         }
@@ -159,7 +159,7 @@ pub(super) fn cannot(act: &str, path: &Path, error: &impl Display) -> Failure {
     Failure::new("not_written", message, "see who owns it and what its permissions are")
 }
 
-/// Why a file is left as it is.
+/// Failure for a file that is left as it is.
 pub(super) fn left(code: &'static str, path: &Path, why: &str, hint: impl Into<String>) -> Failure {
     Failure::new(code, format!("{} is left as it is: {why}", path.display()), hint)
 }

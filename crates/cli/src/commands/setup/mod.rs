@@ -71,7 +71,7 @@ pub(super) fn run(context: &Context, options: &Setup) -> Result<Exit> {
     Ok(exit)
 }
 
-/// A file that several others share a folder with is removed last: it had the folder made.
+/// Applies all steps; removal goes backwards, as the first file had the shared folder made.
 fn carry_out(planned: &mut [Planned], job: &Job<'_>) {
     match job.aim {
         Aim::Add(_) => planned.iter_mut().for_each(|file| file.carry_out(job)),
@@ -98,7 +98,7 @@ fn declined() -> Failure {
     Failure { code: "declined".into(), message: "nothing was changed".to_owned(), hint: None }
 }
 
-/// The person's machine, as far as setup cares.
+/// Folders and commands of the person's machine that setup needs.
 #[derive(Debug)]
 struct Machine {
     folders: Folders,
@@ -106,7 +106,7 @@ struct Machine {
     project: PathBuf,
     /// The folders of `PATH`.
     path: Vec<PathBuf>,
-    /// What hooks call, or why that is not known: only adding them needs it.
+    /// The command that hooks run, or why it is unknown: only adding hooks needs it.
     command: Result<HookCommand, Failure>,
     /// Retake's own folder, if it is not the usual one.
     named_home: Option<PathBuf>,
@@ -134,7 +134,7 @@ impl Machine {
         Ok(Self { folders, home, project, path, command, named_home })
     }
 
-    /// What hooks call, if it is known.
+    /// Returns the command that hooks run, if known.
     fn own(&self) -> Option<&HookCommand> {
         self.command.as_ref().ok()
     }
@@ -149,20 +149,20 @@ impl Machine {
         Agent::ALL.into_iter().filter(wanted).collect()
     }
 
-    /// Whether an agent's program can be run, or it has left its settings.
+    /// Returns true if the agent's program is on the path, or its settings exist.
     fn has(&self, agent: Agent) -> bool {
         let runs = |program: &&str| self.path.iter().any(|folder| folder.join(program).is_file());
         programs(agent).iter().any(runs) || config_folder(agent, &self.folders).is_dir()
     }
 
-    /// Whether setup was here.
+    /// Returns true if setup has changed files of this agent.
     fn has_traces(&self, agent: Agent, level: Level, records: &Records) -> bool {
         targets(agent, level, &self.folders)
             .iter()
             .any(|target| records.find(&target.path).is_some() || self.calls_us(target))
     }
 
-    /// Whether a file has hooks that call us.
+    /// Returns true if a file has hooks that run Retake.
     fn calls_us(&self, target: &Target) -> bool {
         let text = files::read(&target.path).ok().flatten();
         let found = text.and_then(|text| target.form.find(&text, self.own()).ok());

@@ -1,4 +1,4 @@
-//! Which file a path of an agent's settings really is, through links.
+//! Resolves paths of agents' settings through symlinks.
 //!
 //! A project may come from anywhere: its links must not lead setup to files outside of it.
 
@@ -13,7 +13,7 @@ use super::Machine;
 use super::files::{cannot, left};
 use crate::failure::Failure;
 
-/// The file that a path stands for, even if it is not there yet.
+/// Resolves a path through symlinks, even if the file does not exist yet.
 pub(super) fn real_path(path: &Path) -> Result<PathBuf, Failure> {
     resolve(path).map_err(|error| cannot("follow", path, &error))
 }

@@ -1,7 +1,7 @@
-//! What setup does to each file, planned first and then done.
+//! Plans and applies the change that setup makes to each file.
 //!
-//! A plan only reads. Doing reads again: if the file is not what the plan saw, it is planned
-//! anew, so that an edit made in between is kept.
+//! A plan only reads. Applying reads again: if the file is not what the plan saw, it is planned
+//! again, so that an edit made in between is kept.
 
 use retake_agents::Agent;
 use retake_agents::setup::{HookCommand, Level, SetupError, Target};
@@ -11,10 +11,10 @@ use super::record::{Record, Records};
 use super::{Machine, files, place};
 use crate::failure::Failure;
 
-/// How often a file that keeps changing is looked at again.
+/// Maximum attempts to write a file that keeps changing.
 const TRIES: usize = 5;
 
-/// What is to happen.
+/// Goal of a setup run.
 #[derive(Debug)]
 pub(super) enum Aim {
     /// Hooks with this command are there.
@@ -23,7 +23,7 @@ pub(super) enum Aim {
     Remove,
 }
 
-/// What is to happen where.
+/// Goal, level and environment of a setup run.
 #[derive(Debug)]
 pub(super) struct Job<'a> {
     pub(super) aim: Aim,
@@ -32,7 +32,7 @@ pub(super) struct Job<'a> {
     pub(super) records: &'a Records,
 }
 
-/// What happens to a file.
+/// Action on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// Nothing: it is as it should be.
@@ -45,7 +45,7 @@ pub(super) enum Act {
     Delete,
 }
 
-/// A file's text now and then.
+/// A file's text before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) now: Option<String>,
@@ -65,7 +65,7 @@ impl Step {
     }
 }
 
-/// What happens to one file of an agent.
+/// Planned change of one file of an agent.
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) agent: Agent,
@@ -84,12 +84,12 @@ impl Planned {
         Self { agent, target, shown, step }
     }
 
-    /// Whether a file is written.
+    /// Returns true if the file will be written.
     pub(super) fn writes(&self) -> bool {
         self.step.as_ref().is_ok_and(|step| step.act() != Act::Nothing)
     }
 
-    /// Does it. A failure takes the step's place.
+    /// Applies the step. A failure replaces it.
     pub(super) fn carry_out(&mut self, job: &Job<'_>) {
         for _ in 0..TRIES {
             let Ok(step) = &self.step else { return };
@@ -124,12 +124,12 @@ impl Job<'_> {
         Ok(Step { now, then, mends_mode })
     }
 
-    /// The text that was there before, exactly if nobody edited the file since.
+    /// Returns the text without our hooks: the original, if the file was not edited since.
     fn without_ours(&self, target: &Target, text: &str) -> Result<Option<String>, Failure> {
         match self.records.find(&target.path) {
             Some(record) if record.after == text => Ok(record.before),
             record => {
-                // Without a record nobody knows whether there was a file: then it stays.
+                // Without a record it is unknown whether the file existed before: it stays.
                 let before = record.map_or(Some(String::new()), |record| record.before);
                 let without = target.form.remove(text, before.as_deref(), self.machine.own());
                 without.map_err(|error| refusal(target, &error))
@@ -177,7 +177,7 @@ impl Job<'_> {
     }
 }
 
-/// Why a file is left as it is.
+/// Failure for a file that is left as it is.
 fn refusal(target: &Target, error: &SetupError) -> Failure {
     let (code, hint) = match error {
         SetupError::NotJson { .. } => ("not_json", "correct the file, then run it again"),

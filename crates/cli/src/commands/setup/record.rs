@@ -1,4 +1,4 @@
-//! What Retake remembers of a file that it added hooks to, so that it can put it back.
+//! Records of the files that Retake added hooks to, so that it can restore them.
 //!
 //! `HOME/setup/<hash of the path>.json`, for the owner alone: the file's text before and after,
 //! and the folders that were made for it. It is written before the file is, and removed after
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::files::cannot;
 use crate::failure::Failure;
 
-/// What is remembered of a file.
+/// Record of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     /// The file, for people.
@@ -26,7 +26,7 @@ pub(super) struct Record {
     pub(super) folders: Vec<PathBuf>,
 }
 
-/// All that is remembered.
+/// The folder of all records.
 #[derive(Debug)]
 pub(super) struct Records {
     folder: PathBuf,
@@ -38,12 +38,12 @@ impl Records {
         Self { folder: home.join("setup") }
     }
 
-    /// What is remembered of a file. A record that cannot be read is none.
+    /// Returns the record of a file; none if it cannot be read.
     pub(super) fn find(&self, path: &Path) -> Option<Record> {
         serde_json::from_slice(&std::fs::read(self.file(path)).ok()?).ok()
     }
 
-    /// Remembers a file.
+    /// Saves the record of a file.
     pub(super) fn keep(
         &self,
         path: &Path,
@@ -59,7 +59,7 @@ impl Records {
             .map_err(|error| cannot("write", &file, &error))
     }
 
-    /// Forgets a file.
+    /// Removes the record of a file.
     pub(super) fn forget(&self, path: &Path) -> Result<(), Failure> {
         let file = self.file(path);
         match remove_file(&file) {

@@ -1,4 +1,4 @@
-//! What setup says: the differences before, what was done after, and what is left to the person.
+//! Output of setup: the diff before, the result after, and notes for the person.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::output::{Style, tell};
 use crate::table::{Cell, Table};
 
-/// What every report needs to know.
+/// Inputs of all reports.
 pub(super) struct Report<'a> {
     pub(super) context: &'a Context,
     pub(super) machine: &'a Machine,
@@ -107,7 +107,7 @@ impl Report<'_> {
         }
     }
 
-    /// What of ours is in a file afterwards.
+    /// Returns the hooks of ours in a file afterwards.
     fn found(&self, file: &Planned) -> Option<Found> {
         let text = file.step.as_ref().ok()?.then.as_deref()?;
         file.target.form.find(text, self.machine.own()).ok()
@@ -117,7 +117,7 @@ impl Report<'_> {
         self.found(file).is_some_and(|found| found.is_edited)
     }
 
-    /// What is left to the person, or good to know.
+    /// Notes for the person: remaining steps and warnings.
     fn notes(&self, planned: &[Planned]) -> Vec<String> {
         let mut notes: Vec<_> = planned.iter().filter_map(|file| self.moved(file)).collect();
         if self.remove {
@@ -191,7 +191,7 @@ impl Report<'_> {
                 Ok(step) => {
                     document["action"] = action(step.act()).into();
                     document["done"] = done.into();
-                    // Lines around a change may hold keys, and nobody asked for them.
+                    // Context lines may hold keys, and were not asked for.
                     document["diff"] = unified(&path, step, 0).into();
                 }
                 Err(failure) => {
@@ -215,15 +215,16 @@ impl Report<'_> {
     }
 }
 
-/// How a person lets Codex run our hooks.
+/// Note on how to approve our hooks in Codex.
 const APPROVE_CODEX: &str = "Codex runs hooks only after you approved them: start \
      `codex`, type /hooks, look at Retake's and approve them.\nUntil then Codex skips them \
      without a word, and again after any change of them.";
 
+/// Note that approved Codex hooks moved, and need approval again.
 const MOVED_CODEX: &str = "Hooks of yours for Codex have another position now. Codex skips those \
      that you approved before, until you approve them again: start `codex`, type /hooks.";
 
-/// Lines around a change that people see.
+/// Context lines around a change in diffs for people.
 const CONTEXT_LINES: u32 = 3;
 
 fn tell_failures(planned: &[Planned]) {

@@ -1,4 +1,4 @@
-//! How an agent is set up at one level, as the agent itself would find it.
+//! Status of an agent's hooks at one level, as the agent itself would find them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use retake_agents::setup::{
 use super::{Machine, files, place};
 use crate::output::Style;
 
-/// How an agent is set up at one level.
+/// Status of an agent's hooks at one level.
 pub(super) struct Standing {
     pub(super) state: State,
-    /// What is to be said of it besides.
+    /// Further explanation.
     pub(super) detail: Option<String>,
     pub(super) files: Vec<PathBuf>,
 }
@@ -33,7 +33,7 @@ pub(super) enum State {
     Waiting,
     /// Codex: approved, but changed since.
     Changed,
-    /// What the hooks call cannot be run.
+    /// The program of the hooks cannot be run.
     Broken,
     /// The file cannot be read.
     Unreadable,
@@ -129,7 +129,7 @@ impl Look<'_> {
         Ok((approval.unwrap_or(state), detail))
     }
 
-    /// Whether the project is the person's home, or its files lead there.
+    /// Returns true if the project is the person's home, or its files link there.
     fn is_of_user(&self) -> bool {
         let of_user = targets(self.agent, Level::User, &self.machine.folders);
         let real = |target: &Target| place::real_path(&target.path).ok();
@@ -142,7 +142,7 @@ impl Look<'_> {
         found.map_err(|error| format!("{}: {error}", target.path.display()))
     }
 
-    /// What in other files turns the hooks off.
+    /// Returns the setting in another file that turns the hooks off.
     fn switched_off_elsewhere(&self) -> Option<String> {
         let others = switch_files(self.agent, &self.machine.folders);
         let in_settings = others.iter().find_map(|target| {
@@ -155,7 +155,7 @@ impl Look<'_> {
         })
     }
 
-    /// In what a call is not the one that setup would write now.
+    /// Describes how a call differs from the one that setup would write now.
     fn difference(&self, call: &HookCommand) -> Option<String> {
         let named = self.machine.named_home.as_deref();
         if self.machine.own().is_some_and(|own| own.program() != call.program()) {
@@ -168,7 +168,7 @@ impl Look<'_> {
     }
 }
 
-/// Whether a program can be run by the name that a hook has for it.
+/// Returns true if a program can be executed by the name in a hook.
 fn runs(program: &str, path: &[PathBuf]) -> bool {
     let can_run = |file: &Path| {
         file.metadata()
@@ -185,7 +185,7 @@ fn codex_config(machine: &Machine) -> String {
     files::read(&config).ok().flatten().unwrap_or_default()
 }
 
-/// What Codex says of our hooks, if they do not simply run.
+/// Returns the state that Codex gives our hooks, unless they are approved.
 pub(super) fn approval(target: &Target, machine: &Machine) -> Option<State> {
     let hooks = files::read(&target.path).ok()??;
     let real = target.path.canonicalize().ok();

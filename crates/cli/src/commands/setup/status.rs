@@ -1,4 +1,4 @@
-//! `retake setup --status`: which agents are there, set up, and heard of.
+//! `retake setup --status`: which agents are installed and set up, and their latest events.
 
 use anyhow::Result;
 use retake_agents::Agent;
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, options: &Setup, machine: &Machine) -> Resu
     Ok(Exit::Done)
 }
 
-/// What is known of an agent.
+/// Status of one agent.
 struct Row {
     agent: Agent,
     installed: bool,

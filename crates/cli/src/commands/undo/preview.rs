@@ -9,7 +9,7 @@ use crate::args::Undo;
 use crate::context::{Context, Exit};
 use crate::outcome::{NOT_WRITTEN, Outcome};
 
-/// The same documents, and the same exit code, as the deed would have.
+/// Prints the same documents, and exits with the same code, as the undo itself would.
 pub(super) fn run(context: &Context, project: &Project, options: &Undo) -> Result<Exit> {
     let taking = options.taking.options(Cascade::Leave);
     let (steps, what) = (options.steps, options.rewinding.what());

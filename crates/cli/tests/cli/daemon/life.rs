@@ -26,7 +26,7 @@ fn it_is_started_shown_and_stopped_and_its_files_are_its_owner_s() {
     for name in ["daemon.sock", "daemon.lock", "daemon.log"] {
         assert_eq!(mode(&world, name), 0o600, "{name}");
     }
-    // Of a session of its own, in no folder that somebody may want to unmount.
+    // Of a session of its own, in no folder that a person may want to unmount.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     assert_eq!(stat.split(' ').nth(5).unwrap(), pid.to_string());
     assert_eq!(std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap().to_str(), Some("/"));
@@ -133,7 +133,7 @@ fn a_home_whose_path_is_too_long_for_a_socket_has_a_daemon_all_the_same() {
     assert_eq!(run(&["daemon", "stop", "--json"]).json()["stopped"], pid);
 }
 
-/// Only root can be somebody else; for all others the modes are the test.
+/// Only root can switch to another user; for all others the modes are the test.
 #[test]
 fn another_user_is_not_heard_even_if_the_modes_let_them() {
     if !rustix::process::geteuid().is_root() {
@@ -176,7 +176,7 @@ fn asked_to_stop_while_it_works_it_finishes_that() {
     assert_eq!(world.run(&["doctor", "--json"]).code, 0);
 }
 
-/// Whoever removes the home of a daemon has another one in its place, in the end.
+/// After a daemon's home is removed, another daemon takes its place in the end.
 #[test]
 fn a_daemon_whose_home_was_removed_ends_and_leaves_its_successor_alone() {
     let world = World::with(&[("a.txt", "one\n")]);

@@ -178,7 +178,7 @@ fn what_a_daemon_did_not_begin_is_done_here_and_what_it_did_is_not_done_again() 
     daemon.join().unwrap();
 }
 
-/// Whoever hung up before it was begun has done it themselves.
+/// A client that hung up before its request was begun has done it in process.
 #[test]
 fn what_nobody_waits_for_any_more_is_not_done() {
     let world = World::with(&[]);

@@ -192,7 +192,7 @@ fn a_project_that_is_deleted_moved_or_replaced_is_treated_as_without() {
     world.ok(&["doctor", "--read-data"]);
 }
 
-/// A record that was removed and begun again is not written where nobody looks.
+/// A record that was removed and begun again is not written to the removed folder.
 #[test]
 fn a_record_that_is_removed_is_begun_again() {
     let world = World::with(&[("a.txt", "one\n")]);

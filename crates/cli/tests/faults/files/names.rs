@@ -61,7 +61,7 @@ const NAMES: [&[u8]; 20] = [
     b"$HOME:~",
 ];
 
-/// A file of each name in a folder of that name, written by somebody.
+/// A file of each name in a folder of that name, written by a person.
 fn write_all(world: &World, text: &str) {
     for name in NAMES {
         let folder = world.root().join(OsStr::from_bytes(&[b"in ", name].concat()));

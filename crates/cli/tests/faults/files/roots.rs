@@ -97,7 +97,7 @@ fn row_43_a_folder_that_was_moved_and_one_in_its_place() {
     std::fs::rename(world.root(), &moved).unwrap();
     world.write("a.txt", "another project\n");
     let elsewhere = files(&world.root());
-    // At the old place there is nothing to undo, whoever came first.
+    // At the old place there is nothing to undo, whichever command runs first.
     for verb in
         [&["undo"][..], &["redo"], &["restore", "--before-message", "1", "--yes"], &["checkpoint"]]
     {
@@ -223,7 +223,7 @@ fn row_54_folders_that_are_too_broad() {
         assert!(heard.stderr.contains("almost never meant"), "{folder:?}: {}", heard.stderr);
     }
     assert!(!world.home().join("projects").exists(), "nothing is on record");
-    // Whoever means it says so.
+    // A person who means it passes --anywhere.
     assert_eq!(run_in(&world, &person, &["init", "--anywhere"]).code, 0);
     assert_eq!(run_in(&world, &person, &["status"]).code, 0);
 }

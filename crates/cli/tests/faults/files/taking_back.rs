@@ -1,4 +1,4 @@
-//! Rows 18, 48 and 49: somebody else in the same file, and going back and forth.
+//! Rows 18, 48 and 49: another author in the same file, and going back and forth.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -25,7 +25,7 @@ fn lost_events() -> usize {
 fn row_25_lost_events_of_the_watcher() {
     let watched = Watched::start(World::with(&[("a.txt", "one\n"), ("d/b.txt", "b\n")]));
     assert_eq!(watch(&watched.world), "on");
-    // Nobody can look before this is given back, so that the state is there to be seen.
+    // No scan can run before this lock is released, so that the state is there to be seen.
     let lock = std::fs::File::open(watched.world.store().join("lock")).unwrap();
     lock.lock().unwrap();
     watched.signal("-STOP");
@@ -115,7 +115,7 @@ fn row_26_no_watcher_at_all() {
     assert_eq!(watched.changes().len(), 2);
 }
 
-/// Nobody can tell what was in it, and nothing is made up; every tool's temporary files come and go
+/// Its content is unknown, and nothing is made up; every tool's temporary files come and go
 /// like this, so that it is no gap either. What a call names, or a later command removes, is kept.
 #[test]
 fn row_29_a_file_that_comes_and_goes_between_two_looks() {

@@ -1,4 +1,4 @@
-//! Row 55: the environment of whoever calls is full of `GIT_*`.
+//! Row 55: the caller's environment is full of `GIT_*`.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ const OTHERS: [(&str, &str); 10] = [
 ];
 
 /// A world whose project is a repository, and beside it another repository and a program, which
-/// nobody may touch or run.
+/// Retake must not touch or run.
 struct Trap {
     world: World,
     victim: PathBuf,

@@ -33,7 +33,7 @@ fn checkpoint(world: &World, message: &str) -> String {
     found.next().unwrap()["id"].as_str().unwrap().to_owned()
 }
 
-/// What holds while nothing can be written to the store: the agent goes on, nobody is told that all
+/// What holds while nothing can be written to the store: the agent goes on, no reply says that all
 /// is well, and no file is touched.
 fn assert_loud_and_harmless(world: &World, errno: &str) {
     hook(world, &before("t2", "make"));
@@ -72,8 +72,8 @@ fn assert_goes_on(world: &World) {
     hook(world, &after("t3", "make"));
     world.ok(&["undo", "--yes"]);
     assert_eq!(world.read("a.txt"), "three\n");
-    // Nobody knows who wrote what came while nothing could be recorded, so it is the person's; the
-    // way back is there all the same.
+    // The author of changes made while nothing could be recorded is unknown, so it is the person;
+    // the way back is there all the same.
     world.ok(&["restore", &checkpoint(world, "first"), "--yes"]);
     assert_eq!((world.read("a.txt"), world.read("b.txt")), ("one\n".into(), "by hand\n".into()));
     assert_sound(world);

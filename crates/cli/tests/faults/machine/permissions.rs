@@ -95,7 +95,7 @@ fn row_16_the_store_belongs_to_somebody_else() {
         all.map(|entry| std::fs::read(entry.unwrap().path()).unwrap()).collect::<Vec<_>>()
     };
     let known = pointers();
-    // What cannot be read is not "no project": nobody makes another one in its place.
+    // What cannot be read is not "no project": no other one is made in its place.
     for hidden in [world.store(), world.home().join("roots"), world.home()] {
         set_mode(&hidden, 0o700);
         hears();
@@ -144,7 +144,7 @@ fn row_16_an_unreadable_record_is_not_a_missing_one() {
     }
 }
 
-/// Two files of a turn, one of which nobody can change: it is named beforehand and left, the other
+/// Two files of a turn, one of which cannot be changed: it is named beforehand and left, the other
 /// one goes back, and the result says that it is not all.
 #[test]
 fn row_17_an_immutable_file_in_the_project() {

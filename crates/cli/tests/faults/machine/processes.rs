@@ -185,7 +185,7 @@ fn row_56_the_daemon_is_down_or_hangs_while_agents_work() {
     daemon.signal(Signal::KILL);
     turn(&world, 4);
     drop(daemon);
-    // What nobody told, since nobody ran, is found by whoever comes next.
+    // A change without an event, since no hook ran, is found by the next scan.
     world.write("meanwhile.txt", "by hand\n");
     let daemon = Daemon::of(&world);
     until("it has looked", || recorded(&world).contains(&"meanwhile.txt".to_owned()));
@@ -199,7 +199,7 @@ fn row_56_the_daemon_is_down_or_hangs_while_agents_work() {
     assert_sound(&world);
 }
 
-/// A hook that finds the project held by somebody who hangs keeps its event, and ends.
+/// A hook that finds the project locked by a process that hangs spools its event, and ends.
 #[test]
 fn row_56_a_hung_holder_of_the_lock_costs_no_event() {
     let world = World::with(&[("a.txt", "0\n")]);

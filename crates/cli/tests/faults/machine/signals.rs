@@ -44,7 +44,7 @@ fn slowed(command: &Command) -> Command {
     under(&[&["strace", "-D", "-f", "-qq", "-e", slow][..], &trace].concat(), command)
 }
 
-/// Somebody's signal comes when the first files are put back and many are not.
+/// A signal from another process comes when the first files are put back and many are not.
 #[test]
 fn row_9_asked_to_end_in_the_middle_of_a_restore() {
     if !has(&[Need::Program("strace")]) {
@@ -74,8 +74,8 @@ fn row_9_asked_to_end_in_the_middle_of_a_restore() {
 }
 
 /// A daemon finishes what it has begun, and tells it. If it cannot within the few seconds that it
-/// gives itself, whoever asked is told so: then the operation is done in its last moment, or waits to
-/// be settled.
+/// gives itself, the caller is told so: then the operation is done in its last moment, or waits
+/// for recovery.
 #[test]
 fn row_9_a_daemon_asked_to_end_in_the_middle_of_a_restore() {
     if !has(&[Need::Program("strace")]) {
@@ -98,7 +98,7 @@ fn row_9_a_daemon_asked_to_end_in_the_middle_of_a_restore() {
     assert_sound(&world);
 }
 
-/// A group of processes that may have only so much memory, whoever has them killed.
+/// A cgroup with a memory limit, which kills its processes.
 struct Poor(PathBuf);
 
 impl Poor {
@@ -188,7 +188,7 @@ fn row_10_killed_for_want_of_memory() {
 }
 
 /// What a kill leaves behind goes under the lock, and only that: a file that is called like a
-/// temporary one is the person's, and what somebody wrote into a temporary one is kept.
+/// temporary one is the person's, and what another program wrote into a temporary one is kept.
 #[test]
 fn row_21_stale_locks_and_temporary_files() {
     let world = rewritten(3);
@@ -205,10 +205,10 @@ fn row_21_stale_locks_and_temporary_files() {
     let ended = undo.env("RETAKE_KILL_AT", exchanges[1]).output().unwrap().status;
     assert_eq!(ended.signal(), Some(9));
     assert!(leftovers(&world).len() > 3, "{:?}", leftovers(&world));
-    // Somebody who had the displaced file open goes on writing to it.
+    // A program that had the displaced file open goes on writing to it.
     let displaced = leftovers(&world).into_iter().find(|name| world.read(name) == "new\n").unwrap();
     world.write(&displaced, "written in between\n");
-    // The killed process's lock is in nobody's way, and its files are no changes.
+    // The killed process's lock blocks no other process, and its files are no changes.
     assert!(world.store().join("lock").exists());
     let status = world.run(&["status", "--json"]).json();
     assert_eq!(status["interrupted"]["state"], "running", "{status:#}");

@@ -150,7 +150,7 @@ impl<'a> Canary<'a> {
             "[includeIf \"gitdir:{0}/\"]\n\tpath = {0}/if.gitconfig\n[extensions]\n\tworktreeConfig = true",
             root.display()
         );
-        // Files that never end, or that nobody writes to.
+        // Files that never end, or that have no writer.
         let _ = writeln!(
             config,
             "[core]\n\texcludesFile = /dev/zero\n\tattributesFile = {}/fifo",
@@ -265,14 +265,14 @@ impl<'a> Canary<'a> {
         ] {
             write(name, &settings);
         }
-        // Programs that are found first by whoever looks in the current folder.
+        // Programs that are found first by a lookup in the current folder.
         for name in ["git", "sh", "less", "retake", "cat"] {
             let script = format!("#!/bin/sh\nexec {}\n", self.mark(&format!("local-{name}")));
             write_executable(&self.world.root().join(name), &script);
         }
     }
 
-    /// What an agent, or whoever started it, may have put into the environment.
+    /// What an agent, or the program that started it, may have put into the environment.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let root = self.world.root().display().to_string();
         let set = [

@@ -52,7 +52,7 @@ fn zstd_block(frame: &mut Vec<u8>, kind: u32, size: usize, is_last: bool) {
 }
 
 /// A zlib stream of at least so many zeros, at 13 bits for 258 of them; without its checksum,
-/// which nobody gets to see.
+/// which is never reached.
 pub(crate) fn zlib_zeros(at_least: usize) -> Vec<u8> {
     let mut bits = Bits { bytes: vec![0x78, 0x01], held: 0, count: 0 };
     // The last block, with the fixed codes; a zero by itself.

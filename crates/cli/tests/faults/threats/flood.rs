@@ -67,7 +67,7 @@ fn threat_sse_flood_of_clients_that_do_not_read() {
     let path = format!("/api/projects/{project}/events?after=0");
     let held: Vec<_> = (0..clients()).filter_map(|_| deaf(&daemon, &path)).collect();
     assert!(held.len() >= 100, "{}", held.len());
-    // Whoever comes by the socket is served; by HTTP, once there is a free connection.
+    // Clients of the socket are served; those of HTTP, once there is a free connection.
     for number in 0..5 {
         world.write("a.txt", number.to_string());
         world.ok(&["status"]);

@@ -41,7 +41,7 @@ fn world_with(row: impl FnOnce(&World) -> Row) -> World {
     world
 }
 
-/// Whoever needs that content says that it is damaged, and leaves everything as it is.
+/// A command that needs that content says that it is damaged, and leaves everything as it is.
 fn assert_refused(world: &World, what: &str) {
     assert_not_read(world, what);
     let out = world.outer().join("out").display().to_string();
@@ -136,7 +136,7 @@ fn threat_decompression_bomb_what_agents_said() {
     }
 }
 
-/// A repository lends its packs, and may have been made to harm whoever reads them.
+/// A repository lends its packs, and may have been made to harm their reader.
 #[test]
 fn threat_decompression_bomb_a_pack_of_the_repository() {
     if !has(&NEEDS) {

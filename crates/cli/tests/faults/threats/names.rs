@@ -1,5 +1,5 @@
 //! Names that lead out of the project or into git's own folder, written into the record by hand:
-//! whoever restores from it refuses them, and writes nothing anywhere.
+//! a restore from it refuses them, and writes nothing anywhere.
 //!
 //! The list is that of the advisories for git and gitoxide (CVE-2024-35186 and its like): `..`,
 //! `.git` in the spellings that file systems take for it, separators of other systems, devices.

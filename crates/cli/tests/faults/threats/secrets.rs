@@ -1,4 +1,4 @@
-//! Secrets that lie in the project: kept so that they can be restored, told to nobody, and gone
+//! Secrets that lie in the project: kept so that they can be restored, shown in no output, and gone
 //! when the person says so.
 
 use std::io::Read as _;

@@ -1,6 +1,6 @@
-//! Carrying out a plan for a client: what it agreed to, and the answer.
+//! Applies a plan for a client, as far as it consented.
 //!
-//! Invariant: what replaces a person's edits, takes back what nobody named, touches files of
+//! Invariant: what replaces a person's edits, takes back what was not named, touches files of
 //! another dialog or deletes files is never done unless the client says yes to just that.
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
@@ -26,7 +26,7 @@ pub(in super::super) struct Acted {
     pub(super) plan_digest: Option<String>,
 }
 
-/// What a client agreed to.
+/// A client's consent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Consent {
     /// Only the plan is wanted.
@@ -53,7 +53,7 @@ impl Consent {
     }
 }
 
-/// Refuses a client that has seen a plan, where there is nothing to do any more.
+/// Rejects a client that has seen a plan, if nothing is left to do.
 pub(super) fn nothing(outcome: Outcome, consent: &Consent) -> Result<Acted, Problem> {
     let nothing = Acted { outcome: outcome.asked(consent.dry_run), plan_digest: None };
     if consent.plan_digest.is_some() && !consent.dry_run {
@@ -64,7 +64,7 @@ pub(super) fn nothing(outcome: Outcome, consent: &Consent) -> Result<Acted, Prob
     Ok(nothing)
 }
 
-/// Carries out a plan, as far as the client agreed.
+/// Applies a plan, as far as the client consented.
 pub(super) fn carry_out(room: &Room, plan: Plan, consent: &Consent) -> Result<Acted, Problem> {
     let planned = planned(room, &plan, consent)?;
     if consent.dry_run {
@@ -86,7 +86,7 @@ pub(super) fn carry_out(room: &Room, plan: Plan, consent: &Consent) -> Result<Ac
     applied(room, plan, planned.plan_digest)
 }
 
-/// Carries out a plan whole or not at all, for an answer that cannot say "in part".
+/// Applies a plan whole or not at all, for an answer that cannot say "in part".
 pub(super) fn carry_out_whole(
     room: &Room,
     plan: Plan,

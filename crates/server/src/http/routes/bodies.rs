@@ -1,4 +1,4 @@
-//! What clients send to the verbs that decide and go back. Nothing unknown is taken.
+//! Request bodies of the routes that decide and go back. Unknown fields are rejected.
 
 use retake_engine::model::{CallId, ChangeId, DialogId, Millis, RewindWhat};
 use retake_engine::{Cascade, GoToOptions, Project, Recovery, Selection, TakeBackOptions};

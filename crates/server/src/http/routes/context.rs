@@ -1,7 +1,7 @@
-//! What agents know of files.
+//! Routes of the files in agents' contexts.
 //!
-//! Who tells what an agent saw may be the agent itself; what another program kept of it is taken
-//! in on the person's word.
+//! An agent itself may report what it saw; a context that another program kept is imported only
+//! with the person's token.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,7 +22,7 @@ use crate::Failure;
 use crate::documents::{self, Context, ContextChoice, ContextImported, Marked};
 use crate::door::{ImportContext, Look, MarkSeen};
 
-/// A long conversation has many entries.
+/// Maximum bytes of an imported context: a long conversation has many entries.
 const LARGEST: usize = 16 * 1024 * 1024;
 
 pub(super) fn router() -> OpenApiRouter<Desk> {

@@ -22,7 +22,7 @@ use crate::documents::Recorded;
 use crate::door::{Parcel, Record};
 use crate::hall::Hall;
 
-/// An event carries what a tool was told, not what it printed.
+/// Maximum bytes of a body of events: they carry a tool's input, not its output.
 const LARGEST: usize = 16 * 1024 * 1024;
 
 pub(super) fn router() -> OpenApiRouter<Desk> {
@@ -98,8 +98,8 @@ async fn record(
     .await
 }
 
-/// Has an event recorded in the other projects that it concerns. One that cannot take it keeps
-/// nobody from the rest.
+/// Records an event in the other projects that it concerns. A project that fails does not stop
+/// the others.
 fn relay_to_others(hall: &Hall, relay: &Relay, parcel: &Parcel) {
     for other in &relay.to {
         let recorded = hall.enter(&other.root).and_then(|room| {

@@ -1,4 +1,4 @@
-//! Conversations as the model gets them: read, taken in, written, condensed, brought back.
+//! Routes of conversations as the model gets them: read, import, export, condense, unhide.
 
 use std::thread;
 
@@ -24,9 +24,9 @@ use crate::history::{self, Found, Writing};
 use crate::summary::HttpSummariser;
 use crate::{Failure, Room, door, tokens};
 
-/// A conversation that is sent in is not larger.
+/// Maximum bytes of an imported conversation.
 const LARGEST_CONVERSATION: usize = 16 * 1024 * 1024;
-/// So many messages at the end stay as they are, unless told otherwise.
+/// Default number of messages at the end that are not condensed.
 const KEPT: usize = 4;
 
 pub(super) fn router() -> OpenApiRouter<Desk> {

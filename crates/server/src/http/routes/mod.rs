@@ -29,7 +29,7 @@ use super::Desk;
 use super::error::Problem;
 use crate::{Failure, Hall, Masking, Room};
 
-/// No page is longer.
+/// Maximum entries of a page.
 const LARGEST_PAGE: usize = 1000;
 
 /// Every route there is.
@@ -49,7 +49,7 @@ pub(super) fn all() -> OpenApiRouter<Desk> {
 }
 
 impl Desk {
-    /// Reads in a project, beside whoever writes.
+    /// Reads in a project, beside its writer.
     async fn read<T: Send + 'static>(
         &self,
         project: String,
@@ -170,7 +170,7 @@ fn place(project: &Project, text: &str) -> Result<ProjectPath, Failure> {
     })
 }
 
-/// How many are told of at once.
+/// Returns the page size; rejects one over the maximum.
 fn limit(asked: Option<usize>, otherwise: usize) -> Result<usize, Failure> {
     let limit = asked.unwrap_or(otherwise);
     if (1..=LARGEST_PAGE).contains(&limit) {
