@@ -9,22 +9,22 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
 use crate::cases::{self, DAEMON, JJ, RETAKE, SEEDED, SHADOW};
-use crate::compare::{Arena, contents, edit, say};
+use crate::compare::{Comparison, edit_files, print_progress, read_contents};
 use crate::fill::EditedText;
-use crate::peers::{Jj, Peer, References, RetakePeer, SeededGit, ShadowGit, Tuning};
+use crate::peers::{GitTuning, JjPeer, Peer, ReferenceCosts, RetakePeer, SeededGit, ShadowGit};
 use crate::process::run;
-use crate::trees::Template;
+use crate::trees::TreeTemplate;
 use crate::{files, generate};
 
-const CAPTURES: usize = 100;
+const CAPTURE_COUNT: usize = 100;
 /// Number of contents that are compressed to estimate the space of all of them.
-const SAMPLED: u64 = 50;
+const SAMPLE_COUNT: u64 = 50;
 
 /// Hooks, rollback and the space of captures on one tree.
-pub(crate) fn on_tree(
-    arena: &mut Arena<'_>,
-    tree: &Template,
-    references: &mut References,
+pub(crate) fn measure_tree(
+    arena: &mut Comparison<'_>,
+    tree: &TreeTemplate,
+    references: &mut ReferenceCosts,
     wants: &dyn Fn(&str) -> bool,
 ) -> Result<()> {
     let tools = arena.tools;
@@ -36,7 +36,7 @@ pub(crate) fn on_tree(
             files::write(&site.root.join(edited_file(size)), text.as_bytes())?;
         }
         let mut peer = RetakePeer::new(tools, name, site, daemon);
-        peer.first()?;
+        peer.first_checkpoint()?;
         peers.push(peer);
     }
     if wants("hook") {
@@ -48,7 +48,7 @@ pub(crate) fn on_tree(
     if wants("hook") {
         // Last, when everything else in this run has done its work.
         let bytes = peers[1].daemon_peak_kib().unwrap_or(0) * 1024;
-        arena.book.bytes(&tree.facts.name, cases::DAEMON_MEMORY, DAEMON, bytes);
+        arena.book.add_bytes(&tree.facts.name, cases::DAEMON_MEMORY, DAEMON, bytes);
     }
     for mut peer in peers {
         peer.stop()?;
@@ -62,12 +62,12 @@ fn edited_file(size: &str) -> PathBuf {
 }
 
 fn hooks(
-    arena: &mut Arena<'_>,
-    tree: &Template,
+    arena: &mut Comparison<'_>,
+    tree: &TreeTemplate,
     peers: &[RetakePeer],
-    references: &mut References,
+    references: &mut ReferenceCosts,
 ) -> Result<()> {
-    say("  hooks");
+    print_progress("  hooks");
     let mut agents: Vec<_> = peers.iter().map(|peer| (peer, peer.agent("hooks"))).collect();
     for round in 0..arena.rounds {
         for (size, _) in cases::SIZES {
@@ -77,12 +77,13 @@ fn hooks(
                 let old = text.lines().rfind(|line| line.len() > 20).context("an edited line")?;
                 let captured = agent.edit(&file, old, &format!("{old} // edit {round}"))?;
                 let name = peer.name();
-                let mut note = |case: &str, run| arena.book.time(&tree.facts.name, case, name, run);
+                let mut note =
+                    |case: &str, run| arena.book.add_time(&tree.facts.name, case, name, run);
                 note(&cases::hook_begin(size), captured.begin);
                 note(&cases::hook_end(size), captured.end);
             }
         }
-        arena.refer(tree, references, round)?;
+        arena.measure_references(tree, references, round)?;
     }
     for (peer, _) in &agents {
         let (there, expected) = (peer.recorded("hooks")?, arena.rounds * cases::SIZES.len());
@@ -91,12 +92,12 @@ fn hooks(
     Ok(())
 }
 
-fn rollbacks(arena: &mut Arena<'_>, tree: &Template, peers: &[RetakePeer]) -> Result<()> {
-    say("  rollbacks");
+fn rollbacks(arena: &mut Comparison<'_>, tree: &TreeTemplate, peers: &[RetakePeer]) -> Result<()> {
+    print_progress("  rollbacks");
     let paths = &tree.editable[..10];
     for round in 0..arena.rounds {
         for peer in peers {
-            let before = contents(peer.root(), paths)?;
+            let before = read_contents(peer.root(), paths)?;
             let dialog = format!("rollback-{round}");
             let mut agent = peer.agent(&dialog);
             for path in paths {
@@ -104,50 +105,50 @@ fn rollbacks(arena: &mut Arena<'_>, tree: &Template, peers: &[RetakePeer]) -> Re
                 let old = text.lines().next().context("an edited file has lines")?;
                 agent.edit(path, old, &format!("{old} // agent {round}"))?;
             }
-            ensure!(contents(peer.root(), paths)? != before, "the agent changed nothing");
-            files::settle(arena.scratch)?;
+            ensure!(read_contents(peer.root(), paths)? != before, "the agent changed nothing");
+            files::sync_file_system(arena.scratch)?;
             let run = peer.roll_back(&dialog)?;
-            ensure!(contents(peer.root(), paths)? == before, "the rollback is not complete");
-            arena.book.time(&tree.facts.name, cases::ROLLBACK, peer.name(), run);
+            ensure!(read_contents(peer.root(), paths)? == before, "the rollback is not complete");
+            arena.book.add_time(&tree.facts.name, cases::ROLLBACK, peer.name(), run);
         }
     }
     Ok(())
 }
 
 /// Measures the space that one hundred captures of one changed file each add.
-fn captures(arena: &mut Arena<'_>, tree: &Template) -> Result<()> {
-    say("  space of captures");
+fn captures(arena: &mut Comparison<'_>, tree: &TreeTemplate) -> Result<()> {
+    print_progress("  space of captures");
     let tools = arena.tools;
     let with_jj = arena.jj;
     let copy = |name: &str| tree.copy(tools, &format!("space {name}"));
     let mut note = |name: &str, bytes: u64| {
-        arena.book.bytes(&tree.facts.name, cases::SPACE_CAPTURES, name, bytes);
+        arena.book.add_bytes(&tree.facts.name, cases::SPACE_CAPTURES, name, bytes);
     };
     let mut retake = RetakePeer::new(tools, RETAKE, copy(RETAKE)?, false);
-    retake.first()?;
+    retake.first_checkpoint()?;
     let before = retake.space()?.own;
     let mut agent = retake.agent("captures");
-    for round in 0..CAPTURES {
+    for round in 0..CAPTURE_COUNT {
         let path = &tree.editable[round % tree.editable.len()];
         let text = std::fs::read_to_string(retake.root().join(path))?;
         let old = text.lines().next().context("an edited file has lines")?;
         agent.edit(path, old, &format!("{old} // agent {round}"))?;
     }
-    let untidy = retake.untidy_space()?.own.saturating_sub(before);
+    let untidy = retake.space_before_cleanup()?.own.saturating_sub(before);
     note("Retake, before its log was cut off", untidy);
     note(RETAKE, retake.space()?.own.saturating_sub(before));
-    let shadow = ShadowGit::new(tools, SHADOW, copy(SHADOW)?, Tuning::Plain);
-    let seeded = SeededGit::new(tools, SEEDED, copy(SEEDED)?, Tuning::ManyFiles);
+    let shadow = ShadowGit::new(tools, SHADOW, copy(SHADOW)?, GitTuning::Plain);
+    let seeded = SeededGit::new(tools, SEEDED, copy(SEEDED)?, GitTuning::ManyFiles);
     let mut others: Vec<Box<dyn Peer>> = vec![Box::new(shadow), Box::new(seeded)];
     if with_jj {
-        others.push(Box::new(Jj::new(tools, JJ, copy(JJ)?, false)?));
+        others.push(Box::new(JjPeer::new(tools, JJ, copy(JJ)?, false)?));
     }
     for mut peer in others {
-        peer.first()?;
+        peer.first_checkpoint()?;
         let before = peer.space()?.own;
-        for round in 0..CAPTURES {
+        for round in 0..CAPTURE_COUNT {
             let path = &tree.editable[round % tree.editable.len()];
-            edit(peer.root(), std::slice::from_ref(path), round)?;
+            edit_files(peer.root(), std::slice::from_ref(path), round)?;
             peer.checkpoint()?;
         }
         let added = peer.space()?.own.saturating_sub(before);
@@ -157,9 +158,9 @@ fn captures(arena: &mut Arena<'_>, tree: &Template) -> Result<()> {
 }
 
 /// Measures the space of many small edits of one file of 1 MB, and of full copies of its contents.
-pub(crate) fn many_edits(arena: &mut Arena<'_>, edits: u64) -> Result<()> {
-    let every = (edits / SAMPLED).max(1);
-    say("small edits of a 1 MB file");
+pub(crate) fn many_edits(arena: &mut Comparison<'_>, edits: u64) -> Result<()> {
+    let every = (edits / SAMPLE_COUNT).max(1);
+    print_progress("small edits of a 1 MB file");
     let folder = arena.scratch.join("edits");
     let (home, root) = (folder.join("home"), folder.join("project"));
     let mut child = Command::new(std::env::current_exe()?);
@@ -176,9 +177,9 @@ pub(crate) fn many_edits(arena: &mut Arena<'_>, edits: u64) -> Result<()> {
         }
     }
     let case = cases::edits(edits);
-    arena.book.bytes("", &case, RETAKE, ours);
-    arena.book.bytes("", &case, "full copies, zlib", zlib * every);
-    arena.book.bytes("", &case, "full copies, zstd", zstd * every);
+    arena.book.add_bytes("", &case, RETAKE, ours);
+    arena.book.add_bytes("", &case, "full copies, zlib", zlib * every);
+    arena.book.add_bytes("", &case, "full copies, zstd", zstd * every);
     files::remove(&folder)
 }
 

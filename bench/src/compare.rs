@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
-use crate::book::Book;
 use crate::cases::{self, DAEMON, FIRST, JJ, JJ_WATCHMAN, PLAIN, RETAKE, SHADOW, SMALL};
-use crate::machine::Machine;
+use crate::machine::MachineFacts;
+use crate::measurements::Measurements;
 use crate::peers::{
-    Jj, Peer, References, RetakePeer, SeededGit, ShadowGit, Tuning, WatchmanServer,
+    GitTuning, JjPeer, Peer, ReferenceCosts, RetakePeer, SeededGit, ShadowGit, WatchmanServer,
 };
-use crate::process::Run;
-use crate::tools::Tools;
-use crate::trees::Template;
-use crate::{capture, files, generate, query, table, targets};
+use crate::process::Measurement;
+use crate::tools::BenchTools;
+use crate::trees::TreeTemplate;
+use crate::{capture, files, generate, goals, query, table};
 
 /// What to compare, and how often.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Compare {
+pub(crate) struct CompareArgs {
     /// Work trees of git to measure on; they stay as they are [default: one of 15,000 files is made]
     #[arg(value_name = "TREE")]
     trees: Vec<PathBuf>,
@@ -41,7 +41,7 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    place: BenchArgs,
 }
 
 /// Cases that need a tree, and a copy of it for every peer.
@@ -50,7 +50,7 @@ const TREE_CASES: [&str; 7] =
 
 /// Where to measure, and what.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct BenchArgs {
     /// Make copies and records in this folder [default: beside the first tree]
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
@@ -62,22 +62,22 @@ pub(crate) struct Place {
     jj: Option<PathBuf>,
 }
 
-impl Place {
+impl BenchArgs {
     /// The scratch folder, which goes when it is dropped, and the tools.
-    pub(crate) fn open(&self, beside: Option<&Path>) -> Result<(tempfile::TempDir, Tools)> {
+    pub(crate) fn open(&self, beside: Option<&Path>) -> Result<(tempfile::TempDir, BenchTools)> {
         let default = beside.and_then(|tree| tree.canonicalize().ok()?.parent().map(PathBuf::from));
         let folder = self.scratch.clone().or(default).unwrap_or_else(std::env::temp_dir);
         let scratch = files::scratch_in(&folder)?;
-        let tools = Tools::find(self.retake.as_deref(), self.jj.as_deref(), scratch.path())?;
+        let tools = BenchTools::locate(self.retake.as_deref(), self.jj.as_deref(), scratch.path())?;
         Ok((scratch, tools))
     }
 }
 
 /// The state of a comparison.
-pub(crate) struct Arena<'a> {
-    pub(crate) tools: &'a Tools,
+pub(crate) struct Comparison<'a> {
+    pub(crate) tools: &'a BenchTools,
     pub(crate) scratch: &'a Path,
-    pub(crate) book: Book,
+    pub(crate) book: Measurements,
     pub(crate) rounds: usize,
     /// Whether jj takes part.
     pub(crate) jj: bool,
@@ -85,31 +85,31 @@ pub(crate) struct Arena<'a> {
 }
 
 /// A peer, and the cases that it takes part in.
-struct Entrant {
+struct PeerEntry {
     peer: Box<dyn Peer>,
-    part: Part,
+    part: PeerCases,
     /// The files of its tree that are edited.
     editable: Vec<PathBuf>,
 }
 
-impl Entrant {
-    fn new(part: Part, peer: impl Peer + 'static, tree: &Template) -> Self {
+impl PeerEntry {
+    fn new(part: PeerCases, peer: impl Peer + 'static, tree: &TreeTemplate) -> Self {
         Self { peer: Box::new(peer), part, editable: tree.editable.clone() }
     }
 
-    fn full(peer: impl Peer + 'static, tree: &Template) -> Self {
-        Self::new(Part::Full, peer, tree)
+    fn full(peer: impl Peer + 'static, tree: &TreeTemplate) -> Self {
+        Self::new(PeerCases::Full, peer, tree)
     }
 
     /// Ends what runs in the background, and removes the copy.
-    fn leave(mut self) -> Result<()> {
+    fn remove(mut self) -> Result<()> {
         self.peer.stop()?;
         files::remove(self.peer.root().parent().context("a copy is in a folder of its own")?)
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum PeerCases {
     /// In everything.
     Full,
     /// A variant, whose first checkpoint is not another one.
@@ -118,11 +118,11 @@ enum Part {
     OneChange,
 }
 
-impl Compare {
+impl CompareArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let (scratch, tools) = self.place.open(self.trees.first().map(PathBuf::as_path))?;
-        let book = Book::new(Machine::here(&tools, scratch.path()), self.rounds);
-        let mut arena = Arena {
+        let book = Measurements::new(MachineFacts::detect(&tools, scratch.path()), self.rounds);
+        let mut arena = Comparison {
             tools: &tools,
             scratch: scratch.path(),
             book,
@@ -138,27 +138,27 @@ impl Compare {
             capture::many_edits(&mut arena, self.edits)?;
         }
         if self.wants("query") {
-            query::ask(&mut arena, &self.records)?;
+            query::measure_queries(&mut arena, &self.records)?;
         }
         if let Some(file) = &self.json {
             files::write(file, &serde_json::to_vec_pretty(&arena.book)?)?;
         }
         println!("{}", table::comparison(&arena.book));
-        println!("{}", table::targets(&targets::all(&arena.book)));
+        println!("{}", table::targets(&goals::all(&arena.book)));
         Ok(())
     }
 
-    fn on_trees(&self, arena: &mut Arena<'_>) -> Result<()> {
+    fn on_trees(&self, arena: &mut Comparison<'_>) -> Result<()> {
         let (tools, scratch) = (arena.tools, arena.scratch);
-        let _server = WatchmanServer::note();
-        let small = Template::generated(tools, 500, scratch)?;
+        let _server = WatchmanServer::detect();
+        let small = TreeTemplate::generated(tools, 500, scratch)?;
         arena.try_jj(&small)?;
         if self.trees.is_empty() {
-            let tree = Template::generated(tools, 15_000, scratch)?;
+            let tree = TreeTemplate::generated(tools, 15_000, scratch)?;
             return self.on_tree(arena, &tree, &small);
         }
         for tree in &self.trees {
-            let tree = Template::clone_of(tools, tree, scratch)?;
+            let tree = TreeTemplate::clone_of(tools, tree, scratch)?;
             self.on_tree(arena, &tree, &small)?;
             tree.remove()?;
         }
@@ -169,41 +169,52 @@ impl Compare {
         self.only.is_empty() || self.only.iter().any(|only| only == case)
     }
 
-    fn on_tree(&self, arena: &mut Arena<'_>, tree: &Template, small: &Template) -> Result<()> {
-        say(&format!("{}: {} files", tree.facts.name, tree.facts.files));
+    fn on_tree(
+        &self,
+        arena: &mut Comparison<'_>,
+        tree: &TreeTemplate,
+        small: &TreeTemplate,
+    ) -> Result<()> {
+        print_progress(&format!("{}: {} files", tree.facts.name, tree.facts.files));
         arena.book.trees.push(tree.facts.clone());
         if self.wants("plain") {
-            arena.plain(tree)?;
+            arena.measure_plain_folder(tree)?;
         }
-        let mut references = References::new(arena.tools, tree.copy(arena.tools, "references")?)?;
+        let mut references =
+            ReferenceCosts::new(arena.tools, tree.copy(arena.tools, "references")?)?;
         let mut entrants = arena.entrants(tree, small)?;
         let rounds = if self.wants("first") { arena.rounds } else { 0 };
-        say("  first checkpoints");
-        arena.firsts(tree, &mut entrants, (FIRST, cases::SPACE_FIRST), rounds)?;
+        print_progress("  first checkpoints");
+        arena.measure_first_checkpoints(
+            tree,
+            &mut entrants,
+            (FIRST, cases::SPACE_FIRST),
+            rounds,
+        )?;
         for changed in [0, 1, 100] {
             if self.wants("checkpoint") {
-                arena.checkpoints(tree, &mut entrants, &mut references, changed)?;
+                arena.measure_checkpoints(tree, &mut entrants, &mut references, changed)?;
             }
         }
         for changed in [1, 100] {
             if self.wants("restore") {
-                arena.restores(tree, &mut entrants, changed)?;
+                arena.measure_restores(tree, &mut entrants, changed)?;
             }
         }
-        entrants.into_iter().try_for_each(Entrant::leave)?;
+        entrants.into_iter().try_for_each(PeerEntry::remove)?;
         if ["rollback", "hook", "space"].iter().any(|case| self.wants(case)) {
             let wants = |case: &str| self.wants(case);
-            capture::on_tree(arena, tree, &mut references, &wants)?;
+            capture::measure_tree(arena, tree, &mut references, &wants)?;
         }
         Ok(())
     }
 }
 
-impl Arena<'_> {
+impl Comparison<'_> {
     fn note_missing(&mut self) {
         let tools = self.tools;
         for (there, what) in [
-            (tools.git_watches, "git's own fsmonitor: not supported here"),
+            (tools.git_has_fsmonitor, "git's own fsmonitor: not supported here"),
             (tools.jj.is_some(), "jj: not installed"),
             (tools.watchman, "jj with watchman: watchman is not installed"),
         ] {
@@ -215,21 +226,21 @@ impl Arena<'_> {
 
     /// Runs all cases with jj once, on a small tree: an incompatible version is left out here,
     /// and does not fail the run after half an hour.
-    fn try_jj(&mut self, small: &Template) -> Result<()> {
+    fn try_jj(&mut self, small: &TreeTemplate) -> Result<()> {
         for (name, watchman) in [(JJ, false), (JJ_WATCHMAN, true)] {
             if self.tools.jj.is_none() || (watchman && !self.tools.watchman) {
                 continue;
             }
             let site = small.copy(self.tools, &format!("try {name}"))?;
-            let mut peer = Jj::new(self.tools, name, site, watchman)?;
+            let mut peer = JjPeer::new(self.tools, name, site, watchman)?;
             let mut go_through = || {
-                peer.first()?;
+                peer.first_checkpoint()?;
                 peer.checkpoint()?;
-                edit(peer.root(), &small.editable[..2], 0)?;
+                edit_files(peer.root(), &small.editable[..2], 0)?;
                 peer.restore(&small.editable[..2])?;
                 ensure!(
-                    contents(peer.root(), &small.editable[..2])?
-                        == contents(&small.root, &small.editable[..2])?,
+                    read_contents(peer.root(), &small.editable[..2])?
+                        == read_contents(&small.root, &small.editable[..2])?,
                     "it did not bring the files back"
                 );
                 peer.stop()
@@ -243,41 +254,43 @@ impl Arena<'_> {
         Ok(())
     }
 
-    fn entrants(&self, tree: &Template, small: &Template) -> Result<Vec<Entrant>> {
+    fn entrants(&self, tree: &TreeTemplate, small: &TreeTemplate) -> Result<Vec<PeerEntry>> {
         let tools = self.tools;
         let mut entrants = Vec::new();
         for (name, daemon) in [(RETAKE, false), (DAEMON, true)] {
             let peer = RetakePeer::new(tools, name, tree.copy(tools, name)?, daemon);
-            entrants.push(Entrant::full(peer, tree));
+            entrants.push(PeerEntry::full(peer, tree));
         }
-        let watcher = tools.git_watches.then_some(Tuning::Watcher);
-        for tuning in [Some(Tuning::Plain), Some(Tuning::ManyFiles), watcher].into_iter().flatten()
+        let watcher = tools.git_has_fsmonitor.then_some(GitTuning::Watcher);
+        for tuning in
+            [Some(GitTuning::Plain), Some(GitTuning::ManyFiles), watcher].into_iter().flatten()
         {
-            let part = if tuning == Tuning::Plain { Part::Full } else { Part::Later };
+            let part = if tuning == GitTuning::Plain { PeerCases::Full } else { PeerCases::Later };
             let (shadow, seeded) = tuning.names();
             let peer = ShadowGit::new(tools, shadow, tree.copy(tools, shadow)?, tuning);
-            entrants.push(Entrant::new(part, peer, tree));
+            entrants.push(PeerEntry::new(part, peer, tree));
             let peer = SeededGit::new(tools, seeded, tree.copy(tools, seeded)?, tuning);
-            entrants.push(Entrant::new(part, peer, tree));
+            entrants.push(PeerEntry::new(part, peer, tree));
         }
         if self.jj {
-            entrants.push(Entrant::full(Jj::new(tools, JJ, tree.copy(tools, JJ)?, false)?, tree));
+            entrants
+                .push(PeerEntry::full(JjPeer::new(tools, JJ, tree.copy(tools, JJ)?, false)?, tree));
         }
         if self.jj_with_watchman {
-            let peer = Jj::new(tools, JJ_WATCHMAN, tree.copy(tools, JJ_WATCHMAN)?, true)?;
-            entrants.push(Entrant::new(Part::Later, peer, tree));
+            let peer = JjPeer::new(tools, JJ_WATCHMAN, tree.copy(tools, JJ_WATCHMAN)?, true)?;
+            entrants.push(PeerEntry::new(PeerCases::Later, peer, tree));
         }
         let site = small.copy(tools, &format!("{} small", tree.facts.name))?;
         let peer = RetakePeer::new(tools, SMALL, site, true);
-        entrants.push(Entrant::new(Part::OneChange, peer, small));
+        entrants.push(PeerEntry::new(PeerCases::OneChange, peer, small));
         Ok(entrants)
     }
 
     /// Measures the first checkpoint of each peer, from scratch in every round; then its space.
-    fn firsts(
+    fn measure_first_checkpoints(
         &mut self,
-        tree: &Template,
-        entrants: &mut [Entrant],
+        tree: &TreeTemplate,
+        entrants: &mut [PeerEntry],
         (case, space_case): (&str, &str),
         rounds: usize,
     ) -> Result<()> {
@@ -285,17 +298,17 @@ impl Arena<'_> {
             self.in_turns(
                 round,
                 entrants,
-                |entrant| entrant.part == Part::Full,
+                |entrant| entrant.part == PeerCases::Full,
                 |arena, entrant| {
-                    let run = entrant.peer.first()?;
-                    arena.book.time(&tree.facts.name, case, entrant.peer.name(), run);
+                    let run = entrant.peer.first_checkpoint()?;
+                    arena.book.add_time(&tree.facts.name, case, entrant.peer.name(), run);
                     Ok(())
                 },
             )?;
         }
         for entrant in entrants {
-            if rounds == 0 || entrant.part != Part::Full {
-                entrant.peer.first()?;
+            if rounds == 0 || entrant.part != PeerCases::Full {
+                entrant.peer.first_checkpoint()?;
             } else {
                 self.note_space(tree, entrant.peer.as_mut(), space_case)?;
             }
@@ -303,10 +316,10 @@ impl Arena<'_> {
         Ok(())
     }
 
-    fn note_space(&mut self, tree: &Template, peer: &mut dyn Peer, case: &str) -> Result<()> {
+    fn note_space(&mut self, tree: &TreeTemplate, peer: &mut dyn Peer, case: &str) -> Result<()> {
         let (space, name) = (peer.space()?, peer.name().to_owned());
         let mut note = |name: &str, bytes: u64| {
-            self.book.bytes(&tree.facts.name, case, name, bytes);
+            self.book.add_bytes(&tree.facts.name, case, name, bytes);
         };
         note(&name, space.own);
         if space.shared > 0 {
@@ -319,66 +332,71 @@ impl Arena<'_> {
     }
 
     /// Measures the first checkpoint of a folder that is no repository.
-    fn plain(&mut self, tree: &Template) -> Result<()> {
-        say("  first checkpoints of a plain folder");
+    fn measure_plain_folder(&mut self, tree: &TreeTemplate) -> Result<()> {
+        print_progress("  first checkpoints of a plain folder");
         let tools = self.tools;
         let site = |name: &str| tree.copy_plain(&format!("plain {name}"));
         let mut entrants = vec![
-            Entrant::full(RetakePeer::new(tools, RETAKE, site(RETAKE)?, false), tree),
-            Entrant::full(ShadowGit::new(tools, SHADOW, site(SHADOW)?, Tuning::Plain), tree),
+            PeerEntry::full(RetakePeer::new(tools, RETAKE, site(RETAKE)?, false), tree),
+            PeerEntry::full(ShadowGit::new(tools, SHADOW, site(SHADOW)?, GitTuning::Plain), tree),
         ];
         if self.jj {
-            entrants.push(Entrant::full(Jj::new(tools, JJ, site(JJ)?, false)?, tree));
+            entrants.push(PeerEntry::full(JjPeer::new(tools, JJ, site(JJ)?, false)?, tree));
         }
-        self.firsts(tree, &mut entrants, (PLAIN, cases::SPACE_PLAIN), self.rounds)?;
-        entrants.into_iter().try_for_each(Entrant::leave)
+        self.measure_first_checkpoints(
+            tree,
+            &mut entrants,
+            (PLAIN, cases::SPACE_PLAIN),
+            self.rounds,
+        )?;
+        entrants.into_iter().try_for_each(PeerEntry::remove)
     }
 
-    fn checkpoints(
+    fn measure_checkpoints(
         &mut self,
-        tree: &Template,
-        entrants: &mut [Entrant],
-        references: &mut References,
+        tree: &TreeTemplate,
+        entrants: &mut [PeerEntry],
+        references: &mut ReferenceCosts,
         changed: usize,
     ) -> Result<()> {
         let case = cases::checkpoint(changed);
-        say(&format!("  {case}"));
-        let takes_part = |entrant: &Entrant| changed == 1 || entrant.part != Part::OneChange;
+        print_progress(&format!("  {case}"));
+        let takes_part = |entrant: &PeerEntry| changed == 1 || entrant.part != PeerCases::OneChange;
         for round in 0..self.rounds {
             self.in_turns(round, entrants, takes_part, |arena, entrant| {
-                edit(entrant.peer.root(), &entrant.editable[..changed], round)?;
+                edit_files(entrant.peer.root(), &entrant.editable[..changed], round)?;
                 let run = entrant.peer.checkpoint()?;
-                arena.book.time(&tree.facts.name, &case, entrant.peer.name(), run);
+                arena.book.add_time(&tree.facts.name, &case, entrant.peer.name(), run);
                 Ok(())
             })?;
-            self.refer(tree, references, round)?;
+            self.measure_references(tree, references, round)?;
         }
         Ok(())
     }
 
-    fn restores(
+    fn measure_restores(
         &mut self,
-        tree: &Template,
-        entrants: &mut [Entrant],
+        tree: &TreeTemplate,
+        entrants: &mut [PeerEntry],
         changed: usize,
     ) -> Result<()> {
         let case = cases::restore(changed);
-        say(&format!("  {case}"));
+        print_progress(&format!("  {case}"));
         for round in 0..self.rounds {
             self.in_turns(
                 round,
                 entrants,
-                |entrant| entrant.part != Part::OneChange,
+                |entrant| entrant.part != PeerCases::OneChange,
                 |arena, entrant| {
                     let (peer, paths) = (&mut entrant.peer, &tree.editable[..changed]);
                     peer.checkpoint()?;
-                    let before = contents(peer.root(), paths)?;
-                    edit(peer.root(), paths, round)?;
-                    files::settle(arena.scratch)?;
+                    let before = read_contents(peer.root(), paths)?;
+                    edit_files(peer.root(), paths, round)?;
+                    files::sync_file_system(arena.scratch)?;
                     let run = peer.restore(paths)?;
-                    let same = contents(peer.root(), paths)? == before;
+                    let same = read_contents(peer.root(), paths)? == before;
                     ensure!(same, "{} did not bring the files back", peer.name());
-                    arena.book.time(&tree.facts.name, &case, peer.name(), run);
+                    arena.book.add_time(&tree.facts.name, &case, peer.name(), run);
                     Ok(())
                 },
             )?;
@@ -387,17 +405,17 @@ impl Arena<'_> {
     }
 
     /// Measures the references, once in each round: they are as noisy as everything else.
-    pub(crate) fn refer(
+    pub(crate) fn measure_references(
         &mut self,
-        tree: &Template,
-        to: &mut References,
+        tree: &TreeTemplate,
+        to: &mut ReferenceCosts,
         round: usize,
     ) -> Result<()> {
-        edit(to.root(), &tree.editable[..1], round)?;
-        let note = |arena: &mut Self, peer: &str, run: Run| {
-            arena.book.time(&tree.facts.name, cases::REFERENCE, peer, run);
+        edit_files(to.root(), &tree.editable[..1], round)?;
+        let note = |arena: &mut Self, peer: &str, run: Measurement| {
+            arena.book.add_time(&tree.facts.name, cases::REFERENCE, peer, run);
         };
-        files::settle(self.scratch)?;
+        files::sync_file_system(self.scratch)?;
         note(self, cases::STATUS, to.git_status()?);
         note(self, cases::WALK, to.stat_walk()?);
         note(self, cases::EMPTY, to.empty_program()?);
@@ -416,15 +434,15 @@ impl Arena<'_> {
     fn in_turns(
         &mut self,
         round: usize,
-        entrants: &mut [Entrant],
-        takes_part: impl Fn(&Entrant) -> bool,
-        mut go: impl FnMut(&mut Self, &mut Entrant) -> Result<()>,
+        entrants: &mut [PeerEntry],
+        takes_part: impl Fn(&PeerEntry) -> bool,
+        mut go: impl FnMut(&mut Self, &mut PeerEntry) -> Result<()>,
     ) -> Result<()> {
         let count = entrants.len();
         for turn in 0..count {
             let entrant = &mut entrants[(turn + round) % count];
             if takes_part(entrant) {
-                files::settle(self.scratch)?;
+                files::sync_file_system(self.scratch)?;
                 go(self, entrant).with_context(|| entrant.peer.name().to_owned())?;
             }
         }
@@ -433,18 +451,18 @@ impl Arena<'_> {
 }
 
 /// Prints the progress.
-pub(crate) fn say(what: &str) {
+pub(crate) fn print_progress(what: &str) {
     eprintln!("{what}");
 }
 
 /// Edits these files as a person would.
-pub(crate) fn edit(root: &Path, paths: &[PathBuf], round: usize) -> Result<()> {
+pub(crate) fn edit_files(root: &Path, paths: &[PathBuf], round: usize) -> Result<()> {
     for path in paths {
         files::append(&root.join(path), &format!("// edit {round} {}\n", fastrand::u64(..)))?;
     }
     Ok(())
 }
 
-pub(crate) fn contents(root: &Path, paths: &[PathBuf]) -> Result<Vec<Vec<u8>>> {
+pub(crate) fn read_contents(root: &Path, paths: &[PathBuf]) -> Result<Vec<Vec<u8>>> {
     paths.iter().map(|path| Ok(std::fs::read(root.join(path))?)).collect()
 }

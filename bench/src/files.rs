@@ -73,7 +73,7 @@ pub(crate) fn remove(folder: &Path) -> Result<()> {
 }
 
 /// Syncs the file system, so that no measurement pays for the one before.
-pub(crate) fn settle(folder: &Path) -> Result<()> {
+pub(crate) fn sync_file_system(folder: &Path) -> Result<()> {
     let opened = File::open(folder)?;
     #[cfg(target_os = "linux")]
     rustix::fs::syncfs(opened)?;
@@ -86,8 +86,8 @@ pub(crate) fn settle(folder: &Path) -> Result<()> {
 }
 
 /// Drops the system's caches; `false` without the permission to.
-pub(crate) fn forget(folder: &Path) -> Result<bool> {
-    settle(folder)?;
+pub(crate) fn drop_caches(folder: &Path) -> Result<bool> {
+    sync_file_system(folder)?;
     Ok(std::fs::write("/proc/sys/vm/drop_caches", "3\n").is_ok())
 }
 
@@ -137,7 +137,7 @@ fn copy_file(from: &Path, to: &Path, about: &Metadata) -> Result<()> {
 
 /// The space that files take.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Space {
+pub(crate) struct DiskSpace {
     /// Blocks of files that are not shared.
     pub(crate) own: u64,
     /// Blocks of files that are the very files of the user's repository.
@@ -146,14 +146,14 @@ pub(crate) struct Space {
 
 /// The space of everything in a folder, each inode once. Blocks of inodes that the folder
 /// `shared` has, too, cost nothing.
-pub(crate) fn space(folder: &Path, shared: Option<&Path>) -> Result<Space> {
+pub(crate) fn space(folder: &Path, shared: Option<&Path>) -> Result<DiskSpace> {
     let mut theirs = HashSet::new();
     if let Some(shared) = shared {
         each_file(shared, &mut |about| {
             theirs.insert(about.ino());
         })?;
     }
-    let (mut seen, mut space) = (HashSet::new(), Space::default());
+    let (mut seen, mut space) = (HashSet::new(), DiskSpace::default());
     each_file(folder, &mut |about| {
         if seen.insert(about.ino()) {
             let part =

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use retake_engine::model::{CallId, Change, ChangeId, DialogId, Event, EventKind, Millis};
-use retake_engine::{InitOptions, JournalEvent, Lock, Project, Retake};
-use retake_store::{Batch, CallState, Input, NewCall, NewChange};
+use retake_engine::{FileLock, InitOptions, JournalEvent, Project, Retake};
+use retake_store::{Batch, CallInput, CallState, NewCall, NewChange};
 use serde_json::{Value, json};
 
 use crate::{files, generate};
 
 /// Number of edits whose rows are committed in one transaction.
-const TOGETHER: u64 = 5_000;
-const FILES: u64 = 100;
+const EDITS_PER_COMMIT: u64 = 5_000;
+const FILE_COUNT: u64 = 100;
 
 /// A text of 1 MB that is edited a little again and again.
 pub(crate) struct EditedText {
@@ -59,19 +59,19 @@ pub(crate) fn edits(home: &Path, root: &Path, count: u64) -> Result<()> {
 
 /// Makes a record of `count` changes in `dialogs` dialogs, in a project of a hundred files.
 pub(crate) fn changes(home: &Path, root: &Path, count: u64, dialogs: u64) -> Result<()> {
-    for number in 0..FILES {
+    for number in 0..FILE_COUNT {
         let text = generate::text(number, 4_000);
         files::write(&root.join(format!("src/file_{number}.rs")), text.as_bytes())?;
     }
     let project = init(home, root)?;
-    let patterns = (0..FILES.min(count))
-        .map(|number| Pattern::record(&project, number, &dialog(number % dialogs)))
+    let patterns = (0..FILE_COUNT.min(count))
+        .map(|number| RowPattern::record(&project, number, &dialog(number % dialogs)))
         .collect::<Result<Vec<_>>>()?;
-    let _lock = Lock::acquire(project.store().folder(), Duration::from_secs(10))?;
+    let _lock = FileLock::acquire(project.store().folder(), Duration::from_secs(10))?;
     let mut done = patterns.len() as u64;
     while done < count {
         let batch = project.store().batch()?;
-        let until = count.min(done + TOGETHER);
+        let until = count.min(done + EDITS_PER_COMMIT);
         for number in done..until {
             let pattern = &patterns[(number % patterns.len() as u64) as usize];
             pattern.repeat(&batch, number, &dialog(number % dialogs))?;
@@ -87,12 +87,12 @@ fn dialog(number: u64) -> DialogId {
 }
 
 /// The rows that the engine made of one edit.
-struct Pattern {
+struct RowPattern {
     events: Vec<JournalEvent>,
     change: Change,
 }
 
-impl Pattern {
+impl RowPattern {
     fn record(project: &Project, number: u64, dialog: &DialogId) -> Result<Self> {
         let file = project.root().join(format!("src/file_{number}.rs"));
         let before = project.store().last_seq()?;
@@ -121,7 +121,7 @@ impl Pattern {
                 call: &call,
                 tool: self.change.tool.as_deref().unwrap_or("Edit"),
                 cwd: None,
-                input: &Input::default(),
+                input: &CallInput::default(),
                 command: None,
                 message_index: None,
                 turn: self.change.turn.unwrap_or(0),
@@ -148,10 +148,10 @@ impl Pattern {
                 ..event.clone()
             })?;
             if event.kind == "tool_begin" {
-                batch.place_call(row, seq)?;
+                batch.set_call_seq(row, seq)?;
             } else if event.kind == "tool_end" {
                 batch.close_call(row, CallState::Ended, Some(true), seq, at)?;
-                batch.mark_dialog(dialog, seq)?;
+                batch.set_dialog_seq(dialog, seq)?;
             }
         }
         Ok(())
@@ -160,17 +160,17 @@ impl Pattern {
 
 fn init(home: &Path, root: &Path) -> Result<Project> {
     let retake = Retake::new(home);
-    retake.init(root, InitOptions::default(), START, &mut |_, _| {})?;
+    retake.init(root, InitOptions::default(), START_TIME, &mut |_, _| {})?;
     Ok(retake.open(root)?)
 }
 
 /// Start of the record's clock, 2026-01-01, so that two fills are the same.
-const START: Millis = 1_767_225_600_000;
+const START_TIME: Millis = 1_767_225_600_000;
 
 fn begin(project: &Project, dialog: &str, call: &str, file: &Path, number: u64) -> Result<()> {
     let input = json!({ "file_path": file, "old_string": "a", "new_string": "b" });
     let (call, tool) = (Some(CallId(call.to_owned())), "Edit".to_owned());
-    tell(project, dialog, EventKind::ToolBegin { call, tool, input }, number)
+    record_event(project, dialog, EventKind::ToolBegin { call, tool, input }, number)
 }
 
 fn end(project: &Project, dialog: &str, call: &str, number: u64) -> Result<()> {
@@ -182,13 +182,13 @@ fn end(project: &Project, dialog: &str, call: &str, number: u64) -> Result<()> {
         background: false,
         task: None,
     };
-    tell(project, dialog, what, number)
+    record_event(project, dialog, what, number)
 }
 
-fn tell(project: &Project, dialog: &str, what: EventKind, number: u64) -> Result<()> {
+fn record_event(project: &Project, dialog: &str, what: EventKind, number: u64) -> Result<()> {
     let mut event = Event::new(DialogId(dialog.to_owned()), what);
     event.cwd = Some(project.root().to_string_lossy().into_owned());
-    project.record(&event, START + number as Millis * 1000)?;
+    project.record(&event, START_TIME + number as Millis * 1000)?;
     Ok(())
 }
 
@@ -203,7 +203,11 @@ mod tests {
         let (home, root) = (top.path().join("home"), top.path().join("project"));
         changes(&home, &root, 250, 3).unwrap();
         let project = Retake::new(&home).open(&root).unwrap();
-        assert_eq!(project.look(START).unwrap().changes.len(), 0, "the files are as on record");
+        assert_eq!(
+            project.refresh(START_TIME).unwrap().changes.len(),
+            0,
+            "the files are as on record"
+        );
         let of_one = Some(dialog(1));
         let filter = ChangeFilter { dialog: of_one, ..ChangeFilter::default() };
         let changes = project.changes(&filter).unwrap();
@@ -213,6 +217,6 @@ mod tests {
         assert!(newest.call.is_some() && newest.call != oldest.call);
         assert!(newest.id > oldest.id && project.content(&newest.after).unwrap().is_some());
         assert!(project.store().live_calls().unwrap().is_empty());
-        assert_eq!(project.check_up(true, &mut |_, _| {}).unwrap().verification.problems, []);
+        assert_eq!(project.check_health(true, &mut |_, _| {}).unwrap().verification.problems, []);
     }
 }

@@ -11,14 +11,14 @@ use fastrand::Rng;
 
 use crate::files;
 
-const FILES_A_FOLDER: u64 = 12;
-const DEEPEST: u32 = 6;
+const FILES_PER_FOLDER: u64 = 12;
+const MAX_DEPTH: u32 = 6;
 
 /// Fills a folder with `count` files; returns their bytes.
 pub(crate) fn project(root: &Path, count: u64) -> Result<u64> {
     let mut rng = Rng::with_seed(count);
     let names: Vec<String> = (0..600).map(|_| word(&mut rng)).collect();
-    let folders = folders(&mut rng, &names, (count / FILES_A_FOLDER).max(1));
+    let folders = folders(&mut rng, &names, (count / FILES_PER_FOLDER).max(1));
     let mut bytes = 0;
     for number in 0..count {
         let folder = &folders[rng.usize(..folders.len())];
@@ -60,7 +60,7 @@ fn folders(rng: &mut Rng, names: &[String], count: u64) -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from("src")];
     while (folders.len() as u64) < count {
         let parent = folders[rng.usize(..folders.len())].clone();
-        let deep = parent.components().count() as u32 >= DEEPEST;
+        let deep = parent.components().count() as u32 >= MAX_DEPTH;
         let parent = if deep { PathBuf::from("src") } else { parent };
         let name = format!("{}{}", names[rng.usize(..names.len())], folders.len());
         folders.push(parent.join(name));

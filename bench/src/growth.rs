@@ -6,21 +6,21 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use crate::book::median;
 use crate::cases::{self, DAEMON, RETAKE};
-use crate::compare::{Place, edit, say};
-use crate::machine::Machine;
+use crate::compare::{BenchArgs, edit_files, print_progress};
+use crate::machine::MachineFacts;
+use crate::measurements::median;
 use crate::peers::{Peer, RetakePeer};
-use crate::process::{Run, measure, run};
-use crate::query::Record;
-use crate::table::{Table, grouped, milliseconds};
-use crate::tools::Tools;
-use crate::trees::Template;
+use crate::process::{Measurement, measure, run};
+use crate::query::RecordFixture;
+use crate::table::{MarkdownTable, grouped, milliseconds};
+use crate::tools::BenchTools;
+use crate::trees::TreeTemplate;
 use crate::{files, svg};
 
 /// How cost grows with files, changes and dialogs.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Growth {
+pub(crate) struct GrowthArgs {
     /// How often each point is measured
     #[arg(long, default_value_t = 7)]
     rounds: usize,
@@ -37,36 +37,36 @@ pub(crate) struct Growth {
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    place: BenchArgs,
 }
 
 /// All measured curves.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Curves {
-    pub(crate) machine: Machine,
-    pub(crate) axes: Vec<Axis>,
+pub(crate) struct GrowthCurves {
+    pub(crate) machine: MachineFacts,
+    pub(crate) axes: Vec<GrowthAxis>,
 }
 
 /// The measurements against one quantity.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Axis {
+pub(crate) struct GrowthAxis {
     pub(crate) name: String,
-    points: Vec<Point>,
+    points: Vec<GrowthPoint>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Point {
+struct GrowthPoint {
     at: u64,
     what: String,
     times: Vec<f64>,
 }
 
-impl Growth {
+impl GrowthArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let (scratch, tools) = self.place.open(None)?;
-        let sweep = Sweep { tools: &tools, scratch: scratch.path(), rounds: self.rounds };
-        let machine = Machine::here(&tools, scratch.path());
-        let mut curves = Curves { machine, axes: Vec::new() };
+        let sweep = GrowthRun { tools: &tools, scratch: scratch.path(), rounds: self.rounds };
+        let machine = MachineFacts::detect(&tools, scratch.path());
+        let mut curves = GrowthCurves { machine, axes: Vec::new() };
         let wants = |axis: &str| self.only.is_empty() || self.only.iter().any(|only| only == axis);
         let up_to = |counts: &[u64], most: usize| -> Vec<u64> {
             counts.iter().copied().filter(|count| *count <= self.most[most]).collect()
@@ -97,28 +97,28 @@ impl Growth {
     }
 }
 
-impl Axis {
+impl GrowthAxis {
     fn new(name: &str) -> Self {
         Self { name: name.to_owned(), points: Vec::new() }
     }
 
-    fn add(&mut self, at: u64, what: &str, run: Run) {
-        let known = |point: &&mut Point| point.at == at && point.what == what;
+    fn add(&mut self, at: u64, what: &str, run: Measurement) {
+        let known = |point: &&mut GrowthPoint| point.at == at && point.what == what;
         if let Some(point) = self.points.iter_mut().find(known) {
             point.times.push(run.ms);
         } else {
-            self.points.push(Point { at, what: what.to_owned(), times: vec![run.ms] });
+            self.points.push(GrowthPoint { at, what: what.to_owned(), times: vec![run.ms] });
         }
     }
 
-    fn lines(&self) -> Vec<svg::Line> {
-        let mut lines: Vec<svg::Line> = Vec::new();
+    fn lines(&self) -> Vec<svg::PlotLine> {
+        let mut lines: Vec<svg::PlotLine> = Vec::new();
         for point in &self.points {
             #[expect(clippy::cast_precision_loss, reason = "a place on paper")]
             let place = (point.at as f64, median(&point.times));
             match lines.iter_mut().find(|line| line.name == point.what) {
                 Some(line) => line.points.push(place),
-                None => lines.push(svg::Line { name: point.what.clone(), points: vec![place] }),
+                None => lines.push(svg::PlotLine { name: point.what.clone(), points: vec![place] }),
             }
         }
         lines
@@ -130,7 +130,8 @@ impl Axis {
 
     /// A row for each number, and how much the time grew for tenfold the number.
     pub(crate) fn table(&self) -> String {
-        let mut table = Table::new(vec!["what", "of", "median", "least – most", "power"], 1);
+        let mut table =
+            MarkdownTable::new(vec!["what", "of", "median", "least – most", "power"], 1);
         for line in self.lines() {
             let mut name = line.name.as_str();
             for point in self.points.iter().filter(|point| point.what == line.name) {
@@ -141,7 +142,7 @@ impl Axis {
                     format!("{} {}", grouped(point.at), self.name),
                     milliseconds(median(&point.times)),
                     format!("{} – {}", milliseconds(least), milliseconds(most)),
-                    power(&line.points).filter(|_| is_last).unwrap_or_default(),
+                    growth_exponent(&line.points).filter(|_| is_last).unwrap_or_default(),
                 ]);
                 name = "";
             }
@@ -151,7 +152,7 @@ impl Axis {
 }
 
 /// Growth exponent from the last point but one to the last: 0 not at all, 1 in proportion.
-fn power(points: &[(f64, f64)]) -> Option<String> {
+fn growth_exponent(points: &[(f64, f64)]) -> Option<String> {
     let [.., before, last] = points else { return None };
     Some(format!("{:.2}", (last.1 / before.1).log10() / (last.0 / before.0).log10()))
 }
@@ -161,18 +162,18 @@ fn ends(times: &[f64]) -> (f64, f64) {
     times.iter().fold((least, most), |(least, most), time| (time.min(least), time.max(most)))
 }
 
-struct Sweep<'a> {
-    tools: &'a Tools,
+struct GrowthRun<'a> {
+    tools: &'a BenchTools,
     scratch: &'a Path,
     rounds: usize,
 }
 
-impl Sweep<'_> {
-    fn files(&self, counts: &[u64]) -> Result<Axis> {
-        let mut axis = Axis::new("files");
+impl GrowthRun<'_> {
+    fn files(&self, counts: &[u64]) -> Result<GrowthAxis> {
+        let mut axis = GrowthAxis::new("files");
         for &count in counts {
-            say(&format!("{count} files"));
-            let template = Template::generated(self.tools, count, self.scratch)?;
+            print_progress(&format!("{count} files"));
+            let template = TreeTemplate::generated(self.tools, count, self.scratch)?;
             for (name, daemon) in [(RETAKE, false), (DAEMON, true)] {
                 let site = template.copy(self.tools, name)?;
                 let mut peer = RetakePeer::new(self.tools, name, site, daemon);
@@ -186,22 +187,22 @@ impl Sweep<'_> {
 
     fn on_files(
         &self,
-        axis: &mut Axis,
+        axis: &mut GrowthAxis,
         count: u64,
-        tree: &Template,
+        tree: &TreeTemplate,
         peer: &mut RetakePeer,
     ) -> Result<()> {
         let name = peer.name().to_owned();
         // With the daemon it is the same work.
         for _ in 0..if name == RETAKE { self.rounds } else { 1 } {
-            let run = peer.first()?;
+            let run = peer.first_checkpoint()?;
             if name == RETAKE {
                 axis.add(count, &format!("{name}: first checkpoint"), run);
             }
         }
         for round in 0..self.rounds {
-            edit(peer.root(), &tree.editable[..1], round)?;
-            files::settle(self.scratch)?;
+            edit_files(peer.root(), &tree.editable[..1], round)?;
+            files::sync_file_system(self.scratch)?;
             axis.add(count, &format!("{name}: {}", cases::checkpoint(1)), peer.checkpoint()?);
             let captured = hook(peer, &tree.editable[1], round)?;
             axis.add(count, &format!("{name}: hook after an edit"), captured);
@@ -214,12 +215,17 @@ impl Sweep<'_> {
     }
 
     /// Measures against a quantity that decides how many changes and dialogs are on record.
-    fn records(&self, name: &str, counts: &[u64], of: impl Fn(u64) -> (u64, u64)) -> Result<Axis> {
-        let mut axis = Axis::new(name);
+    fn records(
+        &self,
+        name: &str,
+        counts: &[u64],
+        of: impl Fn(u64) -> (u64, u64),
+    ) -> Result<GrowthAxis> {
+        let mut axis = GrowthAxis::new(name);
         for &count in counts {
-            say(&format!("{count} {name}"));
+            print_progress(&format!("{count} {name}"));
             let (changes, dialogs) = of(count);
-            let record = Record::make(self.tools, self.scratch, changes, dialogs)?;
+            let record = RecordFixture::make(self.tools, self.scratch, changes, dialogs)?;
             for round in 0..self.rounds {
                 for (what, arguments) in record.questions() {
                     axis.add(count, what, measure(&mut record.retake.command(&arguments))?);
@@ -227,8 +233,8 @@ impl Sweep<'_> {
                 let path = PathBuf::from("src/file_3.rs");
                 let captured = hook(&record.retake, &path, round)?;
                 axis.add(count, "hook after an edit", captured);
-                edit(record.retake.root(), &[path], round)?;
-                files::settle(self.scratch)?;
+                edit_files(record.retake.root(), &[path], round)?;
+                files::sync_file_system(self.scratch)?;
                 let checkpoint = measure(&mut record.retake.command(&["checkpoint"]))?;
                 axis.add(count, &cases::checkpoint(1), checkpoint);
             }
@@ -239,7 +245,7 @@ impl Sweep<'_> {
 }
 
 /// Measures the hook after one edit.
-fn hook(peer: &RetakePeer, path: &Path, round: usize) -> Result<Run> {
+fn hook(peer: &RetakePeer, path: &Path, round: usize) -> Result<Measurement> {
     // The hook should not have to find a person's edits of the meantime.
     run(&mut peer.command(&["status"]))?;
     let text = std::fs::read_to_string(peer.root().join(path))?;

@@ -16,7 +16,7 @@ impl Latencies {
     }
 
     /// Adds all times of another one.
-    pub(crate) fn join(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.times.extend(&other.times);
     }
 
@@ -31,8 +31,8 @@ impl Latencies {
     }
 
     /// Returns a percentile in milliseconds: the time that this part (0 to 1) did not exceed.
-    pub(crate) fn ms(&self, part: f64) -> f64 {
-        self.sorted().at(part).as_secs_f64() * 1000.0
+    pub(crate) fn percentile_ms(&self, part: f64) -> f64 {
+        self.sorted().percentile(part).as_secs_f64() * 1000.0
     }
 
     fn sorted(&self) -> Self {
@@ -42,7 +42,7 @@ impl Latencies {
     }
 
     /// Returns a percentile of sorted times.
-    fn at(&self, part: f64) -> Duration {
+    fn percentile(&self, part: f64) -> Duration {
         #[expect(clippy::cast_precision_loss, reason = "a rank")]
         let rank = (self.times.len() as f64 * part).ceil() as usize;
         self.times.get(rank.clamp(1, self.times.len().max(1)) - 1).copied().unwrap_or_default()
@@ -52,7 +52,7 @@ impl Latencies {
 impl fmt::Display for Latencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sorted = self.sorted();
-        let ms = |part: f64| sorted.at(part).as_secs_f64() * 1000.0;
+        let ms = |part: f64| sorted.percentile(part).as_secs_f64() * 1000.0;
         write!(
             f,
             "median {:8.2}   p95 {:8.2}   p99 {:8.2}   most {:8.2} ms   ({} times)",
@@ -73,12 +73,12 @@ mod tests {
     fn the_worst_is_among_those_that_count() {
         let mut times = Latencies::default();
         (1..=100).for_each(|ms| times.add(Duration::from_millis(ms)));
-        assert_eq!(times.at(0.5), Duration::from_millis(50));
-        assert_eq!(times.at(0.99), Duration::from_millis(99));
-        assert_eq!(times.at(1.0), Duration::from_millis(100));
-        assert_eq!(Latencies::default().at(0.5), Duration::ZERO);
+        assert_eq!(times.percentile(0.5), Duration::from_millis(50));
+        assert_eq!(times.percentile(0.99), Duration::from_millis(99));
+        assert_eq!(times.percentile(1.0), Duration::from_millis(100));
+        assert_eq!(Latencies::default().percentile(0.5), Duration::ZERO);
         times.add(Duration::from_millis(1));
-        assert!((times.ms(0.01) - 1.0).abs() < 1e-9);
+        assert!((times.percentile_ms(0.01) - 1.0).abs() < 1e-9);
         assert_eq!((times.count(), times.within(Duration::from_millis(2))), (101, 3));
     }
 }

@@ -14,17 +14,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
-use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis, ProjectPath, Side};
+use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis, PathState, ProjectPath};
 use retake_engine::{ChangeFilter, InitOptions, Project, Retake};
-use retake_server::door::{Parcel, Record};
-use retake_server::{Client, Unanswered};
+use retake_server::request::{RecordEvents, Submission};
+use retake_server::{CallError, DaemonClient};
 use serde_json::json;
 
 use crate::latency::Latencies;
 
 /// How much.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Load {
+pub(crate) struct LoadArgs {
     /// Agents that write at once
     #[arg(long, default_value_t = 16)]
     writers: u32,
@@ -44,7 +44,7 @@ pub(crate) struct Load {
 
 /// The ground truth of one writer.
 #[derive(Default)]
-struct Ledger {
+struct WriterLedger {
     /// The content that it wrote last into each file.
     last: HashMap<PathBuf, Vec<u8>>,
     /// Edits that were acknowledged.
@@ -57,14 +57,14 @@ struct Ledger {
     late: u64,
 }
 
-impl Load {
+impl LoadArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let folder = tempfile::tempdir()?;
         let (home, root) = (folder.path().join("home"), folder.path().join("project"));
         self.fill(&root)?;
         let retake = Retake::new(&home);
         retake.init(&root, InitOptions::default(), now(), &mut |_, _| {})?;
-        let mut daemon = Daemon::start(&home)?;
+        let mut daemon = DaemonProcess::start(&home)?;
         println!(
             "{} writers, {} edits/s each, {} s, {} files of others",
             self.writers, self.rate, self.seconds, self.others
@@ -74,7 +74,7 @@ impl Load {
         let took = started.elapsed();
         let memory = daemon.peak_memory();
         let project = retake.open(&root)?;
-        project.look(now())?;
+        project.refresh(now())?;
         report(&ledgers, took, memory);
         daemon.stop();
         check(&project, &ledgers)
@@ -88,7 +88,7 @@ impl Load {
         write(&root.join("README.md"), b"# load\n")
     }
 
-    fn write(&self, home: &Path, root: &Path) -> Result<Vec<Ledger>> {
+    fn write(&self, home: &Path, root: &Path) -> Result<Vec<WriterLedger>> {
         let until = Instant::now() + Duration::from_secs(self.seconds);
         thread::scope(|scope| {
             let writers: Vec<_> = (0..self.writers)
@@ -102,8 +102,14 @@ impl Load {
         })
     }
 
-    fn writer(&self, number: u32, home: &Path, root: &Path, until: Instant) -> Result<Ledger> {
-        let mut ledger = Ledger::default();
+    fn writer(
+        &self,
+        number: u32,
+        home: &Path,
+        root: &Path,
+        until: Instant,
+    ) -> Result<WriterLedger> {
+        let mut ledger = WriterLedger::default();
         let pace = Duration::from_secs(1) / self.rate;
         let mut next = Instant::now() + pace.mul_f64(fastrand::f64());
         let mut edit = 0_u64;
@@ -117,7 +123,7 @@ impl Load {
             let file = root.join(format!("w{number}/f{}.txt", edit % u64::from(self.files)));
             let content =
                 format!("writer {number}, edit {edit}\n").repeat(1 + (edit % 40) as usize);
-            Agent { home, root, number }.edit(&file, content.as_bytes(), edit, &mut ledger)?;
+            LoadAgent { home, root, number }.edit(&file, content.as_bytes(), edit, &mut ledger)?;
             ledger.last.insert(file, content.into_bytes());
         }
         Ok(ledger)
@@ -125,20 +131,26 @@ impl Load {
 }
 
 /// One agent.
-struct Agent<'a> {
+struct LoadAgent<'a> {
     home: &'a Path,
     root: &'a Path,
     number: u32,
 }
 
-impl Agent<'_> {
-    fn edit(&self, file: &Path, content: &[u8], edit: u64, ledger: &mut Ledger) -> Result<()> {
+impl LoadAgent<'_> {
+    fn edit(
+        &self,
+        file: &Path,
+        content: &[u8],
+        edit: u64,
+        ledger: &mut WriterLedger,
+    ) -> Result<()> {
         let call = Some(CallId(format!("call-{edit}")));
         let text = String::from_utf8_lossy(content);
         let input = json!({ "file_path": file.to_string_lossy(), "content": text });
         let tool = "Write".to_owned();
         let begun = Instant::now();
-        self.tell(EventKind::ToolBegin { call: call.clone(), tool, input })?;
+        self.send_event(EventKind::ToolBegin { call: call.clone(), tool, input })?;
         ledger.begins.add(begun.elapsed());
         write(file, content)?;
         let ended = Instant::now();
@@ -151,7 +163,7 @@ impl Agent<'_> {
             background: false,
             task: None,
         };
-        if self.tell(what)? {
+        if self.send_event(what)? {
             ledger.edits += 1;
         } else {
             ledger.kept += 1;
@@ -161,17 +173,17 @@ impl Agent<'_> {
     }
 
     /// Sends an event; returns `true` if it is recorded, `false` if it is spooled.
-    fn tell(&self, what: EventKind) -> Result<bool> {
-        static KEYS: AtomicU64 = AtomicU64::new(0);
+    fn send_event(&self, what: EventKind) -> Result<bool> {
+        static NEXT_KEY: AtomicU64 = AtomicU64::new(0);
         let dialog = DialogId(format!("writer-{}", self.number));
         let mut event = Event::new(dialog, what);
         event.cwd = Some(self.root.to_string_lossy().into_owned());
-        let key = format!("load-{}", KEYS.fetch_add(1, Ordering::Relaxed));
-        let parcels = vec![Parcel::new(key, event, now())];
-        let client = Client::connect(self.home).ok().context("the daemon does not answer")?;
-        let asked = client.ask(self.root, false, Record { parcels }, &mut |_, _| {});
+        let key = format!("load-{}", NEXT_KEY.fetch_add(1, Ordering::Relaxed));
+        let parcels = vec![Submission::new(key, event, now())];
+        let client = DaemonClient::connect(self.home).ok().context("the daemon does not answer")?;
+        let asked = client.run(self.root, false, RecordEvents { parcels }, &mut |_, _| {});
         let answers = asked.map_err(|unanswered| match unanswered {
-            Unanswered::Failed(failure) => anyhow::Error::new(failure),
+            CallError::Failed(failure) => anyhow::Error::new(failure),
             other => anyhow::anyhow!("the daemon did not record it: {other:?}"),
         })?;
         let recorded = answers.into_iter().next().context("no answer")??;
@@ -187,17 +199,17 @@ pub(crate) fn daemon(home: &Path) -> Result<()> {
 }
 
 /// The daemon, as a process of its own.
-struct Daemon {
+struct DaemonProcess {
     child: Child,
 }
 
-impl Daemon {
+impl DaemonProcess {
     fn start(home: &Path) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("daemon").arg(home).stdin(Stdio::null());
         let child = command.spawn().context("the daemon cannot be started")?;
         let until = Instant::now() + Duration::from_secs(20);
-        while Client::connect(home).is_err() {
+        while DaemonClient::connect(home).is_err() {
             ensure!(Instant::now() < until, "the daemon does not answer");
             thread::sleep(Duration::from_millis(10));
         }
@@ -218,14 +230,14 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for DaemonProcess {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-fn report(ledgers: &[Ledger], took: Duration, memory: Option<u64>) {
-    let sum = |count: fn(&Ledger) -> u64| ledgers.iter().map(count).sum::<u64>();
+fn report(ledgers: &[WriterLedger], took: Duration, memory: Option<u64>) {
+    let sum = |count: fn(&WriterLedger) -> u64| ledgers.iter().map(count).sum::<u64>();
     let (edits, kept, late) = (sum(|l| l.edits), sum(|l| l.kept), sum(|l| l.late));
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     let rate = (edits + kept) as f64 / took.as_secs_f64();
@@ -238,22 +250,22 @@ fn report(ledgers: &[Ledger], took: Duration, memory: Option<u64>) {
     }
 }
 
-fn all(ledgers: &[Ledger], which: fn(&Ledger) -> &Latencies) -> Latencies {
+fn all(ledgers: &[WriterLedger], which: fn(&WriterLedger) -> &Latencies) -> Latencies {
     let mut joined = Latencies::default();
     for ledger in ledgers {
-        joined.join(which(ledger));
+        joined.merge(which(ledger));
     }
     joined
 }
 
 /// Compares the record with what the writers did.
-fn check(project: &Project, ledgers: &[Ledger]) -> Result<()> {
+fn check(project: &Project, ledgers: &[WriterLedger]) -> Result<()> {
     let (mut files, mut lost) = (0_u64, 0_u64);
     for (file, content) in ledgers.iter().flat_map(|ledger| &ledger.last) {
         let path = file.strip_prefix(project.root())?.to_string_lossy().into_owned();
         let path: ProjectPath = path.parse()?;
         let entry = project.store().manifest_entry(&path)?;
-        let side = entry.map_or(Side::Absent, |entry| entry.stored.into());
+        let side = entry.map_or(PathState::Absent, |entry| entry.state.into());
         files += 1;
         if project.content(&side)?.as_ref() != Some(content) {
             lost += 1;

@@ -5,11 +5,11 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tools::Tools;
+use crate::tools::BenchTools;
 
 /// Printed with every result: figures of another machine cannot be compared.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Machine {
+pub(crate) struct MachineFacts {
     cpu: String,
     cores: usize,
     memory: String,
@@ -19,22 +19,25 @@ pub(crate) struct Machine {
     versions: Vec<String>,
 }
 
-impl Machine {
+impl MachineFacts {
     /// Detects them; `scratch` is the folder of the measured files.
-    pub(crate) fn here(tools: &Tools, scratch: &Path) -> Self {
-        let mut versions = vec![said(&tools.retake, &["--version"]), said("git", &["--version"])];
-        versions.extend(tools.jj.iter().map(|jj| said(jj, &["--version"])));
+    pub(crate) fn detect(tools: &BenchTools, scratch: &Path) -> Self {
+        let mut versions = vec![
+            command_output(&tools.retake, &["--version"]),
+            command_output("git", &["--version"]),
+        ];
+        versions.extend(tools.jj.iter().map(|jj| command_output(jj, &["--version"])));
         if tools.watchman {
-            versions.push(format!("watchman {}", said("watchman", &["--version"])));
+            versions.push(format!("watchman {}", command_output("watchman", &["--version"])));
         }
-        versions.push(said("rustc", &["--version"]));
+        versions.push(command_output("rustc", &["--version"]));
         Self {
             cpu: line_of("/proc/cpuinfo", "model name"),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             memory: line_of("/proc/meminfo", "MemTotal"),
-            kernel: said("uname", &["-sr"]),
-            file_system: said("stat", &["-f", "-c", "%T", &scratch.to_string_lossy()]),
-            day: said("date", &["+%Y-%m-%d"]),
+            kernel: command_output("uname", &["-sr"]),
+            file_system: command_output("stat", &["-f", "-c", "%T", &scratch.to_string_lossy()]),
+            day: command_output("date", &["+%Y-%m-%d"]),
             versions,
         }
     }
@@ -51,7 +54,7 @@ impl Machine {
     }
 }
 
-fn said(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> String {
+fn command_output(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     text.ok().filter(|text| !text.is_empty()).unwrap_or_else(|| "unknown".to_owned())

@@ -6,25 +6,25 @@
 #![expect(clippy::print_stdout, reason = "what a benchmark has to say goes to standard output")]
 #![expect(clippy::print_stderr, reason = "how far it is goes to standard error")]
 
-mod book;
 mod capture;
 mod cases;
 mod compare;
 mod files;
 mod fill;
 mod generate;
+mod goals;
 mod growth;
+mod hook_cost;
 mod latency;
 mod load;
-mod looks;
 mod machine;
+mod measurements;
 mod peers;
 mod process;
 mod query;
 mod report;
 mod svg;
 mod table;
-mod targets;
 mod tools;
 mod trees;
 
@@ -36,23 +36,23 @@ use clap::{Parser, Subcommand};
 /// Measures Retake beside others that keep states of a project, on the same trees in one run.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
-struct Options {
+struct BenchOptions {
     #[command(flatten)]
-    compare: compare::Compare,
+    compare: compare::CompareArgs,
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<BenchCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum BenchCommand {
     /// How cost grows with files, changes and dialogs
-    Growth(growth::Growth),
+    Growth(growth::GrowthArgs),
     /// Writes measured tables into a document
-    Report(report::Report),
+    Report(report::ReportArgs),
     /// Several agents change files at once through a daemon's socket; nothing may be lost
-    Load(load::Load),
+    Load(load::LoadArgs),
     /// What the look around a shell call costs an agent: the hooks before and after it
-    Looks(looks::Looks),
+    Looks(hook_cost::HookCostArgs),
     /// Serves a home, as `retake daemon run` does: the other process of a load
     #[command(hide = true)]
     Daemon { home: PathBuf },
@@ -65,17 +65,17 @@ enum What {
 }
 
 fn main() -> Result<()> {
-    let options = Options::parse();
+    let options = BenchOptions::parse();
     match options.what {
         None => options.compare.run(),
-        Some(What::Growth(growth)) => growth.run(),
-        Some(What::Report(report)) => report.run(),
-        Some(What::Load(load)) => load.run(),
-        Some(What::Looks(looks)) => looks.run(),
-        Some(What::Daemon { home }) => load::daemon(&home),
-        Some(What::FillChanges { home, root, changes, dialogs }) => {
+        Some(BenchCommand::Growth(growth)) => growth.run(),
+        Some(BenchCommand::Report(report)) => report.run(),
+        Some(BenchCommand::Load(load)) => load.run(),
+        Some(BenchCommand::Looks(looks)) => looks.run(),
+        Some(BenchCommand::Daemon { home }) => load::daemon(&home),
+        Some(BenchCommand::FillChanges { home, root, changes, dialogs }) => {
             fill::changes(&home, &root, changes, dialogs)
         }
-        Some(What::FillEdits { home, root, edits }) => fill::edits(&home, &root, edits),
+        Some(BenchCommand::FillEdits { home, root, edits }) => fill::edits(&home, &root, edits),
     }
 }

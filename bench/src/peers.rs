@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-pub(crate) use jj::{Jj, WatchmanServer};
-pub(crate) use reference::References;
+pub(crate) use jj::{JjPeer, WatchmanServer};
+pub(crate) use reference::ReferenceCosts;
 pub(crate) use retake::RetakePeer;
 pub(crate) use seeded_git::SeededGit;
-pub(crate) use shadow_git::{ShadowGit, Tuning};
+pub(crate) use shadow_git::{GitTuning, ShadowGit};
 
-use crate::files::Space;
-use crate::process::Run;
+use crate::files::DiskSpace;
+use crate::process::Measurement;
 
 /// A tool that can store the state of a tree and restore it.
 pub(crate) trait Peer {
@@ -28,19 +28,19 @@ pub(crate) trait Peer {
     fn root(&self) -> &Path;
 
     /// Clears its store, and takes the first state of the tree. Only the latter is measured.
-    fn first(&mut self) -> Result<Run>;
+    fn first_checkpoint(&mut self) -> Result<Measurement>;
 
     /// Takes the state of the tree.
-    fn checkpoint(&mut self) -> Result<Run>;
+    fn checkpoint(&mut self) -> Result<Measurement>;
 
     /// Brings these files (all that were changed) back to the state that was taken last.
-    fn restore(&mut self, changed: &[PathBuf]) -> Result<Run>;
+    fn restore(&mut self, changed: &[PathBuf]) -> Result<Measurement>;
 
     /// Returns its disk space, after the cleanup that its users would run.
-    fn space(&mut self) -> Result<Space>;
+    fn space(&mut self) -> Result<DiskSpace>;
 
     /// Returns its disk space after packing, if it ever packs.
-    fn packed_space(&mut self) -> Result<Option<Space>> {
+    fn packed_space(&mut self) -> Result<Option<DiskSpace>> {
         Ok(None)
     }
 

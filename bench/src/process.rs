@@ -11,7 +11,7 @@ use wait4::Wait4 as _;
 
 /// One measurement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
+pub(crate) struct Measurement {
     /// From its begin to its end.
     pub(crate) ms: f64,
     /// Peak memory of one of its processes. Linux counts the memory of the parent at the start of
@@ -20,18 +20,18 @@ pub(crate) struct Run {
 }
 
 /// Measures work that takes one or several processes.
-pub(crate) struct Watch {
+pub(crate) struct ProcessTimer {
     begun: Instant,
     peak_kib: u64,
 }
 
-impl Watch {
+impl ProcessTimer {
     pub(crate) fn start() -> Self {
         Self { begun: Instant::now(), peak_kib: 0 }
     }
 
-    pub(crate) fn stop(&self) -> Run {
-        Run { ms: self.begun.elapsed().as_secs_f64() * 1000.0, peak_kib: self.peak_kib }
+    pub(crate) fn stop(&self) -> Measurement {
+        Measurement { ms: self.begun.elapsed().as_secs_f64() * 1000.0, peak_kib: self.peak_kib }
     }
 
     /// Runs a command that must succeed; returns its output.
@@ -41,7 +41,7 @@ impl Watch {
     }
 
     /// Runs two commands at the same time.
-    pub(crate) fn both(
+    pub(crate) fn run_both(
         &mut self,
         one: &mut Command,
         other: &mut Command,
@@ -51,11 +51,11 @@ impl Watch {
     }
 
     fn finish(&mut self, command: &Command, child: Child) -> Result<String> {
-        text(command, &self.hear(child)?)
+        text(command, &self.wait_for_output(child)?)
     }
 
     /// Waits for a process, and returns its output.
-    fn hear(&mut self, mut child: Child) -> Result<Output> {
+    fn wait_for_output(&mut self, mut child: Child) -> Result<Output> {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         if let Some(mut pipe) = child.stdout.take() {
             pipe.read_to_end(&mut stdout)?;
@@ -71,19 +71,19 @@ impl Watch {
 
 /// Runs a command that must succeed and is not measured; returns its output.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
-    Watch::start().run(command)
+    ProcessTimer::start().run(command)
 }
 
 /// Measures one command.
-pub(crate) fn measure(command: &mut Command) -> Result<Run> {
-    let mut watch = Watch::start();
+pub(crate) fn measure(command: &mut Command) -> Result<Measurement> {
+    let mut watch = ProcessTimer::start();
     watch.run(command)?;
     Ok(watch.stop())
 }
 
 /// Time until the last of several concurrent processes ended, and their outputs.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ProcessOutputs {
     pub(crate) took: Duration,
     /// On standard output, of each of them.
     pub(crate) answers: Vec<String>,
@@ -92,13 +92,13 @@ pub(crate) struct Heard {
 }
 
 /// Runs commands at the same time; all of them must succeed.
-pub(crate) fn at_once(commands: &mut [Command]) -> Result<Heard> {
-    let mut watch = Watch::start();
+pub(crate) fn run_at_once(commands: &mut [Command]) -> Result<ProcessOutputs> {
+    let mut watch = ProcessTimer::start();
     let children: Vec<Child> = commands.iter_mut().map(spawn).collect::<Result<_>>()?;
-    let outputs = children.into_iter().map(|child| watch.hear(child));
+    let outputs = children.into_iter().map(|child| watch.wait_for_output(child));
     let outputs: Vec<Output> = outputs.collect::<Result<_>>()?;
     let took = watch.begun.elapsed();
-    let mut heard = Heard { took, answers: Vec::new(), remarks: Vec::new() };
+    let mut heard = ProcessOutputs { took, answers: Vec::new(), remarks: Vec::new() };
     for (command, output) in commands.iter().zip(&outputs) {
         heard.answers.push(text(command, output)?);
         heard.remarks.push(String::from_utf8_lossy(&output.stderr).into_owned());

@@ -7,27 +7,37 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use crate::cases::{self, RETAKE};
-use crate::compare::{Arena, say};
+use crate::compare::{Comparison, print_progress};
 use crate::files;
 use crate::peers::{Peer as _, RetakePeer};
 use crate::process::{measure, run};
-use crate::tools::Tools;
-use crate::trees::Site;
+use crate::tools::BenchTools;
+use crate::trees::TreeCopy;
 
 /// A project with a record of `changes` changes.
-pub(crate) struct Record {
+pub(crate) struct RecordFixture {
     pub(crate) changes: u64,
     pub(crate) retake: RetakePeer,
     /// Its newest change.
     newest: String,
 }
 
-impl Record {
+impl RecordFixture {
     /// Makes one, in a process of its own: Linux would count its memory as that of every child.
-    pub(crate) fn make(tools: &Tools, scratch: &Path, changes: u64, dialogs: u64) -> Result<Self> {
+    pub(crate) fn make(
+        tools: &BenchTools,
+        scratch: &Path,
+        changes: u64,
+        dialogs: u64,
+    ) -> Result<Self> {
         let side = scratch.join(format!("record-{changes}-{dialogs}"));
         let root = side.join("project");
-        let retake = RetakePeer::new(tools, RETAKE, Site { root, side, repository: None }, false);
+        let retake = RetakePeer::new(
+            tools,
+            RETAKE,
+            TreeCopy { root, peer_folder: side, repository: None },
+            false,
+        );
         let mut child = Command::new(std::env::current_exe()?);
         child.arg("fill-changes").arg(retake.home()).arg(retake.root());
         run(child.args([changes.to_string(), dialogs.to_string()]))?;
@@ -53,21 +63,21 @@ impl Record {
 }
 
 /// Measures queries on records of `counts` changes, with one dialog per thousand of them.
-pub(crate) fn ask(arena: &mut Arena<'_>, counts: &[u64]) -> Result<()> {
+pub(crate) fn measure_queries(arena: &mut Comparison<'_>, counts: &[u64]) -> Result<()> {
     let mut records = Vec::new();
     for &count in counts {
-        say(&format!("a record of {count} changes"));
+        print_progress(&format!("a record of {count} changes"));
         let dialogs = (count / 1000).clamp(1, 1000);
-        records.push(Record::make(arena.tools, arena.scratch, count, dialogs)?);
+        records.push(RecordFixture::make(arena.tools, arena.scratch, count, dialogs)?);
     }
     for _ in 0..arena.rounds {
         for record in &records {
             for (what, arguments) in record.questions() {
-                files::settle(arena.scratch)?;
+                files::sync_file_system(arena.scratch)?;
                 let run = measure(&mut record.retake.command(&arguments))?;
-                arena.book.time("", &cases::query(what, record.changes), RETAKE, run);
+                arena.book.add_time("", &cases::query(what, record.changes), RETAKE, run);
             }
         }
     }
-    records.iter().try_for_each(Record::remove)
+    records.iter().try_for_each(RecordFixture::remove)
 }

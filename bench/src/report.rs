@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use crate::book::Book;
-use crate::growth::Curves;
-use crate::{files, table, targets};
+use crate::growth::GrowthCurves;
+use crate::measurements::Measurements;
+use crate::{files, goals, table};
 
 /// Writes measured tables into a document, between its marks `<!-- bench:NAME -->` and `<!-- end -->`.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Report {
+pub(crate) struct ReportArgs {
     /// The document
     document: PathBuf,
     /// What a comparison wrote with --json
@@ -22,20 +22,20 @@ pub(crate) struct Report {
     growth: Option<PathBuf>,
 }
 
-impl Report {
+impl ReportArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let mut text = std::fs::read_to_string(&self.document)
             .with_context(|| format!("{} cannot be read", self.document.display()))?;
         if let Some(file) = &self.compare {
-            let book: Book = read(file)?;
-            text = between(&text, "targets", &table::targets(&targets::all(&book)))?;
+            let book: Measurements = read(file)?;
+            text = replace_marked(&text, "targets", &table::targets(&goals::all(&book)))?;
             let how_often = format!("{} rounds.\n\n", book.rounds);
-            text = between(&text, "comparison", &(how_often + &table::comparison(&book)))?;
+            text = replace_marked(&text, "comparison", &(how_often + &table::comparison(&book)))?;
         }
         if let Some(file) = &self.growth {
-            let curves: Curves = read(file)?;
+            let curves: GrowthCurves = read(file)?;
             for axis in &curves.axes {
-                text = between(&text, &axis.name, &axis.table())?;
+                text = replace_marked(&text, &axis.name, &axis.table())?;
             }
         }
         files::write(&self.document, text.as_bytes())
@@ -49,7 +49,7 @@ fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T> {
 }
 
 /// Returns the text with `new` between the marks of this name.
-fn between(text: &str, name: &str, new: &str) -> Result<String> {
+fn replace_marked(text: &str, name: &str, new: &str) -> Result<String> {
     let mark = format!("<!-- bench:{name} -->\n");
     let missing = || format!("the document has no place `{}` … `<!-- end -->`", mark.trim_end());
     let (head, rest) = text.split_once(&mark).with_context(missing)?;
@@ -65,11 +65,11 @@ mod tests {
     fn only_the_named_place_is_written_anew() {
         let text =
             "a\n<!-- bench:one -->\nold\n<!-- end -->\nb\n<!-- bench:two -->\n<!-- end -->\n";
-        let text = between(text, "two", "second\n").unwrap();
-        let once = between(&text, "one", "first").unwrap();
-        assert_eq!(between(&once, "one", "first").unwrap(), once);
+        let text = replace_marked(text, "two", "second\n").unwrap();
+        let once = replace_marked(&text, "one", "first").unwrap();
+        assert_eq!(replace_marked(&once, "one", "first").unwrap(), once);
         assert!(once.starts_with("a\n<!-- bench:one -->\n\nfirst\n\n<!-- end -->\nb\n"));
         assert!(once.contains("second") && !once.contains("old"));
-        assert!(between(&text, "three", "").is_err());
+        assert!(replace_marked(&text, "three", "").is_err());
     }
 }

@@ -2,30 +2,30 @@
 
 use std::fmt::Write as _;
 
-const WIDTH: f64 = 780.0;
-const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 270.0;
-const TOP: f64 = 40.0;
-const BOTTOM: f64 = 48.0;
-const COLOURS: [&str; 8] =
+const PLOT_WIDTH: f64 = 780.0;
+const PLOT_HEIGHT: f64 = 400.0;
+const LEFT_MARGIN: f64 = 64.0;
+const RIGHT_MARGIN: f64 = 270.0;
+const TOP_MARGIN: f64 = 40.0;
+const BOTTOM_MARGIN: f64 = 48.0;
+const LINE_COLOURS: [&str; 8] =
     ["#2f81f7", "#e5534b", "#3fb950", "#d29922", "#a371f7", "#39c5cf", "#db61a2", "#848d97"];
 
 /// One line of a plot.
-pub(crate) struct Line {
+pub(crate) struct PlotLine {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
 }
 
 /// A scale whose ends are powers of ten.
-struct Scale {
+struct LogScale {
     low: i32,
     high: i32,
     from: f64,
     to: f64,
 }
 
-impl Scale {
+impl LogScale {
     fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| *value > 0.0) {
@@ -49,34 +49,35 @@ impl Scale {
 }
 
 /// Draws lines over a common axis; the values are times in milliseconds.
-pub(crate) fn plot(title: &str, axis: &str, lines: &[Line]) -> String {
+pub(crate) fn plot(title: &str, axis: &str, lines: &[PlotLine]) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
-    let across = Scale::over(points().map(|point| point.0), LEFT, WIDTH - RIGHT);
-    let up = Scale::over(points().map(|point| point.1), HEIGHT - BOTTOM, TOP);
+    let across =
+        LogScale::over(points().map(|point| point.0), LEFT_MARGIN, PLOT_WIDTH - RIGHT_MARGIN);
+    let up = LogScale::over(points().map(|point| point.1), PLOT_HEIGHT - BOTTOM_MARGIN, TOP_MARGIN);
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {PLOT_WIDTH} {PLOT_HEIGHT}\" role=\"img\">\n\
          <title>{title}</title>\n\
          <style>text{{font:12px sans-serif;fill:#57606a}}.g{{stroke:#57606a;stroke-opacity:.25}}\
          @media(prefers-color-scheme:dark){{text{{fill:#9ea7b3}}.g{{stroke:#9ea7b3}}}}</style>\n\
-         <text x=\"{LEFT}\" y=\"20\" font-weight=\"bold\">{title}</text>\n"
+         <text x=\"{LEFT_MARGIN}\" y=\"20\" font-weight=\"bold\">{title}</text>\n"
     );
     frame(&mut svg, axis, &across, &up);
     let mut names: Vec<(f64, usize)> = Vec::new();
     for (number, line) in lines.iter().enumerate() {
-        draw(&mut svg, line, COLOURS[number % COLOURS.len()], &across, &up);
+        draw(&mut svg, line, LINE_COLOURS[number % LINE_COLOURS.len()], &across, &up);
         names.extend(line.points.last().map(|last| (up.place(last.1), number)));
     }
     label(&mut svg, lines, names);
     svg + "</svg>\n"
 }
 
-fn frame(svg: &mut String, axis: &str, across: &Scale, up: &Scale) {
-    let (bottom, end) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
+fn frame(svg: &mut String, axis: &str, across: &LogScale, up: &LogScale) {
+    let (bottom, end) = (PLOT_HEIGHT - BOTTOM_MARGIN, PLOT_WIDTH - RIGHT_MARGIN);
     for tick in across.ticks() {
         let x = across.place(tick);
         let _ = writeln!(
             svg,
-            "<path class=\"g\" d=\"M{x:.1} {TOP}V{bottom}\"/>\
+            "<path class=\"g\" d=\"M{x:.1} {TOP_MARGIN}V{bottom}\"/>\
              <text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             bottom + 16.0,
             number(tick)
@@ -86,23 +87,23 @@ fn frame(svg: &mut String, axis: &str, across: &Scale, up: &Scale) {
         let y = up.place(tick);
         let _ = writeln!(
             svg,
-            "<path class=\"g\" d=\"M{LEFT} {y:.1}H{end}\"/>\
+            "<path class=\"g\" d=\"M{LEFT_MARGIN} {y:.1}H{end}\"/>\
              <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            LEFT - 6.0,
+            LEFT_MARGIN - 6.0,
             y + 4.0,
             number(tick)
         );
     }
-    let middle = f64::midpoint(LEFT, end);
+    let middle = f64::midpoint(LEFT_MARGIN, end);
     let _ = writeln!(
         svg,
         "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{axis}</text>\
-         <text x=\"8\" y=\"{TOP}\">ms</text>",
-        HEIGHT - 12.0
+         <text x=\"8\" y=\"{TOP_MARGIN}\">ms</text>",
+        PLOT_HEIGHT - 12.0
     );
 }
 
-fn draw(svg: &mut String, line: &Line, colour: &str, across: &Scale, up: &Scale) {
+fn draw(svg: &mut String, line: &PlotLine, colour: &str, across: &LogScale, up: &LogScale) {
     let places = line.points.iter().map(|(x, y)| (across.place(*x), up.place(*y)));
     let path: Vec<String> = places.clone().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
     let _ = writeln!(
@@ -116,18 +117,18 @@ fn draw(svg: &mut String, line: &Line, colour: &str, across: &Scale, up: &Scale)
 }
 
 /// Names at the ends of the lines, moved apart where they would lie on each other.
-fn label(svg: &mut String, lines: &[Line], mut names: Vec<(f64, usize)>) {
+fn label(svg: &mut String, lines: &[PlotLine], mut names: Vec<(f64, usize)>) {
     names.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut free = TOP;
+    let mut free = TOP_MARGIN;
     for (y, number) in names {
         let y = y.max(free);
         free = y + 15.0;
         let _ = writeln!(
             svg,
             "<text x=\"{}\" y=\"{:.1}\" style=\"fill:{}\">{}</text>",
-            WIDTH - RIGHT + 10.0,
+            PLOT_WIDTH - RIGHT_MARGIN + 10.0,
             y + 4.0,
-            COLOURS[number % COLOURS.len()],
+            LINE_COLOURS[number % LINE_COLOURS.len()],
             lines[number].name
         );
     }
@@ -143,13 +144,13 @@ mod tests {
 
     #[test]
     fn a_scale_goes_from_power_to_power() {
-        let scale = Scale::over([500.0, 100_000.0].into_iter(), 0.0, 300.0);
+        let scale = LogScale::over([500.0, 100_000.0].into_iter(), 0.0, 300.0);
         assert_eq!((scale.low, scale.high), (2, 5));
         assert!((scale.place(100.0)).abs() < 1e-9 && (scale.place(100_000.0) - 300.0).abs() < 1e-9);
         assert!((scale.place(1000.0) - 100.0).abs() < 1e-9);
         assert_eq!(scale.ticks().count(), 4);
         let name = "Retake".to_owned();
-        let line = Line { name, points: vec![(100.0, 2.0), (1e6, 3.0)] };
+        let line = PlotLine { name, points: vec![(100.0, 2.0), (1e6, 3.0)] };
         let svg = plot("Time", "changes", &[line]);
         assert!(svg.contains(">1,000,000</text>") && svg.contains(">Retake</text>"));
         assert_eq!(svg.matches("<circle").count(), 2);

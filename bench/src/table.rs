@@ -2,19 +2,19 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::book::{Book, Series, Unit};
 use crate::cases::RETAKE;
-use crate::targets::{Limit, Target};
+use crate::goals::{GoalLimit, PerformanceGoal};
+use crate::measurements::{MeasuredSeries, Measurements, SeriesUnit};
 
 /// Rows of text under a head.
-pub(crate) struct Table {
+pub(crate) struct MarkdownTable {
     head: Vec<String>,
     rows: Vec<Vec<String>>,
     /// From this column on, text stands at the right.
     right_from: usize,
 }
 
-impl Table {
+impl MarkdownTable {
     pub(crate) fn new(head: Vec<impl Into<String>>, right_from: usize) -> Self {
         let head = head.into_iter().map(Into::into).collect();
         Self { head, rows: Vec::new(), right_from }
@@ -25,7 +25,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for MarkdownTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = &self.head;
         let wide = |column: usize| {
@@ -53,7 +53,7 @@ impl fmt::Display for Table {
 }
 
 /// Renders all measurements.
-pub(crate) fn comparison(book: &Book) -> String {
+pub(crate) fn comparison(book: &Measurements) -> String {
     let mut text = String::new();
     for (name, value) in book.machine.lines() {
         let _ = writeln!(text, "- {name}: {value}");
@@ -74,9 +74,9 @@ pub(crate) fn comparison(book: &Book) -> String {
     text
 }
 
-fn of_tree(book: &Book, tree: &str) -> Table {
+fn of_tree(book: &Measurements, tree: &str) -> MarkdownTable {
     let head = vec!["case", "who", "median", "least – most", "against Retake", "memory"];
-    let mut table = Table::new(head, 2);
+    let mut table = MarkdownTable::new(head, 2);
     let mut cases: Vec<&str> = Vec::new();
     for series in book.series.iter().filter(|series| series.tree == tree) {
         if !cases.contains(&series.case.as_str()) {
@@ -84,7 +84,7 @@ fn of_tree(book: &Book, tree: &str) -> Table {
         }
     }
     for case in cases {
-        let in_case = |series: &&Series| series.tree == tree && series.case == case;
+        let in_case = |series: &&MeasuredSeries| series.tree == tree && series.case == case;
         let mut shown = case;
         for series in book.series.iter().filter(in_case) {
             table.row(row(book, series, shown));
@@ -94,10 +94,10 @@ fn of_tree(book: &Book, tree: &str) -> Table {
     table
 }
 
-fn row(book: &Book, series: &Series, case: &str) -> Vec<String> {
+fn row(book: &Measurements, series: &MeasuredSeries, case: &str) -> Vec<String> {
     let unit = |value: f64| match series.unit {
-        Unit::Ms => milliseconds(value),
-        Unit::Bytes => mebibytes(value),
+        SeriesUnit::Ms => milliseconds(value),
+        SeriesUnit::Bytes => mebibytes(value),
     };
     let spread = match series.values.len() {
         1 => String::new(),
@@ -117,12 +117,12 @@ fn row(book: &Book, series: &Series, case: &str) -> Vec<String> {
 }
 
 /// Renders the targets, and whether they are met.
-pub(crate) fn targets(targets: &[Target]) -> String {
-    let mut table = Table::new(vec!["tree", "target", "limit", "measured", ""], 2);
+pub(crate) fn targets(targets: &[PerformanceGoal]) -> String {
+    let mut table = MarkdownTable::new(vec!["tree", "target", "limit", "measured", ""], 2);
     for target in targets {
         let limit = match target.limit {
-            Limit::AtLeast(limit) => format!("≥ {limit}"),
-            Limit::AtMost(limit) => format!("≤ {limit}"),
+            GoalLimit::AtLeast(limit) => format!("≥ {limit}"),
+            GoalLimit::AtMost(limit) => format!("≤ {limit}"),
         };
         let met = match target.met() {
             Some(true) => "met",
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table = Table::new(vec!["who", "ms"], 1);
+        let mut table = MarkdownTable::new(vec!["who", "ms"], 1);
         table.row(vec!["shadow git".to_owned(), "7".to_owned()]);
         table.row(vec!["×".to_owned(), "1,234".to_owned()]);
         let expected = "\

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 /// The paths of the programs.
 #[derive(Clone, Debug)]
-pub(crate) struct Tools {
+pub(crate) struct BenchTools {
     pub(crate) retake: PathBuf,
     pub(crate) empty: PathBuf,
     pub(crate) jj: Option<PathBuf>,
@@ -17,14 +17,14 @@ pub(crate) struct Tools {
     pub(crate) jj_snapshot: &'static [&'static str],
     pub(crate) watchman: bool,
     /// `true` if git has a watcher of its own on this system.
-    pub(crate) git_watches: bool,
+    pub(crate) git_has_fsmonitor: bool,
     home: PathBuf,
 }
 
-impl Tools {
+impl BenchTools {
     /// Finds the programs. Retake is built first unless a binary is given: otherwise a stale one
     /// could be measured.
-    pub(crate) fn find(retake: Option<&Path>, jj: Option<&Path>, scratch: &Path) -> Result<Self> {
+    pub(crate) fn locate(retake: Option<&Path>, jj: Option<&Path>, scratch: &Path) -> Result<Self> {
         let built = build(retake.is_none())?;
         let retake = retake.map_or_else(|| built.join("retake"), Path::to_path_buf);
         if !retake.is_file() {
@@ -43,7 +43,7 @@ impl Tools {
             jj_snapshot: if util { &["util", "snapshot"] } else { &["debug", "snapshot"] },
             jj,
             watchman: on_path("watchman").is_some(),
-            git_watches: git_watches(),
+            git_has_fsmonitor: git_watches(),
             home,
         })
     }

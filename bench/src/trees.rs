@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::book::TreeFacts;
+use crate::measurements::TreeFacts;
 use crate::process::run;
-use crate::tools::Tools;
+use crate::tools::BenchTools;
 use crate::{files, generate};
 
 /// A clean clone, to be copied.
 #[derive(Clone, Debug)]
-pub(crate) struct Template {
+pub(crate) struct TreeTemplate {
     pub(crate) facts: TreeFacts,
     pub(crate) root: PathBuf,
     /// Files that a person would edit: text, not large, spread over the tree.
@@ -23,16 +23,16 @@ pub(crate) struct Template {
 
 /// One peer's copy of a tree, and a folder beside it for the peer's own data.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct TreeCopy {
     pub(crate) root: PathBuf,
-    pub(crate) side: PathBuf,
+    pub(crate) peer_folder: PathBuf,
     /// The repository that its own was copied from; none if it is a plain folder.
     pub(crate) repository: Option<PathBuf>,
 }
 
-impl Template {
+impl TreeTemplate {
     /// Clones a work tree of git.
-    pub(crate) fn clone_of(tools: &Tools, tree: &Path, scratch: &Path) -> Result<Self> {
+    pub(crate) fn clone_of(tools: &BenchTools, tree: &Path, scratch: &Path) -> Result<Self> {
         let tree = tree.canonicalize().with_context(|| format!("{} is missing", tree.display()))?;
         ensure!(tree.join(".git").exists(), "{} is no work tree of git", tree.display());
         let name = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -43,7 +43,7 @@ impl Template {
     }
 
     /// Generates a tree of `count` files, as a clone.
-    pub(crate) fn generated(tools: &Tools, count: u64, scratch: &Path) -> Result<Self> {
+    pub(crate) fn generated(tools: &BenchTools, count: u64, scratch: &Path) -> Result<Self> {
         let name = format!("generated-{count}");
         let root = scratch.join(&name).join("template");
         generate::project(&root, count)?;
@@ -58,7 +58,7 @@ impl Template {
         Self::of(tools, name, root)
     }
 
-    fn of(tools: &Tools, name: String, root: PathBuf) -> Result<Self> {
+    fn of(tools: &BenchTools, name: String, root: PathBuf) -> Result<Self> {
         let listed = run(&mut tools.git(&root, &["ls-files", "-z"]))?;
         let (mut count, mut bytes, mut editable) = (0, 0, Vec::new());
         for path in listed.split('\0').filter(|path| !path.is_empty()) {
@@ -77,7 +77,7 @@ impl Template {
     }
 
     /// A copy with its repository, which git knows to be clean.
-    pub(crate) fn copy(&self, tools: &Tools, name: &str) -> Result<Site> {
+    pub(crate) fn copy(&self, tools: &BenchTools, name: &str) -> Result<TreeCopy> {
         let site = self.place(name);
         files::copy_tree(&self.root, &site.root, &[], &[".git/objects"])?;
         run(&mut tools.git(&site.root, &["update-index", "-q", "--refresh"]))?;
@@ -85,17 +85,17 @@ impl Template {
     }
 
     /// A copy of the files alone.
-    pub(crate) fn copy_plain(&self, name: &str) -> Result<Site> {
+    pub(crate) fn copy_plain(&self, name: &str) -> Result<TreeCopy> {
         let site = self.place(name);
         files::copy_tree(&self.root, &site.root, &[".git"], &[])?;
-        Ok(Site { repository: None, ..site })
+        Ok(TreeCopy { repository: None, ..site })
     }
 
-    fn place(&self, name: &str) -> Site {
+    fn place(&self, name: &str) -> TreeCopy {
         let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         let folder = self.root.with_file_name(name);
         let (root, side) = (folder.join("project"), folder.join("side"));
-        Site { root, side, repository: Some(self.root.join(".git")) }
+        TreeCopy { root, peer_folder: side, repository: Some(self.root.join(".git")) }
     }
 
     /// Removes the clone and all copies.
@@ -104,11 +104,11 @@ impl Template {
     }
 }
 
-impl Site {
+impl TreeCopy {
     /// Clears the peer's own data, as before the first time.
-    pub(crate) fn clear_side(&self) -> Result<()> {
-        files::remove(&self.side)?;
-        files::make_folder(&self.side)
+    pub(crate) fn clear_peer_folder(&self) -> Result<()> {
+        files::remove(&self.peer_folder)?;
+        files::make_folder(&self.peer_folder)
     }
 
     /// Restores the copy's repository as it was cloned, if it had one.

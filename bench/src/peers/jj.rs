@@ -10,17 +10,17 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use super::Peer;
-use crate::files::{self, Space};
-use crate::process::{Run, Watch, run};
-use crate::tools::Tools;
-use crate::trees::Site;
+use crate::files::{self, DiskSpace};
+use crate::process::{Measurement, ProcessTimer, run};
+use crate::tools::BenchTools;
+use crate::trees::TreeCopy;
 
-const CONFIG: &str = r#"
+const JJ_CONFIG: &str = r#"
 user.name = "Bench"
 user.email = "bench@example.com"
 snapshot.max-new-file-size = "100MiB"
 "#;
-const WATCHING: &str = "fsmonitor.backend = \"watchman\"\n";
+const WATCHMAN_CONFIG: &str = "fsmonitor.backend = \"watchman\"\n";
 
 /// The server of watchman, which jj starts if none runs. Then it is ended with this.
 pub(crate) struct WatchmanServer {
@@ -28,7 +28,7 @@ pub(crate) struct WatchmanServer {
 }
 
 impl WatchmanServer {
-    pub(crate) fn note() -> Self {
+    pub(crate) fn detect() -> Self {
         let running = Command::new("watchman").args(["--no-spawn", "watch-list"]).output();
         Self { is_ours: running.is_ok_and(|output| !output.status.success()) }
     }
@@ -42,30 +42,36 @@ impl Drop for WatchmanServer {
     }
 }
 
-pub(crate) struct Jj {
-    tools: Tools,
+pub(crate) struct JjPeer {
+    tools: BenchTools,
     program: PathBuf,
     name: String,
-    site: Site,
+    site: TreeCopy,
     watchman: bool,
     /// The space of the repository before jj was there.
     before: u64,
     latest: String,
 }
 
-impl Jj {
+impl JjPeer {
     /// With `watchman`, jj asks it what has changed.
-    pub(crate) fn new(tools: &Tools, name: &str, site: Site, watchman: bool) -> Result<Self> {
+    pub(crate) fn new(
+        tools: &BenchTools,
+        name: &str,
+        site: TreeCopy,
+        watchman: bool,
+    ) -> Result<Self> {
         let program = tools.jj.clone().context("jj is not installed")?;
-        let config = if watchman { format!("{CONFIG}{WATCHING}") } else { CONFIG.to_owned() };
-        files::write(&site.side.join("config.toml"), config.as_bytes())?;
+        let config =
+            if watchman { format!("{JJ_CONFIG}{WATCHMAN_CONFIG}") } else { JJ_CONFIG.to_owned() };
+        files::write(&site.peer_folder.join("config.toml"), config.as_bytes())?;
         let (tools, name) = (tools.clone(), name.to_owned());
         Ok(Self { tools, program, name, site, watchman, before: 0, latest: String::new() })
     }
 
     fn jj(&self, arguments: &[&str]) -> Command {
         let mut command = self.tools.command(&self.program, &self.site.root);
-        command.env("JJ_CONFIG", self.site.side.join("config.toml"));
+        command.env("JJ_CONFIG", self.site.peer_folder.join("config.toml"));
         command.args(["--quiet", "--no-pager"]).args(arguments);
         command
     }
@@ -82,7 +88,7 @@ impl Jj {
     }
 }
 
-impl Peer for Jj {
+impl Peer for JjPeer {
     fn name(&self) -> &str {
         &self.name
     }
@@ -91,17 +97,17 @@ impl Peer for Jj {
         &self.site.root
     }
 
-    fn first(&mut self) -> Result<Run> {
+    fn first_checkpoint(&mut self) -> Result<Measurement> {
         self.stop()?;
         files::remove(&self.site.root.join(".jj"))?;
         self.site.renew_repository()?;
         self.before = self.repository_space()?;
-        files::settle(&self.site.root)?;
+        files::sync_file_system(&self.site.root)?;
         let mut init = self.jj(&["git", "init"]);
         if self.site.repository.is_some() {
             init.arg("--colocate");
         }
-        let mut watch = Watch::start();
+        let mut watch = ProcessTimer::start();
         watch.run(&mut init)?;
         watch.run(&mut self.jj(self.tools.jj_snapshot))?;
         let run = watch.stop();
@@ -109,29 +115,29 @@ impl Peer for Jj {
         Ok(run)
     }
 
-    fn checkpoint(&mut self) -> Result<Run> {
-        let mut watch = Watch::start();
+    fn checkpoint(&mut self) -> Result<Measurement> {
+        let mut watch = ProcessTimer::start();
         watch.run(&mut self.jj(self.tools.jj_snapshot))?;
         let run = watch.stop();
         self.note_latest()?;
         Ok(run)
     }
 
-    fn restore(&mut self, _changed: &[PathBuf]) -> Result<Run> {
-        let mut watch = Watch::start();
+    fn restore(&mut self, _changed: &[PathBuf]) -> Result<Measurement> {
+        let mut watch = ProcessTimer::start();
         watch.run(&mut self.jj(&["restore", "--from", &self.latest]))?;
         Ok(watch.stop())
     }
 
-    fn space(&mut self) -> Result<Space> {
+    fn space(&mut self) -> Result<DiskSpace> {
         let own = files::space(&self.site.root.join(".jj"), None)?.own;
         let added = self.repository_space()?.saturating_sub(self.before);
-        Ok(Space { own: own + added, shared: 0 })
+        Ok(DiskSpace { own: own + added, shared: 0 })
     }
 
     fn stop(&mut self) -> Result<()> {
         if self.watchman {
-            let mut command = self.tools.command(Path::new("watchman"), &self.site.side);
+            let mut command = self.tools.command(Path::new("watchman"), &self.site.peer_folder);
             run(command.args(["--no-spawn", "watch-del"]).arg(&self.site.root)).ok();
         }
         Ok(())

@@ -12,24 +12,25 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::files;
-use crate::process::{Run, measure};
-use crate::tools::Tools;
-use crate::trees::Site;
+use crate::process::{Measurement, measure};
+use crate::tools::BenchTools;
+use crate::trees::TreeCopy;
 
-const WALKERS: usize = 2;
+const WALK_THREADS: usize = 2;
 
 /// The site where the references are measured.
-pub(crate) struct References {
-    tools: Tools,
-    site: Site,
+pub(crate) struct ReferenceCosts {
+    tools: BenchTools,
+    site: TreeCopy,
     log: File,
     number: u64,
 }
 
-impl References {
-    pub(crate) fn new(tools: &Tools, site: Site) -> Result<Self> {
-        files::make_folder(&site.side)?;
-        let log = OpenOptions::new().create(true).append(true).open(site.side.join("log"))?;
+impl ReferenceCosts {
+    pub(crate) fn new(tools: &BenchTools, site: TreeCopy) -> Result<Self> {
+        files::make_folder(&site.peer_folder)?;
+        let log =
+            OpenOptions::new().create(true).append(true).open(site.peer_folder.join("log"))?;
         Ok(Self { tools: tools.clone(), site, log, number: 0 })
     }
 
@@ -37,28 +38,31 @@ impl References {
         &self.site.root
     }
 
-    pub(crate) fn empty_program(&self) -> Result<Run> {
-        measure(&mut self.tools.command(&self.tools.empty, &self.site.side))
+    pub(crate) fn empty_program(&self) -> Result<Measurement> {
+        measure(&mut self.tools.command(&self.tools.empty, &self.site.peer_folder))
     }
 
     /// One fsync of a small append.
-    pub(crate) fn fsync(&mut self) -> Result<Run> {
+    pub(crate) fn fsync(&mut self) -> Result<Measurement> {
         let log = &mut self.log;
-        inside(|| files::append_synced(log, b"one line of a log, as a journal has it\n"))
+        measure_in_process(|| {
+            files::append_synced(log, b"one line of a log, as a journal has it\n")
+        })
     }
 
     /// A file of so many bytes, written and synced.
-    pub(crate) fn write(&mut self, bytes: usize) -> Result<Run> {
+    pub(crate) fn write(&mut self, bytes: usize) -> Result<Measurement> {
         self.number += 1;
-        let (file, content) = (self.site.side.join(format!("w{}", self.number)), vec![b'x'; bytes]);
-        inside(|| files::write_synced(&file, &content))
+        let (file, content) =
+            (self.site.peer_folder.join(format!("w{}", self.number)), vec![b'x'; bytes]);
+        measure_in_process(|| files::write_synced(&file, &content))
     }
 
     /// One change with both contents as a JSON file, safely put in its place.
-    pub(crate) fn json_file(&mut self, before: &str, after: &str) -> Result<Run> {
+    pub(crate) fn json_file(&mut self, before: &str, after: &str) -> Result<Measurement> {
         self.number += 1;
-        let file = self.site.side.join(format!("change-{}.json", self.number));
-        inside(|| {
+        let file = self.site.peer_folder.join(format!("change-{}.json", self.number));
+        measure_in_process(|| {
             let change = json!({
                 "id": self.number, "path": "src/main.rs", "type": "modify",
                 "before": { "content": before }, "after": { "content": after },
@@ -67,21 +71,21 @@ impl References {
         })
     }
 
-    pub(crate) fn git_status(&self) -> Result<Run> {
+    pub(crate) fn git_status(&self) -> Result<Measurement> {
         measure(&mut self.tools.git(&self.site.root, &["status", "--porcelain"]))
     }
 
     /// All files of the tree, each asked for its size and times, by two threads.
-    pub(crate) fn stat_walk(&self) -> Result<Run> {
-        inside(|| walk(&self.site.root))
+    pub(crate) fn stat_walk(&self) -> Result<Measurement> {
+        measure_in_process(|| walk(&self.site.root))
     }
 }
 
 /// Measures work of this process itself.
-fn inside(work: impl FnOnce() -> Result<()>) -> Result<Run> {
+fn measure_in_process(work: impl FnOnce() -> Result<()>) -> Result<Measurement> {
     let begun = Instant::now();
     work()?;
-    Ok(Run { ms: begun.elapsed().as_secs_f64() * 1000.0, peak_kib: 0 })
+    Ok(Measurement { ms: begun.elapsed().as_secs_f64() * 1000.0, peak_kib: 0 })
 }
 
 fn walk(root: &Path) -> Result<()> {
@@ -90,7 +94,7 @@ fn walk(root: &Path) -> Result<()> {
     let seen = AtomicUsize::new(0);
     let take = || waiting.lock().ok().and_then(|mut waiting| waiting.pop());
     thread::scope(|scope| {
-        for _ in 0..WALKERS {
+        for _ in 0..WALK_THREADS {
             scope.spawn(|| {
                 while open.load(Ordering::Acquire) > 0 {
                     let Some(folder) = take() else {

@@ -10,31 +10,31 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use super::Peer;
-use crate::files::{self, Space};
-use crate::process::{Run, Watch, measure, run};
-use crate::tools::Tools;
-use crate::trees::Site;
+use crate::files::{self, DiskSpace};
+use crate::process::{Measurement, ProcessTimer, measure, run};
+use crate::tools::BenchTools;
+use crate::trees::TreeCopy;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const WATCHER_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct RetakePeer {
-    tools: Tools,
+    tools: BenchTools,
     name: String,
-    site: Site,
+    site: TreeCopy,
     daemon: bool,
     latest: String,
 }
 
 impl RetakePeer {
     /// With `daemon`, one runs and has scanned the project; without, commands work in process.
-    pub(crate) fn new(tools: &Tools, name: &str, site: Site, daemon: bool) -> Self {
+    pub(crate) fn new(tools: &BenchTools, name: &str, site: TreeCopy, daemon: bool) -> Self {
         let (tools, name) = (tools.clone(), name.to_owned());
         Self { tools, name, site, daemon, latest: String::new() }
     }
 
     /// Returns Retake's home, with the record.
     pub(crate) fn home(&self) -> PathBuf {
-        self.site.side.join("home")
+        self.site.peer_folder.join("home")
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
@@ -47,18 +47,18 @@ impl RetakePeer {
     }
 
     /// Takes the first state of the tree.
-    fn begin(&mut self, watch: &mut Watch) -> Result<()> {
+    fn begin(&mut self, watch: &mut ProcessTimer) -> Result<()> {
         let said = watch.run(&mut self.command(&["init", "--checkpoint", "--json"]))?;
-        self.taken(&said, "checkpoint")
+        self.remember_checkpoint(&said, "checkpoint")
     }
 
-    fn take(&mut self, watch: &mut Watch) -> Result<()> {
+    fn checkpoint_files(&mut self, watch: &mut ProcessTimer) -> Result<()> {
         let said = watch.run(&mut self.command(&["checkpoint", "--json"]))?;
-        self.taken(&said, "id")
+        self.remember_checkpoint(&said, "id")
     }
 
     /// Remembers the checkpoint that a command says it made.
-    fn taken(&mut self, said: &str, key: &str) -> Result<()> {
+    fn remember_checkpoint(&mut self, said: &str, key: &str) -> Result<()> {
         let said: Value = serde_json::from_str(said)?;
         let id = said[key].as_str().context("a checkpoint has an id")?;
         id.clone_into(&mut self.latest);
@@ -68,7 +68,7 @@ impl RetakePeer {
     fn start(&self) -> Result<()> {
         if self.daemon {
             // Not in the project: it is to meet it when it is asked.
-            run(self.command(&["daemon", "start"]).current_dir(&self.site.side))?;
+            run(self.command(&["daemon", "start"]).current_dir(&self.site.peer_folder))?;
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl RetakePeer {
         if !self.daemon {
             return Ok(());
         }
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + WATCHER_TIMEOUT;
         loop {
             run(&mut self.command(&["status", "--json"]))?;
             let said = run(&mut self.command(&["daemon", "status", "--json"]))?;
@@ -100,12 +100,12 @@ impl RetakePeer {
     }
 
     /// Returns the space before cleanup: with the database's write-ahead log.
-    pub(crate) fn untidy_space(&self) -> Result<Space> {
+    pub(crate) fn space_before_cleanup(&self) -> Result<DiskSpace> {
         files::space(&self.home(), Some(&self.site.objects()))
     }
 
     /// Takes back everything that an agent did.
-    pub(crate) fn roll_back(&self, dialog: &str) -> Result<Run> {
+    pub(crate) fn roll_back(&self, dialog: &str) -> Result<Measurement> {
         measure(&mut self.command(&["rollback", "--dialog", dialog, "--yes"]))
     }
 
@@ -117,8 +117,8 @@ impl RetakePeer {
     }
 
     /// An agent that works here.
-    pub(crate) fn agent(&self, dialog: &str) -> Hooks<'_> {
-        Hooks { retake: self, dialog: dialog.to_owned(), calls: 0 }
+    pub(crate) fn agent(&self, dialog: &str) -> AgentHooks<'_> {
+        AgentHooks { retake: self, dialog: dialog.to_owned(), calls: 0 }
     }
 }
 
@@ -131,32 +131,32 @@ impl Peer for RetakePeer {
         &self.site.root
     }
 
-    fn first(&mut self) -> Result<Run> {
+    fn first_checkpoint(&mut self) -> Result<Measurement> {
         self.stop()?;
-        self.site.clear_side()?;
+        self.site.clear_peer_folder()?;
         self.start()?;
-        files::settle(&self.site.side)?;
-        let mut watch = Watch::start();
+        files::sync_file_system(&self.site.peer_folder)?;
+        let mut watch = ProcessTimer::start();
         self.begin(&mut watch)?;
         let first = watch.stop();
         self.await_watcher()?;
         Ok(first)
     }
 
-    fn checkpoint(&mut self) -> Result<Run> {
-        let mut watch = Watch::start();
-        self.take(&mut watch)?;
+    fn checkpoint(&mut self) -> Result<Measurement> {
+        let mut watch = ProcessTimer::start();
+        self.checkpoint_files(&mut watch)?;
         Ok(watch.stop())
     }
 
-    fn restore(&mut self, _changed: &[PathBuf]) -> Result<Run> {
+    fn restore(&mut self, _changed: &[PathBuf]) -> Result<Measurement> {
         measure(&mut self.command(&["restore", &self.latest, "--yes"]))
     }
 
-    fn space(&mut self) -> Result<Space> {
+    fn space(&mut self) -> Result<DiskSpace> {
         self.stop()?;
         run(self.command(&["gc"]).env("RETAKE_NO_DAEMON", "1"))?;
-        let space = self.untidy_space()?;
+        let space = self.space_before_cleanup()?;
         self.start()?;
         self.await_watcher()?;
         Ok(space)
@@ -179,21 +179,21 @@ impl Drop for RetakePeer {
 }
 
 /// The hooks of an agent: the payloads of Claude Code before and after it edits a file.
-pub(crate) struct Hooks<'a> {
+pub(crate) struct AgentHooks<'a> {
     retake: &'a RetakePeer,
     dialog: String,
     calls: u64,
 }
 
 /// The cost of one edit.
-pub(crate) struct Captured {
-    pub(crate) begin: Run,
-    pub(crate) end: Run,
+pub(crate) struct CaptureCost {
+    pub(crate) begin: Measurement,
+    pub(crate) end: Measurement,
 }
 
-impl Hooks<'_> {
+impl AgentHooks<'_> {
     /// Replaces a piece of text in a file, with the hooks before and after it.
-    pub(crate) fn edit(&mut self, path: &Path, old: &str, new: &str) -> Result<Captured> {
+    pub(crate) fn edit(&mut self, path: &Path, old: &str, new: &str) -> Result<CaptureCost> {
         self.calls += 1;
         let file = self.retake.root().join(path);
         let before = std::fs::read_to_string(&file)?;
@@ -203,20 +203,20 @@ impl Hooks<'_> {
         let input = json!({
             "file_path": file, "old_string": old, "new_string": new, "replace_all": false,
         });
-        let begin = self.tell("PreToolUse", &input, None)?;
+        let begin = self.run_hook("PreToolUse", &input, None)?;
         files::write(&file, before.replacen(old, new, 1).as_bytes())?;
         let answer = json!({
             "filePath": file, "oldString": old, "newString": new, "originalFile": before,
             "structuredPatch": [], "userModified": false, "replaceAll": false,
         });
-        let end = self.tell("PostToolUse", &input, Some(answer))?;
-        Ok(Captured { begin, end })
+        let end = self.run_hook("PostToolUse", &input, Some(answer))?;
+        Ok(CaptureCost { begin, end })
     }
 
-    fn tell(&self, event: &str, input: &Value, answer: Option<Value>) -> Result<Run> {
+    fn run_hook(&self, event: &str, input: &Value, answer: Option<Value>) -> Result<Measurement> {
         let mut payload = json!({
             "session_id": self.dialog, "cwd": self.retake.root(), "hook_event_name": event,
-            "transcript_path": self.retake.site.side.join("transcript.jsonl"),
+            "transcript_path": self.retake.site.peer_folder.join("transcript.jsonl"),
             "permission_mode": "default", "tool_name": "Edit", "tool_input": input,
             "tool_use_id": format!("toolu_{}_{}", self.dialog, self.calls),
         });
@@ -224,9 +224,9 @@ impl Hooks<'_> {
             payload["tool_response"] = answer;
             payload["duration_ms"] = json!(25);
         }
-        let file = self.retake.site.side.join("payload.json");
+        let file = self.retake.site.peer_folder.join("payload.json");
         files::write(&file, payload.to_string().as_bytes())?;
-        files::settle(&self.retake.site.side)?;
+        files::sync_file_system(&self.retake.site.peer_folder)?;
         measure(self.retake.command(&["hook", "claude-code"]).stdin(File::open(&file)?))
     }
 }

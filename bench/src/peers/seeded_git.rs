@@ -12,22 +12,22 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use super::Peer;
-use super::shadow_git::Tuning;
-use crate::files::{self, Space};
-use crate::process::{Run, Watch};
-use crate::tools::Tools;
-use crate::trees::Site;
+use super::shadow_git::GitTuning;
+use crate::files::{self, DiskSpace};
+use crate::process::{Measurement, ProcessTimer};
+use crate::tools::BenchTools;
+use crate::trees::TreeCopy;
 
 pub(crate) struct SeededGit {
-    tools: Tools,
+    tools: BenchTools,
     name: String,
-    site: Site,
-    tuning: Tuning,
+    site: TreeCopy,
+    tuning: GitTuning,
     latest: Option<String>,
 }
 
 impl SeededGit {
-    pub(crate) fn new(tools: &Tools, name: &str, site: Site, tuning: Tuning) -> Self {
+    pub(crate) fn new(tools: &BenchTools, name: &str, site: TreeCopy, tuning: GitTuning) -> Self {
         Self { tools: tools.clone(), name: name.to_owned(), site, tuning, latest: None }
     }
 
@@ -36,19 +36,23 @@ impl SeededGit {
         for setting in self.tuning.settings() {
             command.args(["-c", setting]);
         }
-        command.arg("--git-dir").arg(&self.site.side).arg("--work-tree").arg(&self.site.root);
+        command
+            .arg("--git-dir")
+            .arg(&self.site.peer_folder)
+            .arg("--work-tree")
+            .arg(&self.site.root);
         command.args(arguments);
         command
     }
 
     /// Adds changed and new files, then writes the index as a tree.
-    fn take(&self, watch: &mut Watch) -> Result<String> {
-        let (changed, new) = watch.both(
+    fn write_tree(&self, watch: &mut ProcessTimer) -> Result<String> {
+        let (changed, new) = watch.run_both(
             &mut self.git(&["diff-files", "--name-only", "-z", "--", "."]),
             &mut self.git(&["ls-files", "--others", "--exclude-standard", "-z", "--", "."]),
         )?;
         if !(changed.is_empty() && new.is_empty()) {
-            let mut list = tempfile::tempfile_in(&self.site.side)?;
+            let mut list = tempfile::tempfile_in(&self.site.peer_folder)?;
             for path in changed.split('\0').chain(new.split('\0')).filter(|path| !path.is_empty()) {
                 write!(list, ":(top,literal){path}\0")?;
             }
@@ -70,27 +74,27 @@ impl Peer for SeededGit {
         &self.site.root
     }
 
-    fn first(&mut self) -> Result<Run> {
-        self.site.clear_side()?;
-        let mut watch = Watch::start();
+    fn first_checkpoint(&mut self) -> Result<Measurement> {
+        self.site.clear_peer_folder()?;
+        let mut watch = ProcessTimer::start();
         watch.run(&mut self.git(&["init", "--quiet"]))?;
         let objects = format!("{}\n", self.site.objects().display());
-        files::write(&self.site.side.join("objects/info/alternates"), objects.as_bytes())?;
+        files::write(&self.site.peer_folder.join("objects/info/alternates"), objects.as_bytes())?;
         let index = std::fs::read(self.site.root.join(".git/index"))?;
-        files::write(&self.site.side.join("index"), &index)?;
-        self.latest = Some(self.take(&mut watch)?);
+        files::write(&self.site.peer_folder.join("index"), &index)?;
+        self.latest = Some(self.write_tree(&mut watch)?);
         Ok(watch.stop())
     }
 
-    fn checkpoint(&mut self) -> Result<Run> {
-        let mut watch = Watch::start();
-        self.latest = Some(self.take(&mut watch)?);
+    fn checkpoint(&mut self) -> Result<Measurement> {
+        let mut watch = ProcessTimer::start();
+        self.latest = Some(self.write_tree(&mut watch)?);
         Ok(watch.stop())
     }
 
-    fn restore(&mut self, changed: &[PathBuf]) -> Result<Run> {
+    fn restore(&mut self, changed: &[PathBuf]) -> Result<Measurement> {
         let Some(tree) = &self.latest else { bail!("there is no state to go back to") };
-        let mut watch = Watch::start();
+        let mut watch = ProcessTimer::start();
         if changed.len() > 1 {
             let mut list = self.git(&["ls-tree", "--name-only", tree, "--"]);
             watch.run(list.args(changed))?;
@@ -99,7 +103,7 @@ impl Peer for SeededGit {
         Ok(watch.stop())
     }
 
-    fn space(&mut self) -> Result<Space> {
-        files::space(&self.site.side, None)
+    fn space(&mut self) -> Result<DiskSpace> {
+        files::space(&self.site.peer_folder, None)
     }
 }

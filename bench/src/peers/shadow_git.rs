@@ -11,21 +11,21 @@ use anyhow::Result;
 
 use super::Peer;
 use crate::cases;
-use crate::files::{self, Space};
-use crate::process::{Run, Watch, run};
-use crate::tools::Tools;
-use crate::trees::Site;
+use crate::files::{self, DiskSpace};
+use crate::process::{Measurement, ProcessTimer, run};
+use crate::tools::BenchTools;
+use crate::trees::TreeCopy;
 
 /// Settings that a shadow repository may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tuning {
+pub(crate) enum GitTuning {
     Plain,
     ManyFiles,
     /// With the watcher that git brings along.
     Watcher,
 }
 
-impl Tuning {
+impl GitTuning {
     /// Returns the names of a shadow repository and of a seeded one with it.
     pub(crate) fn names(self) -> (&'static str, &'static str) {
         match self {
@@ -45,24 +45,24 @@ impl Tuning {
 }
 
 pub(crate) struct ShadowGit {
-    tools: Tools,
+    tools: BenchTools,
     name: String,
-    site: Site,
-    tuning: Tuning,
+    site: TreeCopy,
+    tuning: GitTuning,
 }
 
 impl ShadowGit {
-    pub(crate) fn new(tools: &Tools, name: &str, site: Site, tuning: Tuning) -> Self {
+    pub(crate) fn new(tools: &BenchTools, name: &str, site: TreeCopy, tuning: GitTuning) -> Self {
         Self { tools: tools.clone(), name: name.to_owned(), site, tuning }
     }
 
     fn git(&self, arguments: &[&str]) -> Command {
         let mut command = self.tools.git(&self.site.root, arguments);
-        command.env("GIT_DIR", &self.site.side).env("GIT_WORK_TREE", &self.site.root);
+        command.env("GIT_DIR", &self.site.peer_folder).env("GIT_WORK_TREE", &self.site.root);
         command
     }
 
-    fn take(&self, watch: &mut Watch) -> Result<()> {
+    fn commit_all(&self, watch: &mut ProcessTimer) -> Result<()> {
         watch.run(&mut self.git(&["add", "-A"]))?;
         let commit = ["commit", "--quiet", "--allow-empty", "--no-verify", "-m", "checkpoint"];
         watch.run(&mut self.git(&commit))?;
@@ -79,42 +79,42 @@ impl Peer for ShadowGit {
         &self.site.root
     }
 
-    fn first(&mut self) -> Result<Run> {
+    fn first_checkpoint(&mut self) -> Result<Measurement> {
         self.stop()?;
-        self.site.clear_side()?;
-        let mut watch = Watch::start();
+        self.site.clear_peer_folder()?;
+        let mut watch = ProcessTimer::start();
         watch.run(&mut self.git(&["init", "--quiet"]))?;
         for setting in self.tuning.settings() {
             let (key, value) = setting.split_once('=').unwrap_or((setting, "true"));
             watch.run(&mut self.git(&["config", key, value]))?;
         }
-        self.take(&mut watch)?;
+        self.commit_all(&mut watch)?;
         Ok(watch.stop())
     }
 
-    fn checkpoint(&mut self) -> Result<Run> {
-        let mut watch = Watch::start();
-        self.take(&mut watch)?;
+    fn checkpoint(&mut self) -> Result<Measurement> {
+        let mut watch = ProcessTimer::start();
+        self.commit_all(&mut watch)?;
         Ok(watch.stop())
     }
 
-    fn restore(&mut self, _changed: &[PathBuf]) -> Result<Run> {
-        let mut watch = Watch::start();
+    fn restore(&mut self, _changed: &[PathBuf]) -> Result<Measurement> {
+        let mut watch = ProcessTimer::start();
         watch.run(&mut self.git(&["checkout", "--quiet", "HEAD", "--", "."]))?;
         Ok(watch.stop())
     }
 
-    fn space(&mut self) -> Result<Space> {
-        files::space(&self.site.side, None)
+    fn space(&mut self) -> Result<DiskSpace> {
+        files::space(&self.site.peer_folder, None)
     }
 
-    fn packed_space(&mut self) -> Result<Option<Space>> {
+    fn packed_space(&mut self) -> Result<Option<DiskSpace>> {
         run(&mut self.git(&["gc", "--quiet"]))?;
         self.space().map(Some)
     }
 
     fn stop(&mut self) -> Result<()> {
-        if self.tuning == Tuning::Watcher && self.site.side.exists() {
+        if self.tuning == GitTuning::Watcher && self.site.peer_folder.exists() {
             run(&mut self.git(&["fsmonitor--daemon", "stop"])).ok();
         }
         Ok(())

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// An agent product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Agent {
+pub enum AgentKind {
     /// Claude Code.
     ClaudeCode,
     /// Codex CLI.
@@ -27,10 +27,10 @@ pub enum Agent {
 
 /// A name that stands for no agent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no agent that Retake knows; these are: {list}", list = names())]
+#[error("'{0}' is no agent that Retake knows; these are: {list}", list = agent_names())]
 pub struct UnknownAgent(String);
 
-impl Agent {
+impl AgentKind {
     /// Every agent.
     pub const ALL: [Self; 7] = [
         Self::ClaudeCode,
@@ -80,17 +80,17 @@ impl Agent {
     }
 }
 
-fn names() -> String {
-    Agent::ALL.map(Agent::name).join(", ")
+fn agent_names() -> String {
+    AgentKind::ALL.map(AgentKind::name).join(", ")
 }
 
-impl fmt::Display for Agent {
+impl fmt::Display for AgentKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Agent {
+impl FromStr for AgentKind {
     type Err = UnknownAgent;
 
     fn from_str(text: &str) -> Result<Self, UnknownAgent> {
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn names_are_read_back_and_others_are_told_the_list() {
-        for agent in Agent::ALL {
+        for agent in AgentKind::ALL {
             assert_eq!(agent.name().parse(), Ok(agent));
         }
-        assert_eq!("claude".parse(), Ok(Agent::ClaudeCode));
-        let error = "clippy".parse::<Agent>().unwrap_err().to_string();
+        assert_eq!("claude".parse(), Ok(AgentKind::ClaudeCode));
+        let error = "clippy".parse::<AgentKind>().unwrap_err().to_string();
         assert!(error.contains("clippy") && error.contains("gemini"), "{error}");
     }
 }

@@ -5,118 +5,129 @@
 //! The end of a call can stay away (denied, interrupted), and a call that fails its validation
 //! shows only in `PostToolBatch`.
 
-use retake_model::{AgentId, CallId, Sight};
+use retake_model::{AgentId, CallId, SeenFile};
 use serde_json::Value;
 
-use crate::heard::{Act, Call, Outcome, Subagent, Voice};
-use crate::wire::{self, Payload};
-use crate::{Agent, Heard, Misheard, TranscriptPlace, sight};
+use crate::parse::{EventSource, HookAction, HookToolCall, Subagent, ToolOutcome};
+use crate::wire::{self, HookPayload};
+use crate::{AgentKind, HookMessage, HookParseError, TranscriptLocation, file_reads};
 
-pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
+pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessage, HookParseError> {
     // `PostToolUse` comes only for calls that did not fail.
-    let whole = |payload: &Payload| Some(payload.flag("/tool_response/interrupted") != Some(true));
-    Ok(hear_alike(Agent::ClaudeCode, name, payload, whole)?.with_saw(saw(payload)))
+    let whole =
+        |payload: &HookPayload| Some(payload.flag("/tool_response/interrupted") != Some(true));
+    Ok(parse_claude_like(AgentKind::ClaudeCode, name, payload, whole)?
+        .with_reads(parse_reads(payload)))
 }
 
 /// Returns the files that a prompt mentions, or that `Read` returned.
-fn saw(payload: &Payload) -> Vec<Sight> {
+fn parse_reads(payload: &HookPayload) -> Vec<SeenFile> {
     if let Some(prompt) = payload.text(&["/prompt"]) {
-        return sight::mentioned(prompt);
+        return file_reads::mentioned_files(prompt);
     }
     let response =
         payload.at("/tool_response").filter(|_| payload.text(&["/tool_name"]) == Some("Read"));
-    response.and_then(sight::of_claude).into_iter().collect()
+    response.and_then(file_reads::claude_read).into_iter().collect()
 }
 
 /// Parses hooks of an agent whose payloads are like Claude Code's; they differ in how a call's
 /// success shows in the payload of `PostToolUse`.
-pub(crate) fn hear_alike(
-    kind: Agent,
+pub(crate) fn parse_claude_like(
+    kind: AgentKind,
     name: &str,
-    payload: &Payload,
-    succeeded: fn(&Payload) -> Option<bool>,
-) -> Result<Heard, Misheard> {
-    let cwd = payload.id(&["/cwd"]).map(str::to_owned);
-    let Some(act) = act(name, payload, succeeded)? else {
-        return Ok(Heard::nothing(cwd));
+    payload: &HookPayload,
+    succeeded: fn(&HookPayload) -> Option<bool>,
+) -> Result<HookMessage, HookParseError> {
+    let cwd = payload.non_empty_text(&["/cwd"]).map(str::to_owned);
+    let Some(act) = parse_action(name, payload, succeeded)? else {
+        return Ok(HookMessage::empty(cwd));
     };
-    let voice = Voice {
+    let voice = EventSource {
         kind,
         dialog: payload.require(&["/session_id"])?.into(),
-        subagent: payload.id(&["/agent_id"]).map(Subagent::of_main),
+        subagent: payload.non_empty_text(&["/agent_id"]).map(Subagent::of_main),
         cwd: cwd.clone(),
     };
-    Ok(Heard::told(&voice, act, cwd)
-        .with_transcript(transcript(payload, voice.subagent_id()))
-        .with_said(payload.text(&["/last_assistant_message"])))
+    Ok(HookMessage::from_action(&voice, act, cwd)
+        .with_transcript(transcript_location(payload, voice.subagent_id()))
+        .with_last_words(payload.text(&["/last_assistant_message"])))
 }
 
-fn act(
+fn parse_action(
     name: &str,
-    payload: &Payload,
-    succeeded: fn(&Payload) -> Option<bool>,
-) -> Result<Option<Act>, Misheard> {
+    payload: &HookPayload,
+    succeeded: fn(&HookPayload) -> Option<bool>,
+) -> Result<Option<HookAction>, HookParseError> {
     Ok(Some(match name {
         // Compaction announces itself as a start in the middle of a turn, which goes on.
         "SessionStart" if payload.text(&["/source"]) == Some("compact") => return Ok(None),
-        "SessionStart" => Act::Start,
+        "SessionStart" => HookAction::DialogStart,
         "UserPromptSubmit" => {
-            let prompt = payload.text(&["/prompt"]).ok_or(Misheard::Missing("prompt"))?;
-            Act::Prompt(prompt.to_owned())
+            let prompt = payload.text(&["/prompt"]).ok_or(HookParseError::Missing("prompt"))?;
+            HookAction::Prompt(prompt.to_owned())
         }
-        "PreToolUse" => Act::Begin(call(payload)?),
-        "PostToolUse" => Act::End(call(payload)?, outcome(payload, succeeded(payload))),
-        "PostToolUseFailure" => Act::End(call(payload)?, outcome(payload, Some(false))),
-        "PostToolBatch" => Act::Over(batch(payload)),
+        "PreToolUse" => HookAction::Begin(parse_call(payload)?),
+        "PostToolUse" => {
+            HookAction::End(parse_call(payload)?, parse_outcome(payload, succeeded(payload)))
+        }
+        "PostToolUseFailure" => {
+            HookAction::End(parse_call(payload)?, parse_outcome(payload, Some(false)))
+        }
+        "PostToolBatch" => HookAction::CallsOver(batch_calls(payload)),
         // Without its id, a subagent's event would end what the main agent is doing.
         "SubagentStart" => {
             payload.require(&["/agent_id"])?;
-            Act::Start
+            HookAction::DialogStart
         }
         "SubagentStop" => {
             payload.require(&["/agent_id"])?;
-            Act::TurnEnd { background: background(payload) }
+            HookAction::TurnEnd { background: background_tasks(payload) }
         }
-        "Stop" | "StopFailure" | "Interrupt" => Act::TurnEnd { background: background(payload) },
-        "SessionEnd" => Act::Finish,
+        "Stop" | "StopFailure" | "Interrupt" => {
+            HookAction::TurnEnd { background: background_tasks(payload) }
+        }
+        "SessionEnd" => HookAction::DialogEnd,
         _ => return Ok(None),
     }))
 }
 
-fn call(payload: &Payload) -> Result<Call, Misheard> {
-    Ok(Call {
-        id: payload.id(&["/tool_use_id"]).map(CallId::from),
+fn parse_call(payload: &HookPayload) -> Result<HookToolCall, HookParseError> {
+    Ok(HookToolCall {
+        id: payload.non_empty_text(&["/tool_use_id"]).map(CallId::from),
         tool: payload.require(&["/tool_name"])?.to_owned(),
         input: payload.arguments(&["/tool_input"]),
     })
 }
 
-fn outcome(payload: &Payload, ok: Option<bool>) -> Outcome {
+fn parse_outcome(payload: &HookPayload, ok: Option<bool>) -> ToolOutcome {
     // A subagent started by the tool `Agent` is no background task: it reports its own calls.
-    let task = payload.id(&["/tool_response/backgroundTaskId"]).map(str::to_owned);
-    Outcome { ok, task }
+    let task = payload.non_empty_text(&["/tool_response/backgroundTaskId"]).map(str::to_owned);
+    ToolOutcome { ok, task }
 }
 
-fn batch(payload: &Payload) -> Vec<CallId> {
+fn batch_calls(payload: &HookPayload) -> Vec<CallId> {
     let calls = payload.at("/tool_calls").and_then(Value::as_array);
     let id = |call| wire::text(call, "/tool_use_id").filter(|id| !id.is_empty());
     calls.into_iter().flatten().filter_map(id).map(CallId::from).collect()
 }
 
 /// The shells and subagents that live on. A subagent that stops stands in its own list.
-fn background(payload: &Payload) -> Vec<String> {
+fn background_tasks(payload: &HookPayload) -> Vec<String> {
     let running = |task: &&Value| wire::text(task, "/status") == Some("running");
-    let stops = payload.id(&["/agent_id"]);
+    let stops = payload.non_empty_text(&["/agent_id"]);
     let tasks = payload.at("/background_tasks").and_then(Value::as_array).into_iter().flatten();
     let ids = tasks.filter(running).filter_map(|task| wire::text(task, "/id"));
     ids.filter(|id| Some(*id) != stops).map(str::to_owned).collect()
 }
 
 /// A subagent's hooks name the file of the main agent; only its stop also names its own.
-fn transcript(payload: &Payload, subagent: Option<&AgentId>) -> Option<TranscriptPlace> {
+fn transcript_location(
+    payload: &HookPayload,
+    subagent: Option<&AgentId>,
+) -> Option<TranscriptLocation> {
     let key = if subagent.is_some() { "/agent_transcript_path" } else { "/transcript_path" };
-    let path = payload.id(&[key])?.to_owned();
-    Some(TranscriptPlace { path, agent: subagent.cloned() })
+    let path = payload.non_empty_text(&[key])?.to_owned();
+    Some(TranscriptLocation { path, agent: subagent.cloned() })
 }
 
 #[cfg(test)]
@@ -124,15 +135,15 @@ mod tests {
     use retake_model::EventKind;
     use serde_json::json;
 
-    use crate::{Agent, Heard, Moment, hear};
+    use crate::{AgentKind, HookMessage, HookPhase, parse_hook};
 
-    fn heard(mut payload: serde_json::Value) -> Heard {
+    fn heard(mut payload: serde_json::Value) -> HookMessage {
         payload["session_id"] = "s".into();
         payload["transcript_path"] = "/t.jsonl".into();
-        hear(Agent::ClaudeCode, None, payload.to_string().as_bytes()).unwrap()
+        parse_hook(AgentKind::ClaudeCode, None, payload.to_string().as_bytes()).unwrap()
     }
 
-    fn prompt(text: &str) -> Heard {
+    fn prompt(text: &str) -> HookMessage {
         heard(json!({"hook_event_name": "UserPromptSubmit", "prompt": text}))
     }
 
@@ -141,7 +152,7 @@ mod tests {
         let done = prompt("<task-notification>\n<task-id>bwv6</task-id>\n</task-notification>");
         let task = "bwv6".to_owned();
         assert_eq!(done.events[0].what, EventKind::TaskEnd { task });
-        assert_eq!((done.moment, done.transcript), (Moment::UserMessage, None));
+        assert_eq!((done.phase, done.transcript), (HookPhase::UserMessage, None));
         assert!(prompt("<task-notification>").events.is_empty());
         assert_eq!(prompt("hi").events[0].name(), "user_message");
     }
@@ -193,7 +204,7 @@ mod tests {
     #[test]
     fn a_subagent_without_an_id_does_not_speak_for_the_main_agent() {
         let payload = br#"{"hook_event_name":"SubagentStop","session_id":"s"}"#;
-        let error = hear(Agent::ClaudeCode, None, payload).unwrap_err().to_string();
+        let error = parse_hook(AgentKind::ClaudeCode, None, payload).unwrap_err().to_string();
         assert!(error.contains("agent_id"), "{error}");
     }
 }

@@ -8,76 +8,91 @@
 //! them, as a message with an empty text; an empty message with one that has words right behind it
 //! is the same message.
 
-use retake_model::{CallId, Sight};
+use retake_model::{CallId, SeenFile};
 use serde_json::Value;
 
-use crate::heard::{Act, Call, Outcome, Subagent, Voice};
-use crate::wire::{self, Payload};
-use crate::{Agent, Heard, Misheard, TranscriptPlace, sight};
+use crate::parse::{EventSource, HookAction, HookToolCall, Subagent, ToolOutcome};
+use crate::wire::{self, HookPayload};
+use crate::{AgentKind, HookMessage, HookParseError, TranscriptLocation, file_reads};
 
 /// JSON pointers of the person's text, if the payload has it.
-const PROMPT: &[&str] =
+const PROMPT_POINTERS: &[&str] =
     &["/taskStart/taskMetadata/initialTask", "/userPromptSubmit/prompt", "/prompt"];
 
-pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
-    let folder = payload.id(&["/workspaceRoots/0", "/workspaceInfo/rootPath", "/cwd"]);
+pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessage, HookParseError> {
+    let folder = payload.non_empty_text(&["/workspaceRoots/0", "/workspaceInfo/rootPath", "/cwd"]);
     let folder = folder.map(str::to_owned);
-    let has_parent = payload.id(&["/parent_agent_id"]).is_some();
-    let Some(act) = act(name, payload, has_parent)? else {
-        return Ok(Heard::nothing(folder));
+    let has_parent = payload.non_empty_text(&["/parent_agent_id"]).is_some();
+    let Some(act) = parse_action(name, payload, has_parent)? else {
+        return Ok(HookMessage::empty(folder));
     };
     let subagent =
         if has_parent { Some(Subagent::of_main(payload.require(&["/agent_id"])?)) } else { None };
     let id = payload.require(&["/sessionContext/rootSessionId", "/taskId"])?;
-    let cwd = payload.id(&["/cwd"]).map(str::to_owned).or_else(|| folder.clone());
-    let voice = Voice { kind: Agent::Cline, dialog: id.into(), subagent, cwd };
-    let place = if voice.subagent.is_none() { transcript(id) } else { None };
-    Ok(Heard::told(&voice, act, folder)
+    let cwd = payload.non_empty_text(&["/cwd"]).map(str::to_owned).or_else(|| folder.clone());
+    let voice = EventSource { kind: AgentKind::Cline, dialog: id.into(), subagent, cwd };
+    let place = if voice.subagent.is_none() { transcript_location(id) } else { None };
+    Ok(HookMessage::from_action(&voice, act, folder)
         .with_transcript(place)
-        .with_said(payload.text(&["/turn/outputText"]))
-        .with_saw(saw(payload)))
+        .with_last_words(payload.text(&["/turn/outputText"]))
+        .with_reads(parse_reads(payload)))
 }
 
 /// Returns the files that a message mentions, or that `read_files` returned.
-fn saw(payload: &Payload) -> Vec<Sight> {
-    if let Some(prompt) = payload.text(PROMPT) {
-        return sight::mentioned_to_cline(prompt);
+fn parse_reads(payload: &HookPayload) -> Vec<SeenFile> {
+    if let Some(prompt) = payload.text(PROMPT_POINTERS) {
+        return file_reads::cline_mentioned_files(prompt);
     }
     let tool = payload.text(&["/tool_result/name"]);
     let parts = payload.at("/tool_result/output").filter(|_| tool == Some("read_files"));
     let parts = parts.and_then(Value::as_array).into_iter().flatten();
-    parts.filter_map(sight::of_cline).collect()
+    parts.filter_map(file_reads::cline_read).collect()
 }
 
-fn act(name: &str, payload: &Payload, subagent: bool) -> Result<Option<Act>, Misheard> {
+fn parse_action(
+    name: &str,
+    payload: &HookPayload,
+    subagent: bool,
+) -> Result<Option<HookAction>, HookParseError> {
     Ok(Some(match name {
-        "agent_start" | "agent_resume" | "TaskStart" | "TaskResume" if subagent => Act::Start,
-        "agent_start" | "agent_resume" | "TaskStart" | "TaskResume" | "prompt_submit"
-        | "UserPromptSubmit" => Act::Prompt(payload.text(PROMPT).unwrap_or_default().to_owned()),
-        "tool_call" | "PreToolUse" => Act::Begin(call(payload, "/tool_call", "/preToolUse")?),
-        "tool_result" | "PostToolUse" => {
-            Act::End(call(payload, "/tool_result", "/postToolUse")?, outcome(payload))
+        "agent_start" | "agent_resume" | "TaskStart" | "TaskResume" if subagent => {
+            HookAction::DialogStart
         }
+        "agent_start" | "agent_resume" | "TaskStart" | "TaskResume" | "prompt_submit"
+        | "UserPromptSubmit" => {
+            HookAction::Prompt(payload.text(PROMPT_POINTERS).unwrap_or_default().to_owned())
+        }
+        "tool_call" | "PreToolUse" => {
+            HookAction::Begin(parse_call(payload, "/tool_call", "/preToolUse")?)
+        }
+        "tool_result" | "PostToolUse" => HookAction::End(
+            parse_call(payload, "/tool_result", "/postToolUse")?,
+            parse_outcome(payload),
+        ),
         "agent_end" | "agent_abort" | "agent_error" | "TaskComplete" | "TaskCancel"
-        | "TaskError" => Act::TurnEnd { background: vec![] },
-        "session_shutdown" | "SessionShutdown" => Act::Finish,
+        | "TaskError" => HookAction::TurnEnd { background: vec![] },
+        "session_shutdown" | "SessionShutdown" => HookAction::DialogEnd,
         _ => return Ok(None),
     }))
 }
 
 /// The call in Cline's newer form, which has an id and whole arguments, else in the documented
 /// one, where every argument is a text.
-fn call(payload: &Payload, form: &str, documented: &str) -> Result<Call, Misheard> {
+fn parse_call(
+    payload: &HookPayload,
+    form: &str,
+    documented: &str,
+) -> Result<HookToolCall, HookParseError> {
     let at = |place: &str, key: &str| format!("{place}/{key}");
-    let tool = payload.id(&[&at(form, "name"), &at(documented, "toolName")]);
-    Ok(Call {
-        id: payload.id(&[&at(form, "id")]).map(CallId::from),
-        tool: tool.ok_or(Misheard::Missing("tool_call.name"))?.to_owned(),
+    let tool = payload.non_empty_text(&[&at(form, "name"), &at(documented, "toolName")]);
+    Ok(HookToolCall {
+        id: payload.non_empty_text(&[&at(form, "id")]).map(CallId::from),
+        tool: tool.ok_or(HookParseError::Missing("tool_call.name"))?.to_owned(),
         input: payload.arguments(&[&at(form, "input"), &at(documented, "parameters")]),
     })
 }
 
-fn outcome(payload: &Payload) -> Outcome {
+fn parse_outcome(payload: &HookPayload) -> ToolOutcome {
     let output = payload.at("/tool_result/output");
     let error = payload.at("/tool_result/error").filter(|error| !error.is_null());
     let ok = match output {
@@ -86,7 +101,7 @@ fn outcome(payload: &Payload) -> Outcome {
         Some(output @ Value::Object(_)) => output.get("success").and_then(Value::as_bool),
         _ => None,
     };
-    Outcome { ok: ok.or_else(|| payload.flag("/postToolUse/success")), task: None }
+    ToolOutcome { ok: ok.or_else(|| payload.flag("/postToolUse/success")), task: None }
 }
 
 /// One command of several failed if its part says so.
@@ -94,9 +109,9 @@ fn is_success(part: &Value) -> bool {
     part.get("success").and_then(Value::as_bool) != Some(false)
 }
 
-fn transcript(id: &str) -> Option<TranscriptPlace> {
+fn transcript_location(id: &str) -> Option<TranscriptLocation> {
     let path = format!("~/.cline/data/sessions/{id}/{id}.messages.json");
-    wire::names_a_file(id).then_some(TranscriptPlace { path, agent: None })
+    wire::is_safe_file_name(id).then_some(TranscriptLocation { path, agent: None })
 }
 
 #[cfg(test)]
@@ -104,12 +119,12 @@ mod tests {
     use retake_model::{EventKind, MAIN_AGENT};
     use serde_json::{Value, json};
 
-    use crate::{Agent, Heard, hear};
+    use crate::{AgentKind, HookMessage, parse_hook};
 
-    fn heard(mut payload: Value) -> Heard {
+    fn heard(mut payload: Value) -> HookMessage {
         payload["sessionContext"] = json!({"rootSessionId": "r1"});
         payload["agent_id"] = "agent_1".into();
-        hear(Agent::Cline, None, payload.to_string().as_bytes()).unwrap()
+        parse_hook(AgentKind::Cline, None, payload.to_string().as_bytes()).unwrap()
     }
 
     #[test]

@@ -6,15 +6,15 @@
 //! A mention of a file (`@path`) brings only its path along, and files are read by the shell.
 //! The program `notify` is not a hook and is passed over.
 
-use crate::wire::Payload;
-use crate::{Agent, Heard, Misheard, claude_code};
+use crate::wire::HookPayload;
+use crate::{AgentKind, HookMessage, HookParseError, claude_code};
 
-pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
-    claude_code::hear_alike(Agent::Codex, name, payload, succeeded)
+pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessage, HookParseError> {
+    claude_code::parse_claude_like(AgentKind::Codex, name, payload, succeeded)
 }
 
 /// A command's output could say anything; only a patch's and a server's answers are structured.
-fn succeeded(payload: &Payload) -> Option<bool> {
+fn succeeded(payload: &HookPayload) -> Option<bool> {
     if let Some(failed) = payload.flag("/tool_response/isError") {
         return Some(!failed);
     }
@@ -28,12 +28,12 @@ mod tests {
     use retake_model::EventKind;
     use serde_json::{Value, json};
 
-    use crate::{Agent, hear};
+    use crate::{AgentKind, parse_hook};
 
     fn ok(tool: &str, response: &Value) -> Option<bool> {
         let payload = json!({"hook_event_name": "PostToolUse", "session_id": "s",
             "tool_name": tool, "tool_input": {}, "tool_response": response});
-        let heard = hear(Agent::Codex, None, payload.to_string().as_bytes()).unwrap();
+        let heard = parse_hook(AgentKind::Codex, None, payload.to_string().as_bytes()).unwrap();
         match heard.events[0].what {
             EventKind::ToolEnd { ok, .. } => ok,
             ref other => panic!("{other:?}"),
@@ -52,9 +52,9 @@ mod tests {
     #[test]
     fn an_interrupt_ends_the_turn_and_notify_is_passed_over() {
         let interrupt = br#"{"hook_event_name":"Interrupt","session_id":"s"}"#;
-        let heard = hear(Agent::Codex, None, interrupt).unwrap();
+        let heard = parse_hook(AgentKind::Codex, None, interrupt).unwrap();
         assert_eq!(heard.events[0].name(), "turn_end");
         let notify = br#"{"type":"agent-turn-complete","thread-id":"t"}"#;
-        assert!(hear(Agent::Codex, None, notify).unwrap().events.is_empty());
+        assert!(parse_hook(AgentKind::Codex, None, notify).unwrap().events.is_empty());
     }
 }

@@ -10,17 +10,17 @@
 //! A subagent has a session of its own, and names the session that started it: that one is the
 //! dialog.
 
-use crate::heard::{Act, Call, Outcome, Subagent, Voice};
-use crate::wire::{self, Payload};
-use crate::{Agent, Heard, Misheard, TranscriptPlace};
+use crate::parse::{EventSource, HookAction, HookToolCall, Subagent, ToolOutcome};
+use crate::wire::{self, HookPayload};
+use crate::{AgentKind, HookMessage, HookParseError, TranscriptLocation};
 
-pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
-    let cwd = payload.id(&["/cwd"]).map(str::to_owned);
-    let Some(act) = act(name, payload)? else {
-        return Ok(Heard::nothing(cwd));
+pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessage, HookParseError> {
+    let cwd = payload.non_empty_text(&["/cwd"]).map(str::to_owned);
+    let Some(act) = parse_action(name, payload)? else {
+        return Ok(HookMessage::empty(cwd));
     };
     let session = payload.require(&["/session_id", "/sessionId"])?;
-    let (dialog, subagent) = match payload.id(&["/agent_id"]) {
+    let (dialog, subagent) = match payload.non_empty_text(&["/agent_id"]) {
         None => (session, None),
         Some(agent) => {
             let parent = payload.require(&["/parent_agent_id"])?;
@@ -28,13 +28,14 @@ pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
         }
     };
     // What subagents say stands in the transcript of the dialog, which is read with its own turns.
-    let place = if subagent.is_none() { transcript(payload, dialog) } else { None };
-    let voice = Voice { kind: Agent::Copilot, dialog: dialog.into(), subagent, cwd: cwd.clone() };
-    Ok(Heard::told(&voice, act, cwd).with_transcript(place))
+    let place = if subagent.is_none() { transcript_location(payload, dialog) } else { None };
+    let voice =
+        EventSource { kind: AgentKind::Copilot, dialog: dialog.into(), subagent, cwd: cwd.clone() };
+    Ok(HookMessage::from_action(&voice, act, cwd).with_transcript(place))
 }
 
 /// The name that the transcript has for a tool which a hook may call otherwise.
-pub(crate) fn native_tool(name: &str) -> &str {
+pub(crate) fn native_tool_name(name: &str) -> &str {
     match name {
         "Write" => "create",
         "Edit" => "edit",
@@ -45,40 +46,42 @@ pub(crate) fn native_tool(name: &str) -> &str {
     }
 }
 
-fn act(name: &str, payload: &Payload) -> Result<Option<Act>, Misheard> {
+fn parse_action(name: &str, payload: &HookPayload) -> Result<Option<HookAction>, HookParseError> {
     Ok(Some(match name {
         "userPromptSubmitted" | "UserPromptSubmitted" | "UserPromptSubmit" => {
-            let prompt = payload.text(&["/prompt"]).ok_or(Misheard::Missing("prompt"))?;
-            Act::Prompt(prompt.to_owned())
+            let prompt = payload.text(&["/prompt"]).ok_or(HookParseError::Missing("prompt"))?;
+            HookAction::Prompt(prompt.to_owned())
         }
-        "preToolUse" | "PreToolUse" => Act::Begin(call(payload)?),
-        "postToolUse" | "PostToolUse" => Act::End(call(payload)?, outcome(payload)),
+        "preToolUse" | "PreToolUse" => HookAction::Begin(parse_call(payload)?),
+        "postToolUse" | "PostToolUse" => {
+            HookAction::End(parse_call(payload)?, parse_outcome(payload))
+        }
         "postToolUseFailure" | "PostToolUseFailure" => {
-            Act::End(call(payload)?, Outcome { ok: Some(false), task: None })
+            HookAction::End(parse_call(payload)?, ToolOutcome { ok: Some(false), task: None })
         }
         "subagentStart" | "SubagentStart" => {
             payload.require(&["/agent_id"])?;
-            Act::Start
+            HookAction::DialogStart
         }
         "subagentStop" | "SubagentStop" => {
             payload.require(&["/agent_id"])?;
-            Act::TurnEnd { background: vec![] }
+            HookAction::TurnEnd { background: vec![] }
         }
-        "agentStop" | "AgentStop" | "Stop" => Act::TurnEnd { background: vec![] },
-        "sessionEnd" | "SessionEnd" => Act::Finish,
+        "agentStop" | "AgentStop" | "Stop" => HookAction::TurnEnd { background: vec![] },
+        "sessionEnd" | "SessionEnd" => HookAction::DialogEnd,
         // The start of a session may arrive after its first message, and would end that turn.
         _ => return Ok(None),
     }))
 }
 
-fn call(payload: &Payload) -> Result<Call, Misheard> {
+fn parse_call(payload: &HookPayload) -> Result<HookToolCall, HookParseError> {
     let tool = payload.require(&["/tool_name", "/toolName"])?;
     let input = payload.arguments(&["/tool_input", "/toolArgs", "/toolInput"]);
-    Ok(Call { id: None, tool: native_tool(tool).to_owned(), input })
+    Ok(HookToolCall { id: None, tool: native_tool_name(tool).to_owned(), input })
 }
 
-fn outcome(payload: &Payload) -> Outcome {
-    let kind = payload.id(&[
+fn parse_outcome(payload: &HookPayload) -> ToolOutcome {
+    let kind = payload.non_empty_text(&[
         "/toolResult/resultType",
         "/tool_result/resultType",
         "/tool_result/result_type",
@@ -87,29 +90,30 @@ fn outcome(payload: &Payload) -> Outcome {
     let shown = payload.text(&["/toolResult/textResultForLlm", "/tool_result/text_result_for_llm"]);
     // A file that is too large is refused with success.
     let refused = shown.is_some_and(|text| text.starts_with("File too large to read at once"));
-    Outcome { ok: kind.map(|kind| kind == "success" && !refused), task: None }
+    ToolOutcome { ok: kind.map(|kind| kind == "success" && !refused), task: None }
 }
 
-fn transcript(payload: &Payload, id: &str) -> Option<TranscriptPlace> {
-    let told = payload.id(&["/transcript_path", "/transcriptPath"]).map(str::to_owned);
-    let usual =
-        || wire::names_a_file(id).then(|| format!("~/.copilot/session-state/{id}/events.jsonl"));
-    told.or_else(usual).map(|path| TranscriptPlace { path, agent: None })
+fn transcript_location(payload: &HookPayload, id: &str) -> Option<TranscriptLocation> {
+    let told = payload.non_empty_text(&["/transcript_path", "/transcriptPath"]).map(str::to_owned);
+    let usual = || {
+        wire::is_safe_file_name(id).then(|| format!("~/.copilot/session-state/{id}/events.jsonl"))
+    };
+    told.or_else(usual).map(|path| TranscriptLocation { path, agent: None })
 }
 
 #[cfg(test)]
 mod tests {
     use retake_model::EventKind;
 
-    use crate::{Agent, hear};
+    use crate::{AgentKind, parse_hook};
 
     #[test]
     fn both_spellings_are_one_call() {
         let camel =
             br#"{"sessionId":"s","cwd":"/p","toolName":"create","toolArgs":"{\"path\":\"a\"}"}"#;
         let pascal = br#"{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/p","tool_name":"Write","tool_input":{"path":"a"}}"#;
-        let camel = hear(Agent::Copilot, Some("preToolUse"), camel).unwrap();
-        let pascal = hear(Agent::Copilot, None, pascal).unwrap();
+        let camel = parse_hook(AgentKind::Copilot, Some("preToolUse"), camel).unwrap();
+        let pascal = parse_hook(AgentKind::Copilot, None, pascal).unwrap();
         assert_eq!(camel, pascal);
         assert!(matches!(&camel.events[0].what,
             EventKind::ToolBegin { tool, input, .. } if tool == "create" && input["path"] == "a"));
@@ -119,10 +123,10 @@ mod tests {
     fn a_start_that_comes_late_ends_nothing() {
         let payload = br#"{"sessionId":"s","cwd":"/p","source":"new","initialPrompt":"x"}"#;
         for name in ["sessionStart", "SessionStart"] {
-            assert!(hear(Agent::Copilot, Some(name), payload).unwrap().events.is_empty());
+            assert!(parse_hook(AgentKind::Copilot, Some(name), payload).unwrap().events.is_empty());
         }
         // Without the subagent's name it would end the main agent's turn.
-        assert!(hear(Agent::Copilot, Some("SubagentStop"), payload).is_err());
+        assert!(parse_hook(AgentKind::Copilot, Some("SubagentStop"), payload).is_err());
     }
 
     #[test]
@@ -130,12 +134,13 @@ mod tests {
         let payload = br#"{"hook_event_name":"PreToolUse","session_id":"a1","cwd":"/p",
             "agent_id":"a1","agent_type":"general-purpose","parent_agent_id":"s1",
             "tool_name":"Bash","tool_input":{"command":"make"}}"#;
-        let event = hear(Agent::Copilot, None, payload).unwrap().events.remove(0);
+        let event = parse_hook(AgentKind::Copilot, None, payload).unwrap().events.remove(0);
         assert_eq!((event.dialog.0.as_str(), event.name()), ("s1", "tool_begin"));
         assert_eq!(event.agent, Some("a1".into()));
         assert_eq!(event.parent, Some("main".into()));
         let stop = br#"{"sessionId":"s1","cwd":"/p","agent_id":"a1","parent_agent_id":"s1"}"#;
-        let event = hear(Agent::Copilot, Some("SubagentStop"), stop).unwrap().events.remove(0);
+        let event =
+            parse_hook(AgentKind::Copilot, Some("SubagentStop"), stop).unwrap().events.remove(0);
         assert_eq!((event.agent, event.what.clone()), (Some("a1".into()), TURN_END));
     }
 
@@ -145,7 +150,8 @@ mod tests {
     fn a_path_is_built_only_from_a_plain_id() {
         let path = |id: &str| {
             let payload = serde_json::json!({"sessionId": id, "prompt": "hi"}).to_string();
-            let heard = hear(Agent::Copilot, Some("userPromptSubmitted"), payload.as_bytes());
+            let heard =
+                parse_hook(AgentKind::Copilot, Some("userPromptSubmitted"), payload.as_bytes());
             heard.unwrap().transcript.map(|place| place.path)
         };
         let usual = "~/.copilot/session-state/3c66/events.jsonl";

@@ -5,69 +5,71 @@
 //! (shell, MCP) also tell: register one kind or the other, not both. `afterFileEdit` has no begin.
 //! The form of the file at `transcript_path` is not documented, so it is not read.
 
-use retake_model::{CallId, Sight};
+use retake_model::{CallId, SeenFile};
 use serde_json::{Map, Value};
 
-use crate::heard::{Act, Call, Outcome, Voice};
-use crate::wire::{self, Payload};
-use crate::{Agent, Heard, Misheard, sight};
+use crate::parse::{EventSource, HookAction, HookToolCall, ToolOutcome};
+use crate::wire::{self, HookPayload};
+use crate::{AgentKind, HookMessage, HookParseError, file_reads};
 
-pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
-    let folder = payload.id(&["/workspace_roots/0", "/cwd"]).map(str::to_owned);
-    let Some(act) = act(name, payload)? else {
-        return Ok(Heard::nothing(folder));
+pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessage, HookParseError> {
+    let folder = payload.non_empty_text(&["/workspace_roots/0", "/cwd"]).map(str::to_owned);
+    let Some(act) = parse_action(name, payload)? else {
+        return Ok(HookMessage::empty(folder));
     };
-    let voice = Voice {
-        kind: Agent::Cursor,
+    let voice = EventSource {
+        kind: AgentKind::Cursor,
         dialog: payload.require(&["/conversation_id", "/session_id"])?.into(),
         subagent: None,
-        cwd: payload.id(&["/cwd", "/workspace_roots/0"]).map(str::to_owned),
+        cwd: payload.non_empty_text(&["/cwd", "/workspace_roots/0"]).map(str::to_owned),
     };
-    Ok(Heard::told(&voice, act, folder).with_saw(attached(payload)))
+    Ok(HookMessage::from_action(&voice, act, folder).with_reads(attached_files(payload)))
 }
 
 /// The files that a message carries; rules are not files of the project that it is about.
-fn attached(payload: &Payload) -> Vec<Sight> {
+fn attached_files(payload: &HookPayload) -> Vec<SeenFile> {
     let attachments = payload.at("/attachments").and_then(Value::as_array).into_iter().flatten();
     let files = attachments.filter(|one| wire::text(one, "/type") == Some("file"));
     let path = |one| wire::text(one, "/file_path").or_else(|| wire::text(one, "/filePath"));
-    files.filter_map(path).map(sight::included).collect()
+    files.filter_map(path).map(file_reads::included_file).collect()
 }
 
-fn act(name: &str, payload: &Payload) -> Result<Option<Act>, Misheard> {
-    let ended = |call, ok| Act::End(call, Outcome { ok, task: None });
+fn parse_action(name: &str, payload: &HookPayload) -> Result<Option<HookAction>, HookParseError> {
+    let ended = |call, ok| HookAction::End(call, ToolOutcome { ok, task: None });
     Ok(Some(match name {
-        "sessionStart" => Act::Start,
+        "sessionStart" => HookAction::DialogStart,
         "beforeSubmitPrompt" => {
-            let prompt = payload.text(&["/prompt"]).ok_or(Misheard::Missing("prompt"))?;
-            Act::Prompt(prompt.to_owned())
+            let prompt = payload.text(&["/prompt"]).ok_or(HookParseError::Missing("prompt"))?;
+            HookAction::Prompt(prompt.to_owned())
         }
-        "preToolUse" | "beforeMCPExecution" => Act::Begin(call(payload)?),
-        "postToolUse" => ended(call(payload)?, Some(true)),
-        "postToolUseFailure" => ended(call(payload)?, Some(false)),
-        "afterMCPExecution" => ended(call(payload)?, None),
-        "beforeShellExecution" => Act::Begin(of_keys(payload, "Shell", &["command", "cwd"])),
-        "afterShellExecution" => ended(of_keys(payload, "Shell", &["command", "cwd"]), None),
+        "preToolUse" | "beforeMCPExecution" => HookAction::Begin(parse_call(payload)?),
+        "postToolUse" => ended(parse_call(payload)?, Some(true)),
+        "postToolUseFailure" => ended(parse_call(payload)?, Some(false)),
+        "afterMCPExecution" => ended(parse_call(payload)?, None),
+        "beforeShellExecution" => {
+            HookAction::Begin(call_from_keys(payload, "Shell", &["command", "cwd"]))
+        }
+        "afterShellExecution" => ended(call_from_keys(payload, "Shell", &["command", "cwd"]), None),
         "afterFileEdit" => {
-            ended(of_keys(payload, "edit_file", &["file_path", "edits"]), Some(true))
+            ended(call_from_keys(payload, "edit_file", &["file_path", "edits"]), Some(true))
         }
-        "stop" => Act::TurnEnd { background: vec![] },
-        "sessionEnd" => Act::Finish,
+        "stop" => HookAction::TurnEnd { background: vec![] },
+        "sessionEnd" => HookAction::DialogEnd,
         _ => return Ok(None),
     }))
 }
 
-fn call(payload: &Payload) -> Result<Call, Misheard> {
-    Ok(Call {
-        id: payload.id(&["/tool_use_id"]).map(CallId::from),
+fn parse_call(payload: &HookPayload) -> Result<HookToolCall, HookParseError> {
+    Ok(HookToolCall {
+        id: payload.non_empty_text(&["/tool_use_id"]).map(CallId::from),
         tool: payload.require(&["/tool_name"])?.to_owned(),
         input: payload.arguments(&["/tool_input"]),
     })
 }
 
 /// A special event is a call whose arguments lie in the payload itself.
-fn of_keys(payload: &Payload, tool: &str, keys: &[&str]) -> Call {
+fn call_from_keys(payload: &HookPayload, tool: &str, keys: &[&str]) -> HookToolCall {
     let value = |key: &&str| Some(((*key).to_owned(), payload.at(&format!("/{key}"))?.clone()));
     let input: Map<String, Value> = keys.iter().filter_map(value).collect();
-    Call { id: None, tool: tool.to_owned(), input: Value::Object(input) }
+    HookToolCall { id: None, tool: tool.to_owned(), input: Value::Object(input) }
 }

@@ -3,64 +3,67 @@
 //! Calls have no ids and subagents no names: an end belongs to the begin with the same tool and
 //! arguments, and a subagent's calls are the main agent's. `AfterTool` comes for failures, too.
 
-use retake_model::Sight;
+use retake_model::SeenFile;
 use serde_json::Value;
 
-use crate::heard::{Act, Call, Outcome, Voice};
-use crate::wire::Payload;
-use crate::{Agent, Heard, Misheard, TranscriptPlace, sight};
+use crate::parse::{EventSource, HookAction, HookToolCall, ToolOutcome};
+use crate::wire::HookPayload;
+use crate::{AgentKind, HookMessage, HookParseError, TranscriptLocation, file_reads};
 
-pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
-    let cwd = payload.id(&["/cwd"]).map(str::to_owned);
-    let Some(act) = act(name, payload)? else {
-        return Ok(Heard::nothing(cwd));
+pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessage, HookParseError> {
+    let cwd = payload.non_empty_text(&["/cwd"]).map(str::to_owned);
+    let Some(act) = parse_action(name, payload)? else {
+        return Ok(HookMessage::empty(cwd));
     };
     let dialog = payload.require(&["/session_id"])?.into();
-    let voice = Voice { kind: Agent::Gemini, dialog, subagent: None, cwd: cwd.clone() };
-    let path = payload.id(&["/transcript_path"]).map(str::to_owned);
-    Ok(Heard::told(&voice, act, cwd)
-        .with_transcript(path.map(|path| TranscriptPlace { path, agent: None }))
-        .with_said(payload.text(&["/prompt_response"]))
-        .with_saw(saw(payload)))
+    let voice = EventSource { kind: AgentKind::Gemini, dialog, subagent: None, cwd: cwd.clone() };
+    let path = payload.non_empty_text(&["/transcript_path"]).map(str::to_owned);
+    Ok(HookMessage::from_action(&voice, act, cwd)
+        .with_transcript(path.map(|path| TranscriptLocation { path, agent: None }))
+        .with_last_words(payload.text(&["/prompt_response"]))
+        .with_reads(parse_reads(payload)))
 }
 
 /// Returns the files inlined in the prompt, or that `read_file` returned.
-fn saw(payload: &Payload) -> Vec<Sight> {
+fn parse_reads(payload: &HookPayload) -> Vec<SeenFile> {
     if let Some(prompt) = payload.text(&["/prompt"]) {
-        return sight::written_into(prompt);
+        return file_reads::gemini_inlined_files(prompt);
     }
     if payload.text(&["/tool_name"]) != Some("read_file") {
         return Vec::new();
     }
-    let path = payload.id(&["/tool_input/file_path", "/tool_input/absolute_path"]);
+    let path = payload.non_empty_text(&["/tool_input/file_path", "/tool_input/absolute_path"]);
     let answer = payload.text(&["/tool_response/llmContent"]);
-    path.zip(answer).and_then(|(path, answer)| sight::of_gemini(path, answer)).into_iter().collect()
+    path.zip(answer)
+        .and_then(|(path, answer)| file_reads::gemini_read(path, answer))
+        .into_iter()
+        .collect()
 }
 
-fn act(name: &str, payload: &Payload) -> Result<Option<Act>, Misheard> {
+fn parse_action(name: &str, payload: &HookPayload) -> Result<Option<HookAction>, HookParseError> {
     Ok(Some(match name {
-        "SessionStart" => Act::Start,
+        "SessionStart" => HookAction::DialogStart,
         "BeforeAgent" => {
-            let prompt = payload.text(&["/prompt"]).ok_or(Misheard::Missing("prompt"))?;
-            Act::Prompt(prompt.to_owned())
+            let prompt = payload.text(&["/prompt"]).ok_or(HookParseError::Missing("prompt"))?;
+            HookAction::Prompt(prompt.to_owned())
         }
-        "BeforeTool" => Act::Begin(call(payload)?),
-        "AfterTool" => Act::End(call(payload)?, outcome(payload)),
-        "AfterAgent" => Act::TurnEnd { background: vec![] },
-        "SessionEnd" => Act::Finish,
+        "BeforeTool" => HookAction::Begin(parse_call(payload)?),
+        "AfterTool" => HookAction::End(parse_call(payload)?, parse_outcome(payload)),
+        "AfterAgent" => HookAction::TurnEnd { background: vec![] },
+        "SessionEnd" => HookAction::DialogEnd,
         _ => return Ok(None),
     }))
 }
 
-fn call(payload: &Payload) -> Result<Call, Misheard> {
+fn parse_call(payload: &HookPayload) -> Result<HookToolCall, HookParseError> {
     let tool = payload.require(&["/tool_name"])?.to_owned();
-    Ok(Call { id: None, tool, input: payload.arguments(&["/tool_input"]) })
+    Ok(HookToolCall { id: None, tool, input: payload.arguments(&["/tool_input"]) })
 }
 
-fn outcome(payload: &Payload) -> Outcome {
+fn parse_outcome(payload: &HookPayload) -> ToolOutcome {
     let error = payload.at("/tool_response/error").filter(|error| !error.is_null());
     let ok = payload.at("/tool_response").map(|_: &Value| error.is_none());
-    Outcome { ok, task: None }
+    ToolOutcome { ok, task: None }
 }
 
 #[cfg(test)]
@@ -68,14 +71,15 @@ mod tests {
     use retake_model::EventKind;
     use serde_json::{Value, json};
 
-    use crate::{Agent, hear};
+    use crate::{AgentKind, parse_hook};
 
     #[test]
     fn an_error_in_the_response_is_a_failure() {
         let ok = |response: Value| {
             let payload = json!({"hook_event_name": "AfterTool", "session_id": "s",
                 "tool_name": "replace", "tool_response": response});
-            let heard = hear(Agent::Gemini, None, payload.to_string().as_bytes()).unwrap();
+            let heard =
+                parse_hook(AgentKind::Gemini, None, payload.to_string().as_bytes()).unwrap();
             match heard.events[0].what {
                 EventKind::ToolEnd { ok, .. } => ok,
                 ref other => panic!("{other:?}"),

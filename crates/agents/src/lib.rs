@@ -1,7 +1,7 @@
 //! Translates between each agent's formats and Retake's: pure, no I/O.
 //!
-//! A hook's payload becomes neutral [`retake_model::Event`]s ([`hear`]), a verdict becomes the
-//! reply that the agent understands ([`reply()`]), its transcript becomes messages
+//! A hook's payload becomes neutral [`retake_model::Event`]s ([`parse_hook`]), a verdict becomes the
+//! render_reply that the agent understands ([`render_reply()`]), its transcript becomes messages
 //! ([`transcript::read`]) or the whole conversation ([`history::read`]), and its settings get
 //! Retake's hooks. The caller reads and writes the files.
 //!
@@ -14,17 +14,17 @@ mod cline;
 mod codex;
 mod copilot;
 mod cursor;
+mod file_reads;
 mod gemini;
-mod heard;
 pub mod history;
 mod opencode;
+mod parse;
 mod prompt;
 mod reply;
 pub mod setup;
-mod sight;
 pub mod transcript;
 mod wire;
 
-pub use agent::{Agent, UnknownAgent};
-pub use heard::{Heard, Misheard, Moment, TranscriptPlace, hear};
-pub use reply::{Answer, Verdict, hears, reply};
+pub use agent::{AgentKind, UnknownAgent};
+pub use parse::{HookMessage, HookParseError, HookPhase, TranscriptLocation, parse_hook};
+pub use reply::{HookFeedback, HookVerdict, feedback_of, render_reply};

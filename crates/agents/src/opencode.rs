@@ -24,89 +24,95 @@
 //! The arguments of a plugin's hooks as they are (`input`, `output`, `event.properties`) are
 //! understood as well; there a subagent's session stands alone, with no root.
 
-use retake_model::{CallId, MAIN_AGENT, Sight};
+use retake_model::{CallId, MAIN_AGENT, SeenFile};
 use serde_json::Value;
 
-use crate::heard::{Act, Call, Outcome, Subagent, Voice};
+use crate::parse::{EventSource, HookAction, HookToolCall, Subagent, ToolOutcome};
 use crate::transcript;
-use crate::wire::{self, Payload};
-use crate::{Agent, Heard, Misheard, sight};
+use crate::wire::{self, HookPayload};
+use crate::{AgentKind, HookMessage, HookParseError, file_reads};
 
-pub(crate) fn hear(name: &str, payload: &Payload) -> Result<Heard, Misheard> {
+pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessage, HookParseError> {
     let name = if name == "event" { payload.text(&["/type"]).unwrap_or(name) } else { name };
-    let directory = payload.id(&["/directory"]).map(str::to_owned);
+    let directory = payload.non_empty_text(&["/directory"]).map(str::to_owned);
     // Outside of a repository, opencode's worktree is the root of the file system.
-    let worktree = payload.id(&["/worktree"]).filter(|path| *path != "/").map(str::to_owned);
+    let worktree =
+        payload.non_empty_text(&["/worktree"]).filter(|path| *path != "/").map(str::to_owned);
     let folder = worktree.or_else(|| directory.clone());
-    let Some(act) = act(name, payload)? else {
-        return Ok(Heard::nothing(folder));
+    let Some(act) = parse_action(name, payload)? else {
+        return Ok(HookMessage::empty(folder));
     };
-    let (dialog, subagent) = speaker(payload)?;
-    let voice = Voice { kind: Agent::Opencode, dialog: dialog.into(), subagent, cwd: directory };
-    let mut heard = Heard::told(&voice, act, folder).with_saw(saw(payload));
+    let (dialog, subagent) = dialog_and_subagent(payload)?;
+    let voice =
+        EventSource { kind: AgentKind::Opencode, dialog: dialog.into(), subagent, cwd: directory };
+    let mut heard = HookMessage::from_action(&voice, act, folder).with_reads(parse_reads(payload));
     if let Some(messages) = payload.at("/messages") {
         let spoken = transcript::opencode_messages(messages);
-        heard.conversation = spoken.iter().map(|message| message.said_by(&voice)).collect();
+        heard.conversation = spoken.iter().map(|message| message.event_from(&voice)).collect();
     }
     Ok(heard)
 }
 
 /// Returns the files that opencode's read tool showed, for the model or a message.
-fn saw(payload: &Payload) -> Vec<Sight> {
+fn parse_reads(payload: &HookPayload) -> Vec<SeenFile> {
     let list = |pointer| payload.at(pointer).and_then(Value::as_array).into_iter().flatten();
     let shown = list("/shown").filter_map(Value::as_str);
     let parts = list("/output/parts").filter(|part| wire::is_true(part, "/synthetic"));
     let parts = parts.filter_map(|part| wire::text(part, "/text"));
     let read = payload.text(&["/input/tool"]) == Some("read");
     let answer = payload.text(&["/output/output"]).filter(|_| read);
-    shown.chain(parts).chain(answer).filter_map(sight::of_opencode).collect()
+    shown.chain(parts).chain(answer).filter_map(file_reads::opencode_read).collect()
 }
 
-fn act(name: &str, payload: &Payload) -> Result<Option<Act>, Misheard> {
+fn parse_action(name: &str, payload: &HookPayload) -> Result<Option<HookAction>, HookParseError> {
     Ok(Some(match name {
-        "session.created" => Act::Start,
+        "session.created" => HookAction::DialogStart,
         "chat.message" => {
             let told = payload.text(&["/prompt"]).map(str::to_owned);
             let parts = || payload.at("/output/parts").map(transcript::opencode_words);
-            Act::Prompt(told.or_else(parts).ok_or(Misheard::Missing("prompt"))?)
+            HookAction::Prompt(told.or_else(parts).ok_or(HookParseError::Missing("prompt"))?)
         }
-        "tool.execute.before" => Act::Begin(call(payload)?),
+        "tool.execute.before" => HookAction::Begin(parse_call(payload)?),
         "tool.execute.after" => {
             let ok = payload.flag("/ok").or_else(|| succeeded(payload));
-            Act::End(call(payload)?, Outcome { ok, task: None })
+            HookAction::End(parse_call(payload)?, ToolOutcome { ok, task: None })
         }
-        "tool.error" => Act::End(call(payload)?, Outcome { ok: Some(false), task: None }),
-        "session.idle" => Act::TurnEnd { background: vec![] },
-        "session.deleted" => Act::Finish,
+        "tool.error" => {
+            HookAction::End(parse_call(payload)?, ToolOutcome { ok: Some(false), task: None })
+        }
+        "session.idle" => HookAction::TurnEnd { background: vec![] },
+        "session.deleted" => HookAction::DialogEnd,
         _ => return Ok(None),
     }))
 }
 
 /// The conversation, and the subagent with its parent.
-fn speaker(payload: &Payload) -> Result<(&str, Option<Subagent>), Misheard> {
-    const SESSION: &[&str] = &["/session_id", "/event/properties/sessionID", "/input/sessionID"];
-    let session = payload.require(SESSION)?;
-    if let Some(parent) = payload.id(&["/event/properties/info/parentID"]) {
+fn dialog_and_subagent(payload: &HookPayload) -> Result<(&str, Option<Subagent>), HookParseError> {
+    const SESSION_POINTERS: &[&str] =
+        &["/session_id", "/event/properties/sessionID", "/input/sessionID"];
+    let session = payload.require(SESSION_POINTERS)?;
+    if let Some(parent) = payload.non_empty_text(&["/event/properties/info/parentID"]) {
         return Ok((parent, Some(Subagent::of_main(session))));
     }
-    let Some(child) = payload.id(&["/agent_id"]).filter(|child| *child != session) else {
+    let Some(child) = payload.non_empty_text(&["/agent_id"]).filter(|child| *child != session)
+    else {
         return Ok((session, None));
     };
-    let parent = payload.id(&["/parent_id"]).filter(|parent| *parent != session);
+    let parent = payload.non_empty_text(&["/parent_id"]).filter(|parent| *parent != session);
     let parent = parent.unwrap_or(MAIN_AGENT).into();
     Ok((session, Some(Subagent { id: child.into(), parent })))
 }
 
-fn call(payload: &Payload) -> Result<Call, Misheard> {
-    Ok(Call {
-        id: payload.id(&["/call_id", "/input/callID"]).map(CallId::from),
+fn parse_call(payload: &HookPayload) -> Result<HookToolCall, HookParseError> {
+    Ok(HookToolCall {
+        id: payload.non_empty_text(&["/call_id", "/input/callID"]).map(CallId::from),
         tool: payload.require(&["/tool_name", "/input/tool"])?.to_owned(),
         input: payload.arguments(&["/tool_input", "/input/args", "/output/args"]),
     })
 }
 
 /// `after` is called only for calls that did not throw; a server's tool and a shell say more.
-fn succeeded(payload: &Payload) -> Option<bool> {
+fn succeeded(payload: &HookPayload) -> Option<bool> {
     let output = payload.at("/output")?;
     let exit = output.pointer("/metadata/exit").and_then(Value::as_i64).unwrap_or(0);
     Some(exit == 0 && !wire::is_true(output, "/isError"))
@@ -117,10 +123,10 @@ mod tests {
     use retake_model::EventKind;
     use serde_json::{Value, json};
 
-    use crate::{Agent, Heard, hear};
+    use crate::{AgentKind, HookMessage, parse_hook};
 
-    fn heard(payload: &Value) -> Heard {
-        hear(Agent::Opencode, None, payload.to_string().as_bytes()).unwrap()
+    fn heard(payload: &Value) -> HookMessage {
+        parse_hook(AgentKind::Opencode, None, payload.to_string().as_bytes()).unwrap()
     }
 
     #[test]

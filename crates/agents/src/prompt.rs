@@ -17,7 +17,9 @@ impl<'a> Prompt<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         match text.trim_start().strip_prefix("<task-notification>") {
             None => Self::Message(text),
-            Some(notification) => Self::TaskEnd(element(notification, "<task-id>", "</task-id>")),
+            Some(notification) => {
+                Self::TaskEnd(element_text(notification, "<task-id>", "</task-id>"))
+            }
         }
     }
 
@@ -31,7 +33,7 @@ impl<'a> Prompt<'a> {
 }
 
 /// Returns the text between two marks, trimmed; none if it is empty.
-pub(crate) fn element<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+pub(crate) fn element_text<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     let (_, after) = text.split_once(open)?;
     let (inner, _) = after.split_once(close)?;
     Some(inner.trim()).filter(|inner| !inner.is_empty())

@@ -5,11 +5,11 @@
 
 use serde_json::{Value, json};
 
-use crate::{Agent, Moment};
+use crate::{AgentKind, HookPhase};
 
 /// Retake's verdict on what an agent is about to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum HookVerdict {
     /// Nothing.
     Proceed,
     /// The model should know this.
@@ -20,7 +20,7 @@ pub enum Verdict {
 
 /// The kinds of feedback that an agent accepts before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum HookFeedback {
     /// Only a note: the call goes on.
     Notes,
     /// That the call must not run, with a reason that the model reads; or a note.
@@ -29,44 +29,46 @@ pub enum Answer {
     DenialsAndLateNotes,
 }
 
-/// Returns the feedback that this agent accepts at [`Moment::Begin`].
-pub fn hears(agent: Agent) -> Answer {
+/// Returns the feedback that this agent accepts at [`HookPhase::Begin`].
+pub fn feedback_of(agent: AgentKind) -> HookFeedback {
     match agent {
-        Agent::Cline => Answer::Notes,
+        AgentKind::Cline => HookFeedback::Notes,
         // It ignores what `BeforeTool` adds.
-        Agent::Gemini => Answer::DenialsAndLateNotes,
-        Agent::ClaudeCode | Agent::Codex | Agent::Opencode | Agent::Copilot | Agent::Cursor => {
-            Answer::Denials
-        }
+        AgentKind::Gemini => HookFeedback::DenialsAndLateNotes,
+        AgentKind::ClaudeCode
+        | AgentKind::Codex
+        | AgentKind::Opencode
+        | AgentKind::Copilot
+        | AgentKind::Cursor => HookFeedback::Denials,
     }
 }
 
 /// The text for standard output; it may be empty.
-pub fn reply(agent: Agent, moment: Moment, verdict: &Verdict) -> String {
+pub fn render_reply(agent: AgentKind, moment: HookPhase, verdict: &HookVerdict) -> String {
     let answer = match (moment, verdict) {
-        (Moment::Begin, Verdict::Deny(reason)) => deny(agent, reason),
-        (Moment::Other, _) | (_, Verdict::Proceed) => None,
-        (_, Verdict::Note(text) | Verdict::Deny(text)) => note(agent, moment, text),
+        (HookPhase::Begin, HookVerdict::Deny(reason)) => deny_reply(agent, reason),
+        (HookPhase::Other, _) | (_, HookVerdict::Proceed) => None,
+        (_, HookVerdict::Note(text) | HookVerdict::Deny(text)) => note_reply(agent, moment, text),
     };
-    let answer = answer.or_else(|| proceed(agent, moment));
+    let answer = answer.or_else(|| proceed_reply(agent, moment));
     answer.map(|answer| answer.to_string()).unwrap_or_default()
 }
 
-fn deny(agent: Agent, reason: &str) -> Option<Value> {
+fn deny_reply(agent: AgentKind, reason: &str) -> Option<Value> {
     match agent {
-        Agent::ClaudeCode | Agent::Codex => Some(json!({"hookSpecificOutput": {
+        AgentKind::ClaudeCode | AgentKind::Codex => Some(json!({"hookSpecificOutput": {
             "hookEventName": "PreToolUse",
             "permissionDecision": "deny",
             "permissionDecisionReason": reason,
         }})),
-        Agent::Gemini => Some(json!({"decision": "deny", "reason": reason})),
-        Agent::Opencode => Some(json!({"deny": reason})),
-        Agent::Copilot => {
+        AgentKind::Gemini => Some(json!({"decision": "deny", "reason": reason})),
+        AgentKind::Opencode => Some(json!({"deny": reason})),
+        AgentKind::Copilot => {
             Some(json!({"permissionDecision": "deny", "permissionDecisionReason": reason}))
         }
         // Cline's only refusal cancels the whole run: the model is told, and the call goes on.
-        Agent::Cline => note(agent, Moment::Begin, reason),
-        Agent::Cursor => Some(json!({
+        AgentKind::Cline => note_reply(agent, HookPhase::Begin, reason),
+        AgentKind::Cursor => Some(json!({
             "permission": "deny",
             "agent_message": reason,
             "user_message": reason,
@@ -74,24 +76,24 @@ fn deny(agent: Agent, reason: &str) -> Option<Value> {
     }
 }
 
-fn note(agent: Agent, moment: Moment, text: &str) -> Option<Value> {
+fn note_reply(agent: AgentKind, moment: HookPhase, text: &str) -> Option<Value> {
     match agent {
-        Agent::Gemini => match moment {
-            Moment::UserMessage => Some(added_context("BeforeAgent", text)),
-            Moment::End => Some(added_context("AfterTool", text)),
-            Moment::Begin | Moment::Other => None,
+        AgentKind::Gemini => match moment {
+            HookPhase::UserMessage => Some(added_context("BeforeAgent", text)),
+            HookPhase::End => Some(added_context("AfterTool", text)),
+            HookPhase::Begin | HookPhase::Other => None,
         },
         // They are notified before a call.
-        _ if moment == Moment::End => None,
-        Agent::ClaudeCode | Agent::Codex => {
-            let event = if moment == Moment::Begin { "PreToolUse" } else { "UserPromptSubmit" };
+        _ if moment == HookPhase::End => None,
+        AgentKind::ClaudeCode | AgentKind::Codex => {
+            let event = if moment == HookPhase::Begin { "PreToolUse" } else { "UserPromptSubmit" };
             Some(added_context(event, text))
         }
-        Agent::Opencode => Some(json!({"note": text})),
-        Agent::Copilot => Some(json!({"additionalContext": text})),
-        Agent::Cline => Some(json!({"cancel": false, "contextModification": text})),
+        AgentKind::Opencode => Some(json!({"note": text})),
+        AgentKind::Copilot => Some(json!({"additionalContext": text})),
+        AgentKind::Cline => Some(json!({"cancel": false, "contextModification": text})),
         // Cursor passes a message on only with a decision, and `allow` would answer for the person.
-        Agent::Cursor => None,
+        AgentKind::Cursor => None,
     }
 }
 
@@ -100,11 +102,11 @@ fn added_context(event: &str, text: &str) -> Value {
 }
 
 /// Some agents want an answer even if there is nothing to say.
-fn proceed(agent: Agent, moment: Moment) -> Option<Value> {
+fn proceed_reply(agent: AgentKind, moment: HookPhase) -> Option<Value> {
     match agent {
-        Agent::Cline => Some(json!({"cancel": false})),
-        Agent::Cursor if moment == Moment::UserMessage => Some(json!({"continue": true})),
-        Agent::Cursor => Some(json!({})),
+        AgentKind::Cline => Some(json!({"cancel": false})),
+        AgentKind::Cursor if moment == HookPhase::UserMessage => Some(json!({"continue": true})),
+        AgentKind::Cursor => Some(json!({})),
         _ => None,
     }
 }
@@ -120,15 +122,15 @@ mod tests {
     #[test]
     fn every_agent_is_answered_in_its_words() {
         let verdicts = [
-            ("proceed", Verdict::Proceed),
-            ("note", Verdict::Note("N".into())),
-            ("deny", Verdict::Deny("D".into())),
+            ("proceed", HookVerdict::Proceed),
+            ("note", HookVerdict::Note("N".into())),
+            ("deny", HookVerdict::Deny("D".into())),
         ];
         let mut table = String::new();
-        for agent in Agent::ALL {
-            for moment in [Moment::Begin, Moment::UserMessage, Moment::Other] {
+        for agent in AgentKind::ALL {
+            for moment in [HookPhase::Begin, HookPhase::UserMessage, HookPhase::Other] {
                 for (name, verdict) in &verdicts {
-                    let text = reply(agent, moment, verdict);
+                    let text = render_reply(agent, moment, verdict);
                     let text = if text.is_empty() { "-" } else { &text };
                     writeln!(table, "{agent} {moment:?} {name}: {text}").unwrap();
                 }
@@ -203,13 +205,22 @@ mod tests {
 
     #[test]
     fn after_a_call_only_those_are_told_that_cannot_be_before() {
-        for agent in Agent::ALL {
-            let at_end = |verdict| reply(agent, Moment::End, &verdict);
-            let (nothing, note) = (at_end(Verdict::Proceed), at_end(Verdict::Note("N".into())));
-            assert_eq!(note != nothing, hears(agent) == Answer::DenialsAndLateNotes, "{agent}");
-            assert_eq!(reply(agent, Moment::Other, &Verdict::Proceed), nothing, "{agent}");
+        for agent in AgentKind::ALL {
+            let at_end = |verdict| render_reply(agent, HookPhase::End, &verdict);
+            let (nothing, note) =
+                (at_end(HookVerdict::Proceed), at_end(HookVerdict::Note("N".into())));
+            assert_eq!(
+                note != nothing,
+                feedback_of(agent) == HookFeedback::DenialsAndLateNotes,
+                "{agent}"
+            );
+            assert_eq!(
+                render_reply(agent, HookPhase::Other, &HookVerdict::Proceed),
+                nothing,
+                "{agent}"
+            );
         }
-        let told = reply(Agent::Gemini, Moment::End, &Verdict::Note("N".into()));
+        let told = render_reply(AgentKind::Gemini, HookPhase::End, &HookVerdict::Note("N".into()));
         expect![[
             r#"{"hookSpecificOutput":{"additionalContext":"N","hookEventName":"AfterTool"}}"#
         ]]

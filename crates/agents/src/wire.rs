@@ -5,19 +5,19 @@
 
 use serde_json::Value;
 
-use crate::Misheard;
+use crate::HookParseError;
 
 /// Maximum nesting that is kept; the parser's own limit is 128.
-const DEEPEST: usize = 100;
+const MAX_JSON_DEPTH: usize = 100;
 
 /// The object that a hook was given.
-pub(crate) struct Payload(Value);
+pub(crate) struct HookPayload(Value);
 
-impl Payload {
+impl HookPayload {
     /// Reads the bytes of a payload.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, Misheard> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, HookParseError> {
         let value = parse(bytes)?;
-        if value.is_object() { Ok(Self(value)) } else { Err(Misheard::NotAnObject) }
+        if value.is_object() { Ok(Self(value)) } else { Err(HookParseError::NotAnObject) }
     }
 
     /// The value at a JSON pointer.
@@ -31,15 +31,15 @@ impl Payload {
     }
 
     /// As [`Self::text`]; an empty text is none. For ids and paths.
-    pub(crate) fn id(&self, pointers: &[&str]) -> Option<&str> {
+    pub(crate) fn non_empty_text(&self, pointers: &[&str]) -> Option<&str> {
         let filled = |pointer: &&str| text(&self.0, pointer).filter(|text| !text.is_empty());
         pointers.iter().find_map(filled)
     }
 
     /// As [`Self::id`], where nothing can be understood without it.
-    pub(crate) fn require(&self, pointers: &[&'static str]) -> Result<&str, Misheard> {
+    pub(crate) fn require(&self, pointers: &[&'static str]) -> Result<&str, HookParseError> {
         let name = pointers.first().map_or("", |pointer| pointer.trim_start_matches('/'));
-        self.id(pointers).ok_or(Misheard::Missing(name))
+        self.non_empty_text(pointers).ok_or(HookParseError::Missing(name))
     }
 
     /// The boolean at a pointer.
@@ -50,7 +50,7 @@ impl Payload {
     /// A tool's arguments: the first of these that is there; a text that holds an object is one.
     pub(crate) fn arguments(&self, pointers: &[&str]) -> Value {
         let found = pointers.iter().find_map(|pointer| self.at(pointer));
-        found.map_or(Value::Null, unquoted)
+        found.map_or(Value::Null, parse_embedded)
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
 
 /// The object that a text holds, else the value itself. Agents differ, and so does one agent
 /// between its hooks and its transcript; calls without ids are compared by their arguments.
-pub(crate) fn unquoted(value: &Value) -> Value {
+pub(crate) fn parse_embedded(value: &Value) -> Value {
     let held = value.as_str().and_then(|text| parse(text.as_bytes()).ok());
     held.filter(Value::is_object).unwrap_or_else(|| value.clone())
 }
@@ -88,19 +88,19 @@ pub(crate) fn unquoted(value: &Value) -> Value {
 /// limit. An event must not get lost over half an emoji, or over an output that is not used.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(bytes).or_else(|error| {
-        let mended = mended(bytes);
+        let mended = repair_surrogates(bytes);
         serde_json::from_str(&mended)
-            .or_else(|_| serde_json::from_str(&shallow(&mended)))
+            .or_else(|_| serde_json::from_str(&truncate_depth(&mended)))
             .map_err(|_| error)
     })
 }
 
 /// The JSON text with `null` in the place of everything that is nested too deep.
-fn shallow(text: &str) -> String {
+fn truncate_depth(text: &str) -> String {
     let (mut kept, mut depth) = (String::with_capacity(text.len()), 0_usize);
     let (mut quoted, mut escaped) = (false, false);
     for c in text.chars() {
-        let was_deep = depth > DEEPEST;
+        let was_deep = depth > MAX_JSON_DEPTH;
         match c {
             _ if escaped => escaped = false,
             '\\' => escaped = quoted,
@@ -109,7 +109,7 @@ fn shallow(text: &str) -> String {
             ']' | '}' if !quoted => depth = depth.saturating_sub(1),
             _ => {}
         }
-        match (was_deep, depth > DEEPEST) {
+        match (was_deep, depth > MAX_JSON_DEPTH) {
             (false, false) => kept.push(c),
             (false, true) => kept.push_str("null"),
             (true, _) => {}
@@ -118,14 +118,14 @@ fn shallow(text: &str) -> String {
     kept
 }
 
-fn mended(bytes: &[u8]) -> String {
+fn repair_surrogates(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut whole = String::with_capacity(text.len());
     let mut rest = &*text;
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
         whole.push_str(before);
-        let length = match (unit(escape), escape.get(6..).and_then(unit)) {
+        let length = match (utf16_unit(escape), escape.get(6..).and_then(utf16_unit)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
             (Some(0xD800..=0xDFFF), _) => {
                 whole.push_str("\\ufffd");
@@ -145,7 +145,7 @@ fn mended(bytes: &[u8]) -> String {
 }
 
 /// The UTF-16 unit of an escape like `\u00e9` at the start of the text.
-fn unit(text: &str) -> Option<u16> {
+fn utf16_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
 }
@@ -158,7 +158,7 @@ pub(crate) fn fingerprint(text: &str) -> u64 {
 }
 
 /// Returns whether an id is safe as one component of a path (W-26).
-pub(crate) fn names_a_file(id: &str) -> bool {
+pub(crate) fn is_safe_file_name(id: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     (1..=128).contains(&id.len()) && !id.starts_with('.') && id.chars().all(plain)
 }
@@ -192,16 +192,16 @@ mod tests {
     #[test]
     fn only_plain_ids_name_files() {
         for id in ["1794768870410_bm7ty", "3c6653f0-e79a-4870", "a.b"] {
-            assert!(names_a_file(id), "{id}");
+            assert!(is_safe_file_name(id), "{id}");
         }
         for id in ["", ".", "..", "../x", "a/b", "a\\b", "a\0", "C:", "é", &"x".repeat(129)] {
-            assert!(!names_a_file(id), "{id}");
+            assert!(!is_safe_file_name(id), "{id}");
         }
     }
 
     #[test]
     fn arguments_in_a_text_are_the_object() {
-        let payload = Payload::read(br#"{"a":"{\"x\":1}","b":"[1]","c":"ls"}"#).unwrap();
+        let payload = HookPayload::parse(br#"{"a":"{\"x\":1}","b":"[1]","c":"ls"}"#).unwrap();
         assert_eq!(payload.arguments(&["/none", "/a"])["x"], 1);
         assert_eq!(payload.arguments(&["/b"]), "[1]");
         assert_eq!(payload.arguments(&["/c"]), "ls");

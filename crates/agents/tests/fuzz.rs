@@ -7,10 +7,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fastrand::Rng;
-use retake_agents::history::Form;
-use retake_agents::{Agent, hear};
-use retake_testkit::figures::is_long;
+use retake_agents::history::HistoryFormat;
+use retake_agents::{AgentKind, parse_hook};
 use retake_testkit::mutate::{keys, mutate, pick, scramble};
+use retake_testkit::proof_counts::is_long_run;
 use serde_json::Value;
 
 mod promises;
@@ -19,11 +19,11 @@ use promises::{check_heard, check_history, check_read};
 use support::Fixture;
 
 fn rounds() -> u64 {
-    if is_long() { 100_000 } else { 2_000 }
+    if is_long_run() { 100_000 } else { 2_000 }
 }
 
 /// Runs the rounds, each with its own seed.
-fn fuzz(agent: Agent, round: impl Fn(&mut Rng)) {
+fn fuzz(agent: AgentKind, round: impl Fn(&mut Rng)) {
     for seed in 0..rounds() {
         let mut random = Rng::with_seed(seed);
         let result = catch_unwind(AssertUnwindSafe(|| round(&mut random)));
@@ -37,7 +37,7 @@ struct Seed {
     payload: Value,
 }
 
-fn seeds(agent: Agent) -> Vec<Seed> {
+fn seeds(agent: AgentKind) -> Vec<Seed> {
     let seed = |fixture: Fixture| Seed {
         event: fixture.event().to_owned(),
         payload: serde_json::from_slice(&fixture.bytes).unwrap(),
@@ -47,9 +47,9 @@ fn seeds(agent: Agent) -> Vec<Seed> {
 
 #[test]
 fn payloads() {
-    let everything: Vec<Seed> = Agent::ALL.into_iter().flat_map(seeds).collect();
+    let everything: Vec<Seed> = AgentKind::ALL.into_iter().flat_map(seeds).collect();
     let keys = keys(everything.iter().map(|seed| &seed.payload));
-    for agent in Agent::ALL {
+    for agent in AgentKind::ALL {
         let own = seeds(agent);
         fuzz(agent, |random| {
             let seed = pick(if random.u8(..8) == 0 { &everything } else { &own }, random);
@@ -62,7 +62,7 @@ fn payloads() {
                 scramble(&mut bytes, random);
             }
             let event = random.bool().then_some(seed.event.as_str());
-            if let Ok(heard) = hear(agent, event, &bytes) {
+            if let Ok(heard) = parse_hook(agent, event, &bytes) {
                 check_heard(agent, &heard);
             }
         });
@@ -70,7 +70,7 @@ fn payloads() {
 }
 
 /// The lines of an agent's transcripts; Cline's is one line.
-fn lines(agent: Agent) -> Vec<Value> {
+fn lines(agent: AgentKind) -> Vec<Value> {
     let parse = |bytes: &[u8]| serde_json::from_slice(bytes).ok();
     let lines = |fixture: Fixture| match parse(&fixture.bytes) {
         Some(document) => vec![document],
@@ -81,14 +81,14 @@ fn lines(agent: Agent) -> Vec<Value> {
 
 #[test]
 fn transcripts() {
-    let everything: Vec<Value> = Agent::ALL.into_iter().flat_map(lines).collect();
+    let everything: Vec<Value> = AgentKind::ALL.into_iter().flat_map(lines).collect();
     let keys = keys(everything.iter());
-    for agent in Agent::ALL {
+    for agent in AgentKind::ALL {
         let own = lines(agent);
         let own = if own.is_empty() { &everything } else { &own };
         fuzz(agent, |random| {
             let mut bytes = Vec::new();
-            for _ in 0..if agent == Agent::Cline { 1 } else { random.usize(1..6) } {
+            for _ in 0..if agent == AgentKind::Cline { 1 } else { random.usize(1..6) } {
                 let mut line =
                     pick(if random.u8(..8) == 0 { &everything } else { own }, random).clone();
                 for _ in 0..random.usize(..3) {
@@ -101,7 +101,8 @@ fn transcripts() {
             }
             check_read(agent, &bytes, random.usize(..=bytes.len()));
             if random.u8(..4) == 0 {
-                let forms = [*pick(&Form::ALL, random), *pick(&Form::ALL, random)];
+                let forms =
+                    [*pick(&HistoryFormat::ALL, random), *pick(&HistoryFormat::ALL, random)];
                 check_history(agent, &bytes, forms, random.usize(..=bytes.len()));
             }
         });

@@ -5,16 +5,16 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use retake_agents::{Agent, hear};
+use retake_agents::{AgentKind, parse_hook};
 
 mod support;
 
-fn check(agent: Agent, expected: &Expect) {
+fn check(agent: AgentKind, expected: &Expect) {
     let mut told = String::new();
     for payload in support::payloads(agent) {
-        let heard = hear(agent, Some(payload.event()), &payload.bytes).unwrap();
+        let heard = parse_hook(agent, Some(payload.event()), &payload.bytes).unwrap();
         let name = payload.name.trim_end_matches(".json");
-        write!(told, "{name}: {:?}", heard.moment).unwrap();
+        write!(told, "{name}: {:?}", heard.phase).unwrap();
         if heard.folder.as_deref() != Some("/home/dev/project") {
             write!(told, " folder={:?}", heard.folder).unwrap();
         }
@@ -27,7 +27,7 @@ fn check(agent: Agent, expected: &Expect) {
             let whose = place.agent.map(|id| format!(" of {id}")).unwrap_or_default();
             writeln!(told, "  at {}{whose}", place.path).unwrap();
         }
-        if let Some(said) = heard.said {
+        if let Some(said) = heard.last_words {
             writeln!(told, "  said {said:?}").unwrap();
         }
         for said in &heard.conversation {
@@ -40,7 +40,7 @@ fn check(agent: Agent, expected: &Expect) {
 #[test]
 fn claude_code() {
     check(
-        Agent::ClaudeCode,
+        AgentKind::ClaudeCode,
         &expect![[r#"
             CwdChanged: Other
             FileChanged: Other
@@ -112,7 +112,7 @@ fn claude_code() {
 #[test]
 fn codex() {
     check(
-        Agent::Codex,
+        AgentKind::Codex,
         &expect![[r#"
             Interrupt: Other
               turn_end 01a1e09e-c065-7e background=[]
@@ -190,7 +190,7 @@ fn codex() {
 #[test]
 fn gemini() {
     check(
-        Agent::Gemini,
+        AgentKind::Gemini,
         &expect![[r#"
             AfterAgent: Other
               turn_end 348f1794-ad11-47 background=[]
@@ -246,7 +246,7 @@ fn gemini() {
 #[test]
 fn opencode() {
     check(
-        Agent::Opencode,
+        AgentKind::Opencode,
         &expect![[r#"
             chat.message.file: UserMessage
               user_message ses_e1c1a1f50ffe "\"look at these\"" saw /home/dev/project/big.txt:1-825 saw /home/dev/project/existing.txt
@@ -326,7 +326,7 @@ fn opencode() {
 #[test]
 fn copilot() {
     check(
-        Agent::Copilot,
+        AgentKind::Copilot,
         &expect![[r#"
             PreToolUse.Write.pascalcase-config: Begin
               tool_begin 8ae8894d-b151-47 create (file_text,path)
@@ -369,7 +369,7 @@ fn copilot() {
 #[test]
 fn cline() {
     check(
-        Agent::Cline,
+        AgentKind::Cline,
         &expect![[r#"
             PostToolUse.editor: End
               tool_end 1794768870410_bm editor #call_s0x0x2f886c (new_text,path) ok=Some(true)
@@ -400,7 +400,7 @@ fn cline() {
 #[test]
 fn cursor() {
     check(
-        Agent::Cursor,
+        AgentKind::Cursor,
         &expect![[r#"
             afterFileEdit: End
               tool_end conv-1 edit_file (edits,file_path) ok=Some(true)

@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use retake_agents::Agent;
-use retake_agents::transcript::{self, Cursor, Speaker, Spoken, TEXT_LIMIT};
+use retake_agents::AgentKind;
+use retake_agents::transcript::{
+    self, MAX_TEXT_BYTES, Speaker, TranscriptCursor, TranscriptMessage,
+};
 use serde_json::{Value, json};
 
 mod history;
 mod support;
 use support::read_at_once;
 
-fn show(messages: &[Spoken]) -> String {
+fn show(messages: &[TranscriptMessage]) -> String {
     let mut shown = String::new();
     for message in messages {
         let by = if message.by == Speaker::User { "user" } else { "assistant" };
@@ -24,7 +26,7 @@ fn show(messages: &[Spoken]) -> String {
     shown
 }
 
-fn check(agent: Agent, expected: &Expect) {
+fn check(agent: AgentKind, expected: &Expect) {
     let mut shown = String::new();
     for file in support::transcripts(agent) {
         writeln!(shown, "{}\n{}", file.name, show(&read_at_once(agent, &file.bytes))).unwrap();
@@ -32,7 +34,7 @@ fn check(agent: Agent, expected: &Expect) {
     expected.assert_eq(&shown);
 }
 
-fn check_lines(agent: Agent, lines: &[Value], expected: &Expect) {
+fn check_lines(agent: AgentKind, lines: &[Value], expected: &Expect) {
     expected.assert_eq(&show(&read_at_once(agent, &jsonl(lines))));
 }
 
@@ -43,7 +45,7 @@ fn jsonl(lines: &[Value]) -> Vec<u8> {
 #[test]
 fn claude_code() {
     check(
-        Agent::ClaudeCode,
+        AgentKind::ClaudeCode,
         &expect![[r#"
         transcript.jsonl
         0 user: "do the thing"
@@ -67,7 +69,7 @@ fn claude_code() {
 #[test]
 fn codex() {
     check(
-        Agent::Codex,
+        AgentKind::Codex,
         &expect![[r#"
         transcript.codemode.jsonl
         0 user: "do the thing"
@@ -92,7 +94,7 @@ fn codex() {
 #[test]
 fn gemini() {
     check(
-        Agent::Gemini,
+        AgentKind::Gemini,
         &expect![[r#"
         transcript.jsonl
         0 user: "do the thing"
@@ -118,7 +120,7 @@ fn gemini() {
 #[test]
 fn copilot() {
     check(
-        Agent::Copilot,
+        AgentKind::Copilot,
         &expect![[r#"
         transcript.jsonl
         0 user: "do the thing"
@@ -135,7 +137,7 @@ fn copilot() {
 #[test]
 fn cline() {
     check(
-        Agent::Cline,
+        AgentKind::Cline,
         &expect![[r#"
         transcript.messages.json
         0 user: "do the thing"
@@ -151,9 +153,9 @@ fn cline() {
 
 #[test]
 fn agents_without_a_file_are_not_read() {
-    for agent in [Agent::Opencode, Agent::Cursor] {
-        let read = transcript::read(agent, &Cursor::default(), b"{}\n");
-        assert_eq!(read, (vec![], Cursor::default()));
+    for agent in [AgentKind::Opencode, AgentKind::Cursor] {
+        let read = transcript::read(agent, &TranscriptCursor::default(), b"{}\n");
+        assert_eq!(read, (vec![], TranscriptCursor::default()));
     }
 }
 
@@ -192,7 +194,7 @@ fn what_claude_code_writes_itself_is_no_message() {
         json!(7),
     ];
     check_lines(
-        Agent::ClaudeCode,
+        AgentKind::ClaudeCode,
         &lines,
         &expect![[r#"
         0 user: "first"
@@ -217,7 +219,7 @@ fn a_message_grows_around_results_and_prompts() {
         claude_says("m2", &json!({"type": "text", "text": "done"})),
     ];
     check_lines(
-        Agent::ClaudeCode,
+        AgentKind::ClaudeCode,
         &lines,
         &expect![[r#"
         0 assistant: "both" #c1 #c2
@@ -231,14 +233,14 @@ fn a_message_grows_around_results_and_prompts() {
 fn a_message_that_grew_is_returned_again_whole_and_only_then() {
     let mut file =
         jsonl(&[claude_user("go"), claude_says("m1", &json!({"type": "text", "text": "secret"}))]);
-    let read = |file: &[u8], cursor: &Cursor| {
+    let read = |file: &[u8], cursor: &TranscriptCursor| {
         let from = usize::try_from(cursor.offset()).unwrap();
-        let (messages, cursor) = transcript::read(Agent::ClaudeCode, cursor, &file[from..]);
+        let (messages, cursor) = transcript::read(AgentKind::ClaudeCode, cursor, &file[from..]);
         let kept = serde_json::to_string(&cursor).unwrap();
         assert!(!kept.contains("secret"), "a cursor holds no words: {kept}");
-        (messages, serde_json::from_str::<Cursor>(&kept).unwrap())
+        (messages, serde_json::from_str::<TranscriptCursor>(&kept).unwrap())
     };
-    let (messages, cursor) = read(&file, &Cursor::default());
+    let (messages, cursor) = read(&file, &TranscriptCursor::default());
     assert_eq!((messages.len(), cursor.messages()), (2, 2));
     let (messages, cursor) = read(&file, &cursor);
     assert_eq!((messages.len(), cursor.messages()), (0, 2), "nothing is new");
@@ -266,18 +268,19 @@ fn a_message_that_grew_is_returned_again_whole_and_only_then() {
 fn a_line_that_is_cut_off_waits() {
     let bytes = jsonl(&[claude_user("one"), claude_user("two")]);
     let cut = bytes.len() - 5;
-    let (messages, cursor) = transcript::read(Agent::ClaudeCode, &Cursor::default(), &bytes[..cut]);
+    let (messages, cursor) =
+        transcript::read(AgentKind::ClaudeCode, &TranscriptCursor::default(), &bytes[..cut]);
     assert_eq!(messages.len(), 1);
     let from = usize::try_from(cursor.offset()).unwrap();
     assert!(from < cut);
-    let (messages, cursor) = transcript::read(Agent::ClaudeCode, &cursor, &bytes[from..]);
+    let (messages, cursor) = transcript::read(AgentKind::ClaudeCode, &cursor, &bytes[from..]);
     assert_eq!((messages[0].index, messages[0].text.as_str()), (1, "two"));
     assert_eq!(cursor.offset(), bytes.len() as u64);
 }
 
 #[test]
 fn a_cursor_stays_small() {
-    let long = "x".repeat(TEXT_LIMIT);
+    let long = "x".repeat(MAX_TEXT_BYTES);
     let mut lines = Vec::new();
     for at in 0..20 {
         let call = json!({"type": "tool_use", "id": format!("c{at}"), "input": {"text": long}});
@@ -285,17 +288,18 @@ fn a_cursor_stays_small() {
         lines.push(claude_says("m", &call));
     }
     let (messages, cursor) =
-        transcript::read(Agent::ClaudeCode, &Cursor::default(), &jsonl(&lines));
+        transcript::read(AgentKind::ClaudeCode, &TranscriptCursor::default(), &jsonl(&lines));
     assert_eq!((messages.len(), messages[0].calls.len()), (1, 20));
     assert!(serde_json::to_string(&cursor).unwrap().len() < 1024);
 
     let line = |at: usize| json!({"id": at.to_string(), "type": "gemini", "content": "x"});
     let lines: Vec<Value> = (0..600).map(line).collect();
-    let (messages, cursor) = transcript::read(Agent::Gemini, &Cursor::default(), &jsonl(&lines));
+    let (messages, cursor) =
+        transcript::read(AgentKind::Gemini, &TranscriptCursor::default(), &jsonl(&lines));
     assert_eq!(messages.len(), 600);
     assert!(serde_json::to_string(&cursor).unwrap().len() < 16 * 1024);
     let again = jsonl(&[line(598)]);
-    assert_eq!(transcript::read(Agent::Gemini, &cursor, &again).0[0].index, 598);
+    assert_eq!(transcript::read(AgentKind::Gemini, &cursor, &again).0[0].index, 598);
 }
 
 fn codex_item(item: &Value) -> Value {
@@ -325,7 +329,7 @@ fn calls_in_code_mode_belong_to_the_message_whose_script_made_them() {
         codex_item(&json!({"type": "local_shell_call", "call_id": "call_2"})),
     ];
     check_lines(
-        Agent::Codex,
+        AgentKind::Codex,
         &lines,
         &expect![[r#"
         0 assistant: "both" #call_1 #exec-1 #exec-late
@@ -360,7 +364,7 @@ fn a_prompt_of_codex_is_counted_once() {
         event("<task-notification>"),
     ];
     check_lines(
-        Agent::Codex,
+        AgentKind::Codex,
         &lines,
         &expect![[r#"
         0 user: "go"
@@ -388,7 +392,7 @@ fn a_message_of_gemini_replaces_itself() {
         json!({"type": "gemini", "content": "no id"}),
     ];
     check_lines(
-        Agent::Gemini,
+        AgentKind::Gemini,
         &lines,
         &expect![[r#"
         0 user: "go on"
@@ -405,7 +409,7 @@ fn copilot_is_matched_by_its_own_names() {
         json!({"type": "assistant.message", "data": {"content": "", "toolRequests": [
             {"name": "Write", "arguments": "{\"path\":\"a\"}"}, {"name": "create", "arguments": {"path": "a"}}]}}),
     ];
-    let messages = read_at_once(Agent::Copilot, &jsonl(&lines));
+    let messages = read_at_once(AgentKind::Copilot, &jsonl(&lines));
     assert_eq!(messages.len(), 2);
     assert_eq!(messages[1].calls[0], messages[1].calls[1]);
 }
@@ -417,25 +421,31 @@ fn a_document_of_cline_is_read_on_and_read_again_when_rewritten() {
         let messages: Vec<Value> = (0..count).map(message).collect();
         json!({"messages": messages}).to_string().into_bytes()
     };
-    let indices = |messages: &[Spoken]| messages.iter().map(|one| one.index).collect::<Vec<_>>();
-    let (messages, cursor) = transcript::read(Agent::Cline, &Cursor::default(), &document(3));
+    let indices =
+        |messages: &[TranscriptMessage]| messages.iter().map(|one| one.index).collect::<Vec<_>>();
+    let (messages, cursor) =
+        transcript::read(AgentKind::Cline, &TranscriptCursor::default(), &document(3));
     assert_eq!(indices(&messages), [0, 1, 2]);
     assert_eq!((cursor.offset(), cursor.messages()), (0, 3));
-    let (messages, cursor) = transcript::read(Agent::Cline, &cursor, &document(5));
+    let (messages, cursor) = transcript::read(AgentKind::Cline, &cursor, &document(5));
     assert_eq!(indices(&messages), [3, 4]);
-    let (messages, cursor) = transcript::read(Agent::Cline, &cursor, &document(5));
+    let (messages, cursor) = transcript::read(AgentKind::Cline, &cursor, &document(5));
     assert_eq!(indices(&messages), [0; 0]);
     let grown = String::from_utf8(document(5)).unwrap().replace("m4", "m4 and more");
-    let (messages, cursor) = transcript::read(Agent::Cline, &cursor, grown.as_bytes());
+    let (messages, cursor) = transcript::read(AgentKind::Cline, &cursor, grown.as_bytes());
     assert_eq!(indices(&messages), [4]);
-    assert_eq!(transcript::read(Agent::Cline, &cursor, b"{\"messages\":[{").1, cursor);
-    let (messages, cursor) = transcript::read(Agent::Cline, &cursor, &document(2));
+    assert_eq!(transcript::read(AgentKind::Cline, &cursor, b"{\"messages\":[{").1, cursor);
+    let (messages, cursor) = transcript::read(AgentKind::Cline, &cursor, &document(2));
     assert_eq!((indices(&messages), cursor.messages()), (vec![0, 1], 2));
 }
 
 /// The messages after reading in slices, as one who sets them by index has them.
-fn read_in_slices(agent: Agent, bytes: &[u8], random: &mut fastrand::Rng) -> Vec<Spoken> {
-    let mut cursor = Cursor::default();
+fn read_in_slices(
+    agent: AgentKind,
+    bytes: &[u8],
+    random: &mut fastrand::Rng,
+) -> Vec<TranscriptMessage> {
+    let mut cursor = TranscriptCursor::default();
     let mut kept = BTreeMap::new();
     let mut end = 0;
     while end < bytes.len() {
@@ -452,7 +462,7 @@ fn read_in_slices(agent: Agent, bytes: &[u8], random: &mut fastrand::Rng) -> Vec
 #[test]
 fn slices_make_no_difference() {
     let mut random = fastrand::Rng::with_seed(7);
-    for agent in Agent::ALL {
+    for agent in AgentKind::ALL {
         for file in support::transcripts(agent) {
             let whole = read_at_once(agent, &file.bytes);
             for _ in 0..20 {
@@ -465,11 +475,11 @@ fn slices_make_no_difference() {
 
 #[test]
 fn a_message_becomes_an_event() {
-    let file = &support::transcripts(Agent::ClaudeCode)[0];
-    let messages = read_at_once(Agent::ClaudeCode, &file.bytes);
+    let file = &support::transcripts(AgentKind::ClaudeCode)[0];
+    let messages = read_at_once(AgentKind::ClaudeCode, &file.bytes);
     let dialog = "d".into();
-    let main = messages[0].event(&dialog, None, Agent::ClaudeCode);
-    let sub = messages[1].event(&dialog, Some(&"a1".into()), Agent::ClaudeCode);
+    let main = messages[0].event(&dialog, None, AgentKind::ClaudeCode);
+    let sub = messages[1].event(&dialog, Some(&"a1".into()), AgentKind::ClaudeCode);
     expect![[r#"
         user_message d index=0 "do the thing"
         assistant_message d agent=a1 parent=main index=1 "I will write a new file." #toolu_s0x0x8e86e"#]].assert_eq(&format!("{}\n{}", support::line(&main), support::line(&sub)));

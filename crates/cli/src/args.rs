@@ -7,8 +7,8 @@ mod agents;
 mod context;
 mod daemon;
 mod history;
+mod operations;
 mod setup;
-mod verbs;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -19,19 +19,22 @@ use retake_engine::model::{Actor, ChangeId, ChangeStatus};
 
 use crate::time;
 
-pub(crate) use agents::{Hears, Hook, Run, TellEvents};
+pub(crate) use agents::{EventArgs, HookArgs, ReplySupportArg, RunArgs};
 pub(crate) use context::{
-    ContextAct, ContextExport, ContextImport, ContextMark, ContextShow, FileContext, Knower,
+    ContextAgentArgs, ContextArgs, ContextCommand, ContextExportArgs, ContextImportArgs,
+    ContextMarkArgs, ContextShowArgs,
 };
-pub(crate) use daemon::{Daemon, DaemonAct, DaemonCode, DaemonRun};
+pub(crate) use daemon::{DaemonArgs, DaemonCodeArgs, DaemonCommand, DaemonRunArgs};
 pub(crate) use history::{
-    History, HistoryAct, HistoryCondense, HistoryExport, HistoryImport, HistoryShow, Talk,
+    ConversationArgs, HistoryArgs, HistoryCommand, HistoryCondenseArgs, HistoryExportArgs,
+    HistoryImportArgs, HistoryShowArgs,
 };
-pub(crate) use setup::Setup;
-pub(crate) use verbs::{
-    Accept, Approve, Checkpoint, Checkpoints, Manner, Ops, Recover, Redo, Reject, Reset, Restore,
-    Rollback, RollbackScope, Scope, Session, Undo,
+pub(crate) use operations::{
+    AcceptArgs, ApplyArgs, ApproveArgs, CheckpointArgs, CheckpointsArgs, OpsArgs, RecoverArgs,
+    RedoArgs, RejectArgs, ResetArgs, RestoreArgs, ReviewScopeArgs, RollbackArgs, RollbackScopeArgs,
+    SessionArgs, UndoArgs,
 };
+pub(crate) use setup::SetupArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -57,9 +60,9 @@ Environment:
 #[command(max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 impl Cli {
@@ -69,16 +72,16 @@ impl Cli {
         let mut words = std::env::args_os().skip(1);
         let by_programs =
             words.any(|word| word == "hook" || word == "event" || word == "checkpoint");
-        if by_programs && let Ok(short) = ShortLine::try_parse() {
+        if by_programs && let Ok(short) = FastPathCli::try_parse() {
             return Ok(short.into());
         }
-        Self::try_parse().map_err(without_environment)
+        Self::try_parse().map_err(rebuild_error_without_env)
     }
 }
 
 /// Rebuilds the error without values from the environment: else clap's usage line names options
 /// that the person did not write, as if they were required.
-fn without_environment(error: clap::Error) -> clap::Error {
+fn rebuild_error_without_env(error: clap::Error) -> clap::Error {
     let command = Cli::command().mut_args(|option| option.env(Resettable::Reset));
     command.try_get_matches().err().unwrap_or(error)
 }
@@ -86,26 +89,26 @@ fn without_environment(error: clap::Error) -> clap::Error {
 /// The command line of what programs call; what is wrong with one is told by [`Cli`].
 #[derive(Debug, Parser)]
 #[command(name = "retake", disable_help_flag = true, disable_help_subcommand = true)]
-struct ShortLine {
+struct FastPathCli {
     #[command(flatten)]
-    global: Global,
+    global: GlobalArgs,
     #[command(subcommand)]
-    command: ByPrograms,
+    command: FastPathCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum ByPrograms {
-    Hook(Hook),
-    Event(TellEvents),
-    Checkpoint(Checkpoint),
+enum FastPathCommand {
+    Hook(HookArgs),
+    Event(EventArgs),
+    Checkpoint(CheckpointArgs),
 }
 
-impl From<ShortLine> for Cli {
-    fn from(line: ShortLine) -> Self {
+impl From<FastPathCli> for Cli {
+    fn from(line: FastPathCli) -> Self {
         let command = match line.command {
-            ByPrograms::Hook(hook) => Command::Hook(hook),
-            ByPrograms::Event(events) => Command::Event(events),
-            ByPrograms::Checkpoint(checkpoint) => Command::Checkpoint(checkpoint),
+            FastPathCommand::Hook(hook) => CliCommand::Hook(hook),
+            FastPathCommand::Event(events) => CliCommand::Event(events),
+            FastPathCommand::Checkpoint(checkpoint) => CliCommand::Checkpoint(checkpoint),
         };
         Self { global: line.global, command }
     }
@@ -113,7 +116,7 @@ impl From<ShortLine> for Cli {
 
 /// Options of every command.
 #[derive(Debug, Args)]
-pub(crate) struct Global {
+pub(crate) struct GlobalArgs {
     /// Print JSON for programs instead of text for people
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
@@ -134,12 +137,12 @@ pub(crate) struct Global {
     /// Colour: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_name = "WHEN", value_enum, hide_possible_values = true)]
     #[arg(default_value_t, hide_default_value = true, help_heading = "Global options")]
-    pub(crate) color: Colour,
+    pub(crate) color: ColourChoice,
 }
 
 /// When there is colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Colour {
+pub(crate) enum ColourChoice {
     /// As the terminal and the environment say.
     #[default]
     Auto,
@@ -149,7 +152,7 @@ pub(crate) enum Colour {
     Never,
 }
 
-impl Colour {
+impl ColourChoice {
     /// Decides for all output of this process.
     pub(crate) fn apply(self) {
         match self {
@@ -163,82 +166,82 @@ impl Colour {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Let your agents tell Retake what they do: adds its hooks to their settings
-    Setup(Setup),
+    Setup(SetupArgs),
     /// Start to track a folder, or catch up with one that is tracked
-    Init(Init),
+    Init(InitArgs),
     /// Show what agents changed that nobody has decided on, and what is not protected
-    Status(Status),
+    Status(StatusArgs),
     /// List changes, newest first
-    Log(Log),
+    Log(LogArgs),
     /// Show one change: who, when, how sure, and its diff
-    Show(Show),
+    Show(ShowArgs),
     /// Show differences in git's format
-    Diff(Diff),
+    Diff(DiffArgs),
     /// Show who wrote each line of a file
-    Blame(Blame),
+    Blame(BlameArgs),
     /// Take back the newest step: an agent's turn, or an operation
-    Undo(Undo),
+    Undo(UndoArgs),
     /// Bring back what was undone last
-    Redo(Redo),
+    Redo(RedoArgs),
     /// Keep changes of agents; writes no file
-    Accept(Accept),
+    Accept(AcceptArgs),
     /// Take back changes of agents that you do not want
-    Reject(Reject),
+    Reject(RejectArgs),
     /// Take back changes of agents, chosen by change, file, agent, call, message, dialog or time
-    Rollback(Rollback),
+    Rollback(RollbackArgs),
     /// Make a checkpoint of everything as it is now
-    Checkpoint(Checkpoint),
+    Checkpoint(CheckpointArgs),
     /// List checkpoints, newest first
-    Checkpoints(Checkpoints),
+    Checkpoints(CheckpointsArgs),
     /// Put the files into the state of a checkpoint
-    Restore(Restore),
+    Restore(RestoreArgs),
     /// Show what a dialog did since its last approval
-    Session(Session),
+    Session(SessionArgs),
     /// Lock in what a dialog did since its last approval
-    Approve(Approve),
+    Approve(ApproveArgs),
     /// Take back what a dialog did since its last approval
-    Reset(Reset),
+    Reset(ResetArgs),
     /// List what Retake did to your files, newest first
-    Ops(Ops),
+    Ops(OpsArgs),
     /// Finish an operation that was interrupted, or take it back
-    Recover(Recover),
+    Recover(RecoverArgs),
     /// List the conversations with agents
     #[command(
         after_help = "Examples:\n  retake dialogs\n  retake log --dialog \"$(retake dialogs --json | jq -r '.dialogs[0].id')\""
     )]
     Dialogs,
     /// Show what was said in a dialog, and what the model got; take it in, write it, condense it
-    History(History),
+    History(HistoryArgs),
     /// Show which files agents know, and what of them is not so any more
-    Context(FileContext),
+    Context(ContextArgs),
     /// Run a program, and record what it changes as the work of an agent
-    Run(Run),
+    Run(RunArgs),
     /// Take in what an agent tells at each of its steps; `retake setup` has agents call this
-    Hook(Hook),
+    Hook(HookArgs),
     /// Take in what waits, for nobody in particular
     #[command(hide = true)]
     CatchUp,
     /// Record events from standard input, one JSON object a line
     #[command(after_help = EVENT_HELP)]
-    Event(TellEvents),
+    Event(EventArgs),
     /// The process that makes hooks instant: start it, stop it, see how it is
-    Daemon(Daemon),
+    Daemon(DaemonArgs),
     /// Check that everything recorded can be restored; repairs nothing
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Look at the checkpoints of a dialog with git
-    Git(Git),
+    Git(GitArgs),
     /// Write the record as plain JSON files
-    Export(Export),
+    Export(ExportArgs),
     /// Remove what is older than the limits in the settings allow, and free its space
-    Gc(Gc),
+    Gc(GcArgs),
     /// Remove the bytes of a file from the record for good
-    Purge(Purge),
+    Purge(PurgeArgs),
     /// See Retake at work in a throw-away project
-    Demo(Demo),
+    Demo(DemoArgs),
     /// Print a completion script for a shell
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// Print the reference of all commands in Markdown
     #[command(hide = true)]
     HelpMarkdown,
@@ -277,7 +280,7 @@ Example:
 #[command(
     after_help = "Nothing is written into the folder itself.\n\nExamples:\n  retake init\n  retake init ~/src/shop"
 )]
-pub(crate) struct Init {
+pub(crate) struct InitArgs {
     /// The folder [default: --project, else the current folder]
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
@@ -297,7 +300,7 @@ pub(crate) struct Init {
 
 /// Options of `status`.
 #[derive(Debug, Args)]
-pub(crate) struct Status {
+pub(crate) struct StatusArgs {
     /// List what is not tracked, and the rule that says so
     #[arg(long, conflicts_with = "no_look")]
     pub(crate) ignored: bool,
@@ -305,7 +308,7 @@ pub(crate) struct Status {
 
 /// Which changes.
 #[derive(Debug, Args)]
-pub(crate) struct Filter {
+pub(crate) struct ChangeFilterArgs {
     /// Of this dialog; the start of its id is enough
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
@@ -316,7 +319,7 @@ pub(crate) struct Filter {
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
     /// Recorded since this time: 10m, 2h, 3d, today, 2026-02-16, 2026-02-16T10:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = time::check)]
+    #[arg(long, value_name = "TIME", value_parser = time::validate)]
     pub(crate) since: Option<String>,
 }
 
@@ -325,11 +328,11 @@ pub(crate) struct Filter {
 #[command(
     after_help = "Examples:\n  retake log -n 20\n  retake log --since 2h --actor user\n  retake log --file src/main.rs --oldest-first\n  retake log --json | jq -r '.changes[].path'"
 )]
-pub(crate) struct Log {
+pub(crate) struct LogArgs {
     #[command(flatten)]
-    pub(crate) filter: Filter,
+    pub(crate) filter: ChangeFilterArgs,
     /// Recorded until this time
-    #[arg(long, value_name = "TIME", value_parser = time::check)]
+    #[arg(long, value_name = "TIME", value_parser = time::validate)]
     pub(crate) until: Option<String>,
     /// Made by: agent, user, git, retake, unknown
     #[arg(long)]
@@ -348,7 +351,7 @@ pub(crate) struct Log {
 /// Options of `show`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  retake show c12\n  retake show c12 --before > rescued.txt")]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     /// The change, for example c12
     pub(crate) change: ChangeId,
     /// Print the file's exact content before the change
@@ -367,12 +370,12 @@ pub(crate) struct Show {
 #[command(
     after_help = "What agents changed and nobody has decided on; with --all, whatever anybody changed.\nPiped, the output is for `git apply`; on a terminal or with --color always, control\ncharacters are spelled out, changed words stand out, and code has its colours.\n\nExamples:\n  retake diff\n  retake diff c12\n  retake diff --dialog d1 --stat\n  retake diff --file notes.txt --since 1h | git apply -R"
 )]
-pub(crate) struct Diff {
+pub(crate) struct DiffArgs {
     /// The change, for example c12
     #[arg(conflicts_with_all = ["dialog", "agent", "file", "since", "all"])]
     pub(crate) change: Option<ChangeId>,
     #[command(flatten)]
-    pub(crate) filter: Filter,
+    pub(crate) filter: ChangeFilterArgs,
     /// Everything on record: also what you and git did, and what was decided on or taken back
     #[arg(long)]
     pub(crate) all: bool,
@@ -389,24 +392,24 @@ pub(crate) struct Diff {
 #[command(
     after_help = "Each line has the change that wrote it, who made that change, the turn of the dialog, the tool\nand the time. `before` was there before anything was recorded; `unseen` came while the content\nwas not captured. What Retake brought back is of whoever wrote it first.\n\nExamples:\n  retake blame src/main.rs\n  retake blame -L 10,20 src/main.rs\n  retake blame --json notes.txt | jq -r '.changes[].message.text'"
 )]
-pub(crate) struct Blame {
+pub(crate) struct BlameArgs {
     /// The file
     pub(crate) file: PathBuf,
     /// Only these lines: 10,20 or 10,+5 or 10 (to the end) or ,20
     #[arg(short = 'L', long = "lines", value_name = "START,END")]
-    pub(crate) lines: Option<Lines>,
+    pub(crate) lines: Option<LineRangeArg>,
 }
 
 /// Lines of a file, by their numbers from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lines {
+pub(crate) struct LineRangeArg {
     /// The first.
     pub(crate) first: u32,
     /// The last; none is the end of the file.
     pub(crate) last: Option<u32>,
 }
 
-impl FromStr for Lines {
+impl FromStr for LineRangeArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -434,7 +437,7 @@ impl FromStr for Lines {
 #[command(
     after_help = "Exits with 1 if there is a problem. What is wrong is named, never repaired or deleted.\n--salvage exits with 3 if something could not be read; the damaged files are kept."
 )]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// Also read every stored content and check its hash
     #[arg(long)]
     pub(crate) read_data: bool,
@@ -448,7 +451,7 @@ pub(crate) struct Doctor {
 #[command(
     after_help = "The branches are `main` (what was approved) and `session_1`, `session_2`, … of one dialog, or\n`checkpoints` if there is none. The repository is made from the record and may be deleted.\n\nExamples:\n  retake git -- log --graph --all --oneline\n  retake git -- log main..session_2 --oneline\n  retake git -- diff main session_2\n  retake git --dialog d1 -- branch -a"
 )]
-pub(crate) struct Git {
+pub(crate) struct GitArgs {
     /// Of this dialog; the start of its id is enough [default: the latest one]
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
@@ -465,7 +468,7 @@ pub(crate) struct Git {
 #[command(
     after_help = "DIR gets sessions/<dialog>/index.json, sessions/<dialog>/snapshots/<change>.json and\nfile-changes.json. Content that is no text is in base64.\n\nExamples:\n  retake export --json ~/retake-export\n  retake export ~/retake-export --dialog d1 --force"
 )]
-pub(crate) struct Export {
+pub(crate) struct ExportArgs {
     /// The folder, outside of the project
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
@@ -485,7 +488,7 @@ pub(crate) struct Export {
 #[command(
     after_help = "The limits are [retention] in the settings (docs/settings.md). Dialogs that were active within\na day, unapproved work of dialogs that were active lately, unfinished operations and the ten\nnewest ones always stay.\nExits with 3 if others were writing too busily to finish.\n\nExamples:\n  retake gc --dry-run\n  retake gc"
 )]
-pub(crate) struct Gc {
+pub(crate) struct GcArgs {
     /// Show what would be removed, and what goes later
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -496,7 +499,7 @@ pub(crate) struct Gc {
 #[command(
     after_help = "The file itself is not touched. The record keeps who changed it and when, but not the bytes;\narguments of the calls that touched it are dropped too. Its current content is not captured\nagain until it changes: to leave it out for good, add it to `ignore.exclude` in the settings.\nExits with 3 if some of it could not be removed.\n\nExamples:\n  retake purge .env --dry-run\n  retake purge config/secrets.yml --yes"
 )]
-pub(crate) struct Purge {
+pub(crate) struct PurgeArgs {
     /// A file or folder of the project, or an object id (40 hexadecimal digits)
     #[arg(value_name = "PATH|OID")]
     pub(crate) what: PathBuf,
@@ -510,7 +513,7 @@ pub(crate) struct Purge {
 
 /// Options of `demo`.
 #[derive(Debug, Args)]
-pub(crate) struct Demo {
+pub(crate) struct DemoArgs {
     /// Keep the project and its record, and tell where they are
     #[arg(long)]
     pub(crate) keep: bool,
@@ -521,7 +524,7 @@ pub(crate) struct Demo {
 #[command(
     after_help = "Examples:\n  retake completions bash > ~/.local/share/bash-completion/completions/retake\n  retake completions fish > ~/.config/fish/completions/retake.fish"
 )]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
 }
@@ -543,7 +546,7 @@ mod tests {
             "retake event --hears denials",
         ] {
             let words = || line.split(' ');
-            let short = Cli::from(ShortLine::try_parse_from(words()).unwrap());
+            let short = Cli::from(FastPathCli::try_parse_from(words()).unwrap());
             let long = Cli::try_parse_from(words()).unwrap();
             assert_eq!(format!("{short:?}"), format!("{long:?}"), "{line}");
         }
@@ -555,7 +558,7 @@ mod tests {
             "retake checkpoint --nonsense",
             "retake help event",
         ] {
-            assert!(ShortLine::try_parse_from(line.split(' ')).is_err(), "{line}");
+            assert!(FastPathCli::try_parse_from(line.split(' ')).is_err(), "{line}");
         }
     }
 }

@@ -5,14 +5,14 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use anyhow::Result;
 
 use crate::escape::escape_text;
-use crate::failure::Failure;
+use crate::failure::ApiError;
 
 /// Asks the person for a yes. Without a terminal it is an error: silence is no consent.
 pub(crate) fn confirm(question: &str) -> Result<bool> {
     let stdin = io::stdin();
     let mut stderr = io::stderr().lock();
     if !stdin.is_terminal() || !stderr.is_terminal() {
-        return Err(Failure::new(
+        return Err(ApiError::new(
             "needs_yes",
             "this cannot be taken back, and there is nobody to ask",
             "look at it with --dry-run, then pass --yes",

@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use retake_engine::model::{DialogId, Millis, ProjectPath};
 use retake_engine::settings::{Settings, SettingsError};
-use retake_engine::{ChangeFilter, Looked, Project, Recorded, Retake};
-use retake_server::door::{Look, Parcel, Progress, Record, Verb};
-use retake_server::{Client, NoDaemon, Unanswered};
+use retake_engine::{ChangeFilter, Project, RecordOutcome, RefreshOutcome, Retake};
+use retake_server::request::{
+    ProgressFn, ProjectCommand, RecordEvents, RefreshProject, Submission,
+};
+use retake_server::{CallError, ConnectError, DaemonClient};
 
-use crate::args::{Filter, Global};
-use crate::failure::Failure;
-use crate::output::{Output, Style, tell, warn};
-use crate::progress::Bar;
-use crate::time::{self, End};
+use crate::args::{ChangeFilterArgs, GlobalArgs};
+use crate::failure::ApiError;
+use crate::output::{Output, TextStyle, print_message, warn};
+use crate::progress::DelayedProgressBar;
+use crate::time::{self, DayBoundary};
 
 /// Result of a command, as an exit code; failures are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub(crate) enum Exit {
     /// Done in part.
     Partly,
     /// The exit code of a program that was run.
-    As(u8),
+    Code(u8),
 }
 
 impl Exit {
@@ -38,14 +40,14 @@ impl Exit {
             Self::Done => 0,
             Self::Problem => 1,
             Self::Partly => 3,
-            Self::As(code) => code,
+            Self::Code(code) => code,
         }
     }
 }
 
 /// Inputs of a command: options, environment and output.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct CommandContext {
     /// Retake on this machine.
     pub(crate) retake: Retake,
     /// The folder that `--project` names.
@@ -61,12 +63,12 @@ pub(crate) struct Context {
     /// Where output goes.
     pub(crate) out: Output,
     /// Whether requests skip the daemon: by option, or since none answered.
-    alone: Cell<bool>,
+    no_daemon: Cell<bool>,
 }
 
-impl Context {
+impl CommandContext {
     /// Reads the environment, once.
-    pub(crate) fn new(global: &Global) -> Result<Self> {
+    pub(crate) fn new(global: &GlobalArgs) -> Result<Self> {
         let folder = |name: &str| {
             std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
         };
@@ -88,7 +90,7 @@ impl Context {
             json: global.json,
             no_look: global.no_look,
             out: Output::detect(),
-            alone: Cell::new(global.no_daemon),
+            no_daemon: Cell::new(global.no_daemon),
         })
     }
 
@@ -99,7 +101,7 @@ impl Context {
     }
 
     /// Returns the folder at or above which the project is searched.
-    pub(crate) fn start(&self) -> &Path {
+    pub(crate) fn start_folder(&self) -> &Path {
         self.project.as_deref().unwrap_or(&self.cwd)
     }
 
@@ -112,34 +114,35 @@ impl Context {
 
     /// Opens the project for a request, which itself reports an interrupted operation.
     pub(crate) fn open_to_write(&self) -> Result<Project> {
-        let project = self.retake.open(self.start())?;
+        let project = self.retake.open(self.start_folder())?;
         warn_of_settings(project.settings_problem());
         Ok(project)
     }
 
     /// Opens the project and scans its files, unless that is not wanted or not possible.
-    pub(crate) fn open_and_look(&self) -> Result<(Project, Option<Looked>)> {
-        let (project, looked) = self.look()?;
+    pub(crate) fn open_and_scan(&self) -> Result<(Project, Option<RefreshOutcome>)> {
+        let (project, looked) = self.open_and_scan_unwarned()?;
         warn_of_interrupted(&project)?;
         Ok((project, looked))
     }
 
-    /// Like [`Self::open_and_look`], for a command that reports interruptions in its own way.
-    pub(crate) fn look(&self) -> Result<(Project, Option<Looked>)> {
-        self.look_by(Look {})
+    /// Like [`Self::open_and_scan`], for a command that reports interruptions in its own way.
+    pub(crate) fn open_and_scan_unwarned(&self) -> Result<(Project, Option<RefreshOutcome>)> {
+        self.open_and_scan_with(RefreshProject {})
     }
 
-    /// Like [`Self::look`], with the request that scans.
-    pub(crate) fn look_by(
+    /// Like [`Self::open_and_scan_unwarned`], with the request that scans.
+    pub(crate) fn open_and_scan_with(
         &self,
-        look: impl Verb<Answer = Looked>,
-    ) -> Result<(Project, Option<Looked>)> {
+        look: impl ProjectCommand<Answer = RefreshOutcome>,
+    ) -> Result<(Project, Option<RefreshOutcome>)> {
         let project = self.open_to_write()?;
         if self.no_look {
             return Ok((project, None));
         }
-        let mut bar = Bar::new("Reading");
-        let looked = self.ask_showing(&project, look, &mut |done, all| bar.set(done, all));
+        let mut bar = DelayedProgressBar::new("Reading");
+        let looked =
+            self.run_request_with_progress(&project, look, &mut |done, all| bar.set(done, all));
         drop(bar);
         match looked {
             Ok(looked) => Ok((project, Some(looked))),
@@ -155,9 +158,9 @@ impl Context {
 
     /// Runs a request for the project around the current folder. If a daemon does it, nothing is
     /// opened here.
-    pub(crate) fn ask_here<V: Verb>(&self, verb: &V) -> Result<V::Answer> {
-        let start = self.cwd.join(self.start());
-        if let Some(answer) = self.ask_daemon(&start, false, verb, &mut |_, _| {}) {
+    pub(crate) fn run_request_in_cwd<V: ProjectCommand>(&self, verb: &V) -> Result<V::Answer> {
+        let start = self.cwd.join(self.start_folder());
+        if let Some(answer) = self.run_in_daemon(&start, false, verb, &mut |_, _| {}) {
             if let Ok(located) = self.retake.locate(&start) {
                 let settings = Settings::load(self.retake.folder(), located.folder());
                 warn_of_settings(settings.err().as_ref());
@@ -165,38 +168,42 @@ impl Context {
             return Ok(answer?);
         }
         let project = self.open_to_write()?;
-        Ok(verb.carry_out(&project, self.now(), &mut |_, _| {})?)
+        Ok(verb.run(&project, self.now(), &mut |_, _| {})?)
     }
 
     /// Runs a request for the project, in the daemon if one answers, else in process.
-    pub(crate) fn ask<V: Verb>(&self, project: &Project, verb: V) -> Result<V::Answer> {
-        self.ask_showing(project, verb, &mut |_, _| {})
-    }
-
-    /// Like [`Self::ask`], for long work: reports progress.
-    #[expect(clippy::needless_pass_by_value, reason = "a verb is made to be asked for")]
-    pub(crate) fn ask_showing<V: Verb>(
+    pub(crate) fn run_request<V: ProjectCommand>(
         &self,
         project: &Project,
         verb: V,
-        progress: Progress<'_>,
     ) -> Result<V::Answer> {
-        match self.ask_daemon(project.root(), false, &verb, progress) {
+        self.run_request_with_progress(project, verb, &mut |_, _| {})
+    }
+
+    /// Like [`Self::run_request`], for long work: reports progress.
+    #[expect(clippy::needless_pass_by_value, reason = "a verb is made to be asked for")]
+    pub(crate) fn run_request_with_progress<V: ProjectCommand>(
+        &self,
+        project: &Project,
+        verb: V,
+        progress: ProgressFn<'_>,
+    ) -> Result<V::Answer> {
+        match self.run_in_daemon(project.root(), false, &verb, progress) {
             Some(answer) => Ok(answer?),
-            None => Ok(verb.carry_out(project, self.now(), progress)?),
+            None => Ok(verb.run(project, self.now(), progress)?),
         }
     }
 
     /// Records an event in the other projects that it concerns. Failures are warnings; the event
     /// counts all the same.
-    pub(crate) fn relay(&self, recorded: &Recorded, parcel: &Parcel) {
+    pub(crate) fn relay_to_other_projects(&self, recorded: &RecordOutcome, parcel: &Submission) {
         let Some(relay) = &recorded.relay else { return };
-        let record = Record { parcels: vec![relay.parcel(parcel)] };
+        let record = RecordEvents { parcels: vec![relay.relayed_submission(parcel)] };
         for other in &relay.to {
-            let asked = self.ask_daemon(&other.root, false, &record, &mut |_, _| {});
+            let asked = self.run_in_daemon(&other.root, false, &record, &mut |_, _| {});
             let done = asked.unwrap_or_else(|| {
                 let project = self.retake.open(&other.root)?;
-                record.carry_out(&project, self.now(), &mut |_, _| {})
+                record.run(&project, self.now(), &mut |_, _| {})
             });
             if let Err(failure) =
                 done.and_then(|done| done.into_iter().collect::<Result<Vec<_>, _>>())
@@ -208,18 +215,18 @@ impl Context {
     }
 
     /// Runs a request in the daemon for the project at or above a folder; none if it must run here.
-    pub(crate) fn ask_daemon<V: Verb>(
+    pub(crate) fn run_in_daemon<V: ProjectCommand>(
         &self,
         start: &Path,
         create: bool,
         verb: &V,
-        progress: Progress<'_>,
-    ) -> Option<Result<V::Answer, Failure>> {
-        match self.daemon()?.ask(start, create, verb.clone(), progress) {
+        progress: ProgressFn<'_>,
+    ) -> Option<Result<V::Answer, ApiError>> {
+        match self.connect_daemon()?.run(start, create, verb.clone(), progress) {
             Ok(answer) => Some(Ok(answer)),
-            Err(Unanswered::Failed(failure)) => Some(Err(failure)),
-            Err(Unanswered::NotDone) => None,
-            Err(Unanswered::Lost(pid)) => Some(Err(Failure::new(
+            Err(CallError::Failed(failure)) => Some(Err(failure)),
+            Err(CallError::NotDone) => None,
+            Err(CallError::Lost(pid)) => Some(Err(ApiError::new(
                 "daemon_lost",
                 format!("the daemon, process {pid}, began to do this and does not answer any more"),
                 "see with `retake status` and `retake ops` whether it was done",
@@ -228,45 +235,57 @@ impl Context {
     }
 
     /// Connects to the daemon; if none answers, it is not tried again.
-    fn daemon(&self) -> Option<Client> {
-        if self.alone.get() {
+    fn connect_daemon(&self) -> Option<DaemonClient> {
+        if self.no_daemon.get() {
             return None;
         }
-        let found = Client::connect(self.retake.folder());
-        self.alone.set(found.is_err());
+        let found = DaemonClient::connect(self.retake.folder());
+        self.no_daemon.set(found.is_err());
         match &found {
-            Err(NoDaemon::Older(daemon)) => tell(
+            Err(ConnectError::Older(daemon)) => print_message(
                 "note",
-                Style::Mark,
+                TextStyle::Mark,
                 &format!(
                     "the daemon, process {}, has the older version {} and was asked to stop",
                     daemon.pid, daemon.version
                 ),
             ),
-            Err(NoDaemon::Newer(daemon)) => warn(&format!(
+            Err(ConnectError::Newer(daemon)) => warn(&format!(
                 "the daemon, process {}, has the newer version {}; this is retake {}, update it",
                 daemon.pid,
                 daemon.version,
                 env!("CARGO_PKG_VERSION"),
             )),
-            Ok(_) | Err(NoDaemon::Absent | NoDaemon::Hung) => {}
+            Ok(_) | Err(ConnectError::Absent | ConnectError::TimedOut) => {}
         }
         found.ok()
     }
 
     /// Returns true if requests skip the daemon.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.alone.get()
+    pub(crate) fn skips_daemon(&self) -> bool {
+        self.no_daemon.get()
     }
 
     /// Resolves the filter's options in this project.
-    pub(crate) fn filter(&self, project: &Project, filter: &Filter) -> Result<ChangeFilter> {
-        let since = filter.since.as_deref().map(|text| self.time(text, End::Start)).transpose()?;
+    pub(crate) fn resolve_filter(
+        &self,
+        project: &Project,
+        filter: &ChangeFilterArgs,
+    ) -> Result<ChangeFilter> {
+        let since = filter
+            .since
+            .as_deref()
+            .map(|text| self.resolve_time(text, DayBoundary::Start))
+            .transpose()?;
         Ok(ChangeFilter {
-            dialog: filter.dialog.as_deref().map(|text| dialog(project, text)).transpose()?,
+            dialog: filter
+                .dialog
+                .as_deref()
+                .map(|text| resolve_dialog(project, text))
+                .transpose()?,
             agent: filter.agent.as_deref().map(Into::into),
             path: match &filter.file {
-                Some(path) => self.path(project, path)?,
+                Some(path) => self.resolve_path(project, path)?,
                 None => None,
             },
             since,
@@ -275,15 +294,19 @@ impl Context {
     }
 
     /// Parses a time relative to now.
-    pub(crate) fn time(&self, text: &str, end: End) -> Result<Millis> {
+    pub(crate) fn resolve_time(&self, text: &str, end: DayBoundary) -> Result<Millis> {
         time::parse(text, self.now(), end).map_err(anyhow::Error::msg)
     }
 
     /// Resolves a path that a person wrote to one in the project; `None` is all of it.
-    pub(crate) fn path(&self, project: &Project, path: &Path) -> Result<Option<ProjectPath>> {
+    pub(crate) fn resolve_path(
+        &self,
+        project: &Project,
+        path: &Path,
+    ) -> Result<Option<ProjectPath>> {
         let placed = match path.to_str() {
-            Some(text) => project.place(&self.cwd, text),
-            None => place_bytes(project.root(), &self.cwd.join(path)),
+            Some(text) => project.resolve_path(&self.cwd, text),
+            None => project_path_from_bytes(project.root(), &self.cwd.join(path)),
         };
         if placed.is_some() {
             return Ok(placed);
@@ -294,7 +317,7 @@ impl Context {
         }
         let message =
             format!("{} is outside of the project {}", path.display(), project.root().display());
-        Err(Failure::new(
+        Err(ApiError::new(
             "outside_project",
             message,
             "name a file of the project, or pass --project DIR",
@@ -311,7 +334,7 @@ fn warn_of_settings(problem: Option<&SettingsError>) {
 
 /// Until it is recovered nothing else is written, so every command warns, once.
 fn warn_of_interrupted(project: &Project) -> Result<()> {
-    if let Some(operation) = project.store().unfinished()? {
+    if let Some(operation) = project.store().unfinished_operation()? {
         let (id, title) = (operation.id, operation.title);
         warn(&format!("operation {id} ({title}) was interrupted; see `retake recover`"));
     }
@@ -319,7 +342,7 @@ fn warn_of_interrupted(project: &Project) -> Result<()> {
 }
 
 /// Resolves a name that is not UTF-8 as it is, without following symlinks.
-fn place_bytes(root: &Path, path: &Path) -> Option<ProjectPath> {
+fn project_path_from_bytes(root: &Path, path: &Path) -> Option<ProjectPath> {
     let rest: &OsStr = path.strip_prefix(root).ok()?.as_os_str();
     ProjectPath::new(rest.as_bytes()).ok()
 }
@@ -327,23 +350,23 @@ fn place_bytes(root: &Path, path: &Path) -> Option<ProjectPath> {
 /// The dialog that a person named, else the latest one.
 pub(crate) fn dialog_or_latest(project: &Project, text: Option<&str>) -> Result<DialogId> {
     match text {
-        Some(text) => dialog(project, text),
+        Some(text) => resolve_dialog(project, text),
         None => Ok(project.latest_dialog()?.id),
     }
 }
 
 /// The dialog whose id is, or alone begins with, what a person wrote.
-pub(crate) fn dialog(project: &Project, text: &str) -> Result<DialogId> {
+pub(crate) fn resolve_dialog(project: &Project, text: &str) -> Result<DialogId> {
     let text = text.trim_end_matches('…'); // as ids are shortened in the log
-    match project.store().dialogs_named(text)?.as_slice() {
+    match project.store().dialogs_by_prefix(text)?.as_slice() {
         [id] => Ok(id.clone()),
-        [] => Err(Failure::new(
+        [] => Err(ApiError::new(
             "unknown_dialog",
             format!("there is no dialog '{text}' in this project"),
             "see `retake dialogs`",
         )
         .into()),
-        [first, second, ..] => Err(Failure::new(
+        [first, second, ..] => Err(ApiError::new(
             "unknown_dialog",
             format!("several dialogs begin with '{text}': {first}, {second}…"),
             "write more of the id",
@@ -357,7 +380,7 @@ fn default_home(data: Option<PathBuf>, user_home: Option<&Path>) -> Result<PathB
         return Ok(data.join("retake"));
     }
     let user_home = user_home.ok_or_else(|| {
-        Failure::new("no_home", "neither RETAKE_HOME nor HOME is set", "pass --home DIR")
+        ApiError::new("no_home", "neither RETAKE_HOME nor HOME is set", "pass --home DIR")
     })?;
     let data =
         if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };

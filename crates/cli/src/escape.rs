@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 /// Which controls may stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Keep {
+enum AllowedControls {
     /// None: names and other words.
     Nothing,
     /// Tabs: one line of a file.
@@ -21,17 +21,17 @@ enum Keep {
 
 /// A name or another word, on one line.
 pub(crate) fn escape(bytes: impl AsRef<[u8]>) -> String {
-    escape_keeping(bytes.as_ref(), Keep::Nothing)
+    escape_keeping(bytes.as_ref(), AllowedControls::Nothing)
 }
 
 /// One line of a file: tabs stay.
 pub(crate) fn escape_line(bytes: &[u8]) -> String {
-    escape_keeping(bytes, Keep::Tabs)
+    escape_keeping(bytes, AllowedControls::Tabs)
 }
 
 /// A text of several lines: tabs and newlines stay.
 pub(crate) fn escape_text(bytes: impl AsRef<[u8]>) -> String {
-    escape_keeping(bytes.as_ref(), Keep::Lines)
+    escape_keeping(bytes.as_ref(), AllowedControls::Lines)
 }
 
 /// A JSON document in which no control is left raw, wherever it is shown.
@@ -50,11 +50,11 @@ pub(crate) fn escape_json(json: &str) -> String {
     out
 }
 
-fn escape_keeping(bytes: &[u8], keep: Keep) -> String {
+fn escape_keeping(bytes: &[u8], keep: AllowedControls) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for char in chunk.valid().chars() {
-            push(&mut out, char, keep);
+            push_escaped(&mut out, char, keep);
         }
         for byte in chunk.invalid() {
             let _ = write!(out, "\\x{byte:02x}");
@@ -63,10 +63,12 @@ fn escape_keeping(bytes: &[u8], keep: Keep) -> String {
     out
 }
 
-fn push(out: &mut String, char: char, keep: Keep) {
+fn push_escaped(out: &mut String, char: char, keep: AllowedControls) {
     match (char, keep) {
-        ('\t', Keep::Tabs | Keep::Lines) | ('\n', Keep::Lines) => out.push(char),
-        ('\t', Keep::Nothing) => out.push_str("\\t"),
+        ('\t', AllowedControls::Tabs | AllowedControls::Lines) | ('\n', AllowedControls::Lines) => {
+            out.push(char);
+        }
+        ('\t', AllowedControls::Nothing) => out.push_str("\\t"),
         ('\n', _) => out.push_str("\\n"),
         ('\r', _) => out.push_str("\\r"),
         _ if !is_hostile(char) => out.push(char),

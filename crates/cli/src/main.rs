@@ -13,23 +13,23 @@ mod escape;
 mod failure;
 mod outcome;
 mod output;
+mod output_file;
 mod paint;
 mod patch;
 mod progress;
 mod quote;
 mod table;
 mod time;
-mod written;
 
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use crate::args::{Cli, Command, Daemon, DaemonAct};
-use crate::context::{Context, Exit};
+use crate::args::{Cli, CliCommand, DaemonArgs, DaemonCommand};
+use crate::context::{CommandContext, Exit};
 use crate::escape::{escape, escape_text};
 use crate::failure::failure_of;
-use crate::output::{Output, Style, tell};
+use crate::output::{Output, TextStyle, print_message};
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
@@ -37,15 +37,15 @@ fn main() -> ExitCode {
     let cli = match Cli::read() {
         // An agent may take any code but 0 for a refusal.
         Err(error) if for_an_agent && error.use_stderr() => {
-            tell("warning", Style::Warn, error.to_string().trim_end());
+            print_message("warning", TextStyle::Warn, error.to_string().trim_end());
             return ExitCode::SUCCESS;
         }
-        parsed => parsed.unwrap_or_else(|error| refuse(&error)),
+        parsed => parsed.unwrap_or_else(|error| exit_with_usage_error(&error)),
     };
     cli.global.color.apply();
     let json = cli.global.json;
-    let done = Context::new(&cli.global).and_then(|context| {
-        log(&context, &cli.command)?;
+    let done = CommandContext::new(&cli.global).and_then(|context| {
+        init_logging(&context, &cli.command)?;
         commands::run(&context, cli.command)
     });
     let exit = match done {
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         // The reader closed the pipe: no error.
         Err(error) if is_closed_pipe(&error) => Exit::Done,
         Err(error) => {
-            fail(&error, json && !for_an_agent);
+            print_error(&error, json && !for_an_agent);
             if for_an_agent { Exit::Done } else { Exit::Problem }
         }
     };
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints a usage error, escaped: clap repeats the words of the command line as they are.
-fn refuse(error: &clap::Error) -> ! {
+fn exit_with_usage_error(error: &clap::Error) -> ! {
     let is_plain =
         |word: OsString| escape(word.as_encoded_bytes()).as_bytes() == word.as_encoded_bytes();
     if !error.use_stderr() || std::env::args_os().all(is_plain) {
@@ -72,16 +72,16 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-fn fail(error: &anyhow::Error, json: bool) {
+fn print_error(error: &anyhow::Error, json: bool) {
     let failure = failure_of(error);
     if json {
         // If even this cannot be written, the exit code remains.
         let _ = Output::detect().json(&serde_json::json!({ "error": failure }));
         return;
     }
-    tell("error", Style::Bad, &failure.message);
+    print_message("error", TextStyle::Bad, &failure.message);
     if let Some(hint) = &failure.hint {
-        tell("hint", Style::Mark, hint);
+        print_message("hint", TextStyle::Mark, hint);
     }
 }
 
@@ -91,10 +91,10 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Logs to standard error; the daemon in the background has none.
-fn log(context: &Context, command: &Command) -> anyhow::Result<()> {
+fn init_logging(context: &CommandContext, command: &CliCommand) -> anyhow::Result<()> {
     use tracing_subscriber::EnvFilter;
     let set = EnvFilter::try_from_env("RETAKE_LOG");
-    if let Command::Daemon(Daemon { act: DaemonAct::Run(run) }) = command
+    if let CliCommand::Daemon(DaemonArgs { command: DaemonCommand::Run(run) }) = command
         && run.detached
     {
         let filter = set.unwrap_or_else(|_| EnvFilter::new("info"));

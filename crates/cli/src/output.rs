@@ -14,7 +14,7 @@ use crate::escape::{escape_json, escape_text};
 
 /// Style of a word on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum TextStyle {
     /// As it is.
     Plain,
     /// Heads of sections.
@@ -31,7 +31,7 @@ pub(crate) enum Style {
     Mark,
 }
 
-impl Style {
+impl TextStyle {
     /// The text in this style, if there is colour.
     pub(crate) fn paint(self, text: &str, colour: bool) -> String {
         let ansi = self.ansi();
@@ -71,7 +71,7 @@ impl Output {
     }
 
     /// The text in a style, if there is colour.
-    pub(crate) fn paint(self, text: &str, style: Style) -> String {
+    pub(crate) fn paint(self, text: &str, style: TextStyle) -> String {
         style.paint(text, self.colour)
     }
 
@@ -110,7 +110,10 @@ impl Output {
     pub(crate) fn paged(self, bytes: &[u8]) -> io::Result<()> {
         let lines = bytes.split(|&byte| byte == b'\n').count();
         let height = terminal_size::terminal_size().map(|(_, height)| usize::from(height.0));
-        if self.terminal && height.is_some_and(|height| lines > height) && page(bytes).is_some() {
+        if self.terminal
+            && height.is_some_and(|height| lines > height)
+            && show_in_pager(bytes).is_some()
+        {
             return Ok(());
         }
         self.bytes(bytes)
@@ -118,7 +121,7 @@ impl Output {
 }
 
 /// Shows bytes in the person's pager; `None` if there is none.
-fn page(bytes: &[u8]) -> Option<()> {
+fn show_in_pager(bytes: &[u8]) -> Option<()> {
     let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
     let pager = pager.unwrap_or_else(|| "less -FRX".to_owned());
     if pager == "cat" {
@@ -145,17 +148,17 @@ pub(crate) fn stderr_is_terminal() -> bool {
 }
 
 /// Returns true if a person can be asked: input and standard error are terminals.
-pub(crate) fn can_ask() -> bool {
+pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Asks on standard error; anything but a clear yes is a no. `text` is safe to show.
-pub(crate) fn ask(text: &str) -> io::Result<bool> {
-    Ok(matches!(answer(text)?.to_ascii_lowercase().as_str(), "y" | "yes"))
+pub(crate) fn ask_yes_no(text: &str) -> io::Result<bool> {
+    Ok(matches!(ask_text(text)?.to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Asks on standard error for an answer in words. `text` is safe to show.
-pub(crate) fn answer(text: &str) -> io::Result<String> {
+pub(crate) fn ask_text(text: &str) -> io::Result<String> {
     let mut stderr = io::stderr().lock();
     write!(stderr, "{text}")?;
     stderr.flush()?;
@@ -165,7 +168,7 @@ pub(crate) fn answer(text: &str) -> io::Result<String> {
 }
 
 /// Prints a message on standard error; `text` is escaped here. A closed stream is no error.
-pub(crate) fn tell(label: &str, style: Style, text: &str) {
+pub(crate) fn print_message(label: &str, style: TextStyle, text: &str) {
     let mut stderr = io::stderr().lock();
     let colour = AutoStream::choice(&stderr) != ColorChoice::Never;
     let label = style.paint(label, colour);
@@ -173,11 +176,11 @@ pub(crate) fn tell(label: &str, style: Style, text: &str) {
 }
 
 /// Prints JSON on standard error, where standard output belongs to the program that is run.
-pub(crate) fn tell_json(document: &serde_json::Value) {
+pub(crate) fn print_json_message(document: &serde_json::Value) {
     let _ = writeln!(io::stderr().lock(), "{}", escape_json(&document.to_string()));
 }
 
 /// Prints a warning on standard error.
 pub(crate) fn warn(text: &str) {
-    tell("warning", Style::Warn, text);
+    print_message("warning", TextStyle::Warn, text);
 }

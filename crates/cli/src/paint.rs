@@ -10,34 +10,39 @@ use std::ops::Range;
 
 use anstyle::{AnsiColor, Style as Ansi};
 use retake_engine::WordRanges;
-use retake_server::syntax::{Token, Tokens};
+use retake_server::syntax::{LineTokens, TokenKind};
 
 use crate::escape::escape_line;
-use crate::output::Style;
+use crate::output::TextStyle;
 
 /// Highlights of a line.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Marks {
+pub(crate) struct LineHighlights {
     /// The words that changed.
-    pub(crate) words: WordRanges,
+    pub(crate) changed_words: WordRanges,
     /// Its syntax tokens.
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: LineTokens,
 }
 
 /// A line of a file with its sign, in colour.
-pub(crate) fn line(sign: char, text: &[u8], style: Style, marks: &Marks) -> String {
-    let mut out = Painted::default();
+pub(crate) fn paint_line(
+    sign: char,
+    text: &[u8],
+    style: TextStyle,
+    marks: &LineHighlights,
+) -> String {
+    let mut out = StyledText::default();
     out.push(&sign.to_string(), style.ansi());
-    for part in parts(text.len(), marks) {
-        let look = look(style, token_at(marks, part.start), changed_at(marks, part.start));
+    for part in segments(text.len(), marks) {
+        let look = ansi_style(style, token_at(marks, part.start), changed_at(marks, part.start));
         out.push(&escape_line(&text[part]), look);
     }
     out.finish()
 }
 
 /// Splits a line wherever its style may change.
-fn parts(len: usize, marks: &Marks) -> impl Iterator<Item = Range<usize>> {
-    let ranges = marks.words.iter().chain(marks.tokens.iter().map(|(range, _)| range));
+fn segments(len: usize, marks: &LineHighlights) -> impl Iterator<Item = Range<usize>> {
+    let ranges = marks.changed_words.iter().chain(marks.tokens.iter().map(|(range, _)| range));
     let mut cuts: Vec<usize> = ranges.flat_map(|range| [range.start, range.end]).collect();
     cuts.extend([0, len]);
     cuts.retain(|&cut| cut <= len);
@@ -46,44 +51,44 @@ fn parts(len: usize, marks: &Marks) -> impl Iterator<Item = Range<usize>> {
     (1..cuts.len()).map(move |at| cuts[at - 1]..cuts[at])
 }
 
-fn token_at(marks: &Marks, at: usize) -> Token {
+fn token_at(marks: &LineHighlights, at: usize) -> TokenKind {
     let before = marks.tokens.partition_point(|(range, _)| range.end <= at);
     let found = marks.tokens.get(before).filter(|(range, _)| range.contains(&at));
-    found.map_or(Token::Other, |(_, token)| *token)
+    found.map_or(TokenKind::Other, |(_, token)| *token)
 }
 
-fn changed_at(marks: &Marks, at: usize) -> bool {
-    marks.words.iter().any(|range| range.contains(&at))
+fn changed_at(marks: &LineHighlights, at: usize) -> bool {
+    marks.changed_words.iter().any(|range| range.contains(&at))
 }
 
-fn look(style: Style, token: Token, changed: bool) -> Ansi {
+fn ansi_style(style: TextStyle, token: TokenKind, changed: bool) -> Ansi {
     let base = style.ansi();
     if changed {
         return base.invert();
     }
     match token {
-        Token::Other => base,
+        TokenKind::Other => base,
         // Dimmed rather than grey, which some palettes use as background.
-        Token::Comment => base.dimmed(),
-        Token::Literal => AnsiColor::Yellow.on_default(),
-        Token::Keyword => AnsiColor::Magenta.on_default(),
-        Token::Name => AnsiColor::Cyan.on_default(),
+        TokenKind::Comment => base.dimmed(),
+        TokenKind::Literal => AnsiColor::Yellow.on_default(),
+        TokenKind::Keyword => AnsiColor::Magenta.on_default(),
+        TokenKind::Name => AnsiColor::Cyan.on_default(),
     }
 }
 
 /// Text in which neighbours that look alike share their colour codes.
 #[derive(Default)]
-struct Painted {
+struct StyledText {
     out: String,
-    look: Ansi,
+    style: Ansi,
 }
 
-impl Painted {
+impl StyledText {
     fn push(&mut self, text: &str, look: Ansi) {
-        if look != self.look {
-            let (old, new) = (self.look, look);
+        if look != self.style {
+            let (old, new) = (self.style, look);
             let _ = write!(self.out, "{old:#}{new}");
-            self.look = look;
+            self.style = look;
         }
         self.out.push_str(text);
     }
@@ -101,9 +106,12 @@ mod tests {
     #[test]
     fn hostile_bytes_are_spelled_out_whatever_the_marks_are() {
         let text = "let a = \"\x1b[2J\u{202e}\u{9b}\"; // ü\r".as_bytes();
-        let mut marks = Marks { words: vec![4..5, 9..13], tokens: vec![(0..3, Token::Keyword)] };
-        marks.tokens.push((8..19, Token::Literal));
-        let painted = line('+', text, Style::Good, &marks);
+        let mut marks = LineHighlights {
+            changed_words: vec![4..5, 9..13],
+            tokens: vec![(0..3, TokenKind::Keyword)],
+        };
+        marks.tokens.push((8..19, TokenKind::Literal));
+        let painted = paint_line('+', text, TextStyle::Good, &marks);
         let plain = anstream::adapter::strip_str(&painted).to_string();
         assert_eq!(plain, format!("+{}", escape_line(text)));
         assert!(plain.contains("\\x1b[2J\\u{202e}\\u{9b}"), "{plain}");

@@ -5,18 +5,18 @@
 
 use anyhow::Result;
 use retake_engine::{DiffBody, FileDiff, Project, changed_words_of_diff};
-use retake_server::patch::{self, NO_NEWLINE, Part};
+use retake_server::patch::{self, NO_NEWLINE, PatchLine};
 use retake_server::quote::git_name;
-use retake_server::syntax::Reader;
+use retake_server::syntax::DiffHighlighter;
 
 use crate::escape::escape_line;
-use crate::output::Style;
-use crate::paint::{self, Marks};
+use crate::output::TextStyle;
+use crate::paint::{self, LineHighlights};
 use crate::quote::readable_name;
 
 /// Output style of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct DiffStyle {
     /// Names and contents are escaped for people.
     pub(crate) readable: bool,
     /// There is colour.
@@ -25,41 +25,41 @@ pub(crate) struct Look {
 
 /// Writes the differences of one command.
 #[derive(Debug)]
-pub(crate) struct Printer<'a> {
+pub(crate) struct DiffPrinter<'a> {
     project: &'a Project,
-    look: Look,
-    syntax: Reader,
+    style: DiffStyle,
+    syntax: DiffHighlighter,
 }
 
-impl<'a> Printer<'a> {
+impl<'a> DiffPrinter<'a> {
     /// A printer of diffs of this project.
-    pub(crate) fn new(project: &'a Project, look: Look) -> Self {
-        Self { project, look, syntax: Reader::default() }
+    pub(crate) fn new(project: &'a Project, style: DiffStyle) -> Self {
+        Self { project, style, syntax: DiffHighlighter::default() }
     }
 
     /// The difference of one file, as bytes.
-    pub(crate) fn file(&mut self, diff: &FileDiff) -> Result<Vec<u8>> {
+    pub(crate) fn render_file(&mut self, diff: &FileDiff) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        for diff in patch::for_git(self.project, diff)? {
-            bytes.extend(self.one(&diff));
+        for diff in patch::split_for_git(self.project, diff)? {
+            bytes.extend(self.render_diff(&diff));
         }
         Ok(bytes)
     }
 
-    fn one(&mut self, diff: &FileDiff) -> Vec<u8> {
-        let marks = self.marks(diff);
-        let mut out = Writer { bytes: Vec::new(), look: self.look, marks };
-        let naming = if self.look.readable { readable_name } else { git_name };
-        for part in patch::parts(diff, naming) {
+    fn render_diff(&mut self, diff: &FileDiff) -> Vec<u8> {
+        let marks = self.line_highlights(diff);
+        let mut out = PatchWriter { bytes: Vec::new(), style: self.style, highlights: marks };
+        let naming = if self.style.readable { readable_name } else { git_name };
+        for part in patch::patch_lines(diff, naming) {
             out.part(&part);
         }
         out.bytes
     }
 
     /// Returns the highlights of each line; empty without colour.
-    fn marks(&mut self, diff: &FileDiff) -> Vec<Marks> {
+    fn line_highlights(&mut self, diff: &FileDiff) -> Vec<LineHighlights> {
         let DiffBody::Lines(lines) = &diff.body else { return Vec::new() };
-        if !self.look.colour || !self.look.readable {
+        if !self.style.colour || !self.style.readable {
             return Vec::new();
         }
         let tokens = if patch::is_of_links(diff) {
@@ -71,44 +71,44 @@ impl<'a> Printer<'a> {
         };
         let tokens = tokens.unwrap_or_else(|| vec![Vec::new(); lines.len()]);
         let marks = changed_words_of_diff(lines).into_iter().zip(tokens);
-        marks.map(|(words, tokens)| Marks { words, tokens }).collect()
+        marks.map(|(words, tokens)| LineHighlights { changed_words: words, tokens }).collect()
     }
 }
 
-struct Writer {
+struct PatchWriter {
     bytes: Vec<u8>,
-    look: Look,
+    style: DiffStyle,
     /// For each line of the body, if there is colour.
-    marks: Vec<Marks>,
+    highlights: Vec<LineHighlights>,
 }
 
-impl Writer {
-    fn part(&mut self, part: &Part<'_>) {
+impl PatchWriter {
+    fn part(&mut self, part: &PatchLine<'_>) {
         match part {
-            Part::Head(text) => self.line(text, Style::Bold),
-            Part::Ids(_) if self.look.readable => {}
-            Part::Ids(text) | Part::NoLines(text) => self.line(text, Style::Plain),
-            Part::Why(text) => self.line(text, Style::Warn),
-            Part::Place(text) => self.line(text, Style::Mark),
-            Part::Line { at, sign, text } => self.content(*at, *sign, text),
-            Part::NoNewline => self.line(NO_NEWLINE, Style::Plain),
+            PatchLine::Head(text) => self.line(text, TextStyle::Bold),
+            PatchLine::Ids(_) if self.style.readable => {}
+            PatchLine::Ids(text) | PatchLine::NoLines(text) => self.line(text, TextStyle::Plain),
+            PatchLine::Reason(text) => self.line(text, TextStyle::Warn),
+            PatchLine::HunkHead(text) => self.line(text, TextStyle::Mark),
+            PatchLine::Line { at, sign, text } => self.content(*at, *sign, text),
+            PatchLine::NoNewline => self.line(NO_NEWLINE, TextStyle::Plain),
         }
     }
 
-    fn line(&mut self, text: &str, style: Style) {
-        self.bytes.extend(style.paint(text, self.look.colour).bytes());
+    fn line(&mut self, text: &str, style: TextStyle) {
+        self.bytes.extend(style.paint(text, self.style.colour).bytes());
         self.bytes.push(b'\n');
     }
 
     fn content(&mut self, at: usize, sign: char, text: &[u8]) {
         let style = match sign {
-            '-' => Style::Bad,
-            '+' => Style::Good,
-            _ => Style::Plain,
+            '-' => TextStyle::Bad,
+            '+' => TextStyle::Good,
+            _ => TextStyle::Plain,
         };
-        if let Some(marks) = self.marks.get(at) {
-            self.bytes.extend(paint::line(sign, text, style, marks).bytes());
-        } else if self.look.readable {
+        if let Some(marks) = self.highlights.get(at) {
+            self.bytes.extend(paint::paint_line(sign, text, style, marks).bytes());
+        } else if self.style.readable {
             self.bytes.extend(format!("{sign}{}", escape_line(text)).bytes());
         } else {
             self.bytes.extend(sign.to_string().bytes());

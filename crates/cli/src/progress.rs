@@ -9,16 +9,16 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::output::stderr_is_terminal;
 
 /// Delay before the bar appears.
-const QUIET_FOR: Duration = Duration::from_millis(300);
+const SHOW_DELAY: Duration = Duration::from_millis(300);
 
 /// A progress bar that appears after a delay.
-pub(crate) struct Bar {
+pub(crate) struct DelayedProgressBar {
     drawn: ProgressBar,
     started: Instant,
     shown: bool,
 }
 
-impl Bar {
+impl DelayedProgressBar {
     /// A bar for this work; `what` is a word of our own.
     pub(crate) fn new(what: &'static str) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
@@ -30,7 +30,7 @@ impl Bar {
 
     /// Sets the progress.
     pub(crate) fn set(&mut self, done: u64, all: u64) {
-        if !self.shown && stderr_is_terminal() && self.started.elapsed() > QUIET_FOR {
+        if !self.shown && stderr_is_terminal() && self.started.elapsed() > SHOW_DELAY {
             self.drawn.set_draw_target(ProgressDrawTarget::stderr());
             self.shown = true;
         }
@@ -39,7 +39,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for DelayedProgressBar {
     fn drop(&mut self) {
         self.drawn.finish_and_clear();
     }

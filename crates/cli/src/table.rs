@@ -2,37 +2,37 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::output::Style;
+use crate::output::TextStyle;
 
 /// One cell: a word that is safe to show, and how it looks.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
-    style: Style,
+    style: TextStyle,
     right: bool,
 }
 
-impl Cell {
+impl TableCell {
     /// A cell that starts at the left of its column.
-    pub(crate) fn new(text: impl Into<String>, style: Style) -> Self {
+    pub(crate) fn new(text: impl Into<String>, style: TextStyle) -> Self {
         Self { text: text.into(), style, right: false }
     }
 
     /// A cell that ends at the right of its column.
-    pub(crate) fn right(text: impl Into<String>, style: Style) -> Self {
+    pub(crate) fn right(text: impl Into<String>, style: TextStyle) -> Self {
         Self { text: text.into(), style, right: true }
     }
 }
 
 /// Rows of cells; columns are as wide as their widest cell.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
-    rows: Vec<Vec<Cell>>,
+pub(crate) struct TextTable {
+    rows: Vec<Vec<TableCell>>,
 }
 
-impl Table {
+impl TextTable {
     /// Adds a row.
-    pub(crate) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+    pub(crate) fn row(&mut self, cells: impl Into<Vec<TableCell>>) {
         self.rows.push(cells.into());
     }
 
@@ -42,7 +42,7 @@ impl Table {
         let widths: Vec<usize> = (0..columns).map(|at| self.width(at)).collect();
         let mut out = String::new();
         for row in &self.rows {
-            out.push_str(&line(row, &widths, indent, colour));
+            out.push_str(&render_row(row, &widths, indent, colour));
             out.push('\n');
         }
         out
@@ -59,7 +59,7 @@ impl Table {
 }
 
 /// The last cell is not padded, so that no line ends in spaces.
-fn line(row: &[Cell], widths: &[usize], indent: &str, colour: bool) -> String {
+fn render_row(row: &[TableCell], widths: &[usize], indent: &str, colour: bool) -> String {
     let mut line = indent.to_owned();
     let last = row.iter().rposition(|cell| !cell.text.is_empty());
     for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
@@ -87,10 +87,10 @@ mod tests {
 
     #[test]
     fn wide_letters_take_two_columns() {
-        let mut table = Table::default();
-        let cell = |text: &str| Cell::new(text, Style::Plain);
-        table.row([cell("漢字"), Cell::right("1", Style::Plain), cell("x")]);
-        table.row([cell("a"), Cell::right("10", Style::Plain), cell("")]);
+        let mut table = TextTable::default();
+        let cell = |text: &str| TableCell::new(text, TextStyle::Plain);
+        table.row([cell("漢字"), TableCell::right("1", TextStyle::Plain), cell("x")]);
+        table.row([cell("a"), TableCell::right("10", TextStyle::Plain), cell("")]);
         assert_eq!(table.render("- ", false), "- 漢字   1  x\n- a     10\n");
     }
 }

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-pub(crate) use retake_engine::iso;
+pub(crate) use retake_engine::iso_8601;
 use retake_engine::model::Millis;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -20,7 +20,7 @@ pub(crate) fn now() -> Millis {
 }
 
 /// For people: `2026-02-16 10:00:00` in the local time zone.
-pub(crate) fn local(at: Millis) -> String {
+pub(crate) fn format_local(at: Millis) -> String {
     Timestamp::from_millisecond(at).map_or_else(
         |_| at.to_string(),
         |time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
@@ -29,7 +29,7 @@ pub(crate) fn local(at: Millis) -> String {
 
 /// Which end of a day a bare date means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum DayBoundary {
     /// Its first millisecond, for `--since`.
     Start,
     /// Its last millisecond, for `--until`.
@@ -38,20 +38,20 @@ pub(crate) enum End {
 
 /// Reads a time: `10m`, `2h`, `3d`, `1w`, `today`, `yesterday`, `2026-02-16`,
 /// `2026-02-16T10:00[:00]` (local) or with a zone (`Z`, `+02:00`).
-pub(crate) fn parse(text: &str, now: Millis, end: End) -> Result<Millis, String> {
+pub(crate) fn parse(text: &str, now: Millis, end: DayBoundary) -> Result<Millis, String> {
     parse_in(text, now, end, &TimeZone::system())
 }
 
 /// Validates that `text` is a time; for the command line, before the clock is read.
-pub(crate) fn check(text: &str) -> Result<String, String> {
-    parse_in(text, 0, End::Start, &TimeZone::UTC).map(|_| text.to_owned())
+pub(crate) fn validate(text: &str) -> Result<String, String> {
+    parse_in(text, 0, DayBoundary::Start, &TimeZone::UTC).map(|_| text.to_owned())
 }
 
-fn parse_in(text: &str, now: Millis, end: End, zone: &TimeZone) -> Result<Millis, String> {
+fn parse_in(text: &str, now: Millis, end: DayBoundary, zone: &TimeZone) -> Result<Millis, String> {
     let text = text.trim();
     let error =
         || format!("'{text}' is not a time; write 10m, 2h, 3d, 2026-02-16 or 2026-02-16T10:00:00Z");
-    if let Some(ago) = relative(text) {
+    if let Some(ago) = parse_relative(text) {
         return Ok(now.saturating_sub(ago));
     }
     let today = Timestamp::from_millisecond(now)
@@ -66,7 +66,7 @@ fn parse_in(text: &str, now: Millis, end: End, zone: &TimeZone) -> Result<Millis
     if let Some(day) = day {
         let start = zone.to_timestamp(day.at(0, 0, 0, 0)).map_err(|_| error())?;
         let last = SignedDuration::from_millis(DAY_MS - 1);
-        let at = if end == End::Start { start } else { start + last };
+        let at = if end == DayBoundary::Start { start } else { start + last };
         return Ok(at.as_millisecond());
     }
     if let Ok(at) = text.parse::<Timestamp>() {
@@ -76,7 +76,7 @@ fn parse_in(text: &str, now: Millis, end: End, zone: &TimeZone) -> Result<Millis
     zone.to_timestamp(at).map(Timestamp::as_millisecond).map_err(|_| error())
 }
 
-fn relative(text: &str) -> Option<i64> {
+fn parse_relative(text: &str) -> Option<i64> {
     let text = text.strip_suffix(" ago").unwrap_or(text);
     let split = text.find(|char: char| !char.is_ascii_digit())?;
     let (number, unit) = text.split_at(split);
@@ -97,9 +97,9 @@ mod tests {
 
     const NOW: Millis = 1_771_236_000_000; // 2026-02-16T10:00:00Z
 
-    fn shown(text: &str, end: End) -> String {
+    fn shown(text: &str, end: DayBoundary) -> String {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
-        parse_in(text, NOW, end, &zone).map_or_else(|error| error, iso)
+        parse_in(text, NOW, end, &zone).map_or_else(|error| error, iso_8601)
     }
 
     #[test]
@@ -119,10 +119,10 @@ mod tests {
             ("today", "2026-02-15T22:00:00.000Z"),
             ("yesterday", "2026-02-14T22:00:00.000Z"),
         ] {
-            assert_eq!(shown(text, End::Start), at, "{text}");
+            assert_eq!(shown(text, DayBoundary::Start), at, "{text}");
         }
-        assert_eq!(shown("2026-02-16", End::Last), "2026-02-16T21:59:59.999Z");
-        assert_eq!(shown("10m", End::Last), "2026-02-16T09:50:00.000Z");
+        assert_eq!(shown("2026-02-16", DayBoundary::Last), "2026-02-16T21:59:59.999Z");
+        assert_eq!(shown("10m", DayBoundary::Last), "2026-02-16T09:50:00.000Z");
     }
 
     #[test]
@@ -130,8 +130,8 @@ mod tests {
         for text in
             ["", "soon", "10", "10x", "2026-13-01", "2026-02-16T25:00:00Z", "99999999999999999999d"]
         {
-            assert!(check(text).is_err(), "{text}");
+            assert!(validate(text).is_err(), "{text}");
         }
-        assert!(shown("soon", End::Start).contains("10m"));
+        assert!(shown("soon", DayBoundary::Start).contains("10m"));
     }
 }

@@ -9,7 +9,7 @@ use retake_testkit::machine;
 
 /// An agent that runs headless against the scripted model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Agent {
+pub enum AgentCli {
     /// Claude Code.
     ClaudeCode,
     /// Codex CLI.
@@ -25,12 +25,12 @@ pub enum Agent {
 }
 
 /// A line of `agents.lock`.
-struct Pin {
+struct LockedVersion {
     version: &'static str,
     program: &'static str,
 }
 
-impl Agent {
+impl AgentCli {
     /// Every agent.
     pub const ALL: [Self; 6] =
         [Self::ClaudeCode, Self::Codex, Self::Gemini, Self::Opencode, Self::Copilot, Self::Cline];
@@ -49,7 +49,7 @@ impl Agent {
 
     /// Returns `true` if a conversation can be resumed in another process without a terminal. Cline
     /// opens its screen when it resumes and drops the prompt.
-    pub fn resumes(self) -> bool {
+    pub fn can_resume(self) -> bool {
         self != Self::Cline
     }
 
@@ -59,19 +59,19 @@ impl Agent {
 
     /// The program, if it is installed at the pinned version.
     pub fn program(self) -> Option<PathBuf> {
-        let (pin, folder) = (self.pin(), folder().join(self.name()));
+        let (pin, folder) = (self.locked_version(), install_folder().join(self.name()));
         let installed = std::fs::read_to_string(folder.join("version")).ok()?;
         (installed.trim() == pin.version)
             .then(|| folder.join("node_modules/.bin").join(pin.program))
     }
 
-    fn pin(self) -> Pin {
+    fn locked_version(self) -> LockedVersion {
         let line = include_str!("../agents.lock").lines().find_map(|line| {
             let mut words = line.split_whitespace();
             (words.next() == Some(self.name())).then(|| words.collect::<Vec<_>>())
         });
         match line.as_deref() {
-            Some([_, version, program]) => Pin { version, program },
+            Some([_, version, program]) => LockedVersion { version, program },
             _ => panic!("agents.lock has a line for {self}"),
         }
     }
@@ -80,11 +80,11 @@ impl Agent {
     ///
     /// # Panics
     /// If it is missing though `RETAKE_REQUIRE_AGENTS=1` asks for all of them.
-    pub fn is_here(self) -> bool {
+    pub fn is_available(self) -> bool {
         if self.program().is_some() {
             return true;
         }
-        let reason = format!("{self} {} is not installed", self.pin().version);
+        let reason = format!("{self} {} is not installed", self.locked_version().version);
         let is_required = std::env::var_os("RETAKE_REQUIRE_AGENTS").is_some_and(|v| v == "1");
         assert!(!is_required, "{reason}; run crates/e2e/install-agents");
         machine::report_not_run(&reason);
@@ -92,15 +92,15 @@ impl Agent {
     }
 }
 
-impl fmt::Display for Agent {
+impl fmt::Display for AgentCli {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
 /// The same folder as in `install-agents`.
-fn folder() -> PathBuf {
-    machine::target().join("agents")
+fn install_folder() -> PathBuf {
+    machine::target_folder().join("agents")
 }
 
 #[cfg(test)]
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn every_agent_is_pinned() {
-        for agent in Agent::ALL {
-            assert!(agent.pin().version.split('.').count() == 3, "{agent}");
-            assert_eq!(Agent::from_name(agent.name()), Some(agent));
+        for agent in AgentCli::ALL {
+            assert!(agent.locked_version().version.split('.').count() == 3, "{agent}");
+            assert_eq!(AgentCli::from_name(agent.name()), Some(agent));
         }
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! - [`script`]: the model's messages and tool calls,
 //! - [`ModelServer`]: the model behind a real HTTP server,
-//! - [`Driver`]: an agent's command line in a home of its own,
-//! - [`Agent`]: the agents, and whether they are installed.
+//! - [`AgentDriver`]: an agent's command line in a home of its own,
+//! - [`AgentCli`]: the agents, and whether they are installed.
 //!
 //! ```no_run
 //! use retake_e2e::script::{Script, write};
-//! use retake_e2e::{Agent, Driver, ModelServer};
+//! use retake_e2e::{AgentCli, AgentDriver, ModelServer};
 //! # let (home, project) = (std::path::Path::new("h"), std::path::Path::new("p"));
 //! let server = ModelServer::start();
 //! server.play("greet", project, Script::new().step("I write.", [write("hi.txt", "hi\n")]));
@@ -22,6 +22,6 @@ mod harness;
 mod model;
 pub mod script;
 
-pub use agent::Agent;
-pub use harness::{Driver, Run, Running};
+pub use agent::AgentCli;
+pub use harness::{AgentDriver, AgentRun, RunningAgent};
 pub use model::ModelServer;

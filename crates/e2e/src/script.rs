@@ -2,29 +2,29 @@
 //!
 //! A script is abstract: `write`, `edit` or `shell` become the tools that the client really
 //! offers, when [`crate::ModelServer`] plays it. A step ends when all its calls have been answered;
-//! after the last step the model says [`Script::last`] and the turn is over.
+//! after the last step the model says [`ModelScript::last_words`] and the turn is over.
 
 use serde_json::Value;
 
 /// A turn of the model, from the person's message to the last word.
 #[derive(Clone, Debug, Default)]
-pub struct Script {
-    pub(crate) steps: Vec<Step>,
+pub struct ModelScript {
+    pub(crate) steps: Vec<ScriptStep>,
     pub(crate) last: String,
 }
 
 /// One message of the model that asks for calls.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct ScriptStep {
     pub(crate) text: String,
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<ScriptCall>,
     /// Barrier: the model waits until this many conversations have reached the place of this name.
     pub(crate) meeting: Option<(String, usize)>,
 }
 
 /// A tool call that the model requests. Paths are relative to the project.
 #[derive(Clone, Debug)]
-pub enum Call {
+pub enum ScriptCall {
     /// A whole new file.
     Write {
         /// The file.
@@ -66,7 +66,7 @@ pub enum Call {
         /// The script's name, which no other script of the server has.
         name: String,
         /// What the subagent does.
-        script: Script,
+        script: ModelScript,
     },
     /// Waits for what was left running before: subagents or a command in the background.
     Wait,
@@ -79,7 +79,7 @@ pub enum Call {
     },
 }
 
-impl Script {
+impl ModelScript {
     /// A script that says nothing yet.
     pub fn new() -> Self {
         Self { steps: Vec::new(), last: "All done.".to_owned() }
@@ -87,15 +87,15 @@ impl Script {
 
     /// The model says `text` and asks for these calls, all in one message.
     #[must_use]
-    pub fn step(mut self, text: &str, calls: impl IntoIterator<Item = Call>) -> Self {
+    pub fn step(mut self, text: &str, calls: impl IntoIterator<Item = ScriptCall>) -> Self {
         let calls = calls.into_iter().collect();
-        self.steps.push(Step { text: text.to_owned(), calls, meeting: None });
+        self.steps.push(ScriptStep { text: text.to_owned(), calls, meeting: None });
         self
     }
 
     /// Delays the step before until `talks` conversations have reached `place` (a barrier).
     #[must_use]
-    pub fn meet(mut self, place: &str, talks: usize) -> Self {
+    pub fn meet_at(mut self, place: &str, talks: usize) -> Self {
         let step = self.steps.last_mut().expect("a meeting belongs to a step");
         step.meeting = Some((place.to_owned(), talks));
         self
@@ -103,7 +103,7 @@ impl Script {
 
     /// Sets the model's last message.
     #[must_use]
-    pub fn last(mut self, text: &str) -> Self {
+    pub fn last_words(mut self, text: &str) -> Self {
         text.clone_into(&mut self.last);
         self
     }
@@ -111,55 +111,55 @@ impl Script {
     /// The scripts of the subagents that this one starts.
     pub(crate) fn children(&self) -> impl Iterator<Item = (&str, &Self)> {
         self.steps.iter().flat_map(|step| &step.calls).filter_map(|call| match call {
-            Call::Spawn { name, script } => Some((name.as_str(), script)),
+            ScriptCall::Spawn { name, script } => Some((name.as_str(), script)),
             _ => None,
         })
     }
 }
 
 /// A whole new file.
-pub fn write(path: &str, content: &str) -> Call {
-    Call::Write { path: path.to_owned(), content: content.to_owned() }
+pub fn write(path: &str, content: &str) -> ScriptCall {
+    ScriptCall::Write { path: path.to_owned(), content: content.to_owned() }
 }
 
 /// A piece of a file replaced.
-pub fn edit(path: &str, old: &str, new: &str) -> Call {
-    Call::Edit { path: path.to_owned(), old: old.to_owned(), new: new.to_owned() }
+pub fn edit(path: &str, old: &str, new: &str) -> ScriptCall {
+    ScriptCall::Edit { path: path.to_owned(), old: old.to_owned(), new: new.to_owned() }
 }
 
 /// A file removed.
-pub fn delete(path: &str) -> Call {
-    Call::Delete { path: path.to_owned() }
+pub fn delete(path: &str) -> ScriptCall {
+    ScriptCall::Delete { path: path.to_owned() }
 }
 
 /// A shell command that is waited for.
-pub fn shell(command: &str) -> Call {
-    Call::Shell { command: command.to_owned() }
+pub fn shell(command: &str) -> ScriptCall {
+    ScriptCall::Shell { command: command.to_owned() }
 }
 
 /// A shell command that goes on while the model does.
-pub fn background(command: &str) -> Call {
-    Call::Background { command: command.to_owned() }
+pub fn background(command: &str) -> ScriptCall {
+    ScriptCall::Background { command: command.to_owned() }
 }
 
 /// A file read.
-pub fn read(path: &str) -> Call {
-    Call::Read { path: path.to_owned() }
+pub fn read(path: &str) -> ScriptCall {
+    ScriptCall::Read { path: path.to_owned() }
 }
 
 /// A subagent with a script of its own.
-pub fn spawn(name: &str, script: Script) -> Call {
-    Call::Spawn { name: name.to_owned(), script }
+pub fn spawn(name: &str, script: ModelScript) -> ScriptCall {
+    ScriptCall::Spawn { name: name.to_owned(), script }
 }
 
 /// Waits for what was left running before.
-pub fn wait() -> Call {
-    Call::Wait
+pub fn wait() -> ScriptCall {
+    ScriptCall::Wait
 }
 
 /// A tool of one particular agent.
-pub fn raw(tool: &str, input: impl Into<Value>) -> Call {
-    Call::Raw { tool: tool.to_owned(), input: input.into() }
+pub fn raw(tool: &str, input: impl Into<Value>) -> ScriptCall {
+    ScriptCall::Raw { tool: tool.to_owned(), input: input.into() }
 }
 
 /// The marker in a message that chooses the script.
@@ -172,7 +172,7 @@ pub(crate) fn marker(name: &str) -> String {
 }
 
 /// The last script that a text chooses.
-pub(crate) fn marked(text: &str) -> Option<&str> {
+pub(crate) fn marked_script(text: &str) -> Option<&str> {
     let (_, rest) = text.rsplit_once("[script:")?;
     Some(rest.split_once(']')?.0)
 }
@@ -183,7 +183,7 @@ pub(crate) fn call_id(script: &str, step: usize, index: usize) -> String {
 }
 
 /// The step that a call with this id was asked for in, if it is of this script.
-pub(crate) fn step_of(id: &str, script: &str) -> Option<usize> {
+pub(crate) fn step_of_call(id: &str, script: &str) -> Option<usize> {
     let (_, own) = id.split_once("_s")?;
     let (step, rest) = own.split_once('x')?;
     let (_, name) = rest.split_once('x')?;
@@ -198,15 +198,15 @@ mod tests {
     fn an_id_tells_its_step_and_script() {
         let id = format!("toolu_{}", call_id("turn-1", 3, 0));
         assert_eq!(id, "toolu_s3x0xturn-1");
-        assert_eq!(step_of(&id, "turn-1"), Some(3));
-        assert_eq!(step_of(&id, "turn-2"), None);
-        assert_eq!(step_of("call_made_by_others", "turn-1"), None);
+        assert_eq!(step_of_call(&id, "turn-1"), Some(3));
+        assert_eq!(step_of_call(&id, "turn-2"), None);
+        assert_eq!(step_of_call("call_made_by_others", "turn-1"), None);
     }
 
     #[test]
     fn the_last_marker_chooses() {
         let text = format!("{} and then {}, please", marker("a"), marker("b"));
-        assert_eq!(marked(&text), Some("b"));
-        assert_eq!(marked("nothing [script:"), None);
+        assert_eq!(marked_script(&text), Some("b"));
+        assert_eq!(marked_script("nothing [script:"), None);
     }
 }

@@ -12,11 +12,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diff::{Edit, edits_between, lines};
+use crate::diff::{LineEdit, edits_between, lines};
 
 /// Lines of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct ConflictLines {
     /// The first line, counted from 1.
     pub first: u32,
     /// Number of lines; 0 means the place before the first.
@@ -26,29 +26,29 @@ pub struct Place {
 /// Applies the edits of `ours` and `theirs` to `base`; `None` if that is ambiguous.
 pub(crate) fn merge_adjacent(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     let base: Vec<_> = lines(base).collect();
-    let ours = Side::new(&base, ours);
-    let theirs = Side::new(&base, theirs);
+    let ours = SideEdits::new(&base, ours);
+    let theirs = SideEdits::new(&base, theirs);
     for edit in &ours.edits {
         for other in theirs.edits_around(&edit.old) {
             let fits = !overlap(&edit.old, &other.old)
                 && (edit.new.is_empty() || other.new.is_empty())
-                && (!edit.new.is_empty() || is_clear(&base, &edit.old, &theirs))
-                && (!other.new.is_empty() || is_clear(&base, &other.old, &ours));
+                && (!edit.new.is_empty() || is_unambiguous(&base, &edit.old, &theirs))
+                && (!other.new.is_empty() || is_unambiguous(&base, &other.old, &ours));
             if !fits {
                 return None;
             }
         }
     }
-    Some(both(&base, &ours, &theirs))
+    Some(apply_both(&base, &ours, &theirs))
 }
 
 /// The lines of a side, and what it did to the base: in order, none touching the next.
-struct Side<'t> {
+struct SideEdits<'t> {
     lines: Vec<&'t [u8]>,
-    edits: Vec<Edit>,
+    edits: Vec<LineEdit>,
 }
 
-impl<'t> Side<'t> {
+impl<'t> SideEdits<'t> {
     fn new(base: &[&[u8]], text: &'t [u8]) -> Self {
         let lines: Vec<_> = lines(text).collect();
         let edits = edits_between(base, &lines);
@@ -56,14 +56,14 @@ impl<'t> Side<'t> {
     }
 
     /// The edits that overlap with lines of the base, or touch them.
-    fn edits_around(&self, old: &Range<usize>) -> &[Edit] {
+    fn edits_around(&self, old: &Range<usize>) -> &[LineEdit] {
         let first = self.edits.partition_point(|edit| edit.old.end < old.start);
         let last = self.edits.partition_point(|edit| edit.old.start <= old.end);
         &self.edits[first..last.max(first)]
     }
 
     /// Returns the index in this side of a line of the base that it kept.
-    fn place_of(&self, at: usize) -> usize {
+    fn line_of(&self, at: usize) -> usize {
         match self.edits.partition_point(|edit| edit.old.end <= at).checked_sub(1) {
             Some(last) => self.edits[last].new.end + (at - self.edits[last].old.end),
             None => at,
@@ -87,9 +87,9 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
 }
 
 /// Returns whether it is unambiguous which lines of the other side the removal from the base means.
-fn is_clear(base: &[&[u8]], removed: &Range<usize>, other: &Side<'_>) -> bool {
+fn is_unambiguous(base: &[&[u8]], removed: &Range<usize>, other: &SideEdits<'_>) -> bool {
     let (count, block) = (removed.len(), &base[removed.clone()]);
-    let place = other.place_of(removed.start);
+    let place = other.line_of(removed.start);
     if other.lines.get(place..place + count) != Some(block) {
         return false;
     }
@@ -98,7 +98,7 @@ fn is_clear(base: &[&[u8]], removed: &Range<usize>, other: &Side<'_>) -> bool {
         let taken = start..start + count;
         let mut around = other.edits_around(&taken).iter();
         !around.any(|edit| overlap(&edit.old, &taken))
-            && other.is_same_without(count, place, other.place_of(start))
+            && other.is_same_without(count, place, other.line_of(start))
     };
     let mut up = (0..removed.start).rev().take_while(|&at| base[at] == base[at + count]);
     let mut down = (removed.start..base.len() - count)
@@ -115,9 +115,9 @@ fn is_clear(base: &[&[u8]], removed: &Range<usize>, other: &Side<'_>) -> bool {
 }
 
 /// Returns the base with the edits of both sides applied.
-fn both(base: &[&[u8]], ours: &Side<'_>, theirs: &Side<'_>) -> Vec<u8> {
-    let of = |side: &Side<'_>| -> Vec<(Range<usize>, Vec<u8>)> {
-        let edit = |edit: &Edit| (edit.old.clone(), side.lines[edit.new.clone()].concat());
+fn apply_both(base: &[&[u8]], ours: &SideEdits<'_>, theirs: &SideEdits<'_>) -> Vec<u8> {
+    let of = |side: &SideEdits<'_>| -> Vec<(Range<usize>, Vec<u8>)> {
+        let edit = |edit: &LineEdit| (edit.old.clone(), side.lines[edit.new.clone()].concat());
         side.edits.iter().map(edit).collect()
     };
     let mut edits = [of(ours), of(theirs)].concat();
@@ -134,13 +134,13 @@ fn both(base: &[&[u8]], ours: &Side<'_>, theirs: &Side<'_>) -> Vec<u8> {
 }
 
 /// The lines of `ours` where the edits of both sides overlap or touch, and are not the same.
-pub(crate) fn contested(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<Place> {
+pub(crate) fn contested_lines(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<ConflictLines> {
     let base: Vec<_> = lines(base).collect();
-    let ours = Side::new(&base, ours);
-    let theirs = Side::new(&base, theirs);
+    let ours = SideEdits::new(&base, ours);
+    let theirs = SideEdits::new(&base, theirs);
     let mut places: Vec<Range<usize>> = Vec::new();
     for edit in &ours.edits {
-        let is_same = |other: &&Edit| {
+        let is_same = |other: &&LineEdit| {
             other.old == edit.old && theirs.lines[other.new.clone()] == ours.lines[edit.new.clone()]
         };
         let around = theirs.edits_around(&edit.old);
@@ -158,8 +158,10 @@ pub(crate) fn contested(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<Place> {
             _ => places.push(place),
         }
     }
-    let place =
-        |lines: Range<usize>| Place { first: lines.start as u32 + 1, count: lines.len() as u32 };
+    let place = |lines: Range<usize>| ConflictLines {
+        first: lines.start as u32 + 1,
+        count: lines.len() as u32,
+    };
     places.into_iter().map(place).collect()
 }
 

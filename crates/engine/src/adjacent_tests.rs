@@ -4,16 +4,16 @@
 use fastrand::Rng;
 
 use super::*;
-use crate::merge::{Labels, Merged, merge};
+use crate::merge::{ConflictLabels, MergeResult, merge};
 
-const LABELS: Labels<'_> = Labels { base: "base", ours: "ours", theirs: "theirs" };
+const LABELS: ConflictLabels<'_> = ConflictLabels { base: "base", ours: "ours", theirs: "theirs" };
 
-fn merged(base: &str, ours: &str, theirs: &str) -> Merged {
+fn merged(base: &str, ours: &str, theirs: &str) -> MergeResult {
     merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes(), &LABELS)
 }
 
-fn clean(text: &str) -> Merged {
-    Merged::Clean(text.as_bytes().to_vec())
+fn clean(text: &str) -> MergeResult {
+    MergeResult::Clean(text.as_bytes().to_vec())
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn what_would_be_a_guess_stays_a_conflict() {
         for (ours, theirs) in [(ours, theirs), (theirs, ours)] {
             let found = merged(base, ours, theirs);
             assert!(
-                matches!(found, Merged::Conflict { .. }),
+                matches!(found, MergeResult::Conflict { .. }),
                 "{base:?} {ours:?} {theirs:?}: {found:?}"
             );
         }
@@ -64,7 +64,7 @@ fn what_would_be_a_guess_stays_a_conflict() {
 
 #[test]
 fn a_conflict_says_which_lines_it_is_about() {
-    let place = |first, count| Place { first, count };
+    let place = |first, count| ConflictLines { first, count };
     let rows = [
         ("1\n2\n3\n", "0\n1\ntwo\n3\n", "1\nzwei\n3\n", vec![place(3, 1)]),
         ("1\n2\n3\n4\n", "1\n2\nmine\nmore\n4\n", "1\nzwei\n3\n4\n", vec![place(2, 3)]),
@@ -72,7 +72,9 @@ fn a_conflict_says_which_lines_it_is_about() {
     ];
     for (base, ours, theirs, expected) in rows {
         let found = merged(base, ours, theirs);
-        let Merged::Conflict { lines, .. } = found else { panic!("{base:?} {ours:?}: {found:?}") };
+        let MergeResult::Conflict { lines, .. } = found else {
+            panic!("{base:?} {ours:?}: {found:?}")
+        };
         assert_eq!(lines, expected, "{ours:?}");
     }
 }

@@ -10,10 +10,10 @@ use crate::project::ProjectError;
 use crate::purge::PurgeError;
 use crate::record::RecordError;
 use crate::snapshots::SnapshotError;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
 /// The stable code of an error, and a hint how to resolve it.
-pub trait Advice {
+pub trait ErrorAdvice {
     /// A stable name for programs.
     fn code(&self) -> &'static str;
 
@@ -21,7 +21,7 @@ pub trait Advice {
     fn hint(&self) -> &'static str;
 }
 
-impl Advice for ProjectError {
+impl ErrorAdvice for ProjectError {
     fn code(&self) -> &'static str {
         match self {
             Self::NotAProject(_) => "not_a_project",
@@ -51,7 +51,7 @@ impl Advice for ProjectError {
     }
 }
 
-impl Advice for RecordError {
+impl ErrorAdvice for RecordError {
     fn code(&self) -> &'static str {
         match self {
             Self::Replaced(_) => "replaced",
@@ -81,7 +81,7 @@ impl Advice for RecordError {
     }
 }
 
-impl Advice for VerbError {
+impl ErrorAdvice for OperationError {
     fn code(&self) -> &'static str {
         match self {
             Self::UnknownCheckpoint(_) => "unknown_checkpoint",
@@ -143,7 +143,7 @@ impl Advice for VerbError {
     }
 }
 
-impl Advice for HistoryError {
+impl ErrorAdvice for HistoryError {
     fn code(&self) -> &'static str {
         match self {
             Self::Diverges { .. } => "diverges",
@@ -171,7 +171,7 @@ impl Advice for HistoryError {
     }
 }
 
-impl Advice for CondenseError {
+impl ErrorAdvice for CondenseError {
     fn code(&self) -> &'static str {
         match self {
             Self::Nothing(_) => "nothing_to_do",
@@ -191,7 +191,7 @@ impl Advice for CondenseError {
     }
 }
 
-impl Advice for StoreError {
+impl ErrorAdvice for StoreError {
     fn code(&self) -> &'static str {
         match self {
             Self::NewerSchema { .. } => "newer_schema",
@@ -217,7 +217,7 @@ impl Advice for StoreError {
     }
 }
 
-impl Advice for ExportError {
+impl ErrorAdvice for ExportError {
     fn code(&self) -> &'static str {
         match self {
             Self::GitMissing => "git_missing",
@@ -239,7 +239,7 @@ impl Advice for ExportError {
     }
 }
 
-impl Advice for PurgeError {
+impl ErrorAdvice for PurgeError {
     fn code(&self) -> &'static str {
         match self {
             Self::Unfinished(_) => "unfinished",
@@ -259,7 +259,7 @@ impl Advice for PurgeError {
     }
 }
 
-impl Advice for SnapshotError {
+impl ErrorAdvice for SnapshotError {
     fn code(&self) -> &'static str {
         match self {
             Self::NotEmpty(_) => "not_empty",

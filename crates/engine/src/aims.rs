@@ -9,53 +9,53 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use retake_store::{Call, Input};
+use retake_store::{Call, CallInput};
 
-use crate::live::{Aim, LiveCall};
-use crate::place::Ground;
+use crate::live::{CallTargets, LiveCall};
+use crate::place::PathBase;
 
 /// Maximum bytes of cached arguments; larger ones are parsed each time, because calls without an
 /// end pile up in memory.
-const LARGEST: usize = 64 * 1024;
+const MAX_CACHED_INPUT_BYTES: usize = 64 * 1024;
 
 /// The targets of open calls, by their rows.
 #[derive(Debug, Default)]
-pub(crate) struct Aims {
-    kept: HashMap<i64, Kept>,
+pub(crate) struct TargetCache {
+    by_row: HashMap<i64, CachedTargets>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedTargets {
     tool: String,
     cwd: Option<String>,
-    input: Input,
-    aim: Arc<Aim>,
+    input: CallInput,
+    targets: Arc<CallTargets>,
 }
 
-impl Kept {
-    fn read(ground: Ground<'_>, call: &Call) -> Self {
-        let aim = Arc::new(Aim::new(ground, call, &call.input.unpack()));
-        Self { tool: call.tool.clone(), cwd: call.cwd.clone(), input: call.input.clone(), aim }
+impl CachedTargets {
+    fn parse(ground: PathBase<'_>, call: &Call) -> Self {
+        let targets = Arc::new(CallTargets::new(ground, call, &call.input.unpack()));
+        Self { tool: call.tool.clone(), cwd: call.cwd.clone(), input: call.input.clone(), targets }
     }
 
-    fn is_of(&self, call: &Call) -> bool {
+    fn matches(&self, call: &Call) -> bool {
         (&self.input, &self.tool, &self.cwd) == (&call.input, &call.tool, &call.cwd)
     }
 }
 
-impl Aims {
+impl TargetCache {
     /// Returns the calls with their targets; evicts the entries of all others.
-    pub(crate) fn of(&mut self, ground: Ground<'_>, calls: Vec<Call>) -> Vec<LiveCall> {
-        let mut earlier = std::mem::take(&mut self.kept);
+    pub(crate) fn live_calls(&mut self, ground: PathBase<'_>, calls: Vec<Call>) -> Vec<LiveCall> {
+        let mut earlier = std::mem::take(&mut self.by_row);
         let mut live = Vec::with_capacity(calls.len());
         for call in calls {
-            let known = earlier.remove(&call.row).filter(|kept| kept.is_of(&call));
+            let known = earlier.remove(&call.row).filter(|kept| kept.matches(&call));
             let is_known = known.is_some();
-            let kept = known.unwrap_or_else(|| Kept::read(ground, &call));
-            let (row, aim) = (call.row, Arc::clone(&kept.aim));
-            live.push(LiveCall { call, aim, is_known });
-            if kept.input.size() <= LARGEST {
-                self.kept.insert(row, kept);
+            let kept = known.unwrap_or_else(|| CachedTargets::parse(ground, &call));
+            let (row, aim) = (call.row, Arc::clone(&kept.targets));
+            live.push(LiveCall { call, call_targets: aim, is_cached: is_known });
+            if kept.input.size() <= MAX_CACHED_INPUT_BYTES {
+                self.by_row.insert(row, kept);
             }
         }
         live

@@ -24,16 +24,17 @@
 use std::collections::HashMap;
 
 use retake_model::{
-    Actor, AgentId, ChangeId, Confidence, DialogId, Means, Millis, OperationId, ProjectPath, Side,
+    Actor, AgentId, ChangeId, ChangeMethod, Confidence, DialogId, Millis, OperationId, PathState,
+    ProjectPath,
 };
 use retake_store::{Batch, StoreError};
 
 use crate::formatter;
 use crate::git_evidence::GitEvidence;
-use crate::live::{Content, LiveCall};
-use crate::observe::Observed;
-use crate::occasion::Ending;
-use crate::together::{mode_apart, told_apart};
+use crate::live::{LiveCall, PathContent};
+use crate::observe::ObservedChange;
+use crate::occasion::EndingCall;
+use crate::together::{split_interleaved_edits, split_mode_change};
 use crate::tool::ToolKind;
 
 /// The author of a change, and the evidence for it.
@@ -46,7 +47,7 @@ pub(crate) struct Attribution {
     pub(crate) dialog: Option<DialogId>,
     pub(crate) agent: Option<AgentId>,
     pub(crate) turn: Option<u64>,
-    pub(crate) operation: Means,
+    pub(crate) method: ChangeMethod,
     pub(crate) joins: Option<ChangeId>,
     /// The operation of Retake that made it.
     pub(crate) made_by: Option<OperationId>,
@@ -54,102 +55,108 @@ pub(crate) struct Attribution {
 
 impl Attribution {
     /// A change by Retake, in an operation of another project.
-    pub(crate) fn for_another_project() -> Self {
-        by_nobody(Actor::Retake, Confidence::Certain)
+    pub(crate) fn by_neighbour_operation() -> Self {
+        attribute_without_call(Actor::Retake, Confidence::Certain)
     }
 
     /// A change by Retake itself, in an operation.
-    pub(crate) fn own(operation: OperationId, means: Means) -> Self {
-        let nobody = by_nobody(Actor::Retake, Confidence::Certain);
-        Self { operation: means, made_by: Some(operation), ..nobody }
+    pub(crate) fn by_operation(operation: OperationId, means: ChangeMethod) -> Self {
+        let nobody = attribute_without_call(Actor::Retake, Confidence::Certain);
+        Self { method: means, made_by: Some(operation), ..nobody }
     }
 }
 
 /// Lag of the file systems' timestamp clock behind the clock of events: one tick.
-pub(crate) const CLOCK_GRAIN: Millis = 10;
+pub(crate) const CLOCK_GRANULARITY: Millis = 10;
 
 /// Limit of the changes that may be attributed to a call that counts as open.
 ///
 /// When unsure between agent and user, it is the user's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
+pub(crate) enum OwnershipLimit {
     /// Its begin was missed, or it was closed before: it owns its targets, no more.
-    AimOnly,
+    TargetsOnly,
     /// It was denied, it failed, or it was killed at an unknown time: it owns what its arguments
     /// predict, no more.
-    Announced,
+    PredictedOnly,
     /// It began and ended before this scan: also what was written between these times.
     Between(Millis, Millis),
 }
 
 /// Input of attribution at a scan.
-pub(crate) struct Scene<'a> {
+pub(crate) struct AttributionContext<'a> {
     pub(crate) calls: &'a [LiveCall],
     /// The call that begins with this scan: what is found happened before it, unless its arguments
     /// predict it (a begin that came late, W-40).
     pub(crate) beginning: Option<i64>,
     /// The call that ends with this scan.
-    pub(crate) ending: Option<Ending>,
+    pub(crate) ending: Option<EndingCall>,
     /// Time at which the watcher first saw a path move, if it did.
     pub(crate) first_seen: &'a dyn Fn(&ProjectPath) -> Option<Millis>,
     /// Calls that may not have been open until now.
-    pub(crate) limits: &'a HashMap<i64, Limit>,
+    pub(crate) limits: &'a HashMap<i64, OwnershipLimit>,
     /// Evidence of what git did, gathered on first use.
     pub(crate) git: &'a dyn Fn() -> &'a GitEvidence,
-    pub(crate) state_before: &'a dyn Fn(&ProjectPath) -> Side,
+    pub(crate) state_before: &'a dyn Fn(&ProjectPath) -> PathState,
     /// The inode at a path before, if it is stored.
     pub(crate) inode_before: &'a dyn Fn(&ProjectPath) -> Option<u64>,
     /// Time at which an entry was last added to or removed from the folder of a path.
     pub(crate) folder_changed_ns: &'a dyn Fn(&ProjectPath) -> Option<i64>,
 }
 
-impl Scene<'_> {
+impl AttributionContext<'_> {
     /// Decides who made an observed change; if several did, returns a step for each of them.
-    pub(crate) fn steps(
+    pub(crate) fn attribute_steps(
         &self,
         batch: &Batch<'_>,
-        seen: &Observed,
-    ) -> Result<Vec<(Observed, Attribution)>, StoreError> {
-        let is_edited = self.calls.iter().any(|call| edits(call, &seen.path));
-        if let Some((content, mode)) = mode_apart(seen)
+        seen: &ObservedChange,
+    ) -> Result<Vec<(ObservedChange, Attribution)>, StoreError> {
+        let is_edited = self.calls.iter().any(|call| is_edit_of(call, &seen.path));
+        if let Some((content, mode)) = split_mode_change(seen)
             && is_edited
             && !self.is_replaced(seen)
         {
-            let mut steps = self.steps_of_whole(batch, &content)?;
+            let mut steps = self.attribute_undivided(batch, &content)?;
             if steps.iter().all(|(_, by)| is_by_edit_tool(by)) {
-                steps.push((mode, by_nobody(Actor::User, Confidence::Assumed)));
+                steps.push((mode, attribute_without_call(Actor::User, Confidence::Assumed)));
                 return Ok(steps);
             }
         }
-        self.steps_of_whole(batch, seen)
+        self.attribute_undivided(batch, seen)
     }
 
-    fn steps_of_whole(
+    fn attribute_undivided(
         &self,
         batch: &Batch<'_>,
-        seen: &Observed,
-    ) -> Result<Vec<(Observed, Attribution)>, StoreError> {
+        seen: &ObservedChange,
+    ) -> Result<Vec<(ObservedChange, Attribution)>, StoreError> {
         if let Some(call) = self.predicting_call(batch, seen)? {
-            return Ok(vec![(seen.clone(), by_agents(&[call], Confidence::Certain))]);
+            return Ok(vec![(seen.clone(), attribute_to_agents(&[call], Confidence::Certain))]);
         }
         let open: Vec<_> = self.calls.iter().filter(|call| call.is_open()).collect();
-        if let Some(steps) = told_apart(batch, &aiming(&open, &seen.path), seen)? {
-            let certain = |call: &LiveCall| by_agents(&[call], Confidence::Certain);
+        if let Some(steps) =
+            split_interleaved_edits(batch, &calls_targeting(&open, &seen.path), seen)?
+        {
+            let certain = |call: &LiveCall| attribute_to_agents(&[call], Confidence::Certain);
             return Ok(steps.into_iter().map(|(seen, call)| (seen, certain(call))).collect());
         }
         Ok(vec![(seen.clone(), self.attribute(batch, seen)?)])
     }
 
-    fn attribute(&self, batch: &Batch<'_>, seen: &Observed) -> Result<Attribution, StoreError> {
+    fn attribute(
+        &self,
+        batch: &Batch<'_>,
+        seen: &ObservedChange,
+    ) -> Result<Attribution, StoreError> {
         let open = self.candidates(batch, seen)?;
         let git_could_be_theirs = open.iter().any(|call| call.may_run_git());
         if !git_could_be_theirs && (self.git)().claims(batch, seen)? {
-            return Ok(by_nobody(Actor::Git, Confidence::Certain));
+            return Ok(attribute_without_call(Actor::Git, Confidence::Certain));
         }
-        if let Some(attribution) = in_window(&open, &seen.path) {
+        if let Some(attribution) = attribute_to_window(&open, &seen.path) {
             return Ok(attribution);
         }
-        if let Some(attribution) = formatter::joined(batch, seen)? {
+        if let Some(attribution) = formatter::attribute_formatting(batch, seen)? {
             return Ok(attribution);
         }
         let mut late = Vec::new();
@@ -159,16 +166,20 @@ impl Scene<'_> {
             }
         }
         if !late.is_empty() {
-            return Ok(by_agents(&late, Confidence::Late));
+            return Ok(attribute_to_agents(&late, Confidence::Late));
         }
-        Ok(by_nobody(Actor::User, Confidence::Assumed))
+        Ok(attribute_without_call(Actor::User, Confidence::Assumed))
     }
 
     /// The open calls that could have made a change which none of them predicts.
-    fn candidates(&self, batch: &Batch<'_>, seen: &Observed) -> Result<Vec<&LiveCall>, StoreError> {
+    fn candidates(
+        &self,
+        batch: &Batch<'_>,
+        seen: &ObservedChange,
+    ) -> Result<Vec<&LiveCall>, StoreError> {
         let (mut open, mut is_by_one) = (Vec::new(), false);
         for call in self.calls {
-            if self.could_have(batch, call, seen)? {
+            if self.could_have_changed(batch, call, seen)? {
                 is_by_one = is_by_one || !self.is_refuted(batch, call, seen)?;
                 open.push(call);
             }
@@ -179,7 +190,7 @@ impl Scene<'_> {
     fn predicting_call(
         &self,
         batch: &Batch<'_>,
-        seen: &Observed,
+        seen: &ObservedChange,
     ) -> Result<Option<&LiveCall>, StoreError> {
         for call in self.calls.iter().filter(|call| call.is_open()) {
             if call.predicts(batch, &seen.path, &seen.after, self.state_before)?
@@ -191,46 +202,49 @@ impl Scene<'_> {
         Ok(None)
     }
 
-    fn could_have(
+    fn could_have_changed(
         &self,
         batch: &Batch<'_>,
         call: &LiveCall,
-        seen: &Observed,
+        seen: &ObservedChange,
     ) -> Result<bool, StoreError> {
         if !call.is_open() || self.beginning == Some(call.call.row) {
             return Ok(false);
         }
-        let has_ended = |end: Ending| end.row == call.call.row && self.is_after(seen, end.at);
-        if self.ending.is_some_and(has_ended) || (edits(call, &seen.path) && self.is_chmod(seen)) {
+        let has_ended = |end: EndingCall| end.row == call.call.row && self.is_after(seen, end.at);
+        if self.ending.is_some_and(has_ended)
+            || (is_edit_of(call, &seen.path) && self.is_chmod(seen))
+        {
             return Ok(false);
         }
         match self.limits.get(&call.call.row) {
             None if call.could_change(&seen.path) || self.is_other_name(call, seen) => Ok(true),
-            None => call.has_scratched(batch, seen, self.state_before),
+            None => call.is_own_scratch(batch, seen, self.state_before),
             // An empty file is a beginning of everything: that proves nothing.
-            Some(Limit::Announced) => {
+            Some(OwnershipLimit::PredictedOnly) => {
                 let is_empty = seen.after.known().is_none_or(|state| state.size == 0);
-                Ok(!is_empty && Self::is_begun(batch, call, seen)?)
+                Ok(!is_empty && Self::is_partially_written(batch, call, seen)?)
             }
-            Some(_) if call.aims_at(&seen.path) => Ok(true),
-            Some(Limit::AimOnly) => Ok(false),
-            Some(Limit::Between(begin, end)) => {
+            Some(_) if call.targets_path(&seen.path) => Ok(true),
+            Some(OwnershipLimit::TargetsOnly) => Ok(false),
+            Some(OwnershipLimit::Between(begin, end)) => {
                 // Copies and archives keep old mtimes, so the ctime of the inode counts as well. A
                 // deleted file has none, but its folder has.
                 let times = match seen.stat {
                     Some(stat) => [Some(stat.mtime_ns), Some(stat.ctime_ns)],
                     None => [(self.folder_changed_ns)(&seen.path), None],
                 };
-                let is_within = |ns: i64| (begin - CLOCK_GRAIN..=*end).contains(&(ns / 1_000_000));
+                let is_within =
+                    |ns: i64| (begin - CLOCK_GRANULARITY..=*end).contains(&(ns / 1_000_000));
                 Ok(call.could_change(&seen.path) && times.into_iter().flatten().any(is_within))
             }
         }
     }
 
     /// Returns true if a call that ends names the file of this path by another name.
-    fn is_other_name(&self, call: &LiveCall, seen: &Observed) -> bool {
+    fn is_other_name(&self, call: &LiveCall, seen: &ObservedChange) -> bool {
         let ends = self.ending.is_some_and(|end| end.row == call.call.row);
-        ends && seen.stat.is_some_and(|stat| call.names_file(stat.inode))
+        ends && seen.stat.is_some_and(|stat| call.names_inode(stat.inode))
     }
 
     /// Returns true if an edit tool that has not ended predicts another content than is there. Then
@@ -239,35 +253,39 @@ impl Scene<'_> {
         &self,
         batch: &Batch<'_>,
         call: &LiveCall,
-        seen: &Observed,
+        seen: &ObservedChange,
     ) -> Result<bool, StoreError> {
         let row = call.call.row;
         let has_ended = match self.limits.get(&row) {
             None => self.ending.is_some_and(|end| end.row == row),
-            Some(Limit::Between(_, end)) => *end != Millis::MAX,
-            Some(Limit::AimOnly | Limit::Announced) => true,
+            Some(OwnershipLimit::Between(_, end)) => *end != Millis::MAX,
+            Some(OwnershipLimit::TargetsOnly | OwnershipLimit::PredictedOnly) => true,
         };
-        if has_ended || !call.announces(&seen.path) {
+        if has_ended || !call.predicts_content(&seen.path) {
             return Ok(false);
         }
-        let is_told = Content::of(batch, &seen.before)?.told().is_some();
-        Ok(is_told && !Self::is_begun(batch, call, seen)?)
+        let is_told = PathContent::of(batch, &seen.before)?.known_bytes().is_some();
+        Ok(is_told && !Self::is_partially_written(batch, call, seen)?)
     }
 
     /// Returns true if a file holds a beginning of what an edit tool predicts: it is, or was, just
     /// being written.
-    fn is_begun(batch: &Batch<'_>, call: &LiveCall, seen: &Observed) -> Result<bool, StoreError> {
-        let before = Content::of(batch, &seen.before)?;
-        let Some(before) = before.told() else { return Ok(false) };
-        let announced = call.announced(&seen.path, before);
-        Ok(match (announced, Content::of(batch, &seen.after)?) {
-            (Some(announced), Content::Bytes(found)) => announced.starts_with(&found),
+    fn is_partially_written(
+        batch: &Batch<'_>,
+        call: &LiveCall,
+        seen: &ObservedChange,
+    ) -> Result<bool, StoreError> {
+        let before = PathContent::of(batch, &seen.before)?;
+        let Some(before) = before.known_bytes() else { return Ok(false) };
+        let announced = call.predicted_content(&seen.path, before);
+        Ok(match (announced, PathContent::of(batch, &seen.after)?) {
+            (Some(announced), PathContent::Bytes(found)) => announced.starts_with(&found),
             _ => false,
         })
     }
 
     /// Returns true if only the mode has changed.
-    fn is_chmod(&self, seen: &Observed) -> bool {
+    fn is_chmod(&self, seen: &ObservedChange) -> bool {
         let is_same = match (seen.before.known(), seen.after.known()) {
             (Some(before), Some(after)) => (before.kind, before.oid) == (after.kind, after.oid),
             _ => false,
@@ -276,46 +294,46 @@ impl Scene<'_> {
     }
 
     /// Returns true if another file stands at the path: its mode came with it.
-    fn is_replaced(&self, seen: &Observed) -> bool {
+    fn is_replaced(&self, seen: &ObservedChange) -> bool {
         let before = (self.inode_before)(&seen.path);
         seen.stat.zip(before).is_some_and(|(stat, before)| stat.inode != before)
     }
 }
 
-impl Scene<'_> {
+impl AttributionContext<'_> {
     /// Returns true if a change surely happened after this time: the watcher saw nothing of it
     /// before, and the file's times say so. A late report of the watcher alone proves nothing.
-    fn is_after(&self, seen: &Observed, at: Millis) -> bool {
+    fn is_after(&self, seen: &ObservedChange, at: Millis) -> bool {
         seen.stat.is_some_and(|stat| stat.ctime_ns / 1_000_000 > at)
             && (self.first_seen)(&seen.path).is_some_and(|first| first > at)
     }
 }
 
-fn edits(call: &LiveCall, path: &ProjectPath) -> bool {
-    call.is_open() && call.is_edit() && call.aims_at(path)
+fn is_edit_of(call: &LiveCall, path: &ProjectPath) -> bool {
+    call.is_open() && call.is_edit() && call.targets_path(path)
 }
 
 fn is_by_edit_tool(by: &Attribution) -> bool {
-    by.calls.len() == 1 && matches!(by.operation, Means::Write | Means::Patch)
+    by.calls.len() == 1 && matches!(by.method, ChangeMethod::Write | ChangeMethod::Patch)
 }
 
-fn in_window(open: &[&LiveCall], path: &ProjectPath) -> Option<Attribution> {
+fn attribute_to_window(open: &[&LiveCall], path: &ProjectPath) -> Option<Attribution> {
     if let [call] = open {
-        return Some(by_agents(&[call], Confidence::Window));
+        return Some(attribute_to_agents(&[call], Confidence::Window));
     }
-    match (aiming(open, path).as_slice(), open) {
+    match (calls_targeting(open, path).as_slice(), open) {
         (_, []) => None,
-        ([call], _) => Some(by_agents(&[call], Confidence::Window)),
-        ([], all) => Some(by_agents(all, Confidence::Shared)),
-        (several, _) => Some(by_agents(several, Confidence::Shared)),
+        ([call], _) => Some(attribute_to_agents(&[call], Confidence::Window)),
+        ([], all) => Some(attribute_to_agents(all, Confidence::Shared)),
+        (several, _) => Some(attribute_to_agents(several, Confidence::Shared)),
     }
 }
 
-fn aiming<'a>(calls: &[&'a LiveCall], path: &ProjectPath) -> Vec<&'a LiveCall> {
-    calls.iter().filter(|call| call.aims_at(path)).copied().collect()
+fn calls_targeting<'a>(calls: &[&'a LiveCall], path: &ProjectPath) -> Vec<&'a LiveCall> {
+    calls.iter().filter(|call| call.targets_path(path)).copied().collect()
 }
 
-fn by_agents(calls: &[&LiveCall], confidence: Confidence) -> Attribution {
+fn attribute_to_agents(calls: &[&LiveCall], confidence: Confidence) -> Attribution {
     let first = calls.first().map(|live| &live.call);
     let same = |get: &dyn Fn(&LiveCall) -> String| {
         calls.windows(2).all(|pair| get(pair[0]) == get(pair[1]))
@@ -329,13 +347,13 @@ fn by_agents(calls: &[&LiveCall], confidence: Confidence) -> Attribution {
         dialog: first.filter(|_| same_dialog).map(|call| call.dialog.clone()),
         agent: first.filter(|_| same_agent).map(|call| call.agent.clone()),
         turn: first.filter(|_| same_dialog).map(|call| call.turn),
-        operation: calls.first().map_or(Means::Command, |live| operation(live.kind())),
+        method: calls.first().map_or(ChangeMethod::Command, |live| change_method_of(live.kind())),
         joins: None,
         made_by: None,
     }
 }
 
-fn by_nobody(actor: Actor, confidence: Confidence) -> Attribution {
+fn attribute_without_call(actor: Actor, confidence: Confidence) -> Attribution {
     Attribution {
         actor,
         confidence,
@@ -343,17 +361,17 @@ fn by_nobody(actor: Actor, confidence: Confidence) -> Attribution {
         dialog: None,
         agent: None,
         turn: None,
-        operation: Means::External,
+        method: ChangeMethod::External,
         joins: None,
         made_by: None,
     }
 }
 
-fn operation(kind: ToolKind) -> Means {
+fn change_method_of(kind: ToolKind) -> ChangeMethod {
     match kind {
-        ToolKind::Write => Means::Write,
-        ToolKind::Edit => Means::Patch,
-        ToolKind::Delete => Means::Delete,
-        ToolKind::Shell | ToolKind::Other | ToolKind::Read => Means::Command,
+        ToolKind::Write => ChangeMethod::Write,
+        ToolKind::Edit => ChangeMethod::Patch,
+        ToolKind::Delete => ChangeMethod::Delete,
+        ToolKind::Shell | ToolKind::Other | ToolKind::Read => ChangeMethod::Command,
     }
 }

@@ -9,25 +9,25 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use retake_model::{Actor, Change, ChangeId, DialogId, Hunk, ObjectId, ProjectPath, Side};
-use retake_store::{ChangeFilter, Message, Store, StoreError};
+use retake_model::{Actor, Change, ChangeId, DialogId, Hunk, ObjectId, PathState, ProjectPath};
+use retake_store::{ChangeFilter, Store, StoreError, UserMessage};
 
-use crate::content::comparable;
-use crate::diff::{TOO_LARGE_TO_SHOW, hunks_between, is_binary, is_too_large, lines};
+use crate::content::comparable_content;
+use crate::diff::{MAX_DIFF_BYTES, hunks_between, is_binary, is_too_large, lines};
 use crate::project::Project;
 
 /// Maximum removals of one line that are searched for its former origin, newest first.
-const REMOVALS: usize = 64;
+const MAX_REMOVALS_SEARCHED: usize = 64;
 
 /// A file as it is now, with the origin of each line.
 #[derive(Clone, Debug)]
-pub struct Blame {
+pub struct FileBlame {
     /// The file.
     pub path: ProjectPath,
     /// Its lines, or why there are none.
     pub body: BlameBody,
     /// The changes that the lines name.
-    pub changes: BTreeMap<ChangeId, Blamed>,
+    pub changes: BTreeMap<ChangeId, BlameSource>,
 }
 
 /// The lines of a file, or the reason why it has no line blame.
@@ -51,12 +51,12 @@ pub struct BlameLine {
     /// Its bytes, without the newline.
     pub text: Vec<u8>,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: LineOrigin,
 }
 
 /// Where a line comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Origin {
+pub enum LineOrigin {
     /// It was there before anything of the file was recorded.
     Baseline,
     /// It appeared while the content was not captured, so its author is unknown.
@@ -65,7 +65,7 @@ pub enum Origin {
     Change(ChangeId),
 }
 
-impl Origin {
+impl LineOrigin {
     /// The change that wrote the line, if that is known.
     pub fn change(self) -> Option<ChangeId> {
         match self {
@@ -77,25 +77,25 @@ impl Origin {
 
 /// A change that lines come from, and the message that it was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blamed {
+pub struct BlameSource {
     /// The change.
     pub change: Change,
     /// The message that began its turn.
-    pub message: Option<Message>,
+    pub message: Option<UserMessage>,
 }
 
 impl Project {
     /// Returns the origin of each line of a file, as of the last scan; `None` if there is no such
     /// file on record.
-    pub fn blame(&self, path: &ProjectPath) -> Result<Option<Blame>, StoreError> {
+    pub fn blame(&self, path: &ProjectPath) -> Result<Option<FileBlame>, StoreError> {
         let store = self.store();
         let Some(entry) = store.manifest_entry(path)? else { return Ok(None) };
-        let now = Side::from(entry.stored);
+        let now = PathState::from(entry.state);
         let body = match &now {
-            Side::Absent => return Ok(None),
-            Side::Unknown => BlameBody::NotCaptured,
-            Side::Known(state) if state.size > TOO_LARGE_TO_SHOW => BlameBody::TooLarge,
-            Side::Known(state) => {
+            PathState::Absent => return Ok(None),
+            PathState::Unknown => BlameBody::NotCaptured,
+            PathState::Known(state) if state.size > MAX_DIFF_BYTES => BlameBody::TooLarge,
+            PathState::Known(state) => {
                 let content = store.read(&state.oid)?;
                 if is_binary(&content) {
                     BlameBody::Binary
@@ -107,37 +107,37 @@ impl Project {
             }
         };
         let changes = match &body {
-            BlameBody::Lines(lines) => named(store, lines)?,
+            BlameBody::Lines(lines) => blame_sources(store, lines)?,
             _ => BTreeMap::new(),
         };
-        Ok(Some(Blame { path: path.clone(), body, changes }))
+        Ok(Some(FileBlame { path: path.clone(), body, changes }))
     }
 }
 
 fn blamed_lines(
     store: &Store,
     path: &ProjectPath,
-    now: &Side,
+    now: &PathState,
     content: &[u8],
 ) -> Result<Vec<BlameLine>, StoreError> {
-    let history = history(store, path)?;
-    let mut read = |side: &Side| comparable(store, side);
+    let history = changes_of_file(store, path)?;
+    let mut read = |side: &PathState| comparable_content(store, side);
     let keeps_removed = history.iter().any(|change| change.actor == Actor::Retake);
-    let mut walk = Walk::new(&mut read, keeps_removed);
+    let mut walk = BlameWalk::new(&mut read, keeps_removed);
     for change in &history {
-        walk.step(change)?;
+        walk.apply_change(change)?;
     }
-    let origins = walk.at(now)?.unwrap_or_default();
+    let origins = walk.origins_at(now)?.unwrap_or_default();
     let line = |(at, text): (usize, &[u8])| BlameLine {
         number: at as u32 + 1,
         text: text.strip_suffix(b"\n").unwrap_or(text).to_vec(),
-        origin: origins.get(at).copied().unwrap_or(Origin::Unseen),
+        origin: origins.get(at).copied().unwrap_or(LineOrigin::Unseen),
     };
     Ok(lines(content).enumerate().map(line).collect())
 }
 
 /// The changes that made the file at `path` what it is, oldest first, through its renames.
-fn history(store: &Store, path: &ProjectPath) -> Result<Vec<Change>, StoreError> {
+fn changes_of_file(store: &Store, path: &ProjectPath) -> Result<Vec<Change>, StoreError> {
     // Each path is read once, however often the file came back to it.
     let mut of_paths: HashMap<ProjectPath, Vec<Change>> = HashMap::new();
     let mut chain = Vec::new();
@@ -169,9 +169,12 @@ fn history(store: &Store, path: &ProjectPath) -> Result<Vec<Change>, StoreError>
 }
 
 /// Loads the changes that the lines name, with their messages.
-fn named(store: &Store, lines: &[BlameLine]) -> Result<BTreeMap<ChangeId, Blamed>, StoreError> {
+fn blame_sources(
+    store: &Store,
+    lines: &[BlameLine],
+) -> Result<BTreeMap<ChangeId, BlameSource>, StoreError> {
     let mut changes = BTreeMap::new();
-    let mut messages: HashMap<(DialogId, u64), Option<Message>> = HashMap::new();
+    let mut messages: HashMap<(DialogId, u64), Option<UserMessage>> = HashMap::new();
     for id in lines.iter().filter_map(|line| line.origin.change()) {
         if changes.contains_key(&id) {
             continue;
@@ -181,36 +184,36 @@ fn named(store: &Store, lines: &[BlameLine]) -> Result<BTreeMap<ChangeId, Blamed
         if let (Some(dialog), Some(turn)) = (&change.dialog, change.turn) {
             let key = (dialog.clone(), turn);
             if !messages.contains_key(&key) {
-                messages.insert(key.clone(), store.message_of(dialog, turn)?);
+                messages.insert(key.clone(), store.message_of_turn(dialog, turn)?);
             }
             message.clone_from(&messages[&key]);
         }
-        changes.insert(id, Blamed { change, message });
+        changes.insert(id, BlameSource { change, message });
     }
     Ok(changes)
 }
 
-type Origins = Rc<Vec<Origin>>;
+type LineOrigins = Rc<Vec<LineOrigin>>;
 /// Reads the content of a side; `None` if it cannot be compared by lines.
-type Read<'a> = dyn FnMut(&Side) -> Result<Option<Vec<u8>>, StoreError> + 'a;
+type SideReader<'a> = dyn FnMut(&PathState) -> Result<Option<Vec<u8>>, StoreError> + 'a;
 
 /// Carries the origins of lines from change to change.
-struct Walk<'a> {
-    read: &'a mut Read<'a>,
+struct BlameWalk<'a> {
+    read: &'a mut SideReader<'a>,
     /// The newest state that has lines, and their origins.
-    newest: Option<(Side, Origins)>,
+    newest: Option<(PathState, LineOrigins)>,
     /// The origins in every state so far; the newest, if one came again.
-    states: HashMap<ObjectId, Origins>,
+    states: HashMap<ObjectId, LineOrigins>,
     /// Whether removed lines are kept for Retake to bring back.
     keeps_removed: bool,
     /// For each step, the lines that it removed.
-    removed: Vec<Vec<(Vec<u8>, Origin)>>,
+    removed: Vec<Vec<(Vec<u8>, LineOrigin)>>,
     /// The steps that removed a line, oldest first.
     removals: HashMap<Vec<u8>, Vec<usize>>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(read: &'a mut Read<'a>, keeps_removed: bool) -> Self {
+impl<'a> BlameWalk<'a> {
+    fn new(read: &'a mut SideReader<'a>, keeps_removed: bool) -> Self {
         Self {
             read,
             newest: None,
@@ -222,20 +225,20 @@ impl<'a> Walk<'a> {
     }
 
     /// The lines of a side; binary content has none. `None` if they cannot be known.
-    fn text(&mut self, side: &Side) -> Result<Option<Vec<u8>>, StoreError> {
+    fn text(&mut self, side: &PathState) -> Result<Option<Vec<u8>>, StoreError> {
         let content = (self.read)(side)?;
         Ok(content.map(|content| if is_binary(&content) { Vec::new() } else { content }))
     }
 
     /// Returns the origins of the lines of `side`; the file went there from the newest known state
     /// without a recorded change.
-    fn at(&mut self, side: &Side) -> Result<Option<Origins>, StoreError> {
+    fn origins_at(&mut self, side: &PathState) -> Result<Option<LineOrigins>, StoreError> {
         let Some((newest, origins)) = self.newest.clone() else {
             let text = self.text(side)?;
-            let origins: Option<Origins> =
-                text.map(|text| Rc::new(vec![Origin::Baseline; lines(&text).count()]));
+            let origins: Option<LineOrigins> =
+                text.map(|text| Rc::new(vec![LineOrigin::Baseline; lines(&text).count()]));
             if let Some(origins) = &origins {
-                self.arrive(side, origins.clone());
+                self.set_newest(side, origins.clone());
             }
             return Ok(origins);
         };
@@ -243,44 +246,44 @@ impl<'a> Walk<'a> {
             return Ok(Some(origins));
         }
         let Some(text) = self.text(side)? else { return Ok(None) };
-        let origins = self.across(&newest, &origins, &text)?;
-        self.arrive(side, origins.clone());
+        let origins = self.carry_over_gap(&newest, &origins, &text)?;
+        self.set_newest(side, origins.clone());
         Ok(Some(origins))
     }
 
     /// Carries origins over a gap in the record: new lines are `Unseen`.
-    fn across(
+    fn carry_over_gap(
         &mut self,
-        from: &Side,
-        origins: &Origins,
+        from: &PathState,
+        origins: &LineOrigins,
         text: &[u8],
-    ) -> Result<Origins, StoreError> {
+    ) -> Result<LineOrigins, StoreError> {
         let old = self.text(from)?.unwrap_or_default();
         let (old, new): (Vec<_>, Vec<_>) = (lines(&old).collect(), lines(text).collect());
         let hunks = hunks_between(&old, &new);
-        let carried = carry(origins, &hunks, Origin::Unseen);
-        Ok(Rc::new(carried.unwrap_or_else(|| vec![Origin::Unseen; new.len()])))
+        let carried = carry_origins(origins, &hunks, LineOrigin::Unseen);
+        Ok(Rc::new(carried.unwrap_or_else(|| vec![LineOrigin::Unseen; new.len()])))
     }
 
-    fn arrive(&mut self, side: &Side, origins: Origins) {
-        if let Side::Known(state) = side {
+    fn set_newest(&mut self, side: &PathState, origins: LineOrigins) {
+        if let PathState::Known(state) = side {
             self.states.insert(state.oid, origins.clone());
         }
         self.newest = Some((*side, origins));
     }
 
-    fn step(&mut self, change: &Change) -> Result<(), StoreError> {
-        let by = Origin::Change(change.joins.unwrap_or(change.id));
-        let before = self.at(&change.before)?;
+    fn apply_change(&mut self, change: &Change) -> Result<(), StoreError> {
+        let by = LineOrigin::Change(change.joins.unwrap_or(change.id));
+        let before = self.origins_at(&change.before)?;
         if change.actor == Actor::Retake
-            && let Side::Known(state) = &change.after
+            && let PathState::Known(state) = &change.after
             && let Some(origins) = self.states.get(&state.oid).cloned()
         {
             self.remember_removed(change, before.as_ref())?;
-            self.arrive(&change.after, origins);
+            self.set_newest(&change.after, origins);
             return Ok(());
         }
-        let Some(before) = before else { return self.step_from_unknown(change) };
+        let Some(before) = before else { return self.apply_change_from_unknown(change) };
         let hunks = if let Some(changed) = &change.lines {
             changed.hunks.clone()
         } else {
@@ -289,26 +292,26 @@ impl<'a> Walk<'a> {
             let (old, new): (Vec<_>, Vec<_>) = (lines(&old).collect(), lines(&new).collect());
             hunks_between(&old, &new)
         };
-        let Some(mut origins) = carry(&before, &hunks, by) else {
+        let Some(mut origins) = carry_origins(&before, &hunks, by) else {
             // The recorded hunks do not fit the recorded content.
-            return self.step_from_unknown(change);
+            return self.apply_change_from_unknown(change);
         };
         if change.actor == Actor::Retake {
-            self.bring_back(&change.after, &hunks, &mut origins)?;
+            self.restore_origins(&change.after, &hunks, &mut origins)?;
         }
         self.remember_removed(change, Some(&before))?;
-        self.arrive(&change.after, Rc::new(origins));
+        self.set_newest(&change.after, Rc::new(origins));
         Ok(())
     }
 
     /// Applies a change whose content before was not captured: new lines may be older than it.
-    fn step_from_unknown(&mut self, change: &Change) -> Result<(), StoreError> {
+    fn apply_change_from_unknown(&mut self, change: &Change) -> Result<(), StoreError> {
         let Some(text) = self.text(&change.after)? else { return Ok(()) };
         let origins = match self.newest.clone() {
-            Some((newest, origins)) => self.across(&newest, &origins, &text)?,
-            None => Rc::new(vec![Origin::Unseen; lines(&text).count()]),
+            Some((newest, origins)) => self.carry_over_gap(&newest, &origins, &text)?,
+            None => Rc::new(vec![LineOrigin::Unseen; lines(&text).count()]),
         };
-        self.arrive(&change.after, origins);
+        self.set_newest(&change.after, origins);
         Ok(())
     }
 
@@ -316,7 +319,7 @@ impl<'a> Walk<'a> {
     fn remember_removed(
         &mut self,
         change: &Change,
-        before: Option<&Origins>,
+        before: Option<&LineOrigins>,
     ) -> Result<(), StoreError> {
         let (Some(before), Some(changed)) = (before, &change.lines) else { return Ok(()) };
         if !self.keeps_removed || changed.removed == 0 {
@@ -326,7 +329,7 @@ impl<'a> Walk<'a> {
         let text: Vec<_> = lines(&text).collect();
         let step = self.removed.len();
         let mut removed = Vec::new();
-        for at in changed.hunks.iter().flat_map(|hunk| range(hunk.old_start, hunk.old_lines)) {
+        for at in changed.hunks.iter().flat_map(|hunk| line_range(hunk.old_start, hunk.old_lines)) {
             let (Some(line), Some(origin)) = (text.get(at), before.get(at)) else { continue };
             let steps = self.removals.entry(line.to_vec()).or_default();
             if steps.last() != Some(&step) {
@@ -339,16 +342,16 @@ impl<'a> Walk<'a> {
     }
 
     /// Restores the former origin of lines that Retake added and that had been there before.
-    fn bring_back(
+    fn restore_origins(
         &mut self,
-        after: &Side,
+        after: &PathState,
         hunks: &[Hunk],
-        origins: &mut [Origin],
+        origins: &mut [LineOrigin],
     ) -> Result<(), StoreError> {
         let Some(text) = self.text(after)? else { return Ok(()) };
         let text: Vec<_> = lines(&text).collect();
         for hunk in hunks {
-            let range = range(hunk.new_start, hunk.new_lines);
+            let range = line_range(hunk.new_start, hunk.new_lines);
             let (Some(block), Some(origins)) = (text.get(range.clone()), origins.get_mut(range))
             else {
                 continue;
@@ -362,13 +365,13 @@ impl<'a> Walk<'a> {
 
     /// Returns the origins that the lines of a block had when they were removed. The step that
     /// removed most of them is searched first; on a tie the newest.
-    fn former_origins(&self, block: &[&[u8]]) -> Vec<Option<Origin>> {
+    fn former_origins(&self, block: &[&[u8]]) -> Vec<Option<LineOrigin>> {
         let mut found = vec![None; block.len()];
         loop {
             let open: Vec<usize> = (0..block.len()).filter(|&at| found[at].is_none()).collect();
             let mut hits: HashMap<usize, usize> = HashMap::new();
             for steps in open.iter().filter_map(|&at| self.removals.get(block[at])) {
-                for step in steps.iter().rev().take(REMOVALS) {
+                for step in steps.iter().rev().take(MAX_REMOVALS_SEARCHED) {
                     *hits.entry(*step).or_default() += 1;
                 }
             }
@@ -377,7 +380,7 @@ impl<'a> Walk<'a> {
             let wanted: Vec<_> = open.iter().map(|&at| block[at]).collect();
             let removed = &self.removed[step];
             let lines: Vec<_> = removed.iter().map(|(line, _)| line.as_slice()).collect();
-            let common = common(&lines, &wanted);
+            let common = common_lines(&lines, &wanted);
             if common.is_empty() {
                 return found;
             }
@@ -389,12 +392,14 @@ impl<'a> Walk<'a> {
 }
 
 /// Returns the lines that two lists have in common, in order, as pairs of indices.
-fn common(old: &[&[u8]], new: &[&[u8]]) -> Vec<(usize, usize)> {
+fn common_lines(old: &[&[u8]], new: &[&[u8]]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let (mut old_at, mut new_at) = (0, 0);
     for hunk in hunks_between(old, new) {
-        let (removed, added) =
-            (range(hunk.old_start, hunk.old_lines), range(hunk.new_start, hunk.new_lines));
+        let (removed, added) = (
+            line_range(hunk.old_start, hunk.old_lines),
+            line_range(hunk.new_start, hunk.new_lines),
+        );
         pairs.extend((old_at..removed.start).zip(new_at..added.start));
         (old_at, new_at) = (removed.end, added.end);
     }
@@ -403,13 +408,13 @@ fn common(old: &[&[u8]], new: &[&[u8]]) -> Vec<(usize, usize)> {
 }
 
 /// Computes the origins after a change from its hunks; `None` if the hunks do not fit.
-fn carry(before: &[Origin], hunks: &[Hunk], by: Origin) -> Option<Vec<Origin>> {
+fn carry_origins(before: &[LineOrigin], hunks: &[Hunk], by: LineOrigin) -> Option<Vec<LineOrigin>> {
     let mut after = Vec::new();
     let mut at = 0;
     for hunk in hunks {
-        let removed = range(hunk.old_start, hunk.old_lines);
+        let removed = line_range(hunk.old_start, hunk.old_lines);
         after.extend_from_slice(before.get(at..removed.start)?);
-        if after.len() != range(hunk.new_start, 0).start {
+        if after.len() != line_range(hunk.new_start, 0).start {
             return None;
         }
         after.extend(std::iter::repeat_n(by, hunk.new_lines as usize));
@@ -419,15 +424,15 @@ fn carry(before: &[Origin], hunks: &[Hunk], by: Origin) -> Option<Vec<Origin>> {
     Some(after)
 }
 
-fn range(start: u32, lines: u32) -> std::ops::Range<usize> {
+fn line_range(start: u32, lines: u32) -> std::ops::Range<usize> {
     let start = start.saturating_sub(1) as usize;
     start..start + lines as usize
 }
 
-fn same_content(a: &Side, b: &Side) -> bool {
+fn same_content(a: &PathState, b: &PathState) -> bool {
     match (a, b) {
-        (Side::Absent, Side::Absent) => true,
-        (Side::Known(a), Side::Known(b)) => a.oid == b.oid,
+        (PathState::Absent, PathState::Absent) => true,
+        (PathState::Known(a), PathState::Known(b)) => a.oid == b.oid,
         _ => false,
     }
 }

@@ -9,40 +9,41 @@
 //! longer configured, change the length); otherwise the file is read.
 
 use retake_model::{FileState, ProjectPath};
-use retake_store::{Batch, Lender, Scratch, StoreError};
-use retake_workspace::git::{Attributes, Index, IndexEntry};
-use retake_workspace::{Stat, Suspect, Workspace};
+use retake_store::{Batch, BorrowedPacks, InflateScratch, StoreError};
+use retake_workspace::git::{GitAttributes, GitIndex, GitIndexEntry};
+use retake_workspace::{FileStat, SuspectFile, Workspace};
 
-use crate::capture::{Captured, Keep, Refused, capture};
-use crate::observe::Request;
-use crate::repository::Repository;
+use crate::capture::{CaptureResult, CaptureTarget, RefusedContents, capture};
+use crate::observe::ScanRequest;
+use crate::repository::ProjectRepository;
 
 /// Minimum number of files for which it pays to read git's index, and to write a pack.
-const BULK: usize = 400;
+const MIN_BULK_FILES: usize = 400;
 /// Maximum bytes of a borrowed blob: reading one takes its whole length of memory.
-const LENT_BYTES: u64 = 16 << 20;
+const MAX_BORROWED_BLOB_BYTES: u64 = 16 << 20;
 /// Maximum bytes of a `.gitattributes` file that is parsed.
-const ATTRIBUTES_BYTES: u64 = 16 << 20;
-const THREADS: usize = 2;
+const MAX_ATTRIBUTES_BYTES: u64 = 16 << 20;
+const LOOKUP_THREADS: usize = 2;
 
 /// Captures the content of these files.
-pub(crate) fn take(
+pub(crate) fn capture_files(
     batch: &mut Batch<'_>,
-    request: &Request<'_>,
-    suspects: Vec<Suspect>,
-    index: Option<&Index>,
+    request: &ScanRequest<'_>,
+    suspects: Vec<SuspectFile>,
+    index: Option<&GitIndex>,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<Vec<(ProjectPath, Captured)>, StoreError> {
-    let refused = Refused::load(batch)?;
+) -> Result<Vec<(ProjectPath, CaptureResult)>, StoreError> {
+    let refused = RefusedContents::load(batch)?;
     let limits = (request.settings.limits.max_file_bytes, &refused);
     let total = suspects.len();
     let mut done = |done| progress(done, total);
-    if suspects.len() < BULK {
+    if suspects.len() < MIN_BULK_FILES {
         let paths: Vec<_> = suspects.into_iter().map(|suspect| suspect.path).collect();
-        let taken = capture(request.workspace, batch, &paths, limits, Keep::Rows, &mut done)?;
+        let taken =
+            capture(request.workspace, batch, &paths, limits, CaptureTarget::Rows, &mut done)?;
         return Ok(paths.into_iter().zip(taken).collect());
     }
-    let repository = Repository::around(request.workspace.root());
+    let repository = ProjectRepository::find_around(request.workspace.root());
     let folders = match (&repository, index) {
         (Some(repository), Some(_)) => repository.pack_folders(),
         _ => Vec::new(),
@@ -50,8 +51,8 @@ pub(crate) fn take(
     let lender = batch.borrow_packs(&folders)?;
     let lent = match (&repository, index) {
         (Some(repository), Some(index)) => {
-            let lending = Lending { request, repository, index, lender: &lender, limits };
-            lending.lent(&suspects)
+            let lending = BlobLookup { request, repository, index, lender: &lender, limits };
+            lending.find_blobs(&suspects)
         }
         _ => suspects.iter().map(|_| None).collect(),
     };
@@ -59,14 +60,18 @@ pub(crate) fn take(
     for (suspect, lent) in suspects.into_iter().zip(lent) {
         match lent {
             Some(state) => {
-                let kept = Captured::Kept { state, stat: suspect.stat };
+                let kept = CaptureResult::Stored { state, stat: suspect.stat };
                 taken.push((suspect.path, kept));
             }
             None => rest.push(suspect.path),
         }
     }
     let before = taken.len();
-    let keep = if rest.len() < BULK { Keep::Rows } else { Keep::Pack(&lender) };
+    let keep = if rest.len() < MIN_BULK_FILES {
+        CaptureTarget::Rows
+    } else {
+        CaptureTarget::Pack(&lender)
+    };
     let mut done = |more| progress(before + more, total);
     let captured = capture(request.workspace, batch, &rest, limits, keep, &mut done)?;
     batch.keep_borrowed(&lender)?;
@@ -75,23 +80,23 @@ pub(crate) fn take(
 }
 
 /// Lookup of a file's blob without reading the file.
-struct Lending<'a> {
-    request: &'a Request<'a>,
-    repository: &'a Repository,
-    index: &'a Index,
-    lender: &'a Lender,
-    limits: (u64, &'a Refused),
+struct BlobLookup<'a> {
+    request: &'a ScanRequest<'a>,
+    repository: &'a ProjectRepository,
+    index: &'a GitIndex,
+    lender: &'a BorrowedPacks,
+    limits: (u64, &'a RefusedContents),
 }
 
-impl Lending<'_> {
+impl BlobLookup<'_> {
     /// The states of those files whose blob exists, in the order of `suspects`.
-    fn lent(&self, suspects: &[Suspect]) -> Vec<Option<FileState>> {
+    fn find_blobs(&self, suspects: &[SuspectFile]) -> Vec<Option<FileState>> {
         let Some(attributes) = self.attributes(suspects) else {
             return suspects.iter().map(|_| None).collect();
         };
-        let part = suspects.len().div_ceil(THREADS).max(1);
+        let part = suspects.len().div_ceil(LOOKUP_THREADS).max(1);
         let found: Vec<_> = std::thread::scope(|scope| {
-            let find = |part| scope.spawn(move || self.found(part));
+            let find = |part| scope.spawn(move || self.find_blobs_in_chunk(part));
             let parts: Vec<_> = suspects.chunks(part).map(find).collect();
             let converted: Vec<_> =
                 suspects.iter().map(|suspect| attributes.converts(&suspect.path)).collect();
@@ -104,27 +109,27 @@ impl Lending<'_> {
     }
 
     /// The states of those files whose blob exists and is as long, if git does not convert them.
-    fn found(&self, suspects: &[Suspect]) -> Vec<Option<FileState>> {
-        let mut scratch = Scratch::default();
-        let found = |suspect: &Suspect| {
+    fn find_blobs_in_chunk(&self, suspects: &[SuspectFile]) -> Vec<Option<FileState>> {
+        let mut scratch = InflateScratch::default();
+        let found = |suspect: &SuspectFile| {
             let entry = self.index.entries.get(&suspect.path)?;
-            let Stat { mode, size, .. } = suspect.stat;
-            let is_it = self.may_stand(entry, &suspect.stat)
+            let FileStat { mode, size, .. } = suspect.stat;
+            let is_it = self.may_borrow(entry, &suspect.stat)
                 && self.lender.has_blob(&entry.oid, size, &mut scratch);
             is_it.then(|| FileState { kind: suspect.stat.file_kind(), mode, oid: entry.oid, size })
         };
         suspects.iter().map(found).collect()
     }
 
-    fn may_stand(&self, entry: &IndexEntry, stat: &Stat) -> bool {
+    fn may_borrow(&self, entry: &GitIndexEntry, stat: &FileStat) -> bool {
         let (max_bytes, refused) = self.limits;
         self.index.is_clean(entry, stat)
-            && stat.size <= LENT_BYTES.min(max_bytes)
-            && !refused.has(&entry.oid)
+            && stat.size <= MAX_BORROWED_BLOB_BYTES.min(max_bytes)
+            && !refused.contains(&entry.oid)
     }
 
     /// The files that git converts; `None` if that is not known, or if it does not matter.
-    fn attributes(&self, suspects: &[Suspect]) -> Option<Attributes> {
+    fn attributes(&self, suspects: &[SuspectFile]) -> Option<GitAttributes> {
         if self.lender.is_empty() {
             return None;
         }
@@ -137,8 +142,8 @@ impl Lending<'_> {
 /// be read.
 fn attribute_files(
     workspace: &Workspace,
-    suspects: &[Suspect],
-    index: &Index,
+    suspects: &[SuspectFile],
+    index: &GitIndex,
 ) -> Option<Vec<(ProjectPath, Vec<u8>)>> {
     const NAME: &[u8] = b".gitattributes";
     let paths = suspects.iter().map(|suspect| &suspect.path).chain(index.entries.keys());
@@ -146,12 +151,15 @@ fn attribute_files(
     let mut paths: Vec<_> = paths.collect();
     paths.sort_by_key(|path| (path.components().count(), path.as_bytes()));
     paths.dedup();
-    paths.into_iter().map(|path| Some((path.clone(), text_of(workspace, path)?))).collect()
+    paths
+        .into_iter()
+        .map(|path| Some((path.clone(), read_attributes_file(workspace, path)?)))
+        .collect()
 }
 
-fn text_of(workspace: &Workspace, path: &ProjectPath) -> Option<Vec<u8>> {
+fn read_attributes_file(workspace: &Workspace, path: &ProjectPath) -> Option<Vec<u8>> {
     let mut text = Vec::new();
-    let read = workspace.read(path, ATTRIBUTES_BYTES, &mut |reader, _| {
+    let read = workspace.read(path, MAX_ATTRIBUTES_BYTES, &mut |reader, _| {
         text.clear();
         reader.read_to_end(&mut text).map(drop)
     });

@@ -10,29 +10,29 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use retake_model::{FileState, Gap, GapReason, ObjectId, ProjectPath};
 use retake_store::{
-    Batch, CHUNK_ABOVE, Encoded, Lender, ObjectKind, PackWriter, Packed, StoreError, encode,
-    encode_packed, encode_stream, hash_blob, hash_stream,
+    Batch, BorrowedPacks, CHUNK_THRESHOLD_BYTES, EncodedObject, ObjectKind, PackWriter,
+    PackedObject, StoreError, encode, encode_packed, encode_stream, hash_blob, hash_stream,
 };
-use retake_workspace::{ReadError, Stat, Workspace};
+use retake_workspace::{FileStat, ReadError, Workspace};
 
 /// Minimum number of files for which threads pay off.
-const WORTH_THREADS: usize = 16;
-const THREADS: usize = 2;
+const MIN_PARALLEL_FILES: usize = 16;
+const CAPTURE_THREADS: usize = 2;
 /// Maximum messages queued between the threads. Each is at most 256 KiB, so this bounds the memory.
-const IN_FLIGHT: usize = 64;
+const MAX_QUEUED_MESSAGES: usize = 64;
 
 /// Result of capturing one file.
 #[derive(Debug)]
-pub(crate) enum Captured {
+pub(crate) enum CaptureResult {
     /// Its content is in the batch.
-    Kept {
+    Stored {
         /// Its state.
         state: FileState,
         /// The stat under which it was read.
-        stat: Stat,
+        stat: FileStat,
     },
     /// It exists, but its content cannot be stored at all.
-    Unknown(Gap),
+    Unstorable(Gap),
     /// It could not be read this time; its known state stays.
     Unread(Gap),
     /// It went away.
@@ -41,47 +41,47 @@ pub(crate) enum Captured {
 
 /// Destination of captured content.
 #[derive(Clone, Copy)]
-pub(crate) enum Keep<'a> {
+pub(crate) enum CaptureTarget<'a> {
     /// A row each.
     Rows,
     /// New content goes into one new pack; large content becomes rows all the same, whose chunks
     /// are shared by its later versions.
-    Pack(&'a Lender),
+    Pack(&'a BorrowedPacks),
 }
 
-enum Message {
-    Object(Encoded),
-    Packed(Packed),
-    Done(usize, Result<Captured, StoreError>),
+enum CaptureMessage {
+    Object(EncodedObject),
+    Packed(PackedObject),
+    Done(usize, Result<CaptureResult, StoreError>),
 }
 
 /// Maximum bytes of a file, the contents to refuse, and the destination.
-type How<'a> = ((u64, &'a Refused), Keep<'a>);
+type CaptureOptions<'a> = ((u64, &'a RefusedContents), CaptureTarget<'a>);
 
 /// Reads the files and puts their content into the batch. Results are in the order of `paths`.
 pub(crate) fn capture(
     workspace: &Workspace,
     batch: &mut Batch<'_>,
     paths: &[ProjectPath],
-    limits: (u64, &Refused),
-    keep: Keep<'_>,
+    limits: (u64, &RefusedContents),
+    keep: CaptureTarget<'_>,
     progress: &mut dyn FnMut(usize),
-) -> Result<Vec<Captured>, StoreError> {
+) -> Result<Vec<CaptureResult>, StoreError> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
     let pack = match keep {
-        Keep::Rows => None,
-        Keep::Pack(_) => Some(PackWriter::new(batch)?),
+        CaptureTarget::Rows => None,
+        CaptureTarget::Pack(_) => Some(PackWriter::new(batch)?),
     };
     let results = paths.iter().map(|_| None).collect();
-    let mut inlet = Inlet { batch, pack, results, done: 0, progress };
-    if paths.len() < WORTH_THREADS {
-        alone(workspace, paths, (limits, keep), &mut inlet)?;
+    let mut inlet = CaptureSink { batch, pack, results, done: 0, progress };
+    if paths.len() < MIN_PARALLEL_FILES {
+        capture_sequential(workspace, paths, (limits, keep), &mut inlet)?;
     } else {
-        together(workspace, paths, (limits, keep), &mut inlet)?;
+        capture_parallel(workspace, paths, (limits, keep), &mut inlet)?;
     }
-    let Inlet { pack, results, batch, .. } = inlet;
+    let CaptureSink { pack, results, batch, .. } = inlet;
     if let Some(pack) = pack {
         pack.finish(batch)?;
     }
@@ -89,27 +89,27 @@ pub(crate) fn capture(
 }
 
 /// Receives the messages of the readers and inserts them.
-struct Inlet<'i, 'b> {
+struct CaptureSink<'i, 'b> {
     batch: &'i mut Batch<'b>,
     pack: Option<PackWriter>,
-    results: Vec<Option<Captured>>,
+    results: Vec<Option<CaptureResult>>,
     done: usize,
     progress: &'i mut dyn FnMut(usize),
 }
 
-impl Inlet<'_, '_> {
-    fn take(&mut self, message: Message) -> Result<(), StoreError> {
+impl CaptureSink<'_, '_> {
+    fn handle_message(&mut self, message: CaptureMessage) -> Result<(), StoreError> {
         match message {
-            Message::Object(object) => {
-                self.batch.put(&object)?;
+            CaptureMessage::Object(object) => {
+                self.batch.put_object(&object)?;
                 self.batch.commit_ahead()?;
             }
-            Message::Packed(object) => {
+            CaptureMessage::Packed(object) => {
                 if let Some(pack) = &mut self.pack {
                     pack.add(&object)?;
                 }
             }
-            Message::Done(at, result) => {
+            CaptureMessage::Done(at, result) => {
                 self.results[at] = Some(result?);
                 self.done += 1;
                 (self.progress)(self.done);
@@ -119,11 +119,11 @@ impl Inlet<'_, '_> {
     }
 }
 
-fn alone(
+fn capture_sequential(
     workspace: &Workspace,
     paths: &[ProjectPath],
-    how: How<'_>,
-    inlet: &mut Inlet<'_, '_>,
+    how: CaptureOptions<'_>,
+    inlet: &mut CaptureSink<'_, '_>,
 ) -> Result<(), StoreError> {
     for (at, path) in paths.iter().enumerate() {
         let mut failure = None;
@@ -132,38 +132,38 @@ fn alone(
                 failure = Some(error);
                 io::Error::other("not stored")
             };
-            inlet.take(message).map_err(not_stored)
+            inlet.handle_message(message).map_err(not_stored)
         });
         failure.map_or(Ok(()), Err)?;
-        inlet.take(Message::Done(at, result))?;
+        inlet.handle_message(CaptureMessage::Done(at, result))?;
     }
     Ok(())
 }
 
-fn together(
+fn capture_parallel(
     workspace: &Workspace,
     paths: &[ProjectPath],
-    how: How<'_>,
-    inlet: &mut Inlet<'_, '_>,
+    how: CaptureOptions<'_>,
+    inlet: &mut CaptureSink<'_, '_>,
 ) -> Result<(), StoreError> {
     let next = AtomicUsize::new(0);
-    let (sender, receiver) = sync_channel(IN_FLIGHT);
+    let (sender, receiver) = sync_channel(MAX_QUEUED_MESSAGES);
     std::thread::scope(|scope| {
-        for _ in 0..THREADS {
+        for _ in 0..CAPTURE_THREADS {
             let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || work(workspace, paths, how, next, &sender));
+            scope.spawn(move || run_capture_worker(workspace, paths, how, next, &sender));
         }
         drop(sender);
-        receiver.into_iter().try_for_each(|message| inlet.take(message))
+        receiver.into_iter().try_for_each(|message| inlet.handle_message(message))
     })
 }
 
-fn work(
+fn run_capture_worker(
     workspace: &Workspace,
     paths: &[ProjectPath],
-    how: How<'_>,
+    how: CaptureOptions<'_>,
     next: &AtomicUsize,
-    sender: &SyncSender<Message>,
+    sender: &SyncSender<CaptureMessage>,
 ) {
     let mut emit =
         |message| sender.send(message).map_err(|_| io::Error::other("the writer stopped"));
@@ -171,23 +171,23 @@ fn work(
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(path) = paths.get(at) else { return };
         let result = capture_one(workspace, path, how, &mut emit);
-        if emit(Message::Done(at, result)).is_err() {
+        if emit(CaptureMessage::Done(at, result)).is_err() {
             return; // the other side failed and says why
         }
     }
 }
 
 /// Receives the parts of a content.
-type Emit<'e> = &'e mut dyn FnMut(Message) -> io::Result<()>;
+type EmitMessage<'e> = &'e mut dyn FnMut(CaptureMessage) -> io::Result<()>;
 
 fn capture_one(
     workspace: &Workspace,
     path: &ProjectPath,
-    ((max_bytes, purged), keep): How<'_>,
-    emit: Emit<'_>,
-) -> Result<Captured, StoreError> {
+    ((max_bytes, purged), keep): CaptureOptions<'_>,
+    emit: EmitMessage<'_>,
+) -> Result<CaptureResult, StoreError> {
     if purged.has_large() && is_purged(workspace, path, max_bytes, purged) {
-        return Ok(Captured::Unknown(purged_gap(path)));
+        return Ok(CaptureResult::Unstorable(purged_gap(path)));
     }
     let mut oid = None;
     let mut failure = None;
@@ -198,8 +198,8 @@ fn capture_one(
             Ok(content) => oid = Some(content),
             // A length that does not fit means that the file changed: `read` detects that too and
             // retries.
-            Err(StoreError::Step(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {}
-            Err(StoreError::Step(error)) => return Err(error),
+            Err(StoreError::Write(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            Err(StoreError::Write(error)) => return Err(error),
             Err(error) => {
                 failure = Some(error);
                 return Err(io::Error::other("not stored"));
@@ -211,70 +211,72 @@ fn capture_one(
     match failure {
         None => {}
         Some(error @ StoreError::Collision(_)) => {
-            return Ok(Captured::Unread(gap(GapReason::Unreadable, error.to_string())));
+            return Ok(CaptureResult::Unread(gap(GapReason::Unreadable, error.to_string())));
         }
         Some(error) => return Err(error),
     }
     match (read, oid) {
-        (Ok(_), Some(oid)) if purged.has(&oid) => Ok(Captured::Unknown(purged_gap(path))),
-        (Ok(stat), Some(oid)) => Ok(Captured::Kept { state: state_of(&stat, oid), stat }),
+        (Ok(_), Some(oid)) if purged.contains(&oid) => {
+            Ok(CaptureResult::Unstorable(purged_gap(path)))
+        }
+        (Ok(stat), Some(oid)) => Ok(CaptureResult::Stored { state: file_state(&stat, oid), stat }),
         (Ok(_), None) | (Err(ReadError::Unstable), _) => {
             let detail = "it changed each time it was read".to_owned();
-            Ok(Captured::Unread(gap(GapReason::Unstable, detail)))
+            Ok(CaptureResult::Unread(gap(GapReason::Unstable, detail)))
         }
-        (Err(ReadError::Gone | ReadError::NotAFile), _) => Ok(Captured::Gone),
+        (Err(ReadError::Gone | ReadError::NotAFile), _) => Ok(CaptureResult::Gone),
         (Err(error @ ReadError::TooLarge { .. }), _) => {
-            Ok(Captured::Unknown(gap(GapReason::TooLarge, error.to_string())))
+            Ok(CaptureResult::Unstorable(gap(GapReason::TooLarge, error.to_string())))
         }
         (Err(error), _) => {
             let reason = error.gap_reason().unwrap_or(GapReason::Unreadable);
-            Ok(Captured::Unread(gap(reason, error.to_string())))
+            Ok(CaptureResult::Unread(gap(reason, error.to_string())))
         }
     }
 }
 
-fn state_of(stat: &Stat, oid: ObjectId) -> FileState {
+fn file_state(stat: &FileStat, oid: ObjectId) -> FileState {
     FileState { kind: stat.file_kind(), mode: stat.mode, oid, size: stat.size }
 }
 
 fn store_content(
     reader: &mut dyn io::Read,
     size: u64,
-    (purged, keep): (&Refused, Keep<'_>),
-    emit: Emit<'_>,
+    (purged, keep): (&RefusedContents, CaptureTarget<'_>),
+    emit: EmitMessage<'_>,
 ) -> Result<ObjectId, StoreError> {
-    if size > CHUNK_ABOVE {
-        return encode_stream(reader, size, &mut |object| emit(Message::Object(object)));
+    if size > CHUNK_THRESHOLD_BYTES {
+        return encode_stream(reader, size, &mut |object| emit(CaptureMessage::Object(object)));
     }
     let mut bytes = Vec::with_capacity(size as usize);
-    reader.take(CHUNK_ABOVE + 1).read_to_end(&mut bytes)?;
+    reader.take(CHUNK_THRESHOLD_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 != size {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
     let (oid, message) = match keep {
-        Keep::Rows => {
+        CaptureTarget::Rows => {
             let object = encode(ObjectKind::Blob, &bytes)?;
-            (object.oid, Some(Message::Object(object)))
+            (object.oid, Some(CaptureMessage::Object(object)))
         }
-        Keep::Pack(lender) => {
+        CaptureTarget::Pack(lender) => {
             let oid = hash_blob(&bytes)?;
-            let pack = || encode_packed(ObjectKind::Blob, oid, &bytes).map(Message::Packed);
+            let pack = || encode_packed(ObjectKind::Blob, oid, &bytes).map(CaptureMessage::Packed);
             (oid, if lender.has(&oid) { None } else { Some(pack()?) })
         }
     };
-    if let Some(message) = message.filter(|_| !purged.has(&oid)) {
+    if let Some(message) = message.filter(|_| !purged.contains(&oid)) {
         emit(message)?;
     }
     Ok(oid)
 }
 
 /// Contents that were purged: they are not captured again.
-pub(crate) struct Refused {
+pub(crate) struct RefusedContents {
     oids: HashSet<ObjectId>,
     sizes: HashSet<u64>,
 }
 
-impl Refused {
+impl RefusedContents {
     pub(crate) fn load(batch: &Batch<'_>) -> Result<Self, StoreError> {
         let purged = batch.purged()?;
         Ok(Self {
@@ -283,27 +285,32 @@ impl Refused {
         })
     }
 
-    pub(crate) fn has(&self, oid: &ObjectId) -> bool {
+    pub(crate) fn contains(&self, oid: &ObjectId) -> bool {
         self.oids.contains(oid)
     }
 
     /// Large contents go into the store in parts, before their id is known.
     fn has_large(&self) -> bool {
-        self.sizes.iter().any(|size| *size > CHUNK_ABOVE)
+        self.sizes.iter().any(|size| *size > CHUNK_THRESHOLD_BYTES)
     }
 }
 
 /// Returns true if a file as long as a purged content has that very content.
-fn is_purged(workspace: &Workspace, path: &ProjectPath, max_bytes: u64, purged: &Refused) -> bool {
+fn is_purged(
+    workspace: &Workspace,
+    path: &ProjectPath,
+    max_bytes: u64,
+    purged: &RefusedContents,
+) -> bool {
     let mut found = None;
     let read = workspace.read(path, max_bytes, &mut |reader, stat| {
         found = None;
-        if stat.size > CHUNK_ABOVE && purged.sizes.contains(&stat.size) {
+        if stat.size > CHUNK_THRESHOLD_BYTES && purged.sizes.contains(&stat.size) {
             found = hash_stream(reader, stat.size).ok();
         }
         Ok(())
     });
-    read.is_ok() && found.is_some_and(|oid| purged.has(&oid))
+    read.is_ok() && found.is_some_and(|oid| purged.contains(&oid))
 }
 
 fn purged_gap(path: &ProjectPath) -> Gap {

@@ -11,23 +11,23 @@ use retake_model::{
 use retake_store::{Batch, ChangeFilter, NewCheckpoint, Store, StoreError};
 use serde_json::json;
 
-use crate::arrival::Arrived;
-use crate::journal::note;
-use crate::look::Why;
-use crate::project::{INITIALISED, Project};
+use crate::arrival::ReceivedEvent;
+use crate::journal::record_entry;
+use crate::look::ScanTrigger;
+use crate::project::{INITIALISED_AT_KEY, Project};
 use crate::record::RecordError;
-use crate::settings::{CheckpointPolicy, Checkpoints};
-use crate::verb::VerbError;
+use crate::settings::{CheckpointPolicy, CheckpointSettings};
+use crate::verb::OperationError;
 
 /// Maximum characters of a message in the name of the checkpoint before it (CKPT-4).
-const MESSAGE_CHARS: usize = 50;
+const MAX_MESSAGE_CHARS: usize = 50;
 /// Maximum bytes of a name; a longer one says how many paths it leaves out.
-const NAME_BYTES: usize = 1000;
+const MAX_NAME_BYTES: usize = 1000;
 /// Name of a checkpoint that the caller did not name.
-const UNNAMED: &str = "Checkpoint";
+const DEFAULT_NAME: &str = "Checkpoint";
 
 /// The work session of a dialog; a new dialog gets its first, and its initial checkpoint (CKPT-2).
-pub(crate) fn session_of(
+pub(crate) fn work_session_of(
     batch: &Batch<'_>,
     dialog: &DialogId,
     at: Millis,
@@ -44,7 +44,7 @@ pub(crate) fn session_of(
         parents: &[],
     };
     let initial = batch.put_checkpoint(&first)?;
-    announce(batch, &initial)?;
+    record_checkpoint_event(batch, &initial)?;
     batch.open_session(dialog, &initial.id, at)?;
     batch
         .active_session(dialog)?
@@ -52,14 +52,14 @@ pub(crate) fn session_of(
 }
 
 /// Makes a checkpoint of the whole manifest in the batch.
-pub(crate) fn make(
+pub(crate) fn create_checkpoint(
     batch: &Batch<'_>,
     kind: CheckpointKind,
     message: &str,
     dialog: Option<&DialogId>,
     at: Millis,
 ) -> Result<Checkpoint, StoreError> {
-    let session = dialog.map(|dialog| session_of(batch, dialog, at)).transpose()?;
+    let session = dialog.map(|dialog| work_session_of(batch, dialog, at)).transpose()?;
     let parent = match &session {
         Some(session) => Some(session.tip),
         None => batch.newest_of_no_dialog()?.map(|newest| newest.id),
@@ -77,34 +77,34 @@ pub(crate) fn make(
     if let (Some(dialog), Some(number)) = (dialog, number) {
         batch.advance_session(dialog, number, &checkpoint.id)?;
     }
-    announce(batch, &checkpoint)?;
+    record_checkpoint_event(batch, &checkpoint)?;
     Ok(checkpoint)
 }
 
 /// Records the event of a checkpoint; they share their `seq`.
-fn announce(batch: &Batch<'_>, checkpoint: &Checkpoint) -> Result<(), StoreError> {
+fn record_checkpoint_event(batch: &Batch<'_>, checkpoint: &Checkpoint) -> Result<(), StoreError> {
     let body = json!({
         "checkpoint": checkpoint.id, "kind": checkpoint.kind, "message": checkpoint.message,
         "session": checkpoint.session,
     });
     let place = (checkpoint.seq, checkpoint.at);
-    note(batch, place, "checkpoint", checkpoint.dialog.as_ref(), body)
+    record_entry(batch, place, "checkpoint", checkpoint.dialog.as_ref(), body)
 }
 
 /// Makes the checkpoint that an event asks for. If the event was spooled, the state just before it
 /// is not known exactly, which the name then says.
-pub(crate) fn on_arrival(
+pub(crate) fn checkpoint_for_event(
     batch: &Batch<'_>,
-    arrived: &Arrived,
-    settings: &Checkpoints,
+    arrived: &ReceivedEvent,
+    settings: &CheckpointSettings,
     late: bool,
 ) -> Result<Option<Checkpoint>, StoreError> {
     let (event, at) = (&arrived.event, arrived.at);
-    let session = session_of(batch, &event.dialog, at)?;
+    let session = work_session_of(batch, &event.dialog, at)?;
     let automatic = settings.policy != CheckpointPolicy::Manual;
     match &event.what {
         EventKind::UserMessage { text } if automatic => {
-            let mut message = match first_chars(text, MESSAGE_CHARS) {
+            let mut message = match first_chars(text, MAX_MESSAGE_CHARS) {
                 words if words.is_empty() => "Before a user message".to_owned(),
                 words => format!("Before user message: {words}"),
             };
@@ -112,22 +112,22 @@ pub(crate) fn on_arrival(
                 message.push_str(" (taken in late)");
             }
             let kind = CheckpointKind::BeforeMessage;
-            Ok(Some(make(batch, kind, &message, Some(&event.dialog), at)?))
+            Ok(Some(create_checkpoint(batch, kind, &message, Some(&event.dialog), at)?))
         }
         EventKind::TurnEnd { .. }
             if settings.policy == CheckpointPolicy::PerMessageAndAfterEdits =>
         {
-            after_edits(batch, &session, settings, at)
+            checkpoint_after_edits(batch, &session, settings, at)
         }
         _ => Ok(None),
     }
 }
 
 /// A checkpoint named after what the dialog edited since its last one (CKPT-8, CKPT-9).
-fn after_edits(
+fn checkpoint_after_edits(
     batch: &Batch<'_>,
     session: &WorkSession,
-    settings: &Checkpoints,
+    settings: &CheckpointSettings,
     at: Millis,
 ) -> Result<Option<Checkpoint>, StoreError> {
     let since = batch.checkpoint(&session.tip)?.map_or(0, |checkpoint| checkpoint.seq);
@@ -140,20 +140,21 @@ fn after_edits(
     let mut paths: Vec<_> = edits.into_iter().map(|change| change.path).collect();
     paths.sort();
     paths.dedup();
-    paths.retain(|path| settings.is_watched(path));
+    paths.retain(|path| settings.counts_edit_of(path));
     if paths.is_empty() || paths.len() < settings.min_files {
         return Ok(None);
     }
     let mut message = "After edits to: ".to_owned();
     for (at, path) in paths.iter().enumerate() {
-        if message.len() > NAME_BYTES {
+        if message.len() > MAX_NAME_BYTES {
             let _ = write!(message, " and {} more", paths.len() - at);
             break;
         }
         message.push_str(if at == 0 { "" } else { ", " });
         message.push_str(&path.to_string());
     }
-    make(batch, CheckpointKind::AfterEdits, &message, Some(&session.dialog), at).map(Some)
+    create_checkpoint(batch, CheckpointKind::AfterEdits, &message, Some(&session.dialog), at)
+        .map(Some)
 }
 
 /// The first characters, as one line.
@@ -169,40 +170,40 @@ impl Project {
         message: Option<&str>,
         dialog: Option<&DialogId>,
         at: Millis,
-    ) -> Result<Checkpoint, VerbError> {
-        let _lock = self.begin_verb(at)?;
+    ) -> Result<Checkpoint, OperationError> {
+        let _lock = self.lock_for_operation(at)?;
         if let Some(dialog) = dialog {
             self.known_dialog(dialog)?;
         }
         let group = self.store().group()?;
-        let made = self.look_and_make(message.unwrap_or(UNNAMED), dialog, at);
+        let made = self.refresh_and_checkpoint(message.unwrap_or(DEFAULT_NAME), dialog, at);
         let made = made.and_then(|made| group.commit().map(|()| made));
         // What the scan found is not on record.
-        Ok(made.inspect_err(|_| self.look_again())?)
+        Ok(made.inspect_err(|_| self.force_full_scan())?)
     }
 
     /// Makes a checkpoint of the state at the last scan.
-    pub(crate) fn checkpoint_as_seen(&self, at: Millis) -> Result<Checkpoint, RecordError> {
-        let _lock = self.hold()?;
+    pub(crate) fn checkpoint_last_scan(&self, at: Millis) -> Result<Checkpoint, RecordError> {
+        let _lock = self.acquire_lock()?;
         let batch = self.store().batch()?;
-        let made = make(&batch, CheckpointKind::Manual, UNNAMED, None, at)?;
+        let made = create_checkpoint(&batch, CheckpointKind::Manual, DEFAULT_NAME, None, at)?;
         batch.commit()?;
         Ok(made)
     }
 
     /// Makes a checkpoint of the recorded state, even if its files no longer exist; none if nothing
     /// is on record.
-    pub(crate) fn checkpoint_on_record(
+    pub(crate) fn checkpoint_recorded_state(
         &self,
         at: Millis,
     ) -> Result<Option<Checkpoint>, RecordError> {
         const MESSAGE: &str = "As recorded, before another folder took its place";
-        let _lock = self.hold()?;
-        if self.store().meta(INITIALISED)?.is_none() {
+        let _lock = self.acquire_lock()?;
+        if self.store().meta(INITIALISED_AT_KEY)?.is_none() {
             return Ok(None);
         }
         let batch = self.store().batch()?;
-        let made = make(&batch, CheckpointKind::Manual, MESSAGE, None, at)?;
+        let made = create_checkpoint(&batch, CheckpointKind::Manual, MESSAGE, None, at)?;
         if made.files == 0 {
             // The deletion of everything may already be on record: there is nothing to offer.
             return Ok(None);
@@ -211,15 +212,15 @@ impl Project {
         Ok(Some(made))
     }
 
-    fn look_and_make(
+    fn refresh_and_checkpoint(
         &self,
         message: &str,
         dialog: Option<&DialogId>,
         at: Millis,
     ) -> Result<Checkpoint, StoreError> {
-        self.look_locked(Why::Asked, at, &mut |_, _| {})?;
+        self.refresh_locked(ScanTrigger::Requested, at, &mut |_, _| {})?;
         let batch = self.store().batch()?;
-        let made = make(&batch, CheckpointKind::Manual, message, dialog, at)?;
+        let made = create_checkpoint(&batch, CheckpointKind::Manual, message, dialog, at)?;
         batch.commit()?;
         Ok(made)
     }
@@ -234,18 +235,18 @@ impl Project {
     }
 
     /// The one checkpoint whose id begins with these digits; at least four of them.
-    pub fn find_checkpoint(&self, digits: &str) -> Result<Checkpoint, VerbError> {
-        find(self.store(), digits)
+    pub fn find_checkpoint(&self, digits: &str) -> Result<Checkpoint, OperationError> {
+        find_by_prefix(self.store(), digits)
     }
 }
 
-fn find(store: &Store, digits: &str) -> Result<Checkpoint, VerbError> {
+fn find_by_prefix(store: &Store, digits: &str) -> Result<Checkpoint, OperationError> {
     let looks_right =
         (4..=40).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let mut found = if looks_right { store.checkpoints_named(digits)? } else { Vec::new() };
+    let mut found = if looks_right { store.checkpoints_by_prefix(digits)? } else { Vec::new() };
     match (found.pop(), found.is_empty()) {
         (Some(one), true) => Ok(one),
-        (Some(_), false) => Err(VerbError::AmbiguousCheckpoint(digits.to_owned())),
-        (None, _) => Err(VerbError::UnknownCheckpoint(digits.to_owned())),
+        (Some(_), false) => Err(OperationError::AmbiguousCheckpoint(digits.to_owned())),
+        (None, _) => Err(OperationError::UnknownCheckpoint(digits.to_owned())),
     }
 }

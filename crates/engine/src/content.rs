@@ -1,17 +1,20 @@
 //! Loads the content of a side of a change for a comparison by lines.
 
-use retake_model::Side;
+use retake_model::PathState;
 use retake_store::{Store, StoreError};
 
-use crate::diff::{TOO_LARGE_TO_SHOW, is_too_large};
+use crate::diff::{MAX_DIFF_BYTES, is_too_large};
 
 /// Reads a side: an absent file is empty; one not captured, too large or damaged is `None`.
-pub(crate) fn comparable(store: &Store, side: &Side) -> Result<Option<Vec<u8>>, StoreError> {
+pub(crate) fn comparable_content(
+    store: &Store,
+    side: &PathState,
+) -> Result<Option<Vec<u8>>, StoreError> {
     match side {
-        Side::Absent => Ok(Some(Vec::new())),
-        Side::Known(state) if state.size <= TOO_LARGE_TO_SHOW => {
-            Ok(store.read_if_sound(&state.oid)?.filter(|bytes| !is_too_large(bytes)))
+        PathState::Absent => Ok(Some(Vec::new())),
+        PathState::Known(state) if state.size <= MAX_DIFF_BYTES => {
+            Ok(store.read_if_intact(&state.oid)?.filter(|bytes| !is_too_large(bytes)))
         }
-        Side::Known(_) | Side::Unknown => Ok(None),
+        PathState::Known(_) | PathState::Unknown => Ok(None),
     }
 }

@@ -5,15 +5,18 @@
 //! could not be recorded now is read again the next time.
 
 use retake_model::{AgentId, DialogId, Event, EventKind, Millis};
-use retake_store::{Batch, Lock, StoreError};
+use retake_store::{Batch, FileLock, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::arrival::{Arrived, Calls, Meaning, TITLE_CHARS, conclude, first_words, introduce};
-use crate::journal::note;
-use crate::project::{INITIALISED, Project};
+use crate::arrival::{
+    EventEffect, LiveCalls, MAX_TITLE_CHARS, ReceivedEvent, ensure_event_rows, first_line_prefix,
+    record_event_effect,
+};
+use crate::journal::record_entry;
+use crate::project::{INITIALISED_AT_KEY, Project};
 use crate::record::RecordError;
-use crate::write::NewRows;
+use crate::write::CallRowMap;
 
 /// Read position in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,18 +44,18 @@ impl Project {
     /// Adds the text to the person's last message, if it was reported without text and nothing
     /// followed it yet; `false` if this is another message.
     pub fn complete_message(&self, dialog: &DialogId, text: &str) -> Result<bool, RecordError> {
-        self.writable()?;
-        let wait = self.settings().wait.event();
-        let Some(_lock) = Lock::acquire(self.store().folder(), wait)? else { return Ok(false) };
+        self.check_writable()?;
+        let wait = self.settings().wait.event_timeout();
+        let Some(_lock) = FileLock::acquire(self.store().folder(), wait)? else { return Ok(false) };
         let turn = self.dialog(dialog)?.map_or(0, |dialog| dialog.turns);
-        let last = self.store().message_of(dialog, turn)?.filter(|last| last.text.is_empty());
+        let last = self.store().message_of_turn(dialog, turn)?.filter(|last| last.text.is_empty());
         let Some(index) = last.and_then(|last| last.index) else { return Ok(false) };
         if self.store().has_calls(dialog, turn)? {
             return Ok(false);
         }
         let batch = self.store().batch()?;
         let at = self.store().dialog(dialog)?.map_or(0, |dialog| dialog.last_at);
-        fill_message(&batch, dialog, index, text, at)?;
+        record_message_text(&batch, dialog, index, text, at)?;
         batch.commit()?;
         Ok(true)
     }
@@ -70,32 +73,38 @@ impl Project {
         mark: &TranscriptMark,
         at: Millis,
     ) -> Result<bool, RecordError> {
-        self.writable()?;
-        let wait = self.settings().wait.event();
-        let Some(_lock) = Lock::acquire(self.store().folder(), wait)? else { return Ok(false) };
-        if self.store().meta(INITIALISED)?.is_none() {
+        self.check_writable()?;
+        let wait = self.settings().wait.event_timeout();
+        let Some(_lock) = FileLock::acquire(self.store().folder(), wait)? else { return Ok(false) };
+        if self.store().meta(INITIALISED_AT_KEY)?.is_none() {
             return Ok(false);
         }
-        self.take_in_spool(at)?;
+        self.drain_spool(at)?;
         if self.transcript_cursor(&mark.dialog, &mark.agent)? != mark.from {
             return Ok(false);
         }
         let batch = self.store().batch()?;
-        let (calls, mut rows) = (Calls::none(), NewRows::new());
+        let (calls, mut rows) = (LiveCalls::empty(), CallRowMap::new());
         for event in messages {
             if let EventKind::UserMessage { text } = &event.what {
                 if let Some(index) = event.message_index {
-                    fill_message(&batch, &event.dialog, index, text, at)?;
+                    record_message_text(&batch, &event.dialog, index, text, at)?;
                 }
                 continue;
             }
-            let arrived = Arrived::of_transcript(event.clone(), at);
+            let arrived = ReceivedEvent::from_transcript(event.clone(), at);
             // Messages that are read after the end do not reopen the dialog.
             if batch.dialog(&event.dialog)?.is_none() {
-                introduce(&batch, &arrived, Meaning::Other, &calls, &mut rows)?;
+                ensure_event_rows(&batch, &arrived, EventEffect::Other, &calls, &mut rows)?;
             }
             let seq = batch.next_seq();
-            conclude(&batch, &arrived, Meaning::Other, (&calls, &rows), (seq, None))?;
+            record_event_effect(
+                &batch,
+                &arrived,
+                EventEffect::Other,
+                (&calls, &rows),
+                (seq, None),
+            )?;
         }
         batch.set_transcript_cursor(&mark.dialog, &mark.agent, &mark.cursor)?;
         batch.commit()?;
@@ -105,16 +114,16 @@ impl Project {
 
 /// Adds the text of a message and records an event, so that clients that saw it without text
 /// update.
-fn fill_message(
+fn record_message_text(
     batch: &Batch<'_>,
     dialog: &DialogId,
     index: u64,
     text: &str,
     at: Millis,
 ) -> Result<(), StoreError> {
-    if batch.fill_message(dialog, index, text, first_words(text, TITLE_CHARS))? {
+    if batch.set_message_text(dialog, index, text, first_line_prefix(text, MAX_TITLE_CHARS))? {
         let body = json!({ "message_index": index });
-        note(batch, (batch.next_seq(), at), "message_completed", Some(dialog), body)?;
+        record_entry(batch, (batch.next_seq(), at), "message_completed", Some(dialog), body)?;
     }
     Ok(())
 }

@@ -7,28 +7,28 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 use retake_model::{Hunk, LineChanges};
 
 /// Maximum bytes of content that is compared by lines (C-5).
-pub const TOO_LARGE_TO_SHOW: u64 = 1024 * 1024;
+pub const MAX_DIFF_BYTES: u64 = 1024 * 1024;
 /// Maximum lines of content that is compared: with few unique lines the diff is quadratic.
-const MOST_LINES: usize = 100_000;
+const MAX_DIFF_LINES: usize = 100_000;
 /// Maximum lines of both sides for a histogram diff; above, Myers is used as for merges. The
 /// better hunks of a histogram cost the number of changed places times the number of lines.
-const LONG: usize = 4000;
+const MAX_HISTOGRAM_LINES: usize = 4000;
 /// Lines of context around a hunk of a unified diff.
-const CONTEXT: u32 = 3;
+const CONTEXT_LINES: u32 = 3;
 /// Bytes at the start of content that are searched for a NUL, as git does.
-const BINARY_PROBE: usize = 8000;
+const BINARY_PROBE_BYTES: usize = 8000;
 
 /// Returns whether content is binary, as git decides: a NUL near its start.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
-    bytes[..bytes.len().min(BINARY_PROBE)].contains(&0)
+    bytes[..bytes.len().min(BINARY_PROBE_BYTES)].contains(&0)
 }
 
 /// Returns whether content has too many bytes or lines to be compared by lines.
 pub(crate) fn is_too_large(bytes: &[u8]) -> bool {
     let ends = || bytes.iter().map(|&byte| usize::from(byte == b'\n')).sum::<usize>();
-    let may_be_many = bytes.len() > MOST_LINES && ends() >= MOST_LINES;
-    bytes.len() as u64 > TOO_LARGE_TO_SHOW
-        || (may_be_many && lines(bytes).nth(MOST_LINES).is_some())
+    let may_be_many = bytes.len() > MAX_DIFF_LINES && ends() >= MAX_DIFF_LINES;
+    bytes.len() as u64 > MAX_DIFF_BYTES
+        || (may_be_many && lines(bytes).nth(MAX_DIFF_LINES).is_some())
 }
 
 /// The lines that differ; `None` if one side is binary or too large to compare.
@@ -37,8 +37,8 @@ pub(crate) fn line_changes(before: &[u8], after: &[u8]) -> Option<LineChanges> {
         return None;
     }
     let input = InternedInput::new(before, after);
-    let diff = compute(&input);
-    let hunks = diff.hunks().map(|hunk| recorded(&hunk)).collect();
+    let diff = compute_diff(&input);
+    let hunks = diff.hunks().map(|hunk| to_model_hunk(&hunk)).collect();
     Some(LineChanges { added: diff.count_additions(), removed: diff.count_removals(), hunks })
 }
 
@@ -47,12 +47,12 @@ pub(crate) fn hunks_between(before: &[&[u8]], after: &[&[u8]]) -> Vec<Hunk> {
     let mut input = InternedInput::default();
     input.update_before(before.iter().copied());
     input.update_after(after.iter().copied());
-    compute(&input).hunks().map(|hunk| recorded(&hunk)).collect()
+    compute_diff(&input).hunks().map(|hunk| to_model_hunk(&hunk)).collect()
 }
 
 /// Lines that were replaced by others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Edit {
+pub(crate) struct LineEdit {
     /// The lines before, from 0; none if lines were only added.
     pub(crate) old: Range<usize>,
     /// The lines after; none if lines were only removed.
@@ -60,16 +60,17 @@ pub(crate) struct Edit {
 }
 
 /// Computes the edits between two lists of lines with Myers' diff, as merges do.
-pub(crate) fn edits_between(before: &[&[u8]], after: &[&[u8]]) -> Vec<Edit> {
+pub(crate) fn edits_between(before: &[&[u8]], after: &[&[u8]]) -> Vec<LineEdit> {
     let mut input = InternedInput::default();
     input.update_before(before.iter().copied());
     input.update_after(after.iter().copied());
     let lines = |range: Range<u32>| range.start as usize..range.end as usize;
-    let edit = |hunk: imara_diff::Hunk| Edit { old: lines(hunk.before), new: lines(hunk.after) };
+    let edit =
+        |hunk: imara_diff::Hunk| LineEdit { old: lines(hunk.before), new: lines(hunk.after) };
     Diff::compute(Algorithm::Myers, &input).hunks().map(edit).collect()
 }
 
-fn recorded(hunk: &imara_diff::Hunk) -> Hunk {
+fn to_model_hunk(hunk: &imara_diff::Hunk) -> Hunk {
     Hunk {
         old_start: hunk.before.start + 1,
         old_lines: hunk.before.end - hunk.before.start,
@@ -83,8 +84,8 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split_inclusive(|&byte| byte == b'\n')
 }
 
-fn compute(input: &InternedInput<&[u8]>) -> Diff {
-    let is_long = input.before.len() + input.after.len() > LONG;
+fn compute_diff(input: &InternedInput<&[u8]>) -> Diff {
+    let is_long = input.before.len() + input.after.len() > MAX_HISTOGRAM_LINES;
     let algorithm = if is_long { Algorithm::Myers } else { Algorithm::Histogram };
     let mut diff = Diff::compute(algorithm, input);
     diff.postprocess_lines(input);
@@ -95,7 +96,7 @@ fn compute(input: &InternedInput<&[u8]>) -> Diff {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiffLine {
     /// `@@ -a,b +c,d @@`
-    Header(HunkPlace),
+    Header(HunkHeader),
     /// On both sides.
     Context(Vec<u8>),
     /// Only before.
@@ -108,23 +109,23 @@ pub enum DiffLine {
 
 /// The lines that a hunk of a diff shows, counted from 0; as text, the hunk's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HunkPlace {
+pub struct HunkHeader {
     /// The lines before.
     pub old: Range<u32>,
     /// The lines after.
     pub new: Range<u32>,
 }
 
-impl fmt::Display for HunkPlace {
+impl fmt::Display for HunkHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "@@ -{} +{} @@", range_text(&self.old), range_text(&self.new))
     }
 }
 
 /// The body of a unified diff: hunks with three lines around them.
-pub(crate) fn unified(before: &[u8], after: &[u8]) -> Vec<DiffLine> {
+pub(crate) fn unified_diff(before: &[u8], after: &[u8]) -> Vec<DiffLine> {
     let input = InternedInput::new(before, after);
-    let hunks: Vec<_> = compute(&input).hunks().collect();
+    let hunks: Vec<_> = compute_diff(&input).hunks().collect();
     let mut lines = Vec::new();
     let mut rest = hunks.as_slice();
     while !rest.is_empty() {
@@ -137,7 +138,8 @@ pub(crate) fn unified(before: &[u8], after: &[u8]) -> Vec<DiffLine> {
 
 /// Returns how many leading hunks are shown as one because their context would touch.
 fn group_len(hunks: &[imara_diff::Hunk]) -> usize {
-    let far = |pair: &[imara_diff::Hunk]| pair[1].before.start - pair[0].before.end > 2 * CONTEXT;
+    let far =
+        |pair: &[imara_diff::Hunk]| pair[1].before.start - pair[0].before.end > 2 * CONTEXT_LINES;
     hunks.windows(2).position(far).map_or(hunks.len(), |at| at + 1)
 }
 
@@ -145,19 +147,19 @@ fn write_group(input: &InternedInput<&[u8]>, hunks: &[imara_diff::Hunk], out: &m
     let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else {
         return;
     };
-    let lead = first.before.start.min(CONTEXT);
-    let tail = (input.before.len() as u32 - last.before.end).min(CONTEXT);
+    let lead = first.before.start.min(CONTEXT_LINES);
+    let tail = (input.before.len() as u32 - last.before.end).min(CONTEXT_LINES);
     let old = first.before.start - lead..last.before.end + tail;
     let new = first.after.start - lead..last.after.end + tail;
     let (mut at, end) = (old.start, old.end);
-    out.push(DiffLine::Header(HunkPlace { old, new }));
+    out.push(DiffLine::Header(HunkHeader { old, new }));
     for hunk in hunks {
-        push(input, &input.before, at..hunk.before.start, DiffLine::Context, out);
-        push(input, &input.before, hunk.before.clone(), DiffLine::Removed, out);
-        push(input, &input.after, hunk.after.clone(), DiffLine::Added, out);
+        push_lines(input, &input.before, at..hunk.before.start, DiffLine::Context, out);
+        push_lines(input, &input.before, hunk.before.clone(), DiffLine::Removed, out);
+        push_lines(input, &input.after, hunk.after.clone(), DiffLine::Added, out);
         at = hunk.before.end;
     }
-    push(input, &input.before, at..end, DiffLine::Context, out);
+    push_lines(input, &input.before, at..end, DiffLine::Context, out);
 }
 
 /// git counts an empty side from the line before it.
@@ -169,7 +171,7 @@ fn range_text(range: &Range<u32>) -> String {
     }
 }
 
-fn push(
+fn push_lines(
     input: &InternedInput<&[u8]>,
     side: &[imara_diff::Token],
     range: Range<u32>,
@@ -189,14 +191,14 @@ fn push(
 /// The lines of `after` that `before` does not have, as numbers from 0.
 pub(crate) fn added_lines(before: &[u8], after: &[u8]) -> std::collections::HashSet<u32> {
     let input = InternedInput::new(before, after);
-    compute(&input).hunks().flat_map(|hunk| hunk.after).collect()
+    compute_diff(&input).hunks().flat_map(|hunk| hunk.after).collect()
 }
 
 /// Returns the lines of `before` that `after` lacks, and the places where `after` inserts
 /// lines, both as line numbers of `before` from 0.
 pub(crate) fn touched_lines(before: &[u8], after: &[u8]) -> (Vec<u32>, Vec<u32>) {
     let input = InternedInput::new(before, after);
-    let diff = compute(&input);
+    let diff = compute_diff(&input);
     let removed = diff.hunks().flat_map(|hunk| hunk.before).collect();
     let insertions = diff
         .hunks()
@@ -252,15 +254,15 @@ mod tests {
              c
             \ No newline at end of file
         "]]
-        .assert_eq(&text(&unified(b"a\nb\nc", b"a\nB\nc")));
-        assert_eq!(text(&unified(b"", b"x\n")), "@@ -0,0 +1 @@\n+x\n");
-        assert_eq!(text(&unified(b"x\n", b"")), "@@ -1 +0,0 @@\n-x\n");
+        .assert_eq(&text(&unified_diff(b"a\nb\nc", b"a\nB\nc")));
+        assert_eq!(text(&unified_diff(b"", b"x\n")), "@@ -0,0 +1 @@\n+x\n");
+        assert_eq!(text(&unified_diff(b"x\n", b"")), "@@ -1 +0,0 @@\n-x\n");
     }
 
     #[test]
     fn binary_content_has_no_lines_and_neither_has_what_has_too_many() {
         assert!(line_changes(b"a\0b", b"c").is_none());
-        let most = "\n".repeat(MOST_LINES);
+        let most = "\n".repeat(MAX_DIFF_LINES);
         assert!(line_changes(most.as_bytes(), b"c").is_some());
         assert!(line_changes((most + "\n").as_bytes(), b"c").is_none());
     }
@@ -268,11 +270,11 @@ mod tests {
     #[test]
     fn a_long_file_has_a_hunk_for_each_place() {
         let text = |changed: &str| -> String {
-            (0..LONG)
+            (0..MAX_HISTOGRAM_LINES)
                 .map(|n| if n % 2 == 0 { format!("{n}\n") } else { format!("{changed}{n}\n") })
                 .collect()
         };
         let changes = line_changes(text("").as_bytes(), text("new ").as_bytes()).unwrap();
-        assert_eq!(changes.hunks.len(), LONG / 2);
+        assert_eq!(changes.hunks.len(), MAX_HISTOGRAM_LINES / 2);
     }
 }

@@ -4,19 +4,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use retake_model::Millis;
-use retake_store::{Lock, Salvaged, StoreError, Verification};
+use retake_store::{FileLock, SalvageReport, StoreError, VerifyReport};
 
-use crate::project::{INITIALISED, Project, ProjectError, Retake};
+use crate::project::{INITIALISED_AT_KEY, Project, ProjectError, Retake};
 use crate::record::RecordError;
 
 /// Timeout of waiting for a project's lock before a salvage.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The findings of a check-up.
 #[derive(Clone, Debug)]
-pub struct CheckUp {
+pub struct HealthReport {
     /// What the store found about itself.
-    pub verification: Verification,
+    pub verification: VerifyReport,
     /// Bytes that are free where the store lies.
     pub free_bytes: Option<u64>,
     /// Bytes that the store takes.
@@ -27,12 +27,12 @@ pub struct CheckUp {
 
 impl Project {
     /// Checks the record; with `read_data` also every object's bytes. Repairs nothing.
-    pub fn check_up(
+    pub fn check_health(
         &self,
         read_data: bool,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<CheckUp, StoreError> {
-        Ok(CheckUp {
+    ) -> Result<HealthReport, StoreError> {
+        Ok(HealthReport {
             verification: self.store().verify(read_data, progress)?,
             free_bytes: self.store().free_bytes(),
             store_bytes: self.store().disk_size(),
@@ -44,19 +44,19 @@ impl Project {
 impl Retake {
     /// Copies all that can still be read of a damaged record into a new one, in its place. The
     /// damaged files are kept.
-    pub fn salvage(&self, path: &Path, at: Millis) -> Result<Salvaged, ProjectError> {
+    pub fn salvage(&self, path: &Path, at: Millis) -> Result<SalvageReport, ProjectError> {
         let located = self.locate(path)?;
         let folder = located.folder();
-        let Some(_lock) = Lock::acquire(folder, PATIENCE)? else {
-            let owner = Lock::owner(folder).map_or("unknown".to_owned(), |pid| pid.to_string());
+        let Some(_lock) = FileLock::acquire(folder, LOCK_TIMEOUT)? else {
+            let owner = FileLock::owner(folder).map_or("unknown".to_owned(), |pid| pid.to_string());
             return Err(RecordError::Locked(owner).into());
         };
         let salvaged = retake_store::salvage(folder, &format!("damaged-{at}"))?;
         let project = self.open(path)?;
         // Without it the next scan would record every file as new.
-        if project.store().meta(INITIALISED)?.is_none() && project.store().last_seq()? > 0 {
+        if project.store().meta(INITIALISED_AT_KEY)?.is_none() && project.store().last_seq()? > 0 {
             let batch = project.store().batch()?;
-            batch.set_meta(INITIALISED, &at.to_be_bytes())?;
+            batch.set_meta(INITIALISED_AT_KEY, &at.to_be_bytes())?;
             batch.commit()?;
         }
         Ok(salvaged)

@@ -4,7 +4,7 @@
 //! and with any event that says that a call, a task or a subagent is over.
 
 use retake_model::{CallId, Event, MAIN_AGENT, Millis};
-use retake_store::{Afterlife, Batch, Call, CallState, StoreError};
+use retake_store::{BackgroundActivity, Batch, Call, CallState, StoreError};
 
 /// Closes the windows of the agent whose turn ends; of the whole dialog if it is the main agent.
 pub(crate) fn end_turn(
@@ -26,14 +26,16 @@ pub(crate) fn end_turn(
         if call.state == CallState::Open {
             batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;
         }
-        let afterlife = match call.afterlife {
-            Afterlife::Living if is_among(call, background) => Afterlife::Living,
-            Afterlife::Living => Afterlife::TargetsOnly,
-            Afterlife::TargetsOnly | Afterlife::None => Afterlife::None,
+        let afterlife = match call.background {
+            BackgroundActivity::Running if is_listed(call, background) => {
+                BackgroundActivity::Running
+            }
+            BackgroundActivity::Running => BackgroundActivity::TargetsOnly,
+            BackgroundActivity::TargetsOnly | BackgroundActivity::None => BackgroundActivity::None,
         };
-        batch.set_afterlife(call.row, afterlife)?;
+        batch.set_background_activity(call.row, afterlife)?;
     }
-    batch.drop_inputs(&event.dialog)?;
+    batch.drop_finished_inputs(&event.dialog)?;
     let is_subagent = match only {
         None => false,
         Some(agent) => batch
@@ -48,7 +50,7 @@ pub(crate) fn end_turn(
 ///
 /// An agent that names its tasks also reports their ends. And if the last turn has ended, calls
 /// that are still open are of subagents that were known to continue.
-pub(crate) fn outlasts_message(
+pub(crate) fn calls_outlasting_message(
     batch: &Batch<'_>,
     event: &Event,
 ) -> Result<Vec<String>, StoreError> {
@@ -64,12 +66,12 @@ pub(crate) fn outlasts_message(
 }
 
 /// Returns true if a call, or its task, is in this list.
-fn is_among(call: &Call, background: &[String]) -> bool {
+fn is_listed(call: &Call, background: &[String]) -> bool {
     background.iter().any(|name| *name == call.call.0 || Some(name) == call.task.as_ref())
 }
 
 /// Closes the windows of calls that never ran, or whose end was not reported.
-pub(crate) fn close_open(
+pub(crate) fn close_open_calls(
     batch: &Batch<'_>,
     event: &Event,
     calls: &[CallId],
@@ -87,7 +89,7 @@ pub(crate) fn close_open(
 
 /// Closes the call of a background task or a subagent. Its changes were found by the scan just
 /// before.
-pub(crate) fn end_task(
+pub(crate) fn close_task_call(
     batch: &Batch<'_>,
     event: &Event,
     task: &str,
@@ -100,7 +102,7 @@ pub(crate) fn end_task(
         if call.state == CallState::Open {
             batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;
         }
-        batch.set_afterlife(call.row, Afterlife::None)?;
+        batch.set_background_activity(call.row, BackgroundActivity::None)?;
     }
-    batch.drop_inputs(&event.dialog)
+    batch.drop_finished_inputs(&event.dialog)
 }

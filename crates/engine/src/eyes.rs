@@ -13,23 +13,23 @@ use std::sync::Arc;
 
 use retake_model::{Change, Millis, ProjectPath};
 use retake_store::{Batch, StoreError};
-use retake_workspace::{Hint, RuleSources, Rules};
+use retake_workspace::{ChangeHint, IgnoreRules, RuleSources};
 
-use crate::look::{LeftOut, Why};
+use crate::look::{IgnoredSummary, ScanTrigger};
 use crate::memory;
-use crate::observe::{Observation, Scope};
-use crate::pace::{Pace, Waiting};
+use crate::observe::{Observation, ScanScope};
+use crate::pace::{DeferralMode, VersionThrottle};
 use crate::project::Project;
-use crate::repository::Repository;
-use crate::stats::Kept;
+use crate::repository::ProjectRepository;
+use crate::stats::LoadedStatCache;
 
 /// Source of change hints since it was last asked; a hint, never the truth.
-pub trait Eyes: Debug + Send {
+pub trait HintSource: Debug + Send {
     /// Blocks until everything that happened so far is in the hint, or makes it
-    /// [`Hint::Everything`].
-    fn settle(&self);
+    /// [`ChangeHint::Everything`].
+    fn sync(&self);
     /// Takes the hint; later changes go into a new one.
-    fn take(&self) -> Hint;
+    fn take_hint(&self) -> ChangeHint;
     /// Takes the ignored names that moved since the last call of this.
     fn take_ignored(&self) -> BTreeSet<ProjectPath> {
         BTreeSet::new()
@@ -41,116 +41,122 @@ pub trait Eyes: Debug + Send {
         None
     }
     /// Gives back an unused hint, or adds one.
-    fn put_back(&self, hint: Hint);
+    fn put_back(&self, hint: ChangeHint);
     /// Sets the rules for what need not be watched. The given hidden files are tracked all the
     /// same, and must be watched.
-    fn rules(&self, sources: &RuleSources, tracked_hidden: &BTreeSet<ProjectPath>);
+    fn apply_rules(&self, sources: &RuleSources, tracked_hidden: &BTreeSet<ProjectPath>);
 }
 
 /// A project's source of hints, and the state kept in memory between scans because of it.
 #[derive(Debug)]
-pub(crate) struct Watching {
-    eyes: Box<dyn Eyes>,
-    told: RefCell<Told>,
-    view: RefCell<Option<Arc<View>>>,
-    pace: RefCell<Pace>,
+pub(crate) struct HintTracker {
+    source: Box<dyn HintSource>,
+    source_rules: RefCell<HintSourceRules>,
+    snapshot: RefCell<Option<Arc<FullScanSnapshot>>>,
+    throttle: RefCell<VersionThrottle>,
 }
 
 /// The rules that the source of hints currently uses.
 #[derive(Debug, Default)]
-struct Told {
+struct HintSourceRules {
     rules: RuleSources,
     hidden: Arc<BTreeSet<ProjectPath>>,
 }
 
 /// State of the last full scan that a narrower one needs.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
+pub(crate) struct FullScanSnapshot {
     /// The store's generation when it was made: valid until another process writes there.
     pub(crate) generation: i64,
-    pub(crate) rules: Arc<Rules>,
+    pub(crate) rules: Arc<IgnoreRules>,
     /// Tracked although rules hide it; known to the watcher.
     pub(crate) hidden: Arc<BTreeSet<ProjectPath>>,
     /// Paths that have joined them since.
     pub(crate) unwatched: BTreeSet<ProjectPath>,
     /// Files with other names: the watcher does not report writes through those.
     pub(crate) linked: BTreeSet<ProjectPath>,
-    pub(crate) left_out: Arc<LeftOut>,
+    pub(crate) ignored_summary: Arc<IgnoredSummary>,
     /// The stat cache, so that narrower scans need not load it.
-    pub(crate) stats: Option<Kept>,
+    pub(crate) stat_cache: Option<LoadedStatCache>,
     /// Set if open calls are also judged by other rules than these.
     pub(crate) has_earlier_rules: bool,
 }
 
 /// A hint that is consumed by [`Glance::used`], and otherwise given back on drop.
-pub(crate) struct Glance<'a> {
-    eyes: &'a dyn Eyes,
-    hint: Option<Hint>,
-    waiting: Waiting,
+pub(crate) struct HintGuard<'a> {
+    source: &'a dyn HintSource,
+    hint: Option<ChangeHint>,
+    deferral: DeferralMode,
 }
 
-impl Glance<'_> {
-    pub(crate) fn hint(&self) -> Option<&Hint> {
+impl HintGuard<'_> {
+    pub(crate) fn hint(&self) -> Option<&ChangeHint> {
         self.hint.as_ref()
     }
 
-    fn used(mut self) -> Waiting {
+    fn consume(mut self) -> DeferralMode {
         self.hint = None;
-        self.waiting
+        self.deferral
     }
 }
 
-impl Drop for Glance<'_> {
+impl Drop for HintGuard<'_> {
     fn drop(&mut self) {
         if let Some(hint) = self.hint.take() {
-            self.eyes.put_back(hint);
+            self.source.put_back(hint);
         }
     }
 }
 
-impl Watching {
-    fn new(eyes: Box<dyn Eyes>, rules: RuleSources) -> Self {
-        let told = RefCell::new(Told { rules, hidden: Arc::default() });
-        Self { eyes, told, view: RefCell::default(), pace: RefCell::default() }
+impl HintTracker {
+    fn new(source: Box<dyn HintSource>, rules: RuleSources) -> Self {
+        let source_rules = RefCell::new(HintSourceRules { rules, hidden: Arc::default() });
+        Self { source, source_rules, snapshot: RefCell::default(), throttle: RefCell::default() }
     }
 
     /// Takes the hint, with the deferred paths that are due.
-    fn glance(&self, why: Why, waiting: Waiting, at: Millis) -> Glance<'_> {
-        self.eyes.settle();
-        let mut hint = self.eyes.take();
-        let pace = self.pace.borrow();
+    fn take_hint(&self, why: ScanTrigger, waiting: DeferralMode, at: Millis) -> HintGuard<'_> {
+        self.source.sync();
+        let mut hint = self.source.take_hint();
+        let pace = self.throttle.borrow();
         match (&mut hint, waiting) {
-            (Hint::Everything, _) => {}
+            (ChangeHint::Everything, _) => {}
             // The watcher did not run.
-            (hint, _) if why == Why::Reconcile => *hint = Hint::Everything,
-            (Hint::Paths(paths), Waiting::GoesOn) => paths.extend(pace.due(at)),
-            (Hint::Paths(paths), Waiting::Ends) => paths.extend(pace.later().cloned()),
+            (hint, _) if why == ScanTrigger::Reconcile => *hint = ChangeHint::Everything,
+            (ChangeHint::Paths(paths), DeferralMode::DueOnly) => paths.extend(pace.due(at)),
+            (ChangeHint::Paths(paths), DeferralMode::Flush) => {
+                paths.extend(pace.pending().cloned());
+            }
         }
-        Glance { eyes: &*self.eyes, hint: Some(hint), waiting }
+        HintGuard { source: &*self.source, hint: Some(hint), deferral: waiting }
     }
 
     /// Passes the rules of a full scan to the watcher. Its earlier rules may have hidden something
     /// from it since that scan.
-    fn tell(&self, view: &View) {
-        let mut told = self.told.borrow_mut();
+    fn update_source_rules(&self, view: &FullScanSnapshot) {
+        let mut told = self.source_rules.borrow_mut();
         let hidden = Arc::clone(&view.hidden);
         let (rules, new_rules) = (view.rules.sources(), told.rules != *view.rules.sources());
         if !new_rules && told.hidden == hidden {
             return;
         }
-        self.eyes.rules(rules, &hidden);
+        self.source.apply_rules(rules, &hidden);
         let missed = hidden.difference(&told.hidden).cloned().collect();
-        self.eyes.put_back(if new_rules { Hint::Everything } else { Hint::Paths(missed) });
-        *told = Told { rules: rules.clone(), hidden };
+        self.source.put_back(if new_rules {
+            ChangeHint::Everything
+        } else {
+            ChangeHint::Paths(missed)
+        });
+        *told = HintSourceRules { rules: rules.clone(), hidden };
     }
 
     /// Adds those of these paths that are tracked from now on although rules hide them.
-    fn learn<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
-        let mut view = self.view.borrow_mut();
+    fn add_unwatched<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
+        let mut view = self.snapshot.borrow_mut();
         let Some(view) = view.as_mut() else { return };
         let is_new =
             |path: &ProjectPath| !view.hidden.contains(path) && !view.unwatched.contains(path);
-        let new: Vec<_> = view.rules.hidden(paths).into_iter().filter(is_new).collect();
+        let new: Vec<_> = view.rules.hidden_files(paths).into_iter().filter(is_new).collect();
         if !new.is_empty() {
             Arc::make_mut(view).unwatched.extend(new);
         }
@@ -161,102 +167,111 @@ impl Project {
     /// Sets the source of hints, which has watched by these rules since it was opened.
     ///
     /// The first scan after this is a full one, as is each one for which there is no usable hint.
-    pub fn open_eyes(&mut self, eyes: Box<dyn Eyes>, rules: RuleSources) {
-        self.watching = Some(Watching::new(eyes, rules));
+    pub fn set_hint_source(&mut self, eyes: Box<dyn HintSource>, rules: RuleSources) {
+        self.hints = Some(HintTracker::new(eyes, rules));
     }
 
     /// The rules of the last full scan, for a watcher that is about to be started.
-    pub fn rules_for_eyes(&self) -> Result<RuleSources, StoreError> {
-        Ok(memory::rules(self.store())?.unwrap_or_default())
+    pub fn watch_rules(&self) -> Result<RuleSources, StoreError> {
+        Ok(memory::load_rules(self.store())?.unwrap_or_default())
     }
 
     /// Returns the state of the last full scan, if it is in memory and current.
-    pub(crate) fn view(&self, batch: &Batch<'_>) -> Result<Option<Arc<View>>, StoreError> {
-        let Some(view) = self.watching.as_ref().and_then(|it| it.view.borrow().clone()) else {
+    pub(crate) fn full_scan_snapshot(
+        &self,
+        batch: &Batch<'_>,
+    ) -> Result<Option<Arc<FullScanSnapshot>>, StoreError> {
+        let Some(view) = self.hints.as_ref().and_then(|it| it.snapshot.borrow().clone()) else {
             return Ok(None);
         };
         Ok((batch.generation()? == view.generation).then_some(view))
     }
 
     /// Takes the hint for a full scan.
-    pub(crate) fn glance(
+    pub(crate) fn take_hint(
         &self,
-        scope: &Scope,
-        (why, waiting): (Why, Waiting),
+        scope: &ScanScope,
+        (why, waiting): (ScanTrigger, DeferralMode),
         at: Millis,
-    ) -> Option<Glance<'_>> {
-        let watching = self.watching.as_ref().filter(|_| *scope == Scope::Everything)?;
-        Some(watching.glance(why, waiting, at))
+    ) -> Option<HintGuard<'_>> {
+        let watching = self.hints.as_ref().filter(|_| *scope == ScanScope::Everything)?;
+        Some(watching.take_hint(why, waiting, at))
     }
 
     /// Decides whether deferred versions stay deferred. git's record of what it did to a file is
     /// consumed by this scan, so if it has changed, everything deferred is scanned.
-    pub(crate) fn waiting(&self, batch: &Batch<'_>, why: Why) -> Result<Waiting, StoreError> {
-        if why != Why::Around {
-            return Ok(Waiting::Ends);
+    pub(crate) fn deferral_mode(
+        &self,
+        batch: &Batch<'_>,
+        why: ScanTrigger,
+    ) -> Result<DeferralMode, StoreError> {
+        if why != ScanTrigger::Watcher {
+            return Ok(DeferralMode::Flush);
         }
-        let is_idle = self.watching.as_ref().is_none_or(|it| it.pace.borrow().is_idle());
-        let repository = if is_idle { None } else { Repository::around(self.root()) };
-        let Some(now) = repository.and_then(|it| it.look()) else { return Ok(Waiting::GoesOn) };
-        let has_moved = memory::git_look(batch)? != Some(now);
-        Ok(if has_moved { Waiting::Ends } else { Waiting::GoesOn })
+        let is_idle = self.hints.as_ref().is_none_or(|it| it.throttle.borrow().is_idle());
+        let repository = if is_idle { None } else { ProjectRepository::find_around(self.root()) };
+        let Some(now) = repository.and_then(|it| it.git_state()) else {
+            return Ok(DeferralMode::DueOnly);
+        };
+        let has_moved = memory::load_git_state(batch)? != Some(now);
+        Ok(if has_moved { DeferralMode::Flush } else { DeferralMode::DueOnly })
     }
 
     /// Takes the ignored paths that moved since the last scan.
     pub(crate) fn moved_ignored(&self) -> BTreeSet<ProjectPath> {
-        let watching = self.watching.as_ref();
-        watching.map(|watching| watching.eyes.take_ignored()).unwrap_or_default()
+        let watching = self.hints.as_ref();
+        watching.map(|watching| watching.source.take_ignored()).unwrap_or_default()
     }
 
     /// Time at which a path of the hint was first seen to move.
     pub(crate) fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
-        self.watching.as_ref().and_then(|watching| watching.eyes.first_seen(path))
+        self.hints.as_ref().and_then(|watching| watching.source.first_seen(path))
     }
 
     /// The paths of which a watcher-triggered scan records no new version yet.
-    pub(crate) fn spared(&self, at: Millis) -> BTreeSet<ProjectPath> {
-        let pace = self.watching.as_ref().map(|watching| watching.pace.borrow());
-        pace.map(|pace| pace.spared(at)).unwrap_or_default()
+    pub(crate) fn deferred_paths(&self, at: Millis) -> BTreeSet<ProjectPath> {
+        let pace = self.hints.as_ref().map(|watching| watching.throttle.borrow());
+        pace.map(|pace| pace.deferred_paths(at)).unwrap_or_default()
     }
 
     /// Called after a scan is committed: consumes its hint, and keeps its state for the next.
-    pub(crate) fn committed(
+    pub(crate) fn consume_hint(
         &self,
-        glance: Option<Glance<'_>>,
+        glance: Option<HintGuard<'_>>,
         observation: &Observation,
-        (changes, why): (&[Change], Why),
+        (changes, why): (&[Change], ScanTrigger),
         at: Millis,
     ) {
-        let Some(watching) = &self.watching else { return };
-        let waiting = glance.map(Glance::used);
-        watching.pace.borrow_mut().note((waiting, why), changes, &observation.spared, at);
-        if let Some(view) = &observation.view {
-            *watching.view.borrow_mut() = Some(Arc::clone(view));
-            watching.tell(view);
+        let Some(watching) = &self.hints else { return };
+        let waiting = glance.map(HintGuard::consume);
+        watching.throttle.borrow_mut().update((waiting, why), changes, &observation.deferred, at);
+        if let Some(view) = &observation.snapshot {
+            *watching.snapshot.borrow_mut() = Some(Arc::clone(view));
+            watching.update_source_rules(view);
         }
         let baseline = observation.baseline.iter().map(|(path, ..)| path);
         let tracked = observation.tracked_hidden.iter().flat_map(|(paths, _)| paths);
         let moved = changes.iter().map(|change| &change.path);
-        watching.learn(moved.chain(baseline).chain(tracked));
+        watching.add_unwatched(moved.chain(baseline).chain(tracked));
     }
 
     /// Makes the next scan a full one: what the last scans found was not recorded after all.
-    pub(crate) fn look_again(&self) {
-        if let Some(watching) = &self.watching {
-            watching.eyes.put_back(Hint::Everything);
-            watching.view.replace(None);
+    pub(crate) fn force_full_scan(&self) {
+        if let Some(watching) = &self.hints {
+            watching.source.put_back(ChangeHint::Everything);
+            watching.snapshot.replace(None);
         }
     }
 
     /// Called when Retake itself wrote files at these paths.
-    pub(crate) fn put_there<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
-        if let Some(watching) = &self.watching {
-            watching.learn(paths);
+    pub(crate) fn mark_written_paths<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
+        if let Some(watching) = &self.hints {
+            watching.add_unwatched(paths);
         }
     }
 
     /// Time at which the next deferred version is due.
-    pub(crate) fn next_due(&self) -> Option<Millis> {
-        self.watching.as_ref().and_then(|watching| watching.pace.borrow().next())
+    pub(crate) fn next_deferred_due(&self) -> Option<Millis> {
+        self.hints.as_ref().and_then(|watching| watching.throttle.borrow().next_due())
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use retake_model::{Actor, Change, ChangeId, ChangeStatus, ChangeType, DialogId, Hunk, Means};
+use retake_model::{
+    Actor, Change, ChangeId, ChangeMethod, ChangeStatus, ChangeType, DialogId, Hunk,
+};
 use retake_store::{ChangeFilter, StoreError};
 
 use crate::project::Project;
@@ -27,11 +29,11 @@ impl Project {
             ..ChangeFilter::default()
         };
         let changes = self.changes(&filter)?;
-        let mut names = Names::default();
+        let mut names = RecordNames::default();
         for change in &changes {
-            names.note(change);
+            names.count_change(change);
         }
-        let record = |change: Change| FileRecord { tool_call_id: names.of(&change), change };
+        let record = |change: Change| FileRecord { tool_call_id: names.name_of(&change), change };
         Ok(changes.into_iter().map(record).collect())
     }
 }
@@ -49,11 +51,11 @@ impl Project {
             oldest_first: true,
             ..ChangeFilter::default()
         };
-        let mut names = Names::default();
+        let mut names = RecordNames::default();
         if change.call.is_some() {
-            self.changes(&filter)?.iter().for_each(|change| names.note(change));
+            self.changes(&filter)?.iter().for_each(|change| names.count_change(change));
         }
-        Ok(Some(names.of(change)))
+        Ok(Some(names.name_of(change)))
     }
 }
 
@@ -83,7 +85,7 @@ impl FileRecord {
 
     /// The name that all tools of its kind have (DET-4); an unknown one keeps its own.
     pub fn tool_name(&self) -> Option<String> {
-        self.change.tool.as_deref().map(canonical)
+        self.change.tool.as_deref().map(canonical_tool_name)
     }
 
     /// The first and the last of the lines that were added, at each place (DM-7).
@@ -107,7 +109,8 @@ impl FileRecord {
 /// else all.
 pub fn replaced_text(change: &Change, before: &str) -> String {
     let hunks = change.lines.as_ref().map_or(&[][..], |lines| &lines.hunks);
-    let (Means::Patch, Some(first), Some(last)) = (change.operation, hunks.first(), hunks.last())
+    let (ChangeMethod::Patch, Some(first), Some(last)) =
+        (change.method, hunks.first(), hunks.last())
     else {
         return before.to_owned();
     };
@@ -117,7 +120,7 @@ pub fn replaced_text(change: &Change, before: &str) -> String {
 }
 
 /// The name that all tools of a kind have (DET-4); an unknown one keeps its own.
-fn canonical(tool: &str) -> String {
+fn canonical_tool_name(tool: &str) -> String {
     match kind_of(tool) {
         ToolKind::Read => "Read".to_owned(),
         ToolKind::Write => "Write".to_owned(),
@@ -130,7 +133,7 @@ fn canonical(tool: &str) -> String {
 
 /// The unique names of records (DM-3).
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct RecordNames {
     /// How many changes each call made.
     counts: HashMap<(String, String), u64>,
     /// Each change's number among those of its call.
@@ -138,10 +141,10 @@ pub(crate) struct Names {
     reconciled: u64,
 }
 
-impl Names {
-    pub(crate) fn note(&mut self, change: &Change) {
-        let count = match (key(change), change.operation) {
-            (_, Means::Reconcile) => &mut self.reconciled,
+impl RecordNames {
+    pub(crate) fn count_change(&mut self, change: &Change) {
+        let count = match (call_key(change), change.method) {
+            (_, ChangeMethod::Reconcile) => &mut self.reconciled,
             (Some(key), _) => self.counts.entry(key).or_default(),
             (None, _) => return,
         };
@@ -149,10 +152,10 @@ impl Names {
         *count += 1;
     }
 
-    pub(crate) fn of(&self, change: &Change) -> String {
+    pub(crate) fn name_of(&self, change: &Change) -> String {
         let ordinal = self.ordinals.get(&change.id).copied().unwrap_or(0);
-        match (key(change), change.operation) {
-            (_, Means::Reconcile) => {
+        match (call_key(change), change.method) {
+            (_, ChangeMethod::Reconcile) => {
                 let dialog = change.dialog.as_ref().map_or("unknown", |id| id.0.as_str());
                 let start: String = dialog.chars().take(8).collect();
                 format!("reconcile-{start}-{ordinal}")
@@ -167,7 +170,7 @@ impl Names {
     }
 }
 
-fn key(change: &Change) -> Option<(String, String)> {
+fn call_key(change: &Change) -> Option<(String, String)> {
     let [only] = change.candidates.as_slice() else { return None };
     Some((only.dialog.0.clone(), only.call.0.clone()))
 }

@@ -5,18 +5,18 @@
 //! semicolons, brackets. A rewrite that changes a letter may be the person's correction, so it
 //! stays the person's.
 
-use retake_model::{Actor, Change, Confidence, Means, Side};
+use retake_model::{Actor, Change, ChangeMethod, Confidence, PathState};
 use retake_store::{Batch, StoreError};
 
 use crate::attribute::Attribution;
-use crate::content::comparable;
+use crate::content::comparable_content;
 use crate::diff::{added_lines, touched_lines};
-use crate::observe::Observed;
+use crate::observe::ObservedChange;
 
 /// The attribution to the change that this one formats, if it does.
-pub(crate) fn joined(
+pub(crate) fn attribute_formatting(
     batch: &Batch<'_>,
-    seen: &Observed,
+    seen: &ObservedChange,
 ) -> Result<Option<Attribution>, StoreError> {
     let last = match batch.last_change_of(&seen.path) {
         Ok(Some(last)) => last,
@@ -27,7 +27,7 @@ pub(crate) fn joined(
     if last.actor != Actor::Agent || last.after != seen.before {
         return Ok(None);
     }
-    let (Some(dialog), Some(call)) = (&last.dialog, batch.call_of(last.id)?) else {
+    let (Some(dialog), Some(call)) = (&last.dialog, batch.call_that_made(last.id)?) else {
         return Ok(None);
     };
     let turn_goes_on =
@@ -42,13 +42,13 @@ pub(crate) fn joined(
         dialog: last.dialog.clone(),
         agent: last.agent.clone(),
         turn: Some(call.turn),
-        operation: Means::Command,
+        method: ChangeMethod::Command,
         joins: Some(last.joins.unwrap_or(last.id)),
         made_by: None,
     }))
 }
 
-fn is_layout_of(batch: &Batch<'_>, last: &Change, after: &Side) -> Result<bool, StoreError> {
+fn is_layout_of(batch: &Batch<'_>, last: &Change, after: &PathState) -> Result<bool, StoreError> {
     // Another mode is no layout: a formatter leaves it alone.
     let is_rewrite = match (last.after.known(), after.known()) {
         (Some(written), Some(formatted)) => {
@@ -60,19 +60,20 @@ fn is_layout_of(batch: &Batch<'_>, last: &Change, after: &Side) -> Result<bool, 
         return Ok(false);
     }
     let [original, written, formatted] = [&last.before, &last.after, after];
-    let content = |side| comparable(batch, side);
+    let content = |side| comparable_content(batch, side);
     let contents = [content(original)?, content(written)?, content(formatted)?];
     let [Some(original), Some(written), Some(formatted)] = contents else { return Ok(false) };
-    Ok(same_words(&written, &formatted) && leaves_alone(&original, &written, &formatted))
+    Ok(same_words(&written, &formatted)
+        && touches_only_written_lines(&original, &written, &formatted))
 }
 
 /// Returns true if both are equal, but for layout.
 pub(crate) fn same_words(written: &[u8], formatted: &[u8]) -> bool {
-    words(written).eq(words(formatted))
+    tokens(written).eq(tokens(formatted))
 }
 
 /// Tokens: names and numbers whole, every other character by itself, layout left out.
-fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn tokens(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || !b.is_ascii();
     let layout = |b: u8| b.is_ascii_whitespace() || b"'\"`,;(){}[]".contains(&b);
     bytes
@@ -81,7 +82,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Returns true if the rewrite touches only lines that the agent wrote.
-fn leaves_alone(original: &[u8], written: &[u8], formatted: &[u8]) -> bool {
+fn touches_only_written_lines(original: &[u8], written: &[u8], formatted: &[u8]) -> bool {
     let own = added_lines(original, written);
     let (removed, insertions) = touched_lines(written, formatted);
     // A new line may stand before or after a line of the agent's.
@@ -98,8 +99,16 @@ mod tests {
     fn layout_of_own_lines_only() {
         let original = b"fn a() {}\nfn b() {}\n";
         let written = b"fn a() {}\nfn c( ){ x }\nfn b() {}\n";
-        assert!(leaves_alone(original, written, b"fn a() {}\nfn c() {\n    x\n}\nfn b() {}\n"));
-        assert!(!leaves_alone(original, written, b"fn a() { }\nfn c( ){ x }\nfn b() {}\n"));
+        assert!(touches_only_written_lines(
+            original,
+            written,
+            b"fn a() {}\nfn c() {\n    x\n}\nfn b() {}\n"
+        ));
+        assert!(!touches_only_written_lines(
+            original,
+            written,
+            b"fn a() { }\nfn c( ){ x }\nfn b() {}\n"
+        ));
         assert!(same_words(b"x = 'a'", b"x = \"a\";\n"));
         assert!(same_words(b"x=1", b"x = 1"));
         assert!(!same_words(b"x = 1", b"x = 2"));

@@ -6,12 +6,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use retake_model::{FileKind, Side};
+use retake_model::{FileKind, PathState};
 use retake_store::{Batch, StoreError};
-use retake_workspace::git::{GitLook, Index, IndexEntry};
+use retake_workspace::git::{GitIndex, GitIndexEntry, GitState};
 
-use crate::observe::Observed;
-use crate::repository::Repository;
+use crate::observe::ObservedChange;
+use crate::repository::ProjectRepository;
 
 /// git's actions since the last scan.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct GitEvidence {
     index_rewritten: bool,
     /// A stash was made, taken or dropped.
     stash_moved: bool,
-    index: Arc<Index>,
+    index: Arc<GitIndex>,
     /// The entries of HEAD's log, for the event.
     pub(crate) actions: Vec<String>,
 }
@@ -31,12 +31,12 @@ impl GitEvidence {
     /// already.
     pub(crate) fn gather(
         root: &Path,
-        old: Option<&GitLook>,
-        new: Option<&GitLook>,
-        index: Option<Arc<Index>>,
+        old: Option<&GitState>,
+        new: Option<&GitState>,
+        index: Option<Arc<GitIndex>>,
     ) -> Self {
         let (Some(old), Some(new)) = (old, new) else { return Self::default() };
-        let Some(repository) = Repository::around(root).filter(|_| old != new) else {
+        let Some(repository) = ProjectRepository::find_around(root).filter(|_| old != new) else {
             return Self::default();
         };
         let actions = repository.actions_since(old.reflog_size);
@@ -51,15 +51,19 @@ impl GitEvidence {
     }
 
     /// Returns true if git's record shows that it made this change.
-    pub(crate) fn claims(&self, batch: &Batch<'_>, seen: &Observed) -> Result<bool, StoreError> {
+    pub(crate) fn claims(
+        &self,
+        batch: &Batch<'_>,
+        seen: &ObservedChange,
+    ) -> Result<bool, StoreError> {
         if !self.head_moved && !self.index_rewritten && !self.stash_moved {
             return Ok(false);
         }
         let entry = self.index.entries.get(&seen.path);
         if self.head_moved {
             return Ok(match (&seen.after, entry) {
-                (Side::Absent, None) => true,
-                (Side::Known(_), Some(entry)) => is_entry(seen, entry),
+                (PathState::Absent, None) => true,
+                (PathState::Known(_), Some(entry)) => matches_entry(seen, entry),
                 _ => false,
             });
         }
@@ -69,25 +73,25 @@ impl GitEvidence {
         // `git restore`, `git checkout -- x` and `git stash` bring back a content
         // that was there before; an edit that was then added is new content.
         match (&seen.after, entry) {
-            (Side::Known(state), Some(entry)) => {
-                Ok(is_entry(seen, entry) && batch.path_had(&seen.path, state)?)
+            (PathState::Known(state), Some(entry)) => {
+                Ok(matches_entry(seen, entry) && batch.path_had_content(&seen.path, state)?)
             }
             _ => Ok(false),
         }
     }
 
     /// A stash takes what is not in HEAD, and brings back a content that was there before.
-    fn is_stashed(&self, batch: &Batch<'_>, seen: &Observed) -> Result<bool, StoreError> {
+    fn is_stashed(&self, batch: &Batch<'_>, seen: &ObservedChange) -> Result<bool, StoreError> {
         match &seen.after {
-            Side::Absent => Ok(!self.index.entries.contains_key(&seen.path)),
-            Side::Known(state) => batch.path_had(&seen.path, state),
-            Side::Unknown => Ok(false),
+            PathState::Absent => Ok(!self.index.entries.contains_key(&seen.path)),
+            PathState::Known(state) => batch.path_had_content(&seen.path, state),
+            PathState::Unknown => Ok(false),
         }
     }
 }
 
 /// The content is the entry's, or git's own stat of the file says so (filters, line endings).
-fn is_entry(seen: &Observed, entry: &IndexEntry) -> bool {
+fn matches_entry(seen: &ObservedChange, entry: &GitIndexEntry) -> bool {
     let Some(state) = seen.after.known() else {
         return false;
     };

@@ -3,9 +3,9 @@
 use retake_model::Millis;
 
 /// ISO 8601 in UTC: `2026-02-16T10:00:00.000Z`.
-pub fn iso(at: Millis) -> String {
-    const DAY: i64 = 86_400_000;
-    let (days, ms) = (at.div_euclid(DAY), at.rem_euclid(DAY));
+pub fn iso_8601(at: Millis) -> String {
+    const MILLIS_PER_DAY: i64 = 86_400_000;
+    let (days, ms) = (at.div_euclid(MILLIS_PER_DAY), at.rem_euclid(MILLIS_PER_DAY));
     // Years begin in March here, so that the leap day is the last day of one.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -34,7 +34,7 @@ mod tests {
             (-1, "1969-12-31T23:59:59.999Z"),
             (4_102_444_799_999, "2099-12-31T23:59:59.999Z"),
         ] {
-            assert_eq!(iso(at), text);
+            assert_eq!(iso_8601(at), text);
         }
     }
 }

@@ -5,7 +5,7 @@ use retake_store::{Batch, JournalEvent, StoreError};
 use serde_json::{Value, json};
 
 /// Context of an event that is not in the event itself.
-pub(crate) struct Surroundings {
+pub(crate) struct JournalContext {
     pub(crate) seq: u64,
     pub(crate) at: Millis,
     /// The checkpoint that was made before it.
@@ -17,7 +17,11 @@ pub(crate) struct Surroundings {
 /// The journal's entry of an event; `agent` is the acting one.
 ///
 /// Arguments and results of tools are not in it: their effect is in the changes.
-pub(crate) fn entry(event: &Event, agent: Option<AgentId>, around: &Surroundings) -> JournalEvent {
+pub(crate) fn journal_entry(
+    event: &Event,
+    agent: Option<AgentId>,
+    around: &JournalContext,
+) -> JournalEvent {
     let index = event.message_index;
     let (call, body) = match &event.what {
         EventKind::DialogStart { title } => (None, json!({ "title": title })),
@@ -54,7 +58,7 @@ pub(crate) fn entry(event: &Event, agent: Option<AgentId>, around: &Surroundings
 }
 
 /// Records an entry that no agent reported: something that Retake found or did.
-pub(crate) fn note(
+pub(crate) fn record_entry(
     batch: &Batch<'_>,
     (seq, at): (u64, Millis),
     kind: &str,

@@ -115,59 +115,63 @@ mod watch;
 mod words;
 mod write;
 
-pub use adjacent::Place;
-pub use advice::Advice;
-pub use apply::{Applied, Interrupted, Recovery, Rehearsal};
-pub use blame::{Blame, BlameBody, BlameLine, Blamed, Origin};
+pub use adjacent::ConflictLines;
+pub use advice::ErrorAdvice;
+pub use apply::{AppliedPlan, InterruptedOperation, RecoveryChoice, Rehearsal};
+pub use blame::{BlameBody, BlameLine, BlameSource, FileBlame, LineOrigin};
 pub use conversation::TranscriptMark;
-pub use diff::{DiffLine, HunkPlace, TOO_LARGE_TO_SHOW};
-pub use doctor::CheckUp;
-pub use eyes::Eyes;
+pub use diff::{DiffLine, HunkHeader, MAX_DIFF_BYTES};
+pub use doctor::HealthReport;
+pub use eyes::HintSource;
 pub use file_record::{FileRecord, replaced_text};
 pub use freshness::{
-    ContextEntry, ContextFile, FreshRead, Imported, MetadataEntry, MetadataError, Reaction, Reader,
-    RecordState, StaleAgent, StaleContext, StaleFile, StaleLines, Staleness, TaskMetadata, Who,
+    Audience, ChangeAuthor, ContextEntry, ContextFile, FreshRead, MetadataEntry, MetadataError,
+    MetadataImport, RecordState, StaleAgent, StaleContext, StaleFile, StaleLines, StaleReaction,
+    Staleness, TaskMetadata,
 };
 pub use history::{
-    Added, Asking, Condensation, CondenseError, CondensePlan, Condensed, Condensing, CountTokens,
-    FORCED_CONTEXT_REDUCTION_PERCENT, HistoryError, KeptMessage, ModelView, PlannedRewind, Retry,
-    Rewind, RewindHow, Rewound, SUMMARY_HEAD, Summarise, SummaryError, View, ViewChange, ViewItem,
+    AddedMessages, CondenseError, CondenseMethod, CondenseOutcome, CondensePlan,
+    FORCED_CONTEXT_REDUCTION_PERCENT, HistoryError, HistoryMessage, ModelView, PlannedRewind,
+    PreparedCondense, RewindAction, RewindOutcome, RewindTarget, SUMMARY_PREFIX, Summariser,
+    SummaryError, SummaryRequest, SummaryRetry, TokenCounter, View, ViewChange, ViewItem,
     message_tokens,
 };
 pub use inspect::git_command;
-pub use iso::iso;
-pub use located::Located;
-pub use look::Looked;
-pub use neighbours::{Neighbour, Relay};
-pub use parcel::{Hears, Parcel};
+pub use iso::iso_8601;
+pub use located::LocatedProject;
+pub use look::RefreshOutcome;
+pub use neighbours::{EventRelay, NeighbourProject};
+pub use parcel::{ReplySupport, Submission};
 pub use plan::go_to::GoToOptions;
 pub use plan::selection::Selection;
-pub use plan::take_back::{Cascade, TakeBackOptions};
-pub use plan::{Action, Plan, PlannedFile, Reason};
+pub use plan::take_back::{CascadePolicy, TakeBackOptions};
+pub use plan::{FileAction, Plan, PlanReason, PlannedFile};
 pub use project::{
-    InitOptions, Initialised, KnownProject, Project, ProjectError, ReplacedBy, Retake,
+    InitOptions, InitOutcome, KnownProject, Project, ProjectError, ReplacedBy, Retake,
 };
 pub use purge::PurgeError;
-pub use query::{DialogStatus, DiffBody, FileDiff, Status};
-pub use record::{Notice, NoticeCode, Progress, RecordError, Recorded};
+pub use query::{DialogStatus, DiffBody, FileDiff, ProjectStatus};
+pub use record::{Notice, NoticeCode, RecordError, RecordOutcome, ScanProgress};
 pub use retake_model as model;
 pub use retake_store::{
-    ChangeFilter, Collected, Dates, Dialog, DialogAgent, DialogForecast, EventPage, ExportError,
-    Exported, Forecast, IdleCall, JournalEvent, Lock, Message, Meter, Problem, Purge, PurgeScope,
-    PurgeTarget, Reason as RetentionReason, Removed, Salvaged, Spoken, StatusRow, StoreError,
-    Verification,
+    CallWithoutChanges, ChangeFilter, ContextDates, ConversationMessage, Dialog, DialogAgent,
+    DialogForecast, DiskUsage, EventPage, ExportError, ExportedRepo, FileLock, GcReport,
+    JournalEvent, PendingPath, PurgeReport, PurgeScope, PurgeTarget, RemovedRecords,
+    RetentionForecast, RetentionReason, SalvageReport, StoreError, StoreProblem, UserMessage,
+    VerifyReport,
 };
 pub use retake_workspace::{
-    Budget, Hint, Ignored, RootState, RuleSources, Watch, WatchError, WatchState,
+    ChangeHint, FileWatcher, IgnoredName, RootState, RuleSources, WatchBudget, WatchError,
+    WatchState,
 };
 pub use rule_changes::RuleChange;
 pub use secrets::usually_holds_secrets;
-pub use seen::Seen;
-pub use snapshots::{SnapshotError, SnapshotOptions, Snapshots};
-pub use verb::VerbError;
-pub use verbs::review::Accepted;
-pub use verbs::session::{Approved, SessionFile, SessionStatus};
+pub use seen::AgentActivity;
+pub use snapshots::{SnapshotCounts, SnapshotError, SnapshotOptions};
+pub use verb::OperationError;
+pub use verbs::review::AcceptedChanges;
+pub use verbs::session::{Approval, SessionFile, SessionStatus};
 pub use verbs::steps::UndoStep;
 pub use verbs::undo::NothingToUndo;
-pub use waiting::Keeper;
+pub use waiting::SpoolWriter;
 pub use words::{WordRanges, changed_words, changed_words_of_block, changed_words_of_diff};

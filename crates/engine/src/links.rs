@@ -5,14 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Effect, Target, name_matches};
+use crate::shell::{CommandTarget, TargetEffect, name_matches};
 
 /// Maximum names that are examined; beyond this a symlink is assumed to be among them.
-const MOST_NAMES: usize = 4_096;
+const MAX_NAMES_EXAMINED: usize = 4_096;
 
 /// Returns true if the pattern of `target`, in the folder `base`, may match through a symlink. A
 /// missing folder may be one in another folder, if the command's own was misread.
-pub(crate) fn may_lead_elsewhere(root: &Path, base: &Path, target: &Target) -> bool {
+pub(crate) fn may_lead_elsewhere(root: &Path, base: &Path, target: &CommandTarget) -> bool {
     let text = target.path.as_str();
     if text.starts_with('~') {
         return true;
@@ -23,16 +23,16 @@ pub(crate) fn may_lead_elsewhere(root: &Path, base: &Path, target: &Target) -> b
     let mut folder = if text.starts_with('/') { PathBuf::from("/") } else { base.to_owned() };
     for part in folders {
         folder.push(part);
-        if leads_back(root, &folder) {
+        if points_into_project(root, &folder) {
             return true;
         }
     }
     if !folder.is_dir() {
         return !text.starts_with('/') || folder.starts_with(root);
     }
-    let writes = matches!(target.what, Effect::Write | Effect::Append);
+    let writes = matches!(target.what, TargetEffect::Write | TargetEffect::Append);
     let follows_last = writes || text.ends_with('/');
-    Search { root, follows_last, names_left: MOST_NAMES }.finds_link(&folder, names)
+    SymlinkSearch { root, follows_last, names_left: MAX_NAMES_EXAMINED }.finds_link(&folder, names)
 }
 
 fn is_pattern(part: &str) -> bool {
@@ -40,24 +40,24 @@ fn is_pattern(part: &str) -> bool {
 }
 
 /// Returns true if this is a symlink to the project, to something in it or to a folder above it.
-fn leads_back(root: &Path, path: &Path) -> bool {
+fn points_into_project(root: &Path, path: &Path) -> bool {
     let is_near = |real: PathBuf| real.starts_with(root) || root.starts_with(real);
     path.is_symlink() && path.canonicalize().is_ok_and(is_near)
 }
 
-struct Search<'a> {
+struct SymlinkSearch<'a> {
     root: &'a Path,
     /// Set if a symlink that the last name matches is followed, too.
     follows_last: bool,
     names_left: usize,
 }
 
-impl Search<'_> {
+impl SymlinkSearch<'_> {
     /// Returns true if a symlink matches on the way; `parts` is the rest of the pattern.
     fn finds_link(&mut self, folder: &Path, parts: &[&str]) -> bool {
         let Some((part, rest)) = parts.split_first() else { return false };
         if !is_pattern(part) {
-            return self.is_on_the_way(&folder.join(part), rest);
+            return self.matches_through(&folder.join(part), rest);
         }
         let goes_deeper = part.contains("**");
         if goes_deeper && self.finds_link(folder, rest) {
@@ -71,8 +71,8 @@ impl Search<'_> {
             self.names_left -= 1;
             let path = entry.path();
             let matches = name_matches(part, &entry.file_name().to_string_lossy());
-            let is_found = (matches && self.is_on_the_way(&path, rest))
-                || (goes_deeper && self.is_on_the_way(&path, parts));
+            let is_found = (matches && self.matches_through(&path, rest))
+                || (goes_deeper && self.matches_through(&path, parts));
             if is_found {
                 return true;
             }
@@ -80,10 +80,10 @@ impl Search<'_> {
         false
     }
 
-    fn is_on_the_way(&mut self, path: &Path, rest: &[&str]) -> bool {
+    fn matches_through(&mut self, path: &Path, rest: &[&str]) -> bool {
         let counts = self.follows_last || !rest.is_empty();
         if path.is_symlink() {
-            return counts && leads_back(self.root, path);
+            return counts && points_into_project(self.root, path);
         }
         !rest.is_empty() && path.is_dir() && self.finds_link(path, rest)
     }
@@ -110,9 +110,9 @@ mod tests {
         ] {
             std::os::unix::fs::symlink(to, parent.join(link)).unwrap();
         }
-        let leads = |path: &str, what: Effect| {
+        let leads = |path: &str, what: TargetEffect| {
             let path = path.replace("$W", parent.to_str().unwrap());
-            let target = Target { path, cwd: None, glob: true, recursive: false, what };
+            let target = CommandTarget { path, cwd: None, glob: true, recursive: false, what };
             may_lead_elsewhere(&root, &root, &target)
         };
         for path in [
@@ -131,12 +131,12 @@ mod tests {
             "$W/project/missing/*",
             "../other/*",
         ] {
-            assert!(leads(path, Effect::Delete), "{path}");
+            assert!(leads(path, TargetEffect::Delete), "{path}");
         }
         for path in ["*", "build/*", "b*/x.log", "away/*", "$W/project/build/*", "/missing/*", "o*"]
         {
-            assert!(!leads(path, Effect::Delete), "{path}");
+            assert!(!leads(path, TargetEffect::Delete), "{path}");
         }
-        assert!(leads("o*", Effect::Write), "what is written goes through the link itself");
+        assert!(leads("o*", TargetEffect::Write), "what is written goes through the link itself");
     }
 }

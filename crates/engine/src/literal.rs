@@ -7,23 +7,24 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Effect, Effects, Target};
+use crate::shell::{CommandEffects, CommandTarget, TargetEffect};
 
 /// Returns true if a command can change nothing but its targets.
-pub(crate) fn is_literal(root: &Path, cwd: Option<&str>, effects: &Effects) -> bool {
+pub(crate) fn is_literal(root: &Path, cwd: Option<&str>, effects: &CommandEffects) -> bool {
     let Some(shape) = &effects.understood else { return false };
     let base = root.join(cwd.unwrap_or_default());
     let enters = |folder: &String| base.join(folder).is_dir();
-    let is_own =
-        |target: &Target| is_plain(target) && has_one_name(root, &place(&base, target), target);
+    let is_own = |target: &CommandTarget| {
+        is_plain(target) && has_one_name(root, &join_target(&base, target), target)
+    };
     shape.enters.as_ref().is_none_or(enters)
         && effects.targets.iter().all(is_own)
-        && !is_taken_twice(&base, &effects.targets)
+        && !is_removed_twice(&base, &effects.targets)
 }
 
 /// Returns true if a target means what its text says: no `..`, which may follow a symlink, and no
 /// `/proc`, which each process has for itself.
-fn is_plain(target: &Target) -> bool {
+fn is_plain(target: &CommandTarget) -> bool {
     let is_plain = |path: &str| {
         !path.split('/').any(|part| part == "..")
             && !path.contains("/proc/")
@@ -32,15 +33,15 @@ fn is_plain(target: &Target) -> bool {
     is_plain(&target.path) && target.cwd.as_deref().is_none_or(is_plain)
 }
 
-fn place(base: &Path, target: &Target) -> PathBuf {
+fn join_target(base: &Path, target: &CommandTarget) -> PathBuf {
     let folder = target.cwd.as_ref().map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
     folder.join(&target.path)
 }
 
 /// Returns true if a target has no other name that would change along.
-fn has_one_name(root: &Path, file: &Path, target: &Target) -> bool {
+fn has_one_name(root: &Path, file: &Path, target: &CommandTarget) -> bool {
     let Ok(inside) = file.strip_prefix(root) else { return is_plain_outside(file) };
-    let takes_away = matches!(target.what, Effect::Delete | Effect::Move);
+    let takes_away = matches!(target.what, TargetEffect::Delete | TargetEffect::Move);
     let folders = inside.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     if folders.into_iter().any(|folder| root.join(folder).is_symlink()) {
         return false;
@@ -66,12 +67,13 @@ fn is_plain_outside(file: &Path) -> bool {
 }
 
 /// Returns true if a path that is removed is a target once more, or lies in or around one.
-fn is_taken_twice(base: &Path, targets: &[Target]) -> bool {
-    let takes_away = |target: &&Target| matches!(target.what, Effect::Delete | Effect::Move);
+fn is_removed_twice(base: &Path, targets: &[CommandTarget]) -> bool {
+    let takes_away =
+        |target: &&CommandTarget| matches!(target.what, TargetEffect::Delete | TargetEffect::Move);
     targets.iter().filter(takes_away).any(|taken| {
-        let there = place(base, taken);
+        let there = join_target(base, taken);
         targets.iter().filter(|other| *other != taken).any(|other| {
-            let other = place(base, other);
+            let other = join_target(base, other);
             there.starts_with(&other) || other.starts_with(&there)
         })
     })

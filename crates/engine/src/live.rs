@@ -10,35 +10,35 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use retake_model::{Change, ProjectPath, Side};
-use retake_store::{Afterlife, Batch, Call, CallState, StoreError, hash_blob};
+use retake_model::{Change, PathState, ProjectPath};
+use retake_store::{BackgroundActivity, Batch, Call, CallState, StoreError, hash_blob};
 use serde_json::Value;
 
-use crate::freshness::Shown;
+use crate::freshness::ShownFiles;
 use crate::links::may_lead_elsewhere;
 use crate::literal;
-use crate::named::{self, Named};
-use crate::place::{Ground, Place, link_target, place};
-use crate::shell::{self, Effect, Effects, Target};
-use crate::tool::{self, Edit, Intent, Part, Predicted, Reading, ToolKind};
-use crate::verbs::edit::EDIT_OF_HOST;
+use crate::named::{self, NamedPaths};
+use crate::place::{PathBase, PathResolution, link_target, resolve_path};
+use crate::shell::{self, CommandEffects, CommandTarget, TargetEffect};
+use crate::tool::{self, EditKind, FilePart, FileReading, PredictedFile, ToolIntent, ToolKind};
+use crate::verbs::edit::HOST_EDIT_TOOL;
 
 /// Maximum bytes of content that is predicted: tools do not carry more in their arguments.
-const PREDICTABLE: u64 = 8 * 1024 * 1024;
+const MAX_PREDICTED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// A call with its parsed arguments.
 #[derive(Debug)]
 pub(crate) struct LiveCall {
     pub(crate) call: Call,
-    pub(crate) aim: Arc<Aim>,
+    pub(crate) call_targets: Arc<CallTargets>,
     /// Set if the arguments were parsed for an earlier event: symlinks may lead elsewhere since.
-    pub(crate) is_known: bool,
+    pub(crate) is_cached: bool,
 }
 
 /// The parsed arguments of a call, resolved to paths of the project.
 #[derive(Debug)]
-pub(crate) struct Aim {
-    pub(crate) intent: Intent,
+pub(crate) struct CallTargets {
+    pub(crate) intent: ToolIntent,
     /// The folder that its relative paths start at.
     cwd: Option<String>,
     /// The files that it names, in the project.
@@ -46,12 +46,12 @@ pub(crate) struct Aim {
     /// Inodes of those of them that are hard links: their other names change along.
     linked: Vec<u64>,
     /// The files whose content its agent gets to see.
-    pub(crate) reads: Shown,
+    pub(crate) reads: ShownFiles,
     /// The paths that it names outside of the project.
     pub(crate) outside: Vec<String>,
-    edits: Vec<PlacedEdit>,
-    effects: Option<Effects>,
-    targets: Vec<Reach>,
+    edits: Vec<ResolvedEdit>,
+    effects: Option<CommandEffects>,
+    targets: Vec<PathScope>,
     /// Set if its command can change nothing but the targets.
     is_understood: bool,
     /// Set if it names a path that only its agent can resolve, or the whole project.
@@ -59,20 +59,20 @@ pub(crate) struct Aim {
 }
 
 #[derive(Debug)]
-struct PlacedEdit {
+struct ResolvedEdit {
     path: ProjectPath,
-    edit: Edit,
+    edit: EditKind,
     to: Option<ProjectPath>,
 }
 
 /// A part of the project: a path, or everything at and beneath it; `None` is the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reach {
+pub(crate) struct PathScope {
     pub(crate) path: Option<ProjectPath>,
     pub(crate) beneath: bool,
 }
 
-impl Reach {
+impl PathScope {
     pub(crate) fn covers(&self, path: &ProjectPath) -> bool {
         match &self.path {
             None => self.beneath,
@@ -82,31 +82,31 @@ impl Reach {
     }
 }
 
-impl Aim {
+impl CallTargets {
     /// Parses a call's arguments.
-    pub(crate) fn new(ground: Ground<'_>, call: &Call, input: &Value) -> Self {
-        Self::of(ground, &call.tool, call.cwd.as_deref(), input)
+    pub(crate) fn new(ground: PathBase<'_>, call: &Call, input: &Value) -> Self {
+        Self::from_arguments(ground, &call.tool, call.cwd.as_deref(), input)
     }
 
     /// Parses the arguments of a tool that is called in a folder.
-    pub(crate) fn of(
-        ground: Ground<'_>,
+    pub(crate) fn from_arguments(
+        ground: PathBase<'_>,
         tool: &str,
         call_cwd: Option<&str>,
         input: &Value,
     ) -> Self {
         let root = ground.root;
         let intent = tool::intent(tool, input);
-        let asked = intent.cwd.as_deref().map(|cwd| ground.plain(cwd));
+        let asked = intent.cwd.as_deref().map(|cwd| ground.expand(cwd));
         let is_placed = !matches!(asked, Some(None));
         let cwd = cwd(root, call_cwd, asked.flatten().as_deref());
-        let Named { paths: named, outside, mut is_unresolved } =
-            named::of(ground, cwd.as_deref(), &intent);
-        is_unresolved |= tool::is_from_server(tool) && named::is_elsewhere(ground, &intent);
+        let NamedPaths { paths: named, outside, mut is_unresolved } =
+            named::resolve_named_paths(ground, cwd.as_deref(), &intent);
+        is_unresolved |= tool::is_from_server(tool) && named::may_be_elsewhere(ground, &intent);
         let linked = named.iter().filter_map(|path| linked_inode(root, path)).collect();
-        let edits = placed_edits(ground, cwd.as_deref(), &intent);
+        let edits = resolve_edits(ground, cwd.as_deref(), &intent);
         let home = ground.home.and_then(Path::to_str);
-        let says_home = |effects: &Effects| {
+        let says_home = |effects: &CommandEffects| {
             let mut texts = effects
                 .targets
                 .iter()
@@ -117,18 +117,18 @@ impl Aim {
         // It is no longer known whether a `~` was quoted.
         let is_placed = is_placed && !effects.as_ref().is_some_and(says_home);
         let effects = effects.map(|effects| match home {
-            Some(home) => effects.at_home(home),
+            Some(home) => effects.with_home(home),
             None => effects,
         });
         let mut targets = Vec::new();
         for target in effects.iter().flat_map(|effects| &effects.targets) {
-            let Some(reach) = reach(root, cwd.as_deref(), target) else { continue };
+            let Some(reach) = resolve_target(root, cwd.as_deref(), target) else { continue };
             let through = reach.path.as_ref().and_then(|path| link_target(root, path));
-            targets.extend(through.map(|path| Reach { path: Some(path), ..reach.clone() }));
+            targets.extend(through.map(|path| PathScope { path: Some(path), ..reach.clone() }));
             targets.push(reach);
         }
         let shown = effects.iter().flat_map(|effects| &effects.reads).chain(&intent.reads);
-        let reads = shown.filter_map(|reading| placed_reading(ground, cwd.as_deref(), reading));
+        let reads = shown.filter_map(|reading| resolve_read(ground, cwd.as_deref(), reading));
         let reads = reads.collect();
         let is_understood = is_placed
             && !tool::is_from_server(tool)
@@ -181,22 +181,23 @@ impl Aim {
 
 impl LiveCall {
     /// A call whose arguments are not parsed yet.
-    pub(crate) fn new(ground: Ground<'_>, call: Call) -> Self {
+    pub(crate) fn new(ground: PathBase<'_>, call: Call) -> Self {
         let input = call.input.unpack();
         Self::with_input(ground, call, &input)
     }
 
     /// A call with these arguments, just parsed.
-    pub(crate) fn with_input(ground: Ground<'_>, call: Call, input: &Value) -> Self {
-        let aim = Arc::new(Aim::new(ground, &call, input));
-        Self { call, aim, is_known: false }
+    pub(crate) fn with_input(ground: PathBase<'_>, call: Call, input: &Value) -> Self {
+        let call_targets = Arc::new(CallTargets::new(ground, &call, input));
+        Self { call, call_targets, is_cached: false }
     }
 
     /// Resolves its targets again if they come from the cache.
-    pub(crate) fn aim_anew(&mut self, ground: Ground<'_>) {
-        if self.is_known {
-            self.aim = Arc::new(Aim::new(ground, &self.call, &self.call.input.unpack()));
-            self.is_known = false;
+    pub(crate) fn refresh_targets(&mut self, ground: PathBase<'_>) {
+        if self.is_cached {
+            self.call_targets =
+                Arc::new(CallTargets::new(ground, &self.call, &self.call.input.unpack()));
+            self.is_cached = false;
         }
     }
 
@@ -216,44 +217,46 @@ impl LiveCall {
 
     /// Kind of the call, with its arguments taken into account.
     pub(crate) fn kind(&self) -> ToolKind {
-        self.aim.kind()
+        self.call_targets.kind()
     }
 
     /// Returns true if the call could change this path while it is open.
     pub(crate) fn could_change(&self, path: &ProjectPath) -> bool {
         match self.kind() {
             ToolKind::Read => false,
-            ToolKind::Write | ToolKind::Edit | ToolKind::Delete => self.aims_at(path),
-            ToolKind::Shell => !self.is_understood() || self.aims_at(path),
+            ToolKind::Write | ToolKind::Edit | ToolKind::Delete => self.targets_path(path),
+            ToolKind::Shell => !self.is_understood() || self.targets_path(path),
             ToolKind::Other => true,
         }
     }
 
     /// Returns true if the call names this path, or its command targets it.
-    pub(crate) fn aims_at(&self, path: &ProjectPath) -> bool {
+    pub(crate) fn targets_path(&self, path: &ProjectPath) -> bool {
         // Deleting a folder deletes its contents.
-        let by_name = |named: &ProjectPath| match self.aim.intent.kind {
+        let by_name = |named: &ProjectPath| match self.call_targets.intent.kind {
             ToolKind::Delete => path.is_beneath(named),
             _ => path == named,
         };
-        self.aim.named.iter().any(by_name)
-            || self.aim.targets.iter().any(|reach| reach.covers(path))
+        self.call_targets.named.iter().any(by_name)
+            || self.call_targets.targets.iter().any(|reach| reach.covers(path))
     }
 
     /// The paths that its command targets.
     pub(crate) fn targets(&self) -> impl Iterator<Item = &ProjectPath> {
-        self.aim.targets.iter().filter_map(|reach| reach.path.as_ref())
+        self.call_targets.targets.iter().filter_map(|reach| reach.path.as_ref())
     }
 
     /// Returns true if its command can change nothing outside of its targets.
     pub(crate) fn is_understood(&self) -> bool {
-        self.aim.is_understood
+        self.call_targets.is_understood
     }
 
     /// Returns true if it may run git commands that change the working tree.
     pub(crate) fn may_run_git(&self) -> bool {
         match self.kind() {
-            ToolKind::Shell => self.aim.effects.as_ref().is_none_or(|effects| effects.runs_git),
+            ToolKind::Shell => {
+                self.call_targets.effects.as_ref().is_none_or(|effects| effects.runs_git)
+            }
             ToolKind::Other => true,
             ToolKind::Read | ToolKind::Write | ToolKind::Edit | ToolKind::Delete => false,
         }
@@ -261,8 +264,8 @@ impl LiveCall {
 
     /// Returns true if a part of it outlives its end.
     pub(crate) fn goes_to_background(&self) -> bool {
-        self.aim.intent.background
-            || self.aim.effects.as_ref().is_some_and(|effects| effects.background)
+        self.call_targets.intent.background
+            || self.call_targets.effects.as_ref().is_some_and(|effects| effects.background)
     }
 
     /// Returns true if the call may change this path after its end, and there is evidence for it.
@@ -275,12 +278,14 @@ impl LiveCall {
         batch: &Batch<'_>,
         path: &ProjectPath,
     ) -> Result<bool, StoreError> {
-        match self.call.afterlife {
-            Afterlife::None => Ok(false),
-            _ if self.aims_at(path) => Ok(true),
-            Afterlife::TargetsOnly => Ok(false),
-            Afterlife::Living if !self.could_change(path) => Ok(false),
-            Afterlife::Living => Ok(self.is_in_its_turn(batch)? || self.wrote_last(batch, path)?),
+        match self.call.background {
+            BackgroundActivity::None => Ok(false),
+            _ if self.targets_path(path) => Ok(true),
+            BackgroundActivity::TargetsOnly => Ok(false),
+            BackgroundActivity::Running if !self.could_change(path) => Ok(false),
+            BackgroundActivity::Running => {
+                Ok(self.is_in_its_turn(batch)? || self.wrote_last(batch, path)?)
+            }
         }
     }
 
@@ -304,12 +309,12 @@ impl LiveCall {
     }
 
     /// The exact paths that a scan for this call must cover; `None` is the whole project.
-    pub(crate) fn scope(&self) -> Option<Vec<ProjectPath>> {
+    pub(crate) fn scan_paths(&self) -> Option<Vec<ProjectPath>> {
         match self.kind() {
             ToolKind::Read => Some(Vec::new()),
             // The other names of a hard-linked file are not known.
             ToolKind::Write | ToolKind::Edit => {
-                self.aim.linked.is_empty().then(|| self.aim.named.clone())
+                self.call_targets.linked.is_empty().then(|| self.call_targets.named.clone())
             }
             // A deleted folder takes unnamed files along, and no text is proof of what a command
             // leaves alone.
@@ -318,57 +323,57 @@ impl LiveCall {
     }
 
     /// Returns true if this inode is a file that it names by another name.
-    pub(crate) fn names_file(&self, inode: u64) -> bool {
-        self.is_edit() && self.aim.linked.contains(&inode)
+    pub(crate) fn names_inode(&self, inode: u64) -> bool {
+        self.is_edit() && self.call_targets.linked.contains(&inode)
     }
 
     /// Describes it for messages: its command, else its tool.
-    pub(crate) fn described(&self) -> &str {
-        self.aim.intent.command.as_deref().unwrap_or(&self.call.tool)
+    pub(crate) fn describe(&self) -> &str {
+        self.call_targets.intent.command.as_deref().unwrap_or(&self.call.tool)
     }
 
     /// The targets that its command is about to destroy, as written.
-    pub(crate) fn destroys(&self) -> &[Target] {
-        self.aim.effects.as_ref().map_or(&[], |effects| &effects.destroys)
+    pub(crate) fn destroyed_targets(&self) -> &[CommandTarget] {
+        self.call_targets.effects.as_ref().map_or(&[], |effects| &effects.destroys)
     }
 
     /// The files that its command passes to programs which may edit them.
-    pub(crate) fn may_edit(&self) -> &[Target] {
-        self.aim.effects.as_ref().map_or(&[], |effects| &effects.may_edit)
+    pub(crate) fn editable_targets(&self) -> &[CommandTarget] {
+        self.call_targets.effects.as_ref().map_or(&[], |effects| &effects.may_edit)
     }
 
     /// Returns true if its command destroys something that cannot be determined before it runs.
     pub(crate) fn destroys_unknown(&self) -> bool {
-        self.aim.effects.as_ref().is_some_and(|effects| effects.destroys_unknown)
+        self.call_targets.effects.as_ref().is_some_and(|effects| effects.destroys_unknown)
     }
 
     /// Resolves a target of its command.
-    pub(crate) fn reach(&self, root: &Path, target: &Target) -> Option<Reach> {
-        reach(root, self.aim.cwd.as_deref(), target)
+    pub(crate) fn resolve_target(&self, root: &Path, target: &CommandTarget) -> Option<PathScope> {
+        resolve_target(root, self.call_targets.cwd.as_deref(), target)
     }
 
     /// Returns true if a pattern may match through a symlink: then its text names nothing that is
     /// there.
-    pub(crate) fn goes_through_link(&self, root: &Path, target: &Target) -> bool {
-        let cwd = cwd(root, self.aim.cwd.as_deref(), target.cwd.as_deref());
+    pub(crate) fn goes_through_link(&self, root: &Path, target: &CommandTarget) -> bool {
+        let cwd = cwd(root, self.call_targets.cwd.as_deref(), target.cwd.as_deref());
         let base = cwd.map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
         target.glob && may_lead_elsewhere(root, &base, target)
     }
 
     /// Returns true if it may delete something that is hidden now.
     pub(crate) fn may_destroy(&self) -> bool {
-        !self.destroys().is_empty()
-            || !self.may_edit().is_empty()
-            || !self.removes().is_empty()
+        !self.destroyed_targets().is_empty()
+            || !self.editable_targets().is_empty()
+            || !self.removed_paths().is_empty()
             || self.destroys_unknown()
     }
 
     /// The named paths that go away with everything in them, if they are folders.
-    pub(crate) fn removes(&self) -> &[ProjectPath] {
-        let moves = self.aim.edits.iter().any(|edit| edit.to.is_some());
+    pub(crate) fn removed_paths(&self) -> &[ProjectPath] {
+        let moves = self.call_targets.edits.iter().any(|edit| edit.to.is_some());
         match self.kind() {
-            ToolKind::Delete | ToolKind::Other => &self.aim.named,
-            _ if moves => &self.aim.named,
+            ToolKind::Delete | ToolKind::Other => &self.call_targets.named,
+            _ if moves => &self.call_targets.named,
             _ => &[],
         }
     }
@@ -377,26 +382,31 @@ impl LiveCall {
     ///
     /// [`Project::begin_edit`]: crate::Project::begin_edit
     pub(crate) fn is_by_host(&self) -> bool {
-        self.call.tool == EDIT_OF_HOST
+        self.call.tool == HOST_EDIT_TOOL
     }
 
     /// Returns true if the arguments predict a path's new content.
-    pub(crate) fn announces(&self, path: &ProjectPath) -> bool {
-        self.is_edit() && self.aim.edits.iter().any(|edit| edit.path == *path)
+    pub(crate) fn predicts_content(&self, path: &ProjectPath) -> bool {
+        self.is_edit() && self.call_targets.edits.iter().any(|edit| edit.path == *path)
     }
 
     /// The content of a path that the arguments predict, if they do; `content` is `None` for a
     /// missing file.
-    pub(crate) fn announced(&self, path: &ProjectPath, content: Option<&[u8]>) -> Option<Vec<u8>> {
-        let mut edits = self.aim.edits.iter().filter(|edit| edit.path == *path).peekable();
+    pub(crate) fn predicted_content(
+        &self,
+        path: &ProjectPath,
+        content: Option<&[u8]>,
+    ) -> Option<Vec<u8>> {
+        let mut edits = self.call_targets.edits.iter().filter(|edit| edit.path == *path).peekable();
         edits.peek()?;
-        let mut content = content.map_or(Content::Absent, |bytes| Content::Bytes(bytes.to_vec()));
+        let mut content =
+            content.map_or(PathContent::Absent, |bytes| PathContent::Bytes(bytes.to_vec()));
         for edit in edits {
-            content = content.after(&edit.edit);
+            content = content.apply_edit(&edit.edit);
         }
         match content {
-            Content::Bytes(bytes) => Some(bytes),
-            Content::Absent | Content::Untold => None,
+            PathContent::Bytes(bytes) => Some(bytes),
+            PathContent::Absent | PathContent::Unknown => None,
         }
     }
 
@@ -407,83 +417,83 @@ impl LiveCall {
         &self,
         batch: &Batch<'_>,
         path: &ProjectPath,
-        after: &Side,
-        state_before: &dyn Fn(&ProjectPath) -> Side,
+        after: &PathState,
+        state_before: &dyn Fn(&ProjectPath) -> PathState,
     ) -> Result<bool, StoreError> {
-        let concerns = |edit: &&PlacedEdit| edit.path == *path || edit.to.as_ref() == Some(path);
-        let edits: Vec<_> = self.aim.edits.iter().filter(concerns).collect();
+        let concerns = |edit: &&ResolvedEdit| edit.path == *path || edit.to.as_ref() == Some(path);
+        let edits: Vec<_> = self.call_targets.edits.iter().filter(concerns).collect();
         if edits.is_empty() {
             return Ok(false);
         }
-        let mut content = Content::of(batch, &state_before(path))?;
+        let mut content = PathContent::of(batch, &state_before(path))?;
         for edit in edits {
             content = if edit.to.as_ref() == Some(path) {
-                match Content::of(batch, &state_before(&edit.path))? {
-                    Content::Bytes(source) => tool::predict_moved(&edit.edit, &source)
-                        .map_or(Content::Untold, Content::Bytes),
-                    Content::Absent | Content::Untold => Content::Untold,
+                match PathContent::of(batch, &state_before(&edit.path))? {
+                    PathContent::Bytes(source) => tool::predict_moved(&edit.edit, &source)
+                        .map_or(PathContent::Unknown, PathContent::Bytes),
+                    PathContent::Absent | PathContent::Unknown => PathContent::Unknown,
                 }
             } else {
-                content.after(&edit.edit)
+                content.apply_edit(&edit.edit)
             };
         }
-        content.is(batch, after)
+        content.matches(batch, after)
     }
 }
 
 /// Content of a path, as far as it is known.
-pub(crate) enum Content {
+pub(crate) enum PathContent {
     Absent,
     Bytes(Vec<u8>),
-    Untold,
+    Unknown,
 }
 
-impl Content {
-    pub(crate) fn of(batch: &Batch<'_>, side: &Side) -> Result<Self, StoreError> {
+impl PathContent {
+    pub(crate) fn of(batch: &Batch<'_>, side: &PathState) -> Result<Self, StoreError> {
         match side {
-            Side::Absent => Ok(Self::Absent),
-            Side::Known(state) if state.size <= PREDICTABLE => {
-                let bytes = batch.read_if_sound(&state.oid)?;
-                Ok(bytes.map_or(Self::Untold, Self::Bytes))
+            PathState::Absent => Ok(Self::Absent),
+            PathState::Known(state) if state.size <= MAX_PREDICTED_BYTES => {
+                let bytes = batch.read_if_intact(&state.oid)?;
+                Ok(bytes.map_or(Self::Unknown, Self::Bytes))
             }
-            Side::Known(_) | Side::Unknown => Ok(Self::Untold),
+            PathState::Known(_) | PathState::Unknown => Ok(Self::Unknown),
         }
     }
 
     /// The bytes, `Some(None)` if there is no file; `None` if the content is not known.
     #[expect(clippy::option_option, reason = "to be absent and to be unknown are two things")]
-    pub(crate) fn told(&self) -> Option<Option<&[u8]>> {
+    pub(crate) fn known_bytes(&self) -> Option<Option<&[u8]>> {
         match self {
             Self::Absent => Some(None),
             Self::Bytes(bytes) => Some(Some(bytes)),
-            Self::Untold => None,
+            Self::Unknown => None,
         }
     }
 
-    fn after(self, edit: &Edit) -> Self {
+    fn apply_edit(self, edit: &EditKind) -> Self {
         let predicted = match &self {
             Self::Absent => tool::predict(edit, None),
             Self::Bytes(bytes) => tool::predict(edit, Some(bytes)),
             // A whole new content, or none, does not depend on the one before.
-            Self::Untold if matches!(edit, Edit::Content(_) | Edit::Delete) => {
+            Self::Unknown if matches!(edit, EditKind::Content(_) | EditKind::Delete) => {
                 tool::predict(edit, None)
             }
-            Self::Untold => None,
+            Self::Unknown => None,
         };
         match predicted {
-            Some(Predicted::Content(bytes)) => Self::Bytes(bytes),
-            Some(Predicted::Absent) => Self::Absent,
-            None => Self::Untold,
+            Some(PredictedFile::Content(bytes)) => Self::Bytes(bytes),
+            Some(PredictedFile::Absent) => Self::Absent,
+            None => Self::Unknown,
         }
     }
 
-    fn is(&self, batch: &Batch<'_>, side: &Side) -> Result<bool, StoreError> {
+    fn matches(&self, batch: &Batch<'_>, side: &PathState) -> Result<bool, StoreError> {
         match (self, side) {
-            (Self::Absent, Side::Absent) => Ok(true),
-            (Self::Bytes(bytes), Side::Known(state)) if bytes.len() as u64 == state.size => {
+            (Self::Absent, PathState::Absent) => Ok(true),
+            (Self::Bytes(bytes), PathState::Known(state)) if bytes.len() as u64 == state.size => {
                 let is_it = hash_blob(bytes)? == state.oid;
                 if is_it {
-                    batch.know(&state.oid, bytes);
+                    batch.cache_object(&state.oid, bytes);
                 }
                 Ok(is_it)
             }
@@ -509,54 +519,60 @@ fn cwd(root: &Path, event: Option<&str>, argument: Option<&str>) -> Option<Strin
     }
 }
 
-fn placed_edits(ground: Ground<'_>, cwd: Option<&str>, intent: &Intent) -> Vec<PlacedEdit> {
+fn resolve_edits(
+    ground: PathBase<'_>,
+    cwd: Option<&str>,
+    intent: &ToolIntent,
+) -> Vec<ResolvedEdit> {
     let root = ground.root;
-    let inside = |text: &str| match place(root, cwd, &ground.plain(text)?) {
-        Place::Inside(path) => Some(link_target(root, &path).unwrap_or(path)),
-        Place::Root | Place::Outside => None,
+    let inside = |text: &str| match resolve_path(root, cwd, &ground.expand(text)?) {
+        PathResolution::Inside(path) => Some(link_target(root, &path).unwrap_or(path)),
+        PathResolution::Root | PathResolution::Outside => None,
     };
     let placed = |edit: &tool::FileEdit| {
         let to = match &edit.edit {
-            Edit::MoveTo { to, .. } => inside(to),
+            EditKind::MoveTo { to, .. } => inside(to),
             _ => None,
         };
-        Some(PlacedEdit { path: inside(&edit.path)?, edit: edit.edit.clone(), to })
+        Some(ResolvedEdit { path: inside(&edit.path)?, edit: edit.edit.clone(), to })
     };
     intent.edits.iter().filter_map(placed).collect()
 }
 
-fn placed_reading(
-    ground: Ground<'_>,
+fn resolve_read(
+    ground: PathBase<'_>,
     cwd: Option<&str>,
-    reading: &Reading,
-) -> Option<(ProjectPath, Part)> {
+    reading: &FileReading,
+) -> Option<(ProjectPath, FilePart)> {
     let root = ground.root;
     let cwd = self::cwd(root, cwd, reading.cwd.as_deref());
-    match place(root, cwd.as_deref(), &ground.plain(&reading.path)?) {
-        Place::Inside(path) => Some((link_target(root, &path).unwrap_or(path), reading.part)),
-        Place::Root | Place::Outside => None,
+    match resolve_path(root, cwd.as_deref(), &ground.expand(&reading.path)?) {
+        PathResolution::Inside(path) => {
+            Some((link_target(root, &path).unwrap_or(path), reading.part))
+        }
+        PathResolution::Root | PathResolution::Outside => None,
     }
 }
 
 /// A glob reaches everything beneath the folder of its first special character:
 /// more than it matches, never less.
-fn reach(root: &Path, cwd: Option<&str>, target: &Target) -> Option<Reach> {
+fn resolve_target(root: &Path, cwd: Option<&str>, target: &CommandTarget) -> Option<PathScope> {
     if target.path.starts_with('~') {
         return None;
     }
     let cwd = self::cwd(root, cwd, target.cwd.as_deref());
     let text = if target.glob { literal_folder(&target.path) } else { &target.path };
     // git's commands on a whole tree do not stop at the folder that they run in.
-    if target.what == Effect::CheckoutTree {
-        return Some(Reach { path: None, beneath: true });
+    if target.what == TargetEffect::CheckoutTree {
+        return Some(PathScope { path: None, beneath: true });
     }
     let beneath = target.glob || target.recursive;
-    match place(root, cwd.as_deref(), text) {
-        Place::Inside(path) => Some(Reach { path: Some(path), beneath }),
-        Place::Root => Some(Reach { path: None, beneath }),
+    match resolve_path(root, cwd.as_deref(), text) {
+        PathResolution::Inside(path) => Some(PathScope { path: Some(path), beneath }),
+        PathResolution::Root => Some(PathScope { path: None, beneath }),
         // A folder above the project reaches all of it.
-        Place::Outside => is_above(root, cwd.as_deref(), text)
-            .then_some(Reach { path: None, beneath: true })
+        PathResolution::Outside => is_above(root, cwd.as_deref(), text)
+            .then_some(PathScope { path: None, beneath: true })
             .filter(|_| beneath),
     }
 }

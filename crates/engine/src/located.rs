@@ -12,21 +12,22 @@ use crate::settings;
 /// Two are equal as long as a project that was opened in between is still the one to use: its
 /// root, its record and its settings are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Located {
+pub struct LocatedProject {
     found: FoundProject,
-    record: Option<FileId>,
-    settings: [Option<Version>; 2],
+    record: Option<DeviceInode>,
+    settings: [Option<FileVersion>; 2],
 }
 
 /// Identity of a file: device and inode.
-type FileId = (u64, u64);
+type DeviceInode = (u64, u64);
 /// Identity and version of a file's content.
-type Version = (FileId, u64, i64, i64);
+type FileVersion = (DeviceInode, u64, i64, i64);
 
-impl Located {
+impl LocatedProject {
     pub(crate) fn new(home: &Path, mut found: FoundProject) -> Self {
         let record = file_id(&found.folder.join("retake.db"));
-        let settings = [&*found.folder, home].map(|folder| version(&folder.join(settings::FILE)));
+        let settings = [&*found.folder, home]
+            .map(|folder| version(&folder.join(settings::SETTINGS_FILE_NAME)));
         // A move is reported once, to the first caller that finds it.
         found.moved_from = None;
         Self { found, record, settings }
@@ -48,11 +49,11 @@ impl Located {
     }
 }
 
-fn file_id(path: &Path) -> Option<FileId> {
+fn file_id(path: &Path) -> Option<DeviceInode> {
     path.metadata().ok().map(|data| (data.dev(), data.ino()))
 }
 
-fn version(path: &Path) -> Option<Version> {
+fn version(path: &Path) -> Option<FileVersion> {
     let data = path.metadata().ok()?;
     Some(((data.dev(), data.ino()), data.size(), data.mtime(), data.mtime_nsec()))
 }

@@ -14,15 +14,16 @@ use gix_merge::blob::Resolution;
 use gix_merge::blob::builtin_driver::text;
 use retake_model::Hunk;
 
-use crate::adjacent::{Place, contested, merge_adjacent};
+use crate::adjacent::{ConflictLines, contested_lines, merge_adjacent};
 use crate::diff::{is_binary, is_too_large, lines};
 
 /// Length of conflict markers: git's default.
-const MARKER: NonZeroU8 = NonZeroU8::new(text::Conflict::DEFAULT_MARKER_SIZE).expect("not zero");
+const MARKER_SIZE: NonZeroU8 =
+    NonZeroU8::new(text::Conflict::DEFAULT_MARKER_SIZE).expect("not zero");
 
 /// The result of a three-way merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Merged {
+pub(crate) enum MergeResult {
     /// Both sides' edits are in it.
     Clean(Vec<u8>),
     /// Both sides changed the same lines, or lines that touch, and not in the same way.
@@ -32,7 +33,7 @@ pub(crate) enum Merged {
         /// Number of conflicts that are marked.
         places: usize,
         /// The lines of our side that they are about.
-        lines: Vec<Place>,
+        lines: Vec<ConflictLines>,
     },
     /// A side is binary or too large to be compared by lines.
     NotText,
@@ -40,7 +41,7 @@ pub(crate) enum Merged {
 
 /// The names of the three sides in conflict markers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Labels<'a> {
+pub(crate) struct ConflictLabels<'a> {
     /// The common ancestor.
     pub(crate) base: &'a str,
     /// One side.
@@ -52,32 +53,42 @@ pub(crate) struct Labels<'a> {
 /// Merges the changes of `ours` and `theirs` since `base`.
 ///
 /// If a side left `base` as it is, the other side is the result, whatever its content.
-pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>) -> Merged {
+pub(crate) fn merge(
+    base: &[u8],
+    ours: &[u8],
+    theirs: &[u8],
+    labels: &ConflictLabels<'_>,
+) -> MergeResult {
     if ours == base {
-        return Merged::Clean(theirs.to_vec());
+        return MergeResult::Clean(theirs.to_vec());
     }
     if theirs == base || ours == theirs {
-        return Merged::Clean(ours.to_vec());
+        return MergeResult::Clean(ours.to_vec());
     }
     if [base, ours, theirs].into_iter().any(|bytes| is_binary(bytes) || is_too_large(bytes)) {
-        return Merged::NotText;
+        return MergeResult::NotText;
     }
-    match Endings::of_merge(base, ours, theirs) {
+    match LineEndings::of_merge(base, ours, theirs) {
         None => merge_lines(base, ours, theirs, labels),
         Some(endings) => {
             let [base, ours, theirs] = [base, ours, theirs].map(with_lf);
             match merge_lines(&base, &ours, &theirs, labels) {
-                Merged::Clean(merged) => Merged::Clean(endings.put_into(merged)),
-                Merged::Conflict { markers, places, lines } => {
-                    Merged::Conflict { markers: endings.put_into(markers), places, lines }
+                MergeResult::Clean(merged) => MergeResult::Clean(endings.apply_to(merged)),
+                MergeResult::Conflict { markers, places, lines } => {
+                    MergeResult::Conflict { markers: endings.apply_to(markers), places, lines }
                 }
-                Merged::NotText => Merged::NotText,
+                MergeResult::NotText => MergeResult::NotText,
             }
         }
     }
 }
 
-fn merge_lines(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>) -> Merged {
+fn merge_lines(
+    base: &[u8],
+    ours: &[u8],
+    theirs: &[u8],
+    labels: &ConflictLabels<'_>,
+) -> MergeResult {
     let labels = text::Labels {
         ancestor: Some(labels.base.into()),
         current: Some(labels.ours.into()),
@@ -91,51 +102,52 @@ fn merge_lines(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels<'_>) -> 
     let marked =
         |size| text::Conflict::Keep { style: text::ConflictStyle::ZealousDiff3, marker_size: size };
     let mut merged = Vec::new();
-    if merge.run(&mut merged, labels, marked(MARKER)) != Resolution::Conflict {
-        return Merged::Clean(merged);
+    if merge.run(&mut merged, labels, marked(MARKER_SIZE)) != Resolution::Conflict {
+        return MergeResult::Clean(merged);
     }
     if let Some(merged) = merge_adjacent(base, ours, theirs) {
-        return Merged::Clean(merged);
+        return MergeResult::Clean(merged);
     }
     // Counted with markers longer than any line of the sides that looks like one.
-    let size = longer_than_any(&[base, ours, theirs]);
+    let size = unambiguous_marker_size(&[base, ours, theirs]);
     let mut counted = Vec::new();
     merge.run(&mut counted, labels, marked(size));
-    let places = lines(&counted).filter(|line| run_of(b'<', line) == usize::from(size.get()));
-    let (places, lines) = (places.count().max(1), contested(base, ours, theirs));
-    Merged::Conflict { places, lines, markers: merged }
+    let places = lines(&counted).filter(|line| leading_run(b'<', line) == usize::from(size.get()));
+    let (places, lines) = (places.count().max(1), contested_lines(base, ours, theirs));
+    MergeResult::Conflict { places, lines, markers: merged }
 }
 
-fn longer_than_any(sides: &[&[u8]]) -> NonZeroU8 {
-    let longest = sides.iter().flat_map(|side| lines(side)).map(|line| run_of(b'<', line)).max();
+fn unambiguous_marker_size(sides: &[&[u8]]) -> NonZeroU8 {
+    let longest =
+        sides.iter().flat_map(|side| lines(side)).map(|line| leading_run(b'<', line)).max();
     let longer = u8::try_from(longest.unwrap_or(0) + 1).unwrap_or(u8::MAX);
-    NonZeroU8::new(longer).map_or(MARKER, |longer| longer.max(MARKER))
+    NonZeroU8::new(longer).map_or(MARKER_SIZE, |longer| longer.max(MARKER_SIZE))
 }
 
-fn run_of(sign: u8, line: &[u8]) -> usize {
+fn leading_run(sign: u8, line: &[u8]) -> usize {
     line.iter().take_while(|&&byte| byte == sign).count()
 }
 
 /// The line endings of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Endings {
+enum LineEndings {
     Lf,
     CrLf,
 }
 
 /// The content has both LF and CRLF line endings.
-struct Mixed;
+struct MixedLineEndings;
 
-impl Endings {
+impl LineEndings {
     /// Returns the line endings of a content; `None` if it has no newline.
-    fn of(bytes: &[u8]) -> Result<Option<Self>, Mixed> {
+    fn of(bytes: &[u8]) -> Result<Option<Self>, MixedLineEndings> {
         let mut found = None;
         for line in lines(bytes).filter(|line| line.ends_with(b"\n")) {
             let this = if line.ends_with(b"\r\n") { Self::CrLf } else { Self::Lf };
             // With LF, `\r\r\n` would look like CRLF.
             let twice = line.ends_with(b"\r\r\n");
             if twice || *found.get_or_insert(this) != this {
-                return Err(Mixed);
+                return Err(MixedLineEndings);
             }
         }
         Ok(found)
@@ -155,7 +167,7 @@ impl Endings {
         if ours == base { theirs } else { ours.or(theirs) }
     }
 
-    fn put_into(self, with_lf: Vec<u8>) -> Vec<u8> {
+    fn apply_to(self, with_lf: Vec<u8>) -> Vec<u8> {
         match self {
             Self::Lf => with_lf,
             Self::CrLf => {
@@ -179,7 +191,7 @@ fn with_lf(bytes: &[u8]) -> Vec<u8> {
 
 /// The reason why hunks cannot be reverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum TurnBackError {
+pub(crate) enum RevertHunksError {
     /// There is no such hunk.
     #[error("there is no hunk {}; the change has {count}", index + 1)]
     NoSuchHunk {
@@ -196,44 +208,44 @@ pub(crate) enum TurnBackError {
 /// Returns `after` with only the hunks `which` (indices from 0) reverted to `before`.
 ///
 /// `hunks` are all that lie between the two contents, in order: the change's `LineChanges::hunks`.
-pub(crate) fn turn_back_hunks(
+pub(crate) fn revert_hunks(
     before: &[u8],
     after: &[u8],
     hunks: &[Hunk],
     which: &[usize],
-) -> Result<Vec<u8>, TurnBackError> {
+) -> Result<Vec<u8>, RevertHunksError> {
     let count = hunks.len();
     if let Some(&index) = which.iter().find(|&&index| index >= count) {
-        return Err(TurnBackError::NoSuchHunk { index, count });
+        return Err(RevertHunksError::NoSuchHunk { index, count });
     }
     let which: BTreeSet<usize> = which.iter().copied().collect();
     let (before, after): (Vec<_>, Vec<_>) = (lines(before).collect(), lines(after).collect());
     let mut result: Vec<u8> = Vec::new();
     let (mut old_at, mut new_at) = (0, 0);
     for (index, hunk) in hunks.iter().enumerate() {
-        let old = range(hunk.old_start, hunk.old_lines)?;
-        let new = range(hunk.new_start, hunk.new_lines)?;
+        let old = line_range(hunk.old_start, hunk.old_lines)?;
+        let new = line_range(hunk.new_start, hunk.new_lines)?;
         // What lies between two hunks is the same on both sides.
-        let kept = after.get(new_at..new.start).ok_or(TurnBackError::DoesNotFit)?;
+        let kept = after.get(new_at..new.start).ok_or(RevertHunksError::DoesNotFit)?;
         if before.get(old_at..old.start) != Some(kept) {
-            return Err(TurnBackError::DoesNotFit);
+            return Err(RevertHunksError::DoesNotFit);
         }
         let (removed, added) = (before.get(old.clone()), after.get(new.clone()));
-        let (removed, added) = removed.zip(added).ok_or(TurnBackError::DoesNotFit)?;
+        let (removed, added) = removed.zip(added).ok_or(RevertHunksError::DoesNotFit)?;
         result.extend(kept.concat());
         result.extend(if which.contains(&index) { removed } else { added }.concat());
         (old_at, new_at) = (old.end, new.end);
     }
-    let rest = after.get(new_at..).ok_or(TurnBackError::DoesNotFit)?;
+    let rest = after.get(new_at..).ok_or(RevertHunksError::DoesNotFit)?;
     if before.get(old_at..) != Some(rest) {
-        return Err(TurnBackError::DoesNotFit);
+        return Err(RevertHunksError::DoesNotFit);
     }
     result.extend(rest.concat());
     Ok(result)
 }
 
-fn range(start: u32, lines: u32) -> Result<std::ops::Range<usize>, TurnBackError> {
-    let start = start.checked_sub(1).ok_or(TurnBackError::DoesNotFit)? as usize;
+fn line_range(start: u32, lines: u32) -> Result<std::ops::Range<usize>, RevertHunksError> {
+    let start = start.checked_sub(1).ok_or(RevertHunksError::DoesNotFit)? as usize;
     Ok(start..start + lines as usize)
 }
 

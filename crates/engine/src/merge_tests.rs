@@ -7,16 +7,16 @@ use std::path::Path;
 use fastrand::Rng;
 
 use super::*;
-use crate::diff::{TOO_LARGE_TO_SHOW, line_changes};
+use crate::diff::{MAX_DIFF_BYTES, line_changes};
 
-const LABELS: Labels<'_> = Labels { base: "base", ours: "ours", theirs: "theirs" };
+const LABELS: ConflictLabels<'_> = ConflictLabels { base: "base", ours: "ours", theirs: "theirs" };
 
-fn merged(base: &str, ours: &str, theirs: &str) -> Merged {
+fn merged(base: &str, ours: &str, theirs: &str) -> MergeResult {
     merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes(), &LABELS)
 }
 
-fn clean(text: &str) -> Merged {
-    Merged::Clean(text.as_bytes().to_vec())
+fn clean(text: &str) -> MergeResult {
+    MergeResult::Clean(text.as_bytes().to_vec())
 }
 
 #[test]
@@ -31,7 +31,8 @@ fn a_side_that_did_nothing_has_no_say() {
 #[test]
 fn edits_apart_are_both_kept_and_edits_that_touch_are_a_conflict() {
     assert_eq!(merged("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n"), clean("A\nb\nC\n"));
-    let Merged::Conflict { markers, places, .. } = merged("a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n")
+    let MergeResult::Conflict { markers, places, .. } =
+        merged("a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n")
     else {
         panic!("not a conflict");
     };
@@ -57,13 +58,13 @@ fn conflicts_are_counted_also_among_lines_that_look_like_markers() {
     let base = "<<<<<<< ours\na\n1\n2\n<<<<<<<<<<<<<<<<< ours\n3\nb\n";
     let ours = base.replace("a\n", "x\n").replace("b\n", "x\n");
     let theirs = base.replace("a\n", "y\n").replace("b\n", "y\n");
-    let Merged::Conflict { markers, places, .. } = merged(base, &ours, &theirs) else {
+    let MergeResult::Conflict { markers, places, .. } = merged(base, &ours, &theirs) else {
         panic!("not a conflict");
     };
     assert_eq!(places, 2, "{}", String::from_utf8_lossy(&markers));
     let many = "<".repeat(300);
     let long = |line: &str| format!("{many}\n{line}\n");
-    let Merged::Conflict { places, .. } = merged(&long("a"), &long("b"), &long("c")) else {
+    let MergeResult::Conflict { places, .. } = merged(&long("a"), &long("b"), &long("c")) else {
         panic!("not a conflict");
     };
     assert_eq!(places, 1);
@@ -71,15 +72,15 @@ fn conflicts_are_counted_also_among_lines_that_look_like_markers() {
 
 #[test]
 fn what_is_not_text_is_left_to_others() {
-    let big = "x".repeat(TOO_LARGE_TO_SHOW as usize + 1);
+    let big = "x".repeat(MAX_DIFF_BYTES as usize + 1);
     let rows = [("a", "\0", "b"), ("\0", "a", "b"), ("a", "b", "c\0"), ("a", "b", big.as_str())];
     for (base, ours, theirs) in rows {
-        assert_eq!(merged(base, ours, theirs), Merged::NotText);
+        assert_eq!(merged(base, ours, theirs), MergeResult::NotText);
     }
     let late = format!("{}\0\na\nb\n", "x".repeat(8000));
     assert!(matches!(
         merged(&late, &late.replace('a', "A"), &(late.clone() + "c\n")),
-        Merged::Clean(_)
+        MergeResult::Clean(_)
     ));
 }
 
@@ -118,7 +119,7 @@ fn line_endings_are_merged_apart_from_the_lines() {
 #[test]
 fn conflict_markers_end_as_the_lines_do() {
     let ours = merged("a\nb\n", "a\r\nx\r\n", "a\ny\n");
-    let Merged::Conflict { markers, places: 1, .. } = ours else { panic!("{ours:?}") };
+    let MergeResult::Conflict { markers, places: 1, .. } = ours else { panic!("{ours:?}") };
     let text = String::from_utf8(markers).unwrap();
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count(), "{text:?}");
     assert!(text.contains("<<<<<<< ours\r\nx\r\n"), "{text:?}");
@@ -128,13 +129,16 @@ fn conflict_markers_end_as_the_lines_do() {
 fn mixed_line_endings_are_bytes_like_others() {
     let base = "a\r\nb\nc\r\nd\n";
     assert_eq!(merged(base, "A\r\nb\nc\r\nd\n", "a\r\nb\nc\r\nD\r\n"), clean("A\r\nb\nc\r\nD\r\n"));
-    assert!(matches!(merged(base, "a\nb\nc\nd\n", "a\r\nb\nC\r\nd\n"), Merged::Conflict { .. }));
+    assert!(matches!(
+        merged(base, "a\nb\nc\nd\n", "a\r\nb\nC\r\nd\n"),
+        MergeResult::Conflict { .. }
+    ));
     // `\r\r\n` cannot be written with LF so that it is still the same line.
     let odd = "a\r\r\nb\r\nc\r\n";
     assert_eq!(merged(odd, "a\r\r\nb\r\nC\r\n", "A\r\r\nb\r\nc\r\n"), clean("A\r\r\nb\r\nC\r\n"));
     let base = "b\r\nc\r\nd\r\n";
     let theirs = format!("a\r\r\n{base}");
-    assert!(matches!(merged(base, "b\nc\nD\n", &theirs), Merged::Conflict { .. }));
+    assert!(matches!(merged(base, "b\nc\nD\n", &theirs), MergeResult::Conflict { .. }));
 }
 
 /// A file made of lines, and edits of it such as people and agents make.
@@ -230,15 +234,15 @@ fn compare(seeds: std::ops::Range<u64>) -> Compared {
     for seed in seeds {
         let case = Maker::new(seed).case();
         let [base, ours, theirs] = &case;
-        let endings = case.each_ref().map(|side| Endings::of(side.as_bytes()).ok().flatten());
-        if endings.contains(&Some(Endings::Lf)) && endings.contains(&Some(Endings::CrLf)) {
+        let endings = case.each_ref().map(|side| LineEndings::of(side.as_bytes()).ok().flatten());
+        if endings.contains(&Some(LineEndings::Lf)) && endings.contains(&Some(LineEndings::CrLf)) {
             // git merges bytes, so this is where we mean to differ.
             continue;
         }
         let found = match merged(base, ours, theirs) {
-            Merged::Clean(content) => Some(content),
-            Merged::Conflict { .. } => None,
-            Merged::NotText => panic!("seed {seed} is text"),
+            MergeResult::Clean(content) => Some(content),
+            MergeResult::Conflict { .. } => None,
+            MergeResult::NotText => panic!("seed {seed} is text"),
         };
         let expected = by_git(folder.path(), &case);
         match (&expected, &found) {
@@ -334,7 +338,7 @@ fn it_does_not_matter_which_side_is_ours() {
     for seed in 0..count {
         let [base, ours, theirs] = Maker::new(seed).case();
         match (merged(&base, &ours, &theirs), merged(&base, &theirs, &ours)) {
-            (Merged::Conflict { places: a, .. }, Merged::Conflict { places: b, .. }) => {
+            (MergeResult::Conflict { places: a, .. }, MergeResult::Conflict { places: b, .. }) => {
                 assert_eq!(a, b, "seed {seed}");
             }
             (a, b) => assert_eq!(a, b, "seed {seed}"),
@@ -393,7 +397,7 @@ fn taking_back_a_change_keeps_every_later_one_exactly() {
             let after = history.with(|n| history.order[..=step].contains(&n));
             let before = history.with(|n| history.order[..step].contains(&n));
             let expected = history.with(|n| n != *edit);
-            assert_eq!(merge(&after, &now, &before, &LABELS), Merged::Clean(expected));
+            assert_eq!(merge(&after, &now, &before, &LABELS), MergeResult::Clean(expected));
             taken_back += 1;
         }
     }
@@ -406,7 +410,7 @@ fn hunks_are_turned_back_one_by_one() {
     let after = "A\nb\nc\nnew\nd\n";
     let hunks = line_changes(before.as_bytes(), after.as_bytes()).unwrap().hunks;
     let turned = |which: &[usize]| {
-        let bytes = turn_back_hunks(before.as_bytes(), after.as_bytes(), &hunks, which).unwrap();
+        let bytes = revert_hunks(before.as_bytes(), after.as_bytes(), &hunks, which).unwrap();
         String::from_utf8(bytes).unwrap()
     };
     assert_eq!(hunks.len(), 3);
@@ -422,16 +426,16 @@ fn hunks_are_turned_back_one_by_one() {
 fn hunks_that_are_not_there_or_do_not_fit() {
     let (before, after) = (b"a\nb\n", b"A\nb\n");
     let hunks = line_changes(before, after).unwrap().hunks;
-    let error = turn_back_hunks(before, after, &hunks, &[1]).unwrap_err();
+    let error = revert_hunks(before, after, &hunks, &[1]).unwrap_err();
     assert_eq!(error.to_string(), "there is no hunk 2; the change has 1");
-    let does_not_fit = Err(TurnBackError::DoesNotFit);
-    assert_eq!(turn_back_hunks(before, b"A\nx\n", &hunks, &[0]), does_not_fit);
-    assert_eq!(turn_back_hunks(b"", after, &hunks, &[0]), does_not_fit);
+    let does_not_fit = Err(RevertHunksError::DoesNotFit);
+    assert_eq!(revert_hunks(before, b"A\nx\n", &hunks, &[0]), does_not_fit);
+    assert_eq!(revert_hunks(b"", after, &hunks, &[0]), does_not_fit);
     let number = |n| Hunk { old_start: n, old_lines: n, new_start: n, new_lines: n };
     for hunks in [[number(0); 1], [number(u32::MAX); 1]] {
-        assert_eq!(turn_back_hunks(before, after, &hunks, &[0]), does_not_fit);
+        assert_eq!(revert_hunks(before, after, &hunks, &[0]), does_not_fit);
     }
-    assert_eq!(turn_back_hunks(before, after, &[hunks[0], hunks[0]], &[0]), does_not_fit);
+    assert_eq!(revert_hunks(before, after, &[hunks[0], hunks[0]], &[0]), does_not_fit);
 }
 
 #[test]
@@ -441,7 +445,7 @@ fn turned_back_hunks_of_random_changes() {
         let (before, after) = (before.as_bytes(), after.as_bytes());
         let hunks = line_changes(before, after).unwrap().hunks;
         let all: Vec<_> = (0..hunks.len()).collect();
-        let turned = |which: &[usize]| turn_back_hunks(before, after, &hunks, which).unwrap();
+        let turned = |which: &[usize]| revert_hunks(before, after, &hunks, which).unwrap();
         assert_eq!(turned(&all), before, "seed {seed}");
         assert_eq!(turned(&[]), after, "seed {seed}");
         for hunk in all {
@@ -472,9 +476,9 @@ fn a_hunk_is_taken_back_under_later_edits() {
         let hunks = line_changes(&before, &after).unwrap().hunks;
         assert_eq!(hunks.len(), history.edits.len().div_ceil(2));
         for which in 0..hunks.len() {
-            let turned = turn_back_hunks(&before, &after, &hunks, &[which]).unwrap();
+            let turned = revert_hunks(&before, &after, &hunks, &[which]).unwrap();
             let expected = history.with(|n| n != 2 * which);
-            assert_eq!(merge(&after, &now, &turned, &LABELS), Merged::Clean(expected));
+            assert_eq!(merge(&after, &now, &turned, &LABELS), MergeResult::Clean(expected));
         }
     }
 }

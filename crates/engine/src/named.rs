@@ -11,16 +11,16 @@ use std::path::Path;
 
 use retake_model::ProjectPath;
 
-use crate::place::{Ground, Place, link_target, place, readings};
-use crate::tool::{Intent, ToolKind};
+use crate::place::{PathBase, PathResolution, link_target, possible_resolutions, resolve_path};
+use crate::tool::{ToolIntent, ToolKind};
 
 /// Maximum named paths that are resolved in every way. A call with more counts as one that may
 /// change anything: then the first resolution of each path is enough.
-const MAX_READ_IN_EVERY_WAY: usize = 1_000;
+const MAX_FULLY_RESOLVED_PATHS: usize = 1_000;
 
 /// The paths that a tool's arguments name.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedPaths {
     /// The files in the project.
     pub(crate) paths: Vec<ProjectPath>,
     /// The paths outside of the project, as they are written.
@@ -31,18 +31,22 @@ pub(crate) struct Named {
 }
 
 /// Resolves the paths of a call that runs in a folder.
-pub(crate) fn of(ground: Ground<'_>, cwd: Option<&str>, intent: &Intent) -> Named {
-    let are_many = intent.paths.len() > MAX_READ_IN_EVERY_WAY;
-    let mut named = Named { is_unresolved: are_many, ..Named::default() };
+pub(crate) fn resolve_named_paths(
+    ground: PathBase<'_>,
+    cwd: Option<&str>,
+    intent: &ToolIntent,
+) -> NamedPaths {
+    let are_many = intent.paths.len() > MAX_FULLY_RESOLVED_PATHS;
+    let mut named = NamedPaths { is_unresolved: are_many, ..NamedPaths::default() };
     for text in &intent.paths {
-        let Some(text) = ground.plain(text).map(Cow::into_owned) else {
+        let Some(text) = ground.expand(text).map(Cow::into_owned) else {
             named.is_unresolved = true;
             continue;
         };
         let places = if are_many {
-            vec![place(ground.root, cwd, &text)]
+            vec![resolve_path(ground.root, cwd, &text)]
         } else {
-            readings(ground.root, cwd, &text)
+            possible_resolutions(ground.root, cwd, &text)
         };
         named.add(ground.root, places, &text, intent.kind);
     }
@@ -52,23 +56,23 @@ pub(crate) fn of(ground: Ground<'_>, cwd: Option<&str>, intent: &Intent) -> Name
 }
 
 /// Returns true if a path may be one of another folder or machine: a server has its own.
-pub(crate) fn is_elsewhere(ground: Ground<'_>, intent: &Intent) -> bool {
+pub(crate) fn may_be_elsewhere(ground: PathBase<'_>, intent: &ToolIntent) -> bool {
     let is_here = |text: &String| {
-        let plain = ground.plain(text);
+        let plain = ground.expand(text);
         plain.is_some_and(|text| Path::new(&*text).starts_with(ground.root))
     };
     !intent.paths.iter().all(is_here)
 }
 
-impl Named {
-    fn add(&mut self, root: &Path, places: Vec<Place>, text: &str, kind: ToolKind) {
-        let is_inside = |place: &Place| matches!(place, Place::Inside(_));
+impl NamedPaths {
+    fn add(&mut self, root: &Path, places: Vec<PathResolution>, text: &str, kind: ToolKind) {
+        let is_inside = |place: &PathResolution| matches!(place, PathResolution::Inside(_));
         if !places.iter().any(is_inside) {
-            self.is_unresolved |= places.contains(&Place::Root);
+            self.is_unresolved |= places.contains(&PathResolution::Root);
             self.outside.push(text.to_owned());
         }
         for place in places {
-            let Place::Inside(path) = place else { continue };
+            let PathResolution::Inside(path) = place else { continue };
             if is_version_control(&path) {
                 self.outside.push(text.to_owned());
                 continue;

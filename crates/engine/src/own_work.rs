@@ -5,28 +5,28 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{Means, OperationId, ProjectPath, Side};
+use retake_model::{ChangeMethod, OperationId, PathState, ProjectPath};
 use retake_store::{OperationStep, Store, StoreError};
 use retake_workspace::spare_of;
 
 use crate::attribute::Attribution;
-use crate::observe::Observed;
+use crate::observe::ObservedChange;
 
 /// The steps of the operation that was interrupted, if one was.
 #[derive(Debug, Default)]
-pub(crate) struct OwnWork {
+pub(crate) struct OwnOperation {
     operation: Option<OperationId>,
     steps: HashMap<ProjectPath, OperationStep>,
     temps: HashSet<ProjectPath>,
 }
 
-impl OwnWork {
-    pub(crate) fn unfinished(store: &Store) -> Result<Self, StoreError> {
-        let Some(operation) = store.unfinished()? else { return Ok(Self::default()) };
-        let steps = store.steps(operation.id)?;
+impl OwnOperation {
+    pub(crate) fn load_unfinished(store: &Store) -> Result<Self, StoreError> {
+        let Some(operation) = store.unfinished_operation()? else { return Ok(Self::default()) };
+        let steps = store.operation_steps(operation.id)?;
         Ok(Self {
             operation: Some(operation.id),
-            temps: steps.iter().flat_map(|step| names_of(&step.temp)).collect(),
+            temps: steps.iter().flat_map(|step| temp_names(&step.temp)).collect(),
             steps: steps.into_iter().map(|step| (step.path.clone(), step)).collect(),
         })
     }
@@ -37,28 +37,28 @@ impl OwnWork {
     }
 
     /// Returns true if the operation is to put a path into this state.
-    pub(crate) fn writes(&self, path: &ProjectPath, then: &Side) -> bool {
+    pub(crate) fn writes(&self, path: &ProjectPath, then: &PathState) -> bool {
         self.steps.get(path).is_some_and(|step| step.then == *then)
     }
 
     /// Attributes a change to Retake, if it is exactly what the operation was to write.
-    pub(crate) fn claims(&self, seen: &Observed) -> Option<Attribution> {
+    pub(crate) fn attribute(&self, seen: &ObservedChange) -> Option<Attribution> {
         let step = self.steps.get(&seen.path)?;
         let is_it = step.now == seen.before && step.then == seen.after;
         let operation = self.operation.filter(|_| is_it)?;
-        Some(Attribution::own(operation, means(&step.now, &step.then)))
+        Some(Attribution::by_operation(operation, own_change_method(&step.now, &step.then)))
     }
 }
 
 /// A temporary file's own name, and the one that it may have for a moment.
-fn names_of(temp: &ProjectPath) -> impl Iterator<Item = ProjectPath> {
+fn temp_names(temp: &ProjectPath) -> impl Iterator<Item = ProjectPath> {
     [Some(temp.clone()), spare_of(temp)].into_iter().flatten()
 }
 
 /// Method of a change by Retake itself.
-pub(crate) fn means(now: &Side, then: &Side) -> Means {
+pub(crate) fn own_change_method(now: &PathState, then: &PathState) -> ChangeMethod {
     match (now, then) {
-        (_, Side::Absent) => Means::Delete,
-        _ => Means::Write,
+        (_, PathState::Absent) => ChangeMethod::Delete,
+        _ => ChangeMethod::Write,
     }
 }

@@ -10,92 +10,92 @@ use std::collections::{BTreeSet, HashMap};
 
 use retake_model::{Actor, Change, Millis, ProjectPath};
 
-use crate::look::Why;
+use crate::look::ScanTrigger;
 
 /// Minimum time between two versions of a path that only the watcher saw.
-const A_MINUTE: Millis = 60_000;
+const VERSION_INTERVAL: Millis = 60_000;
 
 /// Treatment of deferred versions by a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiting {
+pub(crate) enum DeferralMode {
     /// It scans those that are due; others may be deferred.
-    GoesOn,
+    DueOnly,
     /// It scans all of them.
-    Ends,
+    Flush,
 }
 
 /// Recently recorded versions, and deferred paths.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct VersionThrottle {
     /// Paths whose newest change was found by a watcher-triggered scan, and when.
-    kept: HashMap<ProjectPath, (Millis, Actor)>,
-    later: BTreeSet<ProjectPath>,
+    recent: HashMap<ProjectPath, (Millis, Actor)>,
+    pending: BTreeSet<ProjectPath>,
 }
 
-impl Pace {
+impl VersionThrottle {
     /// The paths of which no new version is recorded yet.
-    pub(crate) fn spared(&self, at: Millis) -> BTreeSet<ProjectPath> {
-        self.kept.keys().filter(|path| !self.is_due(path, at)).cloned().collect()
+    pub(crate) fn deferred_paths(&self, at: Millis) -> BTreeSet<ProjectPath> {
+        self.recent.keys().filter(|path| !self.is_due(path, at)).cloned().collect()
     }
 
     /// Returns true if nothing is deferred, and nothing would be.
     pub(crate) fn is_idle(&self) -> bool {
-        self.kept.is_empty() && self.later.is_empty()
+        self.recent.is_empty() && self.pending.is_empty()
     }
 
     /// The deferred paths.
-    pub(crate) fn later(&self) -> impl Iterator<Item = &ProjectPath> {
-        self.later.iter()
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &ProjectPath> {
+        self.pending.iter()
     }
 
     /// The deferred paths that are due.
     pub(crate) fn due(&self, at: Millis) -> Vec<ProjectPath> {
-        self.later.iter().filter(|path| self.is_due(path, at)).cloned().collect()
+        self.pending.iter().filter(|path| self.is_due(path, at)).cloned().collect()
     }
 
     /// Time at which the first deferred path is due.
-    pub(crate) fn next(&self) -> Option<Millis> {
-        let due = |path| self.kept.get(path).map_or(0, |(kept, _)| kept + A_MINUTE);
-        self.later.iter().map(due).min()
+    pub(crate) fn next_due(&self) -> Option<Millis> {
+        let due = |path| self.recent.get(path).map_or(0, |(kept, _)| kept + VERSION_INTERVAL);
+        self.pending.iter().map(due).min()
     }
 
     fn is_due(&self, path: &ProjectPath, at: Millis) -> bool {
         // A clock that was set back must not defer anything for long.
-        !self.kept.get(path).is_some_and(|(kept, _)| (0..A_MINUTE).contains(&(at - kept)))
+        !self.recent.get(path).is_some_and(|(kept, _)| (0..VERSION_INTERVAL).contains(&(at - kept)))
     }
 
     /// Updates the state after a committed scan with these changes and deferred paths; one of
     /// single paths leaves the deferred ones alone.
-    pub(crate) fn note(
+    pub(crate) fn update(
         &mut self,
-        (waiting, why): (Option<Waiting>, Why),
+        (waiting, why): (Option<DeferralMode>, ScanTrigger),
         changes: &[Change],
         spared: &[ProjectPath],
         at: Millis,
     ) {
         match waiting {
             None => {}
-            Some(Waiting::Ends) => self.later.clear(),
-            Some(Waiting::GoesOn) => {
+            Some(DeferralMode::Flush) => self.pending.clear(),
+            Some(DeferralMode::DueOnly) => {
                 let waits_on = |path: &&ProjectPath| !self.is_due(path, at);
-                self.later = self.later.iter().filter(waits_on).cloned().collect();
+                self.pending = self.pending.iter().filter(waits_on).cloned().collect();
             }
         }
-        self.later.extend(spared.iter().cloned());
+        self.pending.extend(spared.iter().cloned());
         for change in changes {
             match (why, change.actor) {
-                (Why::Around, Actor::User | Actor::Agent) if change.after.is_absent() => {}
-                (Why::Around, Actor::User | Actor::Agent) => {
-                    self.kept.insert(change.path.clone(), (at, change.actor));
+                (ScanTrigger::Watcher, Actor::User | Actor::Agent) if change.after.is_absent() => {}
+                (ScanTrigger::Watcher, Actor::User | Actor::Agent) => {
+                    self.recent.insert(change.path.clone(), (at, change.actor));
                 }
                 _ => {
-                    self.kept.remove(&change.path);
+                    self.recent.remove(&change.path);
                 }
             }
         }
         // A tool ended, say: later changes are not the rest of what an agent was writing.
-        let goes_on = |actor| why == Why::Around || actor != Actor::Agent;
-        let is_recent = |kept: Millis| (0..A_MINUTE).contains(&(at - kept));
-        self.kept.retain(|_, (kept, actor)| is_recent(*kept) && goes_on(*actor));
+        let goes_on = |actor| why == ScanTrigger::Watcher || actor != Actor::Agent;
+        let is_recent = |kept: Millis| (0..VERSION_INTERVAL).contains(&(at - kept));
+        self.recent.retain(|_, (kept, actor)| is_recent(*kept) && goes_on(*actor));
     }
 }

@@ -12,17 +12,17 @@ use retake_model::ProjectPath;
 
 /// The folders that paths of agents are resolved against.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct PathBase<'a> {
     /// The project's root.
     pub(crate) root: &'a Path,
     /// The person's home.
     pub(crate) home: Option<&'a Path>,
 }
 
-impl Ground<'_> {
+impl PathBase<'_> {
     /// A path in plain spelling: `~/…` and `file://…` are resolved. `None` if the text is a path of
     /// a kind that only its agent can resolve.
-    pub(crate) fn plain<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
+    pub(crate) fn expand<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
         if let Some(rest) = text.strip_prefix('~') {
             let home = self.home?.to_str()?;
             return (rest.is_empty() || rest.starts_with('/'))
@@ -59,7 +59,7 @@ fn percent_decoded(text: &str) -> Option<String> {
 
 /// Resolution of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PathResolution {
     /// In the project.
     Inside(ProjectPath),
     /// It is the project's root itself.
@@ -69,9 +69,9 @@ pub(crate) enum Place {
 }
 
 /// Resolves `text`, which is absolute or starts at `cwd` (the root if there is none).
-pub(crate) fn place(root: &Path, cwd: Option<&str>, text: &str) -> Place {
+pub(crate) fn resolve_path(root: &Path, cwd: Option<&str>, text: &str) -> PathResolution {
     if text.is_empty() || text.contains('\0') {
-        return Place::Outside;
+        return PathResolution::Outside;
     }
     let base = match cwd {
         Some(cwd) => root.join(cwd), // an absolute cwd replaces the root
@@ -83,28 +83,32 @@ pub(crate) fn place(root: &Path, cwd: Option<&str>, text: &str) -> Place {
     if goes_up
         && let (Some(folder), Some(name)) = (joined.parent(), joined.file_name())
         && let Ok(real) = folder.canonicalize()
-        && let Place::Inside(path) = beneath(root, &real.join(name))
+        && let PathResolution::Inside(path) = resolve_by_text(root, &real.join(name))
     {
-        return Place::Inside(path);
+        return PathResolution::Inside(path);
     }
     let lexical = normalise(&joined);
-    let placed = beneath(root, &real_folder(&lexical));
-    if placed == Place::Outside { beneath(root, &lexical) } else { placed }
+    let placed = resolve_by_text(root, &resolve_parent_links(&lexical));
+    if placed == PathResolution::Outside { resolve_by_text(root, &lexical) } else { placed }
 }
 
 /// Every path that a tool may mean by a text: resolved by text, as programs do that know nothing of
 /// symlinks, and with symlinks followed, the last one included.
-pub(crate) fn readings(root: &Path, cwd: Option<&str>, text: &str) -> Vec<Place> {
-    let mut places = vec![place(root, cwd, text)];
+pub(crate) fn possible_resolutions(
+    root: &Path,
+    cwd: Option<&str>,
+    text: &str,
+) -> Vec<PathResolution> {
+    let mut places = vec![resolve_path(root, cwd, text)];
     if text.is_empty() || text.contains('\0') {
         return places;
     }
     let joined = cwd.map_or_else(|| root.to_owned(), |cwd| root.join(cwd)).join(text);
     let lexical = normalise(&joined);
     let followed = [joined.canonicalize().ok(), lexical.canonicalize().ok()];
-    let all = [Some(real_folder(&lexical)), Some(lexical)].into_iter().chain(followed);
+    let all = [Some(resolve_parent_links(&lexical)), Some(lexical)].into_iter().chain(followed);
     for path in all.flatten() {
-        let place = beneath(root, &path);
+        let place = resolve_by_text(root, &path);
         if !places.contains(&place) {
             places.push(place);
         }
@@ -118,21 +122,22 @@ pub(crate) fn link_target(root: &Path, path: &ProjectPath) -> Option<ProjectPath
     if !absolute.is_symlink() {
         return None;
     }
-    match beneath(root, &absolute.canonicalize().ok()?) {
-        Place::Inside(target) => Some(target),
-        Place::Root | Place::Outside => None,
+    match resolve_by_text(root, &absolute.canonicalize().ok()?) {
+        PathResolution::Inside(target) => Some(target),
+        PathResolution::Root | PathResolution::Outside => None,
     }
 }
 
 /// Resolves an absolute path by its text.
-pub(crate) fn beneath(root: &Path, path: &Path) -> Place {
+pub(crate) fn resolve_by_text(root: &Path, path: &Path) -> PathResolution {
     let Ok(rest) = path.strip_prefix(root) else {
-        return Place::Outside;
+        return PathResolution::Outside;
     };
     if rest.as_os_str().is_empty() {
-        return Place::Root;
+        return PathResolution::Root;
     }
-    ProjectPath::new(rest.as_os_str().as_bytes()).map_or(Place::Outside, Place::Inside)
+    ProjectPath::new(rest.as_os_str().as_bytes())
+        .map_or(PathResolution::Outside, PathResolution::Inside)
 }
 
 /// Resolves `.` and `..` by text, as a shell's `cd` does.
@@ -151,13 +156,13 @@ fn normalise(path: &Path) -> PathBuf {
 }
 
 /// Resolves symlinks in the folders of a path, as far as they exist, but not its last component.
-pub(crate) fn real_folder(path: &Path) -> PathBuf {
+pub(crate) fn resolve_parent_links(path: &Path) -> PathBuf {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return path.to_owned();
     };
     match folder.canonicalize() {
         Ok(real) => real.join(name),
-        Err(_) => real_folder(folder).join(name),
+        Err(_) => resolve_parent_links(folder).join(name),
     }
 }
 
@@ -173,7 +178,7 @@ mod tests {
         std::os::unix::fs::symlink(&root, temp.path().join("alias")).unwrap();
         std::os::unix::fs::symlink("src", root.join("lib")).unwrap();
         let alias = temp.path().join("alias");
-        let inside = Place::Inside("src/new/a.rs".parse().unwrap());
+        let inside = PathResolution::Inside("src/new/a.rs".parse().unwrap());
         for (cwd, text) in [
             (None, "src/new/a.rs"),
             (None, "./src/../src/new/a.rs"),
@@ -184,12 +189,12 @@ mod tests {
             (Some(alias.to_str().unwrap()), "src/new/a.rs"),
             (None, "lib/new/a.rs"),
         ] {
-            assert_eq!(place(&root, cwd, text), inside, "{cwd:?} {text}");
+            assert_eq!(resolve_path(&root, cwd, text), inside, "{cwd:?} {text}");
         }
-        assert_eq!(place(&root, None, "."), Place::Root);
+        assert_eq!(resolve_path(&root, None, "."), PathResolution::Root);
         let sibling = format!("{}-2/a", root.display());
         for outside in ["/etc/passwd", "../x", "a\0b", "", &sibling] {
-            assert_eq!(place(&root, None, outside), Place::Outside, "{outside:?}");
+            assert_eq!(resolve_path(&root, None, outside), PathResolution::Outside, "{outside:?}");
         }
     }
 }

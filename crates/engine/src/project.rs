@@ -11,19 +11,20 @@ use std::time::Duration;
 
 use retake_model::{Checkpoint, DialogId, Millis, ProjectPath};
 use retake_store::{
-    Access, Batch, FoundProject, Home, Identity, Lock, RootIdentity, Store, StoreError,
+    Batch, FileLock, FoundProject, Home, ProjectIdentity, RootIdentity, Store, StoreAccess,
+    StoreError,
 };
 use retake_workspace::{OpenError, Workspace, git, root_id};
 
-use crate::aims::Aims;
-use crate::eyes::Watching;
-use crate::located::Located;
-use crate::look::Looked;
-use crate::observe::{HiddenIs, Request, Scope, Spared};
-use crate::place::{Ground, Place, place, real_folder};
-use crate::record::{Progress, RecordError};
+use crate::aims::TargetCache;
+use crate::eyes::HintTracker;
+use crate::located::LocatedProject;
+use crate::look::RefreshOutcome;
+use crate::observe::{DeferredPaths, HiddenPathState, ScanRequest, ScanScope};
+use crate::place::{PathBase, PathResolution, resolve_parent_links, resolve_path};
+use crate::record::{RecordError, ScanProgress};
 use crate::settings::{Settings, SettingsError};
-use crate::waiting::Keeper;
+use crate::waiting::SpoolWriter;
 
 /// Retake on this machine.
 #[derive(Clone, Debug)]
@@ -67,13 +68,13 @@ pub enum ReplacedBy {
 
 /// Outcome of [`Retake::init`].
 #[derive(Debug)]
-pub struct Initialised {
+pub struct InitOutcome {
     /// The project.
     pub project: Project,
     /// Set if it is new; otherwise the changes since the last scan were recorded.
     pub is_new: bool,
     /// The findings: of a new project the baseline, else the changes since the last scan.
-    pub looked: Looked,
+    pub looked: RefreshOutcome,
     /// The earlier root of the project, if it has moved.
     pub moved_from: Option<PathBuf>,
     /// The checkpoint, if one was asked for.
@@ -84,13 +85,13 @@ pub struct Initialised {
 
 /// Origin of a folder's project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Came {
+enum ProjectOrigin {
     /// It was created just now.
-    Anew,
+    Created,
     /// It existed.
     Known,
     /// It replaces another one at the same path.
-    InPlaceOfAnother,
+    ReplacedAnother,
 }
 
 /// Reason why a project could not be found, initialised or opened.
@@ -167,57 +168,58 @@ impl Retake {
         root: &Path,
         options: InitOptions,
         at: Millis,
-        progress: Progress<'_>,
-    ) -> Result<Initialised, ProjectError> {
-        let (project, came) = self.create(root, options, at)?;
+        progress: ScanProgress<'_>,
+    ) -> Result<InitOutcome, ProjectError> {
+        let (project, came) = self.find_or_create(root, options, at)?;
         let moved_from = project.found.moved_from.clone();
         // Files missing in this folder will count as deleted: all of them can be restored at once.
         let before = match came {
-            Came::InPlaceOfAnother => project.checkpoint_on_record(at)?,
-            Came::Anew | Came::Known => None,
+            ProjectOrigin::ReplacedAnother => project.checkpoint_recorded_state(at)?,
+            ProjectOrigin::Created | ProjectOrigin::Known => None,
         };
-        let looked = project.look_with(at, progress)?;
-        let checkpoint = options.checkpoint.then(|| project.checkpoint_as_seen(at)).transpose()?;
-        let is_new = came == Came::Anew;
-        Ok(Initialised { project, is_new, looked, moved_from, checkpoint, before })
+        let looked = project.refresh_with_progress(at, progress)?;
+        let checkpoint =
+            options.checkpoint.then(|| project.checkpoint_last_scan(at)).transpose()?;
+        let is_new = came == ProjectOrigin::Created;
+        Ok(InitOutcome { project, is_new, looked, moved_from, checkpoint, before })
     }
 
     /// Finds or creates a folder's project, without scanning the files yet.
-    fn create(
+    fn find_or_create(
         &self,
         root: &Path,
         options: InitOptions,
         at: Millis,
-    ) -> Result<(Project, Came), ProjectError> {
-        let (root, disk) = self.examine(root)?;
-        if let Some(directory) = git::directory_around(&root) {
+    ) -> Result<(Project, ProjectOrigin), ProjectError> {
+        let (root, disk) = self.identify_folder(root)?;
+        if let Some(directory) = git::enclosing_git_dir(&root) {
             return Err(ProjectError::GitDirectory(directory.to_owned()));
         }
         if !options.anywhere {
             self.refuse_too_broad(&root)?;
         }
-        let _lock = self.home.lock(HOME_WAIT)?;
+        let _lock = self.home.lock(HOME_LOCK_TIMEOUT)?;
         let found = match self.home.find(&root, &disk)? {
             None => self.home.find_moved(&root, &disk)?,
             found => found,
         };
         let (found, came) = match (found, options.replaced) {
-            (None, _) => (self.home.create(&root, disk, at)?, Came::Anew),
+            (None, _) => (self.home.create(&root, disk, at)?, ProjectOrigin::Created),
             (Some(found), Some(ReplacedBy::New)) if found.replaced => {
-                (self.home.create(&root, disk, at)?, Came::Anew)
+                (self.home.create(&root, disk, at)?, ProjectOrigin::Created)
             }
             (Some(found), Some(ReplacedBy::Same)) if found.replaced => {
-                (self.home.relink(&found, &root, disk)?, Came::InPlaceOfAnother)
+                (self.home.relink(&found, &root, disk)?, ProjectOrigin::ReplacedAnother)
             }
-            (Some(found), _) => (found, Came::Known),
+            (Some(found), _) => (found, ProjectOrigin::Known),
         };
         Ok((self.open_found(found)?, came))
     }
 
     /// Opens the nearest project at or above a path.
     pub fn open(&self, path: &Path) -> Result<Project, ProjectError> {
-        let (start, _) = self.examine(path)?;
-        match self.nearest(&start)? {
+        let (start, _) = self.identify_folder(path)?;
+        match self.find_nearest(&start)? {
             Some(found) => self.open_found(found),
             None => Err(ProjectError::NotAProject(start)),
         }
@@ -225,7 +227,7 @@ impl Retake {
 
     /// Every project on record, whether its folder is there or not.
     pub fn projects(&self) -> Result<Vec<KnownProject>, StoreError> {
-        let known = |identity: Identity| KnownProject {
+        let known = |identity: ProjectIdentity| KnownProject {
             root: identity.root_path(),
             id: identity.id,
             created_at: identity.created_at,
@@ -235,32 +237,36 @@ impl Retake {
 
     /// A spool writer for the nearest project at or above a path, even if that cannot be opened: a
     /// newer version may have written its store, say.
-    pub fn keeper(&self, path: &Path) -> Result<Option<Keeper>, ProjectError> {
-        let (start, _) = self.examine(path)?;
-        Ok(self.nearest(&start)?.map(|found| Keeper::of(&found.folder)))
+    pub fn spool_writer(&self, path: &Path) -> Result<Option<SpoolWriter>, ProjectError> {
+        let (start, _) = self.identify_folder(path)?;
+        Ok(self.find_nearest(&start)?.map(|found| SpoolWriter::for_folder(&found.folder)))
     }
 
     /// Finds the nearest project at or above a path without opening it.
-    pub fn locate(&self, path: &Path) -> Result<Located, ProjectError> {
-        let (start, _) = self.examine(path)?;
-        match self.nearest(&start)? {
-            Some(found) => Ok(Located::new(self.home.folder(), found)),
+    pub fn locate(&self, path: &Path) -> Result<LocatedProject, ProjectError> {
+        let (start, _) = self.identify_folder(path)?;
+        match self.find_nearest(&start)? {
+            Some(found) => Ok(LocatedProject::new(self.home.folder(), found)),
             None => Err(ProjectError::NotAProject(start)),
         }
     }
 
     /// Like [`Retake::locate`], but creates a project as [`Retake::open_or_create`] does.
-    pub fn locate_or_create(&self, path: &Path, at: Millis) -> Result<Located, ProjectError> {
+    pub fn locate_or_create(
+        &self,
+        path: &Path,
+        at: Millis,
+    ) -> Result<LocatedProject, ProjectError> {
         match self.locate(path) {
             Err(ProjectError::NotAProject(_)) => {
                 let found = self.open_or_create(path, at)?.found;
-                Ok(Located::new(self.home.folder(), found))
+                Ok(LocatedProject::new(self.home.folder(), found))
             }
             other => other,
         }
     }
 
-    fn nearest(&self, start: &Path) -> Result<Option<FoundProject>, ProjectError> {
+    fn find_nearest(&self, start: &Path) -> Result<Option<FoundProject>, ProjectError> {
         // The cheap check for every folder first, then the one that reads every project.
         for find in [Home::find, Home::find_moved] {
             for folder in start.ancestors() {
@@ -281,7 +287,7 @@ impl Retake {
         match self.open(path) {
             Err(ProjectError::NotAProject(start)) => {
                 let root = git::toplevel(&start).unwrap_or(start);
-                Ok(self.create(&root, InitOptions::default(), at)?.0)
+                Ok(self.find_or_create(&root, InitOptions::default(), at)?.0)
             }
             other => other,
         }
@@ -290,8 +296,8 @@ impl Retake {
     fn open_found(&self, found: FoundProject) -> Result<Project, ProjectError> {
         let root = found.identity.root_path();
         let mut workspace = Workspace::open(&root)?;
-        workspace.never_enter(self.home.folder());
-        self.home.settle(&found)?;
+        workspace.exclude_own_folder(self.home.folder());
+        self.home.sync_project(&found)?;
         let (store, read_only) = open_store(&found.folder)?;
         // Unusable settings must not prevent recording.
         let (settings, settings_problem) = match Settings::load(self.home.folder(), &found.folder) {
@@ -318,8 +324,8 @@ impl Retake {
             global_attributes,
             same_device,
             read_only,
-            watching: None,
-            aims: RefCell::default(),
+            hints: None,
+            target_cache: RefCell::default(),
             user_home: self.user_home.clone(),
             clock: None,
         })
@@ -327,9 +333,11 @@ impl Retake {
 
     /// The canonical folder at or around a path, and its identity. A recorded folder that no longer
     /// exists is told apart from one that never did.
-    fn examine(&self, path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
-        examine(path).map_err(|error| {
-            let path = real_folder(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    fn identify_folder(&self, path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
+        identify_folder(path).map_err(|error| {
+            let path = resolve_parent_links(
+                &std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+            );
             let mut missing = path.ancestors().take_while(|folder| is_missing(folder));
             match missing.find(|folder| self.home.is_recorded(folder)) {
                 Some(root) => RecordError::Gone(root.display().to_string()).into(),
@@ -362,7 +370,7 @@ fn is_missing(path: &Path) -> bool {
 }
 
 /// The canonical folder at or around a path, and its identity.
-fn examine(path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
+fn identify_folder(path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
     let error = |source| ProjectError::Folder { path: path.to_owned(), source };
     let path = path.canonicalize().map_err(error)?;
     let folder = if path.is_dir() { &path } else { path.parent().unwrap_or(&path) };
@@ -372,19 +380,19 @@ fn examine(path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
 
 /// Opens a store read-only if it cannot be written.
 fn open_store(folder: &Path) -> Result<(Store, bool), StoreError> {
-    match Store::open(folder, Access::Write) {
+    match Store::open(folder, StoreAccess::Write) {
         Ok(store) => Ok((store, false)),
-        Err(error) if error.is_read_only() => Ok((Store::open(folder, Access::Read)?, true)),
+        Err(error) if error.is_read_only() => Ok((Store::open(folder, StoreAccess::Read)?, true)),
         Err(error) => Err(error),
     }
 }
 
 /// Timeout of the home's lock: finding and creating a project takes a moment, unless a process
 /// hangs.
-const HOME_WAIT: Duration = Duration::from_secs(2);
+const HOME_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Key of the time at which the baseline was made; without it nothing is a change yet.
-pub(crate) const INITIALISED: &str = "initialised_at";
+pub(crate) const INITIALISED_AT_KEY: &str = "initialised_at";
 
 fn disk_identity(folder: &Path) -> std::io::Result<RootIdentity> {
     let id = root_id(folder)?;
@@ -408,9 +416,9 @@ pub struct Project {
     global_attributes: Option<PathBuf>,
     same_device: bool,
     read_only: bool,
-    pub(crate) watching: Option<Watching>,
+    pub(crate) hints: Option<HintTracker>,
     /// Cached targets of open calls.
-    pub(crate) aims: RefCell<Aims>,
+    pub(crate) target_cache: RefCell<TargetCache>,
     user_home: Option<PathBuf>,
     clock: Option<fn() -> Millis>,
 }
@@ -443,13 +451,13 @@ impl Project {
 
     /// Locks the run of this dialog as alive; when the lock is released, its call has no window.
     /// `None` if the dialog is no run, or another process holds it.
-    pub fn live_run(&self, dialog: &DialogId) -> Result<Option<Lock>, StoreError> {
-        Lock::of_run(self.store.folder(), &dialog.0)
+    pub fn lock_run(&self, dialog: &DialogId) -> Result<Option<FileLock>, StoreError> {
+        FileLock::acquire_run(self.store.folder(), &dialog.0)
     }
 
     /// Removes the lock file of this dialog's run, when its end is recorded.
     pub fn forget_run(&self, dialog: &DialogId) {
-        Lock::forget_run(self.store.folder(), &dialog.0);
+        FileLock::remove_run(self.store.folder(), &dialog.0);
     }
 
     /// The record, for reading.
@@ -457,16 +465,16 @@ impl Project {
         &self.store
     }
 
-    /// Defers maintenance of the store to [`Project::tidy`], which the host promises to call.
-    pub fn tidy_later(&self) {
+    /// Defers maintenance of the store to [`Project::run_maintenance`], which the host promises to call.
+    pub fn defer_maintenance(&self) {
         self.store.shorten_wal_later();
     }
 
     /// Runs the deferred maintenance; skipped if another process holds the lock.
-    pub fn tidy(&self) {
+    pub fn run_maintenance(&self) {
         if !self.read_only
             && self.store.has_long_wal()
-            && let Ok(Some(_lock)) = Lock::acquire(self.store.folder(), Duration::ZERO)
+            && let Ok(Some(_lock)) = FileLock::acquire(self.store.folder(), Duration::ZERO)
         {
             self.store.shorten_wal();
         }
@@ -478,7 +486,7 @@ impl Project {
     }
 
     /// Fails with the reason if nothing may be recorded.
-    pub(crate) fn writable(&self) -> Result<(), RecordError> {
+    pub(crate) fn check_writable(&self) -> Result<(), RecordError> {
         let root = || self.root().display().to_string();
         match disk_identity(self.root()) {
             Err(_) => return Err(RecordError::Gone(root())),
@@ -494,10 +502,10 @@ impl Project {
     }
 
     /// Resolves a path that a person or an agent wrote to one in the project.
-    pub fn place(&self, cwd: &Path, text: &str) -> Option<ProjectPath> {
-        match place(self.root(), Some(&cwd.to_string_lossy()), text) {
-            Place::Inside(path) => Some(path),
-            Place::Root | Place::Outside => None,
+    pub fn resolve_path(&self, cwd: &Path, text: &str) -> Option<ProjectPath> {
+        match resolve_path(self.root(), Some(&cwd.to_string_lossy()), text) {
+            PathResolution::Inside(path) => Some(path),
+            PathResolution::Root | PathResolution::Outside => None,
         }
     }
 
@@ -517,35 +525,35 @@ impl Project {
     }
 
     /// The folders that paths of agents are resolved against.
-    pub(crate) fn ground(&self) -> Ground<'_> {
-        Ground { root: self.root(), home: self.user_home.as_deref() }
+    pub(crate) fn path_base(&self) -> PathBase<'_> {
+        PathBase { root: self.root(), home: self.user_home.as_deref() }
     }
 
     pub(crate) fn workspace(&self) -> &Workspace {
         &self.workspace
     }
 
-    pub(crate) fn request(
+    pub(crate) fn scan_request(
         &self,
         batch: &Batch<'_>,
-        scope: Scope,
+        scope: ScanScope,
         named: Vec<ProjectPath>,
-        hidden: HiddenIs,
-    ) -> Result<Request<'_>, StoreError> {
-        Ok(Request {
+        hidden: HiddenPathState,
+    ) -> Result<ScanRequest<'_>, StoreError> {
+        Ok(ScanRequest {
             scope,
-            named,
+            always_scanned: named,
             hidden,
-            first: batch.meta(INITIALISED)?.is_none(),
+            first: batch.meta(INITIALISED_AT_KEY)?.is_none(),
             workspace: &self.workspace,
             settings: &self.settings,
             global_excludes: self.global_excludes.as_deref(),
             global_attributes: self.global_attributes.as_deref(),
             stamp: self.stamp_file(),
             same_device: self.same_device,
-            watched: self.watching.is_some(),
-            view: self.view(batch)?,
-            spared: Spared::default(),
+            watched: self.hints.is_some(),
+            snapshot: self.full_scan_snapshot(batch)?,
+            deferred: DeferredPaths::default(),
             has_open_calls: false,
             moved_ignored: BTreeSet::new(),
         })

@@ -1,10 +1,10 @@
 //! Removes contents from the record for good.
 
 use retake_model::{Millis, ObjectId, OperationId};
-use retake_store::{Lock, Purge, PurgeScope, PurgeTarget, StoreError};
+use retake_store::{FileLock, PurgeReport, PurgeScope, PurgeTarget, StoreError};
 use serde_json::json;
 
-use crate::journal::note;
+use crate::journal::record_entry;
 use crate::project::Project;
 use crate::record::RecordError;
 
@@ -37,15 +37,15 @@ impl Project {
     }
 
     /// Removes the bytes of every version of a path, or of one content. Files are not touched.
-    pub fn purge(&self, target: &PurgeTarget, at: Millis) -> Result<Purge, PurgeError> {
-        self.writable()?;
-        let (store, wait) = (self.store(), self.settings().wait.command());
-        let Some(_lock) = Lock::acquire(store.folder(), wait)? else {
-            return Err(self.locked().into());
+    pub fn purge(&self, target: &PurgeTarget, at: Millis) -> Result<PurgeReport, PurgeError> {
+        self.check_writable()?;
+        let (store, wait) = (self.store(), self.settings().wait.command_timeout());
+        let Some(_lock) = FileLock::acquire(store.folder(), wait)? else {
+            return Err(self.locked_error().into());
         };
         // Spooled events may hold the content in their arguments.
-        self.take_in_spool(at)?;
-        if let Some(operation) = store.unfinished()? {
+        self.drain_spool(at)?;
+        if let Some(operation) = store.unfinished_operation()? {
             return Err(PurgeError::Unfinished(operation.id));
         }
         let waiting = store.needs_scrub()?;
@@ -59,7 +59,7 @@ impl Project {
         // Subscribers that show the content must drop it.
         let batch = store.batch()?;
         let body = json!({ "contents": purge.scope.contents.len() });
-        note(&batch, (batch.next_seq(), at), "purged", None, body)?;
+        record_entry(&batch, (batch.next_seq(), at), "purged", None, body)?;
         batch.commit()?;
         Ok(purge)
     }

@@ -3,24 +3,24 @@
 use std::collections::HashMap;
 
 use retake_model::{
-    AgentId, Change, ChangeId, DialogId, Gap, MAIN_AGENT, Millis, ObjectId, Operation, ProjectPath,
-    Side,
+    AgentId, Change, ChangeId, DialogId, Gap, MAIN_AGENT, Millis, ObjectId, Operation, PathState,
+    ProjectPath,
 };
 use retake_store::{
-    ChangeFilter, Dialog, DialogAgent, Message, Spool, StatusRow, StoreError, build_tree,
+    ChangeFilter, Dialog, DialogAgent, PendingPath, Spool, StoreError, UserMessage, build_tree,
 };
 
-use crate::diff::{DiffLine, TOO_LARGE_TO_SHOW, is_binary, is_too_large, unified};
+use crate::diff::{DiffLine, MAX_DIFF_BYTES, is_binary, is_too_large, unified_diff};
 use crate::plan::PlannedFile;
 use crate::project::Project;
 
 /// Unreviewed changes of agents, and unprotected files.
 #[derive(Clone, Debug)]
-pub struct Status {
+pub struct ProjectStatus {
     /// By dialog and agent, the latest dialog first; changes that dialogs share come last.
     pub dialogs: Vec<DialogStatus>,
     /// What git took back of it: it is in no file now, and counts again if git brings it back.
-    pub taken_back_by_git: Vec<StatusRow>,
+    pub taken_back_by_git: Vec<PendingPath>,
     /// What is not protected, and since when.
     pub gaps: Vec<(Gap, Millis)>,
     /// Files that are tracked.
@@ -41,7 +41,7 @@ pub struct DialogStatus {
     /// What else is known of it.
     pub dialog: Option<Dialog>,
     /// Its agents, each with the paths that it changed.
-    pub agents: Vec<(Option<AgentId>, Vec<StatusRow>)>,
+    pub agents: Vec<(Option<AgentId>, Vec<PendingPath>)>,
 }
 
 /// The difference that a change, or several in a row, made to a file.
@@ -52,9 +52,9 @@ pub struct FileDiff {
     /// The path after.
     pub path: ProjectPath,
     /// The state before.
-    pub before: Side,
+    pub before: PathState,
     /// The state after.
-    pub after: Side,
+    pub after: PathState,
     /// What differs.
     pub body: DiffBody,
 }
@@ -74,7 +74,7 @@ pub enum DiffBody {
 
 impl Project {
     /// Returns the unreviewed changes of agents, and the unprotected files.
-    pub fn status(&self) -> Result<Status, StoreError> {
+    pub fn status(&self) -> Result<ProjectStatus, StoreError> {
         let store = self.store();
         let mut dialogs: Vec<DialogStatus> = Vec::new();
         let (pending, taken_back_by_git) = self.pending_rows()?;
@@ -93,7 +93,7 @@ impl Project {
             }
         }
         dialogs.sort_by_key(|status| std::cmp::Reverse(status.dialog.as_ref().map(|d| d.last_at)));
-        Ok(Status {
+        Ok(ProjectStatus {
             dialogs,
             taken_back_by_git,
             gaps: store.gaps()?,
@@ -130,27 +130,27 @@ impl Project {
     }
 
     /// The exact content of a side of a change; `None` if the file did not exist.
-    pub fn content(&self, side: &Side) -> Result<Option<Vec<u8>>, StoreError> {
+    pub fn content(&self, side: &PathState) -> Result<Option<Vec<u8>>, StoreError> {
         match side {
-            Side::Absent => Ok(None),
-            Side::Known(state) => self.store().read(&state.oid).map(Some),
-            Side::Unknown => Err(StoreError::NotCaptured),
+            PathState::Absent => Ok(None),
+            PathState::Known(state) => self.store().read(&state.oid).map(Some),
+            PathState::Unknown => Err(StoreError::NotCaptured),
         }
     }
 
     /// Returns the message of the person that a change was made for.
-    pub fn message_behind(&self, change: &Change) -> Result<Option<Message>, StoreError> {
+    pub fn message_for_change(&self, change: &Change) -> Result<Option<UserMessage>, StoreError> {
         let (Some(dialog), Some(turn)) = (&change.dialog, change.turn) else { return Ok(None) };
-        self.store().message_of(dialog, turn)
+        self.store().message_of_turn(dialog, turn)
     }
 
     /// Returns the agent's text in the message whose call made a change.
-    pub fn said_with(&self, change: &Change) -> Result<Option<String>, StoreError> {
+    pub fn agent_text_for_change(&self, change: &Change) -> Result<Option<String>, StoreError> {
         let (Some(dialog), Some(index)) = (&change.dialog, change.message_index) else {
             return Ok(None);
         };
         let agent = change.agent.as_ref().filter(|agent| agent.0 != MAIN_AGENT);
-        self.store().said(dialog, agent, index)
+        self.store().assistant_text(dialog, agent, index)
     }
 
     /// The difference that one change made.
@@ -165,13 +165,13 @@ impl Project {
     /// before and after that are shown apart, so that no actor's lines appear as another's. A file
     /// that ends as it began is left out; one that was created and then renamed was created there.
     pub fn net_diff(&self, changes: &[Change]) -> Result<Vec<FileDiff>, StoreError> {
-        let mut nets: Vec<Net> = Vec::new();
+        let mut nets: Vec<NetFileChange> = Vec::new();
         let mut newest = HashMap::new();
         for change in changes {
             let from = change.old_path.as_ref().unwrap_or(&change.path);
             let continues = |&at: &usize| nets[at].after == change.before;
             let at = newest.remove(from).filter(continues).unwrap_or_else(|| {
-                nets.push(Net::starting(from, change.before));
+                nets.push(NetFileChange::starting(from, change.before));
                 nets.len() - 1
             });
             nets[at].path = change.path.clone();
@@ -179,7 +179,7 @@ impl Project {
             newest.insert(change.path.clone(), at);
         }
         let mut diffs = Vec::new();
-        for net in nets.into_iter().filter_map(Net::without_detours) {
+        for net in nets.into_iter().filter_map(NetFileChange::normalised) {
             diffs.push(self.diff_sides(net.old_path, net.path, net.before, net.after)?);
         }
         diffs.sort_by(|a, b| a.path.cmp(&b.path));
@@ -192,7 +192,9 @@ impl Project {
             .store()
             .manifest()?
             .into_iter()
-            .filter_map(|entry| Side::from(entry.stored).known().map(|state| (entry.path, *state)))
+            .filter_map(|entry| {
+                PathState::from(entry.state).known().map(|state| (entry.path, *state))
+            })
             .collect();
         build_tree(&files, &mut |_| Ok(()))
     }
@@ -207,8 +209,8 @@ impl Project {
         &self,
         old_path: ProjectPath,
         path: ProjectPath,
-        before: Side,
-        after: Side,
+        before: PathState,
+        after: PathState,
     ) -> Result<FileDiff, StoreError> {
         let body = self.diff_body((&before, None), (&after, None))?;
         Ok(FileDiff { old_path, path, before, after, body })
@@ -225,18 +227,18 @@ impl Project {
     /// Each side with its content, where the store does not have that.
     fn diff_body(
         &self,
-        before: (&Side, Option<&[u8]>),
-        after: (&Side, Option<&[u8]>),
+        before: (&PathState, Option<&[u8]>),
+        after: (&PathState, Option<&[u8]>),
     ) -> Result<DiffBody, StoreError> {
         let sides = [before.0, after.0];
-        if sides.iter().any(|side| matches!(side, Side::Unknown)) {
+        if sides.iter().any(|side| matches!(side, PathState::Unknown)) {
             return Ok(DiffBody::NotCaptured);
         }
-        let size = |side: &&Side| side.known().map_or(0, |state| state.size);
-        if sides.iter().any(|side| size(side) > TOO_LARGE_TO_SHOW) {
+        let size = |side: &&PathState| side.known().map_or(0, |state| state.size);
+        if sides.iter().any(|side| size(side) > MAX_DIFF_BYTES) {
             return Ok(DiffBody::TooLarge);
         }
-        let content = |(side, on_paper): (&Side, Option<&[u8]>)| match on_paper {
+        let content = |(side, on_paper): (&PathState, Option<&[u8]>)| match on_paper {
             Some(bytes) => Ok(bytes.to_vec()),
             None => self.content(side).map(Option::unwrap_or_default),
         };
@@ -247,7 +249,7 @@ impl Project {
 impl DiffBody {
     /// Returns the difference between two contents.
     pub fn between(before: &[u8], after: &[u8]) -> Self {
-        if [before, after].iter().any(|bytes| bytes.len() as u64 > TOO_LARGE_TO_SHOW) {
+        if [before, after].iter().any(|bytes| bytes.len() as u64 > MAX_DIFF_BYTES) {
             return Self::TooLarge;
         }
         if is_binary(before) || is_binary(after) {
@@ -256,23 +258,23 @@ impl DiffBody {
         if is_too_large(before) || is_too_large(after) {
             return Self::TooLarge;
         }
-        Self::Lines(unified(before, after))
+        Self::Lines(unified_diff(before, after))
     }
 }
 
-struct Net {
+struct NetFileChange {
     old_path: ProjectPath,
     path: ProjectPath,
-    before: Side,
-    after: Side,
+    before: PathState,
+    after: PathState,
 }
 
-impl Net {
-    fn starting(path: &ProjectPath, before: Side) -> Self {
+impl NetFileChange {
+    fn starting(path: &ProjectPath, before: PathState) -> Self {
         Self { old_path: path.clone(), path: path.clone(), before, after: before }
     }
 
-    fn without_detours(mut self) -> Option<Self> {
+    fn normalised(mut self) -> Option<Self> {
         match (self.before.is_absent(), self.after.is_absent()) {
             (true, true) => return None,
             (true, false) => self.old_path = self.path.clone(),

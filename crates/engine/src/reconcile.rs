@@ -7,23 +7,23 @@
 use std::collections::{BTreeMap, HashSet};
 
 use retake_model::{GapReason, Millis, ProjectPath};
-use retake_store::{Batch, CallState, ChangeFilter, Lock, StoreError};
+use retake_store::{Batch, CallState, ChangeFilter, FileLock, StoreError};
 use serde_json::json;
 
-use crate::arrival::Calls;
-use crate::attribute::Limit;
-use crate::journal::note;
+use crate::arrival::LiveCalls;
+use crate::attribute::OwnershipLimit;
+use crate::journal::record_entry;
 use crate::live::LiveCall;
-use crate::look::{Looked, Why};
-use crate::occasion::Occasion;
-use crate::project::{INITIALISED, Project};
+use crate::look::{RefreshOutcome, ScanTrigger};
+use crate::occasion::ScanContext;
+use crate::project::{INITIALISED_AT_KEY, Project};
 use crate::record::RecordError;
 
 /// Timeout after which agents have given up on a tool.
-const LONGEST_UNWATCHED: Millis = 10 * 60 * 1000;
+const AGENT_TOOL_TIMEOUT: Millis = 10 * 60 * 1000;
 
 /// State of the record before reconciling.
-struct Before {
+struct StateBeforeReconcile {
     seq: u64,
     last_event_at: Option<Millis>,
     gaps: HashSet<(ProjectPath, GapReason)>,
@@ -32,48 +32,49 @@ struct Before {
 impl Project {
     /// Finds what happened while Retake did not run: drains the spool, scans everything, and
     /// records an event `reconciled`, if anything was found.
-    pub fn reconcile(&self, at: Millis) -> Result<Looked, RecordError> {
-        let _lock = self.hold()?;
-        if self.store().meta(INITIALISED)?.is_none() {
+    pub fn reconcile(&self, at: Millis) -> Result<RefreshOutcome, RecordError> {
+        let _lock = self.acquire_lock()?;
+        if self.store().meta(INITIALISED_AT_KEY)?.is_none() {
             // The current files become the baseline, which is an event of its own.
-            return Ok(self.catch_up_and_look(at)?);
+            return Ok(self.catch_up_and_refresh(at)?);
         }
-        let before = Before {
+        let before = StateBeforeReconcile {
             seq: self.store().last_seq()?,
             last_event_at: self.store().last_event_at()?,
             gaps: open_gaps(self.store())?,
         };
-        self.take_in_spool(at)?;
+        self.drain_spool(at)?;
         let mut batch = self.store().batch()?;
-        let calls = Calls::load(self, &batch, at)?;
-        let mut occasion = Occasion::plain(self, &batch, &calls)?;
-        let lost: Vec<_> = calls.live.iter().filter(|live| is_lost(&batch, live, at)).collect();
+        let calls = LiveCalls::load(self, &batch, at)?;
+        let mut occasion = ScanContext::without_event(self, &batch, &calls)?;
+        let lost: Vec<_> =
+            calls.live.iter().filter(|live| is_abandoned(&batch, live, at)).collect();
         for live in &lost {
             let begin = live.call.begin_at;
             let limit = if live.is_edit() {
-                Limit::Announced
+                OwnershipLimit::PredictedOnly
             } else {
-                Limit::Between(begin, begin + LONGEST_UNWATCHED)
+                OwnershipLimit::Between(begin, begin + AGENT_TOOL_TIMEOUT)
             };
             occasion.limits.entry(live.call.row).or_insert(limit);
         }
-        let (why, progress) = (Why::Reconcile, &mut |_, _| {});
-        let sight = self.look_into(&mut batch, &mut occasion, why, at, progress)?;
+        let (why, progress) = (ScanTrigger::Reconcile, &mut |_, _| {});
+        let sight = self.refresh_into(&mut batch, &mut occasion, why, at, progress)?;
         for live in &lost {
             let seq = batch.next_seq();
             batch.close_call(live.call.row, CallState::Abandoned, None, seq, at)?;
         }
-        tell(&batch, &before, (sight.observation.baseline.len(), lost.len()), at)?;
+        record_reconciled(&batch, &before, (sight.observation.baseline.len(), lost.len()), at)?;
         batch.commit()?;
-        Ok(self.conclude(sight, why, at))
+        Ok(self.finish_refresh(sight, why, at))
     }
 }
 
 /// Returns true if a call has been open for so long that its agent may be gone.
-fn is_lost(batch: &Batch<'_>, live: &LiveCall, at: Millis) -> bool {
+fn is_abandoned(batch: &Batch<'_>, live: &LiveCall, at: Millis) -> bool {
     live.is_open()
-        && at.saturating_sub(live.call.begin_at) >= LONGEST_UNWATCHED
-        && Lock::run_lives(batch.folder(), &live.call.dialog.0) != Some(true)
+        && at.saturating_sub(live.call.begin_at) >= AGENT_TOOL_TIMEOUT
+        && FileLock::is_run_alive(batch.folder(), &live.call.dialog.0) != Some(true)
 }
 
 fn open_gaps(store: &retake_store::Store) -> Result<HashSet<(ProjectPath, GapReason)>, StoreError> {
@@ -81,9 +82,9 @@ fn open_gaps(store: &retake_store::Store) -> Result<HashSet<(ProjectPath, GapRea
 }
 
 /// Records the event `reconciled`, unless nothing was found.
-fn tell(
+fn record_reconciled(
     batch: &Batch<'_>,
-    before: &Before,
+    before: &StateBeforeReconcile,
     (baseline, lost): (usize, usize),
     at: Millis,
 ) -> Result<(), StoreError> {
@@ -103,5 +104,5 @@ fn tell(
         "changes": changes.len(), "actors": actors, "baseline": baseline, "gaps": gaps,
         "calls_closed": lost, "open_dialogs": open, "last_event_at": before.last_event_at,
     });
-    note(batch, (batch.next_seq(), at), "reconciled", None, body)
+    record_entry(batch, (batch.next_seq(), at), "reconciled", None, body)
 }

@@ -10,38 +10,42 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use retake_model::{
-    Actor, CallId, Change, DialogId, Gap, Millis, ObjectId, Operation, ProjectPath, Side,
+    Actor, CallId, Change, DialogId, Gap, Millis, ObjectId, Operation, PathState, ProjectPath,
 };
-use retake_store::{Batch, CallState, Lock, StoreError};
+use retake_store::{Batch, CallState, FileLock, StoreError};
 
-use crate::arrival::{Arrived, Calls, Meaning, conclude, introduce};
-use crate::attribute::{Attribution, Scene};
+use crate::arrival::{
+    EventEffect, LiveCalls, ReceivedEvent, ensure_event_rows, record_event_effect,
+};
+use crate::attribute::{Attribution, AttributionContext};
 use crate::checkpoint;
-use crate::freshness::{Reaction, StaleContext, despite_damage, keep_announced, react, see};
+use crate::freshness::{
+    StaleContext, StaleReaction, ignore_row_damage, notify_sender, record_predicted, record_reads,
+};
 use crate::git_evidence::GitEvidence;
-use crate::look::{Scanning, Why};
+use crate::look::{ScanStart, ScanTrigger};
 use crate::memory;
-use crate::naming::name_call;
-use crate::neighbours::{Claim, DoneForOthers, Relay};
-use crate::observe::{Observation, Observed, Scope};
-use crate::occasion::Occasion;
-use crate::own_work::OwnWork;
+use crate::naming::assign_call_id;
+use crate::neighbours::{EventRelay, NeighbourClaim, NeighbourJournals};
+use crate::observe::{Observation, ObservedChange, ScanScope};
+use crate::occasion::ScanContext;
+use crate::own_work::OwnOperation;
 use crate::project::Project;
-use crate::rename::{Step, pair};
-use crate::repository::Repository;
-use crate::settings::Checkpoints;
+use crate::rename::{AttributedStep, pair_renames};
+use crate::repository::ProjectRepository;
+use crate::settings::CheckpointSettings;
 use crate::stats;
-use crate::write::NewRows;
+use crate::write::CallRowMap;
 
 /// TTL of the idempotency keys of recorded events: for this long an event may still enter or leave
 /// the spool.
-const KEYS_KEPT: Millis = 60 * 60 * 1000;
+const EVENT_KEY_TTL: Millis = 60 * 60 * 1000;
 /// Maximum gaps named in the reply to an event; more are only counted.
-const TOLD_GAPS: usize = 5;
+const MAX_GAP_NOTICES: usize = 5;
 
 /// Outcome of recording an event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct RecordOutcome {
     /// Its sequence number in the journal; none if it is spooled, or redundant.
     pub seq: Option<u64>,
     /// The changes that its scan found.
@@ -56,12 +60,12 @@ pub struct Recorded {
     pub stale: Option<StaleContext>,
     /// The other projects that the event concerns; the caller submits it there as well.
     #[serde(default)]
-    pub relay: Option<Relay>,
+    pub relay: Option<EventRelay>,
 }
 
-impl Recorded {
+impl RecordOutcome {
     /// Returns the reaction to files that changed since the agent read them.
-    pub fn reaction(&self) -> Option<Reaction> {
+    pub fn reaction(&self) -> Option<StaleReaction> {
         self.stale.as_ref().map(|stale| stale.reaction)
     }
 }
@@ -145,7 +149,7 @@ pub enum RecordError {
 }
 
 /// Progress of a scan: files read, files to read.
-pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
+pub type ScanProgress<'a> = &'a mut dyn FnMut(usize, usize);
 
 impl Project {
     /// Returns true if a call has begun and not ended, according to the record.
@@ -155,46 +159,47 @@ impl Project {
     }
 
     /// Acquires the project's lock for a command, which waits longer than an event.
-    pub(crate) fn hold(&self) -> Result<Lock, RecordError> {
-        self.writable()?;
-        let lock = Lock::acquire(self.store().folder(), self.settings().wait.command())?;
-        lock.ok_or_else(|| self.locked())
+    pub(crate) fn acquire_lock(&self) -> Result<FileLock, RecordError> {
+        self.check_writable()?;
+        let lock =
+            FileLock::acquire(self.store().folder(), self.settings().wait.command_timeout())?;
+        lock.ok_or_else(|| self.locked_error())
     }
 
-    pub(crate) fn record_arrived(
+    pub(crate) fn record_received(
         &self,
-        mut arrived: Vec<Arrived>,
+        mut arrived: Vec<ReceivedEvent>,
         at: Millis,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordOutcome>, StoreError> {
         if arrived.is_empty() {
             return Ok(Vec::new());
         }
         let mut batch = self.store().batch()?;
-        let mut calls = Calls::load(self, &batch, at)?;
+        let mut calls = LiveCalls::load(self, &batch, at)?;
         let mut meanings = Vec::new();
         let mut results = Vec::new();
         for arrived in &mut arrived {
             let mut notices = Vec::new();
-            name_call(&batch, &calls, &mut arrived.event)?;
-            meanings.push(calls.meaning(&batch, self.ground(), arrived, &mut notices)?);
-            results.push(Recorded { notices, ..Recorded::default() });
+            assign_call_id(&batch, &calls, &mut arrived.event)?;
+            meanings.push(calls.interpret(&batch, self.path_base(), arrived, &mut notices)?);
+            results.push(RecordOutcome { notices, ..RecordOutcome::default() });
         }
         let events: Vec<_> = arrived.iter().zip(meanings.iter().copied()).collect();
-        let mut occasion = Occasion::of(self, &batch, &events, &calls)?;
+        let mut occasion = ScanContext::for_events(self, &batch, &events, &calls)?;
         let settings = &self.settings().checkpoints;
-        let (mut new_gaps, mut rows, mut late) = (Vec::new(), NewRows::new(), false);
-        let before_rows = &mut |batch: &Batch<'_>, seen: &Observation, now: &Occasion<'_>| {
-            new_gaps = self::new_gaps(batch, seen)?;
+        let (mut new_gaps, mut rows, mut late) = (Vec::new(), CallRowMap::new(), false);
+        let before_rows = &mut |batch: &Batch<'_>, seen: &Observation, now: &ScanContext<'_>| {
+            new_gaps = new_gap_notices(batch, seen)?;
             for (arrived, meaning) in arrived.iter().zip(&meanings) {
-                introduce(batch, arrived, *meaning, &calls, &mut rows)?;
+                ensure_event_rows(batch, arrived, *meaning, &calls, &mut rows)?;
             }
             // Changes found now may be later than an event that was spooled, so its checkpoint is
             // of the state that was known before.
-            let is_late = |meaning: &Meaning| matches!(meaning, Meaning::EndsUnbegun(_));
+            let is_late = |meaning: &EventEffect| matches!(meaning, EventEffect::EndsUnbegun(_));
             late = arrived.len() > 1
-                || arrived.iter().any(|arrived| arrived.waited)
+                || arrived.iter().any(|arrived| arrived.was_spooled)
                 || meanings.iter().any(is_late)
-                || !now.late.is_empty();
+                || !now.late_calls.is_empty();
             if late {
                 for (arrived, result) in arrived.iter().zip(&mut results) {
                     make_checkpoint(batch, arrived, settings, late, result)?;
@@ -202,12 +207,12 @@ impl Project {
             }
             Ok(rows.clone())
         };
-        let scanning = Scanning { why: Why::Asked, at };
+        let scanning = ScanStart { why: ScanTrigger::Requested, at };
         let mut sight =
             self.scan(&mut batch, &mut occasion, scanning, &mut |_, _| {}, before_rows)?;
         let changes = std::mem::take(&mut sight.changes);
-        if let Some(number) = sight.observation.number {
-            memory::keep_last_look(&batch, number)?;
+        if let Some(number) = sight.observation.scan_number {
+            memory::save_last_scan_number(&batch, number)?;
         }
         let freshness = &self.settings().freshness;
         for ((arrived, meaning), result) in arrived.iter().zip(&meanings).zip(&mut results) {
@@ -215,33 +220,42 @@ impl Project {
                 make_checkpoint(&batch, arrived, settings, late, result)?;
             }
             let (seq, before) = (batch.next_seq(), result.checkpoint);
-            conclude(&batch, arrived, *meaning, (&calls, &rows), (seq, before))?;
+            record_event_effect(&batch, arrived, *meaning, (&calls, &rows), (seq, before))?;
             result.seq = Some(seq);
             let what = (arrived, *meaning);
-            despite_damage(keep_announced(&batch, what, &calls, &changes))?;
-            despite_damage(see(&batch, self.root(), what, &calls, (&changes, late), seq))?;
-            result.stale = react(&batch, (arrived, *meaning), &calls, freshness);
-            if let (Meaning::Begins(row), Some(Reaction::Deny)) = (*meaning, result.reaction()) {
+            ignore_row_damage(record_predicted(&batch, what, &calls, &changes))?;
+            ignore_row_damage(record_reads(
+                &batch,
+                self.root(),
+                what,
+                &calls,
+                (&changes, late),
+                seq,
+            ))?;
+            result.stale = notify_sender(&batch, (arrived, *meaning), &calls, freshness);
+            if let (EventEffect::Begins(row), Some(StaleReaction::Deny)) =
+                (*meaning, result.reaction())
+            {
                 // The call does not happen, so no later change is its work.
                 let row = rows.get(&row).copied().unwrap_or(row);
                 batch.close_call(row, CallState::Denied, None, seq, at)?;
             }
             if let Some(key) = &arrived.key {
-                batch.take_key(key, at)?;
+                batch.record_key(key, at)?;
             }
         }
-        batch.forget_keys(at - KEYS_KEPT)?;
+        batch.expire_keys(at - EVENT_KEY_TTL)?;
         if let Some(last) = results.last_mut() {
             last.changes.clone_from(&changes);
             last.notices.extend(new_gaps);
-            last.notices.extend(made_ignored(&sight.observation, &occasion));
+            last.notices.extend(ignored_files_notice(&sight.observation, &occasion));
             let problem = self.settings_problem().map(ToString::to_string);
             last.notices.extend(problem.map(|why| Notice::new(NoticeCode::Settings, why)));
-            last.notices.extend(interrupted(&batch)?);
+            last.notices.extend(interrupted_notice(&batch)?);
         }
         batch.commit()?;
         sight.changes = changes;
-        self.seen(&mut sight, Why::Asked, at);
+        self.scan_committed(&mut sight, ScanTrigger::Requested, at);
         for (arrived, result) in arrived.iter().zip(&results) {
             let (event, dialog) = (arrived.event.name(), arrived.event.dialog.0.as_str());
             tracing::debug!(event, dialog, seq = result.seq, changes = result.changes.len());
@@ -253,21 +267,22 @@ impl Project {
         &self,
         batch: &Batch<'_>,
         observation: &Observation,
-        occasion: &Occasion<'_>,
-    ) -> Result<(Vec<Step>, GitEvidence), StoreError> {
+        occasion: &ScanContext<'_>,
+    ) -> Result<(Vec<AttributedStep>, GitEvidence), StoreError> {
         if observation.changes.is_empty() {
             return Ok((Vec::new(), GitEvidence::default()));
         }
-        let own = OwnWork::unfinished(batch)?;
-        let known_git = memory::git_look(batch)?;
+        let own = OwnOperation::load_unfinished(batch)?;
+        let known_git = memory::load_git_state(batch)?;
         let gather = || match &occasion.request.scope {
             // Such a scan does not save git's state, because more of what git did is still to be
             // found; but what it finds may be a part of that.
-            Scope::Paths(_) => {
-                let now = Repository::around(self.root()).and_then(|around| around.look());
+            ScanScope::Paths(_) => {
+                let now = ProjectRepository::find_around(self.root())
+                    .and_then(|around| around.git_state());
                 GitEvidence::gather(self.root(), known_git.as_ref(), now.as_ref(), None)
             }
-            Scope::Everything => {
+            ScanScope::Everything => {
                 let (old, new) = (observation.old_git.as_ref(), observation.git.as_ref());
                 GitEvidence::gather(self.root(), old, new, observation.index.clone())
             }
@@ -280,15 +295,15 @@ impl Project {
             Some(side) => *side,
             // Not among the changes: it matches the manifest.
             None => match batch.manifest_entry(path) {
-                Ok(entry) => entry.map_or(Side::Absent, |entry| entry.stored.into()),
-                Err(_) => Side::Unknown,
+                Ok(entry) => entry.map_or(PathState::Absent, |entry| entry.state.into()),
+                Err(_) => PathState::Unknown,
             },
         };
         // Read only where an edit tool works on a file whose mode has changed.
-        let inode_before = |path: &ProjectPath| stats::inode(batch, path).ok().flatten();
+        let inode_before = |path: &ProjectPath| stats::last_read_inode(batch, path).ok().flatten();
         let folder_changed_ns =
             |path: &ProjectPath| self.workspace().folder_changed_ns(path.parent().as_ref());
-        let scene = Scene {
+        let scene = AttributionContext {
             folder_changed_ns: &folder_changed_ns,
             calls: &occasion.calls.live,
             beginning: occasion.beginning,
@@ -301,28 +316,28 @@ impl Project {
         };
         let mut attributed = Vec::with_capacity(observation.changes.len());
         for seen in &observation.changes {
-            if own.is_temp(&seen.path) || is_leftover(batch, &seen.path)? {
+            if own.is_temp(&seen.path) || is_leftover_temp(batch, &seen.path)? {
                 continue;
             }
-            match own.claims(seen) {
+            match own.attribute(seen) {
                 Some(attribution) => attributed.push((seen.clone(), attribution)),
-                None => attributed.extend(scene.steps(batch, seen)?),
+                None => attributed.extend(scene.attribute_steps(batch, seen)?),
             }
         }
-        self.leave_to_others(&mut attributed);
-        Ok((pair(batch, attributed)?, git.into_inner().unwrap_or_default()))
+        self.apply_neighbour_claims(&mut attributed);
+        Ok((pair_renames(batch, attributed)?, git.into_inner().unwrap_or_default()))
     }
 
     /// Attributes unclaimed changes to operations of Retake in projects that contain this one or
     /// lie in it.
-    fn leave_to_others(&self, attributed: &mut Vec<(Observed, Attribution)>) {
-        let mut others = DoneForOthers::new(self);
+    fn apply_neighbour_claims(&self, attributed: &mut Vec<(ObservedChange, Attribution)>) {
+        let mut others = NeighbourJournals::new(self);
         let mut temporary = HashSet::new();
         for (seen, by) in attributed.iter_mut().filter(|(_, by)| by.actor == Actor::User) {
             match others.claim(seen) {
-                Claim::None => {}
-                Claim::Written => *by = Attribution::for_another_project(),
-                Claim::Temporary => {
+                NeighbourClaim::None => {}
+                NeighbourClaim::Written => *by = Attribution::by_neighbour_operation(),
+                NeighbourClaim::Temporary => {
                     temporary.insert(seen.path.clone());
                 }
             }
@@ -334,12 +349,12 @@ impl Project {
 /// Makes the checkpoint that an event asks for.
 fn make_checkpoint(
     batch: &Batch<'_>,
-    arrived: &Arrived,
-    settings: &Checkpoints,
+    arrived: &ReceivedEvent,
+    settings: &CheckpointSettings,
     late: bool,
-    result: &mut Recorded,
+    result: &mut RecordOutcome,
 ) -> Result<(), StoreError> {
-    match checkpoint::on_arrival(batch, arrived, settings, late) {
+    match checkpoint::checkpoint_for_event(batch, arrived, settings, late) {
         Ok(made) => result.checkpoint = made.map(|made| made.id),
         // Damage of older records must not prevent the recording of new ones.
         Err(error @ StoreError::Row(_)) => {
@@ -353,38 +368,41 @@ fn make_checkpoint(
 
 /// Notice of ignored files that were created while a call was open: they are in no change and no
 /// checkpoint.
-fn made_ignored(observation: &Observation, occasion: &Occasion<'_>) -> Option<Notice> {
-    let call = occasion.calls.live.iter().find(|live| occasion.may_have_done(live))?;
+fn ignored_files_notice(observation: &Observation, occasion: &ScanContext<'_>) -> Option<Notice> {
+    let call = occasion.calls.live.iter().find(|live| occasion.may_have_changed_files(live))?;
     // A folder that contains recorded files is not ignored.
     let is_left_out =
         |path: &&ProjectPath| !observation.changes.iter().any(|seen| seen.path.is_beneath(path));
-    let made: Vec<_> = observation.made_ignored.iter().filter(is_left_out).collect();
-    let names: Vec<_> = made.iter().take(TOLD_GAPS).map(ToString::to_string).collect();
-    let more = made.len().saturating_sub(TOLD_GAPS);
+    let made: Vec<_> = observation.new_ignored.iter().filter(is_left_out).collect();
+    let names: Vec<_> = made.iter().take(MAX_GAP_NOTICES).map(ToString::to_string).collect();
+    let more = made.len().saturating_sub(MAX_GAP_NOTICES);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let (command, names) = (call.described(), names.join(", "));
+    let (command, names) = (call.describe(), names.join(", "));
     let message = format!("ignored, so not recorded, although `{command}` made it: {names}{rest}");
     (!made.is_empty()).then(|| Notice::new(NoticeCode::Ignored, message))
 }
 
 /// Returns true if a file is a temporary one of an operation that could not remove it.
-fn is_leftover(batch: &Batch<'_>, path: &ProjectPath) -> Result<bool, StoreError> {
+fn is_leftover_temp(batch: &Batch<'_>, path: &ProjectPath) -> Result<bool, StoreError> {
     Ok(retake_workspace::is_temp_name(path.file_name()) && batch.is_step_temp(path)?)
 }
 
 /// Until it is finished or taken back nothing else can be undone, so each reply has the notice.
-fn interrupted(batch: &Batch<'_>) -> Result<Option<Notice>, StoreError> {
+fn interrupted_notice(batch: &Batch<'_>) -> Result<Option<Notice>, StoreError> {
     let told = |operation: Operation| {
         let Operation { id, title, .. } = operation;
         let message = format!("operation {id} ({title}) was interrupted; see `retake recover`");
         Notice::new(NoticeCode::Interrupted, message)
     };
-    Ok(batch.unfinished()?.map(told))
+    Ok(batch.unfinished_operation()?.map(told))
 }
 
 /// A gap is reported once, when it opens; after that `status` lists it, as it does if there are
 /// many.
-fn new_gaps(batch: &Batch<'_>, observation: &Observation) -> Result<Vec<Notice>, StoreError> {
+fn new_gap_notices(
+    batch: &Batch<'_>,
+    observation: &Observation,
+) -> Result<Vec<Notice>, StoreError> {
     if observation.gaps.is_empty() {
         return Ok(Vec::new());
     }
@@ -396,8 +414,8 @@ fn new_gaps(batch: &Batch<'_>, observation: &Observation) -> Result<Vec<Notice>,
         let (path, reason) = (&gap.path, gap.reason.as_str());
         format!("{path} is not protected ({reason}): {}", gap.detail)
     };
-    let more = new.len().saturating_sub(TOLD_GAPS);
+    let more = new.len().saturating_sub(MAX_GAP_NOTICES);
     let rest = format!("{more} more are not protected; see `retake status`");
-    let told = new.iter().take(TOLD_GAPS).map(text).chain((more > 0).then_some(rest));
+    let told = new.iter().take(MAX_GAP_NOTICES).map(text).chain((more > 0).then_some(rest));
     Ok(told.map(|message| Notice::new(NoticeCode::Gap, message)).collect())
 }

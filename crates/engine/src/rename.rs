@@ -5,31 +5,31 @@
 
 use std::collections::HashMap;
 
-use retake_model::{Actor, ChangeType, Side};
+use retake_model::{Actor, ChangeType, PathState};
 use retake_store::{Batch, StoreError};
 
 use crate::attribute::Attribution;
-use crate::content::comparable;
+use crate::content::comparable_content;
 use crate::diff::{is_binary, similarity};
-use crate::observe::Observed;
+use crate::observe::ObservedChange;
 
 /// Maximum files on a side that are compared for similarity, which is quadratic.
-const COMPARED: usize = 32;
+const MAX_COMPARED_FILES: usize = 32;
 /// Maximum bytes in all that are compared.
-const COMPARED_BYTES: u64 = 2 * 1024 * 1024;
-const ALIKE_PERCENT: u32 = 50;
+const MAX_COMPARED_BYTES: u64 = 2 * 1024 * 1024;
+const MIN_SIMILARITY_PERCENT: u32 = 50;
 
 /// A step of one file, or a move of one.
 #[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) seen: Observed,
-    pub(crate) from: Option<Observed>,
+pub(crate) struct AttributedStep {
+    pub(crate) seen: ObservedChange,
+    pub(crate) from: Option<ObservedChange>,
     pub(crate) by: Attribution,
 }
 
-impl Step {
+impl AttributedStep {
     /// The state before, at the old path if it moved.
-    pub(crate) fn before(&self) -> Side {
+    pub(crate) fn before(&self) -> PathState {
         self.from.as_ref().map_or(self.seen.before, |from| from.before)
     }
 
@@ -38,9 +38,9 @@ impl Step {
             return ChangeType::Rename;
         }
         match (&self.seen.before, &self.seen.after) {
-            (Side::Absent, _) => ChangeType::Create,
-            (_, Side::Absent) => ChangeType::Delete,
-            (Side::Known(before), Side::Known(after))
+            (PathState::Absent, _) => ChangeType::Create,
+            (_, PathState::Absent) => ChangeType::Delete,
+            (PathState::Known(before), PathState::Known(after))
                 if before.oid == after.oid && before.kind == after.kind =>
             {
                 ChangeType::Mode
@@ -51,36 +51,36 @@ impl Step {
 }
 
 /// Pairs deletions with creations. Steps stay in the order of their paths.
-pub(crate) fn pair(
+pub(crate) fn pair_renames(
     batch: &Batch<'_>,
-    seen: Vec<(Observed, Attribution)>,
-) -> Result<Vec<Step>, StoreError> {
+    seen: Vec<(ObservedChange, Attribution)>,
+) -> Result<Vec<AttributedStep>, StoreError> {
     // Retake's own changes are on record by path.
-    let could_move = |(seen, by): &(Observed, Attribution)| {
-        seen.after.is_absent() && is_content(&seen.before) && by.actor != Actor::Retake
+    let could_move = |(seen, by): &(ObservedChange, Attribution)| {
+        seen.after.is_absent() && has_content(&seen.before) && by.actor != Actor::Retake
     };
     let (gone, rest): (Vec<_>, Vec<_>) = seen.into_iter().partition(could_move);
-    let mut gone: Vec<Option<(Observed, Attribution)>> = gone.into_iter().map(Some).collect();
-    let mut steps: Vec<Step> =
-        rest.into_iter().map(|(seen, by)| Step { seen, from: None, by }).collect();
+    let mut gone: Vec<Option<(ObservedChange, Attribution)>> = gone.into_iter().map(Some).collect();
+    let mut steps: Vec<AttributedStep> =
+        rest.into_iter().map(|(seen, by)| AttributedStep { seen, from: None, by }).collect();
     pair_equal(&mut steps, &mut gone);
     pair_alike(batch, &mut steps, &mut gone)?;
     let deletions = gone.into_iter().flatten();
-    steps.extend(deletions.map(|(seen, by)| Step { seen, from: None, by }));
+    steps.extend(deletions.map(|(seen, by)| AttributedStep { seen, from: None, by }));
     steps.sort_by(|a, b| a.seen.path.cmp(&b.seen.path));
     Ok(steps)
 }
 
 /// Empty files are all equal, so they are no evidence of a move.
-fn is_content(side: &Side) -> bool {
+fn has_content(side: &PathState) -> bool {
     side.known().is_some_and(|state| state.size > 0)
 }
 
-fn is_new(step: &Step) -> bool {
-    step.from.is_none() && step.seen.before.is_absent() && is_content(&step.seen.after)
+fn is_new(step: &AttributedStep) -> bool {
+    step.from.is_none() && step.seen.before.is_absent() && has_content(&step.seen.after)
 }
 
-fn pair_equal(steps: &mut [Step], gone: &mut [Option<(Observed, Attribution)>]) {
+fn pair_equal(steps: &mut [AttributedStep], gone: &mut [Option<(ObservedChange, Attribution)>]) {
     let mut by_content: HashMap<_, Vec<usize>> = HashMap::new();
     for (at, entry) in gone.iter().enumerate().rev() {
         if let Some(state) = entry.as_ref().and_then(|(seen, _)| seen.before.known()) {
@@ -104,28 +104,31 @@ fn pair_equal(steps: &mut [Step], gone: &mut [Option<(Observed, Attribution)>]) 
 
 fn pair_alike(
     batch: &Batch<'_>,
-    steps: &mut [Step],
-    gone: &mut [Option<(Observed, Attribution)>],
+    steps: &mut [AttributedStep],
+    gone: &mut [Option<(ObservedChange, Attribution)>],
 ) -> Result<(), StoreError> {
     let new: Vec<usize> = (0..steps.len()).filter(|&at| is_new(&steps[at])).collect();
     let old: Vec<usize> = (0..gone.len()).filter(|&at| gone[at].is_some()).collect();
     let sizes = new.iter().map(|&at| size(&steps[at].seen.after));
     let sizes = sizes.chain(old.iter().filter_map(|&at| Some(size(&gone[at].as_ref()?.0.before))));
-    if new.len() > COMPARED || old.len() > COMPARED || sizes.sum::<u64>() > COMPARED_BYTES {
+    if new.len() > MAX_COMPARED_FILES
+        || old.len() > MAX_COMPARED_FILES
+        || sizes.sum::<u64>() > MAX_COMPARED_BYTES
+    {
         return Ok(());
     }
     let mut old_texts = Vec::new();
     for &at in &old {
         let Some((seen, _)) = &gone[at] else { continue };
-        old_texts.extend(text(batch, &seen.before)?.map(|text| (at, text)));
+        old_texts.extend(text_content(batch, &seen.before)?.map(|text| (at, text)));
     }
     for at in new {
-        let Some(text) = text(batch, &steps[at].seen.after)? else { continue };
+        let Some(text) = text_content(batch, &steps[at].seen.after)? else { continue };
         let candidate = |(place, old): &(usize, Vec<u8>)| {
             let (_, by) = gone[*place].as_ref()?;
             let near = old.len().min(text.len()) * 2 >= old.len().max(text.len());
             let alike = (near && is_same_author(by, &steps[at].by)).then(|| similarity(old, &text));
-            alike.filter(|&alike| alike >= ALIKE_PERCENT).map(|alike| (alike, *place))
+            alike.filter(|&alike| alike >= MIN_SIMILARITY_PERCENT).map(|alike| (alike, *place))
         };
         let best = old_texts.iter().filter_map(candidate).max_by_key(|&(alike, _)| alike);
         if let Some((_, place)) = best {
@@ -135,7 +138,7 @@ fn pair_alike(
     Ok(())
 }
 
-fn size(side: &Side) -> u64 {
+fn size(side: &PathState) -> u64 {
     side.known().map_or(0, |state| state.size)
 }
 
@@ -143,6 +146,6 @@ fn is_same_author(a: &Attribution, b: &Attribution) -> bool {
     a.actor == b.actor && a.calls == b.calls
 }
 
-fn text(batch: &Batch<'_>, side: &Side) -> Result<Option<Vec<u8>>, StoreError> {
-    Ok(comparable(batch, side)?.filter(|bytes| !is_binary(bytes)))
+fn text_content(batch: &Batch<'_>, side: &PathState) -> Result<Option<Vec<u8>>, StoreError> {
+    Ok(comparable_content(batch, side)?.filter(|bytes| !is_binary(bytes)))
 }

@@ -6,19 +6,19 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use retake_model::ProjectPath;
-use retake_workspace::git::{self, Attributes, GitLook, Index, IndexEntry};
+use retake_workspace::git::{self, GitAttributes, GitIndex, GitIndexEntry, GitState};
 
 /// A repository around a project's root.
 #[derive(Debug)]
-pub(crate) struct Repository {
+pub(crate) struct ProjectRepository {
     top: PathBuf,
     /// Path of the root in it, ending in `/`; empty at the top.
     prefix: Vec<u8>,
 }
 
-impl Repository {
+impl ProjectRepository {
     /// The nearest repository at or above a project's root.
-    pub(crate) fn around(root: &Path) -> Option<Self> {
+    pub(crate) fn find_around(root: &Path) -> Option<Self> {
         let top = git::toplevel(root)?;
         let mut prefix = root.strip_prefix(&top).ok()?.as_os_str().as_bytes().to_vec();
         if !prefix.is_empty() {
@@ -28,8 +28,8 @@ impl Repository {
     }
 
     /// Returns git's current state.
-    pub(crate) fn look(&self) -> Option<GitLook> {
-        git::look(&self.top)
+    pub(crate) fn git_state(&self) -> Option<GitState> {
+        git::read_state(&self.top)
     }
 
     /// Entries of HEAD's reflog since it had this size.
@@ -38,12 +38,12 @@ impl Repository {
     }
 
     /// Reads the index entries of the project.
-    pub(crate) fn index(&self) -> Result<Index, String> {
-        let mut index = git::index(&self.top)?.unwrap_or_default();
+    pub(crate) fn index(&self) -> Result<GitIndex, String> {
+        let mut index = git::read_index(&self.top)?.unwrap_or_default();
         if self.prefix.is_empty() {
             return Ok(index);
         }
-        let inside = |(path, entry): (ProjectPath, IndexEntry)| {
+        let inside = |(path, entry): (ProjectPath, GitIndexEntry)| {
             let rest = path.as_bytes().strip_prefix(self.prefix.as_slice())?;
             Some((ProjectPath::new(rest).ok()?, entry))
         };
@@ -62,15 +62,15 @@ impl Repository {
         &self,
         global: Option<&Path>,
         within: &[(ProjectPath, Vec<u8>)],
-    ) -> Option<Attributes> {
+    ) -> Option<GitAttributes> {
         if !self.prefix.is_empty() {
             return None;
         }
-        let mut attributes = Attributes::outside(global);
+        let mut attributes = GitAttributes::load_global(global);
         for (file, text) in within {
             let folder = file.parent();
             let folder = folder.as_ref().map_or(&b""[..], ProjectPath::as_bytes);
-            attributes.add(text, Path::new(OsStr::from_bytes(folder)));
+            attributes.add_text(text, Path::new(OsStr::from_bytes(folder)));
         }
         if let Some(file) = git::attributes_file(&self.top) {
             attributes.add_file(&file);
@@ -80,7 +80,7 @@ impl Repository {
 }
 
 /// Digest of the paths in an index; their entries do not count.
-pub(crate) fn path_digest(index: &Index) -> u64 {
+pub(crate) fn path_digest(index: &GitIndex) -> u64 {
     let digest = |path: &ProjectPath| {
         let mut hasher = DefaultHasher::new();
         path.hash(&mut hasher);

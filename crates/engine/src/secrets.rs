@@ -3,10 +3,10 @@
 use retake_model::ProjectPath;
 
 /// Suffixes of keys, certificates with keys, and key stores.
-const ENDINGS: [&str; 10] =
+const SECRET_SUFFIXES: [&str; 10] =
     [".env", ".pem", ".key", ".p8", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"];
 
-const NAMES: [&str; 16] = [
+const SECRET_FILE_NAMES: [&str; 16] = [
     ".envrc",
     ".netrc",
     "_netrc",
@@ -26,20 +26,21 @@ const NAMES: [&str; 16] = [
 ];
 
 /// Suffixes with which files of such names are data, not code.
-const DATA: [&str; 9] =
+const DATA_SUFFIXES: [&str; 9] =
     [".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".properties", ".txt", ".xml"];
-const DATA_NAMES: [&str; 5] = ["credential", "credentials", "secret", "secrets", "service-account"];
+const SECRET_DATA_STEMS: [&str; 5] =
+    ["credential", "credentials", "secret", "secrets", "service-account"];
 
 /// Returns whether a file of this name usually holds secrets.
 pub fn usually_holds_secrets(path: &ProjectPath) -> bool {
     let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
     let is_sample =
         ["example", "sample", "template", "dist"].iter().any(|word| name.ends_with(word));
-    let is_data = DATA.iter().filter_map(|ending| name.strip_suffix(ending));
+    let is_data = DATA_SUFFIXES.iter().filter_map(|ending| name.strip_suffix(ending));
     (name.starts_with(".env.") && !is_sample)
-        || NAMES.contains(&name.as_str())
-        || ENDINGS.iter().any(|ending| name.ends_with(ending))
-        || is_data.into_iter().any(|stem| DATA_NAMES.contains(&stem))
+        || SECRET_FILE_NAMES.contains(&name.as_str())
+        || SECRET_SUFFIXES.iter().any(|ending| name.ends_with(ending))
+        || is_data.into_iter().any(|stem| SECRET_DATA_STEMS.contains(&stem))
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use retake_model::Millis;
-use retake_store::{Access, Store, StoreError};
+use retake_store::{Store, StoreAccess, StoreError};
 
 use crate::project::Retake;
 
 /// Last activity by agent kind, from the records of all projects.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct AgentActivity {
     /// The newest activity of each kind of agent.
     pub kinds: BTreeMap<String, Millis>,
     /// The roots of projects whose record could not be read, and why.
@@ -18,11 +18,11 @@ pub struct Seen {
 
 impl Retake {
     /// Reads the dialogs of every project; writes nothing.
-    pub fn seen(&self) -> Result<Seen, StoreError> {
-        let mut seen = Seen::default();
+    pub fn agent_activity(&self) -> Result<AgentActivity, StoreError> {
+        let mut seen = AgentActivity::default();
         for project in self.home.projects()? {
             let folder = self.home.project_folder(&project.id);
-            let dialogs = Store::open(&folder, Access::Read).and_then(|store| store.dialogs());
+            let dialogs = Store::open(&folder, StoreAccess::Read).and_then(|store| store.dialogs());
             match dialogs {
                 Ok(dialogs) => {
                     for dialog in dialogs {

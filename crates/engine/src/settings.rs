@@ -12,51 +12,51 @@ use std::time::Duration;
 use retake_model::ProjectPath;
 use serde::Deserialize;
 
-pub use freshness::{Freshness, FreshnessPolicy};
-pub use summary::{Summary, SummaryApi};
+pub use freshness::{FreshnessPolicy, FreshnessSettings};
+pub use summary::{SummaryApi, SummarySettings};
 
 /// File name of the settings.
-pub const FILE: &str = "config.toml";
+pub const SETTINGS_FILE_NAME: &str = "config.toml";
 
 /// All settings, with their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// What is not tracked.
-    pub ignore: Ignore,
+    pub ignore: IgnoreSettings,
     /// Size limits.
-    pub limits: Limits,
+    pub limits: LimitSettings,
     /// The capture before destructive commands.
-    pub shield: Shield,
+    pub shield: ShieldSettings,
     /// How much is kept.
-    pub retention: Retention,
+    pub retention: RetentionSettings,
     /// How long to wait.
-    pub wait: Wait,
+    pub wait: WaitSettings,
     /// When checkpoints are made by themselves.
-    pub checkpoints: Checkpoints,
+    pub checkpoints: CheckpointSettings,
     /// What agents call.
-    pub hook: Hook,
+    pub hook: HookSettings,
     /// Notices to agents about files that changed after they read them.
-    pub freshness: Freshness,
+    pub freshness: FreshnessSettings,
     /// What is kept of conversations.
-    pub history: History,
+    pub history: HistorySettings,
     /// Who writes summaries of conversations.
-    pub summary: Summary,
+    pub summary: SummarySettings,
     /// Output to other programs.
-    pub api: Api,
+    pub api: ApiSettings,
     /// The daemon; only the home's file counts.
-    pub daemon: Daemon,
+    pub daemon: DaemonSettings,
 }
 
 /// Output to other programs, by HTTP and MCP.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Api {
+pub struct ApiSettings {
     /// Whether passwords, keys and tokens are masked in it. The record keeps them.
     pub mask: bool,
 }
 
-impl Default for Api {
+impl Default for ApiSettings {
     fn default() -> Self {
         Self { mask: true }
     }
@@ -65,7 +65,7 @@ impl Default for Api {
 /// The daemon, which serves all projects of a home.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Daemon {
+pub struct DaemonSettings {
     /// Whether a hook starts it if none runs: with it, the looks around commands cost what has
     /// changed.
     pub autostart: bool,
@@ -75,15 +75,15 @@ pub struct Daemon {
     pub port: u16,
 }
 
-impl Default for Daemon {
+impl Default for DaemonSettings {
     fn default() -> Self {
         Self { autostart: true, idle_minutes: 60, port: 0 }
     }
 }
 
-impl Daemon {
+impl DaemonSettings {
     /// Returns how long the daemon stays idle until it shuts down.
-    pub fn idle(&self) -> Duration {
+    pub fn idle_timeout(&self) -> Duration {
         Duration::from_secs(self.idle_minutes.saturating_mul(60))
     }
 }
@@ -91,18 +91,18 @@ impl Daemon {
 /// What agents call.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Hook {
+pub struct HookSettings {
     /// Milliseconds until the agent gets its reply, even if recording is not finished by then.
     pub budget_ms: u64,
 }
 
-impl Default for Hook {
+impl Default for HookSettings {
     fn default() -> Self {
         Self { budget_ms: 2000 }
     }
 }
 
-impl Hook {
+impl HookSettings {
     /// Returns the time budget of a hook.
     pub fn budget(&self) -> Duration {
         Duration::from_millis(self.budget_ms)
@@ -112,14 +112,14 @@ impl Hook {
 /// What is kept of conversations.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct History {
+pub struct HistorySettings {
     /// Whether the model's history is kept too, as agents write it down, not only what was said.
     pub keep: bool,
     /// Maximum bytes kept of an agent's message; the longest tool results are shortened first.
     pub max_message_bytes: u64,
 }
 
-impl Default for History {
+impl Default for HistorySettings {
     fn default() -> Self {
         Self { keep: true, max_message_bytes: 1024 * 1024 }
     }
@@ -128,7 +128,7 @@ impl Default for History {
 /// When checkpoints are made by themselves (C-3, CKPT-8, CKPT-9).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Checkpoints {
+pub struct CheckpointSettings {
     /// The occasions.
     pub policy: CheckpointPolicy,
     /// After edits: only if one of the files has such an extension; none means any.
@@ -150,15 +150,15 @@ pub enum CheckpointPolicy {
     Manual,
 }
 
-impl Default for Checkpoints {
+impl Default for CheckpointSettings {
     fn default() -> Self {
         Self { policy: CheckpointPolicy::default(), extensions: Vec::new(), min_files: 1 }
     }
 }
 
-impl Checkpoints {
+impl CheckpointSettings {
     /// Returns whether an edit of this file counts.
-    pub(crate) fn is_watched(&self, path: &ProjectPath) -> bool {
+    pub(crate) fn counts_edit_of(&self, path: &ProjectPath) -> bool {
         let name = path.file_name();
         let has = |extension: &String| {
             let extension = extension.trim_start_matches('.').as_bytes();
@@ -171,9 +171,9 @@ impl Checkpoints {
 /// What is not tracked.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Ignore {
+pub struct IgnoreSettings {
     /// The default excludes: `classic`, or `none` for git's rules alone.
-    pub profile: Profile,
+    pub profile: IgnoreProfile,
     /// More patterns that are left out, in gitignore syntax.
     pub exclude: Vec<String>,
     /// Patterns that are tracked although a rule leaves them out.
@@ -185,7 +185,7 @@ pub struct Ignore {
 /// The default excludes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Profile {
+pub enum IgnoreProfile {
     /// Build output, dependencies, caches, editor and system files (FILT-5…10).
     #[default]
     Classic,
@@ -193,11 +193,11 @@ pub enum Profile {
     None,
 }
 
-impl Default for Ignore {
+impl Default for IgnoreSettings {
     fn default() -> Self {
         let scratch = retake_workspace::SCRATCH_PATTERNS;
         Self {
-            profile: Profile::Classic,
+            profile: IgnoreProfile::Classic,
             exclude: Vec::new(),
             include: Vec::new(),
             scratch: scratch.iter().map(|&pattern| pattern.to_owned()).collect(),
@@ -205,12 +205,12 @@ impl Default for Ignore {
     }
 }
 
-impl Ignore {
+impl IgnoreSettings {
     /// The patterns of lowest precedence.
     pub(crate) fn profile_patterns(&self) -> Vec<String> {
         let classic = match self.profile {
-            Profile::Classic => retake_workspace::DEFAULT_EXCLUDES,
-            Profile::None => &[],
+            IgnoreProfile::Classic => retake_workspace::DEFAULT_EXCLUDES,
+            IgnoreProfile::None => &[],
         };
         classic.iter().map(|&pattern| pattern.to_owned()).chain(self.exclude.clone()).collect()
     }
@@ -219,12 +219,12 @@ impl Ignore {
 /// Size limits.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub struct LimitSettings {
     /// Files above this are listed as gaps and not kept (C-5).
     pub max_file_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for LimitSettings {
     fn default() -> Self {
         Self { max_file_bytes: 2 * 1024 * 1024 * 1024 }
     }
@@ -233,7 +233,7 @@ impl Default for Limits {
 /// The capture before destructive commands.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Shield {
+pub struct ShieldSettings {
     /// Whether ignored files are captured before a command that may destroy them.
     pub enabled: bool,
     /// At most this many bytes a command.
@@ -242,7 +242,7 @@ pub struct Shield {
     pub max_files: usize,
 }
 
-impl Default for Shield {
+impl Default for ShieldSettings {
     fn default() -> Self {
         Self { enabled: true, max_bytes: 64 * 1024 * 1024, max_files: 20_000 }
     }
@@ -251,7 +251,7 @@ impl Default for Shield {
 /// How much is kept; `retake gc` removes the rest, the oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Retention {
+pub struct RetentionSettings {
     /// Dialogs that were last active longer ago than this go; for ever if it is not set.
     pub max_age_days: Option<u32>,
     /// Maximum dialogs kept, the latest ones.
@@ -262,7 +262,7 @@ pub struct Retention {
     pub protect_days: u32,
 }
 
-impl Default for Retention {
+impl Default for RetentionSettings {
     fn default() -> Self {
         let max_bytes = 10 * 1024 * 1024 * 1024;
         Self { max_age_days: None, max_dialogs: 30, max_bytes, protect_days: 14 }
@@ -272,25 +272,25 @@ impl Default for Retention {
 /// How long to wait.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Wait {
+pub struct WaitSettings {
     /// Milliseconds until an event that finds the project locked is spooled.
     pub event_ms: u64,
     /// Milliseconds until a command that finds the project locked gives up.
     pub command_ms: u64,
 }
 
-impl Default for Wait {
+impl Default for WaitSettings {
     fn default() -> Self {
         Self { event_ms: 1500, command_ms: 10_000 }
     }
 }
 
-impl Wait {
-    pub(crate) fn event(&self) -> Duration {
+impl WaitSettings {
+    pub(crate) fn event_timeout(&self) -> Duration {
         Duration::from_millis(self.event_ms)
     }
 
-    pub(crate) fn command(&self) -> Duration {
+    pub(crate) fn command_timeout(&self) -> Duration {
         Duration::from_millis(self.command_ms)
     }
 }
@@ -308,17 +308,17 @@ impl Settings {
     pub fn load(home: &Path, project: &Path) -> Result<Self, SettingsError> {
         match Self::read(project)? {
             Some(settings) => Ok(settings),
-            None => Self::of_home(home),
+            None => Self::load_home(home),
         }
     }
 
     /// The settings in `config.toml` of the home, else the defaults.
-    pub fn of_home(home: &Path) -> Result<Self, SettingsError> {
+    pub fn load_home(home: &Path) -> Result<Self, SettingsError> {
         Ok(Self::read(home)?.unwrap_or_default())
     }
 
     fn read(folder: &Path) -> Result<Option<Self>, SettingsError> {
-        let path = folder.join(FILE);
+        let path = folder.join(SETTINGS_FILE_NAME);
         let error = |why: String| SettingsError { path: path.clone(), why };
         match std::fs::read_to_string(&path) {
             Ok(text) => toml::from_str(&text).map(Some).map_err(|why| error(why.to_string())),
@@ -341,8 +341,8 @@ mod tests {
         std::fs::DirBuilder::new().create(&project).unwrap();
         retake_seam_free_write(&project, "[ignore]\nprofile = \"none\"\n");
         let settings = Settings::load(home.path(), &project).unwrap();
-        assert_eq!(settings.ignore.profile, Profile::None);
-        assert_eq!(settings.limits, Limits::default());
+        assert_eq!(settings.ignore.profile, IgnoreProfile::None);
+        assert_eq!(settings.limits, LimitSettings::default());
         retake_seam_free_write(&project, "[ignroe]\n");
         let error = Settings::load(home.path(), &project).unwrap_err().to_string();
         assert!(error.contains("config.toml") && error.contains("ignroe"), "{error}");

@@ -17,27 +17,27 @@ use crate::project::Project;
 
 /// Number of the last scan that had begun when a request arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arrival(u64);
+pub(crate) struct ScanTicket(u64);
 
 impl Project {
     /// Returns the scan number at the arrival of a request; `None` if it needs a scan of its own.
-    pub(crate) fn arrival(&self) -> Option<Arrival> {
-        if self.watching.is_some() {
+    pub(crate) fn scan_ticket(&self) -> Option<ScanTicket> {
+        if self.hints.is_some() {
             return None;
         }
-        begun_looks(&self.stamp_file()).map(Arrival)
+        read_scan_number(&self.stamp_file()).map(ScanTicket)
     }
 }
 
 /// Reads the number of the last scan that began from the stamp file, if it has one.
-pub(crate) fn begun_looks(stamp: &Path) -> Option<u64> {
+pub(crate) fn read_scan_number(stamp: &Path) -> Option<u64> {
     std::fs::read_to_string(stamp).ok()?.parse().ok()
 }
 
-impl Arrival {
+impl ScanTicket {
     /// Returns true if a full scan was begun and committed since the request arrived.
     pub(crate) fn is_served(self, batch: &Batch<'_>) -> Result<bool, StoreError> {
-        Ok(memory::last_look(batch)? > self.0)
+        Ok(memory::load_last_scan_number(batch)? > self.0)
     }
 }
 
@@ -46,14 +46,14 @@ mod tests {
     use retake_model::{Event, EventKind, Millis};
 
     use super::*;
-    use crate::parcel::Parcel;
+    use crate::parcel::Submission;
     use crate::project::{InitOptions, Retake};
 
-    fn begin(number: Millis) -> Parcel {
+    fn begin(number: Millis) -> Submission {
         let (call, tool) = (Some(format!("s{number}").as_str().into()), "Bash".to_owned());
         let input = serde_json::json!({ "command": "make" });
         let event = Event::new("d1", EventKind::ToolBegin { call, tool, input });
-        Parcel::new(format!("k{number}"), event, number)
+        Submission::new(format!("k{number}"), event, number)
     }
 
     #[test]
@@ -64,15 +64,15 @@ mod tests {
         let retake = Retake::new(temp.path().join("home"));
         let initialised = retake.init(&root, InitOptions::default(), 1, &mut |_, _| {}).unwrap();
         let project = initialised.project;
-        let looks = || memory::last_look(project.store()).unwrap();
+        let looks = || memory::load_last_scan_number(project.store()).unwrap();
         let record = |number, arrival| {
-            let lock = retake_store::Lock::acquire(project.folder(), std::time::Duration::ZERO);
+            let lock = retake_store::FileLock::acquire(project.folder(), std::time::Duration::ZERO);
             let results = project.record_locked(&[begin(number)], arrival);
             drop(lock);
             assert!(results.iter().all(|result| result.as_ref().is_ok_and(|it| it.seq.is_some())));
         };
         // All of them have arrived before the first of them looks.
-        let arrivals: Vec<_> = (2..18).map(|number| (number, project.arrival())).collect();
+        let arrivals: Vec<_> = (2..18).map(|number| (number, project.scan_ticket())).collect();
         let (first, others) = arrivals.split_first().unwrap();
         record(first.0, first.1);
         let before = looks();
@@ -80,7 +80,7 @@ mod tests {
             record(*number, *arrival);
         }
         assert_eq!(looks(), before, "it served all of them");
-        record(18, project.arrival());
+        record(18, project.scan_ticket());
         assert_eq!(looks(), before + 1, "one that comes later has a look of its own");
         record(19, None);
         assert_eq!(looks(), before + 2, "and so has one of which nobody knows when it came");

@@ -11,42 +11,42 @@ use std::path::Path;
 
 use retake_model::{Gap, GapReason, ProjectPath};
 use retake_store::Batch;
-use retake_workspace::{Choose, Rules, Stat, Workspace};
+use retake_workspace::{FileStat, IgnoreRules, ListingFilter, Workspace};
 
-use crate::live::{LiveCall, Reach};
+use crate::live::{LiveCall, PathScope};
 use crate::place::link_target;
-use crate::settings::Shield;
-use crate::shell::{Danger, Target};
+use crate::settings::ShieldSettings;
+use crate::shell::{CommandTarget, DangerMatcher};
 
 /// Maximum files left out that are named one by one.
-const NAMED_GAPS: usize = 100;
+const MAX_NAMED_GAPS: usize = 100;
 
 /// Maximum targets that are matched; with more, everything hidden is at risk.
-const MOST_DANGERS: usize = 64;
+const MAX_TARGETS: usize = 64;
 
 /// Path of a gap that stands for the whole project.
-pub(crate) const ANYWHERE: &str = "*";
+pub(crate) const WHOLE_PROJECT: &str = "*";
 
 /// The files that the shield captures, and gaps for those it could not.
 #[derive(Debug, Default)]
-pub(crate) struct Shielded {
+pub(crate) struct ShieldSelection {
     pub(crate) paths: Vec<ProjectPath>,
     pub(crate) gaps: Vec<Gap>,
 }
 
 /// Selects the hidden files that a call is about to destroy.
-pub(crate) fn shield(
+pub(crate) fn select_shielded(
     batch: &Batch<'_>,
     workspace: &Workspace,
-    rules: &Rules,
+    rules: &IgnoreRules,
     call: &LiveCall,
-    settings: &Shield,
-) -> Shielded {
-    let threat = Threat::of(workspace, call);
-    let mut endangered = Endangered { batch, threat: &threat, considered: HashSet::new() };
+    settings: &ShieldSettings,
+) -> ShieldSelection {
+    let threat = CallThreat::before_call(workspace, call);
+    let mut endangered = EndangeredFilter { batch, threat: &threat, considered: HashSet::new() };
     let (mut found, mut gaps, mut truncated) = (Vec::new(), Vec::new(), false);
-    for place in threat.places(call) {
-        let limit = settings.max_files + NAMED_GAPS;
+    for place in threat.search_roots(call) {
+        let limit = settings.max_files + MAX_NAMED_GAPS;
         let listing = workspace.list_hidden(place.as_ref(), rules, limit, &mut endangered);
         truncated |= listing.truncated;
         gaps.extend(listing.gaps);
@@ -56,17 +56,17 @@ pub(crate) fn shield(
     found.sort_by_key(|(path, stat)| (stat.size, path.clone()));
     let (paths, left_out) = within_budget(found, settings);
     let more =
-        if truncated || left_out.len() > NAMED_GAPS { ", and more than this one" } else { "" };
-    let command = call.described();
+        if truncated || left_out.len() > MAX_NAMED_GAPS { ", and more than this one" } else { "" };
+    let command = call.describe();
     let detail = format!("ignored, and over the shield's budget before `{command}` ran{more}");
     let gap = |path| Gap { path, reason: GapReason::NotShielded, detail: detail.clone() };
-    gaps.extend(left_out.into_iter().take(NAMED_GAPS).map(gap));
-    Shielded { paths, gaps }
+    gaps.extend(left_out.into_iter().take(MAX_NAMED_GAPS).map(gap));
+    ShieldSelection { paths, gaps }
 }
 
 fn within_budget(
-    found: Vec<(ProjectPath, Stat)>,
-    settings: &Shield,
+    found: Vec<(ProjectPath, FileStat)>,
+    settings: &ShieldSettings,
 ) -> (Vec<ProjectPath>, Vec<ProjectPath>) {
     let (mut paths, mut left_out, mut bytes) = (Vec::new(), Vec::new(), 0);
     for (path, stat) in found {
@@ -84,57 +84,58 @@ fn within_budget(
 }
 
 /// The part of the project that a call may destroy.
-struct Threat {
+struct CallThreat {
     /// The paths of its targets and names, as far as they can be resolved.
-    reaches: Vec<Reach>,
+    reaches: Vec<PathScope>,
     /// Its targets, in any folder.
-    dangers: Vec<Danger>,
+    dangers: Vec<DangerMatcher>,
     /// Set if the targets cannot be determined.
     everything: bool,
 }
 
-impl Threat {
+impl CallThreat {
     /// The state before the call: a pattern that leads through a symlink may match anything.
-    fn of(workspace: &Workspace, call: &LiveCall) -> Self {
+    fn before_call(workspace: &Workspace, call: &LiveCall) -> Self {
         let root = workspace.root();
-        let mut threat = Self::by_text(root, call);
-        let mut targets = call.destroys().iter().chain(call.may_edit());
+        let mut threat = Self::from_text(root, call);
+        let mut targets = call.destroyed_targets().iter().chain(call.editable_targets());
         threat.everything =
             threat.everything || targets.any(|target| call.goes_through_link(root, target));
         threat
     }
 
     /// From the command's text only, independent of the current files.
-    fn by_text(root: &Path, call: &LiveCall) -> Self {
+    fn from_text(root: &Path, call: &LiveCall) -> Self {
         let mut reaches = Vec::new();
-        let is_plain = |target: &&Target| !target.glob;
-        let targets = call.destroys().iter().filter(is_plain).chain(call.may_edit());
-        for reach in targets.filter_map(|target| call.reach(root, target)) {
+        let is_plain = |target: &&CommandTarget| !target.glob;
+        let targets =
+            call.destroyed_targets().iter().filter(is_plain).chain(call.editable_targets());
+        for reach in targets.filter_map(|target| call.resolve_target(root, target)) {
             let through = reach.path.as_ref().and_then(|path| link_target(root, path));
-            reaches.extend(through.map(|path| Reach { path: Some(path), ..reach.clone() }));
+            reaches.extend(through.map(|path| PathScope { path: Some(path), ..reach.clone() }));
             reaches.push(reach);
         }
-        let by_name = |path: &ProjectPath| Reach { path: Some(path.clone()), beneath: true };
-        reaches.extend(call.removes().iter().map(by_name));
+        let by_name = |path: &ProjectPath| PathScope { path: Some(path.clone()), beneath: true };
+        reaches.extend(call.removed_paths().iter().map(by_name));
         let dangers = if call.is_understood() {
             Vec::new()
         } else {
-            call.destroys().iter().map(|target| Danger::of(target, root)).collect()
+            call.destroyed_targets().iter().map(|target| DangerMatcher::of(target, root)).collect()
         };
         // Matching every file against very many targets takes longer than capturing it.
-        let everything = call.destroys_unknown() || dangers.len() > MOST_DANGERS;
+        let everything = call.destroys_unknown() || dangers.len() > MAX_TARGETS;
         Self { reaches, dangers, everything }
     }
 
     /// The folders in which to search for hidden files; `None` is the whole project.
-    fn places(&self, call: &LiveCall) -> Vec<Option<ProjectPath>> {
+    fn search_roots(&self, call: &LiveCall) -> Vec<Option<ProjectPath>> {
         let is_anywhere = self.everything || !self.dangers.is_empty();
         if is_anywhere {
             return vec![None];
         }
         let mut places: Vec<_> = self.reaches.iter().map(|reach| reach.path.clone()).collect();
         // Deleting a folder deletes what is in it.
-        places.extend(call.removes().iter().cloned().map(Some));
+        places.extend(call.removed_paths().iter().cloned().map(Some));
         places.sort();
         places.dedup();
         places
@@ -149,46 +150,47 @@ impl Threat {
 }
 
 /// Those of these paths that the shield neither captured nor named before the calls ran.
-pub(crate) fn not_considered<'p>(
+pub(crate) fn unshielded_paths<'p>(
     workspace: &Workspace,
     calls: &[&LiveCall],
     paths: impl Iterator<Item = &'p ProjectPath>,
 ) -> Vec<&'p ProjectPath> {
     let destroying = calls.iter().filter(|call| call.may_destroy());
     // The files after the calls say nothing about the symlinks that existed before them.
-    let threats: Vec<_> = destroying.map(|call| Threat::by_text(workspace.root(), call)).collect();
+    let threats: Vec<_> =
+        destroying.map(|call| CallThreat::from_text(workspace.root(), call)).collect();
     paths.filter(|path| !threats.iter().any(|threat| threat.includes(path))).collect()
 }
 
 /// Selects hidden files that a call destroys and that are not on record.
-struct Endangered<'a, 'b> {
+struct EndangeredFilter<'a, 'b> {
     batch: &'a Batch<'b>,
-    threat: &'a Threat,
+    threat: &'a CallThreat,
     considered: HashSet<ProjectPath>,
 }
 
-impl Choose for Endangered<'_, '_> {
-    fn file(&mut self, path: &ProjectPath) -> bool {
+impl ListingFilter for EndangeredFilter<'_, '_> {
+    fn lists_file(&mut self, path: &ProjectPath) -> bool {
         let is_on_record = || self.batch.manifest_entry(path).is_ok_and(|entry| entry.is_some());
         self.threat.includes(path) && !is_on_record() && self.considered.insert(path.clone())
     }
 
-    fn folder(&mut self, path: &ProjectPath) -> bool {
+    fn reports_folder(&mut self, path: &ProjectPath) -> bool {
         let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
         self.threat.includes(path) || self.threat.dangers.iter().any(|danger| danger.passes(&name))
     }
 }
 
 /// Gaps for what a destructive call would have needed, if its begin came too late for the shield.
-pub(crate) fn too_late(workspace: &Workspace, call: &LiveCall) -> Vec<Gap> {
+pub(crate) fn missed_shield_gaps(workspace: &Workspace, call: &LiveCall) -> Vec<Gap> {
     let detail = "this command began before it could be shielded; ignored files were not captured";
-    let threat = Threat::of(workspace, call);
+    let threat = CallThreat::before_call(workspace, call);
     // By name, as far as its text tells, and in any folder it may have run in.
     let named = threat.reaches.iter().map(|reach| reach.path.clone());
-    let places: BTreeSet<_> = named.chain(threat.places(call)).collect();
+    let places: BTreeSet<_> = named.chain(threat.search_roots(call)).collect();
     places
         .into_iter()
-        .filter_map(|path| path.or_else(|| ProjectPath::new(ANYWHERE).ok()))
+        .filter_map(|path| path.or_else(|| ProjectPath::new(WHOLE_PROJECT).ok()))
         .map(|path| Gap { path, reason: GapReason::NotShielded, detail: detail.to_owned() })
         .collect()
 }

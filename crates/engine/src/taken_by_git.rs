@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use retake_model::{Actor, Change, ChangeId, ChangeStatus, OperationKind, ProjectPath};
-use retake_store::{ChangeFilter, StatusRow, StoreError};
+use retake_store::{ChangeFilter, PendingPath, StoreError};
 
 use crate::plan::Plan;
 use crate::plan::take_back::{TakeBackOptions, take_back};
@@ -44,9 +44,9 @@ impl Project {
     }
 
     /// The rows of pending changes in the files, and of those that git reverted.
-    pub(crate) fn pending_rows(&self) -> Result<(Vec<StatusRow>, Vec<StatusRow>), StoreError> {
+    pub(crate) fn pending_rows(&self) -> Result<(Vec<PendingPath>, Vec<PendingPath>), StoreError> {
         let (mut there, mut taken_back) = (Vec::new(), Vec::new());
-        let rows = self.store().pending()?;
+        let rows = self.store().pending_paths()?;
         let mut paths = BTreeSet::new();
         for row in &rows {
             for path in [Some(&row.path), row.old_path.as_ref()].into_iter().flatten() {
@@ -80,21 +80,21 @@ impl Project {
                 there.push(row);
                 continue;
             }
-            there.extend(row_of(&stays));
-            taken_back.extend(row_of(&gone));
+            there.extend(status_row(&stays));
+            taken_back.extend(status_row(&gone));
         }
         Ok((there, taken_back))
     }
 }
 
 /// One status row for changes of one agent to one path, oldest first.
-fn row_of(changes: &[&Change]) -> Option<StatusRow> {
+fn status_row(changes: &[&Change]) -> Option<PendingPath> {
     let (first, last) = (changes.first()?, changes.last()?);
     let sum = |lines: fn(&retake_model::LineChanges) -> u32| {
         let counts = changes.iter().filter_map(|change| change.lines.as_ref()).map(lines);
         counts.fold(None, |sum: Option<u64>, lines| Some(sum.unwrap_or(0) + u64::from(lines)))
     };
-    Some(StatusRow {
+    Some(PendingPath {
         dialog: first.dialog.clone(),
         agent: first.agent.clone(),
         path: first.path.clone(),

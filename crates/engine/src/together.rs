@@ -5,59 +5,60 @@
 //! after the other, make exactly the current content, then each gets its own step; the content in
 //! between was never read, but it is known.
 
-use retake_model::{FileState, Side};
-use retake_store::{Batch, CHUNK_ABOVE, ObjectKind, StoreError, encode, hash_blob};
+use retake_model::{FileState, PathState};
+use retake_store::{Batch, CHUNK_THRESHOLD_BYTES, ObjectKind, StoreError, encode, hash_blob};
 
-use crate::live::{Content, LiveCall};
-use crate::observe::Observed;
+use crate::live::{LiveCall, PathContent};
+use crate::observe::ObservedChange;
 
 /// Maximum calls on one file that are tried in every order.
-const MOST: usize = 4;
+const MAX_INTERLEAVED_CALLS: usize = 4;
 
 /// Splits a step into one of content and one of the mode, if a scan found both.
-pub(crate) fn mode_apart(seen: &Observed) -> Option<(Observed, Observed)> {
+pub(crate) fn split_mode_change(seen: &ObservedChange) -> Option<(ObservedChange, ObservedChange)> {
     let (before, after) = (seen.before.known()?, seen.after.known()?);
     if before.kind != after.kind || before.mode == after.mode || before.oid == after.oid {
         return None;
     }
-    let between = Side::Known(FileState { mode: before.mode, ..*after });
-    let content = Observed { after: between, stat: None, ..seen.clone() };
-    Some((content, Observed { before: between, ..seen.clone() }))
+    let between = PathState::Known(FileState { mode: before.mode, ..*after });
+    let content = ObservedChange { after: between, stat: None, ..seen.clone() };
+    Some((content, ObservedChange { before: between, ..seen.clone() }))
 }
 
 /// The steps of a change by the calls that predicted them, in order; none if the predictions do not
 /// make exactly this change.
-pub(crate) fn told_apart<'a>(
+pub(crate) fn split_interleaved_edits<'a>(
     batch: &Batch<'_>,
     calls: &[&'a LiveCall],
-    seen: &Observed,
-) -> Result<Option<Vec<(Observed, &'a LiveCall)>>, StoreError> {
-    let Side::Known(goal) = seen.after else { return Ok(None) };
-    if !(2..=MOST).contains(&calls.len()) || goal.size > CHUNK_ABOVE {
+    seen: &ObservedChange,
+) -> Result<Option<Vec<(ObservedChange, &'a LiveCall)>>, StoreError> {
+    let PathState::Known(goal) = seen.after else { return Ok(None) };
+    if !(2..=MAX_INTERLEAVED_CALLS).contains(&calls.len()) || goal.size > CHUNK_THRESHOLD_BYTES {
         return Ok(None);
     }
-    let original = Content::of(batch, &seen.before)?;
-    let Some(original) = original.told() else { return Ok(None) };
+    let original = PathContent::of(batch, &seen.before)?;
+    let Some(original) = original.known_bytes() else { return Ok(None) };
     let mut way = Vec::new();
-    if !find_way(calls, seen, &goal, original, &mut way)? {
+    if !find_edit_order(calls, seen, &goal, original, &mut way)? {
         return Ok(None);
     }
     let (mut steps, mut before) = (Vec::new(), seen.before);
     for (at, (call, content)) in way.iter().enumerate() {
         let encoded = encode(ObjectKind::Blob, content)?;
-        batch.put(&encoded)?;
-        let after = Side::Known(FileState { oid: encoded.oid, size: content.len() as u64, ..goal });
+        batch.put_object(&encoded)?;
+        let after =
+            PathState::Known(FileState { oid: encoded.oid, size: content.len() as u64, ..goal });
         let stat = if at + 1 == way.len() { seen.stat } else { None };
-        steps.push((Observed { path: seen.path.clone(), before, after, stat }, *call));
+        steps.push((ObservedChange { path: seen.path.clone(), before, after, stat }, *call));
         before = after;
     }
     Ok(Some(steps))
 }
 
 /// Extends a sequence of calls, each with the content that it makes, until the goal is reached.
-fn find_way<'a>(
+fn find_edit_order<'a>(
     calls: &[&'a LiveCall],
-    seen: &Observed,
+    seen: &ObservedChange,
     goal: &FileState,
     content: Option<&[u8]>,
     way: &mut Vec<(&'a LiveCall, Vec<u8>)>,
@@ -73,12 +74,12 @@ fn find_way<'a>(
         if is_on_it {
             continue;
         }
-        let Some(next) = call.announced(&seen.path, content) else { continue };
+        let Some(next) = call.predicted_content(&seen.path, content) else { continue };
         if content == Some(next.as_slice()) {
             continue;
         }
         way.push((*call, next.clone()));
-        if find_way(calls, seen, goal, Some(&next), way)? {
+        if find_edit_order(calls, seen, goal, Some(&next), way)? {
             return Ok(true);
         }
         way.pop();

@@ -1,20 +1,20 @@
 //! Common to all operations: taking the lock, refreshing the record, and the error type.
 
 use retake_model::{Actor, ChangeId, ChangeStatus, DialogId, Millis, OperationId, ProjectPath};
-use retake_store::{Dialog, Lock, StoreError};
+use retake_store::{Dialog, FileLock, StoreError};
 
-use crate::look::Why;
+use crate::look::ScanTrigger;
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::record::RecordError;
 
 /// Maximum age in ms of the plan's full scan; until then only the planned paths are scanned again.
-const A_MOMENT: Millis = 2000;
+const RECENT_SCAN_MS: Millis = 2000;
 
 /// The reason why an operation was not executed. Files that it had to leave alone are no error
 /// but part of its result.
 #[derive(Debug, thiserror::Error)]
-pub enum VerbError {
+pub enum OperationError {
     /// No checkpoint has an id that begins so.
     #[error("no checkpoint is called '{0}'")]
     UnknownCheckpoint(String),
@@ -116,7 +116,7 @@ pub enum VerbError {
     Store(#[from] StoreError),
 }
 
-impl VerbError {
+impl OperationError {
     pub(crate) fn unknown_paths(paths: &[ProjectPath]) -> Self {
         let names: Vec<_> = paths.iter().map(|path| format!("'{path}'")).collect();
         Self::UnknownPaths(names.join(" or "))
@@ -126,39 +126,43 @@ impl VerbError {
 impl Project {
     /// Begins an operation: takes the lock, checks that no operation was interrupted, and brings
     /// the record up to date with the files by a scan.
-    pub(crate) fn settle(&self, at: Millis) -> Result<Lock, VerbError> {
-        let lock = self.begin_verb(at)?;
-        self.look_locked(Why::Asked, at, &mut |_, _| {})?;
+    pub(crate) fn lock_and_refresh(&self, at: Millis) -> Result<FileLock, OperationError> {
+        let lock = self.lock_for_operation(at)?;
+        self.refresh_locked(ScanTrigger::Requested, at, &mut |_, _| {})?;
         Ok(lock)
     }
 
     /// The same before a plan is applied. If the plan's full scan is recent, and a full scan is a
     /// walk of the tree (no watcher), only the paths that would be written are scanned again: no
     /// other path is touched.
-    pub(crate) fn settle_again(&self, plan: &Plan, at: Millis) -> Result<Lock, VerbError> {
-        let just_now = (0..A_MOMENT).contains(&at.saturating_sub(plan.made_at));
-        if !just_now || self.watching.is_some() {
-            return self.settle(at);
+    pub(crate) fn lock_and_refresh_planned(
+        &self,
+        plan: &Plan,
+        at: Millis,
+    ) -> Result<FileLock, OperationError> {
+        let just_now = (0..RECENT_SCAN_MS).contains(&at.saturating_sub(plan.made_at));
+        if !just_now || self.hints.is_some() {
+            return self.lock_and_refresh(at);
         }
-        let lock = self.begin_verb(at)?;
+        let lock = self.lock_for_operation(at)?;
         let paths = plan.writes().map(|file| file.path.clone()).collect();
-        self.look_locked_among(paths, at)?;
+        self.refresh_visible_paths_locked(paths, at)?;
         Ok(lock)
     }
 
     /// Begins an operation that does its own scan.
-    pub(crate) fn begin_verb(&self, at: Millis) -> Result<Lock, VerbError> {
-        let lock = self.hold()?;
-        if let Some(operation) = self.store().unfinished()? {
-            return Err(VerbError::Unfinished { id: operation.id, title: operation.title });
+    pub(crate) fn lock_for_operation(&self, at: Millis) -> Result<FileLock, OperationError> {
+        let lock = self.acquire_lock()?;
+        if let Some(operation) = self.store().unfinished_operation()? {
+            return Err(OperationError::Unfinished { id: operation.id, title: operation.title });
         }
-        self.tidy_up()?;
+        self.remove_leftover_temps()?;
         self.catch_up(at)?;
         Ok(lock)
     }
 
-    pub(crate) fn known_dialog(&self, id: &DialogId) -> Result<Dialog, VerbError> {
-        self.store().dialog(id)?.ok_or_else(|| VerbError::UnknownDialog(id.clone()))
+    pub(crate) fn known_dialog(&self, id: &DialogId) -> Result<Dialog, OperationError> {
+        self.store().dialog(id)?.ok_or_else(|| OperationError::UnknownDialog(id.clone()))
     }
 
     /// The dialogs with work that waits for approval, the latest activity first.
@@ -167,7 +171,7 @@ impl Project {
     }
 
     /// Returns the default dialog: the one with the latest activity.
-    pub fn latest_dialog(&self) -> Result<Dialog, VerbError> {
-        self.store().dialogs()?.into_iter().next().ok_or(VerbError::NoDialog)
+    pub fn latest_dialog(&self) -> Result<Dialog, OperationError> {
+        self.store().dialogs()?.into_iter().next().ok_or(OperationError::NoDialog)
     }
 }

@@ -11,13 +11,13 @@ use imara_diff::{Algorithm, Diff, InternedInput, TokenSource};
 use crate::diff::DiffLine;
 
 /// Maximum bytes of a line that gets marks; longer lines are data or generated.
-const LONGEST_LINE: usize = 1000;
+const MAX_LINE_BYTES: usize = 1000;
 /// Maximum lines of a block that gets marks; larger blocks are rewrites.
-const LARGEST_BLOCK: usize = 60;
+const MAX_BLOCK_LINES: usize = 60;
 /// Maximum number of lines by which a line may have shifted in its block.
-const FARTHEST: usize = 8;
+const MAX_LINE_SHIFT: usize = 8;
 /// Minimum similarity of two lines, in percent of their bytes that are not white space.
-const ALIKE: usize = 40;
+const MIN_SIMILARITY_PERCENT: usize = 40;
 
 /// The byte ranges that changed inside one line.
 pub type WordRanges = Vec<Range<usize>>;
@@ -30,10 +30,10 @@ pub type WordRanges = Vec<Range<usize>>;
 /// assert_eq!((old, new), (vec![4..5], vec![4..5]));
 /// ```
 pub fn changed_words(old: &[u8], new: &[u8]) -> Option<(WordRanges, WordRanges)> {
-    if old == new || old.len().max(new.len()) > LONGEST_LINE || !may_be_alike(old, new) {
+    if old == new || old.len().max(new.len()) > MAX_LINE_BYTES || !may_be_alike(old, new) {
         return None;
     }
-    let input = InternedInput::new(Words(old), Words(new));
+    let input = InternedInput::new(WordTokens(old), WordTokens(new));
     let mut diff = Diff::compute(Algorithm::Myers, &input);
     diff.postprocess_no_heuristic(&input);
     let tokens = |side: &[imara_diff::Token]| -> Vec<&[u8]> {
@@ -44,13 +44,13 @@ pub fn changed_words(old: &[u8], new: &[u8]) -> Option<(WordRanges, WordRanges)>
         .iter()
         .enumerate()
         .filter(|(at, _)| !diff.is_removed(*at as u32))
-        .map(|(_, word)| weight(word))
+        .map(|(_, word)| non_space_bytes(word))
         .sum();
-    if 2 * same * 100 < ALIKE * (weight(old) + weight(new)) {
+    if 2 * same * 100 < MIN_SIMILARITY_PERCENT * (non_space_bytes(old) + non_space_bytes(new)) {
         return None;
     }
-    let removed = ranges(&before, diff.hunks().map(|hunk| hunk.before));
-    let added = ranges(&after, diff.hunks().map(|hunk| hunk.after));
+    let removed = byte_ranges(&before, diff.hunks().map(|hunk| hunk.before));
+    let added = byte_ranges(&after, diff.hunks().map(|hunk| hunk.after));
     Some((removed, added))
 }
 
@@ -64,11 +64,11 @@ pub fn changed_words_of_block(
 ) -> (Vec<WordRanges>, Vec<WordRanges>) {
     let mut old = vec![WordRanges::new(); removed.len()];
     let mut new = vec![WordRanges::new(); added.len()];
-    if removed.len().max(added.len()) > LARGEST_BLOCK {
+    if removed.len().max(added.len()) > MAX_BLOCK_LINES {
         return (old, new);
     }
-    let ahead = added.len().saturating_sub(removed.len()).min(FARTHEST);
-    let behind = removed.len().saturating_sub(added.len()).min(FARTHEST);
+    let ahead = added.len().saturating_sub(removed.len()).min(MAX_LINE_SHIFT);
+    let behind = removed.len().saturating_sub(added.len()).min(MAX_LINE_SHIFT);
     let mut next = 0;
     for (at, line) in removed.iter().enumerate() {
         let first = next.max(at.saturating_sub(behind));
@@ -86,17 +86,17 @@ pub fn changed_words_of_block(
 
 /// Returns whether the lines can be similar enough, judged by their lengths alone.
 fn may_be_alike(old: &[u8], new: &[u8]) -> bool {
-    let (old, new) = (weight(old), weight(new));
-    2 * old.min(new) * 100 >= ALIKE * (old + new)
+    let (old, new) = (non_space_bytes(old), non_space_bytes(new));
+    2 * old.min(new) * 100 >= MIN_SIMILARITY_PERCENT * (old + new)
 }
 
 /// Counts the bytes that are not white space.
-fn weight(text: &[u8]) -> usize {
+fn non_space_bytes(text: &[u8]) -> usize {
     text.iter().filter(|byte| !byte.is_ascii_whitespace()).count()
 }
 
 /// Converts token ranges to byte ranges; ranges with only white space between them are joined.
-fn ranges(words: &[&[u8]], changed: impl Iterator<Item = Range<u32>>) -> WordRanges {
+fn byte_ranges(words: &[&[u8]], changed: impl Iterator<Item = Range<u32>>) -> WordRanges {
     let mut starts = Vec::with_capacity(words.len() + 1);
     starts.push(0);
     for word in words {
@@ -118,9 +118,9 @@ fn ranges(words: &[&[u8]], changed: impl Iterator<Item = Range<u32>>) -> WordRan
 
 /// Tokenizer of a line: words, runs of white space, single punctuation characters.
 #[derive(Clone)]
-struct Words<'a>(&'a [u8]);
+struct WordTokens<'a>(&'a [u8]);
 
-impl<'a> TokenSource for Words<'a> {
+impl<'a> TokenSource for WordTokens<'a> {
     type Token = &'a [u8];
     type Tokenizer = Self;
 
@@ -133,12 +133,12 @@ impl<'a> TokenSource for Words<'a> {
     }
 }
 
-impl<'a> Iterator for Words<'a> {
+impl<'a> Iterator for WordTokens<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        let kind = Kind::of(*self.0.first()?);
-        let same = |byte: &&u8| kind != Kind::Sign && Kind::of(**byte) == kind;
+        let kind = ByteClass::of(*self.0.first()?);
+        let same = |byte: &&u8| kind != ByteClass::Sign && ByteClass::of(**byte) == kind;
         let len = 1 + self.0[1..].iter().take_while(same).count();
         let (word, rest) = self.0.split_at(len);
         self.0 = rest;
@@ -147,14 +147,14 @@ impl<'a> Iterator for Words<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ByteClass {
     /// Letters and digits; bytes beyond ASCII too, so that no letter is cut.
     Word,
     Blank,
     Sign,
 }
 
-impl Kind {
+impl ByteClass {
     fn of(byte: u8) -> Self {
         match byte {
             b'_' | 0x80.. => Self::Word,
@@ -175,25 +175,25 @@ pub fn changed_words_of_diff(lines: &[DiffLine]) -> Vec<WordRanges> {
             DiffLine::Removed(_) if added.is_empty() => removed.push(at),
             DiffLine::Added(_) => added.push(at),
             DiffLine::Removed(_) | DiffLine::Context(_) | DiffLine::Header(_) => {
-                pair(lines, &mut removed, &mut added, &mut words);
+                mark_block(lines, &mut removed, &mut added, &mut words);
                 if matches!(line, DiffLine::Removed(_)) {
                     removed.push(at);
                 }
             }
         }
     }
-    pair(lines, &mut removed, &mut added, &mut words);
+    mark_block(lines, &mut removed, &mut added, &mut words);
     words
 }
 
-fn pair(
+fn mark_block(
     lines: &[DiffLine],
     removed: &mut Vec<usize>,
     added: &mut Vec<usize>,
     words: &mut [WordRanges],
 ) {
     let texts = |block: &[usize]| -> Vec<&[u8]> {
-        block.iter().filter_map(|&at| content(&lines[at])).collect()
+        block.iter().filter_map(|&at| line_text(&lines[at])).collect()
     };
     let (old, new) = changed_words_of_block(&texts(removed), &texts(added));
     for (at, ranges) in removed.drain(..).zip(old).chain(added.drain(..).zip(new)) {
@@ -201,7 +201,7 @@ fn pair(
     }
 }
 
-fn content(line: &DiffLine) -> Option<&[u8]> {
+fn line_text(line: &DiffLine) -> Option<&[u8]> {
     match line {
         DiffLine::Context(text) | DiffLine::Removed(text) | DiffLine::Added(text) => Some(text),
         DiffLine::Header(_) | DiffLine::NoNewline => None,
@@ -267,8 +267,8 @@ mod tests {
 
     #[test]
     fn large_blocks_have_no_marks() {
-        let block = vec![b"a = 1".as_slice(); LARGEST_BLOCK + 1];
-        let other = vec![b"a = 2".as_slice(); LARGEST_BLOCK + 1];
+        let block = vec![b"a = 1".as_slice(); MAX_BLOCK_LINES + 1];
+        let other = vec![b"a = 2".as_slice(); MAX_BLOCK_LINES + 1];
         let (old, new) = changed_words_of_block(&block, &other);
         assert!(old.iter().chain(&new).all(Vec::is_empty));
     }

@@ -4,80 +4,81 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, Millis, Side};
-use retake_store::{Batch, JournalEvent, NewChange, Store, StoreError, Stored};
-use retake_workspace::git::GitLook;
+use retake_model::{Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, Millis, PathState};
+use retake_store::{Batch, JournalEvent, ManifestState, NewChange, Store, StoreError};
+use retake_workspace::git::GitState;
 use serde_json::json;
 
-use crate::content::comparable;
+use crate::content::comparable_content;
 use crate::diff;
-use crate::journal::note;
+use crate::journal::record_entry;
 use crate::memory;
 use crate::observe::Observation;
-use crate::rename::Step;
+use crate::rename::AttributedStep;
 use crate::stats;
 
 /// Time for which a gap that reports a past incident is shown.
-const A_DAY: Millis = 24 * 60 * 60 * 1000;
+const LASTING_GAP_TTL: Millis = 24 * 60 * 60 * 1000;
 
 /// Maps temporary rows of calls, used for attribution, to the rows that they got since.
-pub(crate) type NewRows = HashMap<i64, i64>;
+pub(crate) type CallRowMap = HashMap<i64, i64>;
 
 /// Records the steps and everything else that the scan found; returns the changes.
-pub(crate) fn write(
+pub(crate) fn record_scan(
     batch: &Batch<'_>,
     observation: &mut Observation,
-    steps: &[Step],
-    rows: &NewRows,
+    steps: &[AttributedStep],
+    rows: &CallRowMap,
     git_actions: &[String],
     at: Millis,
 ) -> Result<Vec<Change>, StoreError> {
     let found = observation.len();
-    let new_stats = observation.recalled.as_ref().is_some_and(|recalled| recalled.is_worn(found));
+    let new_stats =
+        observation.recalled.as_ref().is_some_and(|recalled| recalled.needs_renewal(found));
     if new_stats {
-        batch.begin_stats()?;
+        batch.begin_stat_cache()?;
     }
     let mut changes = Vec::with_capacity(steps.len());
     for step in steps {
-        changes.push(write_step(batch, observation, step, rows, at)?);
+        changes.push(record_step(batch, observation, step, rows, at)?);
     }
-    write_git_event(batch, observation, &changes, git_actions, at)?;
-    write_baseline(batch, observation, at)?;
+    record_git_event(batch, observation, &changes, git_actions, at)?;
+    record_baseline(batch, observation, at)?;
     for (path, stat) in &observation.unchanged {
-        if let Some(stat) = observation.trusted(stat) {
+        if let Some(stat) = observation.trusted_stat(stat) {
             batch.set_stat(path, &stat)?;
         }
     }
     if new_stats {
-        stats::renew(batch, observation)?;
+        stats::renew_stat_cache(batch, observation)?;
     }
-    write_gaps(batch, observation, at)?;
+    record_gaps(batch, observation, at)?;
     if let Some(rules) = &observation.new_rules {
-        memory::keep_rules(batch, rules)?;
+        memory::save_rules(batch, rules)?;
     }
-    if observation.whole && memory::earlier_rules(batch)? != observation.earlier_rules {
-        memory::keep_earlier_rules(batch, observation.earlier_rules.as_ref())?;
+    if observation.is_full && memory::load_earlier_rules(batch)? != observation.earlier_rules {
+        memory::save_earlier_rules(batch, observation.earlier_rules.as_ref())?;
     }
     if let Some(names) = &observation.ignored_names {
-        memory::keep_ignored_names(batch, names)?;
+        memory::save_ignored_names(batch, names)?;
     }
     if let Some((paths, digest)) = &observation.tracked_hidden {
-        memory::keep_tracked_hidden(batch, paths)?;
-        memory::keep_index_paths(batch, *digest)?;
+        memory::save_tracked_hidden(batch, paths)?;
+        memory::save_index_digest(batch, *digest)?;
     }
     if let Some(look) = &observation.git
         && observation.old_git.as_ref() != Some(look)
     {
-        memory::keep_git_look(batch, look)?;
+        memory::save_git_state(batch, look)?;
     }
     Ok(changes)
 }
 
-fn write_step(
+fn record_step(
     batch: &Batch<'_>,
     observation: &Observation,
-    step: &Step,
-    rows: &NewRows,
+    step: &AttributedStep,
+    rows: &CallRowMap,
     at: Millis,
 ) -> Result<Change, StoreError> {
     let seen = &step.seen;
@@ -97,10 +98,10 @@ fn write_step(
         path: seen.path.clone(),
         old_path: step.from.as_ref().map(|from| from.path.clone()),
         change_type: step.change_type(),
-        operation: step.by.operation,
+        method: step.by.method,
         before: step.before(),
         after: seen.after,
-        lines: lines(batch, &step.before(), &seen.after)?,
+        lines: line_changes_between(batch, &step.before(), &seen.after)?,
         status: ChangeStatus::Pending,
         joins: step.by.joins,
         turn: step.by.turn,
@@ -113,11 +114,11 @@ fn write_step(
         batch.remove_manifest(&from.path)?;
     }
     match (seen.after, seen.stat) {
-        (Side::Absent, _) => batch.remove_manifest(&seen.path)?,
-        (Side::Unknown, _) => batch.set_manifest(&seen.path, &Stored::Unknown, None)?,
-        (Side::Known(state), stat) => {
-            let stat = stat.and_then(|stat| observation.trusted(&stat));
-            batch.set_manifest(&seen.path, &Stored::Known(state), stat.as_ref())?;
+        (PathState::Absent, _) => batch.remove_manifest(&seen.path)?,
+        (PathState::Unknown, _) => batch.set_manifest(&seen.path, &ManifestState::Unknown, None)?,
+        (PathState::Known(state), stat) => {
+            let stat = stat.and_then(|stat| observation.trusted_stat(&stat));
+            batch.set_manifest(&seen.path, &ManifestState::Known(state), stat.as_ref())?;
         }
     }
     // Read back, so that the returned change equals the recorded one.
@@ -125,13 +126,13 @@ fn write_step(
         .change(change.id)?
         .ok_or_else(|| StoreError::Row(format!("change {} cannot be read back", change.id)))?;
     if change.actor != Actor::Git {
-        put_change_event(batch, &change)?;
+        record_change_event(batch, &change)?;
     }
     Ok(change)
 }
 
 /// Records one event for each change, exactly once (W-19): they share their `seq`.
-pub(crate) fn put_change_event(batch: &Batch<'_>, change: &Change) -> Result<(), StoreError> {
+pub(crate) fn record_change_event(batch: &Batch<'_>, change: &Change) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
         seq: change.id.0,
         at: change.at,
@@ -145,7 +146,7 @@ pub(crate) fn put_change_event(batch: &Batch<'_>, change: &Change) -> Result<(),
 }
 
 /// Records one event for all changes that git made.
-fn write_git_event(
+fn record_git_event(
     batch: &Batch<'_>,
     observation: &Observation,
     changes: &[Change],
@@ -156,20 +157,20 @@ fn write_git_event(
     let (Some(first), Some(last)) = (of_git.first(), of_git.last()) else { return Ok(()) };
     let body = json!({
         "changes": of_git.len(), "first": first.id.to_string(), "last": last.id.to_string(),
-        "actions": actions, "from": stand(observation.old_git.as_ref()),
-        "to": stand(observation.git.as_ref()),
+        "actions": actions, "from": describe_git_position(observation.old_git.as_ref()),
+        "to": describe_git_position(observation.git.as_ref()),
     });
-    note(batch, (batch.next_seq(), at), "git", None, body)
+    record_entry(batch, (batch.next_seq(), at), "git", None, body)
 }
 
 /// Describes git's position: the branch, else the commit.
-fn stand(look: Option<&GitLook>) -> Option<String> {
+fn describe_git_position(look: Option<&GitState>) -> Option<String> {
     let look = look?;
     let branch = look.branch().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
     branch.map(ToOwned::to_owned).or_else(|| look.commit().map(|commit| commit.to_string()))
 }
 
-fn write_baseline(
+fn record_baseline(
     batch: &Batch<'_>,
     observation: &Observation,
     at: Millis,
@@ -178,11 +179,11 @@ fn write_baseline(
         return Ok(());
     }
     for (path, stored, stat) in &observation.baseline {
-        let stat = stat.and_then(|stat| observation.trusted(&stat));
+        let stat = stat.and_then(|stat| observation.trusted_stat(&stat));
         batch.set_manifest(path, stored, stat.as_ref())?;
     }
     let body = json!({ "files": observation.baseline.len() });
-    note(batch, (batch.next_seq(), at), "baseline", None, body)
+    record_entry(batch, (batch.next_seq(), at), "baseline", None, body)
 }
 
 /// Returns true if a gap reports a past incident; such gaps are shown for a day.
@@ -192,9 +193,10 @@ pub(crate) fn is_lasting(reason: GapReason) -> bool {
 }
 
 /// Closes gaps that a scan did not meet again, if it would have met them, and opens new ones.
-fn write_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
-    let lasting =
-        |gap: &Gap, since: Millis| is_lasting(gap.reason) && at.saturating_sub(since) < A_DAY;
+fn record_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
+    let lasting = |gap: &Gap, since: Millis| {
+        is_lasting(gap.reason) && at.saturating_sub(since) < LASTING_GAP_TTL
+    };
     let mut closed = 0;
     if observation.all_gaps {
         let met: HashSet<_> = observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
@@ -209,11 +211,11 @@ fn write_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Resul
     for gap in &observation.gaps {
         opened += u64::from(batch.put_gap(gap, at)?);
     }
-    tell_gaps(batch, opened, closed, at)
+    record_gap_event(batch, opened, closed, at)
 }
 
 /// Records one event for all gaps that opened or closed.
-pub(crate) fn tell_gaps(
+pub(crate) fn record_gap_event(
     batch: &Batch<'_>,
     opened: u64,
     closed: u64,
@@ -223,16 +225,16 @@ pub(crate) fn tell_gaps(
         return Ok(());
     }
     let body = json!({ "opened": opened, "closed": closed });
-    note(batch, (batch.next_seq(), at), "gaps", None, body)
+    record_entry(batch, (batch.next_seq(), at), "gaps", None, body)
 }
 
 /// Changed lines; `None` if the contents cannot be compared.
-pub(crate) fn lines(
+pub(crate) fn line_changes_between(
     store: &Store,
-    before: &Side,
-    after: &Side,
+    before: &PathState,
+    after: &PathState,
 ) -> Result<Option<retake_model::LineChanges>, StoreError> {
-    match (comparable(store, before)?, comparable(store, after)?) {
+    match (comparable_content(store, before)?, comparable_content(store, after)?) {
         (Some(before), Some(after)) => Ok(diff::line_changes(&before, &after)),
         _ => Ok(None),
     }

@@ -10,10 +10,10 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use retake_engine::model::{Change, ChangeId, ChangeStatus};
-use retake_engine::{Applied, Recovery, TakeBackOptions, VerbError};
-use retake_testkit::disk::{self, Disk, Entry};
-use retake_testkit::sweep::{ERRORS, Fault, KILLS, Sweep, Try};
-use retake_testkit::{TestProject, child, planned, play};
+use retake_engine::{AppliedPlan, OperationError, RecoveryChoice, TakeBackOptions};
+use retake_testkit::disk::{self, DiskFile, DiskFiles};
+use retake_testkit::sweep::{ERROR_FAULTS, FaultSweep, InjectedFault, KILL_FAULTS, SweepRun};
+use retake_testkit::{TestProject, child, plan_line, play};
 
 #[path = "apply_crash/errors.rs"]
 mod errors;
@@ -51,7 +51,7 @@ fn prepared(more: &str) -> TestProject {
 fn act_as_child(verb: &str) {
     let project = child::project();
     let first = project.open().checkpoints(None, 100).unwrap().pop().unwrap();
-    project.name("first", first.id);
+    project.name_checkpoint("first", first.id);
     let said = match carry_out(&project, verb) {
         Ok(applied) => told(&applied),
         Err(error) => format!("error: {error}"),
@@ -60,17 +60,17 @@ fn act_as_child(verb: &str) {
     writeln!(stdout, "\n{said}").unwrap();
 }
 
-fn carry_out(project: &TestProject, verb: &str) -> Result<Applied, VerbError> {
+fn carry_out(project: &TestProject, verb: &str) -> Result<AppliedPlan, OperationError> {
     let opened = project.open();
     match verb {
-        "recover resume" => opened.recover(Recovery::Resume, project.tick()),
-        "recover undo" => opened.recover(Recovery::Undo, project.tick()),
-        verb => opened.apply(&planned(project, verb)?, project.tick()),
+        "recover resume" => opened.recover(RecoveryChoice::Resume, project.tick()),
+        "recover undo" => opened.recover(RecoveryChoice::Undo, project.tick()),
+        verb => opened.apply(&plan_line(project, verb)?, project.tick()),
     }
 }
 
 /// One line for each file.
-fn told(applied: &Applied) -> String {
+fn told(applied: &AppliedPlan) -> String {
     let mut said = String::new();
     for file in &applied.plan.files {
         let (path, action, code) = (&file.path, file.action.as_str(), file.reason.code());
@@ -81,10 +81,10 @@ fn told(applied: &Applied) -> String {
 
 /// What a project is before a verb and after it.
 struct Ends {
-    old: Disk,
-    new: Disk,
+    old: DiskFiles,
+    new: DiskFiles,
     /// What no verb may touch: git's own files, and what lies outside of the project.
-    beyond: Vec<(String, Entry)>,
+    beyond: Vec<(String, DiskFile)>,
     /// The changes that were taken back before.
     reverted: Vec<ChangeId>,
 }
@@ -97,43 +97,43 @@ fn sweep(test: &str, before: &str, verb: &str) {
     let project = prepared(before);
     let is_reverted = |change: &Change| change.status == ChangeStatus::Reverted;
     let reverted = project.changes().into_iter().filter(is_reverted).map(|change| change.id);
-    let (old, beyond) = (disk::read(&project.root()), beyond(&project));
+    let (old, beyond) = (disk::read_files(&project.root()), beyond(&project));
     let reverted = reverted.collect();
     let role = verb.split(' ').next().unwrap();
-    let sweep = Sweep::new(test, role, &project);
-    let ends = Ends { old, beyond, reverted, new: disk::read(&project.root()) };
-    sweep.each(&KILLS, |done| verify(&project, &ends, done));
-    sweep.each(&ERRORS, |done| errors::verify(&project, &ends, done));
-    sweep.each(&[Fault::Short], |done| errors::verify(&project, &ends, done));
+    let sweep = FaultSweep::new(test, role, &project);
+    let ends = Ends { old, beyond, reverted, new: disk::read_files(&project.root()) };
+    sweep.run_each(&KILL_FAULTS, |done| verify(&project, &ends, done));
+    sweep.run_each(&ERROR_FAULTS, |done| errors::verify(&project, &ends, done));
+    sweep.run_each(&[InjectedFault::Short], |done| errors::verify(&project, &ends, done));
 }
 
-fn beyond(project: &TestProject) -> Vec<(String, Entry)> {
-    let outside = disk::read(&project.outer().join("outside"));
+fn beyond(project: &TestProject) -> Vec<(String, DiskFile)> {
+    let outside = disk::read_files(&project.outer().join("outside"));
     disk::git_state(&project.root()).into_iter().chain(outside).collect()
 }
 
 /// What a verb does not concern keeps bytes, mode and time (promises 3, 4 and 6).
-fn assert_untouched(project: &TestProject, ends: &Ends, done: &Try) {
-    let now = disk::read(&project.root());
+fn assert_untouched(project: &TestProject, ends: &Ends, done: &SweepRun) {
+    let now = disk::read_files(&project.root());
     for (name, old) in &ends.old {
-        let is_concerned = ends.new.get(name).is_none_or(|new| !new.is_same(old));
+        let is_concerned = ends.new.get(name).is_none_or(|new| !new.same_content(old));
         assert!(is_concerned || now.get(name) == Some(old), "{name} was touched: {done}");
     }
     assert_eq!(beyond(project), ends.beyond, "{done}");
 }
 
-fn verify(project: &TestProject, ends: &Ends, done: &Try) {
+fn verify(project: &TestProject, ends: &Ends, done: &SweepRun) {
     let Ends { old, new, .. } = ends;
     assert_untouched(project, ends, done);
     let opened = project.open();
-    let now = without_temps(disk::read(&project.root()));
+    let now = without_temps(disk::read_files(&project.root()));
     for (name, entry) in &now {
         let known = [old.get(name), new.get(name)];
-        let is_one = known.iter().flatten().any(|known| known.is_same(entry));
+        let is_one = known.iter().flatten().any(|known| known.same_content(entry));
         assert!(is_one, "{name} is neither old nor new: {entry:?}: {done}");
     }
     if opened.interrupted().unwrap().is_none() {
-        let is_one = disk::is_same(&now, old) || disk::is_same(&now, new);
+        let is_one = disk::same_files(&now, old) || disk::same_files(&now, new);
         assert!(is_one, "{now:?}: {done}");
         assert_clean(project, done);
         return;
@@ -144,33 +144,33 @@ fn verify(project: &TestProject, ends: &Ends, done: &Try) {
     }
     let options = TakeBackOptions::default();
     let refused = opened.plan_undo(options, project.tick()).map(drop);
-    assert!(matches!(refused, Err(VerbError::Unfinished { .. })), "{refused:?}: {done}");
+    assert!(matches!(refused, Err(OperationError::Unfinished { .. })), "{refused:?}: {done}");
     // Looks go on meanwhile, and do not mistake Retake's work for the user's.
-    let looked = opened.look(project.tick()).unwrap().changes;
+    let looked = opened.refresh(project.tick()).unwrap().changes;
     assert!(looked.iter().all(|change| change.made_by.is_some()), "{looked:?}: {done}");
     let (how, goal) = if done.at.0.number.is_multiple_of(2) {
-        (Recovery::Resume, new)
+        (RecoveryChoice::Resume, new)
     } else {
-        (Recovery::Undo, old)
+        (RecoveryChoice::Undo, old)
     };
     let applied = opened.recover(how, project.tick()).unwrap();
     assert!(applied.is_whole(), "{how:?}: {:?}: {done}", applied.plan);
-    let now = disk::read(&project.root());
-    assert!(disk::is_same(&now, goal), "{how:?}: {now:?}, not {goal:?}: {done}");
+    let now = disk::read_files(&project.root());
+    assert!(disk::same_files(&now, goal), "{how:?}: {now:?}, not {goal:?}: {done}");
     assert!(opened.interrupted().unwrap().is_none());
     assert_clean(project, done);
 }
 
-fn without_temps(mut disk: Disk) -> Disk {
+fn without_temps(mut disk: DiskFiles) -> DiskFiles {
     disk.retain(|name, _| !name.contains(".retake-"));
     disk
 }
 
-fn assert_clean(project: &TestProject, done: &Try) {
+fn assert_clean(project: &TestProject, done: &SweepRun) {
     let opened = project.open();
-    let found = opened.check_up(true, &mut |_, _| {}).unwrap();
+    let found = opened.check_health(true, &mut |_, _| {}).unwrap();
     assert_eq!(found.verification.problems, [], "{done}");
-    assert_eq!(opened.look(project.tick()).unwrap().changes, [], "{done}");
+    assert_eq!(opened.refresh(project.tick()).unwrap().changes, [], "{done}");
 }
 
 #[test]
@@ -211,53 +211,53 @@ fn a_fault_in_recovery() {
         return act_as_child(&role);
     }
     let project = prepared("");
-    let old = disk::read(&project.root());
-    let undo = Sweep::new(test, "undo", &project);
-    let new = disk::read(&project.root());
+    let old = disk::read_files(&project.root());
+    let undo = FaultSweep::new(test, "undo", &project);
+    let new = disk::read_files(&project.root());
     leave_half_done(&undo, &project, &old, &new);
-    let (half, halfway) = (project.keep(), without_temps(disk::read(&project.root())));
+    let (half, halfway) = (project.copy_all(), without_temps(disk::read_files(&project.root())));
     for (how, goal) in [("recover resume", &new), ("recover undo", &old)] {
-        project.bring_back(&half);
-        let recovery = Sweep::new(test, how, &project);
-        recovery.each(&KILLS, |done| verify_recovery(&project, how, goal, done));
+        project.restore_copy(&half);
+        let recovery = FaultSweep::new(test, how, &project);
+        recovery.run_each(&KILL_FAULTS, |done| verify_recovery(&project, how, goal, done));
     }
-    project.bring_back(&half);
-    let resume = Sweep::new(test, "recover resume", &project);
+    project.restore_copy(&half);
+    let resume = FaultSweep::new(test, "recover resume", &project);
     let ends = Ends { old: halfway, new, beyond: beyond(&project), reverted: Vec::new() };
-    resume.each(&ERRORS, |done| errors::verify(&project, &ends, done));
+    resume.run_each(&ERROR_FAULTS, |done| errors::verify(&project, &ends, done));
 }
 
 /// Taking back is an operation of its own: once that has begun, it is what has to be finished.
-fn verify_recovery(project: &TestProject, how: &str, goal: &Disk, done: &Try) {
+fn verify_recovery(project: &TestProject, how: &str, goal: &DiskFiles, done: &SweepRun) {
     let opened = project.open();
     if let Some(interrupted) = opened.interrupted().unwrap() {
         let is_first = interrupted.operation.title.starts_with("undo of turn");
         let undo = is_first && how == "recover undo";
-        let how = if undo { Recovery::Undo } else { Recovery::Resume };
+        let how = if undo { RecoveryChoice::Undo } else { RecoveryChoice::Resume };
         opened.recover(how, project.tick()).unwrap();
-    } else if how == "recover undo" && !disk::is_same(&disk::read(&project.root()), goal) {
+    } else if how == "recover undo" && !disk::same_files(&disk::read_files(&project.root()), goal) {
         // Stopped between the two: the first is closed as far as it came.
         play(project, "redo");
     }
-    let now = disk::read(&project.root());
-    assert!(disk::is_same(&without_temps(now.clone()), goal), "{how}: {now:?}: {done}");
+    let now = disk::read_files(&project.root());
+    assert!(disk::same_files(&without_temps(now.clone()), goal), "{how}: {now:?}: {done}");
     assert_clean(project, done);
 }
 
 /// Kills at the first step that leaves some files old and some new.
-fn leave_half_done(undo: &Sweep<'_>, project: &TestProject, old: &Disk, new: &Disk) {
+fn leave_half_done(undo: &FaultSweep<'_>, project: &TestProject, old: &DiskFiles, new: &DiskFiles) {
     let found = undo.steps().iter().any(|step| {
-        undo.once(step, Fault::Kill);
+        undo.run_once(step, InjectedFault::Kill);
         is_half_done(project, old, new)
     });
     assert!(found, "no step leaves it half done");
 }
 
 /// Whether a kill has left some files old and some new.
-fn is_half_done(project: &TestProject, old: &Disk, new: &Disk) -> bool {
-    let now = without_temps(disk::read(&project.root()));
-    let is = |goal: &Disk| {
-        now.iter().filter(|(n, e)| goal.get(*n).is_some_and(|g| g.is_same(e))).count()
+fn is_half_done(project: &TestProject, old: &DiskFiles, new: &DiskFiles) -> bool {
+    let now = without_temps(disk::read_files(&project.root()));
+    let is = |goal: &DiskFiles| {
+        now.iter().filter(|(n, e)| goal.get(*n).is_some_and(|g| g.same_content(e))).count()
     };
-    !disk::is_same(&now, old) && !disk::is_same(&now, new) && is(new) > 3
+    !disk::same_files(&now, old) && !disk::same_files(&now, new) && is(new) > 3
 }

@@ -14,8 +14,8 @@ use std::rc::Rc;
 
 use retake_engine::model::{Actor, Hunk};
 use retake_engine::{GoToOptions, TakeBackOptions};
-use retake_testkit::disk::{self, Disk};
-use retake_testkit::{TestProject, planned, play};
+use retake_testkit::disk::{self, DiskFiles};
+use retake_testkit::{TestProject, plan_line, play};
 
 fn played(story: &str) -> (TestProject, String) {
     let project = TestProject::in_memory();
@@ -111,7 +111,7 @@ fn restore_lists_user_edits_between_agents_edits_before_it_deletes() {
         ",
     );
     let opened = project.open();
-    let checkpoint = opened.find_checkpoint(&project.named("d:1")).unwrap();
+    let checkpoint = opened.find_checkpoint(&project.checkpoint_id("d:1")).unwrap();
     let options = GoToOptions::default();
     let plan = opened.plan_restore(&checkpoint, &options, project.tick()).unwrap();
     let is_written = plan.writes().any(|file| file.path.to_string() == "new.txt");
@@ -239,7 +239,7 @@ fn save_at(save: Save, nth: u32) -> bool {
         let is_there = save.is_at(&project.root().join(name));
         assert!(is_there || is_stored, "{save:?} at step {nth}: {name} is lost: {said}");
     }
-    let now = disk::read(&project.root());
+    let now = disk::read_files(&project.root());
     let stays = now.keys().find(|name| name.contains(".retake-"));
     assert_eq!(stays, None, "{save:?} at step {nth}: {said}");
     true
@@ -284,7 +284,7 @@ const COMMANDS: [&str; 27] = [
 ];
 
 /// A turn of a few random commands, with what was there before it and after it.
-fn little_turn(random: &mut fastrand::Rng) -> (TestProject, Disk, Disk, String) {
+fn little_turn(random: &mut fastrand::Rng) -> (TestProject, DiskFiles, DiskFiles, String) {
     let (project, _) = played(
         r"
         file a: a one\na two\na three\na four\n
@@ -294,7 +294,7 @@ fn little_turn(random: &mut fastrand::Rng) -> (TestProject, Disk, Disk, String) 
         say d: go
         ",
     );
-    let old = disk::read(&project.root());
+    let old = disk::read_files(&project.root());
     let mut said = String::new();
     for call in 0..random.usize(2..5) {
         let command = COMMANDS[random.usize(..COMMANDS.len())];
@@ -304,21 +304,21 @@ fn little_turn(random: &mut fastrand::Rng) -> (TestProject, Disk, Disk, String) 
         said.push_str(&play(&project, &shell));
     }
     said.push_str(&play(&project, "turn-end d"));
-    let new = disk::read(&project.root());
+    let new = disk::read_files(&project.root());
     (project, old, new, said)
 }
 
 fn go_back_and_forth(random: &mut fastrand::Rng) {
     let (project, old, new, mut said) = little_turn(random);
-    if disk::is_same(&old, &new) {
+    if disk::same_files(&old, &new) {
         return;
     }
     let verbs = ["undo", "redo", "undo", "redo", "restore d:1", "undo", "redo"];
     let goals = [&old, &new, &old, &new, &old, &new, &old];
     for (verb, goal) in verbs.into_iter().zip(goals) {
         said.push_str(&play(&project, verb));
-        let now = disk::read(&project.root());
-        assert!(disk::is_same(&now, goal), "{said}is {now:?}\nnot {goal:?}");
+        let now = disk::read_files(&project.root());
+        assert!(disk::same_files(&now, goal), "{said}is {now:?}\nnot {goal:?}");
     }
 }
 
@@ -411,7 +411,7 @@ fn what_is_staged_is_read_before_it_takes_a_place() {
 fn a_folder_that_cannot_be_synced_is_told() {
     let project = TestProject::in_memory();
     play(&project, "file a.txt: a\\n\ninit\nsay d: go\nwrite d w1 a.txt: b\\n");
-    let (opened, plan) = (project.open(), planned(&project, "undo").unwrap());
+    let (opened, plan) = (project.open(), plan_line(&project, "undo").unwrap());
     retake_seam::fail_once("fsync", 2, 5); // The first is the new content's.
     let applied = opened.apply(&plan, project.tick()).unwrap();
     assert_eq!(project.read("a.txt"), b"a\n");
@@ -432,7 +432,7 @@ fn the_safety_checkpoint_is_of_the_moment_before() {
         ["undo", "redo", "rollback call=w1", "undo", "reject call=w2", "restore named", "reset d"]
     {
         project.write("mine.txt", verb);
-        project.look();
+        project.refresh();
         let before = project.open().tree_id().unwrap();
         play(&project, verb);
         let opened = project.open();
@@ -546,7 +546,7 @@ fn an_old_plan_is_carried_out_after_a_look_at_everything() {
         let files = opened.find_checkpoint(&safety.to_string()).unwrap().files;
         assert_eq!(files, if is_seen { 2 } else { 1 });
         // Either way it is found, and it is the person's.
-        project.look();
+        project.refresh();
         let found =
             project.changes().into_iter().find(|change| change.path.to_string() == "other.txt");
         assert_eq!(found.unwrap().actor, Actor::User);

@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 
 use retake_engine::model::ProjectPath;
-use retake_engine::{Blame, BlameBody, Origin};
+use retake_engine::{BlameBody, FileBlame, LineOrigin};
 use retake_testkit::{TestProject, expect, play};
 
-fn blame(project: &TestProject, path: &str) -> Option<Blame> {
+fn blame(project: &TestProject, path: &str) -> Option<FileBlame> {
     let path: ProjectPath = path.parse().unwrap();
     project.open().blame(&path).unwrap()
 }
@@ -22,9 +22,9 @@ fn show(project: &TestProject, path: &str) -> String {
     for (at, line) in lines.iter().enumerate() {
         assert_eq!(line.number as usize, at + 1);
         let who = match line.origin {
-            Origin::Baseline => "before".to_owned(),
-            Origin::Unseen => "unseen".to_owned(),
-            Origin::Change(id) => {
+            LineOrigin::Baseline => "before".to_owned(),
+            LineOrigin::Unseen => "unseen".to_owned(),
+            LineOrigin::Change(id) => {
                 let change = &blame.changes[&id].change;
                 match &change.call {
                     Some(call) => format!("{}:{call}", change.dialog.as_ref().unwrap()),
@@ -155,7 +155,7 @@ fn a_formatter_s_lines_are_those_of_the_change_that_it_formats() {
 
 /// No verb makes such a change yet, so one of the person is given to Retake.
 fn as_retake(project: &TestProject) {
-    let last = project.look().changes.pop().unwrap();
+    let last = project.refresh().changes.pop().unwrap();
     let store = project.open().store().folder().join("retake.db");
     let db = rusqlite::Connection::open(store).unwrap();
     let sql = "UPDATE change SET actor = 'retake' WHERE seq = ?1";
@@ -324,7 +324,7 @@ fn what_has_no_lines_says_why() {
     let project = TestProject::new();
     project.write("binary", b"a\0b\n");
     project.write("empty", b"");
-    project.write("large", vec![b'x'; retake_engine::TOO_LARGE_TO_SHOW as usize + 1]);
+    project.write("large", vec![b'x'; retake_engine::MAX_DIFF_BYTES as usize + 1]);
     project.init();
     assert_eq!(show(&project, "binary"), "Binary\n");
     assert_eq!(show(&project, "large"), "TooLarge\n");
@@ -399,14 +399,14 @@ fn lines_that_name_their_author_are_of_that_author() {
             lines.splice(at..end, new);
             if by_user {
                 if rng.bool() {
-                    project.look();
+                    project.refresh();
                     let new_name = format!("f{}.txt", step + 1);
                     project.shell(&format!("mv {name} {new_name}"));
                     name = new_name;
-                    project.look();
+                    project.refresh();
                 }
                 project.write(&name, text(&lines));
-                project.look();
+                project.refresh();
             } else {
                 let content = text(&lines).replace('\n', "\\n");
                 play(&project, &format!("write d1 {call} {name}: {content}"));

@@ -2,7 +2,7 @@
 //! and calls in the messages of the conversation.
 
 use retake_engine::model::{CalledTool, Event, EventKind};
-use retake_engine::{Spoken, TranscriptMark};
+use retake_engine::{ConversationMessage, TranscriptMark};
 use retake_testkit::{TestProject, check, expect};
 use serde_json::json;
 
@@ -324,7 +324,7 @@ fn a_message_that_was_told_without_words_gets_them_from_the_transcript() {
     let dialog = project.dialog(&"d1".into()).unwrap().unwrap();
     assert_eq!((dialog.turns, dialog.title.as_deref()), (1, Some("do it")));
     assert!(!project.complete_message(&"d1".into(), "another").unwrap(), "it has its words");
-    let message = project.store().message_of(&"d1".into(), 1).unwrap().unwrap();
+    let message = project.store().message_of_turn(&"d1".into(), 1).unwrap().unwrap();
     assert_eq!((message.text.as_str(), message.index), ("do it\nplease", Some(0)));
     assert!(message.checkpoint.is_some());
 }
@@ -333,18 +333,18 @@ fn a_message_that_was_told_without_words_gets_them_from_the_transcript() {
 fn an_event_that_was_recorded_and_kept_counts_once() {
     let test = TestProject::new();
     let project = test.init();
-    let (keeper, at) = (project.keeper(), test.tick());
+    let (keeper, at) = (project.spool_writer(), test.tick());
     let key = keeper.new_key(at);
     let event = Event::new("d1", EventKind::UserMessage { text: "hello".to_owned() });
     project.record_once(&key, &event, at).unwrap();
-    keeper.keep(&key, &event, at).unwrap();
-    project.look(test.tick()).unwrap();
+    keeper.push(&key, &event, at).unwrap();
+    project.refresh(test.tick()).unwrap();
     assert_eq!(project.dialog(&"d1".into()).unwrap().unwrap().turns, 1);
     let other = keeper.new_key(at);
     for _ in 0..2 {
-        keeper.keep(&other, &event, at).unwrap();
+        keeper.push(&other, &event, at).unwrap();
     }
-    project.look(test.tick()).unwrap();
+    project.refresh(test.tick()).unwrap();
     assert_eq!(project.dialog(&"d1".into()).unwrap().unwrap().turns, 2);
 }
 
@@ -378,8 +378,8 @@ fn answers_stay_under_their_questions_when_the_agent_counts_anew() {
     let texts: Vec<_> = said
         .iter()
         .map(|spoken| match spoken {
-            Spoken::Person(message) => message.text.as_str(),
-            Spoken::Agent { text, .. } => text,
+            ConversationMessage::Person(message) => message.text.as_str(),
+            ConversationMessage::Agent { text, .. } => text,
         })
         .collect();
     assert_eq!(texts, ["one?", "one!", "two?", "two", "three?", "three"]);

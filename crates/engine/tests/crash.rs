@@ -7,8 +7,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
 
 use retake_engine::model::{Event, EventKind, ProjectPath};
-use retake_engine::{ChangeFilter, JournalEvent, Parcel, Project};
-use retake_testkit::sweep::{ERRORS, FAULTS, Fault, KILLS, Sweep, Try};
+use retake_engine::{ChangeFilter, JournalEvent, Project, Submission};
+use retake_testkit::sweep::{
+    ALL_FAULTS, ERROR_FAULTS, FaultSweep, InjectedFault, KILL_FAULTS, SweepRun,
+};
 use retake_testkit::{TestProject, child};
 use serde_json::json;
 
@@ -29,8 +31,8 @@ fn kill_between_any_two_writes_of_a_record() {
         return tell_story();
     }
     let project = prepared();
-    let sweep = Sweep::new("kill_between_any_two_writes_of_a_record", "record", &project);
-    sweep.each(&KILLS, |done| verify_story(&project, &done.acks));
+    let sweep = FaultSweep::new("kill_between_any_two_writes_of_a_record", "record", &project);
+    sweep.run_each(&KILL_FAULTS, |done| verify_story(&project, &done.acks));
 }
 
 /// A disk that is full or broken at any write: the event is spooled or refused, nothing acknowledged
@@ -41,10 +43,10 @@ fn an_error_at_any_write_of_a_record() {
         return tell_story_to_the_end();
     }
     let project = prepared();
-    let sweep = Sweep::new("an_error_at_any_write_of_a_record", "record", &project);
-    let verify = |done: &Try| {
+    let sweep = FaultSweep::new("an_error_at_any_write_of_a_record", "record", &project);
+    let verify = |done: &SweepRun| {
         let opened = project.open();
-        opened.look(project.tick()).unwrap();
+        opened.refresh(project.tick()).unwrap();
         assert_clean(&opened);
         assert_eq!(opened.status().unwrap().spooled, 0, "{done}");
         let events = opened.store().events_after(0, 1000).unwrap();
@@ -54,8 +56,8 @@ fn an_error_at_any_write_of_a_record() {
             assert_eq!(times, 1, "{ack} was acknowledged, and is there {times} times: {done}");
         }
     };
-    sweep.each(&ERRORS, verify);
-    sweep.each(&[Fault::Short], verify);
+    sweep.run_each(&ERROR_FAULTS, verify);
+    sweep.run_each(&[InjectedFault::Short], verify);
 }
 
 #[test]
@@ -70,9 +72,9 @@ fn a_fault_at_any_write_of_init() {
         return;
     }
     let project = with_files();
-    let sweep = Sweep::new("a_fault_at_any_write_of_init", "init", &project);
-    for faults in FAULTS {
-        sweep.each(faults, |done| {
+    let sweep = FaultSweep::new("a_fault_at_any_write_of_init", "init", &project);
+    for faults in ALL_FAULTS {
+        sweep.run_each(faults, |done| {
             if !done.acks.is_empty() {
                 assert_eq!(project.open().status().unwrap().files, FILES as u64, "{done}");
             }
@@ -90,9 +92,9 @@ fn a_fault_while_spooling_and_taking_in() {
         return spool_story();
     }
     let project = prepared();
-    let sweep = Sweep::new("a_fault_while_spooling_and_taking_in", "spool", &project);
-    for faults in FAULTS {
-        sweep.each(faults, |done| verify_spool(&project, &done.acks));
+    let sweep = FaultSweep::new("a_fault_while_spooling_and_taking_in", "spool", &project);
+    for faults in ALL_FAULTS {
+        sweep.run_each(faults, |done| verify_spool(&project, &done.acks));
     }
 }
 
@@ -102,9 +104,9 @@ fn a_fault_at_any_write_of_a_group() {
         return tell_story_in_groups();
     }
     let project = prepared();
-    let sweep = Sweep::new("a_fault_at_any_write_of_a_group", "group", &project);
-    for faults in FAULTS {
-        sweep.each(faults, |done| verify_groups(&project, &done.acks));
+    let sweep = FaultSweep::new("a_fault_at_any_write_of_a_group", "group", &project);
+    for faults in ALL_FAULTS {
+        sweep.run_each(faults, |done| verify_groups(&project, &done.acks));
     }
 }
 
@@ -144,10 +146,10 @@ fn tell_story_in_groups() {
     let deliver = |events: Vec<Event>| {
         let parcel = |event| {
             let at = project.tick();
-            Parcel::new(opened.keeper().new_key(at), event, at)
+            Submission::new(opened.spool_writer().new_key(at), event, at)
         };
         let parcels: Vec<_> = events.into_iter().map(parcel).collect();
-        for (parcel, result) in parcels.iter().zip(opened.record_all(&parcels)) {
+        for (parcel, result) in parcels.iter().zip(opened.submit_all(&parcels)) {
             if result.is_ok() {
                 child::acknowledge(&label(&parcel.event));
             }
@@ -180,7 +182,7 @@ fn label(event: &Event) -> String {
 /// Whatever was acknowledged is there, once and in order, with what it showed.
 fn verify_groups(project: &TestProject, acks: &[String]) {
     let opened = project.open();
-    opened.look(project.tick()).unwrap();
+    opened.refresh(project.tick()).unwrap();
     assert_clean(&opened);
     assert_eq!(opened.status().unwrap().spooled, 0);
     let events = opened.store().events_after(0, 1000).unwrap();
@@ -237,7 +239,7 @@ fn verify_story(project: &TestProject, acks: &[String]) {
         assert_eq!(change.call.as_ref().unwrap().0, format!("w{n}"));
     }
     // What was not acknowledged is found by the next look; nothing is counted twice.
-    opened.look(project.tick()).unwrap();
+    opened.refresh(project.tick()).unwrap();
     assert_clean(&opened);
     for n in 0..FILES {
         let path = format!("f{n}.txt");
@@ -276,7 +278,7 @@ fn spool_story() {
 /// Whatever was acknowledged is there once, in order.
 fn verify_spool(project: &TestProject, acks: &[String]) {
     let opened = project.open();
-    opened.look(project.tick()).unwrap();
+    opened.refresh(project.tick()).unwrap();
     let events = opened.store().events_after(0, 1000).unwrap();
     let messages: Vec<_> = events
         .iter()
@@ -299,6 +301,6 @@ fn changes_of(project: &Project, path: &str) -> Vec<retake_engine::model::Change
 }
 
 fn assert_clean(project: &Project) {
-    let found = project.check_up(true, &mut |_, _| {}).unwrap().verification;
+    let found = project.check_health(true, &mut |_, _| {}).unwrap().verification;
     assert_eq!(found.problems, []);
 }

@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use retake_engine::model::{Actor, Change, Event, EventKind, Millis, ProjectPath};
-use retake_engine::{ChangeFilter, Eyes, Hint, Looked, Project, RuleSources, TakeBackOptions};
-use retake_testkit::{ListingEyes, TestProject, git};
+use retake_engine::{
+    ChangeFilter, ChangeHint, HintSource, Project, RefreshOutcome, RuleSources, TakeBackOptions,
+};
+use retake_testkit::{ListingHints, TestProject, git};
 use serde_json::json;
 
 const MINUTE: Millis = 60_000;
@@ -17,7 +19,7 @@ const MINUTE: Millis = 60_000;
 /// Eyes that say what they were told to say.
 #[derive(Clone, Debug)]
 struct Told {
-    hint: Arc<Mutex<Hint>>,
+    hint: Arc<Mutex<ChangeHint>>,
     first_seen: Arc<Mutex<BTreeMap<String, Millis>>>,
 }
 
@@ -26,15 +28,15 @@ impl Told {
         self.put_back(hint(paths));
     }
 
-    fn pending(&self) -> Hint {
+    fn pending(&self) -> ChangeHint {
         self.hint.lock().unwrap().clone()
     }
 }
 
-impl Eyes for Told {
-    fn settle(&self) {}
+impl HintSource for Told {
+    fn sync(&self) {}
 
-    fn take(&self) -> Hint {
+    fn take_hint(&self) -> ChangeHint {
         std::mem::replace(&mut *self.hint.lock().unwrap(), hint(&[]))
     }
 
@@ -42,41 +44,42 @@ impl Eyes for Told {
         self.first_seen.lock().unwrap().get(&path.to_string()).copied()
     }
 
-    fn put_back(&self, hint: Hint) {
+    fn put_back(&self, hint: ChangeHint) {
         let mut here = self.hint.lock().unwrap();
         match (&mut *here, hint) {
-            (Hint::Paths(paths), Hint::Paths(more)) => paths.extend(more),
-            (here, _) => *here = Hint::Everything,
+            (ChangeHint::Paths(paths), ChangeHint::Paths(more)) => paths.extend(more),
+            (here, _) => *here = ChangeHint::Everything,
         }
     }
 
-    fn rules(&self, _sources: &RuleSources, _tracked_hidden: &BTreeSet<ProjectPath>) {}
+    fn apply_rules(&self, _sources: &RuleSources, _tracked_hidden: &BTreeSet<ProjectPath>) {}
 }
 
-fn hint(paths: &[&str]) -> Hint {
-    Hint::Paths(paths.iter().map(|path| path.parse().unwrap()).collect())
+fn hint(paths: &[&str]) -> ChangeHint {
+    ChangeHint::Paths(paths.iter().map(|path| path.parse().unwrap()).collect())
 }
 
 /// A project that was initialised, with eyes and after the first look with them.
 fn with_told_eyes(test: &TestProject) -> (Project, Told) {
     let mut project = test.init();
-    let told = Told { hint: Arc::new(Mutex::new(Hint::Everything)), first_seen: Arc::default() };
-    let rules = project.rules_for_eyes().unwrap();
-    project.open_eyes(Box::new(told.clone()), rules);
-    assert!(project.look(test.tick()).unwrap().whole);
+    let told =
+        Told { hint: Arc::new(Mutex::new(ChangeHint::Everything)), first_seen: Arc::default() };
+    let rules = project.watch_rules().unwrap();
+    project.set_hint_source(Box::new(told.clone()), rules);
+    assert!(project.refresh(test.tick()).unwrap().whole);
     (project, told)
 }
 
-fn with_listing_eyes(test: &TestProject) -> (Project, ListingEyes) {
+fn with_listing_eyes(test: &TestProject) -> (Project, ListingHints) {
     let mut project = test.init();
-    let rules = project.rules_for_eyes().unwrap();
-    let eyes = ListingEyes::open(&test.root(), rules.clone());
-    project.open_eyes(Box::new(eyes.clone()), rules);
-    assert!(project.look(test.tick()).unwrap().whole);
+    let rules = project.watch_rules().unwrap();
+    let eyes = ListingHints::open(&test.root(), rules.clone());
+    project.set_hint_source(Box::new(eyes.clone()), rules);
+    assert!(project.refresh(test.tick()).unwrap().whole);
     (project, eyes)
 }
 
-fn paths(looked: &Looked) -> Vec<String> {
+fn paths(looked: &RefreshOutcome) -> Vec<String> {
     looked.changes.iter().map(|change| change.path.to_string()).collect()
 }
 
@@ -92,16 +95,16 @@ fn only_what_the_hint_says_is_looked_at() {
         test.write(name, "changed\n");
     }
     eyes.say(&["src/1/1.txt"]);
-    let looked = project.look(test.tick()).unwrap();
+    let looked = project.refresh(test.tick()).unwrap();
     assert_eq!((paths(&looked), looked.whole), (vec!["src/1/1.txt".to_owned()], false));
     eyes.say(&["src/2", "src/gone.txt"]);
     let begin = TestProject::begin("d1", "s1", "Bash", json!({ "command": "make" }));
     let found = project.record(&begin, test.tick()).unwrap().changes;
     let found: Vec<_> = found.iter().map(|change| change.path.to_string()).collect();
     assert_eq!(found, ["src/2/2.txt", "src/2/new.txt"]);
-    assert_eq!(project.look(test.tick()).unwrap().changes, []);
-    eyes.put_back(Hint::Everything);
-    let looked = project.look(test.tick()).unwrap();
+    assert_eq!(project.refresh(test.tick()).unwrap().changes, []);
+    eyes.put_back(ChangeHint::Everything);
+    let looked = project.refresh(test.tick()).unwrap();
     assert_eq!(
         (paths(&looked), looked.whole),
         (vec!["new/a.txt".into(), "src/0/0.txt".into()], true)
@@ -137,7 +140,7 @@ fn what_only_a_whole_look_can_tell_is_told_again_by_a_narrow_one() {
     test.write("a.log", "hidden\n");
     test.write("inner/.git/HEAD", "ref: refs/heads/main\n");
     let (project, _) = with_told_eyes(&test);
-    let looked = project.look(test.tick()).unwrap();
+    let looked = project.refresh(test.tick()).unwrap();
     assert!(!looked.whole);
     assert_eq!((looked.ignored.len(), looked.ignored_count), (1, 1));
     assert_eq!(looked.nested_repositories, ["inner".parse().unwrap()]);
@@ -153,10 +156,10 @@ fn a_hint_goes_back_if_the_look_fails() {
     let stamp = project.store().folder().join("stamp");
     std::fs::remove_file(&stamp).unwrap();
     std::fs::create_dir(&stamp).unwrap();
-    project.look(test.tick()).unwrap_err();
+    project.refresh(test.tick()).unwrap_err();
     assert_eq!(eyes.pending(), hint(&["a.txt"]));
     std::fs::remove_dir(&stamp).unwrap();
-    assert_eq!(paths(&project.look(test.tick()).unwrap()), ["a.txt"]);
+    assert_eq!(paths(&project.refresh(test.tick()).unwrap()), ["a.txt"]);
     assert_eq!(eyes.pending(), hint(&[]), "it is used up");
 }
 
@@ -169,15 +172,15 @@ fn rules_that_change_take_a_look_at_everything_and_one_more() {
     for (file, whole) in [(".gitignore", true), ("sub/.gitignore", true), ("sub/b.txt", false)] {
         test.write(file, "*.tmp\n");
         eyes.say(&[file.split('/').next().unwrap()]);
-        assert_eq!(project.look(test.tick()).unwrap().whole, whole, "{file}");
+        assert_eq!(project.refresh(test.tick()).unwrap().whole, whole, "{file}");
         // Until the eyes went by the new rules they may have missed something.
-        assert_eq!(project.look(test.tick()).unwrap().whole, whole, "after {file}");
-        assert!(!project.look(test.tick()).unwrap().whole);
+        assert_eq!(project.refresh(test.tick()).unwrap().whole, whole, "after {file}");
+        assert!(!project.refresh(test.tick()).unwrap().whole);
     }
     assert_eq!(project.status().unwrap().files, 4, "a.hid came into sight");
     std::fs::create_dir_all(test.outer().join("config/git")).unwrap();
     std::fs::write(test.outer().join("config/git/ignore"), "b.txt\n").unwrap();
-    assert!(project.look(test.tick()).unwrap().whole, "the global rules are others");
+    assert!(project.refresh(test.tick()).unwrap().whole, "the global rules are others");
 }
 
 #[test]
@@ -198,16 +201,16 @@ fn tracked_files_that_rules_hide_are_seen() {
     test.write("out/made.txt", "by hand\n");
     test.write("a.env", "by hand\n");
     test.write("out/other.txt", "never tracked\n");
-    let looked = project.look(test.tick()).unwrap();
+    let looked = project.refresh(test.tick()).unwrap();
     assert_eq!(
         (paths(&looked), looked.whole),
         (vec!["a.env".into(), "out/made.txt".into()], false)
     );
-    eyes.put_back(Hint::Everything);
-    assert!(project.look(test.tick()).unwrap().whole);
+    eyes.put_back(ChangeHint::Everything);
+    assert!(project.refresh(test.tick()).unwrap().whole);
     test.write("out/made.txt", "again\n");
     std::fs::remove_file(test.root().join("a.env")).unwrap();
-    let looked = project.look(test.tick()).unwrap();
+    let looked = project.refresh(test.tick()).unwrap();
     assert_eq!(
         (paths(&looked), looked.whole),
         (vec!["a.env".into(), "out/made.txt".into()], false)
@@ -225,13 +228,13 @@ fn what_retake_puts_back_into_an_ignored_folder_stays_in_sight() {
     project.record(&TestProject::end("d1", "w1"), test.tick()).unwrap();
     let (plan, _) = project.plan_undo(TakeBackOptions::default(), test.tick()).unwrap();
     project.apply(&plan, test.tick()).unwrap();
-    let rules = project.rules_for_eyes().unwrap();
-    project.open_eyes(Box::new(ListingEyes::open(&test.root(), rules.clone())), rules);
-    project.look(test.tick()).unwrap();
+    let rules = project.watch_rules().unwrap();
+    project.set_hint_source(Box::new(ListingHints::open(&test.root(), rules.clone())), rules);
+    project.refresh(test.tick()).unwrap();
     let (plan, _) = project.plan_redo(TakeBackOptions::default(), test.tick()).unwrap();
     project.apply(&plan, test.tick()).unwrap();
     test.write("out/a.txt", "by hand\n");
-    let looked = project.look(test.tick()).unwrap();
+    let looked = project.refresh(test.tick()).unwrap();
     assert_eq!((paths(&looked), looked.whole), (vec!["out/a.txt".to_owned()], false));
 }
 
@@ -240,14 +243,14 @@ fn after_somebody_else_wrote_everything_is_looked_at() {
     let test = TestProject::new();
     test.write(".gitignore", "out/\n");
     let (project, _) = with_listing_eyes(&test);
-    assert!(!project.look(test.tick()).unwrap().whole);
+    assert!(!project.refresh(test.tick()).unwrap().whole);
     let input = json!({ "file_path": "out/a.txt", "content": "x\n" });
     test.record(&TestProject::begin("d1", "w1", "Write", input));
     test.write("out/a.txt", "x\n");
     test.record(&TestProject::end("d1", "w1"));
-    assert!(project.look(test.tick()).unwrap().whole);
+    assert!(project.refresh(test.tick()).unwrap().whole);
     test.write("out/a.txt", "by hand\n");
-    let looked = project.look(test.tick()).unwrap();
+    let looked = project.refresh(test.tick()).unwrap();
     assert_eq!((paths(&looked), looked.whole), (vec!["out/a.txt".to_owned()], false));
 }
 
@@ -260,7 +263,7 @@ fn the_watcher_keeps_one_version_per_path_and_minute() {
     let start = test.tick();
     let around = |text: &str, at: Millis| {
         test.write("a.txt", text);
-        let looked = project.look_around(at).unwrap();
+        let looked = project.refresh_in_background(at).unwrap();
         (paths(&looked), looked.due)
     };
     let nothing = |due| (Vec::<String>::new(), Some(due));
@@ -268,8 +271,8 @@ fn the_watcher_keeps_one_version_per_path_and_minute() {
     assert_eq!(around("two\n", start + 1000), nothing(start + MINUTE));
     assert_eq!(around("three\n", start + 2000), nothing(start + MINUTE));
     // Nothing else moves, and still it comes when its time has come.
-    assert_eq!(paths(&project.look_around(start + MINUTE - 1).unwrap()), [""; 0]);
-    let looked = project.look_around(start + MINUTE).unwrap();
+    assert_eq!(paths(&project.refresh_in_background(start + MINUTE - 1).unwrap()), [""; 0]);
+    let looked = project.refresh_in_background(start + MINUTE).unwrap();
     assert_eq!((paths(&looked), looked.due), (vec!["a.txt".to_owned()], None));
     assert_eq!(around("four\n", start + MINUTE + 1), nothing(start + 2 * MINUTE));
     // Whoever asks gets it at once.
@@ -278,14 +281,14 @@ fn the_watcher_keeps_one_version_per_path_and_minute() {
     assert_eq!((said.changes.len(), said.changes[0].actor), (1, Actor::User));
     assert_eq!(around("five\n", start + MINUTE + 3), (vec!["a.txt".to_owned()], None));
     test.write("a.txt", "six\n");
-    assert_eq!(project.look_around(start + MINUTE + 4).unwrap().changes, []);
-    assert_eq!(paths(&project.look(start + MINUTE + 5).unwrap()), ["a.txt"]);
+    assert_eq!(project.refresh_in_background(start + MINUTE + 4).unwrap().changes, []);
+    assert_eq!(paths(&project.refresh(start + MINUTE + 5).unwrap()), ["a.txt"]);
     // That a file went away is no version.
     assert_eq!(around("seven\n", start + MINUTE + 6).0, ["a.txt"]);
     std::fs::remove_file(test.root().join("a.txt")).unwrap();
-    assert_eq!(paths(&project.look_around(start + MINUTE + 7).unwrap()), ["a.txt"]);
+    assert_eq!(paths(&project.refresh_in_background(start + MINUTE + 7).unwrap()), ["a.txt"]);
     assert_eq!(around("eight\n", start + MINUTE + 8).0, [""; 0]);
-    assert_eq!(paths(&project.look(start + MINUTE + 9).unwrap()), ["a.txt"]);
+    assert_eq!(paths(&project.refresh(start + MINUTE + 9).unwrap()), ["a.txt"]);
     // What a command writes bit by bit is kept like that, too, and all of it when it ends.
     let begin = TestProject::begin("d1", "s1", "Bash", json!({ "command": "make" }));
     project.record(&begin, start + MINUTE + 10).unwrap();
@@ -309,7 +312,7 @@ fn the_watcher_leaves_the_scratch_of_a_command_alone() {
     test.write("sub/sedR9r7nd", "tw");
     test.write("sub/mine.txt", "mine\n");
     test.write("mine.txt", "mine\n");
-    let looked = project.look_around(start + 1).unwrap();
+    let looked = project.refresh_in_background(start + 1).unwrap();
     assert_eq!(paths(&looked), ["mine.txt"]);
     std::fs::rename(test.root().join("sub/sedR9r7nd"), test.root().join("sub/a.txt")).unwrap();
     let ended = project.record(&TestProject::end("d1", "s1"), start + 2).unwrap();
@@ -328,7 +331,11 @@ fn the_watcher_leaves_the_scratch_of_a_command_alone() {
         let begin = TestProject::begin("d1", call, "Bash", json!({ "command": command }));
         project.record(&begin, test.tick()).unwrap();
         test.write(file, "mine\n");
-        assert_eq!(paths(&project.look_around(test.tick()).unwrap()), [file], "{command}");
+        assert_eq!(
+            paths(&project.refresh_in_background(test.tick()).unwrap()),
+            [file],
+            "{command}"
+        );
         project.record(&TestProject::end("d1", call), test.tick()).unwrap();
     }
 }
@@ -351,25 +358,28 @@ fn the_watcher_waits_for_git() {
         std::fs::write(&file, "").unwrap();
         let at = touched(&file);
         let takes = eyes.takes();
-        let looked = project.look_around(at + old - 1).unwrap();
+        let looked = project.refresh_in_background(at + old - 1).unwrap();
         assert!(looked.postponed && looked.changes.is_empty(), "{name}");
         assert_eq!(eyes.takes(), takes, "the hint stays for later");
-        assert!(!project.look_around(at + old + 1000).unwrap().postponed, "{name} is stale");
-        assert!(!project.look(at).unwrap().postponed, "{name}: whoever asks is answered");
+        assert!(
+            !project.refresh_in_background(at + old + 1000).unwrap().postponed,
+            "{name} is stale"
+        );
+        assert!(!project.refresh(at).unwrap().postponed, "{name}: whoever asks is answered");
         std::fs::remove_file(&file).unwrap();
         drop(std::fs::remove_dir(file.parent().unwrap()));
     }
     // A working tree of its own has its own git folder.
     let lock = root.join(".git/worktrees/tree/index.lock");
     std::fs::write(&lock, "").unwrap();
-    assert!(!project.look_around(touched(&lock)).unwrap().postponed);
+    assert!(!project.refresh_in_background(touched(&lock)).unwrap().postponed);
     let tree = test.retake().init(
         &test.outer().join("tree"),
         retake_engine::InitOptions::default(),
         test.tick(),
         &mut |_, _| {},
     );
-    assert!(tree.unwrap().project.look_around(touched(&lock)).unwrap().postponed);
+    assert!(tree.unwrap().project.refresh_in_background(touched(&lock)).unwrap().postponed);
 }
 
 #[test]
@@ -387,7 +397,7 @@ fn what_git_brings_back_within_a_minute_of_a_save_is_gits_and_told_at_once() {
         let (project, _) = with_listing_eyes(&test);
         let start = test.tick();
         let around = |at: Millis| {
-            let looked = project.look_around(at).unwrap();
+            let looked = project.refresh_in_background(at).unwrap();
             let by: Vec<_> = looked.changes.iter().map(|change| change.actor).collect();
             (by, looked.due)
         };
@@ -416,7 +426,7 @@ fn what_waits_when_git_moves_does_not_wait_until_its_record_is_used_up() {
     let start = test.tick();
     let around = |path: &str, at: Millis| {
         eyes.say(&[path]);
-        let changes = project.look_around(at).unwrap().changes;
+        let changes = project.refresh_in_background(at).unwrap().changes;
         let by: Vec<_> = changes.iter().map(|it| (it.path.to_string(), it.actor)).collect();
         by
     };
@@ -445,7 +455,7 @@ fn a_project_with_eyes_can_go_to_another_thread() {
     let (project, _) = with_listing_eyes(&test);
     test.write("a.txt", "two\n");
     let at = test.tick();
-    let looked = std::thread::spawn(move || project.look(at).unwrap()).join().unwrap();
+    let looked = std::thread::spawn(move || project.refresh(at).unwrap()).join().unwrap();
     assert_eq!(paths(&looked), ["a.txt"]);
 }
 
@@ -461,7 +471,7 @@ fn what_a_failed_group_saw_is_looked_at_again() {
     let message = Event::new("d1", EventKind::UserMessage { text: "hello".to_owned() });
     let kept = project.record(&message, test.tick()).unwrap();
     assert!(kept.seq.is_none() && project.changes(&ChangeFilter::default()).unwrap().is_empty());
-    assert_eq!(told.pending(), Hint::Everything);
-    project.look(test.tick()).unwrap();
+    assert_eq!(told.pending(), ChangeHint::Everything);
+    project.refresh(test.tick()).unwrap();
     assert_eq!(project.changes(&ChangeFilter::default()).unwrap().len(), 1);
 }

@@ -7,7 +7,7 @@ mod walk;
 use expect_test::expect;
 use fastrand::Rng;
 use retake_engine::model::{AgentId, ContextSource, DialogId, Event, EventKind};
-use retake_engine::{Hears, MetadataEntry, Parcel, Reader, RecordState, TaskMetadata};
+use retake_engine::{Audience, MetadataEntry, RecordState, ReplySupport, Submission, TaskMetadata};
 use retake_testkit::{TestProject, check, play};
 use serde_json::json;
 
@@ -372,11 +372,11 @@ fn dates_decide_on_what_came_from_elsewhere_until_the_agent_looks() {
     assert_eq!(imported.skipped, [("sub/.git/config".to_owned(), "it is git's own".to_owned())]);
     let stale = || -> Vec<_> {
         let files = project.stale_files(&dialog, &agent).unwrap().into_iter();
-        files.map(|file| format!("{} {}", file.path, file.words(Reader::Person))).collect()
+        files.map(|file| format!("{} {}", file.path, file.describe(Audience::Person))).collect()
     };
     assert_eq!(stale(), ["a.txt changed"]);
     test.write("b.txt", "two\n");
-    test.look();
+    test.refresh();
     assert_eq!(stale(), ["a.txt changed", "b.txt line 1 changed by you"]);
     play(&test, "read d c1 a.txt\nread d c2 b.txt");
     assert_eq!(stale(), Vec::<String>::new());
@@ -394,7 +394,7 @@ fn a_fresh_read_gives_what_is_there_and_says_what_had_changed() {
     let fresh = read().unwrap();
     assert_eq!(fresh.bytes, b"1\ntwo\n3\n");
     let was = fresh.was_stale.unwrap();
-    assert_eq!(was.words(Reader::Person), "line 2 changed by you");
+    assert_eq!(was.describe(Audience::Person), "line 2 changed by you");
     assert_eq!(was.to_string(), "line 2 changed by the user");
     assert_eq!(read().unwrap().was_stale, None, "it has seen it now");
     test.shell("rm a.txt");
@@ -559,7 +559,7 @@ fn an_agent_is_not_told_of_its_own_many_edits() {
     let project = test.init();
     let parcel = |event: Event| {
         let at = test.tick();
-        Parcel { hears: Hears::Denials, ..Parcel::new(format!("k{at}"), event, at) }
+        Submission { hears: ReplySupport::Denials, ..Submission::new(format!("k{at}"), event, at) }
     };
     let edit = |n: usize| {
         let input = json!({
@@ -567,13 +567,13 @@ fn an_agent_is_not_told_of_its_own_many_edits() {
             "new_string": format!("{n}\n"),
         });
         let begin = parcel(TestProject::begin("d", &format!("c{n}"), "Edit", input));
-        let stale = project.take(&begin).unwrap().stale;
+        let stale = project.submit(&begin).unwrap().stale;
         test.write("a.txt", format!("{n}\nrest\n"));
-        project.take(&parcel(TestProject::end("d", &format!("c{n}")))).unwrap();
+        project.submit(&parcel(TestProject::end("d", &format!("c{n}")))).unwrap();
         stale.map(|stale| stale.message)
     };
     let read = TestProject::begin("d", "r", "Read", json!({ "file_path": "a.txt" }));
-    project.record_all(&[parcel(read), parcel(TestProject::end("d", "r"))]);
+    project.submit_all(&[parcel(read), parcel(TestProject::end("d", "r"))]);
     for n in 1..=502 {
         assert_eq!(edit(n), None, "edit {n}");
     }

@@ -4,7 +4,7 @@
 
 use retake_engine::model::{Actor, Change};
 use retake_engine::{JournalEvent, Project};
-use retake_testkit::{ListingEyes, TestProject, git};
+use retake_testkit::{ListingHints, TestProject, git};
 
 /// A repository with two branches that differ in so many files.
 fn two_branches(files: usize) -> TestProject {
@@ -29,9 +29,9 @@ fn two_branches(files: usize) -> TestProject {
 
 fn watched(test: &TestProject) -> Project {
     let mut project = test.init();
-    let rules = project.rules_for_eyes().unwrap();
-    project.open_eyes(Box::new(ListingEyes::open(&test.root(), rules.clone())), rules);
-    assert!(project.look(test.tick()).unwrap().whole);
+    let rules = project.watch_rules().unwrap();
+    project.set_hint_source(Box::new(ListingHints::open(&test.root(), rules.clone())), rules);
+    assert!(project.refresh(test.tick()).unwrap().whole);
     project
 }
 
@@ -45,7 +45,7 @@ fn after(
     for command in commands {
         git::run(&test.root(), command);
     }
-    let looked = project.look_around(test.tick()).unwrap();
+    let looked = project.refresh_in_background(test.tick()).unwrap();
     assert!(!looked.whole && !looked.postponed);
     (looked.changes, project.store().events_after(before, 10_000).unwrap())
 }
@@ -111,7 +111,7 @@ fn a_stash_and_its_return_are_one_event_each() {
         test.write(&format!("src/{number}/{number}.txt"), "edited\n");
     }
     test.write("new.txt", "new\n");
-    let edited = project.look(test.tick()).unwrap().changes;
+    let edited = project.refresh(test.tick()).unwrap().changes;
     assert!(edited.iter().all(|change| change.actor == Actor::User));
     for command in [["stash", "push", "-qu"], ["stash", "pop", "-q"]] {
         let command: Vec<_> = command.into_iter().collect();
@@ -121,5 +121,5 @@ fn a_stash_and_its_return_are_one_event_each() {
         assert_eq!((&body["from"], &body["to"]), (&"main".into(), &"main".into()));
     }
     test.write("src/0/0.txt", "by hand\n");
-    assert_eq!(project.look(test.tick()).unwrap().changes[0].actor, Actor::User);
+    assert_eq!(project.refresh(test.tick()).unwrap().changes[0].actor, Actor::User);
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use fastrand::Rng;
 use retake_engine::model::{Actor, Event, EventKind};
-use retake_engine::{JournalEvent, NoticeCode, Parcel, Project, Recorded};
+use retake_engine::{JournalEvent, NoticeCode, Project, RecordOutcome, Submission};
 use retake_testkit::TestProject;
 use serde_json::json;
 
@@ -30,7 +30,7 @@ fn groups_are_recorded_as_single_events_are() {
                 grouped.test.write(&path, &content);
             }
             let group = story.group();
-            let one_by_one = |parcel: &Parcel| {
+            let one_by_one = |parcel: &Submission| {
                 single.project.record_once(&parcel.key, &parcel.event, parcel.at).unwrap()
             };
             let expected: Vec<_> = group.iter().map(one_by_one).collect();
@@ -41,10 +41,10 @@ fn groups_are_recorded_as_single_events_are() {
         assert_eq!(events(&grouped), events(&single), "seed {seed}");
         let manifest = |twin: &Twin| {
             let entries = twin.project.store().manifest().unwrap();
-            entries.into_iter().map(|entry| (entry.path, entry.stored)).collect::<Vec<_>>()
+            entries.into_iter().map(|entry| (entry.path, entry.state)).collect::<Vec<_>>()
         };
         assert_eq!(manifest(&grouped), manifest(&single), "seed {seed}");
-        let found = grouped.project.check_up(true, &mut |_, _| {}).unwrap();
+        let found = grouped.project.check_health(true, &mut |_, _| {}).unwrap();
         assert_eq!(found.verification.problems, []);
     }
 }
@@ -87,7 +87,7 @@ fn a_group_whose_commit_fails_waits_as_a_whole() {
     assert!(kept.iter().all(|kept| kept.notices[0].code == NoticeCode::Spooled), "{kept:?}");
     assert!(twin.said().is_empty(), "nothing of it was recorded");
     assert_eq!(twin.project.status().unwrap().spooled, 5);
-    twin.project.look(twin.test.tick()).unwrap();
+    twin.project.refresh(twin.test.tick()).unwrap();
     assert_eq!(twin.said(), ["0", "1", "2", "3", "4"]);
 }
 
@@ -129,10 +129,10 @@ fn a_group_for_a_folder_that_is_gone_is_kept_and_refused() {
     let parcels = twin.parcels((0..2).map(say));
     let (root, away) = (twin.test.root(), twin.test.outer().join("away"));
     std::fs::rename(&root, &away).unwrap();
-    let refused = twin.project.record_all(&parcels);
+    let refused = twin.project.submit_all(&parcels);
     assert!(refused.iter().all(Result::is_err), "{refused:?}");
     std::fs::rename(&away, &root).unwrap();
-    twin.project.look(twin.test.tick()).unwrap();
+    twin.project.refresh(twin.test.tick()).unwrap();
     let dialog = twin.project.dialog(&"d1".into()).unwrap().unwrap();
     assert_eq!(dialog.turns, 2, "both were kept");
 }
@@ -146,7 +146,7 @@ fn what_open_calls_aim_at_follows_their_rows_whoever_writes_them() {
     twin.record(&twin.parcels([TestProject::begin("d1", "c1", "Edit", input), other]));
     let by = |content: &str| {
         twin.test.write("b.txt", content);
-        twin.project.look(twin.test.tick()).unwrap().changes[0].actor
+        twin.project.refresh(twin.test.tick()).unwrap().changes[0].actor
     };
     assert_eq!(by("by hand\n"), Actor::User, "the edit is at work on another file");
     let foreign = twin.test.open();
@@ -174,7 +174,7 @@ fn a_call_that_ends_aims_at_what_its_links_lead_to_by_then() {
 fn what_finds_nothing_writes_nothing_and_a_long_log_is_cut_when_nobody_waits() {
     let twin = Twin::new();
     let log = || twin.project.store().folder().join("retake.db-wal").metadata().unwrap().len();
-    let look = || twin.project.look(twin.test.tick()).unwrap();
+    let look = || twin.project.refresh(twin.test.tick()).unwrap();
     let (before, looked) = (log(), look());
     assert_eq!((log(), looked.changes.len()), (before, 0));
     let much = |seed| {
@@ -185,11 +185,11 @@ fn what_finds_nothing_writes_nothing_and_a_long_log_is_cut_when_nobody_waits() {
     much(1);
     look();
     assert_eq!(log(), 0, "whoever commits cuts it");
-    twin.project.tidy_later();
+    twin.project.defer_maintenance();
     much(2);
     look();
     assert!(log() > 6 * 1024 * 1024, "nobody has to wait for that");
-    twin.project.tidy();
+    twin.project.run_maintenance();
     assert_eq!(log(), 0);
 }
 
@@ -226,10 +226,10 @@ impl Twin {
         Self { test, project }
     }
 
-    fn parcels(&self, events: impl IntoIterator<Item = Event>) -> Vec<Parcel> {
+    fn parcels(&self, events: impl IntoIterator<Item = Event>) -> Vec<Submission> {
         let parcel = |event| {
             let at = self.test.tick();
-            Parcel::new(self.project.keeper().new_key(at), event, at)
+            Submission::new(self.project.spool_writer().new_key(at), event, at)
         };
         events.into_iter().map(parcel).collect()
     }
@@ -241,8 +241,8 @@ impl Twin {
         events.iter().filter_map(text).collect()
     }
 
-    fn record(&self, parcels: &[Parcel]) -> Vec<Recorded> {
-        self.project.record_all(parcels).into_iter().map(Result::unwrap).collect()
+    fn record(&self, parcels: &[Submission]) -> Vec<RecordOutcome> {
+        self.project.submit_all(parcels).into_iter().map(Result::unwrap).collect()
     }
 }
 
@@ -255,7 +255,7 @@ struct Story {
     calls: Vec<(&'static str, String)>,
     /// What tools have said that they will write.
     announced: Vec<(String, String)>,
-    last: Option<Parcel>,
+    last: Option<Submission>,
 }
 
 impl Story {
@@ -270,17 +270,17 @@ impl Story {
         edits
     }
 
-    fn group(&mut self) -> Vec<Parcel> {
+    fn group(&mut self) -> Vec<Submission> {
         (0..self.rng.usize(1..9)).map(|_| self.parcel()).collect()
     }
 
-    fn parcel(&mut self) -> Parcel {
+    fn parcel(&mut self) -> Submission {
         if let Some(last) = self.last.clone().filter(|_| self.rng.u8(0..12) == 0) {
             return last; // a host that did not hear the answer
         }
         self.keys += 1;
         let at = 1_800_000_000_000 + i64::from(self.keys) * 100;
-        let parcel = Parcel::new(format!("key-{}", self.keys), self.event(), at);
+        let parcel = Submission::new(format!("key-{}", self.keys), self.event(), at);
         self.last = Some(parcel.clone());
         parcel
     }

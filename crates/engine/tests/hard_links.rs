@@ -6,20 +6,20 @@
 use std::fs::hard_link;
 
 use retake_engine::Project;
-use retake_testkit::{ListingEyes, TestProject, check, expect};
+use retake_testkit::{ListingHints, TestProject, check, expect};
 
-fn with_eyes(test: &TestProject) -> (Project, ListingEyes) {
+fn with_eyes(test: &TestProject) -> (Project, ListingHints) {
     let mut project = test.init();
-    let rules = project.rules_for_eyes().unwrap();
-    let eyes = ListingEyes::open(&test.root(), rules.clone());
-    project.open_eyes(Box::new(eyes.clone()), rules);
-    assert!(project.look(test.tick()).unwrap().whole);
+    let rules = project.watch_rules().unwrap();
+    let eyes = ListingHints::open(&test.root(), rules.clone());
+    project.set_hint_source(Box::new(eyes.clone()), rules);
+    assert!(project.refresh(test.tick()).unwrap().whole);
     (project, eyes)
 }
 
 /// The paths that a look finds, and whether it walked through everything.
 fn looked(test: &TestProject, project: &Project) -> (Vec<String>, bool) {
-    let looked = project.look(test.tick()).unwrap();
+    let looked = project.refresh(test.tick()).unwrap();
     (looked.changes.iter().map(|change| change.path.to_string()).collect(), looked.whole)
 }
 
@@ -43,7 +43,7 @@ fn what_is_written_through_one_name_is_seen_at_all_of_them() {
     // Around, too.
     test.write("z/last.txt", "three\n");
     let at = test.tick();
-    assert_eq!(project.look_around(at).unwrap().changes.len(), 3);
+    assert_eq!(project.refresh_in_background(at).unwrap().changes.len(), 3);
     // A name that goes leaves the others as they are.
     std::fs::remove_file(test.root().join("z/last.txt")).unwrap();
     assert_eq!(looked(&test, &project), names(&["z/last.txt"], false));
@@ -76,7 +76,7 @@ fn what_is_written_through_a_name_outside_of_the_project_is_seen_at_the_next_loo
     let (project, eyes) = with_eyes(&test);
     std::fs::write(&outside, "two\n").unwrap();
     test.write("b.txt", "two\n");
-    eyes.blind_to("a.txt");
+    eyes.never_report("a.txt");
     assert_eq!(looked(&test, &project), names(&["a.txt", "b.txt"], false));
 }
 

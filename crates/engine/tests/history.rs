@@ -11,13 +11,14 @@ mod support;
 mod walk;
 
 use retake_engine::model::{
-    AgentId, DialogId, Event, EventKind, MAIN_AGENT, ModelMessage, RewindWhat, Role, ViewReason,
+    AgentId, DialogId, Event, EventKind, MAIN_AGENT, MessageRole, ModelMessage, RewindScope,
+    ViewReason,
 };
 use retake_engine::{
-    Added, HistoryError, KeptMessage, Project, Rewind, RewindHow, TakeBackOptions, TranscriptMark,
-    ViewChange, ViewItem,
+    AddedMessages, HistoryError, HistoryMessage, Project, RewindAction, RewindTarget,
+    TakeBackOptions, TranscriptMark, ViewChange, ViewItem,
 };
-use retake_testkit::sweep::{FAULTS, Sweep, Try};
+use retake_testkit::sweep::{ALL_FAULTS, FaultSweep, SweepRun};
 use retake_testkit::{TestProject, child};
 use serde_json::{Value, json};
 use support::assert_clean;
@@ -30,17 +31,17 @@ fn main_agent() -> AgentId {
     AgentId::from(MAIN_AGENT)
 }
 
-fn message(role: Role, text: &str, index: Option<u64>) -> ModelMessage {
+fn message(role: MessageRole, text: &str, index: Option<u64>) -> ModelMessage {
     let content = vec![json!({ "type": "text", "text": text })];
     ModelMessage { role, content, ts: None, is_summary: false, index }
 }
 
 fn user(text: &str) -> ModelMessage {
-    message(Role::User, text, None)
+    message(MessageRole::User, text, None)
 }
 
-fn texts(messages: &[KeptMessage]) -> Vec<String> {
-    let text = |kept: &KeptMessage| kept.message.content[0]["text"].as_str().unwrap().to_owned();
+fn texts(messages: &[HistoryMessage]) -> Vec<String> {
+    let text = |kept: &HistoryMessage| kept.message.content[0]["text"].as_str().unwrap().to_owned();
     messages.iter().map(text).collect()
 }
 
@@ -76,12 +77,12 @@ fn taking_in_a_file_again_adds_nothing_and_another_conversation_is_refused() {
     let import = |messages: &[ModelMessage]| {
         project.import_messages(&dialog, &agent, Some("cline"), (messages, &display), test.tick())
     };
-    assert_eq!(import(&all[..2]).unwrap(), Added { added: 3, known: 0 });
-    assert_eq!(import(&all).unwrap(), Added { added: 2, known: 2 });
+    assert_eq!(import(&all[..2]).unwrap(), AddedMessages { added: 3, known: 0 });
+    assert_eq!(import(&all).unwrap(), AddedMessages { added: 2, known: 2 });
     let seq = project.store().last_seq().unwrap();
     let events = || project.store().events_after(seq, 10).unwrap();
     for again in [&all[..], &all[..3]] {
-        assert_eq!(import(again).unwrap(), Added { added: 0, known: again.len() as u64 });
+        assert_eq!(import(again).unwrap(), AddedMessages { added: 0, known: again.len() as u64 });
     }
     assert_eq!(events(), []);
     let other = [user("a"), user("b"), user("x")];
@@ -103,8 +104,8 @@ fn taking_in_a_file_again_adds_nothing_and_another_conversation_is_refused() {
     let import = |messages: &[ModelMessage]| {
         project.import_messages(&saved, &agent, None, (messages, &[]), test.tick())
     };
-    assert_eq!(import(&all).unwrap(), Added { added: 2, known: 2 });
-    assert_eq!(import(&all).unwrap(), Added { added: 0, known: 4 });
+    assert_eq!(import(&all).unwrap(), AddedMessages { added: 2, known: 2 });
+    assert_eq!(import(&all).unwrap(), AddedMessages { added: 0, known: 4 });
 }
 
 #[test]
@@ -158,8 +159,8 @@ fn two_turns(test: &TestProject) -> Project {
         test.record(&event);
         let number = index - 1;
         let messages = [
-            message(Role::User, if number == 0 { "do one" } else { "do two" }, Some(number)),
-            message(Role::Assistant, text, Some(index)),
+            message(MessageRole::User, if number == 0 { "do one" } else { "do two" }, Some(number)),
+            message(MessageRole::Assistant, text, Some(index)),
         ];
         let new = numbered(number, &messages);
         project.add_model_messages(&dialog(), &main_agent(), &new, test.tick()).unwrap();
@@ -172,7 +173,7 @@ fn two_turns(test: &TestProject) -> Project {
 }
 
 fn spoken(project: &Project) -> usize {
-    project.spoken(&dialog()).unwrap().iter().filter(|(_, hidden)| !hidden).count()
+    project.spoken_messages(&dialog()).unwrap().iter().filter(|(_, hidden)| !hidden).count()
 }
 
 #[test]
@@ -182,7 +183,7 @@ fn messages_of_the_person_carry_checkpoint_and_session() {
     let log = project.model_log(&dialog(), &main_agent()).unwrap();
     assert_eq!(texts(&log), ["do one", "one", "do two", "two"]);
     for kept in &log {
-        let is_user = kept.message.role == Role::User;
+        let is_user = kept.message.role == MessageRole::User;
         assert_eq!(kept.checkpoint.is_some(), is_user, "{kept:?}");
         assert_eq!(kept.session, is_user.then_some(1));
     }
@@ -196,12 +197,12 @@ fn a_conversation_goes_back_with_the_files_and_comes_back_with_them() {
     let plan = |what| {
         let options = TakeBackOptions::default();
         let (plan, step) = project.plan_undo(options, test.tick()).unwrap();
-        project.rewind_along(plan, what, step.rewind()).unwrap()
+        project.plan_with_rewind(plan, what, step.rewind_action()).unwrap()
     };
     // The conversation alone changes no file and no status.
     let statuses = || test.changes().iter().map(|change| change.status).collect::<Vec<_>>();
     let before = statuses();
-    let alone = plan(RewindWhat::Conversation);
+    let alone = plan(RewindScope::Conversation);
     assert!(alone.is_conversation_only());
     let done = project.apply(&alone, test.tick()).unwrap();
     assert!(done.operation.is_none());
@@ -213,7 +214,7 @@ fn a_conversation_goes_back_with_the_files_and_comes_back_with_them() {
     project.bring_back(&dialog(), &main_agent(), test.tick()).unwrap();
     assert_eq!((shown(&project).len(), spoken(&project)), (4, 4));
     // With the files, it is one step that undo and redo take together.
-    let done = project.apply(&plan(RewindWhat::Both), test.tick()).unwrap();
+    let done = project.apply(&plan(RewindScope::Both), test.tick()).unwrap();
     let undo = done.operation.unwrap();
     assert_eq!(
         (test.read("a.txt"), shown(&project).len(), spoken(&project)),
@@ -225,13 +226,13 @@ fn a_conversation_goes_back_with_the_files_and_comes_back_with_them() {
         let taking = TakeBackOptions::default();
         let plan = if count == 4 {
             let (plan, undone) = project.plan_redo(taking, test.tick()).unwrap();
-            let how = RewindHow::TakeBack(undone.id);
-            project.rewind_along(plan, RewindWhat::Both, how).unwrap()
+            let how = RewindAction::TakeBack(undone.id);
+            project.plan_with_rewind(plan, RewindScope::Both, how).unwrap()
         } else {
             let redo = project.operations(1).unwrap().remove(0);
             let (plan, _) = project.plan_undo(taking, test.tick()).unwrap();
-            let how = RewindHow::TakeBack(redo.id);
-            project.rewind_along(plan, RewindWhat::Both, how).unwrap()
+            let how = RewindAction::TakeBack(redo.id);
+            project.plan_with_rewind(plan, RewindScope::Both, how).unwrap()
         };
         let done = project.apply(&plan, test.tick()).unwrap();
         assert_eq!(done.plan.rewind.unwrap().done, Some(true));
@@ -247,7 +248,7 @@ fn a_checkpoint_cuts_before_the_message_that_came_after_it() {
     let project = two_turns(&test);
     let log = project.model_log(&dialog(), &main_agent()).unwrap();
     let rewind =
-        |id| project.plan_rewind(&dialog(), &main_agent(), Rewind::Checkpoint(id)).unwrap();
+        |id| project.plan_rewind(&dialog(), &main_agent(), RewindTarget::Checkpoint(id)).unwrap();
     let first = rewind(log[0].checkpoint.unwrap());
     assert_eq!(
         (first.before.as_str(), first.kept, first.hidden, first.unsaid),
@@ -271,7 +272,7 @@ fn a_message_that_cannot_be_read_says_so_and_the_others_are_there() {
     db.execute("UPDATE message SET body = x'00' WHERE place = 0", []).unwrap();
     let texts = shown(&project);
     assert!(texts[0].contains("cannot be read") && texts[1] == "b", "{texts:?}");
-    let found = project.check_up(true, &mut |_, _| {}).unwrap().verification;
+    let found = project.check_health(true, &mut |_, _| {}).unwrap().verification;
     let problem = format!("{:?}", found.problems);
     assert!(found.problems.len() == 1 && problem.contains("message 0 of dialog d1"), "{problem}");
 }
@@ -288,10 +289,10 @@ fn what_people_are_shown_is_saved_by_place_and_can_become_shorter() {
         assert_eq!(project.display_messages(&dialog, &agent).unwrap(), list);
         added
     };
-    assert_eq!(save(&["a", "b"]), Added { added: 2, known: 0 });
-    assert_eq!(save(&["a", "b", "c"]), Added { added: 1, known: 2 });
-    assert_eq!(save(&["a"]), Added { added: 0, known: 1 });
-    assert_eq!(save(&["a", "x"]), Added { added: 1, known: 1 });
+    assert_eq!(save(&["a", "b"]), AddedMessages { added: 2, known: 0 });
+    assert_eq!(save(&["a", "b", "c"]), AddedMessages { added: 1, known: 2 });
+    assert_eq!(save(&["a"]), AddedMessages { added: 0, known: 1 });
+    assert_eq!(save(&["a", "x"]), AddedMessages { added: 1, known: 1 });
     assert_eq!(project.display_log(&dialog, &agent).unwrap().len(), 3);
 }
 
@@ -312,7 +313,7 @@ fn a_long_result_of_an_agent_is_shortened_and_still_known() {
     let kept = project.model_log(&dialog(), &main_agent()).unwrap().remove(0).message;
     assert!(kept.content[0]["content"][0]["text"].as_str().unwrap().ends_with("bytes not kept]"));
     assert_eq!(kept.content[0]["tool_use_id"], "t");
-    assert_eq!(add(&said), Added { added: 0, known: 1 });
+    assert_eq!(add(&said), AddedMessages { added: 0, known: 1 });
     // A person's own act keeps all of it.
     let other = DialogId::from("d2");
     project.import_messages(&other, &main_agent(), None, (&[said], &[]), test.tick()).unwrap();
@@ -326,14 +327,14 @@ fn a_fault_at_any_write_of_a_history() {
     }
     let test = TestProject::in_memory();
     test.init();
-    let sweep = Sweep::new("a_fault_at_any_write_of_a_history", "history", &test);
-    for faults in FAULTS {
-        sweep.each(faults, |done| verify_history(&test, done));
+    let sweep = FaultSweep::new("a_fault_at_any_write_of_a_history", "history", &test);
+    for faults in ALL_FAULTS {
+        sweep.run_each(faults, |done| verify_history(&test, done));
     }
 }
 
 /// Each act is there whole or not at all, and so is how far the record was read.
-fn verify_history(test: &TestProject, done: &Try) {
+fn verify_history(test: &TestProject, done: &SweepRun) {
     let project = test.open();
     assert_clean(&project);
     let cursor = project.history_cursor(&dialog(), &main_agent()).unwrap();
@@ -355,7 +356,8 @@ fn verify_history(test: &TestProject, done: &Try) {
 fn tell(test: &TestProject) {
     let (project, dialog, agent) = (test.open(), dialog(), main_agent());
     let ack = || child::acknowledge("");
-    let messages = [message(Role::User, "a", Some(0)), message(Role::Assistant, "b", Some(1))];
+    let messages =
+        [message(MessageRole::User, "a", Some(0)), message(MessageRole::Assistant, "b", Some(1))];
     let cursor = "somewhere".to_owned();
     let mark = TranscriptMark { dialog: dialog.clone(), agent: agent.clone(), from: None, cursor };
     assert!(project.record_model_messages(&numbered(0, &messages), &mark, test.tick()).unwrap());
@@ -394,12 +396,12 @@ fn a_summary_does_not_outlive_what_is_rewound() {
     let project = test.open();
     let (dialog, agent) = (dialog(), main_agent());
     let messages: Vec<_> =
-        (0..6).map(|index| message(Role::User, &format!("m{index}"), Some(index))).collect();
+        (0..6).map(|index| message(MessageRole::User, &format!("m{index}"), Some(index))).collect();
     project.add_model_messages(&dialog, &agent, &numbered(0, &messages), 1).unwrap();
     condense(&project, 4, 2).unwrap();
     assert_eq!(shown(&project), ["summary of 4", "m4", "m5"]);
     let rewind = |index: u64| {
-        project.rewind_conversation(&dialog, &agent, Rewind::Message(index), None, 3).unwrap()
+        project.rewind_conversation(&dialog, &agent, RewindTarget::Message(index), None, 3).unwrap()
     };
     // What the summary is of stays, and so does it.
     assert_eq!((rewind(5).hidden, shown(&project)), (1, vec!["summary of 4".into(), "m4".into()]));

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test plays the user")]
 
 use retake_engine::{
-    Advice as _, ChangeFilter, InitOptions, ProjectError, RecordError, ReplacedBy,
+    ChangeFilter, ErrorAdvice as _, InitOptions, ProjectError, RecordError, ReplacedBy,
 };
 use retake_testkit::TestProject;
 
@@ -13,12 +13,12 @@ fn a_moved_project_is_found_again_g_4() {
     project.write("a.txt", "one\n");
     let id = project.init().id().to_owned();
     project.write("a.txt", "two\n");
-    assert_eq!(project.look().changes.len(), 1);
+    assert_eq!(project.refresh().changes.len(), 1);
     let elsewhere = project.outer().join("elsewhere");
     std::fs::rename(project.root(), &elsewhere).unwrap();
     let moved = project.retake().open(&elsewhere).unwrap();
     assert_eq!(moved.id(), id);
-    assert_eq!(moved.look(project.tick()).unwrap().changes, []);
+    assert_eq!(moved.refresh(project.tick()).unwrap().changes, []);
     assert_eq!(moved.changes(&ChangeFilter::default()).unwrap().len(), 1);
     // From a folder inside it, too.
     std::fs::DirBuilder::new().create(elsewhere.join("deep")).unwrap();
@@ -32,13 +32,13 @@ fn another_folder_at_the_same_path_is_read_only_until_the_person_says() {
         project.write("a.txt", "one\n");
         project.init();
         project.write("a.txt", "two\n");
-        project.look();
+        project.refresh();
         let aside = project.outer().join("aside");
         std::fs::rename(project.root(), &aside).unwrap();
         project.write("a.txt", "another\n");
         let replaced = project.open();
         assert!(replaced.is_replaced());
-        let error = replaced.look(project.tick()).unwrap_err();
+        let error = replaced.refresh(project.tick()).unwrap_err();
         assert!(matches!(error, RecordError::Replaced(_)), "{error}");
         assert!(error.hint().contains("init --same"), "{error}");
         assert_eq!(replaced.changes(&ChangeFilter::default()).unwrap().len(), 1, "still readable");

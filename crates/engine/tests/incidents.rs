@@ -7,8 +7,8 @@
 use std::os::unix::fs::symlink;
 
 use expect_test::expect;
-use retake_engine::model::Side;
-use retake_engine::{GoToOptions, Reason, TakeBackOptions};
+use retake_engine::model::PathState;
+use retake_engine::{GoToOptions, PlanReason, TakeBackOptions};
 use retake_testkit::{TestProject, check, disk, play};
 
 const REPOSITORY: &str = r"
@@ -138,11 +138,11 @@ fn edits_by_hand_after_the_agent_survive() {
 #[test]
 fn a_restore_is_undone_to_the_byte() {
     let (project, _) = repository("write d w1 a.txt: by d\\n\nfile mine.txt: mine\nlook");
-    let before = disk::read(&project.root());
+    let before = disk::read_files(&project.root());
     play(&project, "restore d:1 exact");
     assert!(!project.root().join("mine.txt").exists());
     play(&project, "undo");
-    assert!(disk::is_same(&disk::read(&project.root()), &before));
+    assert!(disk::same_files(&disk::read_files(&project.root()), &before));
 }
 
 /// claude-code#34368, #93045: deleted files could not be rewound. #87575: nor edits through bash.
@@ -314,9 +314,9 @@ fn the_agents_own_git_commands_are_undone() {
 #[test]
 fn what_is_not_concerned_keeps_bytes_mode_and_time() {
     let (project, _) = repository("write d w1 a.txt: by d\\n");
-    let before = disk::read(&project.root());
+    let before = disk::read_files(&project.root());
     play(&project, "undo");
-    let after = disk::read(&project.root());
+    let after = disk::read_files(&project.root());
     for (name, entry) in before.iter().filter(|(name, _)| *name != "a.txt") {
         assert_eq!(after.get(name), Some(entry), "{name}");
     }
@@ -328,7 +328,7 @@ fn what_is_not_concerned_keeps_bytes_mode_and_time() {
 fn missing_from_the_store_is_never_did_not_exist() {
     let (project, _) = repository("write d w1 a.txt: by d\\n");
     let change = project.changes().pop().unwrap();
-    let Side::Known(before) = change.before else { panic!("{change:?}") };
+    let PathState::Known(before) = change.before else { panic!("{change:?}") };
     let db = project.open().store().folder().join("retake.db");
     let db = rusqlite::Connection::open(db).unwrap();
     db.execute("DELETE FROM object WHERE oid = ?1", [before.oid.as_bytes().as_slice()]).unwrap();
@@ -336,7 +336,7 @@ fn missing_from_the_store_is_never_did_not_exist() {
     let opened = project.open();
     let (plan, _) = opened.plan_undo(TakeBackOptions::default(), project.tick()).unwrap();
     let applied = opened.apply(&plan, project.tick()).unwrap();
-    assert!(matches!(applied.plan.files[0].reason, Reason::Damaged(_)), "{:?}", applied.plan);
+    assert!(matches!(applied.plan.files[0].reason, PlanReason::Damaged(_)), "{:?}", applied.plan);
     assert!(!applied.is_whole());
     assert_eq!(project.read("a.txt"), b"by d\n");
 }
@@ -370,9 +370,9 @@ fn what_was_not_captured_is_named_and_left() {
 #[test]
 fn a_message_writes_nothing() {
     let (project, _) = repository("write d w1 a.txt: by d\\n\nfile a.txt: mine\\n");
-    let before = disk::read(&project.root());
+    let before = disk::read_files(&project.root());
     play(&project, "say d: again\nsay d: and again");
-    assert_eq!(disk::read(&project.root()), before);
+    assert_eq!(disk::read_files(&project.root()), before);
 }
 
 /// gemini-cli#15786, #7291: checkpoints were gone after a restart; #4115: off without git.
@@ -380,7 +380,7 @@ fn a_message_writes_nothing() {
 fn checkpoints_survive_the_process_and_need_no_git() {
     let project = TestProject::new();
     play(&project, "file a.txt: one\\n\ninit\nsay d: go\nwrite d w1 a.txt: two\\n");
-    let id = project.named("d:1");
+    let id = project.checkpoint_id("d:1");
     let later = TestProject::at(project.outer());
     let opened = later.open();
     let checkpoint = opened.find_checkpoint(&id[..8]).unwrap();

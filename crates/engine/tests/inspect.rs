@@ -9,7 +9,7 @@ mod support;
 use std::path::Path;
 
 use retake_engine::model::{CheckpointKind, DialogId, ObjectId, SessionState};
-use retake_engine::{ExportError, Exported, Project, git_command};
+use retake_engine::{ExportError, ExportedRepo, Project, git_command};
 use retake_testkit::{TestProject, git};
 use support::{Work, assert_clean};
 
@@ -36,12 +36,12 @@ fn story(test: &TestProject) -> Work<'_> {
     work
 }
 
-fn export(project: &Project, dialog: &str) -> Exported {
+fn export(project: &Project, dialog: &str) -> ExportedRepo {
     project.export_git(Some(&DialogId(dialog.into())), &mut |_, _| {}).unwrap()
 }
 
 /// Runs git as `retake git` does, and gives what it printed.
-fn seen(exported: &Exported, arguments: &[&str]) -> String {
+fn seen(exported: &ExportedRepo, arguments: &[&str]) -> String {
     let arguments: Vec<_> = arguments.iter().map(Into::into).collect();
     let output = git_command(exported, &arguments).env("GIT_CONFIG_GLOBAL", "/dev/null").output();
     let output = output.unwrap();
@@ -50,7 +50,7 @@ fn seen(exported: &Exported, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn lines(exported: &Exported, arguments: &[&str]) -> Vec<String> {
+fn lines(exported: &ExportedRepo, arguments: &[&str]) -> Vec<String> {
     seen(exported, arguments).lines().map(str::to_owned).collect()
 }
 

@@ -114,11 +114,11 @@ fn gaps_are_told_when_they_open_and_when_they_close_and_only_then() {
         let told = events.iter().filter(|event| event.kind == "gaps");
         told.map(|event| event.body.clone()).collect()
     };
-    let events = told(&project, || drop(test.look()));
+    let events = told(&project, || drop(test.refresh()));
     assert_eq!(gaps(&events), [json!({ "opened": 1, "closed": 0 })]);
-    assert_eq!(gaps(&told(&project, || drop(test.look()))), Vec::<serde_json::Value>::new());
+    assert_eq!(gaps(&told(&project, || drop(test.refresh()))), Vec::<serde_json::Value>::new());
     std::fs::remove_file(test.root().join("large.txt")).unwrap();
-    let events = told(&project, || drop(test.look()));
+    let events = told(&project, || drop(test.refresh()));
     assert_eq!(gaps(&events), [json!({ "opened": 0, "closed": 1 })]);
 }
 
@@ -150,7 +150,7 @@ fn what_was_removed_from_the_stream_is_known() {
     let project = test.open();
     assert_eq!(project.store().event_page(0, 1).unwrap().removed, 0);
     let events = told(&project, || {
-        project.collect(1_700_000_000_000 + 400 * 86_400_000, &mut |_, _| {}).unwrap();
+        project.collect_garbage(1_700_000_000_000 + 400 * 86_400_000, &mut |_, _| {}).unwrap();
     });
     assert_eq!(kinds(&events), ["collected"]);
     let page = project.store().event_page(0, 1).unwrap();

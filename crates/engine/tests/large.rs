@@ -57,7 +57,7 @@ fn record_large_files() {
     plain.seek(SeekFrom::Start(PLAIN / 2)).unwrap();
     plain.write_all(b"a small edit in the middle").unwrap();
     drop(plain);
-    assert_eq!(project.look().changes.len(), 1);
+    assert_eq!(project.refresh().changes.len(), 1);
     let mut out = std::io::stdout().lock();
     writeln!(out, "grown {}", opened.store().disk_size().saturating_sub(before)).unwrap();
     writeln!(out, "peak {}", peak_kib()).unwrap();

@@ -8,7 +8,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use retake_engine::model::{Actor, Change, GapReason, Millis};
-use retake_engine::{Parcel, Project};
+use retake_engine::{Project, Submission};
 use retake_testkit::{TestProject, play};
 use serde_json::json;
 
@@ -38,9 +38,9 @@ fn began_before_the_look(test: &TestProject) -> Millis {
     began
 }
 
-fn begin(at: Millis, deadline: Option<Millis>) -> Parcel {
+fn begin(at: Millis, deadline: Option<Millis>) -> Submission {
     let event = TestProject::begin("d1", "s1", "Bash", json!({ "command": "make" }));
-    Parcel { deadline, ..Parcel::new("k1", event, at) }
+    Submission { deadline, ..Submission::new("k1", event, at) }
 }
 
 fn gaps(project: &Project) -> Vec<(String, GapReason)> {
@@ -54,7 +54,7 @@ fn what_a_command_did_before_it_was_looked_at_is_its_own_and_named() {
     let began = began_before_the_look(&test);
     let mut project = test.open();
     project.set_clock(|| Millis::MAX);
-    let recorded = project.take(&begin(began, Some(began + 2_000))).unwrap();
+    let recorded = project.submit(&begin(began, Some(began + 2_000))).unwrap();
     let (agent, user) = (Actor::Agent, Actor::User);
     let expected = [
         ("by make.txt", agent),
@@ -80,8 +80,8 @@ fn what_could_not_be_shielded_in_time_is_named() {
     let mut project = test.open();
     project.set_clock(|| Millis::MAX);
     let event = TestProject::begin("d1", "s1", "Bash", json!({ "command": "rm .env" }));
-    let parcel = Parcel { deadline: Some(now()), ..Parcel::new("k1", event, now()) };
-    project.take(&parcel).unwrap();
+    let parcel = Submission { deadline: Some(now()), ..Submission::new("k1", event, now()) };
+    project.submit(&parcel).unwrap();
     assert_eq!(gaps(&project), [(".env".to_owned(), GapReason::NotShielded)]);
 }
 
@@ -92,7 +92,7 @@ fn an_agent_that_waits_has_done_nothing_yet() {
     let mut project = test.open();
     project.set_clock(|| 0);
     for deadline in [None, Some(began + 2_000)] {
-        let recorded = project.take(&begin(began, deadline)).unwrap();
+        let recorded = project.submit(&begin(began, deadline)).unwrap();
         assert!(recorded.changes.iter().all(|change| change.actor == Actor::User));
         assert_eq!(gaps(&project), []);
     }
@@ -103,9 +103,9 @@ fn an_event_that_waited_in_the_spool_says_the_same() {
     let test = TestProject::new();
     let began = began_before_the_look(&test);
     let parcel = begin(began, None);
-    test.open().keeper().keep(&parcel.key, &parcel.event, parcel.at).unwrap();
+    test.open().spool_writer().push(&parcel.key, &parcel.event, parcel.at).unwrap();
     let project = test.open();
-    project.look(now()).unwrap();
+    project.refresh(now()).unwrap();
     let by_agent: Vec<_> = by(&test.changes())
         .into_iter()
         .filter(|(_, actor)| *actor == Actor::Agent)

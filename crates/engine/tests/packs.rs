@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use retake_engine::model::{ObjectId, Side};
+use retake_engine::model::{ObjectId, PathState};
 use retake_engine::{GoToOptions, InitOptions, Project, PurgeTarget, Retake};
-use retake_store::{Limits, Problem};
+use retake_store::{RetentionLimits, StoreProblem};
 use retake_testkit::{TestProject, disk, git};
 
 /// Enough for git to be asked.
@@ -85,12 +85,12 @@ fn links(project: &Project) -> Vec<u64> {
 
 /// Every file is in the record as it is on disk, under the id that git gives its bytes.
 fn assert_recorded(test: &TestProject, project: &Project) {
-    let disk = disk::read(&test.root());
+    let disk = disk::read_files(&test.root());
     let files = disk.iter().filter(|(_, entry)| !entry.is_link).map(|(name, _)| name.as_str());
     let ids = git_ids(&test.root(), &files.collect::<Vec<_>>());
     for (name, entry) in &disk {
         let stored = project.store().manifest_entry(&name.parse().unwrap()).unwrap();
-        let Side::Known(state) = Side::from(stored.expect(name).stored) else {
+        let PathState::Known(state) = PathState::from(stored.expect(name).state) else {
             panic!("{name} was not captured")
         };
         let content = project.store().read(&state.oid).unwrap();
@@ -130,7 +130,8 @@ fn rows(project: &Project) -> u64 {
 }
 
 fn collect(project: &Project) {
-    let limits = Limits { max_age: None, max_dialogs: 30, max_bytes: u64::MAX, protect: 0 };
+    let limits =
+        RetentionLimits { max_age: None, max_dialogs: 30, max_bytes: u64::MAX, protect: 0 };
     let wait = Duration::from_secs(20);
     let done = project.store().gc(&limits, 1_900_000_000_000, wait, &mut |_, _| {}).unwrap();
     assert!(done.complete);
@@ -146,13 +147,13 @@ fn what_a_clone_lends_outlives_it() {
     let point = project.checkpoint(Some("all"), None, test.tick()).unwrap();
     let tree = git::run(&test.root(), &["rev-parse", "HEAD^{tree}"]);
     assert_eq!(point.tree.to_string(), tree, "the tree is git's own");
-    let before = disk::read(&test.root());
+    let before = disk::read_files(&test.root());
     // What an agent with a shell can do.
     test.shell("rm -rf .git; for f in d*/*; do echo gone > $f; done; rm -rf d3");
-    assert_eq!(test.look().changes.len(), MANY);
+    assert_eq!(test.refresh().changes.len(), MANY);
     let plan = project.plan_restore(&point, &GoToOptions::default(), test.tick()).unwrap();
     project.apply(&plan, test.tick()).unwrap();
-    assert!(disk::is_same(&before, &disk::read(&test.root())));
+    assert!(disk::same_files(&before, &disk::read_files(&test.root())));
     assert_recorded(&test, &project);
 }
 
@@ -162,7 +163,7 @@ fn what_git_lets_go_is_copied_by_a_collection() {
     let project = test.init();
     test.shell("echo new > d1/new.txt; git add .; git -c user.name=x -c user.email=x commit -qm 2");
     test.shell("git -c gc.pruneExpire=now gc -q --prune=now");
-    test.look();
+    test.refresh();
     assert_eq!(links(&project), [1], "it is ours alone now");
     let (lent, alone) = (packs(&project), project.store().disk_size());
     collect(&project);
@@ -175,8 +176,9 @@ fn what_git_lets_go_is_copied_by_a_collection() {
     git::run(&folder, &["verify-pack", ours.trim_end_matches(".pack")]);
     // Nothing is needed any more: the pack goes, and what is new stays.
     test.shell("rm -rf d*; echo left > left.txt");
-    test.look();
-    let old: Limits = Limits { max_age: Some(1), max_dialogs: 0, max_bytes: 1, protect: 0 };
+    test.refresh();
+    let old: RetentionLimits =
+        RetentionLimits { max_age: Some(1), max_dialogs: 0, max_bytes: 1, protect: 0 };
     let wait = Duration::from_secs(20);
     project.store().gc(&old, 1_900_000_000_000, wait, &mut |_, _| {}).unwrap();
     assert_sound(&project);
@@ -316,9 +318,9 @@ fn what_cannot_be_borrowed_goes_into_a_pack_that_git_understands() {
     for test in [&plain, &sha256] {
         let project = test.init();
         assert_eq!(links(&project), [1]);
-        for (name, entry) in disk::read(&test.root()) {
+        for (name, entry) in disk::read_files(&test.root()) {
             let stored = project.store().manifest_entry(&name.parse().unwrap()).unwrap().unwrap();
-            let oid = Side::from(stored.stored).known().unwrap().oid;
+            let oid = PathState::from(stored.state).known().unwrap().oid;
             assert!(project.store().read(&oid).unwrap() == entry.content, "{name}");
         }
         assert_sound(&project);
@@ -357,13 +359,13 @@ fn a_branch_switch_of_many_files_reads_none() {
     test.shell("for f in d*/*; do echo more >> $f; done");
     git::run(&root, &["commit", "-qam", "more"]);
     git::run(&root, &["gc", "-q"]);
-    test.look();
+    test.refresh();
     git::run(&root, &["checkout", "-q", "main"]);
     git::run(&root, &["checkout", "-q", "other"]);
     test.shell("rm -rf .git/none; sleep 0.02");
     git::run(&root, &["checkout", "-q", "main"]);
     let before = rows(&project);
-    let looked = test.look();
+    let looked = test.refresh();
     assert_eq!(looked.changes.len(), MANY);
     assert_eq!(rows(&project), before);
     assert_recorded(&test, &project);
@@ -379,7 +381,7 @@ fn damage_in_a_pack_is_named_and_mended_by_what_comes_again() {
     let victim = "d0/f0.txt";
     let oid = |project: &Project| -> ObjectId {
         let entry = project.store().manifest_entry(&victim.parse().unwrap()).unwrap();
-        Side::from(entry.unwrap().stored).known().unwrap().oid
+        PathState::from(entry.unwrap().state).known().unwrap().oid
     };
     let (old, lines) = (oid(&project), test.read(victim));
     let mut bytes = std::fs::read(&file).unwrap();
@@ -390,11 +392,11 @@ fn damage_in_a_pack_is_named_and_mended_by_what_comes_again() {
     let again = test.open();
     assert!(again.store().read(&old).is_err(), "never something else");
     let found = again.store().verify(true, &mut |_, _| {}).unwrap();
-    assert!(found.problems.iter().any(|problem| matches!(problem, Problem::Damaged { .. })));
+    assert!(found.problems.iter().any(|problem| matches!(problem, StoreProblem::Damaged { .. })));
     test.write(victim, "another\n");
-    test.look();
+    test.refresh();
     test.write(victim, &lines);
-    test.look();
+    test.refresh();
     assert_eq!(test.open().store().read(&old).unwrap(), lines);
     // Nothing is thrown away because of it.
     collect(&again);
@@ -402,7 +404,7 @@ fn damage_in_a_pack_is_named_and_mended_by_what_comes_again() {
     // A pack that is gone altogether is named.
     std::fs::remove_file(&file).unwrap();
     let found = test.open().store().verify(false, &mut |_, _| {}).unwrap();
-    assert!(found.problems.iter().any(|problem| matches!(problem, Problem::Pack { .. })));
+    assert!(found.problems.iter().any(|problem| matches!(problem, StoreProblem::Pack { .. })));
 }
 
 #[test]
@@ -428,7 +430,7 @@ fn a_purge_rewrites_packs() {
         }
         assert_eq!(links(&project), [1], "a pack of our own without it");
         std::fs::remove_file(test.root().join("secret.bin")).unwrap();
-        test.look();
+        test.refresh();
         assert_recorded(&test, &test.open());
         if borrowed {
             git::run(&test.root(), &["fsck", "--strict"]);

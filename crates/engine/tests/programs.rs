@@ -29,8 +29,8 @@ mod words;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use retake_testkit::figures;
-use retake_testkit::seeds::Walks;
+use retake_testkit::proof_counts;
+use retake_testkit::seeds::WalkCounts;
 use story::Story;
 
 #[test]
@@ -38,9 +38,9 @@ fn no_program_loses_anything() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/programs.txt");
     let (shells, tally) = (run::shells(), Tally::default());
     let play = |seed| Story::new(seed, &shells, &tally).play();
-    Walks { quick: 1_300, long: 121_000 }.run(kept, play);
+    WalkCounts { quick: 1_300, long: 121_000 }.run(kept, play);
     let [ran, stopped] = tally.counts();
-    figures::note("programs", "shell programs", "run", ran);
+    proof_counts::record_count("programs", "shell programs", "run", ran);
     assert!(stopped * 100 <= ran, "{stopped} programs had to be stopped");
 }
 

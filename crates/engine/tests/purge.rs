@@ -9,12 +9,12 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use retake_engine::model::{
-    AgentId, CheckpointKind, Event, EventKind, GapReason, ModelMessage, ObjectId, OperationKind,
-    Role, Side,
+    AgentId, CheckpointKind, Event, EventKind, GapReason, MessageRole, ModelMessage, ObjectId,
+    OperationKind, PathState,
 };
-use retake_engine::{GoToOptions, Project, Purge, PurgeError, PurgeTarget, TranscriptMark};
+use retake_engine::{GoToOptions, Project, PurgeError, PurgeReport, PurgeTarget, TranscriptMark};
 use retake_store::{JournalEvent, NewCheckpoint, NewOperation, Spool, hash_blob};
-use retake_testkit::sweep::{FAULTS, Sweep};
+use retake_testkit::sweep::{ALL_FAULTS, FaultSweep};
 use retake_testkit::{TestProject, child, git};
 use serde_json::{Value, json};
 use support::{Work, assert_clean};
@@ -58,7 +58,7 @@ fn path(text: &str) -> PurgeTarget {
     PurgeTarget::Path(text.parse().unwrap())
 }
 
-fn purge(test: &TestProject, target: &PurgeTarget) -> Purge {
+fn purge(test: &TestProject, target: &PurgeTarget) -> PurgeReport {
     let project = test.open();
     let purge = project.purge(target, test.tick()).unwrap();
     assert!(purge.is_complete, "{purge:?}");
@@ -88,9 +88,9 @@ fn no_window_of_a_canary_is_left_in_any_file() {
     let project = test.open();
     project.export_git(Some(&work.dialog), &mut |_, _| {}).unwrap();
     test.write("keep/secret.bin", "harmless\n");
-    project.look(test.tick()).unwrap();
+    project.refresh(test.tick()).unwrap();
     test.write("keep/secret.bin", &large);
-    project.look(test.tick()).unwrap();
+    project.refresh(test.tick()).unwrap();
     drop(project);
     for content in [&small, &large] {
         assert!(!files_with(&test.home(), content).is_empty(), "the search finds what is there");
@@ -110,24 +110,24 @@ fn no_window_of_a_canary_is_left_in_any_file() {
     // The record still tells what happened, without the bytes.
     let changes = test.changes();
     assert_eq!(changes.len(), 4);
-    assert!(changes.iter().all(|change| change.before == Side::Unknown));
+    assert!(changes.iter().all(|change| change.before == PathState::Unknown));
     let project = test.open();
     assert_eq!(gap_reasons(&project), [("keep/secret.bin".to_owned(), GapReason::Purged)]);
 
     // It does not come back by itself, and nothing is recorded again.
     for _ in 0..2 {
-        assert_eq!(test.look().changes, []);
+        assert_eq!(test.refresh().changes, []);
         assert_eq!(files_with(&test.home(), &large), Vec::<String>::new());
     }
     assert_eq!(gap_reasons(&project), [("keep/secret.bin".to_owned(), GapReason::Purged)]);
     test.write("keep/secret.bin", "new\n");
-    let found = test.look().changes;
-    assert_eq!((found.len(), found[0].before), (1, Side::Unknown));
+    let found = test.refresh().changes;
+    assert_eq!((found.len(), found[0].before), (1, PathState::Unknown));
     assert_eq!(gap_reasons(&project), []);
     // Not even if it is put back, or lies elsewhere.
     test.write("copy.bin", &large);
     test.write("keep/secret.bin", &small);
-    test.look();
+    test.refresh();
     assert_eq!(files_with(&test.home(), &large), Vec::<String>::new());
     assert_eq!(files_with(&test.home(), &small), Vec::<String>::new());
     assert_eq!(gap_reasons(&project).len(), 2);
@@ -226,7 +226,7 @@ fn what_quotes_it_goes_too() {
     // What the model got, and what people were shown.
     let agent = AgentId::from("main");
     let model = ModelMessage {
-        role: Role::Assistant,
+        role: MessageRole::Assistant,
         content: vec![
             json!({ "type": "text", "text": format!("I use {token} now") }),
             json!({ "type": "tool_use", "id": "w1", "name": "Write", "input": { "content": secret } }),
@@ -336,14 +336,14 @@ fn one_content_goes_wherever_it_is_and_shared_parts_stay() {
     test.write("b.bin", &first);
     let project = test.init();
     test.write("b.bin", &second);
-    project.look(test.tick()).unwrap();
+    project.refresh(test.tick()).unwrap();
     let oid: ObjectId = hash_blob(&first).unwrap();
     let done = purge(&test, &PurgeTarget::Content(oid));
     assert_eq!(done.shared, 1, "the other version has most of its chunks");
     assert_eq!(done.scope.paths.len(), 2);
     assert_eq!(done.scope.current.len(), 1);
     let change = &test.changes()[0];
-    assert_eq!(change.before, Side::Unknown);
+    assert_eq!(change.before, PathState::Unknown);
     assert_eq!(project.content(&change.after).unwrap().unwrap(), second);
     let done = purge(&test, &PurgeTarget::Content(hash_blob(&second).unwrap()));
     assert_eq!(done.shared, 0);
@@ -388,7 +388,7 @@ fn an_interrupted_operation_comes_first() {
         title: "undo",
         dialog: None,
         safety: &safety.id,
-        sequel: &Value::Null,
+        follow_up: &Value::Null,
     };
     batch.begin_operation(&operation).unwrap();
     batch.commit().unwrap();
@@ -409,11 +409,11 @@ fn a_purge_that_was_stopped_is_completed_by_the_next() {
     test.write("a.txt", "a\n");
     test.init();
     test.write("secret.bin", "gone\n");
-    test.look();
+    test.refresh();
     let name = "a_purge_that_was_stopped_is_completed_by_the_next";
-    let sweep = Sweep::new(name, "purge", &test);
-    for faults in FAULTS {
-        sweep.each(faults, |done| {
+    let sweep = FaultSweep::new(name, "purge", &test);
+    for faults in ALL_FAULTS {
+        sweep.run_each(faults, |done| {
             let project = test.open();
             assert_clean(&project);
             assert_eq!(test.read("secret.bin"), b"gone\n");

@@ -5,7 +5,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use retake_engine::model::{Actor, Change, Millis};
-use retake_engine::{JournalEvent, Looked, Project};
+use retake_engine::{JournalEvent, Project, RefreshOutcome};
 use retake_testkit::TestProject;
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn now() -> Millis {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as Millis
 }
 
-fn reconciled(project: &Project, at: Millis) -> (Looked, Vec<JournalEvent>) {
+fn reconciled(project: &Project, at: Millis) -> (RefreshOutcome, Vec<JournalEvent>) {
     let before = project.store().last_seq().unwrap();
     let looked = project.reconcile(at).unwrap();
     let mut events = project.store().events_after(before, 1000).unwrap();
@@ -54,13 +54,13 @@ fn what_waited_is_taken_in_first_and_counts() {
     let test = TestProject::new();
     test.write("a.txt", "one\n");
     let project = test.init();
-    let keeper = project.keeper();
+    let keeper = project.spool_writer();
     let input = json!({ "file_path": "a.txt", "content": "two\n" });
     let begin = TestProject::begin("d1", "w1", "Write", input);
-    keeper.keep(&keeper.new_key(test.tick()), &begin, test.tick()).unwrap();
+    keeper.push(&keeper.new_key(test.tick()), &begin, test.tick()).unwrap();
     test.write("a.txt", "two\n");
     let end = TestProject::end("d1", "w1");
-    keeper.keep(&keeper.new_key(test.tick()), &end, test.tick()).unwrap();
+    keeper.push(&keeper.new_key(test.tick()), &end, test.tick()).unwrap();
     let (_, events) = reconciled(&project, test.tick());
     assert_eq!(by(&test.changes()), ["a.txt agent"]);
     let body = &events[0].body;
@@ -105,7 +105,7 @@ fn what_an_agent_that_died_left_open_owns_only_what_it_could_have_done() {
     assert_eq!((&body["calls_closed"], &body["open_dialogs"]), (&json!(1), &json!(["d1"])));
     // Its window is closed now.
     test.write("b.txt", "later still\n");
-    let looked = project.look(now()).unwrap();
+    let looked = project.refresh(now()).unwrap();
     assert_eq!((looked.changes.len(), looked.changes[0].actor), (1, Actor::User));
     // Should it have lived, its end is heard.
     test.write("aim.txt", "its last words\n");

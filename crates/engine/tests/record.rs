@@ -4,7 +4,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use retake_engine::model::{Actor, ChangeStatus, Event, EventKind, FileKind, Side};
+use retake_engine::model::{Actor, ChangeStatus, Event, EventKind, FileKind, PathState};
 use retake_engine::{ChangeFilter, NoticeCode, RecordError, StoreError};
 use retake_testkit::{TestProject, check, expect, git, play};
 
@@ -62,7 +62,7 @@ fn ids_are_gits_ids() {
     let tree = git::run(&project.root(), &["write-tree"]);
     assert_eq!(opened.tree_id().unwrap().to_string(), tree);
     for entry in opened.store().manifest().unwrap() {
-        let Side::Known(state) = Side::from(entry.stored) else { panic!("{entry:?}") };
+        let PathState::Known(state) = PathState::from(entry.state) else { panic!("{entry:?}") };
         if state.kind == FileKind::File {
             let path = entry.path.as_str().unwrap();
             let oid = git::run(&project.root(), &["hash-object", path]);
@@ -116,7 +116,7 @@ fn files_over_the_limit_are_unknown_and_never_absent() {
     "#]]
     .assert_eq(&seen);
     let created = project.changes().into_iter().next().unwrap();
-    assert_eq!((created.before, created.after), (Side::Absent, Side::Unknown));
+    assert_eq!((created.before, created.after), (PathState::Absent, PathState::Unknown));
     assert!(matches!(project.open().content(&created.after), Err(StoreError::NotCaptured)));
 }
 
@@ -132,7 +132,7 @@ fn odd_names_round_trip_byte_for_byte() {
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join(OsStr::from_bytes(name)), name).unwrap();
     }
-    let changes = project.look().changes;
+    let changes = project.refresh().changes;
     assert_eq!(changes.len(), names.len());
     for name in names {
         let path = [name, b"/", name].concat();
@@ -173,7 +173,7 @@ fn rm_rf_git_does_not_reach_the_record() {
         run rm -rf .git
         ",
     );
-    assert_eq!(project.look().changes, []);
+    assert_eq!(project.refresh().changes, []);
     let change = &project.changes()[0];
     assert_eq!(project.open().content(&change.before).unwrap(), Some(b"one\n".to_vec()));
 }
@@ -188,7 +188,7 @@ fn a_file_changed_within_the_clocks_grain_is_seen() {
         let text = format!("{round:04}");
         project.write("a.txt", &text);
         project.shell("touch -d 2020-01-01 a.txt");
-        let changes = project.look().changes;
+        let changes = project.refresh().changes;
         assert_eq!(changes.len(), 1, "round {round}");
         let content = project.open().content(&changes[0].after).unwrap();
         assert_eq!(content, Some(text.into_bytes()));
@@ -201,24 +201,24 @@ fn damage_is_found_and_never_read_as_absence() {
     project.write("a.txt", "precious\n");
     let opened = project.init();
     project.write("a.txt", "changed\n");
-    let change = opened.look(project.tick()).unwrap().changes.remove(0);
+    let change = opened.refresh(project.tick()).unwrap().changes.remove(0);
     let path = opened.store().folder().join("retake.db");
     let db = rusqlite::Connection::open(&path).unwrap();
     let oid = change.before.known().unwrap().oid;
     let flip = "UPDATE object SET data = x'00112233' WHERE oid = ?1";
     assert_eq!(db.execute(flip, [oid.as_bytes().as_slice()]).unwrap(), 1);
     assert!(matches!(opened.content(&change.before), Err(StoreError::Damaged { .. })));
-    let found = opened.check_up(true, &mut |_, _| {}).unwrap().verification;
+    let found = opened.check_health(true, &mut |_, _| {}).unwrap().verification;
     assert_eq!(found.problems.len(), 1, "{:?}", found.problems);
     // What is new is recorded all the same, and content that comes by again is mended.
     project.write("a.txt", "new\n");
-    assert_eq!(opened.look(project.tick()).unwrap().changes.len(), 1);
+    assert_eq!(opened.refresh(project.tick()).unwrap().changes.len(), 1);
     project.write("a.txt", "precious\n");
-    assert_eq!(opened.look(project.tick()).unwrap().changes.len(), 1);
+    assert_eq!(opened.refresh(project.tick()).unwrap().changes.len(), 1);
     assert_eq!(opened.content(&change.before).unwrap(), Some(b"precious\n".to_vec()));
     db.execute("DELETE FROM object WHERE oid = ?1", [oid.as_bytes().as_slice()]).unwrap();
     assert!(matches!(opened.content(&change.before), Err(StoreError::Missing(_))));
-    let found = opened.check_up(false, &mut |_, _| {}).unwrap().verification;
+    let found = opened.check_health(false, &mut |_, _| {}).unwrap().verification;
     assert!(!found.problems.is_empty());
 }
 
@@ -230,11 +230,11 @@ fn scratch_files_are_left_out_and_counted_w_30() {
     project.write("a.txt.orig", "x");
     project.write(".tmp-x/y", "x");
     project.write(".grep_1.txt", "x");
-    let looked = project.look();
+    let looked = project.refresh();
     assert_eq!(looked.changes, []);
     assert!(looked.scratch >= 3, "{}", looked.scratch);
     std::fs::write(project.home().join("config.toml"), "[ignore]\nscratch = []\n").unwrap();
-    let looked = project.look();
+    let looked = project.refresh();
     assert_eq!((looked.changes.len(), looked.scratch, looked.baseline), (0, 0, 3));
 }
 
@@ -326,7 +326,7 @@ fn damaged_rows_block_nothing_and_doctor_names_them() {
     ] {
         db.execute(damage, []).unwrap();
     }
-    let found = opened.check_up(false, &mut |_, _| {}).unwrap().verification.problems;
+    let found = opened.check_health(false, &mut |_, _| {}).unwrap().verification.problems;
     assert!(found.len() >= 2, "{found:?}");
     project.write("a.txt", "two\n");
     project.write("b.txt", "three\n");
@@ -346,7 +346,7 @@ fn a_root_that_goes_away_or_is_replaced_while_open_stops_the_record() {
     let gone = opened.record(&say, project.tick()).unwrap_err();
     assert!(matches!(gone, RecordError::Gone(_)), "{gone}");
     project.write("b.txt", "another folder\n");
-    let replaced = opened.look(project.tick()).unwrap_err();
+    let replaced = opened.refresh(project.tick()).unwrap_err();
     assert!(matches!(replaced, RecordError::Replaced(_)), "{replaced}");
     assert_eq!(opened.changes(&ChangeFilter::default()).unwrap(), []);
 }

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use retake_engine::model::ObjectId;
-use retake_engine::{Applied, GoToOptions, Recovery, TakeBackOptions, VerbError};
-use retake_testkit::disk::{self, Entry};
+use retake_engine::{AppliedPlan, GoToOptions, OperationError, RecoveryChoice, TakeBackOptions};
+use retake_testkit::disk::{self, DiskFile};
 use retake_testkit::{TestProject, child, play};
 
-const HOW: [Recovery; 2] = [Recovery::Resume, Recovery::Undo];
+const HOW: [RecoveryChoice; 2] = [RecoveryChoice::Resume, RecoveryChoice::Undo];
 
 /// An undo of this exchanges two files.
 const TWO: &str = r"
@@ -52,7 +52,7 @@ fn is_child() -> bool {
     true
 }
 
-fn carry_out(project: &TestProject, verb: &str) -> Result<Applied, VerbError> {
+fn carry_out(project: &TestProject, verb: &str) -> Result<AppliedPlan, OperationError> {
     let (opened, at) = (project.open(), project.tick());
     let plan = match verb {
         "undo" => opened.plan_undo(TakeBackOptions::default(), at)?.0,
@@ -61,13 +61,13 @@ fn carry_out(project: &TestProject, verb: &str) -> Result<Applied, VerbError> {
             let options = GoToOptions { exact: true, ..GoToOptions::default() };
             opened.plan_restore(&first, &options, at)?
         }
-        _ => return opened.recover(Recovery::Resume, at),
+        _ => return opened.recover(RecoveryChoice::Resume, at),
     };
     opened.apply(&plan, project.tick())
 }
 
 /// One line for each file.
-fn told(applied: &Applied) -> String {
+fn told(applied: &AppliedPlan) -> String {
     let mut said = String::new();
     for file in &applied.plan.files {
         let (path, action, code) = (&file.path, file.action.as_str(), file.reason.code());
@@ -122,14 +122,14 @@ impl<'t> Kill<'t> {
 
 /// The temporary file in the root that holds this text.
 fn temp_with(project: &TestProject, text: &str) -> PathBuf {
-    let now = disk::read(&project.root());
-    let holds = |entry: &Entry| String::from_utf8_lossy(&entry.content).contains(text);
+    let now = disk::read_files(&project.root());
+    let holds = |entry: &DiskFile| String::from_utf8_lossy(&entry.content).contains(text);
     let found = now.iter().find(|(name, entry)| name.starts_with(".retake-") && holds(entry));
     project.root().join(found.unwrap().0)
 }
 
 /// The objects that warnings name.
-fn kept(applied: &Applied) -> Vec<ObjectId> {
+fn kept(applied: &AppliedPlan) -> Vec<ObjectId> {
     let warnings = applied.plan.files.iter().filter_map(|file| file.warning.as_deref());
     warnings.filter_map(|warning| warning.rsplit(' ').next()?.parse().ok()).collect()
 }
@@ -145,12 +145,12 @@ fn recover_after_look_and_a_user_edit_records_no_false_change() {
     for how in HOW {
         let project = kill.project();
         assert_eq!(project.read("a.txt"), b"1\n2\n3\n4\n5\n6\n7\n8\n9\n");
-        project.look();
+        project.refresh();
         project.shell("sed -i s/8/eight-user/ a.txt");
-        project.look();
+        project.refresh();
         let applied = project.open().recover(how, project.tick()).unwrap();
-        assert_eq!(project.look().changes, [], "{how:?}: {}", told(&applied));
-        let line = if how == Recovery::Undo { "two" } else { "2" };
+        assert_eq!(project.refresh().changes, [], "{how:?}: {}", told(&applied));
+        let line = if how == RecoveryChoice::Undo { "two" } else { "2" };
         let expected = format!("1\n{line}\n3\n4\n5\n6\n7\neight-user\n9\n");
         assert_eq!(text(&project, "a.txt"), Some(expected), "{how:?}");
     }
@@ -184,7 +184,7 @@ fn recover_tells_of_a_version_that_is_only_in_the_store() {
     let project = Kill::before(test, TWO, "exchange", 2).project();
     std::fs::write(temp_with(&project, "1\ntwo\n"), "precious words\n").unwrap();
     project.write("a.txt", "saved again\n");
-    let applied = project.open().recover(Recovery::Resume, project.tick()).unwrap();
+    let applied = project.open().recover(RecoveryChoice::Resume, project.tick()).unwrap();
     let oid = retake_store::hash_blob(b"precious words\n").unwrap();
     assert!(project.open().store().has(&oid).unwrap());
     assert_eq!(kept(&applied), [oid], "{}", told(&applied));
@@ -238,7 +238,7 @@ fn resumed_is_as_whole_as_it_would_have_been() {
     let plain = played(&story);
     assert!(!carry_out(&plain, "undo").unwrap().is_whole());
     let project = Kill::before(test, &story, "exchange", 1).project();
-    let applied = project.open().recover(Recovery::Resume, project.tick()).unwrap();
+    let applied = project.open().recover(RecoveryChoice::Resume, project.tick()).unwrap();
     assert!(!applied.is_whole(), "{}", told(&applied));
     assert_eq!(operations(&project), operations(&plain));
 }
@@ -271,11 +271,11 @@ fn recover_with_a_busy_writer_on_the_displaced_file() {
         }
     });
     begins.recv().unwrap();
-    let recovered = project.open().recover(Recovery::Resume, project.tick());
+    let recovered = project.open().recover(RecoveryChoice::Resume, project.tick());
     stop.store(true, Ordering::SeqCst);
     writer.join().unwrap();
     let has_line = |bytes: &[u8]| bytes.windows(13).any(|part| part == b"precious line");
-    let on_disk = disk::read(&project.root()).values().any(|entry| has_line(&entry.content));
+    let on_disk = disk::read_files(&project.root()).values().any(|entry| has_line(&entry.content));
     let read = |oid: &ObjectId| project.open().store().read(oid).unwrap();
     let in_store = recovered.iter().flat_map(kept).any(|oid| has_line(&read(&oid)));
     assert!(on_disk || in_store, "{:?}", recovered.as_ref().map(told));

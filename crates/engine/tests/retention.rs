@@ -7,12 +7,12 @@
 mod support;
 
 use retake_engine::model::{
-    AgentId, Change, CheckpointKind, DialogId, Millis, ModelMessage, ObjectId, OperationId,
-    OperationKind, OperationState, Role,
+    AgentId, Change, CheckpointKind, DialogId, MessageRole, Millis, ModelMessage, ObjectId,
+    OperationId, OperationKind, OperationState,
 };
-use retake_engine::{Collected, Project, RetentionReason, TakeBackOptions};
+use retake_engine::{GcReport, Project, RetentionReason, TakeBackOptions};
 use retake_store::{NewCheckpoint, NewOperation, ObjectKind, encode};
-use retake_testkit::sweep::{FAULTS, Sweep};
+use retake_testkit::sweep::{ALL_FAULTS, FaultSweep};
 use retake_testkit::{TestProject, child, git};
 use serde_json::{Value, json};
 use support::{Work, assert_clean};
@@ -24,9 +24,9 @@ fn settings(test: &TestProject, lines: &str) {
     std::fs::write(test.home().join("config.toml"), format!("[retention]\n{lines}\n")).unwrap();
 }
 
-fn collect(test: &TestProject, at: Millis) -> Collected {
+fn collect(test: &TestProject, at: Millis) -> GcReport {
     let (project, before) = (test.open(), test.changes());
-    let done = project.collect(at, &mut |_, _| {}).unwrap();
+    let done = project.collect_garbage(at, &mut |_, _| {}).unwrap();
     assert!(done.complete);
     assert_clean(&project);
     assert_whole(test, &before);
@@ -71,7 +71,7 @@ fn approved(test: &TestProject, names: &[&str]) {
 /// A history of two messages, one of which is hidden.
 fn converse(test: &TestProject, dialog: &str) {
     let message = |text: &str| ModelMessage {
-        role: Role::User,
+        role: MessageRole::User,
         content: vec![json!({ "type": "text", "text": text })],
         ts: None,
         is_summary: false,
@@ -113,7 +113,7 @@ fn the_oldest_dialogs_beyond_the_count_go_with_all_that_is_theirs() {
     start(&test);
     approved(&test, &["d1", "d2", "d3"]);
     test.write("a.txt", "the person's\n");
-    test.look();
+    test.refresh();
     converse(&test, "d3");
     approved(&test, &["d4", "d5"]);
     converse(&test, "d5");
@@ -141,7 +141,7 @@ fn the_oldest_dialogs_beyond_the_count_go_with_all_that_is_theirs() {
     assert!(events[0].seq > ids(&before)[before.len() - 5], "its events go with it");
     assert!(done.after.content < done.before.content);
     let again = collect(&test, FAR);
-    assert_eq!(again.removed, retake_engine::Removed::default());
+    assert_eq!(again.removed, retake_engine::RemovedRecords::default());
     // And recording goes on.
     approved(&test, &["d6"]);
     assert_clean(&project);
@@ -189,13 +189,13 @@ fn age_counts_if_it_is_set() {
 }
 
 trait Manifest {
-    fn manifest(&self, path: &str) -> retake_engine::model::Side;
+    fn manifest(&self, path: &str) -> retake_engine::model::PathState;
 }
 
 impl Manifest for TestProject {
-    fn manifest(&self, path: &str) -> retake_engine::model::Side {
+    fn manifest(&self, path: &str) -> retake_engine::model::PathState {
         let entry = self.open().store().manifest_entry(&path.parse().unwrap()).unwrap();
-        entry.unwrap().stored.into()
+        entry.unwrap().state.into()
     }
 }
 
@@ -215,7 +215,7 @@ fn a_record_over_its_bytes_loses_the_oldest_first_and_never_what_is_protected() 
     let open = Work::begin(&test, "open");
     open.write("big.txt", &noise(&mut rng));
     let project = test.open();
-    let used = project.meter().unwrap();
+    let used = project.disk_usage().unwrap();
     settings(
         &test,
         &format!("max_bytes = {}\nprotect_days = 1000", used.content - 200_000 + used.records),
@@ -343,7 +343,7 @@ fn an_operation_that_left_a_temporary_file_stays_until_it_is_removed() {
     end(true);
     settings(&test, "max_dialogs = 0");
     collect(&test, FAR);
-    assert_eq!(project.store().untidy().unwrap().len(), 1);
+    assert_eq!(project.store().untidy_operations().unwrap().len(), 1);
     end(false);
     collect(&test, FAR);
     assert_eq!(project.store().operation(id).unwrap(), None);
@@ -371,7 +371,7 @@ fn operation(test: &TestProject, project: &Project, state: OperationState) -> Op
             title: "restore",
             dialog: None,
             safety: &safety.id,
-            sequel: &Value::Null,
+            follow_up: &Value::Null,
         })
         .unwrap();
     if state != OperationState::Running {
@@ -426,7 +426,7 @@ fn an_interrupted_operation_keeps_everything_since() {
     }
     settings(&test, "max_dialogs = 0");
     collect(&test, FAR);
-    assert_eq!(project.store().unfinished().unwrap().unwrap().id, running);
+    assert_eq!(project.store().unfinished_operation().unwrap().unwrap().id, running);
     assert_eq!(test.changes().len(), 4);
     let batch = project.store().batch().unwrap();
     batch.end_operation(running, OperationState::Done, false).unwrap();
@@ -442,7 +442,7 @@ fn garbage_goes_even_if_no_record_does() {
     let project = test.open();
     let garbage = encode(ObjectKind::Blob, b"nobody names this").unwrap();
     let batch = project.store().batch().unwrap();
-    batch.put(&garbage).unwrap();
+    batch.put_object(&garbage).unwrap();
     batch.commit().unwrap();
     let done = collect(&test, FAR);
     assert_eq!((done.removed.objects, done.removed.changes), (1, 0));
@@ -462,11 +462,11 @@ fn what_is_recorded_meanwhile_is_whole() {
         for n in 0..40 {
             // Old content comes back just while it is collected.
             test.write("a.txt", format!("by d{}\n", n % 6 + 1));
-            project.look(FAR + n).unwrap();
+            project.refresh(FAR + n).unwrap();
         }
     });
     for _ in 0..8 {
-        test.open().collect(FAR, &mut |_, _| {}).unwrap();
+        test.open().collect_garbage(FAR, &mut |_, _| {}).unwrap();
     }
     recorder.join().unwrap();
     collect(&test, FAR);
@@ -482,11 +482,11 @@ fn what_comes_back_between_two_steps_is_not_swept() {
     settings(&test, "max_dialogs = 1");
     let (project, other) = (test.open(), test.open());
     let mut told = 0;
-    let done = project.collect(FAR, &mut |_, _| {
+    let done = project.collect_garbage(FAR, &mut |_, _| {
         told += 1;
         if told == 1 {
             test.write("a.txt", "by d1\n");
-            assert_eq!(other.look(FAR).unwrap().changes.len(), 1);
+            assert_eq!(other.refresh(FAR).unwrap().changes.len(), 1);
         }
     });
     assert!(done.unwrap().complete && told > 1);
@@ -500,7 +500,7 @@ fn settings_that_cannot_be_used_remove_nothing() {
     start(&test);
     approved(&test, &["d1"]);
     settings(&test, "max_dialog = 0");
-    let error = test.open().collect(FAR, &mut |_, _| {}).unwrap_err();
+    let error = test.open().collect_garbage(FAR, &mut |_, _| {}).unwrap_err();
     assert!(error.to_string().contains("max_dialog"), "{error}");
     assert_eq!(test.changes().len(), 2);
 }
@@ -508,7 +508,7 @@ fn settings_that_cannot_be_used_remove_nothing() {
 #[test]
 fn a_fault_at_any_step_of_gc() {
     if child::role().is_some() {
-        child::project().open().collect(FAR, &mut |_, _| {}).unwrap();
+        child::project().open().collect_garbage(FAR, &mut |_, _| {}).unwrap();
         return;
     }
     let test = TestProject::in_memory();
@@ -528,9 +528,9 @@ fn a_fault_at_any_step_of_gc() {
     let before = test.changes();
     let expected = before[4..].to_vec();
     drop(project);
-    let sweep = Sweep::new("a_fault_at_any_step_of_gc", "gc", &test);
-    for faults in FAULTS {
-        sweep.each(faults, |done| {
+    let sweep = FaultSweep::new("a_fault_at_any_step_of_gc", "gc", &test);
+    for faults in ALL_FAULTS {
+        sweep.run_each(faults, |done| {
             let project = test.open();
             assert_clean(&project);
             assert_whole(&test, &before);

@@ -5,7 +5,7 @@
 
 use retake_engine::Project;
 use retake_engine::model::{Actor, Change};
-use retake_testkit::{ListingEyes, TestProject};
+use retake_testkit::{ListingHints, TestProject};
 use serde_json::{Value, json};
 
 /// How somebody looks while a call is open.
@@ -31,10 +31,10 @@ impl Story {
         test.write("sub/a.txt", "one\n");
         test.write("sub/b.txt", "other\n");
         let mut project = test.init();
-        let rules = project.rules_for_eyes().unwrap();
-        let eyes = ListingEyes::open(&test.root(), rules.clone());
-        project.open_eyes(Box::new(eyes), rules);
-        project.look(test.tick()).unwrap();
+        let rules = project.watch_rules().unwrap();
+        let eyes = ListingHints::open(&test.root(), rules.clone());
+        project.set_hint_source(Box::new(eyes), rules);
+        project.refresh(test.tick()).unwrap();
         Self { test, project, looks, found: Vec::new() }
     }
 
@@ -47,7 +47,7 @@ impl Story {
     fn end(&mut self) {
         let end = TestProject::end("d1", "c1");
         self.found.extend(self.project.record(&end, self.test.tick()).unwrap().changes);
-        self.found.extend(self.project.look(self.test.tick()).unwrap().changes);
+        self.found.extend(self.project.refresh(self.test.tick()).unwrap().changes);
     }
 
     /// Somebody looks, if they do.
@@ -55,8 +55,8 @@ impl Story {
         let at = self.test.tick();
         self.found.extend(match self.looks {
             Looks::Never => Vec::new(),
-            Looks::Watcher => self.project.look_around(at).unwrap().changes,
-            Looks::Asked => self.project.look(at).unwrap().changes,
+            Looks::Watcher => self.project.refresh_in_background(at).unwrap().changes,
+            Looks::Asked => self.project.refresh(at).unwrap().changes,
         });
     }
 

@@ -102,7 +102,7 @@ fn checkpoints_are_made_when_they_should_be() {
         made[1].1,
         "Before user message: a first message that is longer than fifty characte"
     );
-    let first = project.open().find_checkpoint(&project.named("d:1")).unwrap();
+    let first = project.open().find_checkpoint(&project.checkpoint_id("d:1")).unwrap();
     assert_eq!(made[6].1, format!("Restored to {}", first.id));
 }
 
@@ -132,7 +132,7 @@ fn a_checkpoint_is_the_tree_that_git_would_write() {
     ] {
         play(&project, story);
         let Some(name) = story.strip_prefix("checkpoint ") else { continue };
-        let made = project.open().find_checkpoint(&project.named(name)).unwrap();
+        let made = project.open().find_checkpoint(&project.checkpoint_id(name)).unwrap();
         project.shell("rm -rf .git && git init -q . && git add -A -f");
         let tree = std::process::Command::new("git")
             .arg("write-tree")

@@ -7,11 +7,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use retake_engine::model::{Event, EventKind};
-use retake_engine::{SnapshotError, SnapshotOptions, Snapshots};
+use retake_engine::{SnapshotCounts, SnapshotError, SnapshotOptions};
 use retake_testkit::{TestProject, expect, play};
 use serde_json::{Value, json};
 
-fn export(test: &TestProject, options: &SnapshotOptions) -> (PathBuf, Snapshots) {
+fn export(test: &TestProject, options: &SnapshotOptions) -> (PathBuf, SnapshotCounts) {
     let folder = test.outer().join("out");
     let done = test.open().export_snapshots(&folder, options, &mut |_, _| {}).unwrap();
     (folder, done)

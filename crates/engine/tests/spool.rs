@@ -64,7 +64,7 @@ fn what_is_spooled_owns_what_it_aims_at_and_what_was_written_meanwhile() {
     std::thread::sleep(std::time::Duration::from_millis(30));
     project.write("mine.txt", "by hand, after the end\n");
     drop(lock);
-    opened.look(now()).unwrap();
+    opened.refresh(now()).unwrap();
     let seen: Vec<_> =
         project.changes().iter().map(|c| format!("{} {}", c.path, c.actor)).collect();
     assert_eq!(seen, ["made.txt agent", "mine.txt user"]);
@@ -152,7 +152,7 @@ fn equal_calls_without_ids_that_waited_end_one_after_the_other() {
     });
     project.write("mine.txt", "by hand\n");
     let opened = project.open();
-    opened.look(now()).unwrap();
+    opened.refresh(now()).unwrap();
     assert_eq!(project.changes()[0].actor, Actor::User);
     assert!(opened.store().live_calls().unwrap().is_empty());
 }
@@ -178,11 +178,11 @@ fn what_was_written_before_the_first_look_was_done_is_a_gap() {
     project.write("a.txt", "before\n");
     std::thread::sleep(std::time::Duration::from_millis(60));
     let opened = project.retake().open_or_create(&project.root(), now()).unwrap();
-    let keeper = opened.keeper();
+    let keeper = opened.spool_writer();
     let at = now();
-    keeper.keep(&keeper.new_key(at), &make("s1"), at).unwrap();
+    keeper.push(&keeper.new_key(at), &make("s1"), at).unwrap();
     project.write("a.txt", "by make\n");
-    opened.look(now()).unwrap();
+    opened.refresh(now()).unwrap();
     let gaps = opened.status().unwrap().gaps;
     let paths = gaps.iter().map(|(gap, _)| format!("{} {}", gap.path, gap.reason.as_str()));
     assert_eq!(paths.collect::<Vec<_>>(), ["a.txt before_first_look"]);
@@ -196,7 +196,7 @@ fn seen_after_spooling(project: &TestProject, story: impl FnOnce(&Spooler)) -> V
     lock.lock().unwrap();
     story(&Spooler { spool: retake_store::Spool::new(opened.store().folder()) });
     drop(lock);
-    opened.look(now()).unwrap();
+    opened.refresh(now()).unwrap();
     project.changes().iter().map(|c| format!("{} {}", c.path, c.actor)).collect()
 }
 

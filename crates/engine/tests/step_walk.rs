@@ -24,7 +24,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use fastrand::Rng;
 use retake_engine::Project;
 use retake_engine::model::{Event, EventKind};
-use retake_testkit::seeds::Walks;
+use retake_testkit::seeds::WalkCounts;
 use retake_testkit::{TestProject, git};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ const GIT: &[&str] = &[
 #[test]
 fn random_walks_over_steps() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/step_walk.txt");
-    Walks { quick: 24, long: 5000 }.run(kept, |seed| Walk::new(seed).run());
+    WalkCounts { quick: 24, long: 5000 }.run(kept, |seed| Walk::new(seed).run());
 }
 
 struct Walk {
@@ -193,7 +193,7 @@ impl Walk {
     }
 
     fn look(&mut self) {
-        self.opened.look(self.project.tick()).unwrap();
+        self.opened.refresh(self.project.tick()).unwrap();
     }
 
     // Names and contents.

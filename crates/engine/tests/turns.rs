@@ -1,7 +1,7 @@
 //! When a call's window closes, and what still belongs to it after that.
 
 use retake_engine::model::Actor;
-use retake_testkit::{ListingEyes, TestProject, check, expect};
+use retake_testkit::{ListingHints, TestProject, check, expect};
 use serde_json::json;
 
 #[test]
@@ -160,9 +160,9 @@ fn a_mode_that_the_watcher_finds_in_an_open_turn_is_the_persons() {
     let test = TestProject::new();
     test.write("run.sh", "one\n");
     let mut project = test.init();
-    let rules = project.rules_for_eyes().unwrap();
-    project.open_eyes(Box::new(ListingEyes::open(&test.root(), rules.clone())), rules);
-    project.look(test.tick()).unwrap();
+    let rules = project.watch_rules().unwrap();
+    project.set_hint_source(Box::new(ListingHints::open(&test.root(), rules.clone())), rules);
+    project.refresh(test.tick()).unwrap();
     let write = json!({ "file_path": "run.sh", "content": "two\n" });
     project.record(&TestProject::begin("d1", "w1", "Write", write), test.tick()).unwrap();
     test.write("run.sh", "two\n");
@@ -172,7 +172,7 @@ fn a_mode_that_the_watcher_finds_in_an_open_turn_is_the_persons() {
     // A minute lies between two versions.
     for (at, command) in [start, start + 60_000].into_iter().zip(commands) {
         test.shell(command);
-        let found = project.look_around(at).unwrap().changes;
+        let found = project.refresh_in_background(at).unwrap().changes;
         let by: Vec<_> = found.iter().map(|change| change.actor).collect();
         assert_eq!(by, [Actor::User], "{command}");
     }

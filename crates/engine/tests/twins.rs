@@ -13,8 +13,8 @@ use std::path::Path;
 use fastrand::Rng;
 use retake_engine::model::{Change, Event, EventKind, Millis};
 use retake_engine::{ChangeFilter, Project};
-use retake_testkit::seeds::Walks;
-use retake_testkit::{ListingEyes, TestProject, git};
+use retake_testkit::seeds::WalkCounts;
+use retake_testkit::{ListingHints, TestProject, git};
 use serde_json::json;
 
 const STEPS: usize = 30;
@@ -22,7 +22,7 @@ const STEPS: usize = 30;
 #[test]
 fn eyes_change_nothing_about_what_is_seen() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/twins.txt");
-    let narrow = Walks { quick: 20, long: 1500 }.run(kept, |seed| Twins::new(seed).run());
+    let narrow = WalkCounts { quick: 20, long: 1500 }.run(kept, |seed| Twins::new(seed).run());
     let few = narrow.len() * STEPS / 8;
     let narrow: usize = narrow.iter().sum();
     assert!(narrow > few, "the eyes hardly helped: {narrow} narrow looks");
@@ -33,7 +33,7 @@ struct Twins {
     blind: TestProject,
     eyes: Project,
     without: Project,
-    listing: ListingEyes,
+    listing: ListingHints,
     rng: Rng,
     calls: usize,
     narrow: usize,
@@ -78,9 +78,9 @@ impl Twins {
             }
         }
         let (mut eyes, without) = (seeing.init(), blind.init());
-        let rules = eyes.rules_for_eyes().unwrap();
-        let listing = ListingEyes::open(&seeing.root(), rules.clone()).vague(seed);
-        eyes.open_eyes(Box::new(listing.clone()), rules);
+        let rules = eyes.watch_rules().unwrap();
+        let listing = ListingHints::open(&seeing.root(), rules.clone()).vague(seed);
+        eyes.set_hint_source(Box::new(listing.clone()), rules);
         Self { seeing, blind, eyes, without, listing, rng, calls: 0, narrow: 0 }
     }
 
@@ -106,7 +106,7 @@ impl Twins {
 
     fn look(&mut self) {
         let at = self.tick();
-        let (seen, all) = (self.eyes.look(at).unwrap(), self.without.look(at).unwrap());
+        let (seen, all) = (self.eyes.refresh(at).unwrap(), self.without.refresh(at).unwrap());
         assert!(all.whole);
         self.narrow += usize::from(!seen.whole);
         same_changes(&seen.changes, &all.changes);
@@ -132,7 +132,7 @@ impl Twins {
         for root in self.roots() {
             put(&root, name, &text);
         }
-        self.listing.notice();
+        self.listing.update_hint();
         self.record(&TestProject::end("d1", &call));
     }
 
@@ -148,7 +148,7 @@ impl Twins {
     fn compare(&self) {
         let manifest = |project: &Project| {
             let entries = project.store().manifest().unwrap();
-            entries.into_iter().map(|entry| (entry.path, entry.stored)).collect::<Vec<_>>()
+            entries.into_iter().map(|entry| (entry.path, entry.state)).collect::<Vec<_>>()
         };
         assert_eq!(manifest(&self.eyes), manifest(&self.without));
         let gaps = |project: &Project| {
@@ -188,7 +188,7 @@ impl Twins {
                 _ => switch(&root, branch),
             }
         }
-        self.listing.notice();
+        self.listing.update_hint();
     }
 
     fn roots(&self) -> [std::path::PathBuf; 2] {

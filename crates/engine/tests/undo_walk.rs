@@ -27,8 +27,8 @@ use std::path::Path;
 use fastrand::Rng;
 use retake_engine::Project;
 use retake_engine::model::{Event, EventKind, ObjectId};
-use retake_testkit::disk::{self, Disk, Entry};
-use retake_testkit::seeds::Walks;
+use retake_testkit::disk::{self, DiskFile, DiskFiles};
+use retake_testkit::seeds::WalkCounts;
 use retake_testkit::{TestProject, git};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ const DIALOGS: &[&str] = &["d1", "d2"];
 #[test]
 fn random_walks_of_undo_against_a_model() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/undo_walk.txt");
-    Walks { quick: 200, long: 10_000 }.run(kept, |seed| Walk::new(seed).run());
+    WalkCounts { quick: 200, long: 10_000 }.run(kept, |seed| Walk::new(seed).run());
 }
 
 struct Walk {
@@ -51,7 +51,7 @@ struct Walk {
     /// Everything that any look saw.
     ever: HashSet<Vec<u8>>,
     /// What was on disk at each checkpoint.
-    checkpoints: Vec<(ObjectId, Disk)>,
+    checkpoints: Vec<(ObjectId, DiskFiles)>,
     /// Lines that a program wrote while both an agent and the user could have.
     log: Vec<String>,
 }
@@ -103,7 +103,7 @@ impl Walk {
                 let oid = retake_store::hash_blob(content).unwrap();
                 assert_eq!(self.opened.store().read(&oid).unwrap(), *content);
             }
-            let found = self.opened.check_up(true, &mut |_, _| {}).unwrap();
+            let found = self.opened.check_health(true, &mut |_, _| {}).unwrap();
             assert_eq!(found.verification.problems, []);
         }));
         if let Err(panic) = walked {
@@ -235,12 +235,12 @@ impl Walk {
 
     fn look(&mut self) {
         let disk = self.disk();
-        self.opened.look(self.project.tick()).unwrap();
+        self.opened.refresh(self.project.tick()).unwrap();
         self.remember(&disk);
     }
 
     /// Only what a look could see is promised: hidden files are not.
-    fn remember(&mut self, disk: &Disk) {
+    fn remember(&mut self, disk: &DiskFiles) {
         let tracked: HashSet<_> = self
             .opened
             .store()
@@ -255,8 +255,8 @@ impl Walk {
 
     // Names and contents.
 
-    fn disk(&self) -> Disk {
-        disk::read(&self.project.root())
+    fn disk(&self) -> DiskFiles {
+        disk::read_files(&self.project.root())
     }
 
     fn name(&mut self) -> String {
@@ -326,9 +326,9 @@ fn has_extension(name: &str, extension: &str) -> bool {
 }
 
 /// The user's lines anywhere, with how often each is there.
-fn user_lines(disk: &Disk) -> BTreeMap<String, usize> {
+fn user_lines(disk: &DiskFiles) -> BTreeMap<String, usize> {
     let mut lines = BTreeMap::new();
-    for Entry { content, .. } in disk.values() {
+    for DiskFile { content, .. } in disk.values() {
         for line in String::from_utf8_lossy(content).lines() {
             if line.trim_start_matches('\0').starts_with("user line") {
                 *lines.entry(line.trim_start_matches('\0').to_owned()).or_default() += 1;

@@ -175,7 +175,7 @@ fn a_spooled_message_has_the_state_before_its_answer() {
     project.write("a.txt", "two\n");
     opened.record(&TestProject::end("d", "w1"), project.tick()).unwrap();
     drop(lock);
-    opened.look(project.tick()).unwrap();
+    opened.refresh(project.tick()).unwrap();
     let before = opened.checkpoints(Some(&"d".into()), 1).unwrap().remove(0);
     assert_eq!(before.message, "Before user message: second (taken in late)");
     let options = GoToOptions::default();

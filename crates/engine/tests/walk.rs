@@ -17,8 +17,8 @@ use std::path::Path;
 
 use fastrand::Rng;
 use retake_engine::Project;
-use retake_engine::model::{Actor, Change, Confidence, Event, EventKind, ProjectPath, Side};
-use retake_testkit::seeds::Walks;
+use retake_engine::model::{Actor, Change, Confidence, Event, EventKind, PathState, ProjectPath};
+use retake_testkit::seeds::WalkCounts;
 use retake_testkit::{TestProject, git};
 use serde_json::json;
 
@@ -27,7 +27,7 @@ const STEPS: usize = 40;
 #[test]
 fn random_walks_against_a_model() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/walk.txt");
-    Walks { quick: 60, long: 10_000 }.run(kept, |seed| Walk::new(seed).run());
+    WalkCounts { quick: 60, long: 10_000 }.run(kept, |seed| Walk::new(seed).run());
 }
 
 /// Who may be named for a change of a path.
@@ -129,7 +129,7 @@ impl Walk {
             let oid = retake_store::hash_blob(content).unwrap();
             assert_eq!(self.opened.store().read(&oid).unwrap(), *content);
         }
-        let found = self.opened.check_up(true, &mut |_, _| {}).unwrap();
+        let found = self.opened.check_health(true, &mut |_, _| {}).unwrap();
         assert_eq!(found.verification.problems, []);
     }
 
@@ -289,7 +289,7 @@ impl Walk {
     }
 
     fn look(&mut self) {
-        let changes = self.opened.look(self.project.tick()).unwrap().changes;
+        let changes = self.opened.refresh(self.project.tick()).unwrap().changes;
         self.check_whole(&changes);
     }
 
@@ -358,7 +358,7 @@ impl Walk {
         }
     }
 
-    fn content(&self, side: &Side) -> Option<Content> {
+    fn content(&self, side: &PathState) -> Option<Content> {
         let state = side.known()?;
         let kind = match state.kind {
             retake_engine::model::FileKind::File => Kind::File,
@@ -369,10 +369,10 @@ impl Walk {
 
     fn manifest(&self) -> BTreeMap<String, Content> {
         let entries = self.opened.store().manifest().unwrap();
-        let content = |path: ProjectPath, side: Side| {
+        let content = |path: ProjectPath, side: PathState| {
             (path.to_string(), self.content(&side).expect("everything here can be captured"))
         };
-        entries.into_iter().map(|entry| content(entry.path, entry.stored.into())).collect()
+        entries.into_iter().map(|entry| content(entry.path, entry.state.into())).collect()
     }
 
     fn remember(&mut self) {

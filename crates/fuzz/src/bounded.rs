@@ -11,32 +11,32 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use retake_testkit::figures::is_long;
 use retake_testkit::machine;
 use retake_testkit::mutate::{keys, mutate, pick, scramble};
+use retake_testkit::proof_counts::is_long_run;
 use serde_json::Value;
 
 use crate::seeds::seeds;
-use crate::{TARGETS, Target};
+use crate::{FuzzTarget, TARGETS};
 
 /// Time budget of all targets together, in long mode.
-const LONG: Duration = Duration::from_secs(600);
+const LONG_DURATION: Duration = Duration::from_secs(600);
 /// Maximum bytes of an input.
-const LARGEST: usize = 128 * 1024;
+const MAX_INPUT_BYTES: usize = 128 * 1024;
 
 /// Runs a target on its seeds and on inputs that are made of them.
 ///
 /// # Panics
 /// If the target did.
-pub fn run(target: Target) {
+pub fn run(target: FuzzTarget) {
     let (seeds, began) = (seeds(target), Instant::now());
     for (name, seed) in &seeds {
         run_one(target, seed, name);
     }
     let seeds: Vec<Vec<u8>> = seeds.into_iter().map(|(_, seed)| seed).collect();
-    let maker = Maker::new(target, &seeds);
-    let share = LONG / u32::try_from(TARGETS.len()).unwrap();
-    let goes_on = |n| if is_long() { began.elapsed() < share } else { n < target.quick };
+    let maker = InputMutator::new(target, &seeds);
+    let share = LONG_DURATION / u32::try_from(TARGETS.len()).unwrap();
+    let goes_on = |n| if is_long_run() { began.elapsed() < share } else { n < target.quick_inputs };
     let mut n = 0;
     while goes_on(n) {
         run_one(target, &maker.input(n), &format!("{n}"));
@@ -46,17 +46,17 @@ pub fn run(target: Target) {
     let _ = writeln!(std::io::stderr(), "{name}: {count} seeds, {n} inputs, {took:.1?}");
 }
 
-fn run_one(target: Target, input: &[u8], which: &str) {
+fn run_one(target: FuzzTarget, input: &[u8], which: &str) {
     if catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err() {
-        let file = keep(target, input, which);
+        let file = save_failure(target, input, which);
         let again = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
         let alone = if again.is_err() { "alone, too" } else { "only after those before it" };
         panic!("{}: input {which} fails ({alone}): {}", target.name, file.display());
     }
 }
 
-fn keep(target: Target, input: &[u8], which: &str) -> PathBuf {
-    let folder = machine::target().join("fuzz");
+fn save_failure(target: FuzzTarget, input: &[u8], which: &str) -> PathBuf {
+    let folder = machine::target_folder().join("fuzz");
     let which = which.rsplit('/').next().unwrap_or(which);
     let file = folder.join(format!("{}-{which}", target.name));
     std::fs::create_dir_all(&folder).unwrap();
@@ -65,15 +65,15 @@ fn keep(target: Target, input: &[u8], which: &str) -> PathBuf {
 }
 
 /// Mutates seeds into inputs.
-struct Maker<'s> {
-    target: Target,
+struct InputMutator<'s> {
+    target: FuzzTarget,
     seeds: &'s [Vec<u8>],
     keys: Vec<String>,
 }
 
-impl<'s> Maker<'s> {
-    fn new(target: Target, seeds: &'s [Vec<u8>]) -> Self {
-        let bodies = seeds.iter().map(|seed| seed.get(target.head..).unwrap_or_default());
+impl<'s> InputMutator<'s> {
+    fn new(target: FuzzTarget, seeds: &'s [Vec<u8>]) -> Self {
+        let bodies = seeds.iter().map(|seed| seed.get(target.head_bytes..).unwrap_or_default());
         let values: Vec<Value> =
             bodies.filter_map(|body| serde_json::from_slice(body).ok()).collect();
         let keys = keys(values.iter());
@@ -86,12 +86,12 @@ impl<'s> Maker<'s> {
         for _ in 0..random.usize(1..6) {
             self.change(&mut input, random);
         }
-        input.truncate(LARGEST);
+        input.truncate(MAX_INPUT_BYTES);
         input
     }
 
     fn change(&self, input: &mut Vec<u8>, random: &mut Rng) {
-        let head = self.target.head.min(input.len());
+        let head = self.target.head_bytes.min(input.len());
         match random.u8(..9) {
             0 if head > 0 => input[random.usize(..head)] = random.u8(..),
             1..4 => {
@@ -116,8 +116,8 @@ impl<'s> Maker<'s> {
         let at = random.usize(..=input.len());
         let end = (at + random.usize(..16)).min(input.len());
         match random.u8(..4) {
-            0 if !self.target.words.is_empty() => {
-                drop(input.splice(at..end, pick(self.target.words, random).bytes()));
+            0 if !self.target.dictionary.is_empty() => {
+                drop(input.splice(at..end, pick(self.target.dictionary, random).bytes()));
             }
             1 => {
                 let other = pick(self.seeds, random);

@@ -1,16 +1,16 @@
 //! Splits an input into the parts that targets use.
 
 /// Separator between the parts of an input.
-const BETWEEN: &[u8] = b"\n%%%%\n";
+const PART_SEPARATOR: &[u8] = b"\n%%%%\n";
 
 /// Splits off the first byte; 0 if the input is empty.
-pub(crate) fn head(data: &[u8]) -> (usize, &[u8]) {
+pub(crate) fn split_head(data: &[u8]) -> (usize, &[u8]) {
     data.split_first().map_or((0, data), |(first, rest)| (usize::from(*first), rest))
 }
 
 /// One of these, as the first byte says, and the rest.
 pub(crate) fn choose<'d, T: Copy>(all: &[T], data: &'d [u8]) -> (T, &'d [u8]) {
-    let (first, rest) = head(data);
+    let (first, rest) = split_head(data);
     (all[first % all.len()], rest)
 }
 
@@ -19,9 +19,9 @@ pub(crate) fn parts<const N: usize>(data: &[u8]) -> [&[u8]; N] {
     let mut parts = [&b""[..]; N];
     let mut rest = data;
     for part in &mut parts {
-        let end = rest.windows(BETWEEN.len()).position(|window| window == BETWEEN);
+        let end = rest.windows(PART_SEPARATOR.len()).position(|window| window == PART_SEPARATOR);
         *part = &rest[..end.unwrap_or(rest.len())];
-        rest = end.map_or(&b""[..], |end| &rest[end + BETWEEN.len()..]);
+        rest = end.map_or(&b""[..], |end| &rest[end + PART_SEPARATOR.len()..]);
     }
     parts
 }

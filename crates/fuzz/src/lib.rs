@@ -17,84 +17,127 @@
 
 pub mod bounded;
 mod input;
+mod reused_project;
 pub mod seeds;
-mod stage;
 pub mod targets;
 
 /// A kind of input, and what must hold for it.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct FuzzTarget {
     /// The name of the function, of its folder in `corpus/` and of its fuzzer.
     pub name: &'static str,
     /// Panics if a promise is broken.
     pub run: fn(&[u8]),
     /// Number of bytes at the start of an input that choose what is done with the rest.
-    pub head: usize,
+    pub head_bytes: usize,
     /// Dictionary of tokens that mean something in such inputs.
-    pub words: &'static [&'static str],
+    pub dictionary: &'static [&'static str],
     /// Number of inputs tried at every run.
-    pub quick: u64,
+    pub quick_inputs: u64,
 }
 
-const JSON: &[&str] = &["{", "}", "[", "]", ":", ",", "\"", "\\u0000", "null", "1e999", "\n"];
+const JSON_DICTIONARY: &[&str] =
+    &["{", "}", "[", "]", ":", ",", "\"", "\\u0000", "null", "1e999", "\n"];
 
 /// Every target.
-pub const TARGETS: &[Target] = &[
-    Target { name: "event", run: targets::event, head: 0, words: JSON, quick: 15_000 },
-    Target {
+pub const TARGETS: &[FuzzTarget] = &[
+    FuzzTarget {
+        name: "event",
+        run: targets::event,
+        head_bytes: 0,
+        dictionary: JSON_DICTIONARY,
+        quick_inputs: 15_000,
+    },
+    FuzzTarget {
         name: "event_recorded",
         run: targets::event_recorded,
-        head: 0,
-        words: JSON,
-        quick: 250,
+        head_bytes: 0,
+        dictionary: JSON_DICTIONARY,
+        quick_inputs: 250,
     },
-    Target { name: "adapter", run: targets::adapter, head: 2, words: JSON, quick: 15_000 },
-    Target {
+    FuzzTarget {
+        name: "adapter",
+        run: targets::adapter,
+        head_bytes: 2,
+        dictionary: JSON_DICTIONARY,
+        quick_inputs: 15_000,
+    },
+    FuzzTarget {
         name: "shell",
         run: targets::shell,
-        head: 0,
-        words: targets::SHELL_WORDS,
-        quick: 8_000,
+        head_bytes: 0,
+        dictionary: targets::SHELL_WORDS,
+        quick_inputs: 8_000,
     },
-    Target {
+    FuzzTarget {
         name: "ignore",
         run: targets::ignore,
-        head: 0,
-        words: targets::IGNORE_WORDS,
-        quick: 4_000,
+        head_bytes: 0,
+        dictionary: targets::IGNORE_WORDS,
+        quick_inputs: 4_000,
     },
-    Target {
+    FuzzTarget {
         name: "ignore_as_git",
         run: targets::ignore_as_git,
-        head: 0,
-        words: targets::IGNORE_WORDS,
-        quick: 150,
+        head_bytes: 0,
+        dictionary: targets::IGNORE_WORDS,
+        quick_inputs: 150,
     },
-    Target { name: "merge", run: targets::merge, head: 1, words: targets::MERGE_WORDS, quick: 120 },
-    Target { name: "path", run: targets::path, head: 0, words: targets::PATH_WORDS, quick: 15_000 },
-    Target {
+    FuzzTarget {
+        name: "merge",
+        run: targets::merge,
+        head_bytes: 1,
+        dictionary: targets::MERGE_WORDS,
+        quick_inputs: 120,
+    },
+    FuzzTarget {
+        name: "path",
+        run: targets::path,
+        head_bytes: 0,
+        dictionary: targets::PATH_WORDS,
+        quick_inputs: 15_000,
+    },
+    FuzzTarget {
         name: "restore",
         run: targets::restore,
-        head: 1,
-        words: targets::PATH_WORDS,
-        quick: 120,
+        head_bytes: 1,
+        dictionary: targets::PATH_WORDS,
+        quick_inputs: 120,
     },
-    Target { name: "http", run: targets::http, head: 2, words: JSON, quick: 300 },
-    Target { name: "transcript", run: targets::transcript, head: 4, words: JSON, quick: 700 },
-    Target { name: "stored", run: targets::stored, head: 4, words: &[], quick: 300 },
-    Target {
+    FuzzTarget {
+        name: "http",
+        run: targets::http,
+        head_bytes: 2,
+        dictionary: JSON_DICTIONARY,
+        quick_inputs: 300,
+    },
+    FuzzTarget {
+        name: "transcript",
+        run: targets::transcript,
+        head_bytes: 4,
+        dictionary: JSON_DICTIONARY,
+        quick_inputs: 700,
+    },
+    FuzzTarget {
+        name: "stored",
+        run: targets::stored,
+        head_bytes: 4,
+        dictionary: &[],
+        quick_inputs: 300,
+    },
+    FuzzTarget {
         name: "git_files",
         run: targets::git_files,
-        head: 2,
-        words: targets::GIT_WORDS,
-        quick: 2_000,
+        head_bytes: 2,
+        dictionary: targets::GIT_WORDS,
+        quick_inputs: 2_000,
     },
-    Target {
+    FuzzTarget {
         name: "settings",
         run: targets::settings,
-        head: 1,
-        words: targets::SETTINGS_WORDS,
-        quick: 4_000,
+        head_bytes: 1,
+        dictionary: targets::SETTINGS_WORDS,
+        quick_inputs: 4_000,
     },
 ];
 
@@ -102,7 +145,7 @@ pub const TARGETS: &[Target] = &[
 ///
 /// # Panics
 /// If there is none.
-pub fn target(name: &str) -> Target {
+pub fn target(name: &str) -> FuzzTarget {
     let found = TARGETS.iter().find(|target| target.name == name);
     *found.unwrap_or_else(|| panic!("there is no target {name}"))
 }

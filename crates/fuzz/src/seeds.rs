@@ -5,18 +5,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use retake_agents::Agent;
-use retake_agents::hear;
-use retake_agents::transcript::TEXT_LIMIT;
+use retake_agents::AgentKind;
+use retake_agents::parse_hook;
+use retake_agents::transcript::MAX_TEXT_BYTES;
 use serde_json::json;
 
-use crate::Target;
+use crate::FuzzTarget;
 
 /// The seeds of a target, each with a name: those of its corpus first.
-pub fn seeds(target: Target) -> Vec<(String, Vec<u8>)> {
+pub fn seeds(target: FuzzTarget) -> Vec<(String, Vec<u8>)> {
     let mut seeds = files(&folder().join("corpus").join(target.name));
     seeds.extend(match target.name {
-        "event" | "event_recorded" => heard(),
+        "event" | "event_recorded" => parsed_events(),
         "adapter" => payloads(),
         "transcript" => transcripts(),
         _ => Vec::new(),
@@ -37,14 +37,14 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Captured payloads and transcripts, by agent.
-fn captured(wanted: fn(&str) -> bool) -> Vec<(usize, String, Vec<u8>)> {
+fn captured_files(wanted: fn(&str) -> bool) -> Vec<(usize, String, Vec<u8>)> {
     let payloads = folder().join("../agents/tests/payloads");
-    let of_agent = |(number, agent): (usize, &Agent)| {
+    let of_agent = |(number, agent): (usize, &AgentKind)| {
         let files = files(&payloads.join(agent.name())).into_iter();
         let mine = files.map(|(name, bytes)| (number, name, bytes));
         mine.filter(|(_, name, _)| wanted(file_name(name))).collect::<Vec<_>>()
     };
-    Agent::ALL.iter().enumerate().flat_map(of_agent).collect()
+    AgentKind::ALL.iter().enumerate().flat_map(of_agent).collect()
 }
 
 fn file_name(path: &str) -> &str {
@@ -57,18 +57,18 @@ fn payloads() -> Vec<(String, Vec<u8>)> {
         let event = crate::targets::event_number(file_name(&name));
         (name, [&[agent as u8, event], bytes.as_slice()].concat())
     };
-    captured(|name| !name.starts_with("transcript.")).into_iter().map(seed).collect()
+    captured_files(|name| !name.starts_with("transcript.")).into_iter().map(seed).collect()
 }
 
 /// Payloads as the events that they become.
-fn heard() -> Vec<(String, Vec<u8>)> {
+fn parsed_events() -> Vec<(String, Vec<u8>)> {
     let seed = |(agent, name, bytes): (usize, String, Vec<u8>)| {
         let event = file_name(&name).split('.').next().map(str::to_owned);
-        let heard = hear(Agent::ALL[agent], event.as_deref(), &bytes).unwrap_or_default();
+        let heard = parse_hook(AgentKind::ALL[agent], event.as_deref(), &bytes).unwrap_or_default();
         let json = |event| (name.clone(), serde_json::to_vec(event).unwrap());
         heard.events.iter().map(json).collect::<Vec<_>>()
     };
-    captured(|name| !name.starts_with("transcript.")).into_iter().flat_map(seed).collect()
+    captured_files(|name| !name.starts_with("transcript.")).into_iter().flat_map(seed).collect()
 }
 
 /// Transcripts; the head says whose, two forms, and where they are cut.
@@ -76,13 +76,13 @@ fn transcripts() -> Vec<(String, Vec<u8>)> {
     let seed = |(agent, name, bytes): (usize, String, Vec<u8>)| {
         (name, [&[agent as u8, 0, 6, 100], bytes.as_slice()].concat())
     };
-    let captured = captured(|name| name.starts_with("transcript.")).into_iter().map(seed);
+    let captured = captured_files(|name| name.starts_with("transcript.")).into_iter().map(seed);
     captured.chain([("a long message".to_owned(), long_message())]).collect()
 }
 
 /// A message of Claude Code that is longer than the stored maximum.
 fn long_message() -> Vec<u8> {
-    let text = "é".repeat(TEXT_LIMIT / 2 + 9);
+    let text = "é".repeat(MAX_TEXT_BYTES / 2 + 9);
     let message = json!({ "role": "user", "content": text });
     let line = json!({ "type": "user", "sessionId": "s", "uuid": "u", "message": message });
     format!("\0\0\x06\x64{line}\n").into_bytes()

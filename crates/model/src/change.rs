@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::text_enum::text_enum;
-use crate::{AgentId, CallId, DialogId, Millis, OperationId, ProjectPath, Side};
+use crate::{AgentId, CallId, DialogId, Millis, OperationId, PathState, ProjectPath};
 
 /// The name of a change: its place in the project's sequence, written `c12`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct Change {
     /// The tool's name as the agent gave it, if exactly one call can have made it.
     pub tool: Option<String>,
     /// Every call that can have made it; more than one if `shared`.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<CandidateCall>,
     /// The path after the change; the path before it if it was deleted.
     pub path: ProjectPath,
     /// The path before a rename.
@@ -59,11 +59,12 @@ pub struct Change {
     /// What happened to the path.
     pub change_type: ChangeType,
     /// How it happened.
-    pub operation: Means,
+    #[serde(rename = "operation")]
+    pub method: ChangeMethod,
     /// The state before.
-    pub before: Side,
+    pub before: PathState,
     /// The state after.
-    pub after: Side,
+    pub after: PathState,
     /// What changed by lines; `None` for binary, unknown or very large content.
     pub lines: Option<LineChanges>,
     /// The review status.
@@ -99,7 +100,7 @@ impl Change {
 
 /// A call that can have made a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate {
+pub struct CandidateCall {
     /// The dialog.
     pub dialog: DialogId,
     /// The agent within the dialog.
@@ -200,7 +201,7 @@ text_enum! {
 
 text_enum! {
     /// How it happened (C-20).
-    Means {
+    ChangeMethod {
         /// A tool wrote the whole file.
         Write = "write",
         /// A tool replaced a part of the file.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sight;
+use crate::SeenFile;
 
 macro_rules! foreign_id {
     ($(#[$meta:meta])* $name:ident) => {
@@ -67,7 +67,7 @@ pub struct Event {
     /// What the agent got to see with it: files whose content a message carries, or what the end
     /// of a call showed. Without this, a call's arguments say what it reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub saw: Vec<Sight>,
+    pub saw: Vec<SeenFile>,
     /// What happened.
     #[serde(flatten)]
     pub what: EventKind,

@@ -10,22 +10,22 @@ mod message;
 mod object;
 mod operation;
 mod path;
-mod sight;
+mod seen_file;
 mod state;
 mod text_enum;
 
 pub use change::{
-    Actor, Candidate, Change, ChangeId, ChangeStatus, ChangeType, Confidence, Hunk, LineChanges,
-    Means,
+    Actor, CandidateCall, Change, ChangeId, ChangeMethod, ChangeStatus, ChangeType, Confidence,
+    Hunk, LineChanges,
 };
 pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
 pub use event::{AgentId, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
-pub use message::{History, ModelMessage, RewindWhat, Role, ViewReason};
+pub use message::{HistoryKind, MessageRole, ModelMessage, RewindScope, ViewReason};
 pub use object::{ObjectId, ParseObjectIdError};
 pub use operation::{Operation, OperationId, OperationKind, OperationState};
 pub use path::{PathError, ProjectPath};
-pub use sight::{ContextSource, Lines, Sight};
-pub use state::{FileKind, FileState, Gap, GapReason, Side};
+pub use seen_file::{ContextSource, LineSpan, SeenFile};
+pub use state::{FileKind, FileState, Gap, GapReason, PathState};
 
 /// Milliseconds since the Unix epoch, taken from the clock that the host passes in.
 pub type Millis = i64;

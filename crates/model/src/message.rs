@@ -8,7 +8,7 @@ use crate::text_enum::text_enum;
 
 text_enum! {
     /// Who speaks in a [`ModelMessage`].
-    Role {
+    MessageRole {
         /// The person, or a tool's result.
         User = "user",
         /// The model.
@@ -18,7 +18,7 @@ text_enum! {
 
 text_enum! {
     /// One of the two histories of a conversation (HIST-1).
-    History {
+    HistoryKind {
         /// What the model gets.
         Model = "model",
         /// What people are shown.
@@ -42,7 +42,7 @@ text_enum! {
 
 text_enum! {
     /// What goes back to an earlier state.
-    RewindWhat {
+    RewindScope {
         /// The files.
         Files = "files",
         /// What is shown of the conversation.
@@ -56,7 +56,7 @@ text_enum! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelMessage {
     /// Who speaks.
-    pub role: Role,
+    pub role: MessageRole,
     /// The blocks, in Anthropic's form: `text`, `tool_use`, `tool_result`, `thinking`, `image`, …
     /// What another agent has that fits none of them is a block `opaque`, which keeps it as it was.
     pub content: Vec<Value>,

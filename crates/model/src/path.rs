@@ -107,7 +107,7 @@ impl fmt::Debug for ProjectPath {
 /// JSON form of a path: text if it is UTF-8, else its bytes, so that no byte is lost.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum SerializedPath {
     Text(String),
     Bytes(Vec<u8>),
 }
@@ -115,17 +115,17 @@ enum Written {
 impl Serialize for ProjectPath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.as_str() {
-            Some(text) => Written::Text(text.to_owned()).serialize(serializer),
-            None => Written::Bytes(self.0.to_vec()).serialize(serializer),
+            Some(text) => SerializedPath::Text(text.to_owned()).serialize(serializer),
+            None => SerializedPath::Bytes(self.0.to_vec()).serialize(serializer),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for ProjectPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let bytes = match Written::deserialize(deserializer)? {
-            Written::Text(text) => text.into_bytes(),
-            Written::Bytes(bytes) => bytes,
+        let bytes = match SerializedPath::deserialize(deserializer)? {
+            SerializedPath::Text(text) => text.into_bytes(),
+            SerializedPath::Bytes(bytes) => bytes,
         };
         Self::new(bytes).map_err(D::Error::custom)
     }

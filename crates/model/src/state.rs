@@ -32,7 +32,7 @@ pub struct FileState {
 /// `Absent` and `Unknown` are never mixed up: "missing from the store" must not
 /// be read as "did not exist" (promise 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Side {
+pub enum PathState {
     /// The path did not exist.
     Absent,
     /// The path existed, but its content was not captured (see the gaps).
@@ -41,7 +41,7 @@ pub enum Side {
     Known(FileState),
 }
 
-impl Side {
+impl PathState {
     /// The captured state, if there is one.
     pub fn known(&self) -> Option<&FileState> {
         match self {

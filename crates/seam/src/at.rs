@@ -17,7 +17,7 @@ use crate::step;
 
 /// A name in an opened folder.
 #[derive(Clone, Copy, Debug)]
-pub struct At<'a> {
+pub struct EntryAt<'a> {
     /// The folder.
     pub folder: BorrowedFd<'a>,
     /// One component: no `/`, not `.` or `..`.
@@ -25,7 +25,7 @@ pub struct At<'a> {
 }
 
 /// Creates a file that was not there, for the owner alone, to be written.
-pub fn create(at: At<'_>) -> io::Result<OwnedFd> {
+pub fn create(at: EntryAt<'_>) -> io::Result<OwnedFd> {
     step("create")?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o600);
@@ -57,7 +57,7 @@ pub fn set_mode_located(located: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
 
 /// Sets the permission bits of a file that its owner may not open; follows no link.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub fn set_mode_named(at: At<'_>, mode: u32) -> io::Result<()> {
+pub fn set_mode_named(at: EntryAt<'_>, mode: u32) -> io::Result<()> {
     step("chmod named")?;
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     Ok(rustix::fs::chmodat(at.folder, at.name, permissions(mode), flags)?)
@@ -70,7 +70,7 @@ fn permissions(mode: u32) -> Mode {
 }
 
 /// Makes a symbolic link with this target's text.
-pub fn symlink(target: &[u8], at: At<'_>) -> io::Result<()> {
+pub fn symlink(target: &[u8], at: EntryAt<'_>) -> io::Result<()> {
     step("symlink")?;
     Ok(rustix::fs::symlinkat(target, at.folder, at.name)?)
 }
@@ -90,43 +90,43 @@ pub fn sync_file_system(opened: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Swaps what two names stand for, in one moment.
-pub fn exchange(one: At<'_>, other: At<'_>) -> io::Result<()> {
+pub fn exchange(one: EntryAt<'_>, other: EntryAt<'_>) -> io::Result<()> {
     step("exchange")?;
     flagged::exchange(one, other)
 }
 
 /// Renames; fails with `EEXIST` if something stands at `to`.
-pub fn rename_new(from: At<'_>, to: At<'_>) -> io::Result<()> {
+pub fn rename_new(from: EntryAt<'_>, to: EntryAt<'_>) -> io::Result<()> {
     step("rename new")?;
     flagged::rename_new(from, to)
 }
 
 /// Renames; what stands at `to` is lost.
-pub fn rename_over(from: At<'_>, to: At<'_>) -> io::Result<()> {
+pub fn rename_over(from: EntryAt<'_>, to: EntryAt<'_>) -> io::Result<()> {
     step("rename over")?;
     Ok(rustix::fs::renameat(from.folder, from.name, to.folder, to.name)?)
 }
 
 /// Creates a hard link to a file or symlink; fails with `EEXIST` if `to` exists.
-pub fn link(from: At<'_>, to: At<'_>) -> io::Result<()> {
+pub fn link(from: EntryAt<'_>, to: EntryAt<'_>) -> io::Result<()> {
     step("link")?;
     Ok(rustix::fs::linkat(from.folder, from.name, to.folder, to.name, AtFlags::empty())?)
 }
 
 /// Removes a name of a file or link.
-pub fn unlink(at: At<'_>) -> io::Result<()> {
+pub fn unlink(at: EntryAt<'_>) -> io::Result<()> {
     step("unlink")?;
     Ok(rustix::fs::unlinkat(at.folder, at.name, AtFlags::empty())?)
 }
 
 /// Makes a folder as the user's own tools do: with the permissions that the umask leaves.
-pub fn make_folder(at: At<'_>) -> io::Result<()> {
+pub fn make_folder(at: EntryAt<'_>) -> io::Result<()> {
     step("mkdir")?;
     Ok(rustix::fs::mkdirat(at.folder, at.name, Mode::from_raw_mode(0o777))?)
 }
 
 /// Removes an empty folder.
-pub fn remove_folder(at: At<'_>) -> io::Result<()> {
+pub fn remove_folder(at: EntryAt<'_>) -> io::Result<()> {
     step("rmdir")?;
     Ok(rustix::fs::unlinkat(at.folder, at.name, AtFlags::REMOVEDIR)?)
 }
@@ -136,30 +136,30 @@ pub fn remove_folder(at: At<'_>) -> io::Result<()> {
 mod flagged {
     use rustix::fs::{RenameFlags, renameat_with};
 
-    use super::{At, io};
+    use super::{EntryAt, io};
 
-    pub(super) fn exchange(one: At<'_>, other: At<'_>) -> io::Result<()> {
+    pub(super) fn exchange(one: EntryAt<'_>, other: EntryAt<'_>) -> io::Result<()> {
         rename(one, other, RenameFlags::EXCHANGE)
     }
 
-    pub(super) fn rename_new(from: At<'_>, to: At<'_>) -> io::Result<()> {
+    pub(super) fn rename_new(from: EntryAt<'_>, to: EntryAt<'_>) -> io::Result<()> {
         rename(from, to, RenameFlags::NOREPLACE)
     }
 
-    fn rename(from: At<'_>, to: At<'_>, flags: RenameFlags) -> io::Result<()> {
+    fn rename(from: EntryAt<'_>, to: EntryAt<'_>, flags: RenameFlags) -> io::Result<()> {
         Ok(renameat_with(from.folder, from.name, to.folder, to.name, flags)?)
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 mod flagged {
-    use super::{At, io};
+    use super::{EntryAt, io};
 
-    pub(super) fn exchange(_: At<'_>, _: At<'_>) -> io::Result<()> {
+    pub(super) fn exchange(_: EntryAt<'_>, _: EntryAt<'_>) -> io::Result<()> {
         Err(rustix::io::Errno::NOTSUP.into())
     }
 
-    pub(super) fn rename_new(_: At<'_>, _: At<'_>) -> io::Result<()> {
+    pub(super) fn rename_new(_: EntryAt<'_>, _: EntryAt<'_>) -> io::Result<()> {
         Err(rustix::io::Errno::NOTSUP.into())
     }
 }
@@ -176,7 +176,7 @@ mod tests {
     fn each_call_does_what_its_name_says() {
         let temp = tempfile::tempdir().unwrap();
         let folder = File::open(temp.path()).unwrap();
-        let at = |name: &'static str| At { folder: folder.as_fd(), name: name.as_bytes() };
+        let at = |name: &'static str| EntryAt { folder: folder.as_fd(), name: name.as_bytes() };
         let text = |name: &str| std::fs::read_to_string(temp.path().join(name)).unwrap();
         let mode =
             |name: &str| symlink_metadata(temp.path().join(name)).unwrap().permissions().mode();

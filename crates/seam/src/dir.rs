@@ -12,16 +12,16 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use crate::fs::Writer;
+use crate::fs::StepWriter;
 use crate::step;
 
 /// An open folder.
 #[derive(Debug)]
-pub struct Dir {
+pub struct ConfinedDir {
     fd: OwnedFd,
 }
 
-impl Dir {
+impl ConfinedDir {
     /// Opens a folder that a person named; made for the owner alone if it is not there.
     pub fn open(path: &Path) -> io::Result<Self> {
         crate::fs::create_private_dir_all(path)?;
@@ -42,7 +42,7 @@ impl Dir {
 
     /// The folder of this name in it, made if it is not there; a link is refused.
     pub fn folder(&self, name: &str) -> io::Result<Self> {
-        one_component(name)?;
+        check_one_component(name)?;
         step("mkdir")?;
         match rustix::fs::mkdirat(&self.fd, name, Mode::RWXU) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
@@ -53,8 +53,8 @@ impl Dir {
     }
 
     /// A new file that takes this name when it is finished, in place of whatever has it then.
-    pub fn file(&self, name: &str) -> io::Result<NewFile<'_>> {
-        one_component(name)?;
+    pub fn file(&self, name: &str) -> io::Result<UnfinishedFile<'_>> {
+        check_one_component(name)?;
         let temp = format!(".{}.tmp", std::process::id());
         // A killed process with the same pid may have left one.
         self.remove(&temp);
@@ -63,12 +63,12 @@ impl Dir {
         let mode = Mode::RUSR | Mode::WUSR;
         step("create")?;
         let file = File::from(rustix::fs::openat(&self.fd, &temp, flags, mode)?);
-        let out = io::BufWriter::with_capacity(64 * 1024, Writer(file));
-        Ok(NewFile { dir: self, temp, name: name.to_owned(), out, finished: false })
+        let out = io::BufWriter::with_capacity(64 * 1024, StepWriter(file));
+        Ok(UnfinishedFile { dir: self, temp, name: name.to_owned(), out, finished: false })
     }
 }
 
-impl Dir {
+impl ConfinedDir {
     /// Removes a temporary file, if it is there. One that stays does no harm.
     fn remove(&self, temp: &str) {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
@@ -79,7 +79,7 @@ impl Dir {
     }
 }
 
-fn one_component(name: &str) -> io::Result<()> {
+fn check_one_component(name: &str) -> io::Result<()> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("'{name}' is no name")));
     }
@@ -88,15 +88,15 @@ fn one_component(name: &str) -> io::Result<()> {
 
 /// A file that is being written under a temporary name; removed if dropped unfinished.
 #[derive(Debug)]
-pub struct NewFile<'d> {
-    dir: &'d Dir,
+pub struct UnfinishedFile<'d> {
+    dir: &'d ConfinedDir,
     temp: String,
     name: String,
-    out: io::BufWriter<Writer<File>>,
+    out: io::BufWriter<StepWriter<File>>,
     finished: bool,
 }
 
-impl NewFile<'_> {
+impl UnfinishedFile<'_> {
     /// Gives the file its name.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()?;
@@ -107,7 +107,7 @@ impl NewFile<'_> {
     }
 }
 
-impl Write for NewFile<'_> {
+impl Write for UnfinishedFile<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.write(bytes)
     }
@@ -117,7 +117,7 @@ impl Write for NewFile<'_> {
     }
 }
 
-impl Drop for NewFile<'_> {
+impl Drop for UnfinishedFile<'_> {
     fn drop(&mut self) {
         if !self.finished {
             self.dir.remove(&self.temp);

@@ -1,7 +1,7 @@
 //! Mutating file-system calls, each behind one [`step`].
 //!
 //! Files and folders made here belong to their owner alone (0600, 0700), but for those that are
-//! made for the user's own programs ([`Staged`], [`create_folder`]).
+//! made for the user's own programs ([`StagedReplacement`], [`create_folder`]).
 
 #![expect(clippy::disallowed_methods, reason = "this is the door that the ban leads to")]
 
@@ -17,7 +17,7 @@ pub fn create_private_dir_all(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    let parent = path.parent().map_or(Path::new("."), or_here);
+    let parent = path.parent().map_or(Path::new("."), or_current_dir);
     // The folder that we are in may have been removed: it is not made again.
     if parent != Path::new(".") {
         create_private_dir_all(parent)?;
@@ -31,12 +31,12 @@ pub fn create_private_dir_all(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         made => made?,
     }
-    sync_way(parent)
+    sync_dir_if_permitted(parent)
 }
 
 /// Syncs a folder that is perhaps not ours; a missing permission is no error.
-pub fn sync_way(folder: &Path) -> io::Result<()> {
-    match sync_dir(or_here(folder)) {
+pub fn sync_dir_if_permitted(folder: &Path) -> io::Result<()> {
+    match sync_dir(or_current_dir(folder)) {
         // A folder may be written without the right to list it, but not synced.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done,
@@ -44,15 +44,15 @@ pub fn sync_way(folder: &Path) -> io::Result<()> {
 }
 
 /// Returns `.` for the empty parent of a relative path's first component.
-fn or_here(folder: &Path) -> &Path {
+fn or_current_dir(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
 /// A file whose every write is a step; owned or borrowed.
 #[derive(Debug)]
-pub struct Writer<F>(pub F);
+pub struct StepWriter<F>(pub F);
 
-impl<F: Write> Write for Writer<F> {
+impl<F: Write> Write for StepWriter<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         crate::write("write", bytes, |bytes| self.0.write(bytes))
     }
@@ -62,7 +62,7 @@ impl<F: Write> Write for Writer<F> {
     }
 }
 
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
@@ -71,7 +71,7 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Opens a file for reading and writing, creating it for the owner alone.
 pub fn open_private(path: &Path) -> io::Result<File> {
     step("open")?;
-    private(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path)
+    owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path)
 }
 
 /// Writes a whole file so that a reader sees the old bytes or the new ones, durably.
@@ -93,7 +93,7 @@ fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// The permissions of a file that is written for the user's own programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Permissions {
+pub enum StagedPermissions {
     /// Just these, and this owner and group, because the file had them.
     Exactly {
         /// The mode.
@@ -108,41 +108,41 @@ pub enum Permissions {
 }
 
 /// Suffix of staged files, which replace a user's file by a rename.
-const STAGED_END: &str = ".retake-tmp";
+const STAGED_SUFFIX: &str = ".retake-tmp";
 /// Staged files older than this were left behind by a killed process and are removed.
-const STAGED_FOR_LONG: Duration = Duration::from_secs(24 * 60 * 60);
+const STAGED_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum temporary names tried; earlier ones are in use by concurrent processes.
-const MOST_NAMES: u32 = 100;
+const MAX_NAME_ATTEMPTS: u32 = 100;
 
 /// A synced temporary file beside the user's file that it will replace. Removed on drop if it
 /// was not put in place.
 #[derive(Debug)]
-pub struct Staged {
+pub struct StagedReplacement {
     temp: PathBuf,
     path: PathBuf,
 }
 
-impl Staged {
+impl StagedReplacement {
     /// Writes the bytes beside the file.
-    pub fn new(path: &Path, bytes: &[u8], permissions: Permissions) -> io::Result<Self> {
+    pub fn new(path: &Path, bytes: &[u8], permissions: StagedPermissions) -> io::Result<Self> {
         let folder = path.parent().ok_or_else(|| io::Error::other("a file has a folder"))?;
         let name = path.file_name().ok_or_else(|| io::Error::other("a file has a name"))?;
         let start = format!(".{}.", name.to_string_lossy());
-        remove_old(folder, &start);
+        remove_stale_staged(folder, &start);
         let (file, temp) = create_new(folder, &start, permissions)?;
         let staged = Self { temp, path: path.to_owned() };
-        fill(&file, bytes, permissions)?;
+        fill_staged(&file, bytes, permissions)?;
         Ok(staged)
     }
 
     /// Puts the bytes in the file's place: a reader sees the old ones or the new ones.
-    pub fn put(self) -> io::Result<()> {
+    pub fn persist(self) -> io::Result<()> {
         rename(&self.temp, &self.path)?;
         sync_dir(self.path.parent().ok_or_else(|| io::Error::other("a file has a folder"))?)
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagedReplacement {
     fn drop(&mut self) {
         // After the rename it is gone.
         if self.temp.exists() {
@@ -151,18 +151,22 @@ impl Drop for Staged {
     }
 }
 
-fn create_new(folder: &Path, start: &str, permissions: Permissions) -> io::Result<(File, PathBuf)> {
+fn create_new(
+    folder: &Path,
+    start: &str,
+    permissions: StagedPermissions,
+) -> io::Result<(File, PathBuf)> {
     step("create")?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     {
         // No other user may read it before it has its final owner.
-        let mode = if let Permissions::New(mode) = permissions { mode } else { 0o600 };
+        let mode = if let StagedPermissions::New(mode) = permissions { mode } else { 0o600 };
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
     }
-    for count in 0..MOST_NAMES {
-        let temp = folder.join(format!("{start}{}-{count}{STAGED_END}", std::process::id()));
+    for count in 0..MAX_NAME_ATTEMPTS {
+        let temp = folder.join(format!("{start}{}-{count}{STAGED_SUFFIX}", std::process::id()));
         match options.open(&temp) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             opened => return opened.map(|file| (file, temp)),
@@ -171,9 +175,9 @@ fn create_new(folder: &Path, start: &str, permissions: Permissions) -> io::Resul
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn fill(file: &File, bytes: &[u8], permissions: Permissions) -> io::Result<()> {
+fn fill_staged(file: &File, bytes: &[u8], permissions: StagedPermissions) -> io::Result<()> {
     #[cfg(unix)]
-    if let Permissions::Exactly { mode, user, group } = permissions {
+    if let StagedPermissions::Exactly { mode, user, group } = permissions {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
         let made = file.metadata()?;
         if (made.uid(), made.gid()) != (user, group) {
@@ -188,21 +192,21 @@ fn fill(file: &File, bytes: &[u8], permissions: Permissions) -> io::Result<()> {
 }
 
 /// Removes stale staged files that killed processes left beside a file.
-fn remove_old(folder: &Path, start: &str) {
+fn remove_stale_staged(folder: &Path, start: &str) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
-        if name.starts_with(start) && name.ends_with(STAGED_END) && is_old(&entry) {
+        if name.starts_with(start) && name.ends_with(STAGED_SUFFIX) && is_stale(&entry) {
             let _ = remove_file(&entry.path());
         }
     }
 }
 
-fn is_old(entry: &std::fs::DirEntry) -> bool {
+fn is_stale(entry: &std::fs::DirEntry) -> bool {
     let changed = entry.metadata().and_then(|known| known.modified());
     let age = changed.ok().and_then(|changed| changed.elapsed().ok());
-    age.is_some_and(|age| age > STAGED_FOR_LONG)
+    age.is_some_and(|age| age > STAGED_MAX_AGE)
 }
 
 /// Creates a folder as the user's own programs do: with the permissions that the umask leaves.
@@ -235,12 +239,12 @@ pub fn hard_link(from: &Path, to: &Path) -> io::Result<()> {
 /// Makes a file that only its owner reads, empty whatever was there, for reading and writing.
 pub fn create_private(path: &Path) -> io::Result<File> {
     step("create")?;
-    private(OpenOptions::new().read(true).write(true).create(true).truncate(true)).open(path)
+    owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(true)).open(path)
 }
 
 /// Writes all of the bytes at the file's position.
 pub fn write_all(file: &File, bytes: &[u8]) -> io::Result<()> {
-    Writer(file).write_all(bytes)
+    StepWriter(file).write_all(bytes)
 }
 
 /// Renames a file of our own, replacing `to`.
@@ -274,7 +278,7 @@ pub fn truncate(file: &File, length: u64) -> io::Result<()> {
 }
 
 /// Writes a few bytes into a private file without syncing it.
-pub fn touch(path: &Path, bytes: &[u8]) -> io::Result<File> {
+pub fn write_unsynced(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let file = create_private(path)?;
     write_all(&file, bytes)?;
     Ok(file)
@@ -309,13 +313,16 @@ mod tests {
         let (taken, old) = (temp.path().join(name(0)), temp.path().join(".a.json.1-0.retake-tmp"));
         std::fs::write(&taken, "taken").unwrap();
         std::fs::write(&old, "old").unwrap();
-        let long_ago = std::time::SystemTime::now() - 2 * STAGED_FOR_LONG;
+        let long_ago = std::time::SystemTime::now() - 2 * STAGED_MAX_AGE;
         File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
-        Staged::new(&path, b"new", Permissions::New(0o666)).unwrap().put().unwrap();
+        StagedReplacement::new(&path, b"new", StagedPermissions::New(0o666))
+            .unwrap()
+            .persist()
+            .unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert!(taken.exists() && !old.exists());
         // What is not put leaves nothing.
-        drop(Staged::new(&path, b"newer", Permissions::New(0o666)).unwrap());
+        drop(StagedReplacement::new(&path, b"newer", StagedPermissions::New(0o666)).unwrap());
         assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 2);
     }
 }

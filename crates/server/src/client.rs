@@ -11,105 +11,112 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::Failure;
-use crate::door::{Progress, Verb};
-use crate::hook::{HookCall, HookNews};
-use crate::http::Scope;
+use crate::ApiError;
+use crate::hook::{HookCall, HookProgress};
+use crate::http::TokenScope;
+use crate::request::{ProgressFn, ProjectCommand};
 use crate::run_folder::RunFolder;
-use crate::wire::{self, Ask, Call, DaemonCode, DaemonStatus, Frame, Hello, PROTOCOL, VERSION};
+use crate::wire::{
+    self, BrowserCode, DaemonCall, DaemonFrame, DaemonHello, DaemonRequest, DaemonStatus,
+    PROTOCOL_VERSION, VERSION,
+};
 
 /// Timeout of the daemon's hello; a daemon that exceeds it counts as hung.
-pub const HELLO: Duration = Duration::from_millis(300);
+pub const HELLO_TIMEOUT: Duration = Duration::from_millis(300);
 /// Timeouts between frames, before and after a request begins; the daemon sends progress.
-const UNTIL_BEGUN: Duration = Duration::from_secs(2);
-const SILENCE: Duration = Duration::from_secs(10);
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(2);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout in the daemon's queue, as long as a command waits for the project's lock.
-const IN_THE_QUEUE: Duration = Duration::from_secs(10);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout until a hook's project is opened: an agent waits for its hook.
-const UNTIL_OPENED: Duration = Duration::from_millis(500);
+const HOOK_OPEN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A daemon that has said hello.
 #[derive(Debug)]
-pub struct Client {
+pub struct DaemonClient {
     stream: UnixStream,
     pid: u32,
 }
 
 /// Reason that no daemon can be used.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NoDaemon {
+pub enum ConnectError {
     /// None runs.
     Absent,
     /// It does not say hello.
-    Hung,
+    TimedOut,
     /// It is older than this program, and was asked to stop.
-    Older(Hello),
+    Older(DaemonHello),
     /// It is newer than this program.
-    Newer(Hello),
+    Newer(DaemonHello),
 }
 
 /// Reason that a call has no answer.
 #[derive(Debug)]
-pub enum Unanswered {
+pub enum CallError {
     /// Nothing was done, and nothing will be.
     NotDone,
     /// The daemon of this pid has begun, and stopped responding.
     Lost(u32),
     /// It was done, with this failure.
-    Failed(Failure),
+    Failed(ApiError),
 }
 
-impl Client {
+impl DaemonClient {
     /// Connects to the daemon of a home.
-    pub fn connect(home: &Path) -> Result<Self, NoDaemon> {
-        let mut stream = RunFolder::of(home).connect().map_err(|_| NoDaemon::Absent)?;
-        let hello: Hello = match within(&mut stream, HELLO) {
+    pub fn connect(home: &Path) -> Result<Self, ConnectError> {
+        let mut stream = RunFolder::in_home(home).connect().map_err(|_| ConnectError::Absent)?;
+        let hello: DaemonHello = match receive_within(&mut stream, HELLO_TIMEOUT) {
             Ok(hello) => hello,
-            Err(error) if is_timeout(&error) => return Err(NoDaemon::Hung),
-            Err(_) => return Err(NoDaemon::Absent),
+            Err(error) if is_timeout(&error) => return Err(ConnectError::TimedOut),
+            Err(_) => return Err(ConnectError::Absent),
         };
-        if (hello.protocol, hello.version.as_str()) == (PROTOCOL, VERSION) {
+        if (hello.protocol, hello.version.as_str()) == (PROTOCOL_VERSION, VERSION) {
             return Ok(Self { stream, pid: hello.pid });
         }
-        if age(&hello) > (PROTOCOL, numbers(VERSION)) {
-            return Err(NoDaemon::Newer(hello));
+        if version_order(&hello) > (PROTOCOL_VERSION, version_numbers(VERSION)) {
+            return Err(ConnectError::Newer(hello));
         }
         let because = format!("version {VERSION} is in use");
         // If the stop request is lost, the next command repeats it.
-        let _ = wire::send_call(&mut stream, &Call { ask: Ask::Stop { because } });
-        Err(NoDaemon::Older(hello))
+        let _ = wire::send_call(&mut stream, &DaemonCall { ask: DaemonRequest::Stop { because } });
+        Err(ConnectError::Older(hello))
     }
 
     /// Executes a request for the project at or above a folder.
-    pub fn ask<V: Verb>(
+    pub fn run<V: ProjectCommand>(
         self,
         start: &Path,
         create: bool,
         verb: V,
-        progress: Progress<'_>,
-    ) -> Result<V::Answer, Unanswered> {
+        progress: ProgressFn<'_>,
+    ) -> Result<V::Answer, CallError> {
         let request = verb.into();
-        let may_be_repeated = request.may_be_repeated();
+        let may_be_repeated = request.is_idempotent();
         let pid = self.pid;
-        let ask = Ask::Project { start: start.to_owned(), create, request };
-        let patience = Patience { until_begun: UNTIL_BEGUN, silence: SILENCE };
+        let ask = DaemonRequest::Project { start: start.to_owned(), create, request };
+        let patience = CallTimeouts { until_begun: BEGIN_TIMEOUT, silence: SILENCE_TIMEOUT };
         let answer = self.call(ask, &patience, &mut |told| {
-            if let Told::Progress(done, all) = told {
+            if let ClientEvent::Progress(done, all) = told {
                 progress(done, all);
             }
         });
         let answer = match answer {
-            Err(Unanswered::Lost(_)) if may_be_repeated => return Err(Unanswered::NotDone),
+            Err(CallError::Lost(_)) if may_be_repeated => return Err(CallError::NotDone),
             other => other?,
         };
-        serde_json::from_value(answer).map_err(|_| Unanswered::Lost(pid))
+        serde_json::from_value(answer).map_err(|_| CallError::Lost(pid))
     }
 
     /// Runs a hook call, and passes on its progress.
-    pub fn hook(self, call: HookCall, news: &mut dyn FnMut(HookNews)) -> Result<(), Unanswered> {
-        let patience = Patience { until_begun: UNTIL_OPENED, silence: SILENCE };
-        let answer = self.call(Ask::Hook(call), &patience, &mut |told| {
-            if let Told::News(told) = told {
+    pub fn run_hook(
+        self,
+        call: HookCall,
+        news: &mut dyn FnMut(HookProgress),
+    ) -> Result<(), CallError> {
+        let patience = CallTimeouts { until_begun: HOOK_OPEN_TIMEOUT, silence: SILENCE_TIMEOUT };
+        let answer = self.call(DaemonRequest::Hook(call), &patience, &mut |told| {
+            if let ClientEvent::HookProgress(told) = told {
                 news(told);
             }
         });
@@ -117,93 +124,97 @@ impl Client {
     }
 
     /// Returns the daemon's status.
-    pub fn status(self) -> Result<DaemonStatus, Unanswered> {
+    pub fn status(self) -> Result<DaemonStatus, CallError> {
         let pid = self.pid;
-        let answer = self.call(Ask::Status {}, &Patience::plain(), &mut |_| {})?;
-        serde_json::from_value(answer).map_err(|_| Unanswered::Lost(pid))
+        let answer =
+            self.call(DaemonRequest::Status {}, &CallTimeouts::for_request(), &mut |_| {})?;
+        serde_json::from_value(answer).map_err(|_| CallError::Lost(pid))
     }
 
     /// Has the daemon make a code that is exchanged once for a token of this scope.
-    pub fn code(self, scope: Scope) -> Result<DaemonCode, Unanswered> {
+    pub fn create_code(self, scope: TokenScope) -> Result<BrowserCode, CallError> {
         let pid = self.pid;
-        let answer = self.call(Ask::Code { scope }, &Patience::plain(), &mut |_| {})?;
-        serde_json::from_value(answer).map_err(|_| Unanswered::Lost(pid))
+        let answer =
+            self.call(DaemonRequest::Code { scope }, &CallTimeouts::for_request(), &mut |_| {})?;
+        serde_json::from_value(answer).map_err(|_| CallError::Lost(pid))
     }
 
     /// Requests the daemon's shutdown after its requests in flight; returns its pid.
-    pub fn stop(self, because: &str) -> Result<u32, Unanswered> {
+    pub fn stop(self, because: &str) -> Result<u32, CallError> {
         let pid = self.pid;
-        let ask = Ask::Stop { because: because.to_owned() };
-        self.call(ask, &Patience::plain(), &mut |_| {}).map(|_| pid)
+        let ask = DaemonRequest::Stop { because: because.to_owned() };
+        self.call(ask, &CallTimeouts::for_request(), &mut |_| {}).map(|_| pid)
     }
 
     fn call(
         mut self,
-        ask: Ask,
-        patience: &Patience,
-        told: &mut dyn FnMut(Told),
-    ) -> Result<Value, Unanswered> {
+        ask: DaemonRequest,
+        patience: &CallTimeouts,
+        told: &mut dyn FnMut(ClientEvent),
+    ) -> Result<Value, CallError> {
         // What is not sent whole is not understood.
         let sent = self
             .stream
-            .set_write_timeout(Some(SILENCE))
-            .and_then(|()| wire::send_call(&mut self.stream, &Call { ask }));
-        sent.map_err(|_| Unanswered::NotDone)?;
+            .set_write_timeout(Some(SILENCE_TIMEOUT))
+            .and_then(|()| wire::send_call(&mut self.stream, &DaemonCall { ask }));
+        sent.map_err(|_| CallError::NotDone)?;
         let (mut begun, mut given_up) = (false, false);
         let asked = Instant::now();
         loop {
-            if !begun && !given_up && asked.elapsed() > IN_THE_QUEUE {
+            if !begun && !given_up && asked.elapsed() > QUEUE_TIMEOUT {
                 given_up = true;
-                self.give_up()?;
+                self.cancel()?;
             }
-            match within(&mut self.stream, patience.now(begun)) {
-                Ok(Frame::Done(answer)) => return Ok(answer),
-                Ok(Frame::Failed(failure)) if begun => return Err(Unanswered::Failed(failure)),
-                Ok(Frame::Begun {}) => begun = true,
-                Ok(Frame::Progress { done, all }) => told(Told::Progress(done, all)),
-                Ok(Frame::News(news)) => {
-                    begun = begun || matches!(news, HookNews::Opened { .. });
-                    told(Told::News(news));
+            match receive_within(&mut self.stream, patience.current(begun)) {
+                Ok(DaemonFrame::Done(answer)) => return Ok(answer),
+                Ok(DaemonFrame::Failed(failure)) if begun => {
+                    return Err(CallError::Failed(failure));
                 }
-                Err(error) if is_timeout(&error) && !begun => self.give_up()?,
-                Err(_) if begun => return Err(Unanswered::Lost(self.pid)),
-                Ok(Frame::Failed(_)) | Err(_) => return Err(Unanswered::NotDone),
+                Ok(DaemonFrame::Begun {}) => begun = true,
+                Ok(DaemonFrame::Progress { done, all }) => told(ClientEvent::Progress(done, all)),
+                Ok(DaemonFrame::News(news)) => {
+                    begun = begun || matches!(news, HookProgress::Opened { .. });
+                    told(ClientEvent::HookProgress(news));
+                }
+                Err(error) if is_timeout(&error) && !begun => self.cancel()?,
+                Err(_) if begun => return Err(CallError::Lost(self.pid)),
+                Ok(DaemonFrame::Failed(_)) | Err(_) => return Err(CallError::NotDone),
             }
         }
     }
 }
 
-impl Client {
+impl DaemonClient {
     /// Closes the read side: the daemon can no longer begin; if it just has, that can still be read.
-    fn give_up(&self) -> Result<(), Unanswered> {
-        self.stream.shutdown(Shutdown::Read).map_err(|_| Unanswered::NotDone)
+    fn cancel(&self) -> Result<(), CallError> {
+        self.stream.shutdown(Shutdown::Read).map_err(|_| CallError::NotDone)
     }
 }
 
 /// A frame before the last one.
-enum Told {
+enum ClientEvent {
     Progress(u64, u64),
-    News(HookNews),
+    HookProgress(HookProgress),
 }
 
 /// Timeouts between two frames.
-struct Patience {
+struct CallTimeouts {
     until_begun: Duration,
     silence: Duration,
 }
 
-impl Patience {
-    fn plain() -> Self {
-        Self { until_begun: UNTIL_BEGUN, silence: SILENCE }
+impl CallTimeouts {
+    fn for_request() -> Self {
+        Self { until_begun: BEGIN_TIMEOUT, silence: SILENCE_TIMEOUT }
     }
 
-    fn now(&self, begun: bool) -> Duration {
+    fn current(&self, begun: bool) -> Duration {
         if begun { self.silence } else { self.until_begun }
     }
 }
 
 /// Receives the next message within the timeout.
-fn within<T: serde::de::DeserializeOwned>(
+fn receive_within<T: serde::de::DeserializeOwned>(
     stream: &mut UnixStream,
     patience: Duration,
 ) -> io::Result<T> {
@@ -216,11 +227,11 @@ fn is_timeout(error: &io::Error) -> bool {
 }
 
 /// Sort key of a program's version: protocol, then version numbers.
-fn age(hello: &Hello) -> (u32, Vec<u64>) {
-    (hello.protocol, numbers(&hello.version))
+fn version_order(hello: &DaemonHello) -> (u32, Vec<u64>) {
+    (hello.protocol, version_numbers(&hello.version))
 }
 
-fn numbers(version: &str) -> Vec<u64> {
+fn version_numbers(version: &str) -> Vec<u64> {
     let core = version.split(['-', '+']).next().unwrap_or_default();
     core.split('.').map(|number| number.parse().unwrap_or(0)).collect()
 }
@@ -231,9 +242,10 @@ mod tests {
 
     #[test]
     fn the_protocol_decides_which_is_newer_and_then_the_version() {
-        let hello = |protocol, version: &str| Hello { protocol, version: version.into(), pid: 1 };
-        assert!(age(&hello(2, "0.1.0")) > age(&hello(1, "9.0.0")));
-        assert!(age(&hello(1, "0.10.0")) > age(&hello(1, "0.9.3")));
-        assert!(age(&hello(1, "0.1.0-beta")) == age(&hello(1, "0.1.0")));
+        let hello =
+            |protocol, version: &str| DaemonHello { protocol, version: version.into(), pid: 1 };
+        assert!(version_order(&hello(2, "0.1.0")) > version_order(&hello(1, "9.0.0")));
+        assert!(version_order(&hello(1, "0.10.0")) > version_order(&hello(1, "0.9.3")));
+        assert!(version_order(&hello(1, "0.1.0-beta")) == version_order(&hello(1, "0.1.0")));
     }
 }

@@ -5,28 +5,28 @@
 use retake_engine::model::{Actor, Change, ProjectPath};
 
 /// Formats a name for display.
-pub type Show = fn(&[u8]) -> String;
+pub type FormatName = fn(&[u8]) -> String;
 
 /// For programs: as it is.
-pub fn as_it_is(name: &[u8]) -> String {
+pub fn unescaped(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
 /// Maximum letters of an id that is shown whole in lists; longer ones are cut to `SHORT_ID`.
-const LONG_ID: usize = 16;
-const SHORT_ID: usize = 12;
+const MAX_FULL_ID: usize = 16;
+const SHORT_ID_LEN: usize = 12;
 
 /// An id for a list: a long one is cut, its start is enough to name it.
-pub fn short_id(id: &str, show: Show) -> String {
+pub fn short_id(id: &str, show: FormatName) -> String {
     let id = show(id.as_bytes());
-    if id.chars().count() <= LONG_ID {
+    if id.chars().count() <= MAX_FULL_ID {
         return id;
     }
-    id.chars().take(SHORT_ID).chain(['…']).collect()
+    id.chars().take(SHORT_ID_LEN).chain(['…']).collect()
 }
 
 /// Describes the actor of a change: `claude-code d1/main`, `agent d1/main`, `user`, `git`.
-pub fn actor(change: &Change, show: Show) -> String {
+pub fn describe_actor(change: &Change, show: FormatName) -> String {
     if change.actor != Actor::Agent {
         return change.actor.to_string();
     }
@@ -47,15 +47,15 @@ pub fn actor(change: &Change, show: Show) -> String {
 }
 
 /// Describes the maker of a change to the person who reads it.
-pub fn maker(change: &Change, show: Show) -> String {
+pub fn describe_maker(change: &Change, show: FormatName) -> String {
     match change.actor {
         Actor::User | Actor::Unknown => "you".to_owned(),
-        _ => actor(change, show),
+        _ => describe_actor(change, show),
     }
 }
 
 /// The path of a change, with the path before a rename.
-pub fn path(change: &Change, show: Show) -> String {
+pub fn describe_path(change: &Change, show: FormatName) -> String {
     let name = |path: &ProjectPath| show(path.as_bytes());
     match &change.old_path {
         Some(old) => format!("{} → {}", name(old), name(&change.path)),
@@ -69,7 +69,7 @@ pub fn plural(count: u64, one: &str, many: &str) -> String {
 }
 
 /// Bytes as people say them: `512 B`, `1.50 KiB`.
-pub fn size(bytes: u64) -> String {
+pub fn format_size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");
@@ -91,7 +91,7 @@ mod tests {
     fn sizes_are_said_in_units_that_fit() {
         let said: Vec<_> = [0, 1023, 1024, 1536, 5 << 20, (1 << 30) + (1 << 29), u64::MAX]
             .into_iter()
-            .map(size)
+            .map(format_size)
             .collect();
         assert_eq!(
             said,

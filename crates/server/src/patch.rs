@@ -1,11 +1,11 @@
 //! Diffs in git's patch format.
 //!
-//! A diff is a list of [`Part`]s; the caller decides how names and contents are escaped.
-//! [`plain`] writes every byte as `git apply` needs it. What git's format cannot say is a line that
+//! A diff is a list of [`PatchLine`]s; the caller decides how names and contents are escaped.
+//! [`render_patch`] writes every byte as `git apply` needs it. What git's format cannot say is a line that
 //! `git apply` either skips (permissions that git does not know) or stumbles over (content that is
 //! not there), never one that it applies wrongly.
 
-use retake_engine::model::{FileKind, FileState, Side};
+use retake_engine::model::{FileKind, FileState, PathState};
 use retake_engine::{DiffBody, DiffLine, FileDiff, Project, StoreError};
 
 use crate::documents::octal;
@@ -13,7 +13,7 @@ use crate::quote::git_name;
 
 /// A line of a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum PatchLine<'a> {
     /// About the file: its names, modes, and that it was renamed.
     Head(String),
     /// The ids of both contents, which programs use and people do not.
@@ -21,9 +21,9 @@ pub enum Part<'a> {
     /// That there are no lines.
     NoLines(String),
     /// Why there are none; git skips it.
-    Why(String),
+    Reason(String),
     /// The head of a hunk.
-    Place(String),
+    HunkHead(String),
     /// A line of the file.
     Line {
         /// Its number among the lines of the body, from 0.
@@ -41,15 +41,15 @@ pub enum Part<'a> {
 pub const NO_NEWLINE: &str = "\\ No newline at end of file";
 
 /// Formats a path with its prefix (`a/`, `b/`).
-pub type Naming = fn(&str, &[u8]) -> String;
+pub type FormatPath = fn(&str, &[u8]) -> String;
 
 /// The difference as git has it: a file that becomes a link is one file deleted and another made.
-pub fn for_git(project: &Project, diff: &FileDiff) -> Result<Vec<FileDiff>, StoreError> {
+pub fn split_for_git(project: &Project, diff: &FileDiff) -> Result<Vec<FileDiff>, StoreError> {
     match (diff.before.known(), diff.after.known()) {
         (Some(before), Some(after)) if before.kind != after.kind => {
             let (old, new) = (diff.old_path.clone(), diff.path.clone());
-            let gone = project.diff_sides(old.clone(), old, diff.before, Side::Absent)?;
-            let made = project.diff_sides(new.clone(), new, Side::Absent, diff.after)?;
+            let gone = project.diff_sides(old.clone(), old, diff.before, PathState::Absent)?;
+            let made = project.diff_sides(new.clone(), new, PathState::Absent, diff.after)?;
             Ok(vec![gone, made])
         }
         _ => Ok(vec![diff.clone()]),
@@ -57,20 +57,20 @@ pub fn for_git(project: &Project, diff: &FileDiff) -> Result<Vec<FileDiff>, Stor
 }
 
 /// The difference as `git apply` reads it.
-pub fn plain(diff: &FileDiff) -> Vec<u8> {
+pub fn render_patch(diff: &FileDiff) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for part in parts(diff, git_name) {
+    for part in patch_lines(diff, git_name) {
         match part {
-            Part::Head(text)
-            | Part::Ids(text)
-            | Part::NoLines(text)
-            | Part::Why(text)
-            | Part::Place(text) => bytes.extend(text.bytes()),
-            Part::Line { sign, text, .. } => {
+            PatchLine::Head(text)
+            | PatchLine::Ids(text)
+            | PatchLine::NoLines(text)
+            | PatchLine::Reason(text)
+            | PatchLine::HunkHead(text) => bytes.extend(text.bytes()),
+            PatchLine::Line { sign, text, .. } => {
                 bytes.extend(sign.to_string().bytes());
                 bytes.extend(text);
             }
-            Part::NoNewline => bytes.extend(NO_NEWLINE.bytes()),
+            PatchLine::NoNewline => bytes.extend(NO_NEWLINE.bytes()),
         }
         bytes.push(b'\n');
     }
@@ -78,18 +78,18 @@ pub fn plain(diff: &FileDiff) -> Vec<u8> {
 }
 
 /// The lines as standard parsers read them: two header lines and the hunks (STAT-7).
-pub fn standard(path: &[u8], lines: &[DiffLine]) -> String {
+pub fn render_unified(path: &[u8], lines: &[DiffLine]) -> String {
     let mut text = Vec::new();
     for (sign, prefix) in [("---", "a/"), ("+++", "b/")] {
         text.extend(format!("{sign} {}\n", git_name(prefix, path)).bytes());
     }
-    for part in body(lines) {
+    for part in body_lines(lines) {
         match part {
-            Part::Line { sign, text: line, .. } => {
+            PatchLine::Line { sign, text: line, .. } => {
                 text.extend(sign.to_string().bytes());
                 text.extend(line);
             }
-            Part::Place(place) => text.extend(place.bytes()),
+            PatchLine::HunkHead(place) => text.extend(place.bytes()),
             _ => text.extend(NO_NEWLINE.bytes()),
         }
         text.push(b'\n');
@@ -99,12 +99,12 @@ pub fn standard(path: &[u8], lines: &[DiffLine]) -> String {
 
 /// Returns whether it is about symlinks, whose targets are not source text.
 pub fn is_of_links(diff: &FileDiff) -> bool {
-    let is_link = |side: &Side| side.known().is_some_and(|state| state.kind == FileKind::Link);
+    let is_link = |side: &PathState| side.known().is_some_and(|state| state.kind == FileKind::Link);
     is_link(&diff.before) || is_link(&diff.after)
 }
 
 /// Lines added and removed.
-pub fn count(lines: &[DiffLine]) -> (u64, u64) {
+pub fn count_lines(lines: &[DiffLine]) -> (u64, u64) {
     lines.iter().fold((0, 0), |(added, removed), line| match line {
         DiffLine::Added(_) => (added + 1, removed),
         DiffLine::Removed(_) => (added, removed + 1),
@@ -113,7 +113,7 @@ pub fn count(lines: &[DiffLine]) -> (u64, u64) {
 }
 
 /// The difference of one file, line by line.
-pub fn parts(diff: &FileDiff, naming: Naming) -> Vec<Part<'_>> {
+pub fn patch_lines(diff: &FileDiff, naming: FormatPath) -> Vec<PatchLine<'_>> {
     let old = naming("a/", diff.old_path.as_bytes());
     let new = naming("b/", diff.path.as_bytes());
     let renamed = diff.old_path != diff.path;
@@ -124,10 +124,10 @@ pub fn parts(diff: &FileDiff, naming: Naming) -> Vec<Part<'_>> {
     {
         let name = naming("", diff.path.as_bytes());
         let (before, after) = (octal(before.mode), octal(after.mode));
-        return vec![Part::Head(format!("# {name}: permissions {before} → {after}"))];
+        return vec![PatchLine::Head(format!("# {name}: permissions {before} → {after}"))];
     }
-    let mut parts = vec![Part::Head(format!("diff --git {old} {new}"))];
-    let mut head = |text: String| parts.push(Part::Head(text));
+    let mut parts = vec![PatchLine::Head(format!("diff --git {old} {new}"))];
+    let mut head = |text: String| parts.push(PatchLine::Head(text));
     match (before, after) {
         (None, Some(after)) if diff.before.is_absent() => {
             head(format!("new file mode {}", git_mode(after)));
@@ -145,16 +145,16 @@ pub fn parts(diff: &FileDiff, naming: Naming) -> Vec<Part<'_>> {
         head(format!("rename from {}", naming("", diff.old_path.as_bytes())));
         head(format!("rename to {}", naming("", diff.path.as_bytes())));
     }
-    parts.extend(ids(diff));
+    parts.extend(ids_line(diff));
     let old = if diff.before.is_absent() { "/dev/null".to_owned() } else { old };
     let new = if diff.after.is_absent() { "/dev/null".to_owned() } else { new };
     let why = match &diff.body {
         DiffBody::Lines(lines) => {
             if !lines.is_empty() {
-                parts.push(Part::Head(format!("--- {}", with_tab(old))));
-                parts.push(Part::Head(format!("+++ {}", with_tab(new))));
+                parts.push(PatchLine::Head(format!("--- {}", with_tab(old))));
+                parts.push(PatchLine::Head(format!("+++ {}", with_tab(new))));
             }
-            parts.extend(body(lines));
+            parts.extend(body_lines(lines));
             return parts;
         }
         DiffBody::Binary => None,
@@ -162,31 +162,31 @@ pub fn parts(diff: &FileDiff, naming: Naming) -> Vec<Part<'_>> {
         DiffBody::NotCaptured => Some("one side was not captured"),
     };
     // In just these words, or `git apply` would take the head for all there is.
-    parts.push(Part::NoLines(format!("Binary files {old} and {new} differ")));
-    parts.extend(why.map(|why| Part::Why(format!("# {new}: {why}"))));
+    parts.push(PatchLine::NoLines(format!("Binary files {old} and {new} differ")));
+    parts.extend(why.map(|why| PatchLine::Reason(format!("# {new}: {why}"))));
     parts
 }
 
-fn ids(diff: &FileDiff) -> Option<Part<'_>> {
-    let oid = |side: &Side| match side {
-        Side::Known(state) => Some(state.oid.to_string()),
-        Side::Absent => Some("0".repeat(40)),
-        Side::Unknown => None,
+fn ids_line(diff: &FileDiff) -> Option<PatchLine<'_>> {
+    let oid = |side: &PathState| match side {
+        PathState::Known(state) => Some(state.oid.to_string()),
+        PathState::Absent => Some("0".repeat(40)),
+        PathState::Unknown => None,
     };
     let (before, after) = (oid(&diff.before)?, oid(&diff.after)?);
-    (before != after).then(|| Part::Ids(format!("index {before}..{after}")))
+    (before != after).then(|| PatchLine::Ids(format!("index {before}..{after}")))
 }
 
-fn body(lines: &[DiffLine]) -> impl Iterator<Item = Part<'_>> {
+fn body_lines(lines: &[DiffLine]) -> impl Iterator<Item = PatchLine<'_>> {
     lines.iter().enumerate().map(|(at, line)| {
         let (sign, text) = match line {
-            DiffLine::Header(place) => return Part::Place(place.to_string()),
-            DiffLine::NoNewline => return Part::NoNewline,
+            DiffLine::Header(place) => return PatchLine::HunkHead(place.to_string()),
+            DiffLine::NoNewline => return PatchLine::NoNewline,
             DiffLine::Context(text) => (' ', text),
             DiffLine::Removed(text) => ('-', text),
             DiffLine::Added(text) => ('+', text),
         };
-        Part::Line { at, sign, text }
+        PatchLine::Line { at, sign, text }
     })
 }
 

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const SOCKET: &str = "daemon.sock";
+const SOCKET_NAME: &str = "daemon.sock";
 /// Time for which taking the lock is retried: a reader of the owner holds it for a moment.
-const A_GLANCE: Duration = Duration::from_millis(300);
+const LOCK_RETRY_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The folder of the daemon of one home.
 #[derive(Clone, Debug)]
@@ -27,13 +27,13 @@ pub struct RunFolder {
 
 /// Held by the one daemon of a home.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct DaemonLock {
     file: File,
 }
 
 impl RunFolder {
     /// The folder in this home; it need not exist yet.
-    pub fn of(home: &Path) -> Self {
+    pub fn in_home(home: &Path) -> Self {
         Self { path: home.join("run") }
     }
 
@@ -43,26 +43,26 @@ impl RunFolder {
     }
 
     /// Where the daemon writes its log.
-    pub fn log(&self) -> PathBuf {
+    pub fn log_path(&self) -> PathBuf {
         self.path.join("daemon.log")
     }
 
     /// Where it listens.
-    pub(crate) fn socket(&self) -> PathBuf {
-        self.path.join(SOCKET)
+    pub(crate) fn socket_path(&self) -> PathBuf {
+        self.path.join(SOCKET_NAME)
     }
 
     /// Makes the folder, for its owner alone.
-    pub fn make(&self) -> io::Result<()> {
+    pub fn create(&self) -> io::Result<()> {
         retake_seam::fs::create_private_dir_all(&self.path)?;
         retake_seam::fs::make_private(&self.path)
     }
 
     /// Becomes the daemon of this home; none if there is one, see [`RunFolder::owner`].
-    pub(crate) fn claim(&self) -> io::Result<Option<Claim>> {
-        self.make()?;
-        let mut file = retake_seam::fs::open_private(&self.lock())?;
-        let until = Instant::now() + A_GLANCE;
+    pub(crate) fn try_lock(&self) -> io::Result<Option<DaemonLock>> {
+        self.create()?;
+        let mut file = retake_seam::fs::open_private(&self.lock_path())?;
+        let until = Instant::now() + LOCK_RETRY_TIMEOUT;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
@@ -76,13 +76,13 @@ impl RunFolder {
         }
         retake_seam::fs::truncate(&file, 0)?;
         retake_seam::fs::append(&mut file, format!("{}\n", std::process::id()).as_bytes())?;
-        Ok(Some(Claim { file }))
+        Ok(Some(DaemonLock { file }))
     }
 
     /// The process that is the daemon of this home, whether it answers or not; 0 if it is just
     /// becoming it.
     pub fn owner(&self) -> Option<u32> {
-        let mut file = File::open(self.lock()).ok()?;
+        let mut file = File::open(self.lock_path()).ok()?;
         if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
             return None;
         }
@@ -91,36 +91,36 @@ impl RunFolder {
         Some(text.trim().parse().unwrap_or(0))
     }
 
-    fn lock(&self) -> PathBuf {
+    fn lock_path(&self) -> PathBuf {
         self.path.join("daemon.lock")
     }
 
     /// Listens, in place of a daemon that was killed; only with the claim.
-    pub(crate) fn listen(&self, _claim: &Claim) -> io::Result<UnixListener> {
+    pub(crate) fn listen(&self, _claim: &DaemonLock) -> io::Result<UnixListener> {
         self.remove_socket();
-        let way = Way::new(&self.path)?;
+        let way = SocketPath::new(&self.path)?;
         let listener = UnixListener::bind(&way.path)?;
-        retake_seam::fs::make_private(&self.socket())?;
+        retake_seam::fs::make_private(&self.socket_path())?;
         Ok(listener)
     }
 
     fn remove_socket(&self) {
         // Most often it is not there.
-        let _ = retake_seam::fs::remove_file(&self.socket());
+        let _ = retake_seam::fs::remove_file(&self.socket_path());
     }
 
     /// Removes the socket, if it is still that of the claim.
-    pub(crate) fn close(&self, claim: &Claim) {
-        if self.is_claimed_by(claim) {
+    pub(crate) fn close(&self, claim: &DaemonLock) {
+        if self.is_locked_by(claim) {
             self.remove_socket();
         }
     }
 
     /// Returns whether the claim still counts: the home may have been removed, and made again by
     /// another daemon.
-    pub(crate) fn is_claimed_by(&self, claim: &Claim) -> bool {
+    pub(crate) fn is_locked_by(&self, claim: &DaemonLock) -> bool {
         let own = claim.file.metadata().ok().map(|data| (data.dev(), data.ino()));
-        let there = std::fs::metadata(self.lock()).ok().map(|data| (data.dev(), data.ino()));
+        let there = std::fs::metadata(self.lock_path()).ok().map(|data| (data.dev(), data.ino()));
         own.is_some() && own == there
     }
 
@@ -130,7 +130,7 @@ impl RunFolder {
         use rustix::net::{
             AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with,
         };
-        let way = Way::new(&self.path)?;
+        let way = SocketPath::new(&self.path)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         connect(&socket, &SocketAddrUnix::new(&way.path)?)?;
@@ -142,30 +142,30 @@ impl RunFolder {
     /// Connects to the daemon, if one listens.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn connect(&self) -> io::Result<UnixStream> {
-        UnixStream::connect(Way::new(&self.path)?.path)
+        UnixStream::connect(SocketPath::new(&self.path)?.path)
     }
 }
 
 /// A path to the socket that is short enough for the system.
-struct Way {
+struct SocketPath {
     path: PathBuf,
     /// What the path leads through.
     _folder: Option<File>,
 }
 
-impl Way {
+impl SocketPath {
     #[cfg(target_os = "linux")]
     fn new(folder: &Path) -> io::Result<Self> {
         use std::os::fd::AsRawFd as _;
         use std::os::unix::ffi::OsStrExt as _;
         /// Maximum bytes of a socket's path (`sun_path` without its NUL).
-        const LONGEST: usize = 107;
-        let straight = folder.join(SOCKET);
-        if straight.as_os_str().as_bytes().len() <= LONGEST {
+        const MAX_SOCKET_PATH: usize = 107;
+        let straight = folder.join(SOCKET_NAME);
+        if straight.as_os_str().as_bytes().len() <= MAX_SOCKET_PATH {
             return Ok(Self { path: straight, _folder: None });
         }
         let opened = File::open(folder)?;
-        let path = format!("/proc/self/fd/{}/{SOCKET}", opened.as_raw_fd());
+        let path = format!("/proc/self/fd/{}/{SOCKET_NAME}", opened.as_raw_fd());
         Ok(Self { path: path.into(), _folder: Some(opened) })
     }
 
@@ -173,15 +173,15 @@ impl Way {
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unnecessary_wraps, reason = "it can fail on Linux")]
     fn new(folder: &Path) -> io::Result<Self> {
-        Ok(Self { path: folder.join(SOCKET), _folder: None })
+        Ok(Self { path: folder.join(SOCKET_NAME), _folder: None })
     }
 }
 
 /// Returns whether the peer is the same user, or root.
 #[cfg(target_os = "linux")]
-pub(crate) fn is_own(stream: &UnixStream) -> bool {
+pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
     let peer = rustix::net::sockopt::socket_peercred(stream);
-    peer.is_ok_and(|peer| may_ask(peer.uid.as_raw(), rustix::process::geteuid().as_raw()))
+    peer.is_ok_and(|peer| may_connect(peer.uid.as_raw(), rustix::process::geteuid().as_raw()))
 }
 
 /// The modes of the folder and the socket decide.
@@ -191,7 +191,7 @@ pub(crate) fn is_own(_stream: &UnixStream) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn may_ask(peer: u32, own: u32) -> bool {
+fn may_connect(peer: u32, own: u32) -> bool {
     peer == own || peer == 0
 }
 
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn only_the_same_user_and_root_may_ask() {
-        assert!(may_ask(1000, 1000) && may_ask(0, 1000) && may_ask(0, 0));
-        assert!(!may_ask(1001, 1000) && !may_ask(1000, 0) && !may_ask(65534, 0));
+        assert!(may_connect(1000, 1000) && may_connect(0, 1000) && may_connect(0, 0));
+        assert!(!may_connect(1001, 1000) && !may_connect(1000, 0) && !may_connect(65534, 0));
     }
 }

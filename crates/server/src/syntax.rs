@@ -23,19 +23,20 @@ use two_face::re_exports::syntect::parsing::{
 use utoipa::ToSchema;
 
 /// Maximum bytes of one file that are highlighted: about 500 lines of code, 0.1 s.
-const MOST_OF_A_FILE: usize = 16 * 1024;
+const MAX_FILE_BYTES: usize = 16 * 1024;
 /// Maximum bytes of all files of one command or request.
-const MOST_OF_ALL: usize = 3 * MOST_OF_A_FILE;
+const MAX_TOTAL_BYTES: usize = 3 * MAX_FILE_BYTES;
 /// Maximum bytes of a line: longer lines are data, on which some patterns are very slow.
-const LONGEST_LINE: usize = 2000;
+const MAX_LINE_BYTES: usize = 2000;
 /// Time budget, since content can be crafted to be slow. Generous, so that a busy machine
 /// colours the same.
-const LONGEST_TIME: Duration = Duration::from_secs(2);
+const TIME_BUDGET: Duration = Duration::from_secs(2);
 
 /// What a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Token {
+#[schema(as = Token)]
+pub enum TokenKind {
     /// Nothing of note.
     Other,
     /// Comments.
@@ -49,57 +50,62 @@ pub enum Token {
 }
 
 /// Scope selectors of the grammars for each token; the most specific one counts.
-const SCOPES: &[(Token, &str)] = &[
-    (Token::Comment, "comment"),
-    (Token::Literal, "string, constant, markup.raw"),
-    (Token::Keyword, "keyword, storage"),
-    (Token::Other, "keyword.operator"),
-    (Token::Name, "entity.name, support, variable.function, markup.heading"),
+const TOKEN_SCOPES: &[(TokenKind, &str)] = &[
+    (TokenKind::Comment, "comment"),
+    (TokenKind::Literal, "string, constant, markup.raw"),
+    (TokenKind::Keyword, "keyword, storage"),
+    (TokenKind::Other, "keyword.operator"),
+    (TokenKind::Name, "entity.name, support, variable.function, markup.heading"),
 ];
 
-/// The tokens of one line, in order; what is between them is [`Token::Other`].
-pub type Tokens = Vec<(Range<usize>, Token)>;
+/// The tokens of one line, in order; what is between them is [`TokenKind::Other`].
+pub type LineTokens = Vec<(Range<usize>, TokenKind)>;
 
 /// The grammars and the theme, unpacked once for a process.
 static GRAMMARS: LazyLock<(SyntaxSet, Theme)> =
-    LazyLock::new(|| (two_face::syntax::extra_newlines(), theme()));
+    LazyLock::new(|| (two_face::syntax::extra_newlines(), token_theme()));
 
 /// Highlights the files of one command or request, within the limits.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct DiffHighlighter {
     read: usize,
     spent: Duration,
 }
 
-impl Reader {
+impl DiffHighlighter {
     /// The tokens of every line of a diff; `None` if there is no grammar for the file or reading
     /// it would take too long. `after` is the whole content after.
-    pub fn tokens(&mut self, name: &[u8], after: &[u8], lines: &[DiffLine]) -> Option<Vec<Tokens>> {
+    pub fn tokens(
+        &mut self,
+        name: &[u8],
+        after: &[u8],
+        lines: &[DiffLine],
+    ) -> Option<Vec<LineTokens>> {
         let after = std::str::from_utf8(after).ok()?;
-        let work = work(after, lines)?;
-        if work > MOST_OF_A_FILE || self.read + work > MOST_OF_ALL || self.spent > LONGEST_TIME {
+        let work = bytes_to_read(after, lines)?;
+        if work > MAX_FILE_BYTES || self.read + work > MAX_TOTAL_BYTES || self.spent > TIME_BUDGET {
             return None;
         }
         self.read += work;
         let started = Instant::now();
         let (set, theme) = &*GRAMMARS;
-        let syntax = grammar(set, std::str::from_utf8(name).ok()?, after)?;
-        let state = State { parse: ParseState::new(syntax), scopes: ScopeStack::new() };
-        let mut sides = Sides {
+        let syntax = find_grammar(set, std::str::from_utf8(name).ok()?, after)?;
+        let state = ParserState { parse: ParseState::new(syntax), scopes: ScopeStack::new() };
+        let mut sides = SideHighlighter {
             set,
             highlighter: Highlighter::new(theme),
             old: None,
             new: state,
-            deadline: started + LONGEST_TIME,
+            deadline: started + TIME_BUDGET,
         };
-        let tokens = sides.all(after, lines);
+        let tokens = sides.highlight(after, lines);
         self.spent += started.elapsed();
         tokens
     }
 }
 
 /// Bytes from the file's beginning to the end of the diff; `None` if a line is too long.
-fn work(after: &str, lines: &[DiffLine]) -> Option<usize> {
+fn bytes_to_read(after: &str, lines: &[DiffLine]) -> Option<usize> {
     let last = lines.iter().rev().find_map(|line| match line {
         DiffLine::Header(place) => Some(place.new.end as usize),
         _ => None,
@@ -109,11 +115,11 @@ fn work(after: &str, lines: &[DiffLine]) -> Option<usize> {
         _ => None,
     });
     let lens = after.split_inclusive('\n').take(last).map(str::len).chain(removed);
-    lens.map(|len| (len <= LONGEST_LINE).then_some(len)).sum()
+    lens.map(|len| (len <= MAX_LINE_BYTES).then_some(len)).sum()
 }
 
 /// The grammar for a file: by its name, its ending, or the program that is to run it.
-fn grammar<'a>(set: &'a SyntaxSet, path: &str, text: &str) -> Option<&'a SyntaxReference> {
+fn find_grammar<'a>(set: &'a SyntaxSet, path: &str, text: &str) -> Option<&'a SyntaxReference> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
     let by_program = || {
@@ -127,8 +133,8 @@ fn grammar<'a>(set: &'a SyntaxSet, path: &str, text: &str) -> Option<&'a SyntaxR
 }
 
 /// A theme whose colours are the numbers of tokens.
-fn theme() -> Theme {
-    let item = |(number, (_, scopes)): (usize, &(Token, &str))| ThemeItem {
+fn token_theme() -> Theme {
+    let item = |(number, (_, scopes)): (usize, &(TokenKind, &str))| ThemeItem {
         scope: ScopeSelectors::from_str(scopes).expect("the selectors above are well formed"),
         style: StyleModifier {
             foreground: Some(Color { r: number as u8, g: 0, b: 0, a: 0 }),
@@ -136,34 +142,34 @@ fn theme() -> Theme {
             font_style: None,
         },
     };
-    Theme { scopes: SCOPES.iter().enumerate().map(item).collect(), ..Theme::default() }
+    Theme { scopes: TOKEN_SCOPES.iter().enumerate().map(item).collect(), ..Theme::default() }
 }
 
-fn token(colour: Color) -> Token {
+fn token_of_colour(colour: Color) -> TokenKind {
     // What no selector fits has the default colour, which is opaque.
-    let known = SCOPES.get(usize::from(colour.r)).filter(|_| colour.a == 0);
-    known.map_or(Token::Other, |(token, _)| *token)
+    let known = TOKEN_SCOPES.get(usize::from(colour.r)).filter(|_| colour.a == 0);
+    known.map_or(TokenKind::Other, |(token, _)| *token)
 }
 
 /// Parser state after the lines so far.
 #[derive(Clone, PartialEq, Eq)]
-struct State {
+struct ParserState {
     parse: ParseState,
     scopes: ScopeStack,
 }
 
 /// Both sides of a file, being read.
-struct Sides<'a> {
+struct SideHighlighter<'a> {
     set: &'a SyntaxSet,
     highlighter: Highlighter<'a>,
     /// The side before, while it is not as `new`.
-    old: Option<State>,
-    new: State,
+    old: Option<ParserState>,
+    new: ParserState,
     deadline: Instant,
 }
 
-impl Sides<'_> {
-    fn all(&mut self, after: &str, lines: &[DiffLine]) -> Option<Vec<Tokens>> {
+impl SideHighlighter<'_> {
+    fn highlight(&mut self, after: &str, lines: &[DiffLine]) -> Option<Vec<LineTokens>> {
         let all: Vec<&str> = after.split_inclusive('\n').collect();
         let mut at = 0;
         let mut tokens = Vec::with_capacity(lines.len());
@@ -171,68 +177,75 @@ impl Sides<'_> {
             tokens.push(match line {
                 DiffLine::Header(place) => {
                     for hidden in all.get(at..place.new.start as usize)? {
-                        self.both(hidden)?;
+                        self.parse_both(hidden)?;
                     }
                     at = place.new.end as usize;
-                    Tokens::new()
+                    LineTokens::new()
                 }
-                DiffLine::NoNewline => Tokens::new(),
-                DiffLine::Context(text) => self.shown_on_both(&whole(text)?)?,
-                DiffLine::Added(text) => self.added(&whole(text)?)?,
-                DiffLine::Removed(text) => self.removed(&whole(text)?)?,
+                DiffLine::NoNewline => LineTokens::new(),
+                DiffLine::Context(text) => self.common_line(&with_newline(text)?)?,
+                DiffLine::Added(text) => self.added_line(&with_newline(text)?)?,
+                DiffLine::Removed(text) => self.removed_line(&with_newline(text)?)?,
             });
         }
         Some(tokens)
     }
 
-    fn removed(&mut self, line: &str) -> Option<Tokens> {
+    fn removed_line(&mut self, line: &str) -> Option<LineTokens> {
         let old = self.old.get_or_insert_with(|| self.new.clone());
         let before = old.scopes.clone();
-        let ops = read(old, line, self.set, self.deadline)?;
-        Some(self.line(before, &ops, line))
+        let ops = parse_line(old, line, self.set, self.deadline)?;
+        Some(self.line_tokens(before, &ops, line))
     }
 
-    fn added(&mut self, line: &str) -> Option<Tokens> {
+    fn added_line(&mut self, line: &str) -> Option<LineTokens> {
         self.old.get_or_insert_with(|| self.new.clone());
         let before = self.new.scopes.clone();
-        let ops = read(&mut self.new, line, self.set, self.deadline)?;
-        Some(self.line(before, &ops, line))
+        let ops = parse_line(&mut self.new, line, self.set, self.deadline)?;
+        Some(self.line_tokens(before, &ops, line))
     }
 
     /// A line that both sides have.
-    fn both(&mut self, line: &str) -> Option<Vec<(usize, ScopeStackOp)>> {
+    fn parse_both(&mut self, line: &str) -> Option<Vec<(usize, ScopeStackOp)>> {
         if self.old.as_ref() == Some(&self.new) {
             self.old = None;
         }
         if let Some(old) = &mut self.old {
-            read(old, line, self.set, self.deadline)?;
+            parse_line(old, line, self.set, self.deadline)?;
         }
-        read(&mut self.new, line, self.set, self.deadline)
+        parse_line(&mut self.new, line, self.set, self.deadline)
     }
 
-    fn shown_on_both(&mut self, line: &str) -> Option<Tokens> {
+    fn common_line(&mut self, line: &str) -> Option<LineTokens> {
         let before = self.new.scopes.clone();
-        let ops = self.both(line)?;
-        Some(self.line(before, &ops, line))
+        let ops = self.parse_both(line)?;
+        Some(self.line_tokens(before, &ops, line))
     }
 
-    fn line(&self, scopes: ScopeStack, ops: &[(usize, ScopeStackOp)], line: &str) -> Tokens {
+    fn line_tokens(
+        &self,
+        scopes: ScopeStack,
+        ops: &[(usize, ScopeStackOp)],
+        line: &str,
+    ) -> LineTokens {
         let mut state = HighlightState::new(&self.highlighter, scopes);
         let len = line.trim_end_matches('\n').len();
         RangedHighlightIterator::new(&mut state, ops, line, &self.highlighter)
-            .map(|(style, _, range)| (range.start..range.end.min(len), token(style.foreground)))
-            .filter(|(range, token)| !range.is_empty() && *token != Token::Other)
+            .map(|(style, _, range)| {
+                (range.start..range.end.min(len), token_of_colour(style.foreground))
+            })
+            .filter(|(range, token)| !range.is_empty() && *token != TokenKind::Other)
             .collect()
     }
 }
 
 /// Grammars need a line's newline.
-fn whole(text: &[u8]) -> Option<String> {
+fn with_newline(text: &[u8]) -> Option<String> {
     Some(format!("{}\n", std::str::from_utf8(text).ok()?))
 }
 
-fn read(
-    state: &mut State,
+fn parse_line(
+    state: &mut ParserState,
     line: &str,
     set: &SyntaxSet,
     deadline: Instant,

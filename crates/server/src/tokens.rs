@@ -8,14 +8,14 @@ use tiktoken_rs::o200k_base_singleton;
 
 /// Maximum bytes of a piece that is counted at once: the tokenizer gives up on very long runs
 /// of blanks.
-const LARGEST_PIECE: usize = 64 * 1024;
+const MAX_PIECE_BYTES: usize = 64 * 1024;
 
 /// Returns the number of tokens of a text. Of a text longer than 64 KiB it may be a few too many: a
 /// token that lies across two pieces counts for more than one.
-pub fn count(text: &str) -> u64 {
+pub fn count_tokens(text: &str) -> u64 {
     let (mut rest, mut tokens) = (text, 0);
     while !rest.is_empty() {
-        let (piece, behind) = rest.split_at(piece_of(rest));
+        let (piece, behind) = rest.split_at(first_piece_len(rest));
         tokens += o200k_base_singleton().encode_ordinary(piece).len() as u64;
         rest = behind;
     }
@@ -23,8 +23,8 @@ pub fn count(text: &str) -> u64 {
 }
 
 /// Where the first piece of a text ends.
-fn piece_of(text: &str) -> usize {
-    let most = text.len().min(LARGEST_PIECE);
+fn first_piece_len(text: &str) -> usize {
+    let most = text.len().min(MAX_PIECE_BYTES);
     (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(most)
 }
 
@@ -35,16 +35,16 @@ mod tests {
     /// As another implementation, `bpe-openai`, counts, too.
     #[test]
     fn texts_are_counted_as_openai_does() {
-        let counted =
-            ["", "hello world", "Ünïcödé 你好", "fn main() {}\n", "<|endoftext|>"].map(count);
+        let counted = ["", "hello world", "Ünïcödé 你好", "fn main() {}\n", "<|endoftext|>"]
+            .map(count_tokens);
         assert_eq!(counted, [0, 2, 7, 4, 7]);
     }
 
     #[test]
     fn long_runs_of_blanks_are_counted() {
-        assert!(count(&" ".repeat(1_000_000)) > 0);
+        assert!(count_tokens(&" ".repeat(1_000_000)) > 0);
         let long = "hello wörld ".repeat(10_000);
         let whole = o200k_base_singleton().encode_ordinary(&long).len() as u64;
-        assert!((whole..whole + 10).contains(&count(&long)));
+        assert!((whole..whole + 10).contains(&count_tokens(&long)));
     }
 }

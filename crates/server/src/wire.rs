@@ -18,24 +18,24 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Failure;
-use crate::door::Request;
-use crate::hook::{HookCall, HookNews};
-use crate::http::Scope;
+use crate::ApiError;
+use crate::hook::{HookCall, HookProgress};
+use crate::http::TokenScope;
+use crate::request::ProjectRequest;
 
 /// Protocol version; goes up when a call or a frame changes its meaning.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL_VERSION: u32 = 1;
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Maximum bytes of a message: a hook's payload may have 64 MiB, and what is parsed out of it
 /// about doubles that.
-const LARGEST: u32 = 160 * 1024 * 1024;
+const MAX_MESSAGE_BYTES: u32 = 160 * 1024 * 1024;
 /// Maximum initial capacity of the receive buffer.
-const AT_ONCE: u32 = 64 * 1024;
+const INITIAL_BUFFER_BYTES: u32 = 64 * 1024;
 
 /// The daemon's first word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
+pub struct DaemonHello {
     /// What it understands.
     pub protocol: u32,
     /// Its version.
@@ -44,23 +44,23 @@ pub struct Hello {
     pub pid: u32,
 }
 
-impl Hello {
-    pub(crate) fn own() -> Self {
-        Self { protocol: PROTOCOL, version: VERSION.to_owned(), pid: std::process::id() }
+impl DaemonHello {
+    pub(crate) fn current() -> Self {
+        Self { protocol: PROTOCOL_VERSION, version: VERSION.to_owned(), pid: std::process::id() }
     }
 }
 
 /// A client's call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct DaemonCall {
     /// What it asks for.
-    pub(crate) ask: Ask,
+    pub(crate) ask: DaemonRequest,
 }
 
 /// A request to the daemon.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Ask {
+pub(crate) enum DaemonRequest {
     /// A verb of the project at or above a folder.
     Project {
         /// The folder.
@@ -68,7 +68,7 @@ pub(crate) enum Ask {
         /// Whether a folder that is in no project becomes one.
         create: bool,
         /// The verb.
-        request: Request,
+        request: ProjectRequest,
     },
     /// The work of a hook.
     Hook(HookCall),
@@ -77,7 +77,7 @@ pub(crate) enum Ask {
     /// A code for a browser.
     Code {
         /// What it is for.
-        scope: Scope,
+        scope: TokenScope,
     },
     /// That it ends.
     Stop {
@@ -89,17 +89,17 @@ pub(crate) enum Ask {
 /// A message of the daemon after its hello.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Frame {
+pub(crate) enum DaemonFrame {
     /// It begins to do what it was asked for.
     Begun {},
     /// It is still there, and has come so far.
     Progress { done: u64, all: u64 },
     /// Progress of a hook call.
-    News(HookNews),
+    News(HookProgress),
     /// The last frame: the answer.
     Done(Value),
     /// The last frame: the error. Before [`Frame::Begun`]: nothing was done.
-    Failed(Failure),
+    Failed(ApiError),
 }
 
 /// A daemon's status.
@@ -119,7 +119,7 @@ pub struct DaemonStatus {
 
 /// A one-time code for a browser.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DaemonCode {
+pub struct BrowserCode {
     /// Where to exchange the code.
     pub url: String,
     /// It is good once, for a minute.
@@ -140,51 +140,51 @@ pub struct ServedProject {
 /// Sends a message, whole or not at all as far as its size decides.
 pub(crate) fn send(stream: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut bytes = Vec::new();
-    put(&mut bytes, &serde_json::to_vec(message)?)?;
+    append_message(&mut bytes, &serde_json::to_vec(message)?)?;
     stream.write_all(&bytes)
 }
 
 /// Receives a message.
 pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<T> {
-    Ok(serde_json::from_slice(&get(stream)?)?)
+    Ok(serde_json::from_slice(&read_message(stream)?)?)
 }
 
 /// Sends a call, with the payload of a hook.
-pub(crate) fn send_call(stream: &mut impl Write, call: &Call) -> io::Result<()> {
+pub(crate) fn send_call(stream: &mut impl Write, call: &DaemonCall) -> io::Result<()> {
     let mut bytes = Vec::new();
-    put(&mut bytes, &serde_json::to_vec(call)?)?;
-    if let Ask::Hook(hook) = &call.ask {
-        put(&mut bytes, hook.payload.as_bytes())?;
+    append_message(&mut bytes, &serde_json::to_vec(call)?)?;
+    if let DaemonRequest::Hook(hook) = &call.ask {
+        append_message(&mut bytes, hook.payload.as_bytes())?;
     }
     stream.write_all(&bytes)
 }
 
 /// Receives a call, with the payload of a hook.
-pub(crate) fn receive_call(stream: &mut impl Read) -> io::Result<Call> {
-    let mut call: Call = receive(stream)?;
-    if let Ask::Hook(hook) = &mut call.ask {
-        let payload = String::from_utf8(get(stream)?);
+pub(crate) fn receive_call(stream: &mut impl Read) -> io::Result<DaemonCall> {
+    let mut call: DaemonCall = receive(stream)?;
+    if let DaemonRequest::Hook(hook) = &mut call.ask {
+        let payload = String::from_utf8(read_message(stream)?);
         hook.payload = payload.map_err(|_| io::ErrorKind::InvalidData)?.into();
     }
     Ok(call)
 }
 
-fn put(bytes: &mut Vec<u8>, message: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(message.len()).ok().filter(|length| *length <= LARGEST);
+fn append_message(bytes: &mut Vec<u8>, message: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(message.len()).ok().filter(|length| *length <= MAX_MESSAGE_BYTES);
     bytes.extend(length.ok_or_else(too_large)?.to_be_bytes());
     bytes.extend(message);
     Ok(())
 }
 
-fn get(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+fn read_message(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length);
-    if length > LARGEST {
+    if length > MAX_MESSAGE_BYTES {
         return Err(too_large());
     }
     // Grows with what comes: a length alone takes little memory.
-    let mut bytes = Vec::with_capacity(length.min(AT_ONCE) as usize);
+    let mut bytes = Vec::with_capacity(length.min(INITIAL_BUFFER_BYTES) as usize);
     stream.take(u64::from(length)).read_to_end(&mut bytes)?;
     if bytes.len() < length as usize {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -193,7 +193,10 @@ fn get(stream: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 fn too_large() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("a message of more than {LARGEST} bytes"))
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("a message of more than {MAX_MESSAGE_BYTES} bytes"),
+    )
 }
 
 #[cfg(test)]
@@ -203,22 +206,25 @@ mod tests {
     #[test]
     fn what_was_sent_is_received_and_what_is_cut_or_too_large_is_an_error() {
         let mut bytes = Vec::new();
-        send(&mut bytes, &Hello::own()).unwrap();
-        assert_eq!(receive::<Hello>(&mut bytes.as_slice()).unwrap(), Hello::own());
+        send(&mut bytes, &DaemonHello::current()).unwrap();
+        assert_eq!(receive::<DaemonHello>(&mut bytes.as_slice()).unwrap(), DaemonHello::current());
         let cut = &bytes[..bytes.len() - 1];
-        assert_eq!(receive::<Hello>(&mut &*cut).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(
+            receive::<DaemonHello>(&mut &*cut).unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
         let endless = [255; 64];
-        let error = receive::<Hello>(&mut endless.as_slice()).unwrap_err();
+        let error = receive::<DaemonHello>(&mut endless.as_slice()).unwrap_err();
         assert!(error.to_string().contains("more than"), "{error}");
     }
 
     /// Programs of other versions send and understand just this.
     #[test]
     fn the_forms_that_all_versions_share_stay_as_they_are() {
-        let hello: Hello =
+        let hello: DaemonHello =
             serde_json::from_str(r#"{"protocol":7,"version":"9.1","pid":3,"more":[]}"#).unwrap();
         assert_eq!((hello.protocol, hello.version.as_str(), hello.pid), (7, "9.1", 3));
-        let stop = Call { ask: Ask::Stop { because: "x".into() } };
+        let stop = DaemonCall { ask: DaemonRequest::Stop { because: "x".into() } };
         assert_eq!(serde_json::to_string(&stop).unwrap(), r#"{"ask":{"stop":{"because":"x"}}}"#);
     }
 }

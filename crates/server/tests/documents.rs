@@ -11,8 +11,8 @@ use std::fmt::Debug;
 use expect_test::{ExpectFile, expect_file};
 use retake_engine::model::{Actor, DialogId, Event, EventKind, OperationKind};
 use retake_engine::{ChangeFilter, Project, Selection, TakeBackOptions};
-use retake_server::documents::{self, ContextChoice, DiffForm, Differ};
-use retake_server::{Failure, Masking};
+use retake_server::documents::{self, ContextChoice, DiffForm, DiffRenderer};
+use retake_server::{ApiError, Masking};
 use retake_testkit::{TestProject, play};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -97,7 +97,7 @@ fn changes_and_their_differences() {
     let world = World::new();
     let (project, changes) = (&world.project, world.changes());
     world.check(
-        &documents::Changes::from(changes.as_slice()),
+        &documents::ChangeList::from(changes.as_slice()),
         &expect_file!["./documents/changes.json"],
     );
     let shown = |change, form, masking| {
@@ -115,11 +115,12 @@ fn changes_and_their_differences() {
     let plain = shown(env, DiffForm::Unified, Masking::Off);
     assert!(plain.diff.diff.contains("-API_KEY=one\n+API_KEY=two\n"), "{}", plain.diff.diff);
     let diffs = project.net_diff(&changes).unwrap();
-    let diffs = Differ::new(project, DiffForm::Unified, Masking::On).files(&diffs).unwrap();
+    let diffs =
+        DiffRenderer::new(project, DiffForm::Unified, Masking::On).render_files(&diffs).unwrap();
     world.check(&diffs, &expect_file!["./documents/diffs.json"]);
     let state = edit.after.known().unwrap();
     let bytes = project.content(&edit.after).unwrap().unwrap();
-    let content = documents::Content::new(&edit.path, state, &bytes, Masking::On);
+    let content = documents::ContentDocument::new(&edit.path, state, &bytes, Masking::On);
     world.check(&content, &expect_file!["./documents/content.json"]);
 }
 
@@ -128,12 +129,12 @@ fn places_in_a_line_count_as_javascript_does() {
     let world = World::new();
     let (before, after) = ("let a = \"🦀ü\";\n", "let b = \"🦀ü\"; // x\n");
     world.test.write("a.rs", before);
-    world.test.look();
+    world.test.refresh();
     play(&world.test, &format!("write d1 k9 a.rs: {}", after.trim_end()));
     let change = world.changes().pop().unwrap();
     let diff = world.project.diff(&change).unwrap();
-    let mut differ = Differ::new(&world.project, DiffForm::Structured, Masking::On);
-    let hunks = differ.file(&diff).unwrap().hunks.unwrap();
+    let mut differ = DiffRenderer::new(&world.project, DiffForm::Structured, Masking::On);
+    let hunks = differ.render_file(&diff).unwrap().hunks.unwrap();
     let added = hunks[0].lines.iter().find(|line| line.new == Some(1)).unwrap();
     let units: Vec<u16> = added.text.encode_utf16().collect();
     let part =
@@ -153,16 +154,16 @@ fn dialogs_checkpoints_and_what_was_said() {
         let said = EventKind::AssistantMessage { text: text.to_owned(), calls: Vec::new() };
         world.test.record(&Event { message_index: Some(3), ..Event::new("d1", said) });
     }
-    let dialogs = documents::Dialogs::read(project, Masking::On).unwrap();
+    let dialogs = documents::DialogList::read(project, Masking::On).unwrap();
     world.check(&dialogs, &expect_file!["./documents/dialogs.json"]);
     let checkpoints = project.checkpoints(None, 10).unwrap();
-    let checkpoints = documents::Checkpoints::new(&checkpoints, Masking::On);
+    let checkpoints = documents::CheckpointList::new(&checkpoints, Masking::On);
     world.check(&checkpoints, &expect_file!["./documents/checkpoints.json"]);
     let of_dialog = documents::DialogCheckpoints::read(project, dialog, Masking::On).unwrap();
     world.check(&of_dialog, &expect_file!["./documents/dialog_checkpoints.json"]);
     let history = |cursor, limit| {
         let page = documents::HistoryPage { cursor, limit, whole: false };
-        documents::History::read(project, dialog, page, Masking::On).unwrap()
+        documents::DialogHistory::read(project, dialog, page, Masking::On).unwrap()
     };
     world.check(&history(None, 20), &expect_file!["./documents/history.json"]);
     let last = history(None, 1);
@@ -176,14 +177,15 @@ fn dialogs_checkpoints_and_what_was_said() {
 fn status_sessions_and_blame() {
     let world = World::new();
     let (project, dialog) = (&world.project, &world.dialog);
-    let looked = world.test.look();
+    let looked = world.test.refresh();
     let now = world.test.tick();
-    let status = documents::Status::read(project, now, Some(&looked), true, Masking::On).unwrap();
+    let status =
+        documents::StatusDocument::read(project, now, Some(&looked), true, Masking::On).unwrap();
     world.check(&status, &expect_file!["./documents/status.json"]);
-    let session = documents::SessionStatus::read(project, dialog, Masking::On).unwrap();
+    let session = documents::SessionStatusDocument::read(project, dialog, Masking::On).unwrap();
     world.check(&session, &expect_file!["./documents/session_status.json"]);
     let sessions = project.store().work_sessions(dialog).unwrap();
-    let sessions = documents::WorkSessions::new(dialog, &sessions, Masking::On);
+    let sessions = documents::WorkSessionList::new(dialog, &sessions, Masking::On);
     world.check(&sessions, &expect_file!["./documents/work_sessions.json"]);
     for (path, expected) in [
         ("src/main.rs", expect_file!["./documents/blame.json"]),
@@ -191,7 +193,7 @@ fn status_sessions_and_blame() {
     ] {
         let blame = project.blame(&path.parse().unwrap()).unwrap().unwrap();
         let retake_engine::BlameBody::Lines(lines) = &blame.body else { unreachable!("is text") };
-        world.check(&documents::Blame::new(&blame, lines, Masking::On), &expected);
+        world.check(&documents::BlameDocument::new(&blame, lines, Masking::On), &expected);
     }
 }
 
@@ -201,10 +203,10 @@ fn what_agents_know() {
     let (project, dialog, agents) = (&world.project, &world.dialog, ["main".into()]);
     play(&world.test, "read d1 k3 src/main.rs 1-2\nedit d2 k4 new.txt: n => N");
     world.test.write("src/main.rs", "fn main() {\n    mine();\n}\n");
-    world.test.look();
+    world.test.refresh();
     let read = |stale, timeline| {
         let choice = ContextChoice { stale, timeline };
-        documents::Context::read(project, dialog, &agents, choice).unwrap()
+        documents::ContextDocument::read(project, dialog, &agents, choice).unwrap()
     };
     world.check(&read(false, true), &expect_file!["./documents/context.json"]);
     let stale = read(true, false).files_in_context;
@@ -219,7 +221,7 @@ fn what_agents_know() {
     }
     assert_eq!(pages, all.files_in_context, "pages neither skip nor repeat");
     let metadata = project.export_context(dialog, &agents[0]).unwrap();
-    let document = documents::TaskMetadata::from(&metadata);
+    let document = documents::TaskMetadataDocument::from(&metadata);
     assert_eq!(serde_json::to_value(&document).unwrap(), serde_json::to_value(&metadata).unwrap());
 }
 
@@ -229,20 +231,20 @@ fn plans_and_what_became_of_them() {
     let project = &world.project;
     let taking = TakeBackOptions::default();
     let plan = project.plan_reset(&world.dialog, false, taking, world.test.tick()).unwrap();
-    let planned = documents::Outcome::planned(project, &plan).unwrap();
+    let planned = documents::OperationOutcome::planned(project, &plan).unwrap();
     assert!(planned.dry_run && planned.operation.is_none());
     assert_eq!(planned.asks, ["deletes_files"]);
-    let refused = Failure::new("needs_yes", "no", "say yes");
-    let refused = documents::Outcome::refused(project, &plan, refused).unwrap();
+    let refused = ApiError::new("needs_yes", "no", "say yes");
+    let refused = documents::OperationOutcome::refused(project, &plan, refused).unwrap();
     assert_eq!(refused.error.as_ref().unwrap().code, "needs_yes");
     world.check(&refused, &expect_file!["./documents/refused.json"]);
     let applied = project.apply(&plan, world.test.tick()).unwrap();
-    let applied = documents::Outcome::applied(project, &applied).unwrap();
+    let applied = documents::OperationOutcome::applied(project, &applied).unwrap();
     world.check(&applied, &expect_file!["./documents/applied.json"]);
     let operations = project.operations(10).unwrap();
-    let operations = documents::Operations::from(operations.as_slice());
+    let operations = documents::OperationList::from(operations.as_slice());
     world.check(&operations, &expect_file!["./documents/operations.json"]);
-    let nothing = documents::Outcome::nothing(OperationKind::Undo);
+    let nothing = documents::OperationOutcome::nothing(OperationKind::Undo);
     assert!(nothing.whole && nothing.title == "nothing to undo");
 }
 
@@ -256,15 +258,15 @@ fn decisions_and_records() {
     assert_eq!(names, ["k1", "k2:0", "k2:1", "k2:2", "k2:3"]);
     let one = Selection { changes: vec![world.changes()[0].id], ..Selection::default() };
     let accepted = project.accept(&one, world.test.tick()).unwrap();
-    let accepted = documents::Accepted::new(&accepted, &[]);
+    let accepted = documents::AcceptedDocument::new(&accepted, &[]);
     world.check(&accepted, &expect_file!["./documents/accepted.json"]);
     let approved = project.approve(dialog, Some("fine"), world.test.tick()).unwrap();
-    let document = documents::Approved::new(dialog, &approved, Some("fine"));
+    let document = documents::ApprovedDocument::new(dialog, &approved, Some("fine"));
     world.check(&document, &expect_file!["./documents/approved.json"]);
     let document = documents::ApproveResult::from(&approved);
     world.check(&document, &expect_file!["./documents/approve_result.json"]);
     let event = TestProject::end("d1", "never-begun");
-    let recorded = documents::Recorded::from(&world.test.record(&event));
+    let recorded = documents::EventReply::from(&world.test.record(&event));
     assert!(!recorded.ok);
     world.check(&recorded, &expect_file!["./documents/recorded.json"]);
 }
@@ -273,28 +275,34 @@ fn decisions_and_records() {
 fn upkeep() {
     let world = World::new();
     let project = &world.project;
-    let found = project.check_up(true, &mut |_, _| {}).unwrap();
-    let document = documents::CheckUp::new(project, &found, true, Masking::On);
+    let found = project.check_health(true, &mut |_, _| {}).unwrap();
+    let document = documents::CheckUpDocument::new(project, &found, true, Masking::On);
     assert!(document.healthy);
     world.check(&document, &expect_file!["./documents/check_up.json"]);
-    let (forecast, meter) =
-        (project.retention_forecast(world.test.tick(), true).unwrap(), project.meter().unwrap());
-    let document = documents::Forecast::new(&forecast, &meter, 0);
+    let (forecast, meter) = (
+        project.retention_forecast(world.test.tick(), true).unwrap(),
+        project.disk_usage().unwrap(),
+    );
+    let document = documents::ForecastDocument::new(&forecast, &meter, 0);
     world.check(&document, &expect_file!["./documents/forecast.json"]);
-    let done = project.collect(world.test.tick(), &mut |_, _| {}).unwrap();
-    world.check(&documents::Collected::from(&done), &expect_file!["./documents/collected.json"]);
+    let done = project.collect_garbage(world.test.tick(), &mut |_, _| {}).unwrap();
+    world.check(
+        &documents::CollectedDocument::from(&done),
+        &expect_file!["./documents/collected.json"],
+    );
     let known = world.test.retake().projects().unwrap();
-    let projects = documents::Projects::from(known.as_slice());
+    let projects = documents::ProjectList::from(known.as_slice());
     assert_eq!(projects.projects[0].id, project.id());
 }
 
 #[test]
 fn schemas_name_what_documents_hold() {
-    let schema = serde_json::to_value(documents::Change::schema()).unwrap();
+    let schema = serde_json::to_value(documents::ChangeDocument::schema()).unwrap();
     let actors = &schema["properties"]["actor"]["enum"];
     assert_eq!(actors.as_array().unwrap().len(), Actor::ALL.len());
     let world = World::new();
-    let change = serde_json::to_value(documents::Change::from(&world.changes()[0])).unwrap();
+    let change =
+        serde_json::to_value(documents::ChangeDocument::from(&world.changes()[0])).unwrap();
     for key in change.as_object().unwrap().keys() {
         assert!(schema["properties"].get(key).is_some(), "{key}");
     }

@@ -6,39 +6,39 @@ use std::ops::Deref;
 
 use rusqlite::Params;
 
-use crate::counts::Tally;
-use crate::folders::Moved;
-use crate::group::Bracket;
-use crate::objects::{Encoded, ObjectKind};
-use crate::recent::Kept;
-use crate::stats::Noting;
+use crate::counts::ManifestCounts;
+use crate::group::TxScope;
+use crate::object_cache::ObjectCacheGuard;
+use crate::objects::{EncodedObject, ObjectKind};
+use crate::stat_cache::TouchedLog;
+use crate::tree_cache::MovedNames;
 use crate::{Store, StoreError};
 
 /// Pending object bytes above which objects are committed ahead of their record.
-const AHEAD: usize = 32 * 1024 * 1024;
+const COMMIT_AHEAD_BYTES: usize = 32 * 1024 * 1024;
 
 /// A transaction on a [`Store`]. Dropping it rolls back.
 ///
-/// Inside a [`Group`](crate::Group) it is a part of the group's transaction.
+/// Inside a [`Group`](crate::BatchGroup) it is a part of the group's transaction.
 ///
 /// It reads like the store, including what it has written itself.
 #[derive(Debug)]
 pub struct Batch<'s> {
     store: &'s Store,
-    bracket: Bracket<'s>,
+    tx_scope: TxScope<'s>,
     /// The newest `seq` on record.
     recorded_seq: Cell<u64>,
     seq: Cell<u64>,
     /// Changes added minus changes removed.
-    pub(crate) changes: Cell<i64>,
+    pub(crate) change_count_delta: Cell<i64>,
     bytes: Cell<usize>,
-    _recent: Kept<'s>,
+    _cache_guard: ObjectCacheGuard<'s>,
     /// Pending change of the manifest's counts.
-    pub(crate) counted: Cell<Tally>,
+    pub(crate) manifest_counts_delta: Cell<ManifestCounts>,
     /// Where touched paths are recorded.
-    pub(crate) noting: RefCell<Noting>,
+    pub(crate) touched_log: RefCell<TouchedLog>,
     /// Names that changed, by folder, since the last tree was built.
-    pub(crate) moved: RefCell<HashMap<Vec<u8>, Moved>>,
+    pub(crate) moved_in_folders: RefCell<HashMap<Vec<u8>, MovedNames>>,
 }
 
 impl Deref for Batch<'_> {
@@ -51,23 +51,23 @@ impl Deref for Batch<'_> {
 
 impl<'s> Batch<'s> {
     pub(crate) fn begin(store: &'s Store) -> Result<Self, StoreError> {
-        let bracket = Bracket::open(store)?;
+        let bracket = TxScope::open(store)?;
         let seq = store.last_seq()?;
-        let noting = match store.stats_name()? {
-            Some(_) => Noting::InTable,
-            None => Noting::Nowhere,
+        let noting = match store.stat_cache_id()? {
+            Some(_) => TouchedLog::InTable,
+            None => TouchedLog::Off,
         };
         Ok(Self {
             store,
-            bracket,
+            tx_scope: bracket,
             recorded_seq: Cell::new(seq),
             seq: Cell::new(seq),
-            changes: Cell::default(),
+            change_count_delta: Cell::default(),
             bytes: Cell::default(),
-            _recent: store.recent.open(),
-            counted: Cell::default(),
-            noting: RefCell::new(noting),
-            moved: RefCell::default(),
+            _cache_guard: store.object_cache.enable(),
+            manifest_counts_delta: Cell::default(),
+            touched_log: RefCell::new(noting),
+            moved_in_folders: RefCell::default(),
         })
     }
 
@@ -77,9 +77,9 @@ impl<'s> Batch<'s> {
         if self.seq != self.recorded_seq {
             self.set_meta("seq", &self.seq.get().to_be_bytes())?;
         }
-        self.keep_change_count()?;
-        self.keep_tally()?;
-        self.bracket.close(self.store, self.bytes.get())
+        self.write_change_count()?;
+        self.write_manifest_counts()?;
+        self.tx_scope.commit(self.store, self.bytes.get())
     }
 
     /// Commits objects ahead of their record if they have become many bytes.
@@ -87,13 +87,14 @@ impl<'s> Batch<'s> {
     /// Called only while nothing but objects has been written. Inside a group they stay in its
     /// transaction: what memory cannot hold of it, SQLite puts into the WAL.
     pub fn commit_ahead(&mut self) -> Result<(), StoreError> {
-        let Bracket::Alone(tx) = &self.bracket else { return Ok(()) };
-        if self.bytes.get() < AHEAD {
+        let TxScope::Alone(tx) = &self.tx_scope else { return Ok(()) };
+        if self.bytes.get() < COMMIT_AHEAD_BYTES {
             return Ok(());
         }
         retake_seam::statement("commit ahead")?;
         let store = self.store;
-        tx.execute_batch("COMMIT; BEGIN IMMEDIATE").map_err(|error| store.distrust_wal(error))?;
+        tx.execute_batch("COMMIT; BEGIN IMMEDIATE")
+            .map_err(|error| store.truncate_wal_after_failure(error))?;
         self.recorded_seq.set(store.last_seq()?);
         self.seq.set(self.recorded_seq.get());
         self.bytes.set(0);
@@ -103,8 +104,8 @@ impl<'s> Batch<'s> {
     /// Inserts an object unless the store has it.
     ///
     /// "Has it" means these very bytes: a damaged row is overwritten.
-    pub fn put(&self, object: &Encoded) -> Result<(), StoreError> {
-        if self.is_soundly_packed(object)? {
+    pub fn put_object(&self, object: &EncodedObject) -> Result<(), StoreError> {
+        if self.is_packed_intact(object)? {
             return Ok(());
         }
         let written = self.execute(
@@ -128,7 +129,7 @@ impl<'s> Batch<'s> {
 
     /// Trees are only checked for presence: reading each would take longer than a row, and they are
     /// derived from records that do not need them.
-    fn is_soundly_packed(&self, object: &Encoded) -> Result<bool, StoreError> {
+    fn is_packed_intact(&self, object: &EncodedObject) -> Result<bool, StoreError> {
         if !self.is_packed(&object.oid)? {
             return Ok(false);
         }
@@ -164,7 +165,7 @@ impl<'s> Batch<'s> {
         Ok(self.store.db.prepare_cached(sql)?.execute(params)?)
     }
 
-    pub(crate) fn last_row(&self) -> i64 {
+    pub(crate) fn last_row_id(&self) -> i64 {
         self.store.db.last_insert_rowid()
     }
 }
@@ -172,11 +173,11 @@ impl<'s> Batch<'s> {
 impl Store {
     /// The newest place in the project's order.
     pub fn last_seq(&self) -> Result<u64, StoreError> {
-        self.number("seq")
+        self.meta_number("seq")
     }
 
     /// A number kept under a name; 0 if there is none.
-    pub(crate) fn number(&self, key: &str) -> Result<u64, StoreError> {
+    pub(crate) fn meta_number(&self, key: &str) -> Result<u64, StoreError> {
         let Some(bytes) = self.meta(key)? else { return Ok(0) };
         let bytes = bytes.as_slice().try_into();
         Ok(u64::from_be_bytes(bytes.map_err(|_| StoreError::Row(format!("meta '{key}'")))?))

@@ -4,7 +4,7 @@ use retake_model::{AgentId, CallId, ChangeId, DialogId, Millis};
 use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
 
-use crate::squeeze::{LONGEST_TEXT, squeeze, unsqueeze_up_to};
+use crate::compression::{MAX_TEXT_BYTES, zstd_compress, zstd_decompress_up_to};
 use crate::{Batch, Store, StoreError};
 
 /// Where a call stands.
@@ -22,11 +22,11 @@ pub enum CallState {
 
 /// Changes that an ended call may still make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Afterlife {
+pub enum BackgroundActivity {
     /// Nothing.
     None,
     /// A background task of it is known to live.
-    Living,
+    Running,
     /// It went to the background, but is not known to live: only what it targeted.
     TargetsOnly,
 }
@@ -47,13 +47,13 @@ pub struct Call {
     /// The working directory.
     pub cwd: Option<String>,
     /// The arguments; none once the call can do nothing more.
-    pub input: Input,
+    pub input: CallInput,
     /// The turn of the dialog.
     pub turn: u64,
     /// Where it stands.
     pub state: CallState,
     /// What it may still do.
-    pub afterlife: Afterlife,
+    pub background: BackgroundActivity,
     /// The agent's name for the background task that it left.
     pub task: Option<String>,
     /// When it began.
@@ -65,21 +65,21 @@ pub struct Call {
 /// The arguments of a call, compressed as stored and unpacked on demand. Equal bytes mean equal
 /// arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Input(Option<Vec<u8>>);
+pub struct CallInput(Option<Vec<u8>>);
 
-impl Input {
+impl CallInput {
     /// Packs arguments; `null` is none.
     pub fn pack(input: &Value) -> Result<Self, StoreError> {
         match input {
             Value::Null => Ok(Self(None)),
-            input => Ok(Self(Some(squeeze(input.to_string().as_bytes())?))),
+            input => Ok(Self(Some(zstd_compress(input.to_string().as_bytes())?))),
         }
     }
 
     /// Decompresses the arguments; damaged ones are `null`: the call stays, and its window with it.
     pub fn unpack(&self) -> Value {
         let unpacked =
-            self.0.as_deref().and_then(|packed| unsqueeze_up_to(packed, LONGEST_TEXT).ok());
+            self.0.as_deref().and_then(|packed| zstd_decompress_up_to(packed, MAX_TEXT_BYTES).ok());
         unpacked.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or(Value::Null)
     }
 
@@ -96,7 +96,7 @@ impl Input {
 
 /// A call to which no change is ascribed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdleCall {
+pub struct CallWithoutChanges {
     /// The conversation.
     pub dialog: DialogId,
     /// The agent's own id of the call.
@@ -123,7 +123,7 @@ pub struct NewCall<'a> {
     /// The working directory.
     pub cwd: Option<&'a str>,
     /// The arguments.
-    pub input: &'a Input,
+    pub input: &'a CallInput,
     /// The shell command, for people.
     pub command: Option<&'a str>,
     /// The place in the message history.
@@ -133,7 +133,8 @@ pub struct NewCall<'a> {
 }
 
 /// Columns that [`call_from`] reads.
-const CALL: &str = "id, dialog, agent, call, tool, cwd, input, turn, state, afterlife, begin_at,
+const CALL_COLUMNS: &str =
+    "id, dialog, agent, call, tool, cwd, input, turn, state, afterlife, begin_at,
     begin_seq, task";
 
 fn call_from(row: &Row<'_>) -> rusqlite::Result<Call> {
@@ -144,7 +145,7 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<Call> {
         call: CallId(row.get(3)?),
         tool: row.get(4)?,
         cwd: row.get(5)?,
-        input: Input(row.get(6)?),
+        input: CallInput(row.get(6)?),
         turn: row.get::<_, i64>(7)? as u64,
         state: match row.get(8)? {
             0 => CallState::Open,
@@ -152,10 +153,10 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<Call> {
             3 => CallState::Denied,
             _ => CallState::Abandoned,
         },
-        afterlife: match row.get(9)? {
-            1 => Afterlife::Living,
-            2 => Afterlife::TargetsOnly,
-            _ => Afterlife::None,
+        background: match row.get(9)? {
+            1 => BackgroundActivity::Running,
+            2 => BackgroundActivity::TargetsOnly,
+            _ => BackgroundActivity::None,
         },
         begin_at: row.get(10)?,
         begin_seq: row.get::<_, i64>(11)? as u64,
@@ -168,7 +169,7 @@ impl Store {
     pub fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
         // Otherwise SQLite scans the whole table to get the order.
         let sql = format!(
-            "SELECT {CALL} FROM call INDEXED BY call_alive WHERE state = 0 OR afterlife > 0"
+            "SELECT {CALL_COLUMNS} FROM call INDEXED BY call_alive WHERE state = 0 OR afterlife > 0"
         );
         let mut query = self.db.prepare_cached(&sql)?;
         let mut calls = query.query_map([], call_from)?.collect::<Result<Vec<_>, _>>()?;
@@ -179,7 +180,7 @@ impl Store {
     /// The newest call of a dialog with this id.
     pub fn call(&self, dialog: &DialogId, call: &CallId) -> Result<Option<Call>, StoreError> {
         let sql = format!(
-            "SELECT {CALL} FROM call WHERE dialog = ?1 AND call = ?2 ORDER BY id DESC LIMIT 1"
+            "SELECT {CALL_COLUMNS} FROM call WHERE dialog = ?1 AND call = ?2 ORDER BY id DESC LIMIT 1"
         );
         let mut query = self.db.prepare_cached(&sql)?;
         Ok(query.query_row([&dialog.0, &call.0], call_from).optional()?)
@@ -198,7 +199,7 @@ impl Store {
     }
 
     /// The place in the message history of a dialog's newest call with this name.
-    pub fn call_message(
+    pub fn call_message_index(
         &self,
         dialog: &DialogId,
         call: &CallId,
@@ -212,15 +213,19 @@ impl Store {
     }
 
     /// The one call that made a change, if there is just one.
-    pub fn call_of(&self, change: ChangeId) -> Result<Option<Call>, StoreError> {
-        let sql =
-            format!("SELECT {CALL} FROM call WHERE id = (SELECT call FROM change WHERE seq = ?1)");
+    pub fn call_that_made(&self, change: ChangeId) -> Result<Option<Call>, StoreError> {
+        let sql = format!(
+            "SELECT {CALL_COLUMNS} FROM call WHERE id = (SELECT call FROM change WHERE seq = ?1)"
+        );
         let mut query = self.db.prepare_cached(&sql)?;
         Ok(query.query_row([change.0 as i64], call_from).optional()?)
     }
 
     /// The newest calls to which no change is ascribed, oldest first.
-    pub fn calls_without_changes(&self, limit: usize) -> Result<Vec<IdleCall>, StoreError> {
+    pub fn calls_without_changes(
+        &self,
+        limit: usize,
+    ) -> Result<Vec<CallWithoutChanges>, StoreError> {
         let mut query = self.db.prepare_cached(
             // A call's changes come after its begin, so only newer rows are read.
             "SELECT dialog, call, tool, command, begin_at
@@ -232,7 +237,7 @@ impl Store {
              ORDER BY latest.id DESC LIMIT ?1",
         )?;
         let call = |row: &Row<'_>| {
-            Ok(IdleCall {
+            Ok(CallWithoutChanges {
                 dialog: DialogId(row.get(0)?),
                 call: CallId(row.get(1)?),
                 tool: row.get(2)?,
@@ -254,7 +259,7 @@ impl Store {
 }
 
 impl Batch<'_> {
-    /// Opens a call's window. Its place in the order comes with [`Batch::place_call`].
+    /// Opens a call's window. Its place in the order comes with [`Batch::set_call_seq`].
     pub fn begin_call(&self, call: &NewCall<'_>, at: Millis) -> Result<i64, StoreError> {
         self.execute(
             "begin call",
@@ -274,11 +279,11 @@ impl Batch<'_> {
                 at,
             ),
         )?;
-        Ok(self.last_row())
+        Ok(self.last_row_id())
     }
 
     /// Sets the `seq` at which a call began: after the changes found before it.
-    pub fn place_call(&self, row: i64, seq: u64) -> Result<(), StoreError> {
+    pub fn set_call_seq(&self, row: i64, seq: u64) -> Result<(), StoreError> {
         self.execute(
             "place call",
             "UPDATE call SET begin_seq = ?2 WHERE id = ?1",
@@ -311,13 +316,13 @@ impl Batch<'_> {
     }
 
     /// Sets the agent's name for the background task that a call left.
-    pub fn name_task(&self, row: i64, task: &str) -> Result<(), StoreError> {
+    pub fn set_call_task(&self, row: i64, task: &str) -> Result<(), StoreError> {
         self.execute("name task", "UPDATE call SET task = ?2 WHERE id = ?1", (row, task))?;
         Ok(())
     }
 
     /// Sets the index of the message that asked for a dialog's newest call with this name.
-    pub fn set_call_message(
+    pub fn set_call_message_index(
         &self,
         dialog: &DialogId,
         call: &CallId,
@@ -333,18 +338,22 @@ impl Batch<'_> {
     }
 
     /// Sets what a closed call may still do.
-    pub fn set_afterlife(&self, row: i64, afterlife: Afterlife) -> Result<(), StoreError> {
+    pub fn set_background_activity(
+        &self,
+        row: i64,
+        afterlife: BackgroundActivity,
+    ) -> Result<(), StoreError> {
         let code = match afterlife {
-            Afterlife::None => 0,
-            Afterlife::Living => 1,
-            Afterlife::TargetsOnly => 2,
+            BackgroundActivity::None => 0,
+            BackgroundActivity::Running => 1,
+            BackgroundActivity::TargetsOnly => 2,
         };
         self.execute("set afterlife", "UPDATE call SET afterlife = ?2 WHERE id = ?1", (row, code))?;
         Ok(())
     }
 
     /// Drops the arguments of calls that can change nothing more; their records stay.
-    pub fn drop_inputs(&self, dialog: &DialogId) -> Result<(), StoreError> {
+    pub fn drop_finished_inputs(&self, dialog: &DialogId) -> Result<(), StoreError> {
         self.execute(
             "drop inputs",
             "UPDATE call SET input = NULL

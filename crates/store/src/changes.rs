@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::str::FromStr;
 
 use retake_model::{
-    Actor, AgentId, CallId, Candidate, Change, ChangeId, ChangeStatus, ChangeType, DialogId,
-    FileState, Hunk, LineChanges, Means, OperationId, ProjectPath, Side,
+    Actor, AgentId, CallId, CandidateCall, Change, ChangeId, ChangeMethod, ChangeStatus,
+    ChangeType, DialogId, FileState, Hunk, LineChanges, OperationId, PathState, ProjectPath,
 };
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
-use crate::manifest::{ABSENT, UNKNOWN, kind_code, kind_from, oid_from, path_from};
-use crate::{Batch, ChangeFilter, Problem, Store, StoreError};
+use crate::manifest::{KIND_ABSENT, KIND_UNKNOWN, kind_code, kind_from, oid_from, path_from};
+use crate::{Batch, ChangeFilter, Store, StoreError, StoreProblem};
 
 /// A change about to be recorded; `calls` are the rows of its candidates.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct NewChange<'a> {
 
 /// One path with pending changes of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusRow {
+pub struct PendingPath {
     /// The dialog; none if the change is shared between dialogs.
     pub dialog: Option<DialogId>,
     /// The agent; none if the change is shared between agents.
@@ -51,7 +51,7 @@ pub struct StatusRow {
 
 /// One change of a path, reduced to its actor, dialog and move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
+pub struct PathChangeRow {
     /// The change.
     pub change: ChangeId,
     /// Who made it.
@@ -65,12 +65,12 @@ pub struct Trace {
 }
 
 /// Maximum changes of a path, newest first, that [`Store::path_had`] searches.
-const REMEMBERED: i64 = 1000;
+const MAX_CHANGES_SEARCHED: i64 = 1000;
 /// Key in `meta` of the number of changes; `count(*)` would read all rows.
-const COUNT: &str = "changes";
+const CHANGE_COUNT_KEY: &str = "changes";
 
 /// Query of all columns that [`change_from`] reads.
-pub(crate) const SELECT: &str =
+pub(crate) const SELECT_CHANGE: &str =
     "SELECT c.seq, c.at, c.actor, c.confidence, c.dialog, c.agent, k.call, k.tool,
     c.path, c.old_path, c.change_type, c.operation,
     c.before_kind, c.before_mode, c.before_size, c.before_oid,
@@ -83,7 +83,7 @@ pub(crate) const SELECT: &str =
 
 /// SQL condition: an undo that stands tried to revert the change `c` and left it, and its file
 /// has not changed since, so another try would have the same result.
-const WAS_LEFT: &str = "EXISTS (
+const LEFT_BY_UNDO_CONDITION: &str = "EXISTS (
     SELECT 1 FROM mark m JOIN operation o ON o.seq = m.operation
     WHERE m.change = c.seq AND m.part = -2 AND o.undone_by IS NULL
         AND NOT EXISTS (SELECT 1 FROM change l
@@ -94,7 +94,7 @@ const WAS_LEFT: &str = "EXISTS (
 impl Store {
     /// One change.
     pub fn change(&self, id: ChangeId) -> Result<Option<Change>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{SELECT} WHERE c.seq = ?1"))?;
+        let mut query = self.db.prepare_cached(&format!("{SELECT_CHANGE} WHERE c.seq = ?1"))?;
         let row = query.query_row([id.0 as i64], |row| Ok(change_from(row))).optional()?;
         row.transpose()?.map(|change| self.with_candidates(change)).transpose()
     }
@@ -102,17 +102,17 @@ impl Store {
     /// The changes that a filter lets through, newest first unless it says otherwise.
     pub fn changes(&self, filter: &ChangeFilter) -> Result<Vec<Change>, StoreError> {
         let mut changes = Vec::new();
-        self.each_change(filter, &mut |change| changes.push(change))?;
+        self.for_each_change(filter, &mut |change| changes.push(change))?;
         Ok(changes)
     }
 
     /// Passes the same changes to `take` one by one: there may be more than memory should hold.
-    pub fn each_change(
+    pub fn for_each_change(
         &self,
         filter: &ChangeFilter,
         take: &mut dyn FnMut(Change),
     ) -> Result<(), StoreError> {
-        let (sql, values) = filter.query();
+        let (sql, values) = filter.to_sql();
         let mut query = self.db.prepare_cached(&sql)?;
         let mut rows = query.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
@@ -126,7 +126,11 @@ impl Store {
     }
 
     /// Returns the effective changes of exactly this path after a change, oldest first.
-    pub fn traces(&self, path: &ProjectPath, after: ChangeId) -> Result<Vec<Trace>, StoreError> {
+    pub fn path_changes_after(
+        &self,
+        path: &ProjectPath,
+        after: ChangeId,
+    ) -> Result<Vec<PathChangeRow>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT seq, actor, dialog, NULL, old_path IS NULL AND before_kind = ?3 FROM change
              WHERE path = ?1 AND seq > ?2 AND status IN ('pending', 'accepted')
@@ -135,10 +139,10 @@ impl Store {
                  AND status IN ('pending', 'accepted')
              ORDER BY seq",
         )?;
-        let mut rows = query.query((path.as_bytes(), after.0 as i64, ABSENT))?;
+        let mut rows = query.query((path.as_bytes(), after.0 as i64, KIND_ABSENT))?;
         let mut traces = Vec::new();
         while let Some(row) = rows.next()? {
-            match trace_from(row) {
+            match path_change_from(row) {
                 Ok(trace) => traces.push(trace),
                 Err(error) => tracing::warn!(%error, "a change is left out"),
             }
@@ -163,17 +167,25 @@ impl Store {
     }
 
     /// Returns whether the path is on record with this content before one of its last changes.
-    pub fn path_had(&self, path: &ProjectPath, state: &FileState) -> Result<bool, StoreError> {
+    pub fn path_had_content(
+        &self,
+        path: &ProjectPath,
+        state: &FileState,
+    ) -> Result<bool, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT 1 FROM
                  (SELECT before_oid FROM change WHERE path = ?1 ORDER BY seq DESC LIMIT ?3)
              WHERE before_oid = ?2 LIMIT 1",
         )?;
-        Ok(query.exists((path.as_bytes(), state.oid.as_bytes().as_slice(), REMEMBERED))?)
+        Ok(query.exists((
+            path.as_bytes(),
+            state.oid.as_bytes().as_slice(),
+            MAX_CHANGES_SEARCHED,
+        ))?)
     }
 
     /// Returns the paths with pending agent changes, by dialog, agent and path.
-    pub fn pending(&self) -> Result<Vec<StatusRow>, StoreError> {
+    pub fn pending_paths(&self) -> Result<Vec<PendingPath>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT g.dialog, g.agent, g.path, f.old_path, f.before_kind, l.after_kind,
                     g.changes, g.first, g.last, g.added, g.removed
@@ -188,13 +200,13 @@ impl Store {
         let mut status = Vec::new();
         while let Some(row) = rows.next()? {
             let count = |at| Ok::<_, StoreError>(row.get::<_, Option<i64>>(at)?.map(|n| n as u64));
-            status.push(StatusRow {
+            status.push(PendingPath {
                 dialog: row.get::<_, Option<String>>(0)?.map(DialogId),
                 agent: row.get::<_, Option<String>>(1)?.map(AgentId),
                 path: path_from(row.get(2)?)?,
                 old_path: row.get::<_, Option<Vec<u8>>>(3)?.map(path_from).transpose()?,
-                existed: row.get::<_, i64>(4)? != ABSENT,
-                exists: row.get::<_, i64>(5)? != ABSENT,
+                existed: row.get::<_, i64>(4)? != KIND_ABSENT,
+                exists: row.get::<_, i64>(5)? != KIND_ABSENT,
                 changes: row.get::<_, i64>(6)? as u64,
                 first: ChangeId(row.get::<_, i64>(7)? as u64),
                 last: ChangeId(row.get::<_, i64>(8)? as u64),
@@ -226,7 +238,7 @@ impl Store {
         let mut query = self.db.prepare_cached(&format!(
             "SELECT dialog, turn, seq FROM change c INDEXED BY change_in_effect
              WHERE actor = 'agent' AND status IN ('pending', 'accepted')
-                 AND dialog IS NOT NULL AND turn IS NOT NULL AND (?1 OR NOT {WAS_LEFT})
+                 AND dialog IS NOT NULL AND turn IS NOT NULL AND (?1 OR NOT {LEFT_BY_UNDO_CONDITION})
              ORDER BY seq DESC"
         ))?;
         let mut rows = query.query([with_left])?;
@@ -243,8 +255,8 @@ impl Store {
     }
 
     /// Returns whether an undo tried to revert a change and left it, and would again.
-    pub fn was_left(&self, change: ChangeId) -> Result<bool, StoreError> {
-        let sql = format!("SELECT 1 FROM change c WHERE seq = ?1 AND {WAS_LEFT}");
+    pub fn was_left_by_undo(&self, change: ChangeId) -> Result<bool, StoreError> {
+        let sql = format!("SELECT 1 FROM change c WHERE seq = ?1 AND {LEFT_BY_UNDO_CONDITION}");
         Ok(self.db.prepare_cached(&sql)?.exists([change.0 as i64])?)
     }
 
@@ -259,17 +271,17 @@ impl Store {
 
     /// Returns the number of changes.
     pub fn change_count(&self) -> Result<u64, StoreError> {
-        self.number(COUNT)
+        self.meta_number(CHANGE_COUNT_KEY)
     }
 
     /// Every change must be readable.
-    pub(crate) fn check_changes(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
-        let mut query = self.db.prepare(SELECT)?;
+    pub(crate) fn check_changes(&self, problems: &mut Vec<StoreProblem>) -> Result<(), StoreError> {
+        let mut query = self.db.prepare(SELECT_CHANGE)?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
             if let Err(error) = change_from(row) {
                 let seq: i64 = row.get(0)?;
-                problems.push(Problem::Row(format!("change c{seq}: {error}")));
+                problems.push(StoreProblem::Row(format!("change c{seq}: {error}")));
             }
         }
         Ok(())
@@ -284,7 +296,7 @@ impl Store {
              WHERE a.change = ?1 ORDER BY k.id",
         )?;
         let rows = query.query_map([change.id.0 as i64], |row| {
-            Ok(Candidate {
+            Ok(CandidateCall {
                 dialog: DialogId(row.get(0)?),
                 agent: AgentId(row.get(1)?),
                 call: CallId(row.get(2)?),
@@ -296,10 +308,10 @@ impl Store {
     }
 }
 
-fn trace_from(row: &Row<'_>) -> Result<Trace, StoreError> {
-    Ok(Trace {
+fn path_change_from(row: &Row<'_>) -> Result<PathChangeRow, StoreError> {
+    Ok(PathChangeRow {
         change: ChangeId(row.get::<_, i64>(0)? as u64),
-        actor: text(row, 1)?,
+        actor: parse_text_column(row, 1)?,
         dialog: row.get::<_, Option<String>>(2)?.map(DialogId),
         moved_to: row.get::<_, Option<Vec<u8>>>(3)?.map(path_from).transpose()?,
         is_new: row.get(4)?,
@@ -316,8 +328,8 @@ fn change_from(row: &Row<'_>) -> Result<Change, StoreError> {
     Ok(Change {
         id: ChangeId(row.get::<_, i64>(0)? as u64),
         at: row.get(1)?,
-        actor: text(row, 2)?,
-        confidence: text(row, 3)?,
+        actor: parse_text_column(row, 2)?,
+        confidence: parse_text_column(row, 3)?,
         dialog: row.get::<_, Option<String>>(4)?.map(DialogId),
         agent: row.get::<_, Option<String>>(5)?.map(AgentId),
         call: row.get::<_, Option<String>>(6)?.map(CallId),
@@ -325,12 +337,12 @@ fn change_from(row: &Row<'_>) -> Result<Change, StoreError> {
         candidates: Vec::new(),
         path: path_from(row.get(8)?)?,
         old_path: row.get::<_, Option<Vec<u8>>>(9)?.map(path_from).transpose()?,
-        change_type: text::<ChangeType>(row, 10)?,
-        operation: text::<Means>(row, 11)?,
-        before: side(row, 12)?,
-        after: side(row, 16)?,
+        change_type: parse_text_column::<ChangeType>(row, 10)?,
+        method: parse_text_column::<ChangeMethod>(row, 11)?,
+        before: path_state_from(row, 12)?,
+        after: path_state_from(row, 16)?,
         lines,
-        status: text::<ChangeStatus>(row, 23)?,
+        status: parse_text_column::<ChangeStatus>(row, 23)?,
         joins: row.get::<_, Option<i64>>(24)?.map(|seq| ChangeId(seq as u64)),
         turn: row.get::<_, Option<i64>>(25)?.map(|turn| turn as u64),
         approved: row.get::<_, Option<i64>>(26)?.map(|number| number as u64),
@@ -340,15 +352,18 @@ fn change_from(row: &Row<'_>) -> Result<Change, StoreError> {
     })
 }
 
-pub(crate) fn text<T: FromStr<Err = String>>(row: &Row<'_>, at: usize) -> Result<T, StoreError> {
+pub(crate) fn parse_text_column<T: FromStr<Err = String>>(
+    row: &Row<'_>,
+    at: usize,
+) -> Result<T, StoreError> {
     row.get::<_, String>(at)?.parse().map_err(StoreError::Row)
 }
 
-pub(crate) fn side(row: &Row<'_>, at: usize) -> Result<Side, StoreError> {
+pub(crate) fn path_state_from(row: &Row<'_>, at: usize) -> Result<PathState, StoreError> {
     match row.get::<_, i64>(at)? {
-        ABSENT => Ok(Side::Absent),
-        UNKNOWN => Ok(Side::Unknown),
-        kind => Ok(Side::Known(FileState {
+        KIND_ABSENT => Ok(PathState::Absent),
+        KIND_UNKNOWN => Ok(PathState::Unknown),
+        kind => Ok(PathState::Known(FileState {
             kind: kind_from(kind)?,
             mode: row.get(at + 1)?,
             size: row.get::<_, i64>(at + 2)? as u64,
@@ -389,7 +404,7 @@ impl Batch<'_> {
             _ => None,
         };
         let lines = change.lines.as_ref();
-        let [before, after] = [&change.before, &change.after].map(side_columns);
+        let [before, after] = [&change.before, &change.after].map(path_state_columns);
         let values: Vec<SqlValue> = [
             vec![
                 (change.id.0 as i64).into(),
@@ -403,7 +418,7 @@ impl Batch<'_> {
                 change.path.as_bytes().to_vec().into(),
                 change.old_path.as_ref().map(|path| path.as_bytes().to_vec()).into(),
                 change.change_type.as_str().to_owned().into(),
-                change.operation.as_str().to_owned().into(),
+                change.method.as_str().to_owned().into(),
             ],
             before.into(),
             after.into(),
@@ -434,26 +449,26 @@ impl Batch<'_> {
                 (change.id.0 as i64, call),
             )?;
         }
-        self.changes.set(self.changes.get() + 1);
+        self.change_count_delta.set(self.change_count_delta.get() + 1);
         Ok(())
     }
 
     /// Writes the number of changes if it has changed.
-    pub(crate) fn keep_change_count(&self) -> Result<(), StoreError> {
-        let more = self.changes.take();
+    pub(crate) fn write_change_count(&self) -> Result<(), StoreError> {
+        let more = self.change_count_delta.take();
         if more == 0 {
             return Ok(());
         }
-        let count = self.number(COUNT)?.saturating_add_signed(more);
-        self.set_meta(COUNT, &count.to_be_bytes())
+        let count = self.meta_number(CHANGE_COUNT_KEY)?.saturating_add_signed(more);
+        self.set_meta(CHANGE_COUNT_KEY, &count.to_be_bytes())
     }
 }
 
-pub(crate) fn side_columns(side: &Side) -> [SqlValue; 4] {
+pub(crate) fn path_state_columns(side: &PathState) -> [SqlValue; 4] {
     match side {
-        Side::Absent => [ABSENT.into(), SqlValue::Null, SqlValue::Null, SqlValue::Null],
-        Side::Unknown => [UNKNOWN.into(), SqlValue::Null, SqlValue::Null, SqlValue::Null],
-        Side::Known(state) => [
+        PathState::Absent => [KIND_ABSENT.into(), SqlValue::Null, SqlValue::Null, SqlValue::Null],
+        PathState::Unknown => [KIND_UNKNOWN.into(), SqlValue::Null, SqlValue::Null, SqlValue::Null],
+        PathState::Known(state) => [
             kind_code(state.kind).into(),
             i64::from(state.mode).into(),
             (state.size as i64).into(),

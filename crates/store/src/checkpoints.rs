@@ -7,7 +7,7 @@
 use retake_model::{Checkpoint, CheckpointKind, DialogId, Millis, ObjectId};
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
-use crate::changes::text;
+use crate::changes::parse_text_column;
 use crate::manifest::oid_from;
 use crate::objects::{ObjectKind, encode};
 use crate::{Batch, Store, StoreError};
@@ -33,7 +33,7 @@ pub struct NewCheckpoint<'a> {
 const OID_DIGITS: usize = 40;
 
 /// Query of all columns that [`checkpoint_from`] reads.
-const COLUMNS: &str =
+const SELECT_CHECKPOINT: &str =
     "SELECT seq, oid, tree, at, kind, message, dialog, session, files, unstable FROM checkpoint";
 
 impl Store {
@@ -45,7 +45,7 @@ impl Store {
     ) -> Result<Vec<Checkpoint>, StoreError> {
         let condition = dialog.map_or("", |_| "WHERE dialog = ?1");
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let sql = format!("{COLUMNS} {condition} ORDER BY seq DESC LIMIT {limit}");
+        let sql = format!("{SELECT_CHECKPOINT} {condition} ORDER BY seq DESC LIMIT {limit}");
         let mut query = self.db.prepare_cached(&sql)?;
         let mut rows = query.query(params_from_iter(dialog.map(|id| &id.0)))?;
         let mut found = Vec::new();
@@ -56,13 +56,13 @@ impl Store {
     }
 
     /// The checkpoints whose id begins with these hexadecimal digits.
-    pub fn checkpoints_named(&self, digits: &str) -> Result<Vec<Checkpoint>, StoreError> {
+    pub fn checkpoints_by_prefix(&self, digits: &str) -> Result<Vec<Checkpoint>, StoreError> {
         let bound = |fill: &str| {
             let rest = fill.repeat(OID_DIGITS.saturating_sub(digits.len()));
             format!("{digits}{rest}").parse::<ObjectId>()
         };
         let (Ok(first), Ok(last)) = (bound("0"), bound("f")) else { return Ok(Vec::new()) };
-        let sql = format!("{COLUMNS} WHERE oid BETWEEN ?1 AND ?2 ORDER BY seq");
+        let sql = format!("{SELECT_CHECKPOINT} WHERE oid BETWEEN ?1 AND ?2 ORDER BY seq");
         let mut query = self.db.prepare_cached(&sql)?;
         let mut rows = query.query([first.as_bytes().as_slice(), last.as_bytes()])?;
         let mut found = Vec::new();
@@ -74,14 +74,14 @@ impl Store {
 
     /// The checkpoint with this id.
     pub fn checkpoint(&self, id: &ObjectId) -> Result<Option<Checkpoint>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{COLUMNS} WHERE oid = ?1"))?;
+        let mut query = self.db.prepare_cached(&format!("{SELECT_CHECKPOINT} WHERE oid = ?1"))?;
         let row = query.query_row([id.as_bytes().as_slice()], |row| Ok(checkpoint_from(row)));
         row.optional()?.transpose()
     }
 
     /// The newest checkpoint of no dialog.
     pub fn newest_of_no_dialog(&self) -> Result<Option<Checkpoint>, StoreError> {
-        let sql = format!("{COLUMNS} WHERE dialog IS NULL ORDER BY seq DESC LIMIT 1");
+        let sql = format!("{SELECT_CHECKPOINT} WHERE dialog IS NULL ORDER BY seq DESC LIMIT 1");
         let mut query = self.db.prepare_cached(&sql)?;
         query.query_row([], |row| Ok(checkpoint_from(row))).optional()?.transpose()
     }
@@ -93,7 +93,7 @@ fn checkpoint_from(row: &Row<'_>) -> Result<Checkpoint, StoreError> {
         id: oid_from(&row.get::<_, Vec<u8>>(1)?)?,
         tree: oid_from(&row.get::<_, Vec<u8>>(2)?)?,
         at: row.get(3)?,
-        kind: text(row, 4)?,
+        kind: parse_text_column(row, 4)?,
         message: row.get(5)?,
         dialog: row.get::<_, Option<String>>(6)?.map(DialogId),
         session: row.get::<_, Option<i64>>(7)?.map(|number| number as u64),
@@ -108,9 +108,9 @@ impl Batch<'_> {
         let seq = self.next_seq();
         let tree = self.project_tree()?;
         let id = self.put_commit(&tree, new.parents, new.message, new.dialog, (seq, new.at))?;
-        let tally = self.tally_now()?;
+        let tally = self.current_counts()?;
         let (files, unknown) = (tally.files as u64, tally.unknown as u64);
-        let unstable = unknown + self.unstable_files()?;
+        let unstable = unknown + self.count_unstable_files()?;
         self.execute(
             "put checkpoint",
             "INSERT INTO checkpoint(seq, oid, tree, at, kind, message, dialog, session, files,
@@ -166,11 +166,11 @@ impl Batch<'_> {
         }
         let _ = writeln!(text, "Retake-Seq: {seq}");
         let commit = encode(ObjectKind::Commit, text.as_bytes())?;
-        self.put(&commit)?;
+        self.put_object(&commit)?;
         Ok(commit.oid)
     }
 
-    fn unstable_files(&self) -> Result<u64, StoreError> {
+    fn count_unstable_files(&self) -> Result<u64, StoreError> {
         use retake_model::GapReason::Unstable;
         Ok(self.gaps()?.iter().filter(|(gap, _)| gap.reason == Unstable).count() as u64)
     }

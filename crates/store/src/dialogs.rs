@@ -42,13 +42,14 @@ pub struct DialogAgent {
 impl Store {
     /// One dialog.
     pub fn dialog(&self, id: &DialogId) -> Result<Option<Dialog>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{DIALOG} WHERE id = ?1"))?;
+        let mut query = self.db.prepare_cached(&format!("{SELECT_DIALOG} WHERE id = ?1"))?;
         Ok(query.query_row([&id.0], dialog_from).optional()?)
     }
 
     /// Every dialog, the latest activity first.
     pub fn dialogs(&self) -> Result<Vec<Dialog>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{DIALOG} ORDER BY last_seq DESC"))?;
+        let mut query =
+            self.db.prepare_cached(&format!("{SELECT_DIALOG} ORDER BY last_seq DESC"))?;
         let rows = query.query_map([], dialog_from)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -57,7 +58,7 @@ impl Store {
     /// files and not approved, and what was approved and taken back since.
     pub fn dialogs_to_approve(&self) -> Result<Vec<Dialog>, StoreError> {
         let mut waiting = HashSet::new();
-        for sql in WAITING {
+        for sql in SELECT_DIALOGS_TO_APPROVE {
             let mut query = self.db.prepare_cached(sql)?;
             let rows = query.query_map([], |row| row.get::<_, String>(0))?;
             waiting.extend(rows.collect::<Result<Vec<_>, _>>()?);
@@ -68,7 +69,7 @@ impl Store {
     }
 
     /// The dialog whose id is this text, else those whose id begins with it, at most two.
-    pub fn dialogs_named(&self, text: &str) -> Result<Vec<DialogId>, StoreError> {
+    pub fn dialogs_by_prefix(&self, text: &str) -> Result<Vec<DialogId>, StoreError> {
         if let Some(dialog) = self.dialog(&DialogId(text.to_owned()))? {
             return Ok(vec![dialog.id]);
         }
@@ -96,7 +97,7 @@ impl Store {
 
 /// Queries for dialogs with work that waits for approval: their own, approved and reverted since,
 /// shared with other dialogs and not approved by this one.
-const WAITING: [&str; 3] = [
+const SELECT_DIALOGS_TO_APPROVE: [&str; 3] = [
     "SELECT DISTINCT dialog FROM change WHERE dialog NOT NULL AND actor = 'agent'
          AND status IN ('pending', 'accepted') AND approved IS NULL",
     "SELECT DISTINCT dialog FROM change WHERE dialog NOT NULL AND actor = 'agent'
@@ -110,7 +111,7 @@ const WAITING: [&str; 3] = [
 ];
 
 /// Query of all columns that [`dialog_from`] reads.
-const DIALOG: &str =
+const SELECT_DIALOG: &str =
     "SELECT id, kind, title, started_at, last_at, ended_at, turns, turn_open FROM dialog";
 
 fn dialog_from(row: &Row<'_>) -> rusqlite::Result<Dialog> {
@@ -183,7 +184,7 @@ impl Batch<'_> {
     }
 
     /// Sets the `seq` of the dialog's newest event.
-    pub fn mark_dialog(&self, dialog: &DialogId, seq: u64) -> Result<(), StoreError> {
+    pub fn set_dialog_seq(&self, dialog: &DialogId, seq: u64) -> Result<(), StoreError> {
         self.execute(
             "mark dialog",
             "UPDATE dialog SET last_seq = ?2 WHERE id = ?1",

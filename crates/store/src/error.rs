@@ -23,7 +23,7 @@ pub enum StoreError {
     },
     /// The seam was told to fail, or a write outside of SQLite failed.
     #[error("a write of the store failed: {0}")]
-    Step(#[from] io::Error),
+    Write(#[from] io::Error),
     /// A newer Retake wrote this store.
     #[error(
         "the store {} was written by a newer retake (schema {found}, this one knows {supported}), \

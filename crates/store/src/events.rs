@@ -33,7 +33,7 @@ pub struct JournalEvent {
 
 /// A message of the person, which began a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct UserMessage {
     /// Its place in the order.
     pub seq: u64,
     /// What it says.
@@ -48,9 +48,9 @@ pub struct Message {
 
 /// Something that was said in a dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spoken {
+pub enum ConversationMessage {
     /// By the person.
-    Person(Message),
+    Person(UserMessage),
     /// By the main agent.
     Agent {
         /// Its place in the order.
@@ -60,7 +60,7 @@ pub enum Spoken {
     },
 }
 
-impl Spoken {
+impl ConversationMessage {
     /// Its place in the order.
     pub fn seq(&self) -> u64 {
         match self {
@@ -85,26 +85,26 @@ pub struct EventPage {
 
 /// Maximum body bytes of a page, exceeded by its last event at most: an event may be as long as
 /// a message, and many clients may read pages at once.
-const PAGE_BYTES: usize = 256 * 1024;
+const MAX_PAGE_BYTES: usize = 256 * 1024;
 /// Key in `meta` of the last removed event's `seq`.
-const EVENTS_REMOVED: &str = "events_removed";
+const EVENTS_REMOVED_KEY: &str = "events_removed";
 
 impl Store {
     /// The events after `seq`, with what is needed to know whether any are missing.
     pub fn event_page(&self, seq: u64, limit: usize) -> Result<EventPage, StoreError> {
         let _snapshot = self.snapshot()?;
-        let removed = self.number(EVENTS_REMOVED)?;
-        let (events, has_more) = self.events_up_to(seq, limit, PAGE_BYTES)?;
+        let removed = self.meta_number(EVENTS_REMOVED_KEY)?;
+        let (events, has_more) = self.read_events(seq, limit, MAX_PAGE_BYTES)?;
         Ok(EventPage { events, has_more, removed, last: self.last_seq()? })
     }
 
     /// The events after `seq`, oldest first.
     pub fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<JournalEvent>, StoreError> {
-        Ok(self.events_up_to(seq, limit, usize::MAX)?.0)
+        Ok(self.read_events(seq, limit, usize::MAX)?.0)
     }
 
     /// Returns the events after `seq` up to both limits, and whether a limit was reached.
-    fn events_up_to(
+    fn read_events(
         &self,
         seq: u64,
         limit: usize,
@@ -144,7 +144,11 @@ impl Store {
     }
 
     /// The message that began a dialog's turn; turns count from 1.
-    pub fn message_of(&self, dialog: &DialogId, turn: u64) -> Result<Option<Message>, StoreError> {
+    pub fn message_of_turn(
+        &self,
+        dialog: &DialogId,
+        turn: u64,
+    ) -> Result<Option<UserMessage>, StoreError> {
         let Some(earlier) = turn.checked_sub(1) else { return Ok(None) };
         let mut query = self.db.prepare_cached(
             "SELECT seq, body FROM event WHERE kind = 'user_message' AND dialog = ?1
@@ -154,11 +158,11 @@ impl Store {
             Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?))
         });
         let Some((seq, body)) = row.optional()? else { return Ok(None) };
-        Ok(message(seq, &serde_json::from_str(&body).unwrap_or(Value::Null)))
+        Ok(user_message_from(seq, &serde_json::from_str(&body).unwrap_or(Value::Null)))
     }
 
     /// Returns the messages of the person and the main agent in a dialog, oldest first.
-    pub fn conversation(&self, dialog: &DialogId) -> Result<Vec<Spoken>, StoreError> {
+    pub fn conversation(&self, dialog: &DialogId) -> Result<Vec<ConversationMessage>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT seq, kind, body FROM event
              WHERE dialog = ?1 AND (kind = 'user_message'
@@ -175,13 +179,13 @@ impl Store {
                 // The agent's history has other messages under these indices from here on.
                 let begins = body["message_index"].as_u64().unwrap_or(0);
                 places.retain(|index, _| *index < begins);
-                spoken.extend(message(seq, &body).map(Spoken::Person));
+                spoken.extend(user_message_from(seq, &body).map(ConversationMessage::Person));
                 continue;
             }
             let Some(text) = body["text"].as_str().filter(|text| !text.is_empty()) else {
                 continue;
             };
-            let said = Spoken::Agent { seq, text: text.to_owned() };
+            let said = ConversationMessage::Agent { seq, text: text.to_owned() };
             // A message that grew is reported again: the last text counts, in its first place.
             match body["message_index"].as_u64().map(|index| places.entry(index)) {
                 Some(Entry::Occupied(place)) => spoken[*place.get()] = said,
@@ -196,7 +200,7 @@ impl Store {
     }
 
     /// Returns the text of an agent's message with this index in its history.
-    pub fn said(
+    pub fn assistant_text(
         &self,
         dialog: &DialogId,
         agent: Option<&AgentId>,
@@ -233,9 +237,9 @@ impl Store {
 }
 
 /// A message of the person, from the body of its event.
-fn message(seq: u64, body: &Value) -> Option<Message> {
+fn user_message_from(seq: u64, body: &Value) -> Option<UserMessage> {
     let word = |key: &str| body[key].as_str().map(ToOwned::to_owned);
-    Some(Message {
+    Some(UserMessage {
         seq,
         text: word("text")?,
         index: body["message_index"].as_u64(),
@@ -246,9 +250,9 @@ fn message(seq: u64, body: &Value) -> Option<Message> {
 
 impl Batch<'_> {
     /// Records that events up to this `seq` were removed.
-    pub(crate) fn note_events_removed(&self, seq: u64) -> Result<(), StoreError> {
-        let seq = seq.max(self.number(EVENTS_REMOVED)?);
-        self.set_meta(EVENTS_REMOVED, &seq.to_be_bytes())
+    pub(crate) fn record_events_removed(&self, seq: u64) -> Result<(), StoreError> {
+        let seq = seq.max(self.meta_number(EVENTS_REMOVED_KEY)?);
+        self.set_meta(EVENTS_REMOVED_KEY, &seq.to_be_bytes())
     }
 
     /// Appends an event.
@@ -276,7 +280,7 @@ impl Batch<'_> {
     ///
     /// It is one statement without reading the change, as an operation may set many thousands. The
     /// column `change` stays free: it belongs to the event that announced the change.
-    pub(crate) fn tell_status(&self, change: ChangeId, at: Millis) -> Result<(), StoreError> {
+    pub(crate) fn put_status_event(&self, change: ChangeId, at: Millis) -> Result<(), StoreError> {
         self.execute(
             "tell status",
             "INSERT INTO event(seq, at, kind, dialog, agent, call, change, body)

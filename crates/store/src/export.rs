@@ -16,17 +16,17 @@ use std::time::Duration;
 use retake_model::{DialogId, ObjectId};
 use rusqlite::{Transaction, TransactionBehavior};
 
-use crate::bare::Bare;
-use crate::links::EntryLink;
+use crate::export_repo::ExportRepo;
+use crate::gc::links::EntryLink;
 use crate::packs::write_pack;
-use crate::{Lock, Store, StoreError};
+use crate::{FileLock, Store, StoreError};
 
 /// Text that replaces a purged content in the exported repository.
 const PURGED_NOTE: &str = "This content was purged from the record (retake purge).\n";
 
 /// Which checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chain<'a> {
+pub enum CheckpointChain<'a> {
     /// Those of a dialog, in its work sessions.
     Dialog(&'a DialogId),
     /// Those of no dialog.
@@ -35,7 +35,7 @@ pub enum Chain<'a> {
 
 /// What the exported repository holds now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportedRepo {
     /// The bare repository.
     pub folder: PathBuf,
     /// Its branches, by full name.
@@ -80,11 +80,11 @@ impl Store {
     /// Brings the exported repository to the newest state of a chain of checkpoints.
     pub fn export_git(
         &self,
-        chain: Chain<'_>,
+        chain: CheckpointChain<'_>,
         wait: Duration,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, ExportError> {
-        let _lock = Lock::of_export(self.folder(), wait)?.ok_or(ExportError::Busy)?;
+    ) -> Result<ExportedRepo, ExportError> {
+        let _lock = FileLock::acquire_export(self.folder(), wait)?.ok_or(ExportError::Busy)?;
         // One moment of the store, whatever is recorded or collected meanwhile.
         let _moment = Transaction::new_unchecked(&self.db, TransactionBehavior::Deferred)
             .map_err(StoreError::from)?;
@@ -112,8 +112,11 @@ impl Store {
     }
 
     /// The branches of a chain; the first is the one that HEAD names.
-    fn chain_refs(&self, chain: Chain<'_>) -> Result<Vec<(String, ObjectId)>, ExportError> {
-        let Chain::Dialog(dialog) = chain else {
+    fn chain_refs(
+        &self,
+        chain: CheckpointChain<'_>,
+    ) -> Result<Vec<(String, ObjectId)>, ExportError> {
+        let CheckpointChain::Dialog(dialog) = chain else {
             let newest = self.newest_of_no_dialog()?;
             let newest = newest.ok_or_else(|| ExportError::Empty("no dialog".to_owned()))?;
             return Ok(vec![("refs/heads/checkpoints".to_owned(), newest.id)]);
@@ -132,8 +135,8 @@ impl Store {
         folder: &Path,
         refs: &[(String, ObjectId)],
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, ExportError> {
-        let bare = Bare::open(folder)?;
+    ) -> Result<ExportedRepo, ExportError> {
+        let bare = ExportRepo::open(folder)?;
         let found = bare.refs()?;
         let mut written = 0;
         // Refs are written last: where they are right, everything behind them is there.
@@ -142,24 +145,24 @@ impl Store {
             written = missing.objects.len() as u64;
             bare.add_shallow(&missing.shallow)?;
             if written > 0 {
-                bare.take_in(|out| write_pack(self, &missing.objects, out, progress))?;
+                bare.import_pack(|out| write_pack(self, &missing.objects, out, progress))?;
             }
-            bare.replace(&missing.purged, PURGED_NOTE)?;
+            bare.add_replacements(&missing.purged, PURGED_NOTE)?;
         }
         bare.set_branches(&found, refs)?;
         let is_replacement = |(name, _): &&(String, ObjectId)| name.starts_with("refs/replace/");
         let purged = bare.refs()?.iter().filter(is_replacement).count() as u64;
-        Ok(Exported { folder: folder.to_owned(), refs: refs.to_vec(), written, purged })
+        Ok(ExportedRepo { folder: folder.to_owned(), refs: refs.to_vec(), written, purged })
     }
 
     /// Everything behind the refs that the repository does not have.
     fn missing_from(
         &self,
-        bare: &Bare,
+        bare: &ExportRepo,
         refs: &[(String, ObjectId)],
-    ) -> Result<Missing, ExportError> {
+    ) -> Result<MissingObjects, ExportError> {
         let mut seen = bare.objects()?;
-        let mut missing = Missing::default();
+        let mut missing = MissingObjects::default();
         let mut commits: Vec<ObjectId> = refs.iter().map(|(_, oid)| *oid).collect();
         while let Some(oid) = commits.pop() {
             // Packs are imported whole: a commit that is there has everything behind it.
@@ -188,7 +191,7 @@ impl Store {
         &self,
         tree: ObjectId,
         seen: &mut HashSet<ObjectId>,
-        missing: &mut Missing,
+        missing: &mut MissingObjects,
     ) -> Result<(), StoreError> {
         let mut trees = vec![tree];
         while let Some(tree) = trees.pop() {
@@ -218,7 +221,7 @@ impl Store {
 
 /// What the repository does not have.
 #[derive(Debug, Default)]
-struct Missing {
+struct MissingObjects {
     objects: Vec<ObjectId>,
     /// Commits whose parents are gone.
     shallow: Vec<ObjectId>,

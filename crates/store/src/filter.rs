@@ -11,7 +11,7 @@ use retake_model::{
 };
 use rusqlite::types::Value as SqlValue;
 
-use crate::changes::SELECT;
+use crate::changes::SELECT_CHANGE;
 
 /// Which changes a query is about. The default is all of them.
 #[derive(Clone, Debug, Default)]
@@ -48,10 +48,11 @@ pub struct ChangeFilter {
 
 impl ChangeFilter {
     /// The query, with its values.
-    pub(crate) fn query(&self) -> (String, Vec<SqlValue>) {
-        let mut values = Values::default();
-        let rest = self.rest(&mut values);
-        let (makers, places) = (self.makers(&mut values), self.places(&mut values));
+    pub(crate) fn to_sql(&self) -> (String, Vec<SqlValue>) {
+        let mut values = SqlParams::default();
+        let rest = self.common_conditions(&mut values);
+        let (makers, places) =
+            (self.maker_conditions(&mut values), self.path_conditions(&mut values));
         let order = if self.oldest_first { "ASC" } else { "DESC" };
         let limit = self.limit.map_or(-1, |limit| limit as i64);
         let end = format!("ORDER BY c.seq {order} LIMIT {limit}");
@@ -60,20 +61,20 @@ impl ChangeFilter {
             .flat_map(|maker| places.iter().map(move |place| [maker.as_str(), place].concat()));
         let ways: Vec<String> = ways.map(|way| format!("1{way}{rest}")).collect();
         let sql = match ways.as_slice() {
-            [way] => format!("{SELECT} WHERE {way} {end}"),
+            [way] => format!("{SELECT_CHANGE} WHERE {way} {end}"),
             ways => {
                 let search = |way: &String| {
                     format!("SELECT * FROM (SELECT c.seq FROM change c WHERE {way} {end})")
                 };
                 let all = ways.iter().map(search).collect::<Vec<_>>().join(" UNION ALL ");
-                format!("{SELECT} WHERE c.seq IN ({all}) {end}")
+                format!("{SELECT_CHANGE} WHERE c.seq IN ({all}) {end}")
             }
         };
         (sql, values.0)
     }
 
     /// Conditions on the maker. A change that several share has no agent, perhaps no dialog.
-    fn makers(&self, values: &mut Values) -> Vec<String> {
+    fn maker_conditions(&self, values: &mut SqlParams) -> Vec<String> {
         let (mut own, mut shared) = (String::new(), String::new());
         let candidate = |what: &str| {
             format!(
@@ -105,7 +106,7 @@ impl ChangeFilter {
     }
 
     /// Conditions on the path: at it or beneath it, which sorts between `path/` and `path0`.
-    fn places(&self, values: &mut Values) -> Vec<String> {
+    fn path_conditions(&self, values: &mut SqlParams) -> Vec<String> {
         let Some(path) = &self.path else { return vec![String::new()] };
         let bytes = path.as_bytes();
         let at = values.add(bytes.to_vec());
@@ -121,7 +122,7 @@ impl ChangeFilter {
     }
 
     /// Conditions that hold for every search.
-    fn rest(&self, values: &mut Values) -> String {
+    fn common_conditions(&self, values: &mut SqlParams) -> String {
         let mut rest = String::new();
         let mut and = |text: &str| {
             let _ = write!(rest, " AND {text}");
@@ -163,9 +164,9 @@ impl ChangeFilter {
 
 /// The values of a query, by number.
 #[derive(Default)]
-struct Values(Vec<SqlValue>);
+struct SqlParams(Vec<SqlValue>);
 
-impl Values {
+impl SqlParams {
     /// Adds a value and returns its placeholder.
     fn add(&mut self, value: impl Into<SqlValue>) -> String {
         self.0.push(value.into());
@@ -176,12 +177,12 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Access, Store};
+    use crate::{Store, StoreAccess};
 
     #[test]
     fn nothing_that_is_asked_for_reads_the_whole_record() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), Access::Write).unwrap();
+        let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
         let dialog = ChangeFilter { dialog: Some("d".into()), ..ChangeFilter::default() };
         let path = ChangeFilter { path: Some("a".parse().unwrap()), ..ChangeFilter::default() };
         let filters = [
@@ -194,7 +195,7 @@ mod tests {
             ChangeFilter { oldest_first: true, ..path },
         ];
         for filter in filters {
-            let (sql, values) = filter.query();
+            let (sql, values) = filter.to_sql();
             let mut query = store.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let values = rusqlite::params_from_iter(values);
             let rows = query.query_map(values, |row| row.get::<_, String>(3)).unwrap();

@@ -12,98 +12,98 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::{Store, StoreError};
 
 /// Content bytes above which a group should be committed.
-const LARGE: usize = 32 * 1024 * 1024;
+const LARGE_GROUP_BYTES: usize = 32 * 1024 * 1024;
 
 /// A transaction around batches. Dropping it rolls all of them back.
 #[derive(Debug)]
-pub struct Group<'s> {
+pub struct BatchGroup<'s> {
     store: &'s Store,
     tx: Option<Transaction<'s>>,
 }
 
-impl<'s> Group<'s> {
+impl<'s> BatchGroup<'s> {
     fn begin(store: &'s Store) -> Result<Self, StoreError> {
-        let tx = begin(store)?;
-        store.grouped.set(Some(0));
+        let tx = begin_tx(store)?;
+        store.group_bytes.set(Some(0));
         Ok(Self { store, tx: Some(tx) })
     }
 
     /// Returns whether the group should be committed: the WAL has to hold all that it wrote.
     pub fn is_large(&self) -> bool {
-        self.store.grouped.get().is_some_and(|bytes| bytes >= LARGE)
+        self.store.group_bytes.get().is_some_and(|bytes| bytes >= LARGE_GROUP_BYTES)
     }
 
     /// Makes everything durable. Only after this may anything be acknowledged.
     pub fn commit(mut self) -> Result<(), StoreError> {
         match self.tx.take() {
-            Some(tx) => commit(self.store, tx),
+            Some(tx) => commit_tx(self.store, tx),
             None => Ok(()),
         }
     }
 }
 
-impl Drop for Group<'_> {
+impl Drop for BatchGroup<'_> {
     fn drop(&mut self) {
-        self.store.grouped.set(None);
+        self.store.group_bytes.set(None);
     }
 }
 
 impl Store {
     /// Starts a group: until it is committed or dropped, each batch is a part of it. The caller
     /// holds the project's lock.
-    pub fn group(&self) -> Result<Group<'_>, StoreError> {
-        Group::begin(self)
+    pub fn group(&self) -> Result<BatchGroup<'_>, StoreError> {
+        BatchGroup::begin(self)
     }
 
     /// Returns whether a group is open: what a batch writes is durable only after its commit.
-    pub fn is_grouped(&self) -> bool {
-        self.grouped.get().is_some()
+    pub fn is_in_group(&self) -> bool {
+        self.group_bytes.get().is_some()
     }
 }
 
 /// Rollback scope of a batch: a transaction of its own, or a savepoint in a group's.
 #[derive(Debug)]
-pub(crate) enum Bracket<'s> {
+pub(crate) enum TxScope<'s> {
     Alone(Transaction<'s>),
     InGroup(Savepoint<'s>),
 }
 
-impl<'s> Bracket<'s> {
+impl<'s> TxScope<'s> {
     pub(crate) fn open(store: &'s Store) -> Result<Self, StoreError> {
-        match store.grouped.get() {
-            None => Ok(Self::Alone(begin(store)?)),
+        match store.group_bytes.get() {
+            None => Ok(Self::Alone(begin_tx(store)?)),
             Some(_) => Ok(Self::InGroup(Savepoint::open(&store.db)?)),
         }
     }
 
     /// Commits or releases; `bytes` is the content written.
-    pub(crate) fn close(self, store: &Store, bytes: usize) -> Result<(), StoreError> {
+    pub(crate) fn commit(self, store: &Store, bytes: usize) -> Result<(), StoreError> {
         match self {
-            Self::Alone(tx) => commit(store, tx),
+            Self::Alone(tx) => commit_tx(store, tx),
             Self::InGroup(savepoint) => {
                 savepoint.release()?;
-                store.grouped.set(store.grouped.get().map(|earlier| earlier + bytes));
+                store.group_bytes.set(store.group_bytes.get().map(|earlier| earlier + bytes));
                 Ok(())
             }
         }
     }
 }
 
-fn begin(store: &Store) -> Result<Transaction<'_>, StoreError> {
+fn begin_tx(store: &Store) -> Result<Transaction<'_>, StoreError> {
     if !store.is_in_place() {
         return Err(StoreError::NotInPlace(store.folder().join("retake.db")));
     }
     Ok(Transaction::new_unchecked(&store.db, TransactionBehavior::Immediate)?)
 }
 
-fn commit(store: &Store, tx: Transaction<'_>) -> Result<(), StoreError> {
+fn commit_tx(store: &Store, tx: Transaction<'_>) -> Result<(), StoreError> {
     retake_seam::statement("commit")?;
-    tx.commit().map_err(|error| store.distrust_wal(error))?;
+    tx.commit().map_err(|error| store.truncate_wal_after_failure(error))?;
     // A kill here, after the commit and before the reply, must lose nothing either. An
     // injected error is ignored: the commit is done.
     let _ = retake_seam::statement("after commit");
-    if store.new_stats.take() {
-        store.remove_old_stats();
+    if store.has_new_stat_cache.take() {
+        store.remove_old_stat_caches();
     }
     store.shorten_wal_after_commit();
     Ok(())
@@ -151,8 +151,8 @@ impl Drop for Savepoint<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::{Encoded, ObjectKind, encode};
-    use crate::{Access, JournalEvent};
+    use crate::objects::{EncodedObject, ObjectKind, encode};
+    use crate::{JournalEvent, StoreAccess};
 
     /// Appends an event of this kind; gives its place.
     fn append(store: &Store, kind: &str) -> Result<u64, StoreError> {
@@ -178,7 +178,7 @@ mod tests {
         (1..).zip(kinds.iter().map(|&kind| kind.to_owned())).collect()
     }
 
-    fn noise(bytes: usize, seed: u64) -> Encoded {
+    fn noise(bytes: usize, seed: u64) -> EncodedObject {
         let mut noise = vec![0; bytes];
         fastrand::Rng::with_seed(seed).fill(&mut noise);
         encode(ObjectKind::Blob, &noise).expect("noise is no attack")
@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn batches_of_a_group_see_each_other_and_become_durable_together() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), Access::Write).unwrap();
-        let reader = Store::open(folder.path(), Access::Read).unwrap();
+        let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
+        let reader = Store::open(folder.path(), StoreAccess::Read).unwrap();
         append(&store, "alone").unwrap();
         let group = store.group().unwrap();
         assert_eq!(append(&store, "one").unwrap(), 2);
@@ -207,12 +207,12 @@ mod tests {
     #[test]
     fn a_group_that_is_dropped_never_happened() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), Access::Write).unwrap();
+        let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
         let group = store.group().unwrap();
         append(&store, "one").unwrap();
         let mut batch = store.batch().unwrap();
-        let object = noise(LARGE, 1);
-        batch.put(&object).unwrap();
+        let object = noise(LARGE_GROUP_BYTES, 1);
+        batch.put_object(&object).unwrap();
         batch.commit_ahead().unwrap();
         assert!(!group.is_large());
         batch.commit().unwrap();
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_group_whose_transaction_was_taken_back_is_over() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), Access::Write).unwrap();
+        let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
         let group = store.group().unwrap();
         append(&store, "one").unwrap();
         let batch = store.batch().unwrap();
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn a_batch_that_finds_the_disk_full_leaves_the_others_or_none() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), Access::Write).unwrap();
+        let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
         let limit = |pages: i64| {
             store
                 .db
@@ -256,7 +256,7 @@ mod tests {
         limit(1); // SQLite takes that for "as many as there are".
         let batch = store.batch().unwrap();
         batch.put_event(&event(batch.next_seq(), "half")).unwrap();
-        assert!(batch.put(&noise(1024 * 1024, 2)).is_err());
+        assert!(batch.put_object(&noise(1024 * 1024, 2)).is_err());
         drop(batch);
         limit(1_000_000);
         let went_on = append(&store, "two").is_ok();

@@ -23,7 +23,7 @@ use retake_model::Millis;
 use serde::{Deserialize, Serialize};
 
 use crate::objects::hash_blob;
-use crate::{Lock, Spool, StoreError};
+use crate::{FileLock, Spool, StoreError};
 
 /// What tells one folder from another one at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ impl RootIdentity {
 
 /// What `project.json` holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub struct ProjectIdentity {
     /// The project's id.
     pub id: String,
     /// The root, for people.
@@ -64,7 +64,7 @@ pub struct Identity {
     pub created_at: Millis,
 }
 
-impl Identity {
+impl ProjectIdentity {
     /// The root.
     pub fn root_path(&self) -> PathBuf {
         let digits = self.root_bytes.as_bytes();
@@ -82,7 +82,7 @@ pub struct FoundProject {
     /// Its folder in the home.
     pub folder: PathBuf,
     /// What is known of it; `root` is where it is now.
-    pub identity: Identity,
+    pub identity: ProjectIdentity,
     /// Where it was before, if it has moved since it was last seen.
     pub moved_from: Option<PathBuf>,
     /// The root is another folder at the same path: read only, until the person says.
@@ -107,10 +107,10 @@ impl Home {
     }
 
     /// Locks the home, so that one process at a time finds and creates projects.
-    pub fn lock(&self, wait: Duration) -> Result<Option<Lock>, StoreError> {
+    pub fn lock(&self, wait: Duration) -> Result<Option<FileLock>, StoreError> {
         retake_seam::fs::create_private_dir_all(&self.folder)
             .map_err(StoreError::io("create", &self.folder))?;
-        Lock::acquire(&self.folder, wait)
+        FileLock::acquire(&self.folder, wait)
     }
 
     /// The project that is recorded for just this canonical path.
@@ -119,7 +119,7 @@ impl Home {
         root: &Path,
         disk: &RootIdentity,
     ) -> Result<Option<FoundProject>, StoreError> {
-        let Some(identity) = self.known_at(root)? else { return Ok(None) };
+        let Some(identity) = self.identity_at(root)? else { return Ok(None) };
         let replaced = !identity.disk.is_same_place(disk);
         let folder = self.project_folder(&identity.id);
         Ok(Some(FoundProject { folder, identity, moved_from: None, replaced }))
@@ -127,7 +127,7 @@ impl Home {
 
     /// Returns whether a project is recorded for just this path, even if no folder is there.
     pub fn is_recorded(&self, root: &Path) -> bool {
-        matches!(self.known_at(root), Ok(Some(_)))
+        matches!(self.identity_at(root), Ok(Some(_)))
     }
 
     /// The project that this very folder was when it had another path; it is linked here now.
@@ -138,7 +138,7 @@ impl Home {
         root: &Path,
         disk: &RootIdentity,
     ) -> Result<Option<FoundProject>, StoreError> {
-        let moved = |project: &Identity| disk.is_moved_from(&project.disk);
+        let moved = |project: &ProjectIdentity| disk.is_moved_from(&project.disk);
         let Some(old) = self.projects()?.into_iter().find(moved) else { return Ok(None) };
         let from = old.root_path();
         let found = FoundProject {
@@ -160,7 +160,7 @@ impl Home {
         let bytes = root.as_os_str().as_bytes();
         let seed = format!("{}\0{}\0{:?}", disk.device, disk.inode, disk.born_ns);
         let id = short_hash(&[bytes, seed.as_bytes()].concat())?;
-        let identity = identity(id, root, disk, at);
+        let identity = new_identity(id, root, disk, at);
         let folder = self.project_folder(&identity.id);
         retake_seam::fs::create_private_dir_all(&folder)
             .map_err(StoreError::io("create", &folder))?;
@@ -170,7 +170,7 @@ impl Home {
 
     /// Syncs a project's folders and names before anything is recorded, so that it is found again
     /// after power loss. A killed process may have created but not synced them.
-    pub fn settle(&self, project: &FoundProject) -> Result<(), StoreError> {
+    pub fn sync_project(&self, project: &FoundProject) -> Result<(), StoreError> {
         if project.folder.join("retake.db").exists() {
             return Ok(()); // that was after this
         }
@@ -180,7 +180,7 @@ impl Home {
         let above = self.folder.parent().map(Path::to_owned);
         let inside = [project.folder.clone(), projects, roots, self.folder.clone()];
         inside.into_iter().chain(above).try_for_each(|folder| {
-            retake_seam::fs::sync_way(&folder).map_err(StoreError::io("sync", &folder))
+            retake_seam::fs::sync_dir_if_permitted(&folder).map_err(StoreError::io("sync", &folder))
         })
     }
 
@@ -192,13 +192,13 @@ impl Home {
         disk: RootIdentity,
     ) -> Result<FoundProject, StoreError> {
         let old = &project.identity;
-        let identity = identity(old.id.clone(), root, disk, old.created_at);
+        let identity = new_identity(old.id.clone(), root, disk, old.created_at);
         self.link(&identity)?;
         Ok(FoundProject { identity, replaced: false, ..project.clone() })
     }
 
     /// Every project, in no order.
-    pub fn projects(&self) -> Result<Vec<Identity>, StoreError> {
+    pub fn projects(&self) -> Result<Vec<ProjectIdentity>, StoreError> {
         let folder = self.folder.join("projects");
         let Ok(entries) = std::fs::read_dir(&folder) else {
             return Ok(Vec::new());
@@ -215,15 +215,15 @@ impl Home {
         Ok(projects)
     }
 
-    fn known_at(&self, root: &Path) -> Result<Option<Identity>, StoreError> {
-        let Some(id) = read_if_there(&self.pointer(root)?)? else { return Ok(None) };
+    fn identity_at(&self, root: &Path) -> Result<Option<ProjectIdentity>, StoreError> {
+        let Some(id) = read_if_there(&self.root_pointer_file(root)?)? else { return Ok(None) };
         let id = String::from_utf8_lossy(&id);
         let identity = read_identity(&self.project_folder(id.trim()).join("project.json"))?;
         // A pointer that a move left behind names a project that lives elsewhere now.
         Ok(identity.filter(|identity| identity.root_path() == root))
     }
 
-    fn link(&self, identity: &Identity) -> Result<(), StoreError> {
+    fn link(&self, identity: &ProjectIdentity) -> Result<(), StoreError> {
         let file = self.project_folder(&identity.id).join("project.json");
         let json = serde_json::to_vec_pretty(identity)
             .map_err(|error| StoreError::Row(format!("project.json: {error}")))?;
@@ -231,12 +231,12 @@ impl Home {
         let roots = self.folder.join("roots");
         retake_seam::fs::create_private_dir_all(&roots)
             .map_err(StoreError::io("create", &roots))?;
-        let pointer = self.pointer(&identity.root_path())?;
+        let pointer = self.root_pointer_file(&identity.root_path())?;
         retake_seam::fs::replace_durably(&pointer, identity.id.as_bytes())
             .map_err(StoreError::io("write", &pointer))
     }
 
-    fn pointer(&self, root: &Path) -> Result<PathBuf, StoreError> {
+    fn root_pointer_file(&self, root: &Path) -> Result<PathBuf, StoreError> {
         Ok(self.folder.join("roots").join(short_hash(root.as_os_str().as_bytes())?))
     }
 
@@ -246,16 +246,22 @@ impl Home {
     }
 }
 
-fn identity(id: String, root: &Path, disk: RootIdentity, at: Millis) -> Identity {
+fn new_identity(id: String, root: &Path, disk: RootIdentity, at: Millis) -> ProjectIdentity {
     use std::fmt::Write as _;
     let mut root_bytes = String::new();
     for byte in root.as_os_str().as_bytes() {
         let _ = write!(root_bytes, "{byte:02x}");
     }
-    Identity { id, root: root.to_string_lossy().into_owned(), root_bytes, disk, created_at: at }
+    ProjectIdentity {
+        id,
+        root: root.to_string_lossy().into_owned(),
+        root_bytes,
+        disk,
+        created_at: at,
+    }
 }
 
-fn read_identity(file: &Path) -> Result<Option<Identity>, StoreError> {
+fn read_identity(file: &Path) -> Result<Option<ProjectIdentity>, StoreError> {
     let Some(json) = read_if_there(file)? else { return Ok(None) };
     let parsed = serde_json::from_slice(&json);
     parsed.map(Some).map_err(|error| StoreError::Row(format!("{}: {error}", file.display())))

@@ -1,8 +1,8 @@
 //! Durable storage: one SQLite database per project, and git packs for bulk content.
 //!
-//! [`Home`] finds the project's folder, [`Lock`] makes one writer at a time,
+//! [`Home`] finds the project's folder, [`FileLock`] makes one writer at a time,
 //! [`Store`] reads, and a [`Batch`] writes content and record in ONE transaction;
-//! a [`Group`] makes several of them durable at once.
+//! a [`BatchGroup`] makes several of them durable at once.
 //! [`Spool`] keeps what could not be placed at once.
 //!
 //! Invariants:
@@ -12,45 +12,40 @@
 //! - Reading content verifies its hash; "missing" and "damaged" are errors, never "empty".
 //! - Order is `seq`, which only grows; time is data.
 
-mod bare;
 mod batch;
 mod calls;
 mod changes;
 mod checkpoints;
+mod compression;
 mod counts;
 mod dialogs;
 mod error;
 mod events;
 mod export;
+mod export_repo;
+mod file_reads;
 mod filter;
-mod folders;
 mod gc;
 mod group;
 mod home;
-mod links;
 mod lock;
 mod manifest;
 mod messages;
+mod object_cache;
 mod objects;
 mod operations;
 mod packs;
 mod purge;
 mod purged;
-mod quotes;
-mod reach;
-mod recent;
-mod retention;
+mod redaction;
 mod salvage;
 mod schema;
 mod sessions;
-mod sights;
-mod spans;
 mod spool;
-mod squeeze;
-mod stats;
+mod stat_cache;
 mod store;
-mod sweep;
 mod transcripts;
+mod tree_cache;
 mod trees;
 mod verify;
 mod versions;
@@ -59,33 +54,33 @@ mod vfs;
 mod wal;
 
 pub use batch::Batch;
-pub use calls::{Afterlife, Call, CallState, IdleCall, Input, NewCall};
-pub use changes::{NewChange, StatusRow, Trace};
+pub use calls::{BackgroundActivity, Call, CallInput, CallState, CallWithoutChanges, NewCall};
+pub use changes::{NewChange, PathChangeRow, PendingPath};
 pub use checkpoints::NewCheckpoint;
 pub use dialogs::{Dialog, DialogAgent};
 pub use error::StoreError;
-pub use events::{EventPage, JournalEvent, Message, Spoken};
-pub use export::{Chain, ExportError, Exported};
+pub use events::{ConversationMessage, EventPage, JournalEvent, UserMessage};
+pub use export::{CheckpointChain, ExportError, ExportedRepo};
+pub use file_reads::{AgentAuthorship, ContextDates, FileRead, NoticeRow, PathStep};
 pub use filter::ChangeFilter;
-pub use gc::{Collected, GcError, Meter, Removed};
-pub use group::Group;
-pub use home::{FoundProject, Home, Identity, RootIdentity};
-pub use lock::Lock;
-pub use manifest::{ManifestEntry, Stored};
-pub use messages::{LogEntry, NewMessage, NewView, StoredView, Thread, message_digest};
+pub use gc::retention::{DialogForecast, RetentionForecast, RetentionLimits, RetentionReason};
+pub use gc::{DiskUsage, GcError, GcReport, RemovedRecords};
+pub use group::BatchGroup;
+pub use home::{FoundProject, Home, ProjectIdentity, RootIdentity};
+pub use lock::FileLock;
+pub use manifest::{ManifestEntry, ManifestState};
+pub use messages::{HistoryKey, MessageEntry, NewMessage, NewView, StoredView, message_digest};
 pub use objects::{
-    CHUNK_ABOVE, Encoded, ObjectKind, encode, encode_stream, hash_blob, hash_stream,
+    CHUNK_THRESHOLD_BYTES, EncodedObject, ObjectKind, encode, encode_stream, hash_blob, hash_stream,
 };
-pub use operations::{Mark, NewOperation, OperationStep};
-pub use packs::{Lender, PackWriter, Packed, Scratch, encode_packed};
-pub use purge::{Purge, PurgeScope, PurgeTarget};
+pub use operations::{NewOperation, OperationStep, StatusMark};
+pub use packs::{BorrowedPacks, InflateScratch, PackWriter, PackedObject, encode_packed};
+pub use purge::{PurgeReport, PurgeScope, PurgeTarget};
 pub use purged::PurgedContent;
-pub use retention::{DialogForecast, Forecast, Limits, Reason};
-pub use salvage::{Salvaged, SalvagedTable, salvage};
+pub use salvage::{SalvageReport, SalvagedTable, salvage};
 pub use schema::SCHEMA_VERSION;
-pub use sights::{Dates, Maker, PathStep, Sighting, Told};
 pub use spool::{Spool, SpoolEntry};
-pub use stats::{StatRow, Stats, StatsName, Touched};
-pub use store::{Access, Snapshot, Store};
+pub use stat_cache::{StatCacheFile, StatCacheId, StatRow, TouchedState};
+pub use store::{Store, StoreAccess, StoreSnapshot};
 pub use trees::build_tree;
-pub use verify::{Problem, Verification};
+pub use verify::{StoreProblem, VerifyReport};

@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use crate::StoreError;
 
 /// Interval between attempts to take a lock.
-const PAUSE: Duration = Duration::from_millis(2);
+const RETRY_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The project's lock, released when dropped.
 #[derive(Debug)]
-pub struct Lock {
+pub struct FileLock {
     _file: File,
 }
 
-impl Lock {
+impl FileLock {
     /// Takes the lock of the project in `folder`, waiting at most `wait`.
     ///
     /// `None` means that another process kept it for the whole time.
@@ -29,12 +29,12 @@ impl Lock {
 
     /// Takes the lock of the exported repository of the project in `folder`. Lock order: the
     /// project's lock comes first.
-    pub fn of_export(folder: &Path, wait: Duration) -> Result<Option<Self>, StoreError> {
+    pub fn acquire_export(folder: &Path, wait: Duration) -> Result<Option<Self>, StoreError> {
         Self::acquire_file(&folder.join("export.lock"), wait)
     }
 
     /// Takes the lock that marks a run of this name as alive, in the project in `folder`.
-    pub fn of_run(folder: &Path, name: &str) -> Result<Option<Self>, StoreError> {
+    pub fn acquire_run(folder: &Path, name: &str) -> Result<Option<Self>, StoreError> {
         match run_file(folder, name) {
             Some(path) => Self::acquire_file(&path, Duration::ZERO),
             None => Ok(None),
@@ -42,7 +42,7 @@ impl Lock {
     }
 
     /// Removes the lock file of a run that has ended.
-    pub fn forget_run(folder: &Path, name: &str) {
+    pub fn remove_run(folder: &Path, name: &str) {
         if let Some(path) = run_file(folder, name) {
             // A leftover file that no process locks means that the run is over, which is true.
             let _ = retake_seam::fs::remove_file(&path);
@@ -50,7 +50,7 @@ impl Lock {
     }
 
     /// Returns whether a run of this name is alive; `None` if it has no lock file.
-    pub fn run_lives(folder: &Path, name: &str) -> Option<bool> {
+    pub fn is_run_alive(folder: &Path, name: &str) -> Option<bool> {
         let file = File::open(run_file(folder, name)?).ok()?;
         Some(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
@@ -60,7 +60,7 @@ impl Lock {
             retake_seam::fs::open_private(path).map_err(StoreError::io("open the lock", path))?;
         let locked = lock_within(&file, wait).map_err(StoreError::io("lock", path))?;
         if locked {
-            note_owner(&file);
+            write_owner(&file);
         }
         Ok(locked.then_some(Self { _file: file }))
     }
@@ -87,14 +87,14 @@ pub(crate) fn lock_within(file: &File, wait: Duration) -> io::Result<bool> {
         match file.try_lock() {
             Ok(()) => return Ok(true),
             Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(false),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY_INTERVAL),
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
 }
 
 /// Writes the pid, for messages only; a failure to write it is no failure to lock.
-fn note_owner(mut file: &File) {
+fn write_owner(mut file: &File) {
     let pid = format!("{:<10}\n", std::process::id());
     let begin = file.seek(SeekFrom::Start(0));
     let _ = begin.and_then(|_| retake_seam::fs::write_all(file, pid.as_bytes()));

@@ -3,27 +3,27 @@
 //! Invariant: every change of a row also updates the stat cache (see `stats`), the tree cache
 //! (see `folders`) and the counts.
 
-use retake_model::{FileKind, FileState, ObjectId, ProjectPath, Side};
+use retake_model::{FileKind, FileState, ObjectId, PathState, ProjectPath};
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
-use crate::stats::{StatRow, Touched, touched_from};
+use crate::stat_cache::{StatRow, TouchedState, touched_from};
 use crate::{Batch, Store, StoreError};
 
 /// A file's state in the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum ManifestState {
     /// Captured.
     Known(FileState),
     /// There, but not captured; a gap says why.
     Unknown,
 }
 
-impl From<Stored> for Side {
-    fn from(stored: Stored) -> Self {
+impl From<ManifestState> for PathState {
+    fn from(stored: ManifestState) -> Self {
         match stored {
-            Stored::Known(state) => Self::Known(state),
-            Stored::Unknown => Self::Unknown,
+            ManifestState::Known(state) => Self::Known(state),
+            ManifestState::Unknown => Self::Unknown,
         }
     }
 }
@@ -34,28 +34,28 @@ pub struct ManifestEntry {
     /// The path.
     pub path: ProjectPath,
     /// Its state.
-    pub stored: Stored,
+    pub state: ManifestState,
     /// Its change since the stat cache was written, if any.
-    pub touched: Option<Touched>,
+    pub touched: Option<TouchedState>,
 }
 
 /// Values of the columns `kind`, `before_kind` and the like.
-pub(crate) const ABSENT: i64 = 0;
-const FILE: i64 = 1;
-const LINK: i64 = 2;
-pub(crate) const UNKNOWN: i64 = 3;
+pub(crate) const KIND_ABSENT: i64 = 0;
+const KIND_FILE: i64 = 1;
+const KIND_LINK: i64 = 2;
+pub(crate) const KIND_UNKNOWN: i64 = 3;
 
 pub(crate) fn kind_code(kind: FileKind) -> i64 {
     match kind {
-        FileKind::File => FILE,
-        FileKind::Link => LINK,
+        FileKind::File => KIND_FILE,
+        FileKind::Link => KIND_LINK,
     }
 }
 
 pub(crate) fn kind_from(code: i64) -> Result<FileKind, StoreError> {
     match code {
-        FILE => Ok(FileKind::File),
-        LINK => Ok(FileKind::Link),
+        KIND_FILE => Ok(FileKind::File),
+        KIND_LINK => Ok(FileKind::Link),
         _ => Err(StoreError::Row(format!("file kind {code}"))),
     }
 }
@@ -68,42 +68,43 @@ pub(crate) fn oid_from(bytes: &[u8]) -> Result<ObjectId, StoreError> {
     ObjectId::try_from(bytes).map_err(|error| StoreError::Row(error.to_string()))
 }
 
-const MANIFEST: &str = "SELECT path, kind, mode, size, oid FROM manifest";
-const WITH_STAT: &str =
+const SELECT_MANIFEST: &str = "SELECT path, kind, mode, size, oid FROM manifest";
+const SELECT_MANIFEST_WITH_STAT: &str =
     "SELECT m.path AS path, m.kind, m.mode, m.size, m.oid, t.kind, t.mode, t.size, t.mtime, t.ctime,
          t.inode FROM manifest m LEFT JOIN touched t ON t.path = m.path";
 
 impl Store {
     /// The whole manifest, sorted by path.
     pub fn manifest(&self) -> Result<Vec<ManifestEntry>, StoreError> {
-        self.entries(&format!("{WITH_STAT} ORDER BY m.path"), &[])
+        self.entries(&format!("{SELECT_MANIFEST_WITH_STAT} ORDER BY m.path"), &[])
     }
 
     /// Returns the entries of a path and of everything beneath it, sorted by path.
     pub fn manifest_beneath(&self, path: &ProjectPath) -> Result<Vec<ManifestEntry>, StoreError> {
-        let [from, to] = beneath(path);
+        let [from, to] = bounds_beneath(path);
         // Not `OR`, which would sort the rows once more.
         let sql = format!(
-            "{WITH_STAT} WHERE m.path = ?1
-             UNION ALL {WITH_STAT} WHERE m.path > ?2 AND m.path < ?3 ORDER BY path"
+            "{SELECT_MANIFEST_WITH_STAT} WHERE m.path = ?1
+             UNION ALL {SELECT_MANIFEST_WITH_STAT} WHERE m.path > ?2 AND m.path < ?3 ORDER BY path"
         );
         self.entries(&sql, &[path.as_bytes(), &from, &to])
     }
 
     /// Returns the entry of one path.
     pub fn manifest_entry(&self, path: &ProjectPath) -> Result<Option<ManifestEntry>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{WITH_STAT} WHERE m.path = ?1"))?;
-        Ok(query.query_row([path.as_bytes()], with_stat_from).optional()?.flatten())
+        let mut query =
+            self.db.prepare_cached(&format!("{SELECT_MANIFEST_WITH_STAT} WHERE m.path = ?1"))?;
+        Ok(query.query_row([path.as_bytes()], entry_with_stat_from).optional()?.flatten())
     }
 
     fn entries(&self, sql: &str, bounds: &[&[u8]]) -> Result<Vec<ManifestEntry>, StoreError> {
         let mut query = self.db.prepare_cached(sql)?;
-        let rows = query.query_map(params_from_iter(bounds), with_stat_from)?;
+        let rows = query.query_map(params_from_iter(bounds), entry_with_stat_from)?;
         Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
     }
 
     /// The paths of the manifest, sorted.
-    pub fn tracked(&self) -> Result<Vec<ProjectPath>, StoreError> {
+    pub fn tracked_paths(&self) -> Result<Vec<ProjectPath>, StoreError> {
         let mut query = self.db.prepare_cached("SELECT path FROM manifest ORDER BY path")?;
         let rows = query.query_map([], |row| Ok(path_from(row.get(0)?).ok()))?;
         // As in `entry_from`: a row without a path is none.
@@ -116,7 +117,7 @@ impl Store {
         from: &[u8],
         limit: usize,
     ) -> Result<Vec<ManifestEntry>, StoreError> {
-        let sql = format!("{MANIFEST} WHERE path >= ?1 ORDER BY path LIMIT ?2");
+        let sql = format!("{SELECT_MANIFEST} WHERE path >= ?1 ORDER BY path LIMIT ?2");
         let mut query = self.db.prepare_cached(&sql)?;
         let rows = query.query_map((from, limit as i64), entry_from)?;
         Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
@@ -126,13 +127,13 @@ impl Store {
     pub fn tracked_beneath(&self, folder: &ProjectPath) -> Result<Vec<ProjectPath>, StoreError> {
         let mut query =
             self.db.prepare_cached("SELECT path FROM manifest WHERE path > ?1 AND path < ?2")?;
-        let rows = query.query_map(beneath(folder), |row| row.get::<_, Vec<u8>>(0))?;
+        let rows = query.query_map(bounds_beneath(folder), |row| row.get::<_, Vec<u8>>(0))?;
         rows.map(|path| path_from(path?)).collect()
     }
 }
 
 /// Exclusive bounds of the paths beneath a folder.
-fn beneath(folder: &ProjectPath) -> [Vec<u8>; 2] {
+fn bounds_beneath(folder: &ProjectPath) -> [Vec<u8>; 2] {
     // `0` follows `/`.
     [b"/", b"0"].map(|end| [folder.as_bytes(), end].concat())
 }
@@ -149,15 +150,15 @@ fn entry_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
         })
     };
     let stored = row.get::<_, Option<Vec<u8>>>(4)?.and_then(state);
-    let stored = stored.map_or(Stored::Unknown, Stored::Known);
-    Ok(Some(ManifestEntry { path, stored, touched: None }))
+    let stored = stored.map_or(ManifestState::Unknown, ManifestState::Known);
+    Ok(Some(ManifestEntry { path, state: stored, touched: None }))
 }
 
-fn with_stat_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
+fn entry_with_stat_from(row: &Row<'_>) -> rusqlite::Result<Option<ManifestEntry>> {
     let Some(mut entry) = entry_from(row)? else { return Ok(None) };
     if row.get_ref(5)? != ValueRef::Null {
         // A damaged row means that no stat can be relied on.
-        entry.touched = Some(touched_from(row, 5).unwrap_or(Touched::There(None)));
+        entry.touched = Some(touched_from(row, 5).unwrap_or(TouchedState::There(None)));
     }
     Ok(Some(entry))
 }
@@ -168,13 +169,13 @@ impl Batch<'_> {
     pub fn set_manifest(
         &self,
         path: &ProjectPath,
-        stored: &Stored,
+        stored: &ManifestState,
         stat: Option<&StatRow>,
     ) -> Result<(), StoreError> {
-        self.note_moved(path)?;
+        self.record_moved(path)?;
         let (kind, mode, size, oid) = match stored {
-            Stored::Unknown => (UNKNOWN, 0, 0, None),
-            Stored::Known(state) => (
+            ManifestState::Unknown => (KIND_UNKNOWN, 0, 0, None),
+            ManifestState::Known(state) => (
                 kind_code(state.kind),
                 state.mode,
                 state.size as i64,
@@ -189,22 +190,22 @@ impl Batch<'_> {
             row,
         )?;
         if new == 0 {
-            self.uncount(path)?;
+            self.remove_from_counts(path)?;
             self.execute(
                 "set manifest",
                 "UPDATE manifest SET kind = ?2, mode = ?3, size = ?4, oid = ?5 WHERE path = ?1",
                 row,
             )?;
         }
-        self.count(oid.is_none());
-        self.note_touched(path, Touched::There(stat.copied()))
+        self.add_to_counts(oid.is_none());
+        self.record_touched(path, TouchedState::There(stat.copied()))
     }
 
     /// Takes a path out of the manifest: it is gone.
     pub fn remove_manifest(&self, path: &ProjectPath) -> Result<(), StoreError> {
-        self.note_moved(path)?;
-        self.uncount(path)?;
+        self.record_moved(path)?;
+        self.remove_from_counts(path)?;
         self.execute("remove manifest", "DELETE FROM manifest WHERE path = ?1", [path.as_bytes()])?;
-        self.note_touched(path, Touched::Gone)
+        self.record_touched(path, TouchedState::Gone)
     }
 }

@@ -9,28 +9,30 @@
 
 use std::collections::HashMap;
 
-use retake_model::{AgentId, DialogId, History, Millis, ObjectId, OperationId, Role, ViewReason};
+use retake_model::{
+    AgentId, DialogId, HistoryKind, MessageRole, Millis, ObjectId, OperationId, ViewReason,
+};
 use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
 
+use crate::compression::{MAX_TEXT_BYTES, zstd_decompress_up_to};
 use crate::manifest::oid_from;
-use crate::squeeze::{LONGEST_TEXT, unsqueeze_up_to};
 use crate::{Batch, Store, StoreError, hash_blob};
 
 /// One history of one agent in a dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Thread<'a> {
+pub struct HistoryKey<'a> {
     /// The dialog.
     pub dialog: &'a DialogId,
     /// Whose conversation it is.
     pub agent: &'a AgentId,
     /// Which of the two.
-    pub history: History,
+    pub history: HistoryKind,
 }
 
 /// A message on record, without what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogEntry {
+pub struct MessageEntry {
     /// The row that holds what it says.
     pub row: i64,
     /// Its place in the project's order.
@@ -42,7 +44,7 @@ pub struct LogEntry {
     /// Its number in the agent's own history, if it was read from there.
     pub number: Option<u64>,
     /// Who speaks, in a history of the model.
-    pub role: Option<Role>,
+    pub role: Option<MessageRole>,
     /// When it was sent.
     pub ts: Option<Millis>,
     /// Whether it stands for messages before it.
@@ -61,7 +63,7 @@ pub struct NewMessage {
     /// Its number in the agent's own history.
     pub number: Option<u64>,
     /// Who speaks, in a history of the model.
-    pub role: Option<Role>,
+    pub role: Option<MessageRole>,
     /// When it was sent.
     pub ts: Option<Millis>,
     /// Whether it stands for messages before it.
@@ -111,13 +113,13 @@ pub fn message_digest(message: &Value) -> Result<ObjectId, StoreError> {
 
 impl Store {
     /// All messages of a history, in the order in which they first came.
-    pub fn message_log(&self, of: Thread<'_>) -> Result<Vec<LogEntry>, StoreError> {
+    pub fn message_log(&self, of: HistoryKey<'_>) -> Result<Vec<MessageEntry>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT id, seq, at, place, number, role, ts, is_summary, message_index, digest
              FROM message WHERE dialog = ?1 AND agent = ?2 AND history = ?3 ORDER BY id",
         )?;
-        let mut rows = query.query(of.key())?;
-        let (mut log, mut at) = (Vec::<LogEntry>::new(), HashMap::new());
+        let mut rows = query.query(of.sql_key())?;
+        let (mut log, mut at) = (Vec::<MessageEntry>::new(), HashMap::new());
         while let Some(row) = rows.next()? {
             let entry = entry_from(row)?;
             let place = *at.entry(entry.place).or_insert(log.len());
@@ -137,12 +139,12 @@ impl Store {
     }
 
     /// Every view of a history, the oldest first.
-    pub fn views(&self, of: Thread<'_>) -> Result<Vec<StoredView>, StoreError> {
+    pub fn views(&self, of: HistoryKey<'_>) -> Result<Vec<StoredView>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT seq, at, why, places, open_from, operation FROM conversation_view
              WHERE dialog = ?1 AND agent = ?2 AND history = ?3 ORDER BY id",
         )?;
-        let mut rows = query.query(of.key())?;
+        let mut rows = query.query(of.sql_key())?;
         let mut views = Vec::new();
         while let Some(row) = rows.next()? {
             views.push(view_from(row)?);
@@ -151,7 +153,10 @@ impl Store {
     }
 
     /// Returns the agents whose conversations an operation changed.
-    pub fn views_of(&self, operation: OperationId) -> Result<Vec<(DialogId, AgentId)>, StoreError> {
+    pub fn threads_changed_by(
+        &self,
+        operation: OperationId,
+    ) -> Result<Vec<(DialogId, AgentId)>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT DISTINCT dialog, agent FROM conversation_view WHERE operation = ?1",
         )?;
@@ -182,8 +187,8 @@ impl Store {
             let (dialog, place): (String, i64) = (row.get(0)?, row.get(1)?);
             let words = || -> Result<(), String> {
                 let text = |at| row.get::<_, Option<String>>(at).map_err(|why| why.to_string());
-                text(2)?.unwrap_or_default().parse::<History>()?;
-                text(3)?.map(|role| role.parse::<Role>()).transpose()?;
+                text(2)?.unwrap_or_default().parse::<HistoryKind>()?;
+                text(3)?.map(|role| role.parse::<MessageRole>()).transpose()?;
                 if row.get::<_, i64>(4).map_err(|why| why.to_string())? != 20 {
                     return Err("its digest is damaged".to_owned());
                 }
@@ -208,8 +213,8 @@ impl Store {
     }
 }
 
-impl Thread<'_> {
-    fn key(&self) -> (&str, &str, &str) {
+impl HistoryKey<'_> {
+    fn sql_key(&self) -> (&str, &str, &str) {
         (&self.dialog.0, &self.agent.0, self.history.as_str())
     }
 }
@@ -218,11 +223,11 @@ impl Batch<'_> {
     /// Appends a message; returns its row id.
     pub fn put_message(
         &self,
-        of: Thread<'_>,
+        of: HistoryKey<'_>,
         (seq, at): (u64, Millis),
         message: &NewMessage,
     ) -> Result<i64, StoreError> {
-        let body = pack_body(&message.body)?;
+        let body = compress_body(&message.body)?;
         self.execute(
             "put message",
             "INSERT INTO message(seq, at, dialog, agent, history, place, number, role, ts,
@@ -236,7 +241,7 @@ impl Batch<'_> {
                 of.history.as_str(),
                 message.place,
                 message.number.map(|number| number as i64),
-                message.role.map(Role::as_str),
+                message.role.map(MessageRole::as_str),
                 message.ts,
                 message.is_summary,
                 message.index.map(|index| index as i64),
@@ -244,13 +249,13 @@ impl Batch<'_> {
                 body,
             ),
         )?;
-        Ok(self.last_row())
+        Ok(self.last_row_id())
     }
 
     /// Appends a view, which is in force from then on.
     pub fn put_view(
         &self,
-        of: Thread<'_>,
+        of: HistoryKey<'_>,
         (seq, at): (u64, Millis),
         view: &NewView<'_>,
     ) -> Result<(), StoreError> {
@@ -293,10 +298,10 @@ impl Batch<'_> {
     }
 }
 
-fn entry_from(row: &Row<'_>) -> Result<LogEntry, StoreError> {
+fn entry_from(row: &Row<'_>) -> Result<MessageEntry, StoreError> {
     let number = |at| Ok::<_, StoreError>(row.get::<_, Option<i64>>(at)?.map(|n| n as u64));
     let role = row.get::<_, Option<String>>(5)?.map(|role| role.parse());
-    Ok(LogEntry {
+    Ok(MessageEntry {
         row: row.get(0)?,
         seq: row.get::<_, i64>(1)? as u64,
         at: row.get(2)?,
@@ -324,11 +329,11 @@ fn view_from(row: &Row<'_>) -> Result<StoredView, StoreError> {
     })
 }
 
-pub(crate) fn pack_body(body: &Value) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn compress_body(body: &Value) -> Result<Vec<u8>, StoreError> {
     Ok(zstd::encode_all(body.to_string().as_bytes(), 1)?)
 }
 
 pub(crate) fn read_body(body: &[u8]) -> Result<Value, String> {
-    let text = unsqueeze_up_to(body, LONGEST_TEXT).map_err(|why| why.to_string())?;
+    let text = zstd_decompress_up_to(body, MAX_TEXT_BYTES).map_err(|why| why.to_string())?;
     serde_json::from_slice(&text).map_err(|why| why.to_string())
 }

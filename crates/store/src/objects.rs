@@ -11,21 +11,21 @@ use gix_object::Kind;
 use retake_model::ObjectId;
 use rusqlite::OptionalExtension as _;
 
-use crate::squeeze::{squeeze, unsqueeze};
+use crate::compression::{zstd_compress, zstd_decompress};
 use crate::{Store, StoreError};
 
 /// Content above this size is split into chunks.
-pub const CHUNK_ABOVE: u64 = 256 * 1024;
+pub const CHUNK_THRESHOLD_BYTES: u64 = 256 * 1024;
 /// Average chunk size. A small edit stores one chunk and the list of all: larger chunks cost more
 /// for the first (at 64 KiB, an edit of a file of 1 MB took three times the space), smaller ones
 /// for the second.
-const CHUNK_AVERAGE: usize = 16 * 1024;
-const CHUNK_MIN: usize = CHUNK_AVERAGE / 4;
-const CHUNK_MAX: usize = CHUNK_AVERAGE * 4;
+const CHUNK_AVERAGE_BYTES: usize = 16 * 1024;
+const CHUNK_MIN_BYTES: usize = CHUNK_AVERAGE_BYTES / 4;
+const CHUNK_MAX_BYTES: usize = CHUNK_AVERAGE_BYTES * 4;
 /// Bytes of an entry in a chunk list: object id and length.
-const CHUNK_ROW: usize = 24;
+const CHUNK_LIST_ENTRY_BYTES: usize = 24;
 /// Maximum uncompressed bytes of a row. A larger claim is damage: longer content is chunked.
-const LONGEST_ROW: u64 = 256 << 20;
+const MAX_ROW_BYTES: u64 = 256 << 20;
 
 /// The kinds of git objects that are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +66,13 @@ impl ObjectKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Encoding {
+pub(crate) enum ObjectEncoding {
     Raw,
     Zstd,
     Chunks,
 }
 
-impl Encoding {
+impl ObjectEncoding {
     pub(crate) fn code(self) -> i64 {
         match self {
             Self::Raw => 0,
@@ -93,28 +93,28 @@ impl Encoding {
 
 /// An object ready to be inserted.
 #[derive(Debug)]
-pub struct Encoded {
+pub struct EncodedObject {
     /// Its name.
     pub oid: ObjectId,
     pub(crate) kind: ObjectKind,
-    pub(crate) encoding: Encoding,
+    pub(crate) encoding: ObjectEncoding,
     pub(crate) size: u64,
     pub(crate) data: Vec<u8>,
 }
 
 /// Names and compresses content that is in memory.
-pub fn encode(kind: ObjectKind, bytes: &[u8]) -> Result<Encoded, StoreError> {
+pub fn encode(kind: ObjectKind, bytes: &[u8]) -> Result<EncodedObject, StoreError> {
     let oid = hash_object(kind, bytes)?;
     let (encoding, data) = compress(bytes)?;
-    Ok(Encoded { oid, kind, encoding, size: bytes.len() as u64, data })
+    Ok(EncodedObject { oid, kind, encoding, size: bytes.len() as u64, data })
 }
 
-fn compress(bytes: &[u8]) -> io::Result<(Encoding, Vec<u8>)> {
-    let packed = squeeze(bytes)?;
+fn compress(bytes: &[u8]) -> io::Result<(ObjectEncoding, Vec<u8>)> {
+    let packed = zstd_compress(bytes)?;
     if packed.len() < bytes.len() {
-        Ok((Encoding::Zstd, packed))
+        Ok((ObjectEncoding::Zstd, packed))
     } else {
-        Ok((Encoding::Raw, bytes.to_vec()))
+        Ok((ObjectEncoding::Raw, bytes.to_vec()))
     }
 }
 
@@ -125,13 +125,18 @@ fn compress(bytes: &[u8]) -> io::Result<(Encoding, Vec<u8>)> {
 pub fn encode_stream(
     reader: &mut dyn Read,
     size: u64,
-    emit: &mut dyn FnMut(Encoded) -> io::Result<()>,
+    emit: &mut dyn FnMut(EncodedObject) -> io::Result<()>,
 ) -> Result<ObjectId, StoreError> {
     let mut whole = hasher(ObjectKind::Blob, size);
     let mut list = Vec::new();
     let mut seen = 0;
     let mut previous: Option<(Vec<u8>, ObjectId)> = None;
-    for chunk in fastcdc::v2020::StreamCDC::new(reader, CHUNK_MIN, CHUNK_AVERAGE, CHUNK_MAX) {
+    for chunk in fastcdc::v2020::StreamCDC::new(
+        reader,
+        CHUNK_MIN_BYTES,
+        CHUNK_AVERAGE_BYTES,
+        CHUNK_MAX_BYTES,
+    ) {
         let data = chunk.map_err(io::Error::from)?.data;
         whole.update(&data);
         seen += data.len() as u64;
@@ -152,16 +157,22 @@ pub fn encode_stream(
     if seen != size {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
-    let oid = finish(whole)?;
+    let oid = finish_hash(whole)?;
     // A single chunk is the content itself, under the same name: it needs no list.
-    if list.len() <= CHUNK_ROW {
+    if list.len() <= CHUNK_LIST_ENTRY_BYTES {
         if list.is_empty() {
             emit(encode(ObjectKind::Blob, b"")?)?;
         }
         return Ok(oid);
     }
-    let data = squeeze(&list)?;
-    emit(Encoded { oid, kind: ObjectKind::Blob, encoding: Encoding::Chunks, size, data })?;
+    let data = zstd_compress(&list)?;
+    emit(EncodedObject {
+        oid,
+        kind: ObjectKind::Blob,
+        encoding: ObjectEncoding::Chunks,
+        size,
+        data,
+    })?;
     Ok(oid)
 }
 
@@ -171,7 +182,7 @@ fn hasher(kind: ObjectKind, size: u64) -> gix_hash::Hasher {
     hasher
 }
 
-fn finish(hasher: gix_hash::Hasher) -> Result<ObjectId, StoreError> {
+fn finish_hash(hasher: gix_hash::Hasher) -> Result<ObjectId, StoreError> {
     let oid = hasher.try_finalize().map_err(|error| StoreError::Collision(error.to_string()))?;
     ObjectId::try_from(oid.as_bytes()).map_err(|error| StoreError::Row(error.to_string()))
 }
@@ -198,18 +209,18 @@ pub fn hash_stream(reader: &mut dyn Read, size: u64) -> Result<ObjectId, StoreEr
     if seen != size {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
-    finish(hasher)
+    finish_hash(hasher)
 }
 
 pub(crate) fn hash_object(kind: ObjectKind, bytes: &[u8]) -> Result<ObjectId, StoreError> {
     let mut hasher = hasher(kind, bytes.len() as u64);
     hasher.update(bytes);
-    finish(hasher)
+    finish_hash(hasher)
 }
 
-struct Row {
+struct ObjectRow {
     kind: ObjectKind,
-    encoding: Encoding,
+    encoding: ObjectEncoding,
     size: u64,
     data: Vec<u8>,
 }
@@ -236,13 +247,13 @@ impl Store {
     ///
     /// For callers that only add detail to a record: damage of one old version must
     /// not keep anything new from being recorded.
-    pub fn read_if_sound(&self, oid: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
-        if let Some(bytes) = self.recent.get(oid) {
+    pub fn read_if_intact(&self, oid: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(bytes) = self.object_cache.get(oid) {
             return Ok(Some(bytes));
         }
         match self.read(oid) {
             Ok(bytes) => {
-                self.recent.keep(oid, &bytes);
+                self.object_cache.insert(oid, &bytes);
                 Ok(Some(bytes))
             }
             Err(StoreError::Missing(_) | StoreError::Damaged { .. }) => Ok(None),
@@ -260,7 +271,7 @@ impl Store {
         let damaged = |why: String| StoreError::Damaged { oid: *oid, why };
         let mut hasher = hasher(row.kind, row.size);
         match row.encoding {
-            Encoding::Chunks => {
+            ObjectEncoding::Chunks => {
                 let mut left = row.size;
                 for chunk in chunk_list(&row).map_err(|error| damaged(error.to_string()))? {
                     let bytes =
@@ -272,13 +283,13 @@ impl Store {
                     out.write_all(&bytes)?;
                 }
             }
-            Encoding::Raw | Encoding::Zstd => {
-                let bytes = unpack(&row).map_err(|error| damaged(error.to_string()))?;
+            ObjectEncoding::Raw | ObjectEncoding::Zstd => {
+                let bytes = decode_row(&row).map_err(|error| damaged(error.to_string()))?;
                 hasher.update(&bytes);
                 out.write_all(&bytes)?;
             }
         }
-        let found = finish(hasher)?;
+        let found = finish_hash(hasher)?;
         if found == *oid { Ok(row.size) } else { Err(damaged(format!("its hash is {found}"))) }
     }
 
@@ -288,10 +299,10 @@ impl Store {
             return self.read_packed(oid)?.ok_or(StoreError::Missing(*oid));
         };
         let damaged = |why: String| StoreError::Damaged { oid: *oid, why };
-        if row.encoding == Encoding::Chunks {
+        if row.encoding == ObjectEncoding::Chunks {
             return Err(damaged("a chunk in chunks".to_owned()));
         }
-        let bytes = unpack(&row).map_err(|error| damaged(error.to_string()))?;
+        let bytes = decode_row(&row).map_err(|error| damaged(error.to_string()))?;
         let found = hash_object(row.kind, &bytes)?;
         if found == *oid { Ok(bytes) } else { Err(damaged(format!("its hash is {found}"))) }
     }
@@ -299,7 +310,7 @@ impl Store {
     /// The chunks of a chunked object; empty for any other.
     pub(crate) fn chunks_of(&self, oid: &ObjectId) -> Result<Vec<ObjectId>, StoreError> {
         match self.object_row(oid)? {
-            Some(row) if row.encoding == Encoding::Chunks => chunk_list(&row)
+            Some(row) if row.encoding == ObjectEncoding::Chunks => chunk_list(&row)
                 .map_err(|error| StoreError::Damaged { oid: *oid, why: error.to_string() }),
             Some(_) => Ok(Vec::new()),
             None if self.is_packed(oid)? => Ok(Vec::new()),
@@ -309,7 +320,7 @@ impl Store {
 
     /// The verified bytes of an object in a pack; `None` if no pack has it.
     pub(crate) fn read_packed(&self, oid: &ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some((kind, bytes)) = self.unpack(oid)? else { return Ok(None) };
+        let Some((kind, bytes)) = self.read_packed_unverified(oid)? else { return Ok(None) };
         let found = hash_object(kind, &bytes)?;
         let why = || format!("its hash is {found}");
         if found == *oid {
@@ -331,7 +342,7 @@ impl Store {
         }
     }
 
-    fn object_row(&self, oid: &ObjectId) -> Result<Option<Row>, StoreError> {
+    fn object_row(&self, oid: &ObjectId) -> Result<Option<ObjectRow>, StoreError> {
         let mut query = self
             .db
             .prepare_cached("SELECT kind, encoding, size, data FROM object WHERE oid = ?1")?;
@@ -341,36 +352,36 @@ impl Store {
             })
             .optional()?;
         let Some((kind, encoding, size, data)) = row else { return Ok(None) };
-        Ok(Some(Row {
+        Ok(Some(ObjectRow {
             kind: ObjectKind::from_code(kind)?,
-            encoding: Encoding::from_code(encoding)?,
+            encoding: ObjectEncoding::from_code(encoding)?,
             size: size as u64,
             data,
         }))
     }
 }
 
-fn unpack(row: &Row) -> io::Result<Vec<u8>> {
+fn decode_row(row: &ObjectRow) -> io::Result<Vec<u8>> {
     match row.encoding {
-        Encoding::Raw => Ok(row.data.clone()),
-        _ if row.size > LONGEST_ROW => Err(io::Error::other("its row claims to be too long")),
-        _ => unsqueeze(&row.data, row.size),
+        ObjectEncoding::Raw => Ok(row.data.clone()),
+        _ if row.size > MAX_ROW_BYTES => Err(io::Error::other("its row claims to be too long")),
+        _ => zstd_decompress(&row.data, row.size),
     }
 }
 
 /// Reads a row's chunk list while its lengths are valid: a damaged list is never unpacked whole.
-fn chunk_list(row: &Row) -> io::Result<Vec<ObjectId>> {
+fn chunk_list(row: &ObjectRow) -> io::Result<Vec<ObjectId>> {
     let damaged = || io::Error::other("the chunk list is damaged");
     let mut unpacked = BufReader::new(zstd::stream::Decoder::new(row.data.as_slice())?);
     let (mut list, mut seen) = (Vec::new(), 0);
-    let (mut oid, mut length) = ([0; 20], [0; CHUNK_ROW - 20]);
+    let (mut oid, mut length) = ([0; 20], [0; CHUNK_LIST_ENTRY_BYTES - 20]);
     while seen < row.size {
         unpacked.read_exact(&mut oid)?;
         unpacked.read_exact(&mut length)?;
         let length = u64::from(u32::from_be_bytes(length));
         seen += length;
         // Only the last one may be short.
-        if seen > row.size || (seen < row.size && length < CHUNK_MIN as u64) {
+        if seen > row.size || (seen < row.size && length < CHUNK_MIN_BYTES as u64) {
             return Err(damaged());
         }
         list.push(ObjectId::from_bytes(oid));

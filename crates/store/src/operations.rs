@@ -6,14 +6,14 @@
 
 use retake_model::{
     ChangeId, ChangeStatus, DialogId, Millis, ObjectId, Operation, OperationId, OperationKind,
-    OperationState, ProjectPath, Side,
+    OperationState, PathState, ProjectPath,
 };
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::changes::{side, side_columns, text};
+use crate::changes::{parse_text_column, path_state_columns, path_state_from};
 use crate::manifest::{oid_from, path_from};
 use crate::{Batch, Store, StoreError};
 
@@ -33,7 +33,7 @@ pub struct NewOperation<'a> {
     /// Files that were asked for and are left alone.
     pub left_out: u64,
     /// Follow-up work once the files are written, for the process that finishes it.
-    pub sequel: &'a Value,
+    pub follow_up: &'a Value,
 }
 
 /// One path of an operation. Steps of the same part are done together or not at all.
@@ -46,17 +46,17 @@ pub struct OperationStep {
     /// The temporary name beside it.
     pub temp: ProjectPath,
     /// What is there now.
-    pub now: Side,
+    pub now: PathState,
     /// What shall be there.
-    pub then: Side,
+    pub then: PathState,
 }
 
 /// The review status that an operation gives to a change.
 ///
-/// A mark of the part [`Mark::LEFT`] is never applied: it records that the change was asked for
-/// and left.
+/// A mark of the part [`StatusMark::LEFT`] is never applied: it records that the change was asked
+/// for and left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct StatusMark {
     /// The change.
     pub change: ChangeId,
     /// The part of the operation that must be done for it.
@@ -67,13 +67,13 @@ pub struct Mark {
     pub new: ChangeStatus,
 }
 
-impl Mark {
+impl StatusMark {
     /// No part of the operation: the change stays as it is. (In the database, -2.)
     pub const LEFT: u64 = u64::MAX - 1;
 }
 
 /// Query of all columns that [`operation_from`] reads.
-const COLUMNS: &str =
+const SELECT_OPERATION: &str =
     "SELECT seq, at, kind, title, dialog, state, safety, undone_by FROM operation";
 
 impl Store {
@@ -89,17 +89,17 @@ impl Store {
     }
 
     /// The operations of which a temporary file may be left.
-    pub fn untidy(&self) -> Result<Vec<Operation>, StoreError> {
+    pub fn untidy_operations(&self) -> Result<Vec<Operation>, StoreError> {
         self.operations_where("WHERE untidy = 1 ORDER BY seq", &[])
     }
 
     /// The operation that was begun and not finished.
-    pub fn unfinished(&self) -> Result<Option<Operation>, StoreError> {
+    pub fn unfinished_operation(&self) -> Result<Option<Operation>, StoreError> {
         Ok(self.operations_where("WHERE state = 'running' ORDER BY seq LIMIT 1", &[])?.pop())
     }
 
     fn operations_where(&self, rest: &str, values: &[i64]) -> Result<Vec<Operation>, StoreError> {
-        let mut query = self.db.prepare_cached(&format!("{COLUMNS} {rest}"))?;
+        let mut query = self.db.prepare_cached(&format!("{SELECT_OPERATION} {rest}"))?;
         let mut rows = query.query(params_from_iter(values))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// Returns the number of files that an operation was asked for and left alone.
-    pub fn left_out(&self, id: OperationId) -> Result<u64, StoreError> {
+    pub fn left_out_count(&self, id: OperationId) -> Result<u64, StoreError> {
         let sql = "SELECT left_out FROM operation WHERE seq = ?1";
         Ok(self.db.query_row(sql, [id.0 as i64], |row| row.get::<_, i64>(0))? as u64)
     }
@@ -121,14 +121,14 @@ impl Store {
     }
 
     /// Returns the follow-up work once an operation's files are written.
-    pub fn sequel(&self, id: OperationId) -> Result<Value, StoreError> {
+    pub fn follow_up(&self, id: OperationId) -> Result<Value, StoreError> {
         let sql = "SELECT sequel FROM operation WHERE seq = ?1";
         let text: String = self.db.query_row(sql, [id.0 as i64], |row| row.get(0))?;
         serde_json::from_str(&text).map_err(|error| StoreError::Row(format!("{id}: {error}")))
     }
 
     /// The paths of an operation, in its order.
-    pub fn steps(&self, id: OperationId) -> Result<Vec<OperationStep>, StoreError> {
+    pub fn operation_steps(&self, id: OperationId) -> Result<Vec<OperationStep>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT part, path, temp, now_kind, now_mode, now_size, now_oid,
                     then_kind, then_mode, then_size, then_oid
@@ -141,15 +141,15 @@ impl Store {
                 part: row.get::<_, i64>(0)? as u64,
                 path: path_from(row.get(1)?)?,
                 temp: path_from(row.get(2)?)?,
-                now: side(row, 3)?,
-                then: side(row, 7)?,
+                now: path_state_from(row, 3)?,
+                then: path_state_from(row, 7)?,
             });
         }
         Ok(steps)
     }
 
     /// Returns the marks of an operation; with `set_only` only those that were applied.
-    pub fn marks(&self, id: OperationId, set_only: bool) -> Result<Vec<Mark>, StoreError> {
+    pub fn marks(&self, id: OperationId, set_only: bool) -> Result<Vec<StatusMark>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT change, part, old_status, new_status FROM mark
              WHERE operation = ?1 AND set_it >= ?2 ORDER BY change",
@@ -157,11 +157,11 @@ impl Store {
         let mut rows = query.query((id.0 as i64, i64::from(set_only)))?;
         let mut marks = Vec::new();
         while let Some(row) = rows.next()? {
-            marks.push(Mark {
+            marks.push(StatusMark {
                 change: ChangeId(row.get::<_, i64>(0)? as u64),
                 part: row.get::<_, i64>(1)? as u64,
-                old: text(row, 2)?,
-                new: text(row, 3)?,
+                old: parse_text_column(row, 2)?,
+                new: parse_text_column(row, 3)?,
             });
         }
         Ok(marks)
@@ -184,7 +184,7 @@ impl Store {
         let mut rows = query.query([seq as i64])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.push((ChangeId(row.get::<_, i64>(0)? as u64), text(row, 1)?));
+            found.push((ChangeId(row.get::<_, i64>(0)? as u64), parse_text_column(row, 1)?));
         }
         Ok(found)
     }
@@ -205,7 +205,7 @@ impl Store {
     }
 
     /// The operations that this one takes back.
-    pub fn undone_by(&self, id: OperationId) -> Result<Vec<OperationId>, StoreError> {
+    pub fn operations_undone_by(&self, id: OperationId) -> Result<Vec<OperationId>, StoreError> {
         let mut query = self
             .db
             .prepare_cached("SELECT undone FROM undoes WHERE operation = ?1 ORDER BY undone")?;
@@ -221,7 +221,7 @@ impl Store {
         let mut rows = query.query([change.0 as i64])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.push((row.get(0)?, text(row, 1)?));
+            found.push((row.get(0)?, parse_text_column(row, 1)?));
         }
         Ok(found)
     }
@@ -231,10 +231,10 @@ fn operation_from(row: &Row<'_>) -> Result<Operation, StoreError> {
     Ok(Operation {
         id: OperationId(row.get::<_, i64>(0)? as u64),
         at: row.get(1)?,
-        kind: text(row, 2)?,
+        kind: parse_text_column(row, 2)?,
         title: row.get(3)?,
         dialog: row.get::<_, Option<String>>(4)?.map(DialogId),
-        state: text(row, 5)?,
+        state: parse_text_column(row, 5)?,
         safety: oid_from(&row.get::<_, Vec<u8>>(6)?)?,
         undone_by: row.get::<_, Option<i64>>(7)?.map(|seq| OperationId(seq as u64)),
     })
@@ -257,7 +257,7 @@ impl Batch<'_> {
                 OperationState::Running.as_str(),
                 new.safety.as_bytes().as_slice(),
                 new.left_out as i64,
-                new.sequel.to_string(),
+                new.follow_up.to_string(),
             ),
         )?;
         Ok(id)
@@ -275,7 +275,7 @@ impl Batch<'_> {
                 step.path.as_bytes().to_vec().into(),
                 step.temp.as_bytes().to_vec().into(),
             ];
-            let [now, then] = [&step.now, &step.then].map(side_columns);
+            let [now, then] = [&step.now, &step.then].map(path_state_columns);
             self.execute(
                 "put step",
                 "INSERT INTO step(operation, number, part, path, temp, now_kind, now_mode,
@@ -288,7 +288,7 @@ impl Batch<'_> {
     }
 
     /// Writes down what an operation is to make of a change.
-    pub fn put_mark(&self, id: OperationId, mark: &Mark) -> Result<(), StoreError> {
+    pub fn put_mark(&self, id: OperationId, mark: &StatusMark) -> Result<(), StoreError> {
         self.execute(
             "put mark",
             "INSERT OR REPLACE INTO mark(operation, change, part, old_status, new_status)
@@ -305,7 +305,12 @@ impl Batch<'_> {
     }
 
     /// Applies a mark.
-    pub fn set_mark(&self, id: OperationId, mark: &Mark, at: Millis) -> Result<(), StoreError> {
+    pub fn apply_mark(
+        &self,
+        id: OperationId,
+        mark: &StatusMark,
+        at: Millis,
+    ) -> Result<(), StoreError> {
         self.set_status(mark.change, mark.new, at)?;
         self.execute(
             "set mark",
@@ -327,7 +332,7 @@ impl Batch<'_> {
             "UPDATE change SET status = ?2 WHERE seq = ?1",
             (change.0 as i64, status.as_str()),
         )?;
-        self.tell_status(change, at)
+        self.put_status_event(change, at)
     }
 
     /// Records that a work session approved a change, with its event.
@@ -342,14 +347,14 @@ impl Batch<'_> {
             "UPDATE change SET status = 'accepted', approved = ?2 WHERE seq = ?1",
             (change.0 as i64, session as i64),
         )?;
-        self.tell_status(change, at)
+        self.put_status_event(change, at)
     }
 
     /// Clears an approval, with its event: the change was reverted, and that was approved.
-    pub fn forget_approval(&self, change: ChangeId, at: Millis) -> Result<(), StoreError> {
+    pub fn clear_approval(&self, change: ChangeId, at: Millis) -> Result<(), StoreError> {
         let sql = "UPDATE change SET approved = NULL WHERE seq = ?1";
         self.execute("forget approval", sql, [change.0 as i64])?;
-        self.tell_status(change, at)
+        self.put_status_event(change, at)
     }
 
     /// Records that one of the dialogs that may have made a change approved it; returns how many

@@ -16,16 +16,16 @@ use std::time::Duration;
 use retake_model::{Gap, GapReason, Millis, ObjectId, ProjectPath};
 use rusqlite::Row;
 
-use crate::manifest::{UNKNOWN, oid_from, path_from};
+use crate::gc::retention::RetentionPlan;
+use crate::manifest::{KIND_UNKNOWN, oid_from, path_from};
 use crate::objects::ObjectKind;
-use crate::quotes::Quotes;
-use crate::retention::Plan;
-use crate::{Batch, Lock, PurgedContent, Store, StoreError, Stored};
+use crate::redaction::QuoteMatcher;
+use crate::{Batch, FileLock, ManifestState, PurgedContent, Store, StoreError};
 
 /// Key in `meta` that is set while a purge is incomplete.
-const SCRUB: &str = "scrub";
+const SCRUB_KEY: &str = "scrub";
 /// git's id of the empty blob, which is never purged.
-const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+const EMPTY_BLOB: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 
 /// What is to be purged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct PurgeScope {
 
 /// What a purge did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Purge {
+pub struct PurgeReport {
     /// What it concerned.
     pub scope: PurgeScope,
     /// Calls whose arguments or command were dropped.
@@ -81,7 +81,7 @@ impl Store {
         }
         let mut scope = PurgeScope::default();
         for oid in oids {
-            if oid.to_string() != EMPTY && self.has(&oid)? {
+            if oid.to_string() != EMPTY_BLOB && self.has(&oid)? {
                 let (kind, size) = self.object_kind(&oid)?;
                 if kind == ObjectKind::Blob {
                     scope.contents.push((oid, size));
@@ -89,7 +89,7 @@ impl Store {
             }
         }
         scope.contents.sort_unstable();
-        self.find_concerned(&mut scope)?;
+        self.find_affected(&mut scope)?;
         Ok(scope)
     }
 
@@ -122,7 +122,7 @@ impl Store {
     }
 
     /// Every path that names one of the contents.
-    fn find_concerned(&self, scope: &mut PurgeScope) -> Result<(), StoreError> {
+    fn find_affected(&self, scope: &mut PurgeScope) -> Result<(), StoreError> {
         let doomed: HashSet<ObjectId> = scope.contents.iter().map(|(oid, _)| *oid).collect();
         let is_doomed = |row: &Row<'_>, at: usize| -> Result<bool, StoreError> {
             let oid: Option<Vec<u8>> = row.get(at)?;
@@ -159,9 +159,9 @@ impl Store {
         target: &PurgeTarget,
         at: Millis,
         wait: Duration,
-    ) -> Result<Purge, StoreError> {
-        let export = Lock::of_export(self.folder(), wait)?;
-        let mut purge = Purge { scope: self.purge_scope(target)?, ..Purge::default() };
+    ) -> Result<PurgeReport, StoreError> {
+        let export = FileLock::acquire_export(self.folder(), wait)?;
+        let mut purge = PurgeReport { scope: self.purge_scope(target)?, ..PurgeReport::default() };
         if !purge.scope.contents.is_empty() {
             self.run_pragma("PRAGMA main.secure_delete = ON")?;
             self.purge_records(&mut purge, target, at)?;
@@ -173,35 +173,35 @@ impl Store {
     /// One transaction: records let go of the contents, and the contents go.
     fn purge_records(
         &self,
-        purge: &mut Purge,
+        purge: &mut PurgeReport,
         target: &PurgeTarget,
         at: Millis,
     ) -> Result<(), StoreError> {
-        let quotes = Quotes::of(self, &purge.scope.contents)?;
+        let quotes = QuoteMatcher::of(self, &purge.scope.contents)?;
         let batch = self.batch()?;
-        batch.set_meta(SCRUB, b"1")?;
-        purge.calls = batch.drop_quoting_calls(&quotes, target, &purge.scope)?;
-        purge.events = batch.drop_quoting_events(&quotes)?;
-        purge.events += batch.drop_quotes_in_messages(&quotes)?;
-        purge.quoted_by_checkpoints = self.quoting_checkpoints(&quotes)?;
+        batch.set_meta(SCRUB_KEY, b"1")?;
+        purge.calls = batch.redact_calls(&quotes, target, &purge.scope)?;
+        purge.events = batch.redact_events(&quotes)?;
+        purge.events += batch.redact_messages(&quotes)?;
+        purge.quoted_by_checkpoints = self.count_quoting_checkpoints(&quotes)?;
         for (oid, size) in &purge.scope.contents {
             batch.forget_content(oid)?;
             batch.put_purged(&PurgedContent { oid: *oid, size: *size, at })?;
         }
         for path in &purge.scope.current {
-            batch.set_manifest(path, &Stored::Unknown, None)?;
+            batch.set_manifest(path, &ManifestState::Unknown, None)?;
             let detail = "its content was purged; it is captured again once it changes".to_owned();
             let gap = Gap { path: path.clone(), reason: GapReason::Purged, detail };
             batch.put_gap(&gap, at)?;
         }
         let doomed: HashSet<ObjectId> = purge.scope.contents.iter().map(|(oid, _)| *oid).collect();
-        let live = self.live_objects(&Plan::default(), &doomed)?;
+        let live = self.live_objects(&RetentionPlan::default(), &doomed)?;
         for oid in &doomed {
             let chunks = self.chunks_of(oid)?;
             let shared = live.contains(oid) || chunks.iter().any(|chunk| live.contains(chunk));
             purge.shared += u64::from(shared);
         }
-        for id in self.garbage(&live)? {
+        for id in self.garbage_rows(&live)? {
             batch.execute("purge object", "DELETE FROM object WHERE id = ?1", [id])?;
         }
         batch.replace_packs(&self.packs_with(&doomed)?, &live)?;
@@ -210,7 +210,7 @@ impl Store {
 
     /// Returns whether a purge was interrupted before it was complete.
     pub fn needs_scrub(&self) -> Result<bool, StoreError> {
-        Ok(self.meta(SCRUB)?.is_some())
+        Ok(self.meta(SCRUB_KEY)?.is_some())
     }
 
     /// Vacuums the database and drops everything derived. Returns whether nothing is left.
@@ -223,7 +223,7 @@ impl Store {
         if may_remove_export {
             self.remove_export()?;
         }
-        complete &= self.cut_wal()?;
+        complete &= self.truncate_wal()?;
         retake_seam::statement("vacuum")?;
         match self.db.execute_batch("VACUUM main") {
             Ok(()) => {}
@@ -232,10 +232,10 @@ impl Store {
                 complete = false;
             }
         }
-        complete &= self.cut_wal()?;
+        complete &= self.truncate_wal()?;
         if complete {
             let batch = self.batch()?;
-            batch.execute("scrubbed", "DELETE FROM meta WHERE key = ?1", [SCRUB])?;
+            batch.execute("scrubbed", "DELETE FROM meta WHERE key = ?1", [SCRUB_KEY])?;
             batch.commit()?;
         }
         Ok(complete)
@@ -249,7 +249,7 @@ impl Batch<'_> {
             [("change", "before"), ("change", "after"), ("step", "now"), ("step", "then")]
         {
             let sql = format!(
-                "UPDATE {table} SET {side}_kind = {UNKNOWN}, {side}_mode = NULL,
+                "UPDATE {table} SET {side}_kind = {KIND_UNKNOWN}, {side}_mode = NULL,
                      {side}_size = NULL, {side}_oid = NULL WHERE {side}_oid = ?1"
             );
             self.execute("forget content", &sql, [oid.as_bytes().as_slice()])?;

@@ -15,23 +15,23 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::{Access, Lock, Store, StoreError, wal};
+use crate::{FileLock, Store, StoreAccess, StoreError, wal};
 
 /// Folder in which the new database is built.
-const WORK: &str = "salvage.tmp";
+const WORK_FOLDER: &str = "salvage.tmp";
 /// Marker file: the new database is complete, and only the exchange is left to do.
-const READY: &str = "salvage.tmp/ready";
+const READY_FILE: &str = "salvage.tmp/ready";
 /// Timeout of the lock for finishing an interrupted salvage, which takes little time.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// SQLite's page size.
-const PAGE: usize = 4096;
+const PAGE_BYTES: usize = 4096;
 /// Tables that are not copied: they are derived from others.
-const DERIVED: [&str; 4] = ["tally", "folder_tree", "moved", "touched"];
+const DERIVED_TABLES: [&str; 4] = ["tally", "folder_tree", "moved", "touched"];
 /// Maximum ranges tried between damaged rows of one table.
-const MOST_TRIES: u32 = 2_000;
+const MAX_TRIES: u32 = 2_000;
 
 /// Removes references to lost rows and recomputes counts.
-const PUT_RIGHT: &str = "
+const REPAIR_SQL: &str = "
 DELETE FROM candidate WHERE change NOT IN (SELECT seq FROM change) OR call NOT IN (SELECT id FROM call);
 DELETE FROM hunk WHERE change NOT IN (SELECT seq FROM change);
 DELETE FROM shared_approval WHERE change NOT IN (SELECT seq FROM change);
@@ -50,7 +50,7 @@ INSERT OR REPLACE INTO meta SELECT 'changes', unhex(printf('%016x', count(*))) F
 ";
 
 /// Query of the last `seq` of any record.
-const LAST_PLACE: &str = "
+const SELECT_LAST_SEQ: &str = "
 SELECT max(seq) FROM (
     SELECT max(seq) seq FROM event UNION ALL SELECT max(seq) FROM change
     UNION ALL SELECT max(seq) FROM checkpoint UNION ALL SELECT max(seq) FROM operation
@@ -59,7 +59,7 @@ SELECT max(seq) FROM (
 
 /// Result of a salvage.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Salvaged {
+pub struct SalvageReport {
     /// Where the damaged files are kept.
     pub kept: PathBuf,
     /// The result for each table that had rows.
@@ -79,42 +79,42 @@ pub struct SalvagedTable {
 
 /// Puts a database with all that can be read in the place of the one in a project's folder. The
 /// caller holds the project's lock; `kept` is a new name in that folder.
-pub fn salvage(folder: &Path, kept: &str) -> Result<Salvaged, StoreError> {
-    let work = folder.join(WORK);
+pub fn salvage(folder: &Path, kept: &str) -> Result<SalvageReport, StoreError> {
+    let work = folder.join(WORK_FOLDER);
     if work.exists() {
         retake_seam::fs::remove_dir_all(&work).map_err(StoreError::io("remove", &work))?;
     }
     retake_seam::fs::create_private_dir_all(&work).map_err(StoreError::io("create", &work))?;
-    let store = Store::open(&work, Access::Write)?;
-    shorten(&store.db)?;
+    let store = Store::open(&work, StoreAccess::Write)?;
+    truncate_wal(&store.db)?;
     let new = work.join("retake.db");
-    let first_page = read(&new)?[..PAGE].to_vec();
-    let old = copy_of(folder, &work, &first_page)?;
+    let first_page = read(&new)?[..PAGE_BYTES].to_vec();
+    let old = copy_damaged(folder, &work, &first_page)?;
     let tables = copy_tables(&store.db, &old)?;
-    go_on_behind(&store)?;
-    shorten(&store.db)?;
+    advance_seq(&store)?;
+    truncate_wal(&store.db)?;
     drop(store);
     sync(&new)?;
     let kept = folder.join(kept);
     keep_damaged(folder, &kept)?;
-    let ready = folder.join(READY);
+    let ready = folder.join(READY_FILE);
     retake_seam::fs::replace_durably(&ready, b"").map_err(StoreError::io("write", &ready))?;
-    exchange(folder)?;
-    Ok(Salvaged { kept, tables })
+    swap_databases(folder)?;
+    Ok(SalvageReport { kept, tables })
 }
 
 /// Finishes a salvage that was stopped when only the exchange was left to do.
-pub(crate) fn finish_stopped(folder: &Path) -> Result<(), StoreError> {
-    let ready = folder.join(READY);
+pub(crate) fn finish_interrupted(folder: &Path) -> Result<(), StoreError> {
+    let ready = folder.join(READY_FILE);
     if !ready.exists() {
         return Ok(());
     }
-    let Some(_lock) = Lock::acquire(folder, PATIENCE)? else {
+    let Some(_lock) = FileLock::acquire(folder, LOCK_TIMEOUT)? else {
         let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
         return Err(StoreError::io("lock, to finish a salvage,", folder)(source));
     };
     // Another process may have finished it meanwhile.
-    if ready.exists() { exchange(folder) } else { Ok(()) }
+    if ready.exists() { swap_databases(folder) } else { Ok(()) }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
@@ -122,21 +122,21 @@ fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    retake_seam::fs::touch(path, bytes).map(drop).map_err(StoreError::io("write", path))
+    retake_seam::fs::write_unsynced(path, bytes).map(drop).map_err(StoreError::io("write", path))
 }
 
-fn shorten(db: &Connection) -> Result<(), StoreError> {
+fn truncate_wal(db: &Connection) -> Result<(), StoreError> {
     Ok(db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
 }
 
 /// Copies the damaged files so that SQLite reads as much of them as possible.
-fn copy_of(folder: &Path, work: &Path, first_page: &[u8]) -> Result<PathBuf, StoreError> {
+fn copy_damaged(folder: &Path, work: &Path, first_page: &[u8]) -> Result<PathBuf, StoreError> {
     let old = work.join("old.db");
     let mut bytes = read(&folder.join("retake.db"))?;
     let log = folder.join("retake.db-wal");
     if log.exists() {
         let mut log = read(&log)?;
-        wal::mend(&mut log);
+        wal::repair(&mut log);
         write(&work.join("old.db-wal"), &log)?;
     }
     write(&old, &bytes)?;
@@ -145,9 +145,9 @@ fn copy_of(folder: &Path, work: &Path, first_page: &[u8]) -> Result<PathBuf, Sto
     }
     // The root pages are the same in every database of a version: tables are created in one order,
     // and their roots come first. So a new database's first page fits this one.
-    let pages = (bytes.len() / PAGE) as u32;
-    bytes.resize(bytes.len().max(PAGE), 0);
-    bytes[..PAGE].copy_from_slice(first_page);
+    let pages = (bytes.len() / PAGE_BYTES) as u32;
+    bytes.resize(bytes.len().max(PAGE_BYTES), 0);
+    bytes[..PAGE_BYTES].copy_from_slice(first_page);
     bytes[28..32].copy_from_slice(&pages.to_be_bytes());
     bytes[32..40].fill(0);
     let counter: [u8; 4] = [bytes[24], bytes[25], bytes[26], bytes[27]];
@@ -198,27 +198,27 @@ fn copy_tables(db: &Connection, old: &Path) -> Result<Vec<SalvagedTable>, StoreE
     let mut tables = Vec::new();
     retake_seam::statement("salvage")?;
     db.execute_batch("BEGIN IMMEDIATE")?;
-    for (name, keyed) in names.into_iter().filter(|(name, _)| !DERIVED.contains(&&**name)) {
-        let mut table = Table::of((db, &old), name, size)?;
+    for (name, keyed) in names.into_iter().filter(|(name, _)| !DERIVED_TABLES.contains(&&**name)) {
+        let mut table = TableCopy::of((db, &old), name, size)?;
         if keyed {
             table.copy_by_key()?;
         } else {
             table.copy_by_number()?;
         }
         if table.rows > 0 || !table.whole {
-            let Table { name, rows, whole, .. } = table;
+            let TableCopy { name, rows, whole, .. } = table;
             tables.push(SalvagedTable { name, rows, whole });
         }
     }
-    db.execute_batch(PUT_RIGHT)?;
+    db.execute_batch(REPAIR_SQL)?;
     retake_seam::statement("commit")?;
     db.execute_batch("COMMIT")?;
     Ok(tables)
 }
 
 /// Advances `seq` past every record, so that none is given twice even if its counter is lost.
-fn go_on_behind(store: &Store) -> Result<(), StoreError> {
-    let last: Option<i64> = store.db.query_row(LAST_PLACE, [], |row| row.get(0))?;
+fn advance_seq(store: &Store) -> Result<(), StoreError> {
+    let last: Option<i64> = store.db.query_row(SELECT_LAST_SEQ, [], |row| row.get(0))?;
     let last = last.map_or(0, |last| last as u64);
     if store.last_seq().unwrap_or(0) < last {
         let batch = store.batch()?;
@@ -228,7 +228,7 @@ fn go_on_behind(store: &Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-struct Table<'d> {
+struct TableCopy<'d> {
     db: &'d Connection,
     old: &'d Connection,
     name: String,
@@ -236,18 +236,18 @@ struct Table<'d> {
     columns: Vec<String>,
     key: String,
     /// More rows than there can be: a damaged table may lead in circles.
-    most: u64,
+    max_rows: u64,
     rows: u64,
     whole: bool,
 }
 
 /// Result of one pass over a table.
-struct Walk {
+struct TableWalk {
     last: Option<i64>,
     ended: bool,
 }
 
-impl<'d> Table<'d> {
+impl<'d> TableCopy<'d> {
     fn of(
         (db, old): (&'d Connection, &'d Connection),
         name: String,
@@ -271,7 +271,16 @@ impl<'d> Table<'d> {
         ours.sort_by_key(|(_, place)| *place);
         let key: Vec<_> = ours.into_iter().map(|(name, _)| name).collect();
         let most = size / 4 + 1000;
-        Ok(Self { db, old, columns: names, key: key.join(", "), most, rows: 0, whole: true, name })
+        Ok(Self {
+            db,
+            old,
+            columns: names,
+            key: key.join(", "),
+            max_rows: most,
+            rows: 0,
+            whole: true,
+            name,
+        })
     }
 
     /// Copies from both ends, as far as each can be read.
@@ -292,10 +301,10 @@ impl<'d> Table<'d> {
     fn copy_by_number(&mut self) -> Result<(), StoreError> {
         let sql = format!("SELECT max(rowid) FROM {}", self.name);
         let last = self.old.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0));
-        let last = unless_damaged(last)?.map_or(self.most as i64, Option::unwrap_or_default);
+        let last = unless_damaged(last)?.map_or(self.max_rows as i64, Option::unwrap_or_default);
         // Breadth first: wherever the damage is, readable rows beside it are found soon.
         let mut ranges = VecDeque::from([(i64::MIN, last)]);
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             let Some((low, high)) = ranges.pop_front() else { break };
             ranges.extend(self.copy_between(low, high)?);
         }
@@ -323,13 +332,13 @@ impl<'d> Table<'d> {
     }
 
     /// Copies rows until there are no more, or one cannot be reached.
-    fn walk(&mut self, number: &str, which: &str) -> Result<Walk, StoreError> {
+    fn walk(&mut self, number: &str, which: &str) -> Result<TableWalk, StoreError> {
         let columns = self.columns.join(", ");
         let places = vec!["?"; self.columns.len()].join(", ");
         let into = format!("INSERT OR IGNORE INTO {}({columns}) VALUES({places})", self.name);
         let from = format!("SELECT {number}, {columns} FROM {} WHERE {which}", self.name);
         let mut into = self.db.prepare_cached(&into)?;
-        let mut walk = Walk { last: None, ended: false };
+        let mut walk = TableWalk { last: None, ended: false };
         // A table that cannot be found is as lost as one that cannot be read.
         let Some(mut query) = unless_damaged(self.old.prepare(&from))? else { return Ok(walk) };
         let mut rows = query.query([])?;
@@ -341,7 +350,7 @@ impl<'d> Table<'d> {
             };
             seen += 1;
             let place: i64 = row.get(0).unwrap_or_default();
-            if seen > self.most || (number != "0" && walk.last == Some(place)) {
+            if seen > self.max_rows || (number != "0" && walk.last == Some(place)) {
                 break;
             }
             walk.last = Some(place);
@@ -377,9 +386,9 @@ fn keep_damaged(folder: &Path, kept: &Path) -> Result<(), StoreError> {
 
 /// The new database takes the damaged one's place. The damaged one's log goes before that: it would
 /// be taken for the new one's. The caller holds the project's lock.
-fn exchange(folder: &Path) -> Result<(), StoreError> {
-    let (work, place) = (folder.join(WORK), folder.join("retake.db"));
-    let (new, ready) = (work.join("retake.db"), folder.join(READY));
+fn swap_databases(folder: &Path) -> Result<(), StoreError> {
+    let (work, place) = (folder.join(WORK_FOLDER), folder.join("retake.db"));
+    let (new, ready) = (work.join("retake.db"), folder.join(READY_FILE));
     if new.exists() {
         for log in ["retake.db-wal", "retake.db-shm"].map(|name| folder.join(name)) {
             if log.exists() {

@@ -4,18 +4,18 @@
 use retake_model::{DialogId, Millis, ObjectId, SessionState, WorkSession};
 use rusqlite::{OptionalExtension as _, Row};
 
-use crate::changes::text;
+use crate::changes::parse_text_column;
 use crate::manifest::oid_from;
 use crate::{Batch, Store, StoreError};
 
 /// Query of all columns that [`session_from`] reads.
-const COLUMNS: &str = "SELECT dialog, number, state, opened_at, closed_at, base, tip,
+const SELECT_WORK_SESSION: &str = "SELECT dialog, number, state, opened_at, closed_at, base, tip,
     approved_commit, message FROM work_session";
 
 impl Store {
     /// The work sessions of a dialog, oldest first.
     pub fn work_sessions(&self, dialog: &DialogId) -> Result<Vec<WorkSession>, StoreError> {
-        let sql = format!("{COLUMNS} WHERE dialog = ?1 ORDER BY number");
+        let sql = format!("{SELECT_WORK_SESSION} WHERE dialog = ?1 ORDER BY number");
         let mut query = self.db.prepare_cached(&sql)?;
         let mut rows = query.query([&dialog.0])?;
         let mut found = Vec::new();
@@ -28,7 +28,7 @@ impl Store {
     /// The work session of a dialog that collects changes.
     pub fn active_session(&self, dialog: &DialogId) -> Result<Option<WorkSession>, StoreError> {
         let sql = format!(
-            "{COLUMNS} WHERE dialog = ?1 AND state = 'active' ORDER BY number DESC LIMIT 1"
+            "{SELECT_WORK_SESSION} WHERE dialog = ?1 AND state = 'active' ORDER BY number DESC LIMIT 1"
         );
         let mut query = self.db.prepare_cached(&sql)?;
         query.query_row([&dialog.0], |row| Ok(session_from(row))).optional()?.transpose()
@@ -40,7 +40,7 @@ fn session_from(row: &Row<'_>) -> Result<WorkSession, StoreError> {
     Ok(WorkSession {
         dialog: DialogId(row.get(0)?),
         number: row.get::<_, i64>(1)? as u64,
-        state: text(row, 2)?,
+        state: parse_text_column(row, 2)?,
         opened_at: row.get(3)?,
         closed_at: row.get(4)?,
         base: oid_from(&row.get::<_, Vec<u8>>(5)?)?,

@@ -19,10 +19,10 @@ use crate::lock::lock_within;
 use crate::{Batch, Store, StoreError};
 
 /// Timeout of the spool's lock.
-const WAIT: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Counter of the idempotency keys of this process; makes them unique within a millisecond.
-static PUSHED: AtomicU64 = AtomicU64::new(0);
+static KEY_COUNTER: AtomicU64 = AtomicU64::new(0);
 
 /// One spooled event.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,14 +38,14 @@ pub struct SpoolEntry {
 /// An entry as a line of the file. The event is a JSON string, so that nesting it does not exceed
 /// the parser's depth limit.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct SpoolLine {
     id: String,
     at: Millis,
     event: String,
 }
 
-impl Line {
-    fn entry(bytes: &[u8]) -> Option<SpoolEntry> {
+impl SpoolLine {
+    fn parse_entry(bytes: &[u8]) -> Option<SpoolEntry> {
         let line: Self = serde_json::from_slice(bytes).ok()?;
         let event = serde_json::from_str(&line.event).ok()?;
         Some(SpoolEntry { id: line.id, at: line.at, event })
@@ -66,7 +66,7 @@ impl Spool {
 
     /// Returns a new idempotency key, unique in the project.
     pub fn new_key(&self, at: Millis) -> String {
-        let number = PUSHED.fetch_add(1, Ordering::Relaxed);
+        let number = KEY_COUNTER.fetch_add(1, Ordering::Relaxed);
         format!("{}-{at}-{number}", std::process::id())
     }
 
@@ -80,16 +80,16 @@ impl Spool {
     pub fn push(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
         // On a full disk there may still be room for an empty file, so that the loss is noticed.
         self.append(key, event, at)
-            .inspect_err(|_| drop(retake_seam::fs::touch(&self.lost_file(), b"")))
+            .inspect_err(|_| drop(retake_seam::fs::write_unsynced(&self.lost_file(), b"")))
     }
 
     /// Returns whether an event could not even be spooled.
-    pub fn has_lost(&self) -> bool {
+    pub fn has_lost_event(&self) -> bool {
         self.lost_file().exists()
     }
 
     /// Removes the marker of a lost event, once the loss is on record.
-    pub fn forget_lost(&self) {
+    pub fn clear_lost_event(&self) {
         // If it stays, the loss is reported once more.
         let _ = retake_seam::fs::remove_file(&self.lost_file());
     }
@@ -99,10 +99,13 @@ impl Spool {
     }
 
     fn append(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
-        let mut file = self.locked()?;
+        let mut file = self.open_locked()?;
         let cannot = |error| StoreError::Row(format!("an event cannot be spooled: {error}"));
-        let line =
-            Line { id: key.to_owned(), at, event: serde_json::to_string(event).map_err(cannot)? };
+        let line = SpoolLine {
+            id: key.to_owned(),
+            at,
+            event: serde_json::to_string(event).map_err(cannot)?,
+        };
         let json = serde_json::to_string(&line).map_err(cannot)?;
         // The newline before it: a line that a kill cut off must not swallow this one.
         let failed = |act| StoreError::io(act, &self.path);
@@ -126,13 +129,13 @@ impl Spool {
         if self.is_empty() {
             return Ok((Vec::new(), Vec::new()));
         }
-        let mut file = self.locked()?;
+        let mut file = self.open_locked()?;
         Self::parse(&mut file).map_err(StoreError::io("read", &self.path))
     }
 
     /// Empties the spool if it still holds just these many entries; what came since stays.
     pub fn clear(&self, taken: usize, bad: usize) -> Result<(), StoreError> {
-        let mut file = self.locked()?;
+        let mut file = self.open_locked()?;
         let failed = |act| StoreError::io(act, &self.path);
         let (entries, lines) = Self::parse(&mut file).map_err(failed("read"))?;
         if entries.len() == taken && lines.len() == bad {
@@ -147,7 +150,7 @@ impl Spool {
         file.read_to_end(&mut bytes)?;
         let (mut entries, mut bad) = (Vec::new(), Vec::new());
         for line in bytes.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
-            match Line::entry(line) {
+            match SpoolLine::parse_entry(line) {
                 Some(entry) => entries.push(entry),
                 None => bad.push(String::from_utf8_lossy(line).into_owned()),
             }
@@ -155,11 +158,11 @@ impl Spool {
         Ok((entries, bad))
     }
 
-    fn locked(&self) -> Result<File, StoreError> {
+    fn open_locked(&self) -> Result<File, StoreError> {
         let file = retake_seam::fs::open_private(&self.path)
             .map_err(StoreError::io("open", &self.path))?;
         // Held for a few writes at most, unless its holder is suspended.
-        if !lock_within(&file, WAIT).map_err(StoreError::io("lock", &self.path))? {
+        if !lock_within(&file, LOCK_TIMEOUT).map_err(StoreError::io("lock", &self.path))? {
             let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
             return Err(StoreError::Io { act: "lock", path: self.path.clone(), source });
         }
@@ -169,7 +172,7 @@ impl Spool {
 
 impl Store {
     /// Returns whether the event of this key was recorded already.
-    pub fn spool_taken(&self, id: &str) -> Result<bool, StoreError> {
+    pub fn is_key_recorded(&self, id: &str) -> Result<bool, StoreError> {
         let mut query = self.db.prepare_cached("SELECT 1 FROM spool_taken WHERE id = ?1")?;
         Ok(query.exists([id])?)
     }
@@ -177,13 +180,13 @@ impl Store {
 
 impl Batch<'_> {
     /// Removes the keys of events from before this time, which can no longer be in a spool.
-    pub fn forget_keys(&self, before: Millis) -> Result<(), StoreError> {
+    pub fn expire_keys(&self, before: Millis) -> Result<(), StoreError> {
         self.execute("forget keys", "DELETE FROM spool_taken WHERE at < ?1", [before])?;
         Ok(())
     }
 
     /// Records the idempotency key of an event, in the transaction of its effects.
-    pub fn take_key(&self, key: &str, at: Millis) -> Result<(), StoreError> {
+    pub fn record_key(&self, key: &str, at: Millis) -> Result<(), StoreError> {
         self.execute(
             "take key",
             "INSERT OR IGNORE INTO spool_taken(id, at) VALUES(?1, ?2)",

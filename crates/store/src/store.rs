@@ -7,33 +7,33 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction};
 
+use crate::object_cache::ObjectCache;
 use crate::packs::OpenPacks;
-use crate::recent::Recent;
 use crate::schema::{self, SCHEMA_VERSION};
-use crate::{Batch, Lock, StoreError, salvage, wal};
+use crate::{Batch, FileLock, StoreError, salvage, wal};
 
 /// Minimum SQLite version: earlier ones could corrupt a WAL on reset.
-const OLDEST_SQLITE: i32 = 3_051_003;
+const MIN_SQLITE_VERSION: i32 = 3_051_003;
 /// SQLite's `application_id` of a store.
 const APPLICATION_ID: i32 = 0x5265_7461; // "Reta"
 /// SQLite's busy timeout. Writers wait for the project's lock, so only a foreign program can keep
 /// the database busy.
-const BUSY: Duration = Duration::from_secs(2);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between attempts to open a busy database.
-const PAUSE: Duration = Duration::from_millis(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 /// Files of the stat cache of earlier versions.
-const OLD_CACHE: [&str; 3] = ["cache.db", "cache.db-wal", "cache.db-shm"];
+const OLD_CACHE_FILES: [&str; 3] = ["cache.db", "cache.db-wal", "cache.db-shm"];
 /// Capacity of the prepared-statement cache: more than any event needs, since preparing a
 /// statement costs more than running it.
-const STATEMENTS: usize = 256;
+const STATEMENT_CACHE_CAPACITY: usize = 256;
 /// A WAL longer than this is checkpointed and truncated.
-const WAL_BYTES: u64 = 4 * 1024 * 1024;
+const LONG_WAL_BYTES: u64 = 4 * 1024 * 1024;
 /// Maximum WAL size: above it every commit checkpoints, even after [`Store::shorten_wal_later`].
-const LONGEST_WAL: u64 = 64 * 1024 * 1024;
+const MAX_WAL_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum StoreAccess {
     /// Reading and, under the project's lock, writing. Creates and migrates.
     Write,
     /// Reading, concurrently with a writer.
@@ -45,55 +45,55 @@ pub enum Access {
 pub struct Store {
     pub(crate) db: Connection,
     /// While there is a group, the bytes of content that its batches have written.
-    pub(crate) grouped: Cell<Option<usize>>,
+    pub(crate) group_bytes: Cell<Option<usize>>,
     pub(crate) open_packs: OpenPacks,
-    pub(crate) recent: Recent,
+    pub(crate) object_cache: ObjectCache,
     /// A WAL longer than this is checkpointed after a commit.
     wal_limit: Cell<u64>,
     /// Whether there are stat caches to be removed after the next commit.
-    pub(crate) new_stats: Cell<bool>,
+    pub(crate) has_new_stat_cache: Cell<bool>,
     /// Which file the database is.
-    file: FileId,
+    file: DatabaseFileId,
     folder: PathBuf,
 }
 
 /// A read transaction, see [`Store::snapshot`].
 #[derive(Debug)]
-pub struct Snapshot<'s> {
+pub struct StoreSnapshot<'s> {
     _tx: Option<Transaction<'s>>,
 }
 
 impl Store {
     /// Opens the database in a project's folder.
-    pub fn open(folder: &Path, access: Access) -> Result<Self, StoreError> {
-        if rusqlite::version_number() < OLDEST_SQLITE {
+    pub fn open(folder: &Path, access: StoreAccess) -> Result<Self, StoreError> {
+        if rusqlite::version_number() < MIN_SQLITE_VERSION {
             return Err(StoreError::OldSqlite(rusqlite::version()));
         }
         refuse_network(folder)?;
         #[cfg(feature = "inject")]
         crate::vfs::register();
-        salvage::finish_stopped(folder)?;
+        salvage::finish_interrupted(folder)?;
         let path = folder.join("retake.db");
         let db = match access {
-            Access::Write => open_patiently(&path)?,
-            Access::Read => open_for_reading(&path)?,
+            StoreAccess::Write => open_with_retry(&path)?,
+            StoreAccess::Read => open_for_reading(&path)?,
         };
-        db.set_prepared_statement_cache_capacity(STATEMENTS);
+        db.set_prepared_statement_cache_capacity(STATEMENT_CACHE_CAPACITY);
         // Else SQLite replans many statements on each run, for other bound values.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         // A batch of a group can be taken back alone: what its pages were before need not go
         // through a file for that.
         db.pragma_update(None, "temp_store", "MEMORY")?;
-        db.pragma_update(None, "query_only", access == Access::Read)?;
+        db.pragma_update(None, "query_only", access == StoreAccess::Read)?;
         let file = file_id(&path).map_err(StoreError::io("look at", &path))?;
         Ok(Self {
             db,
             file,
-            grouped: Cell::default(),
+            group_bytes: Cell::default(),
             open_packs: OpenPacks::default(),
-            recent: Recent::default(),
-            wal_limit: Cell::new(WAL_BYTES),
-            new_stats: Cell::default(),
+            object_cache: ObjectCache::default(),
+            wal_limit: Cell::new(LONG_WAL_BYTES),
+            has_new_stat_cache: Cell::default(),
             folder: folder.to_owned(),
         })
     }
@@ -116,10 +116,10 @@ impl Store {
 
     /// Begins a read transaction that lasts until it is dropped. Many small queries are faster so:
     /// SQLite locks once for all of them. No batch can begin meanwhile.
-    pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
+    pub fn snapshot(&self) -> Result<StoreSnapshot<'_>, StoreError> {
         // Inside a group there is one already.
         let alone = self.db.is_autocommit();
-        Ok(Snapshot { _tx: alone.then(|| self.db.unchecked_transaction()).transpose()? })
+        Ok(StoreSnapshot { _tx: alone.then(|| self.db.unchecked_transaction()).transpose()? })
     }
 
     /// A small value kept under a name.
@@ -139,7 +139,7 @@ impl Store {
     pub fn disk_size(&self) -> u64 {
         let files =
             ["retake.db", "retake.db-wal", "spool.jsonl"].map(|name| self.folder.join(name));
-        let stats = self.stats_name().ok().flatten().map(|name| self.stats_file(name));
+        let stats = self.stat_cache_id().ok().flatten().map(|name| self.stat_cache_path(name));
         let size = |file: PathBuf| std::fs::metadata(file).map_or(0, |data| data.len());
         let files: u64 = files.into_iter().chain(stats).map(size).sum();
         files + self.packs_size() + folder_size(&self.export_folder())
@@ -155,12 +155,12 @@ impl Store {
     /// Defers WAL checkpoints to [`Store::shorten_wal`], which the caller must call when idle: no
     /// request then waits for one.
     pub fn shorten_wal_later(&self) {
-        self.wal_limit.set(LONGEST_WAL);
+        self.wal_limit.set(MAX_WAL_BYTES);
     }
 
     /// Returns whether the WAL is long enough for [`Store::shorten_wal`].
     pub fn has_long_wal(&self) -> bool {
-        self.wal_length() > WAL_BYTES
+        self.wal_length() > LONG_WAL_BYTES
     }
 
     fn wal_length(&self) -> u64 {
@@ -170,7 +170,7 @@ impl Store {
     /// Checkpoints and truncates a long WAL. A failure is ignored: commits stand, and the next call
     /// retries. The caller holds the project's lock.
     pub fn shorten_wal(&self) {
-        self.shorten_wal_above(WAL_BYTES);
+        self.shorten_wal_above(LONG_WAL_BYTES);
     }
 
     pub(crate) fn shorten_wal_after_commit(&self) {
@@ -181,7 +181,7 @@ impl Store {
     /// and can be read, by other processes even as committed, but may never reach the disk; frames
     /// appended to them would be lost as well. So what was durable before is checkpointed, and the
     /// rest is cut off. If even that fails, nothing is worse for it.
-    pub(crate) fn distrust_wal(&self, error: rusqlite::Error) -> rusqlite::Error {
+    pub(crate) fn truncate_wal_after_failure(&self, error: rusqlite::Error) -> rusqlite::Error {
         let is_io = error.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure);
         if is_io && (self.db.is_autocommit() || self.db.execute_batch("ROLLBACK").is_ok()) {
             let done = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
@@ -200,17 +200,17 @@ impl Store {
 }
 
 /// Device and inode.
-type FileId = (u64, u64);
+type DatabaseFileId = (u64, u64);
 
 #[cfg(unix)]
-fn file_id(path: &Path) -> std::io::Result<FileId> {
+fn file_id(path: &Path) -> std::io::Result<DatabaseFileId> {
     use std::os::unix::fs::MetadataExt as _;
     let data = std::fs::metadata(path)?;
     Ok((data.dev(), data.ino()))
 }
 
 #[cfg(not(unix))]
-fn file_id(path: &Path) -> std::io::Result<FileId> {
+fn file_id(path: &Path) -> std::io::Result<DatabaseFileId> {
     // An open file cannot be replaced there.
     std::fs::metadata(path).map(|_| (0, 0))
 }
@@ -229,16 +229,16 @@ fn folder_size(folder: &Path) -> u64 {
 fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     // Not SQLite's own read-only mode: that cannot bring in a WAL that a kill left.
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     // A newer program's WAL stays as it is, even if this is the last to close it.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    known_version(&db, path)?;
+    supported_version(&db, path)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(db)
 }
 
 /// Reads the schema version; a newer one than this program knows is an error.
-fn known_version(db: &Connection, path: &Path) -> Result<u32, StoreError> {
+fn supported_version(db: &Connection, path: &Path) -> Result<u32, StoreError> {
     let (found, supported) = (schema::version(db)?, SCHEMA_VERSION);
     if found > supported {
         return Err(StoreError::NewerSchema { path: path.to_owned(), found, supported });
@@ -254,15 +254,15 @@ fn refuse_damaged_log(db: &Connection, path: &Path) -> Result<(), StoreError> {
     let length = std::fs::metadata(&log).map_or(0, |data| data.len());
     // Only tells how many frames there are.
     let seen: i64 = db.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1))?;
-    if length <= wal::length(seen.max(0) as u64) {
+    if length <= wal::length_of_frames(seen.max(0) as u64) {
         return Ok(());
     }
-    if wal::damage(&log).is_none() {
+    if wal::describe_damage(&log).is_none() {
         return Ok(());
     }
     // Another process may be writing to it; under the project's lock none does.
-    let _lock = path.parent().map(|folder| Lock::acquire(folder, BUSY)).transpose()?;
-    match wal::damage(&log) {
+    let _lock = path.parent().map(|folder| FileLock::acquire(folder, BUSY_TIMEOUT)).transpose()?;
+    match wal::describe_damage(&log) {
         Some(why) => Err(StoreError::DamagedLog { path: path.to_owned(), why }),
         None => Ok(()),
     }
@@ -270,12 +270,12 @@ fn refuse_damaged_log(db: &Connection, path: &Path) -> Result<(), StoreError> {
 
 /// Opens for writing and retries while busy: several processes may open a new database at once,
 /// and SQLite's busy timeout does not cover the change to a write-ahead log.
-fn open_patiently(path: &Path) -> Result<Connection, StoreError> {
-    let until = Instant::now() + BUSY;
+fn open_with_retry(path: &Path) -> Result<Connection, StoreError> {
+    let until = Instant::now() + BUSY_TIMEOUT;
     loop {
         match open_for_writing(path) {
             Err(error) if error.is_busy() && Instant::now() < until => {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(RETRY_INTERVAL);
             }
             opened => return opened,
         }
@@ -285,10 +285,10 @@ fn open_patiently(path: &Path) -> Result<Connection, StoreError> {
 fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     retake_seam::statement("open database")?;
     let mut db = Connection::open(path)?;
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     // Closing the last connection would checkpoint: 20 ms that a hook does not have.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    let version = known_version(&db, path)?;
+    let version = supported_version(&db, path)?;
     refuse_damaged_log(&db, path)?;
     if version == 0 {
         // The WAL will have the same mode.
@@ -304,7 +304,7 @@ fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     db.pragma_update(None, "wal_autocheckpoint", 0)?;
     db.pragma_update(None, "foreign_keys", "ON")?;
     if schema::migrate(&mut db)? {
-        for old in OLD_CACHE {
+        for old in OLD_CACHE_FILES {
             let _ = retake_seam::fs::remove_file(&path.with_file_name(old));
         }
     }

@@ -22,7 +22,7 @@ impl Store {
 impl Batch<'_> {
     /// Sets the text of a person's message that was recorded without one, and the dialog's title;
     /// returns whether there was one.
-    pub fn fill_message(
+    pub fn set_message_text(
         &self,
         dialog: &DialogId,
         index: u64,

@@ -2,32 +2,32 @@
 
 use gix_object::tree::{Entry, EntryKind};
 use gix_object::{Tree, TreeRef, WriteTo as _};
-use retake_model::{FileKind, FileState, ObjectId, ProjectPath, Side};
+use retake_model::{FileKind, FileState, ObjectId, PathState, ProjectPath};
 
 use crate::StoreError;
-use crate::objects::{Encoded, ObjectKind, encode};
+use crate::objects::{EncodedObject, ObjectKind, encode};
 
 /// Builds the tree of these files and gives its id: what `git write-tree` would print.
 ///
 /// `files` must be sorted by path; `emit` gets each tree object, inner ones first.
 pub fn build_tree(
     files: &[(ProjectPath, FileState)],
-    emit: &mut dyn FnMut(Encoded) -> Result<(), StoreError>,
+    emit: &mut dyn FnMut(EncodedObject) -> Result<(), StoreError>,
 ) -> Result<ObjectId, StoreError> {
     let rows: Vec<_> = files.iter().map(|(path, state)| (path.as_bytes(), state)).collect();
-    build(&rows, emit)
+    build_folder(&rows, emit)
 }
 
 /// Builds bottom-up: each run of rows with the same first component is a folder.
-fn build(
+fn build_folder(
     rows: &[(&[u8], &FileState)],
-    emit: &mut dyn FnMut(Encoded) -> Result<(), StoreError>,
+    emit: &mut dyn FnMut(EncodedObject) -> Result<(), StoreError>,
 ) -> Result<ObjectId, StoreError> {
     let mut entries = Vec::new();
     let mut at = 0;
     while let Some((path, state)) = rows.get(at) {
         let Some(slash) = path.iter().position(|&b| b == b'/') else {
-            entries.push(TreeEntry(entry(path, kind_of(state), state.oid)));
+            entries.push(TreeEntry(tree_entry(path, entry_kind(state), state.oid)));
             at += 1;
             continue;
         };
@@ -37,7 +37,7 @@ fn build(
             .iter()
             .map(|(path, state)| (&path[folder.len()..], *state))
             .collect();
-        entries.push(TreeEntry::folder(&path[..slash], build(&inside, emit)?));
+        entries.push(TreeEntry::folder(&path[..slash], build_folder(&inside, emit)?));
         at += len;
     }
     let encoded = encode_tree(entries)?;
@@ -51,8 +51,8 @@ pub(crate) struct TreeEntry(Entry);
 
 impl TreeEntry {
     /// A file or link; `None` for what is not there or was not captured.
-    pub(crate) fn file(name: &[u8], side: &Side) -> Option<Self> {
-        side.known().map(|state| Self(entry(name, kind_of(state), state.oid)))
+    pub(crate) fn file(name: &[u8], side: &PathState) -> Option<Self> {
+        side.known().map(|state| Self(tree_entry(name, entry_kind(state), state.oid)))
     }
 
     pub(crate) fn name(&self) -> &[u8] {
@@ -61,7 +61,7 @@ impl TreeEntry {
 
     /// A folder within the folder.
     pub(crate) fn folder(name: &[u8], tree: ObjectId) -> Self {
-        Self(entry(name, EntryKind::Tree, tree))
+        Self(tree_entry(name, EntryKind::Tree, tree))
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn decode_tree(bytes: &[u8]) -> Option<Vec<TreeEntry>> {
 }
 
 /// The tree object of a folder with these entries, in any order.
-pub(crate) fn encode_tree(entries: Vec<TreeEntry>) -> Result<Encoded, StoreError> {
+pub(crate) fn encode_tree(entries: Vec<TreeEntry>) -> Result<EncodedObject, StoreError> {
     let mut entries: Vec<_> = entries.into_iter().map(|TreeEntry(entry)| entry).collect();
     entries.sort();
     let mut bytes = Vec::new();
@@ -80,7 +80,7 @@ pub(crate) fn encode_tree(entries: Vec<TreeEntry>) -> Result<Encoded, StoreError
     encode(ObjectKind::Tree, &bytes)
 }
 
-fn entry(name: &[u8], kind: EntryKind, oid: ObjectId) -> Entry {
+fn tree_entry(name: &[u8], kind: EntryKind, oid: ObjectId) -> Entry {
     Entry {
         mode: kind.into(),
         filename: name.into(),
@@ -89,7 +89,7 @@ fn entry(name: &[u8], kind: EntryKind, oid: ObjectId) -> Entry {
 }
 
 /// git keeps only the owner's exec bit.
-fn kind_of(state: &FileState) -> EntryKind {
+fn entry_kind(state: &FileState) -> EntryKind {
     match state.kind {
         FileKind::Link => EntryKind::Link,
         FileKind::File if state.mode & 0o100 != 0 => EntryKind::BlobExecutable,

@@ -6,15 +6,15 @@ use std::collections::HashSet;
 
 use retake_model::ObjectId;
 
-use crate::links::EntryLink;
-use crate::manifest::{UNKNOWN, oid_from};
+use crate::gc::links::EntryLink;
+use crate::gc::retention::RetentionPlan;
+use crate::manifest::{KIND_UNKNOWN, oid_from};
 use crate::objects::ObjectKind;
-use crate::retention::Plan;
 use crate::{Spool, Store, StoreError};
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum StoreProblem {
     /// SQLite found its own structure damaged.
     Database(String),
     /// A record names an object that is not there.
@@ -46,7 +46,7 @@ pub enum Problem {
 
 /// What verification found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verification {
+pub struct VerifyReport {
     /// Objects in the store.
     pub objects: u64,
     /// Objects whose bytes were read and hashed.
@@ -58,7 +58,7 @@ pub struct Verification {
     /// Events that wait in the spool.
     pub spooled: u64,
     /// Everything that is wrong.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
 }
 
 impl Store {
@@ -69,26 +69,26 @@ impl Store {
         &self,
         read_data: bool,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Verification, StoreError> {
-        let mut found = Verification {
+    ) -> Result<VerifyReport, StoreError> {
+        let mut found = VerifyReport {
             objects: self.count("object")? + self.objects_in_own_packs()?,
             changes: self.count("change")?,
             purged: self.count("purged")?,
-            ..Verification::default()
+            ..VerifyReport::default()
         };
         self.check_database(&mut found.problems)?;
         let broken = self.broken_packs()?.into_iter();
-        found.problems.extend(broken.map(|(name, why)| Problem::Pack { name, why }));
+        found.problems.extend(broken.map(|(name, why)| StoreProblem::Pack { name, why }));
         self.check_references(&mut found.problems)?;
         self.check_chunks(&mut found.problems)?;
         self.check_rows(&mut found.problems)?;
         if read_data {
-            found.problems.extend(self.unreadable_messages()?.into_iter().map(Problem::Row));
+            found.problems.extend(self.unreadable_messages()?.into_iter().map(StoreProblem::Row));
             self.check_objects(&mut found, progress)?;
         }
         let (entries, bad) = Spool::new(self.folder()).entries()?;
         found.spooled = entries.len() as u64;
-        found.problems.extend(bad.into_iter().map(Problem::SpoolLine));
+        found.problems.extend(bad.into_iter().map(StoreProblem::SpoolLine));
         Ok(found)
     }
 
@@ -97,23 +97,23 @@ impl Store {
         Ok(self.db.query_row(&sql, [], |row| row.get::<_, i64>(0))? as u64)
     }
 
-    fn check_database(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
-        let damage = crate::wal::damage(&self.folder().join("retake.db-wal"));
-        problems.extend(damage.map(Problem::Database));
+    fn check_database(&self, problems: &mut Vec<StoreProblem>) -> Result<(), StoreError> {
+        let damage = crate::wal::describe_damage(&self.folder().join("retake.db-wal"));
+        problems.extend(damage.map(StoreProblem::Database));
         for pragma in ["PRAGMA main.integrity_check", "PRAGMA main.foreign_key_check"] {
             let mut query = self.db.prepare(pragma)?;
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
                 let text: String = row.get(0)?;
                 if text != "ok" {
-                    problems.push(Problem::Database(text));
+                    problems.push(StoreProblem::Database(text));
                 }
             }
         }
         Ok(())
     }
 
-    fn check_references(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+    fn check_references(&self, problems: &mut Vec<StoreProblem>) -> Result<(), StoreError> {
         const REFERENCES: &[(&str, &str, &str, &str)] = &[
             ("manifest", "manifest", "path", "oid"),
             ("before of a change", "change", "path", "before_oid"),
@@ -139,8 +139,8 @@ impl Store {
                 let record = format!("{what}, {}", String::from_utf8_lossy(&path));
                 problems.push(match oid_from(&row.get::<_, Vec<u8>>(0)?) {
                     Ok(oid) if self.is_packed(&oid)? => continue,
-                    Ok(oid) => Problem::Dangling { record, oid },
-                    Err(error) => Problem::Row(format!("{record}: {error}")),
+                    Ok(oid) => StoreProblem::Dangling { record, oid },
+                    Err(error) => StoreProblem::Row(format!("{record}: {error}")),
                 });
             }
         }
@@ -148,8 +148,8 @@ impl Store {
     }
 
     /// Rows are read leniently where they serve; here each one must make sense.
-    fn check_rows(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
-        let unknown = format!("kind NOT IN (1, 2) AND NOT (kind = {UNKNOWN} AND oid IS NULL)");
+    fn check_rows(&self, problems: &mut Vec<StoreProblem>) -> Result<(), StoreError> {
+        let unknown = format!("kind NOT IN (1, 2) AND NOT (kind = {KIND_UNKNOWN} AND oid IS NULL)");
         let checks = [
             ("manifest", format!("{unknown} OR length(path) = 0 OR length(oid) <> 20")),
             ("gap", "length(path) = 0 OR length(reason) = 0".to_owned()),
@@ -160,13 +160,13 @@ impl Store {
             let sql = format!("SELECT count(*) FROM {table} WHERE {wrong}");
             let count: i64 = self.db.query_row(&sql, [], |row| row.get(0))?;
             if count > 0 {
-                problems.push(Problem::Row(format!("{count} rows of {table} make no sense")));
+                problems.push(StoreProblem::Row(format!("{count} rows of {table} make no sense")));
             }
         }
         self.check_changes(problems)
     }
 
-    fn check_chunks(&self, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+    fn check_chunks(&self, problems: &mut Vec<StoreProblem>) -> Result<(), StoreError> {
         let mut query = self.db.prepare("SELECT oid FROM object WHERE encoding = 2")?;
         let oids = query.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
         for oid in oids {
@@ -174,14 +174,16 @@ impl Store {
             let chunks = match self.chunks_of(&oid) {
                 Ok(chunks) => chunks,
                 Err(error) => {
-                    problems.push(Problem::Damaged { oid, why: error.to_string() });
+                    problems.push(StoreProblem::Damaged { oid, why: error.to_string() });
                     continue;
                 }
             };
             for chunk in chunks {
                 if !self.has(&chunk)? {
-                    problems
-                        .push(Problem::Dangling { record: format!("object {oid}"), oid: chunk });
+                    problems.push(StoreProblem::Dangling {
+                        record: format!("object {oid}"),
+                        oid: chunk,
+                    });
                 }
             }
         }
@@ -190,7 +192,7 @@ impl Store {
 
     fn check_objects(
         &self,
-        found: &mut Verification,
+        found: &mut VerifyReport,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), StoreError> {
         // No more than there are: a damaged table may lead in circles.
@@ -204,7 +206,7 @@ impl Store {
             if kind == ObjectKind::Tree.code() {
                 self.check_tree(&oid, &mut found.problems)?;
             } else if let Err(error) = self.read_into(&oid, &mut std::io::sink()) {
-                found.problems.push(Problem::Damaged { oid, why: error.to_string() });
+                found.problems.push(StoreProblem::Damaged { oid, why: error.to_string() });
             }
             found.objects_read += 1;
             progress(found.objects_read, found.objects);
@@ -215,10 +217,10 @@ impl Store {
     /// Checks the packed objects that records need; a borrowed pack has all of the user's history.
     fn check_packed(
         &self,
-        found: &mut Verification,
+        found: &mut VerifyReport,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), StoreError> {
-        let live = match self.live_objects(&Plan::default(), &HashSet::new()) {
+        let live = match self.live_objects(&RetentionPlan::default(), &HashSet::new()) {
             Ok(live) => live,
             // What cannot be followed was named above.
             Err(StoreError::Damaged { .. } | StoreError::Missing(_)) => return Ok(()),
@@ -228,7 +230,7 @@ impl Store {
         found.objects = found.objects_read + needed.len() as u64;
         for oid in needed {
             if let Err(error) = self.read_packed(&oid) {
-                found.problems.push(Problem::Damaged { oid, why: error.to_string() });
+                found.problems.push(StoreProblem::Damaged { oid, why: error.to_string() });
             }
             found.objects_read += 1;
             progress(found.objects_read, found.objects);
@@ -237,11 +239,15 @@ impl Store {
     }
 
     /// Everything in a folder must be there, unless it was purged.
-    fn check_tree(&self, oid: &ObjectId, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+    fn check_tree(
+        &self,
+        oid: &ObjectId,
+        problems: &mut Vec<StoreProblem>,
+    ) -> Result<(), StoreError> {
         let links = match self.tree_links(oid) {
             Ok(links) => links,
             Err(error) => {
-                problems.push(Problem::Damaged { oid: *oid, why: error.to_string() });
+                problems.push(StoreProblem::Damaged { oid: *oid, why: error.to_string() });
                 return Ok(());
             }
         };
@@ -249,7 +255,7 @@ impl Store {
             let (EntryLink::Tree(named) | EntryLink::Blob(named)) = link;
             if !self.has(&named)? && !self.is_purged(&named)? {
                 let record = format!("{} in tree {oid}", String::from_utf8_lossy(&name));
-                problems.push(Problem::Dangling { record, oid: named });
+                problems.push(StoreProblem::Dangling { record, oid: named });
             }
         }
         Ok(())

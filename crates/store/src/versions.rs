@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use retake_model::{ObjectId, ProjectPath};
 
-use crate::links::EntryLink;
+use crate::gc::links::EntryLink;
 use crate::manifest::oid_from;
 use crate::{Store, StoreError};
 

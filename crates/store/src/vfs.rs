@@ -30,7 +30,7 @@ pub(crate) fn register() {
         // differs from it in functions of the same types.
         let code = unsafe {
             let original = sqlite3_vfs_find(ptr::null());
-            let own = Box::leak(Box::new(Vfs { stepping: *original, original }));
+            let own = Box::leak(Box::new(SteppingVfs { stepping: *original, original }));
             own.stepping.pNext = ptr::null_mut();
             own.stepping.zName = c"retake-steps".as_ptr();
             own.stepping.xOpen = Some(open);
@@ -43,28 +43,28 @@ pub(crate) fn register() {
 
 /// What SQLite is given, and what it had. The first field is what its functions are called with.
 #[repr(C)]
-struct Vfs {
+struct SteppingVfs {
     stepping: sqlite3_vfs,
     original: *mut sqlite3_vfs,
 }
 
 /// The same of an open file's methods.
 #[repr(C)]
-struct Methods {
+struct SteppingMethods {
     stepping: sqlite3_io_methods,
     original: *const sqlite3_io_methods,
 }
 
 // SAFETY: tables of functions that are never changed.
-unsafe impl Sync for Methods {}
+unsafe impl Sync for SteppingMethods {}
 // SAFETY: as above.
-unsafe impl Send for Methods {}
+unsafe impl Send for SteppingMethods {}
 
 /// Method tables, one for each kind of file that was opened.
-static KINDS: Mutex<Vec<&'static Methods>> = Mutex::new(Vec::new());
+static METHOD_TABLES: Mutex<Vec<&'static SteppingMethods>> = Mutex::new(Vec::new());
 
 fn stepping(original: *const sqlite3_io_methods) -> *const sqlite3_io_methods {
-    let mut kinds = KINDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kinds = METHOD_TABLES.lock().unwrap_or_else(PoisonError::into_inner);
     let known = kinds.iter().copied().find(|kind| ptr::eq(kind.original, original));
     let kind = known.unwrap_or_else(|| {
         // SAFETY: a file that was opened has methods, and they live as long as the process.
@@ -75,7 +75,8 @@ fn stepping(original: *const sqlite3_io_methods) -> *const sqlite3_io_methods {
         // Without shared memory there is none to step.
         stepping.xShmMap = stepping.xShmMap.and(Some(map_shared));
         stepping.xShmUnmap = stepping.xShmUnmap.and(Some(unmap_shared));
-        let kind: &'static Methods = Box::leak(Box::new(Methods { stepping, original }));
+        let kind: &'static SteppingMethods =
+            Box::leak(Box::new(SteppingMethods { stepping, original }));
         kinds.push(kind);
         kind
     });
@@ -85,11 +86,11 @@ fn stepping(original: *const sqlite3_io_methods) -> *const sqlite3_io_methods {
 /// SQLite's own methods of a file that [`open`] opened.
 unsafe fn original(file: *mut sqlite3_file) -> &'static sqlite3_io_methods {
     // SAFETY: the file's methods are the first field of a `Methods`, which is never freed.
-    unsafe { &*(*(*file).pMethods.cast::<Methods>()).original }
+    unsafe { &*(*(*file).pMethods.cast::<SteppingMethods>()).original }
 }
 
 /// Returns SQLite's error code for a step that failed.
-fn failure(error: &io::Error, otherwise: c_int) -> c_int {
+fn sqlite_error_code(error: &io::Error, otherwise: c_int) -> c_int {
     match Errno::from_io_error(error) {
         Some(Errno::NOSPC) => SQLITE_FULL,
         Some(Errno::ROFS) => SQLITE_READONLY,
@@ -110,7 +111,7 @@ unsafe extern "C" fn open(
         if flags & SQLITE_OPEN_CREATE != 0 && retake_seam::step("sqlite open").is_err() {
             return SQLITE_CANTOPEN;
         }
-        let inner = (*vfs.cast::<Vfs>()).original;
+        let inner = (*vfs.cast::<SteppingVfs>()).original;
         let Some(open) = (*inner).xOpen else { return SQLITE_ERROR };
         let code = open(inner, name, file, flags, out_flags);
         if !(*file).pMethods.is_null() {
@@ -122,11 +123,11 @@ unsafe extern "C" fn open(
 
 unsafe extern "C" fn delete(vfs: *mut sqlite3_vfs, name: *const c_char, sync_dir: c_int) -> c_int {
     if let Err(error) = retake_seam::step("sqlite unlink") {
-        return failure(&error, SQLITE_IOERR_DELETE);
+        return sqlite_error_code(&error, SQLITE_IOERR_DELETE);
     }
     // SAFETY: passed on as it came.
     unsafe {
-        let inner = (*vfs.cast::<Vfs>()).original;
+        let inner = (*vfs.cast::<SteppingVfs>()).original;
         (*inner).xDelete.map_or(SQLITE_ERROR, |delete| delete(inner, name, sync_dir))
     }
 }
@@ -150,14 +151,14 @@ unsafe extern "C" fn write(
             // As SQLite's own VFS takes it.
             Ok(some) if some < bytes.len() && code == SQLITE_OK => SQLITE_FULL,
             Ok(_) => code,
-            Err(error) => failure(&error, SQLITE_IOERR_WRITE),
+            Err(error) => sqlite_error_code(&error, SQLITE_IOERR_WRITE),
         }
     }
 }
 
 unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: sqlite3_int64) -> c_int {
     if let Err(error) = retake_seam::step("sqlite truncate") {
-        return failure(&error, SQLITE_IOERR_TRUNCATE);
+        return sqlite_error_code(&error, SQLITE_IOERR_TRUNCATE);
     }
     // SAFETY: passed on as it came.
     unsafe { original(file).xTruncate.map_or(SQLITE_ERROR, |inner| inner(file, size)) }
@@ -165,7 +166,7 @@ unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: sqlite3_int64) -> c
 
 unsafe extern "C" fn sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
     if let Err(error) = retake_seam::step("sqlite sync") {
-        return failure(&error, SQLITE_IOERR_FSYNC);
+        return sqlite_error_code(&error, SQLITE_IOERR_FSYNC);
     }
     // SAFETY: passed on as it came.
     unsafe { original(file).xSync.map_or(SQLITE_ERROR, |inner| inner(file, flags)) }

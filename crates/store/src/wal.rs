@@ -11,18 +11,18 @@
 use std::path::Path;
 
 /// Bytes of the file's header.
-const HEADER: usize = 32;
+const HEADER_BYTES: usize = 32;
 /// Bytes of a frame's header.
-const FRAME_HEADER: usize = 24;
+const FRAME_HEADER_BYTES: usize = 24;
 /// SQLite's page size.
-const PAGE: usize = 4096;
+const PAGE_BYTES: usize = 4096;
 /// Magic number of a WAL; its lowest bit is the byte order of the checksums.
-const MAGIC: u32 = 0x377f_0682;
+const WAL_MAGIC: u32 = 0x377f_0682;
 
 /// Describes the damage of a database's log, if there is any.
-pub(crate) fn damage(log: &Path) -> Option<String> {
+pub(crate) fn describe_damage(log: &Path) -> Option<String> {
     let mut bytes = std::fs::read(log).ok()?;
-    let found = Log::of(&mut bytes)?.mend();
+    let found = WalBytes::of(&mut bytes)?.repair();
     (found.unseen > 0).then(|| {
         let (frame, unseen) = (found.first_bad, found.unseen);
         format!("the log is damaged at frame {frame}: {unseen} later commits cannot be seen")
@@ -30,69 +30,70 @@ pub(crate) fn damage(log: &Path) -> Option<String> {
 }
 
 /// Length in bytes of a log with this many frames.
-pub(crate) fn length(frames: u64) -> u64 {
-    (HEADER as u64) + frames * (FRAME_HEADER + PAGE) as u64
+pub(crate) fn length_of_frames(frames: u64) -> u64 {
+    (HEADER_BYTES as u64) + frames * (FRAME_HEADER_BYTES + PAGE_BYTES) as u64
 }
 
 /// Rewrites all checksums, so that SQLite reads every frame of the log.
-pub(crate) fn mend(bytes: &mut Vec<u8>) {
-    if let Some(mut log) = Log::of(bytes) {
-        log.mend();
+pub(crate) fn repair(bytes: &mut Vec<u8>) {
+    if let Some(mut log) = WalBytes::of(bytes) {
+        log.repair();
     }
 }
 
 #[derive(Default)]
-struct Found {
+struct WalDamage {
     /// From 1; 0 is the header.
     first_bad: usize,
     /// Commits behind it that had been acknowledged.
     unseen: usize,
 }
 
-struct Log<'b> {
+struct WalBytes<'b> {
     bytes: &'b mut Vec<u8>,
     sum: (u32, u32),
 }
 
-impl<'b> Log<'b> {
+impl<'b> WalBytes<'b> {
     /// Returns `None` if the log has no frame.
     fn of(bytes: &'b mut Vec<u8>) -> Option<Self> {
-        (bytes.len() >= HEADER + FRAME_HEADER + PAGE).then_some(Self { bytes, sum: (0, 0) })
+        (bytes.len() >= HEADER_BYTES + FRAME_HEADER_BYTES + PAGE_BYTES)
+            .then_some(Self { bytes, sum: (0, 0) })
     }
 
     /// Recomputes all checksums, and returns what did not match.
-    fn mend(&mut self) -> Found {
+    fn repair(&mut self) -> WalDamage {
         let mut bad = None;
         // The salts of a damaged header are in the frames.
-        let salts = self.bytes[HEADER + 8..HEADER + 16].to_vec();
+        let salts = self.bytes[HEADER_BYTES + 8..HEADER_BYTES + 16].to_vec();
         let magic = self.word(0) & !1;
-        let is_sound = magic == MAGIC && self.bytes[16..24] == salts[..];
+        let is_sound = magic == WAL_MAGIC && self.bytes[16..24] == salts[..];
         let big = if is_sound { self.word(0) & 1 } else { 0 };
-        self.put(0, MAGIC | big);
+        self.put(0, WAL_MAGIC | big);
         self.put(4, 3_007_000);
-        self.put(8, PAGE as u32);
+        self.put(8, PAGE_BYTES as u32);
         self.bytes[16..24].copy_from_slice(&salts);
         self.sum = (0, 0);
         self.add(0, 24);
-        if !self.seal(24) || !is_sound {
+        if !self.write_checksum(24) || !is_sound {
             bad = Some(0);
         }
-        let size = FRAME_HEADER + PAGE;
+        let size = FRAME_HEADER_BYTES + PAGE_BYTES;
         let (mut unseen, mut commit) = (0, false);
-        for frame in 0..(self.bytes.len() - HEADER) / size {
-            let start = HEADER + frame * size;
+        for frame in 0..(self.bytes.len() - HEADER_BYTES) / size {
+            let start = HEADER_BYTES + frame * size;
             if self.bytes[start + 8..start + 16] != salts[..] {
                 break;
             }
             unseen += usize::from(commit && bad.is_some());
             self.add(start, 8);
-            self.add(start + FRAME_HEADER, PAGE);
-            if !self.seal(start + 16) && bad.is_none() {
+            self.add(start + FRAME_HEADER_BYTES, PAGE_BYTES);
+            if !self.write_checksum(start + 16) && bad.is_none() {
                 bad = Some(frame + 1);
             }
             commit = self.word(start + 4) != 0;
         }
-        Found { first_bad: bad.unwrap_or(0), unseen }
+        WalDamage { first_bad: bad.unwrap_or(0), unseen }
     }
 
     fn word(&self, at: usize) -> u32 {
@@ -120,7 +121,7 @@ impl<'b> Log<'b> {
     }
 
     /// Writes the checksum; returns whether it was there already.
-    fn seal(&mut self, at: usize) -> bool {
+    fn write_checksum(&mut self, at: usize) -> bool {
         let stood = (self.word(at), self.word(at + 4)) == self.sum;
         self.put(at, self.sum.0);
         self.put(at + 4, self.sum.1);

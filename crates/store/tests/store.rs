@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use retake_model::{Event, EventKind, FileKind, FileState, ProjectPath, Side};
+use retake_model::{Event, EventKind, FileKind, FileState, PathState, ProjectPath};
 use retake_store::{
-    Access, CHUNK_ABOVE, ManifestEntry, ObjectKind, Spool, StatRow, Store, StoreError, Stored,
-    Touched, build_tree, encode, encode_stream, hash_blob,
+    CHUNK_THRESHOLD_BYTES, ManifestEntry, ManifestState, ObjectKind, Spool, StatRow, Store,
+    StoreAccess, StoreError, TouchedState, build_tree, encode, encode_stream, hash_blob,
 };
 
 fn message(text: &str) -> Event {
@@ -26,16 +26,16 @@ fn texts(spool: &Spool) -> Vec<String> {
 #[test]
 fn content_of_every_size_comes_back_and_is_named_as_git_names_it() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), Access::Write).unwrap();
+    let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
     let mut rng = fastrand::Rng::with_seed(7);
-    let edge = CHUNK_ABOVE as usize;
+    let edge = CHUNK_THRESHOLD_BYTES as usize;
     for size in [0, 1, 4095, edge - 1, edge, edge + 1, 3 * edge, 5_000_000] {
         let mut bytes = vec![0; size];
         rng.fill(&mut bytes[size / 2..]); // half compressible, half not
         let batch = store.batch().unwrap();
         let small = encode(ObjectKind::Blob, &bytes).unwrap();
         let streamed = encode_stream(&mut bytes.as_slice(), size as u64, &mut |object| {
-            batch.put(&object).map_err(std::io::Error::other)
+            batch.put_object(&object).map_err(std::io::Error::other)
         });
         assert_eq!(streamed.unwrap(), small.oid, "chunked or not, the name is the same");
         assert_eq!(hash_blob(&bytes).unwrap(), small.oid);
@@ -54,17 +54,17 @@ fn a_stream_of_another_length_is_refused() {
     let bytes = vec![1; 400_000];
     for claimed in [399_999, 400_001] {
         let result = encode_stream(&mut bytes.as_slice(), claimed, &mut |_| Ok(()));
-        assert!(matches!(result, Err(StoreError::Step(_))), "{result:?}");
+        assert!(matches!(result, Err(StoreError::Write(_))), "{result:?}");
     }
 }
 
 #[test]
 fn a_batch_that_is_dropped_never_happened() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), Access::Write).unwrap();
+    let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
     let object = encode(ObjectKind::Blob, b"content").unwrap();
     let batch = store.batch().unwrap();
-    batch.put(&object).unwrap();
+    batch.put_object(&object).unwrap();
     assert_eq!(batch.next_seq(), 1);
     assert!(batch.has(&object.oid).unwrap(), "a batch sees its own writes");
     drop(batch);
@@ -75,16 +75,16 @@ fn a_batch_that_is_dropped_never_happened() {
 #[test]
 fn a_reader_sees_what_is_committed_and_cannot_write() {
     let folder = tempfile::tempdir().unwrap();
-    let writer = Store::open(folder.path(), Access::Write).unwrap();
-    let reader = Store::open(folder.path(), Access::Read).unwrap();
+    let writer = Store::open(folder.path(), StoreAccess::Write).unwrap();
+    let reader = Store::open(folder.path(), StoreAccess::Read).unwrap();
     let object = encode(ObjectKind::Blob, b"content").unwrap();
     let batch = writer.batch().unwrap();
-    batch.put(&object).unwrap();
+    batch.put_object(&object).unwrap();
     assert!(!reader.has(&object.oid).unwrap());
     batch.commit().unwrap();
     assert_eq!(reader.read(&object.oid).unwrap(), b"content");
     let other = encode(ObjectKind::Blob, b"other").unwrap();
-    let refused = reader.batch().and_then(|batch| batch.put(&other)).unwrap_err();
+    let refused = reader.batch().and_then(|batch| batch.put_object(&other)).unwrap_err();
     assert!(refused.is_read_only(), "{refused}");
     assert_eq!(reader.manifest().unwrap(), []);
 }
@@ -92,23 +92,23 @@ fn a_reader_sees_what_is_committed_and_cannot_write() {
 #[test]
 fn what_lies_beneath_a_folder_is_told_apart_from_what_has_a_similar_name() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), Access::Write).unwrap();
+    let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
     let batch = store.batch().unwrap();
     let oid = encode(ObjectKind::Blob, b"x").unwrap().oid;
     let kind = FileKind::File;
     let stat = StatRow { kind, mode: 0o644, size: 1, mtime_ns: 1, ctime_ns: 1, inode: 1 };
-    batch.put_stats(b"nothing").unwrap();
+    batch.put_stat_cache(b"nothing").unwrap();
     for name in ["d", "d-x/a", "d.x", "d/a", "d/in/b", "d/in0", "d0", "da"] {
         let path = name.parse().unwrap();
         let state = FileState { kind, mode: 0o644, oid, size: 1 };
         let stat = (name != "d/a").then_some(&stat);
-        batch.set_manifest(&path, &Stored::Known(state), stat).unwrap();
+        batch.set_manifest(&path, &ManifestState::Known(state), stat).unwrap();
     }
     batch.commit().unwrap();
     let beneath = |name: &str| {
         let entries = store.manifest_beneath(&name.parse().unwrap()).unwrap();
         let told = |entry: ManifestEntry| {
-            (entry.path.to_string(), entry.touched == Some(Touched::There(Some(stat))))
+            (entry.path.to_string(), entry.touched == Some(TouchedState::There(Some(stat))))
         };
         entries.into_iter().map(told).collect::<Vec<_>>()
     };
@@ -128,7 +128,7 @@ fn any_path(rng: &mut fastrand::Rng) -> ProjectPath {
 #[test]
 fn the_kept_trees_patched_are_those_of_the_manifest() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), Access::Write).unwrap();
+    let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
     let mut rng = fastrand::Rng::with_seed(11);
     let mut model: BTreeMap<ProjectPath, Option<FileState>> = BTreeMap::new();
     for round in 0..600 {
@@ -153,12 +153,13 @@ fn the_kept_trees_patched_are_those_of_the_manifest() {
                 continue;
             }
             let object = encode(ObjectKind::Blob, &[rng.u8(..)]).unwrap();
-            batch.put(&object).unwrap();
+            batch.put_object(&object).unwrap();
             let (kind, size, mode) = (FileKind::File, 1, 0o100_644);
             let state = FileState { kind, size, oid: object.oid, mode };
-            let stored = if rng.u8(..8) == 0 { Stored::Unknown } else { Stored::Known(state) };
+            let stored =
+                if rng.u8(..8) == 0 { ManifestState::Unknown } else { ManifestState::Known(state) };
             batch.set_manifest(&path, &stored, None).unwrap();
-            model.insert(path, (stored != Stored::Unknown).then_some(state));
+            model.insert(path, (stored != ManifestState::Unknown).then_some(state));
         }
         if rng.bool() {
             let known = model.iter().filter_map(|(path, state)| Some((path.clone(), (*state)?)));
@@ -174,7 +175,7 @@ fn the_kept_trees_patched_are_those_of_the_manifest() {
             drop(batch);
             let entries = store.manifest().unwrap().into_iter();
             model = entries
-                .map(|entry| (entry.path, Side::from(entry.stored).known().copied()))
+                .map(|entry| (entry.path, PathState::from(entry.state).known().copied()))
                 .collect();
         }
     }
@@ -183,7 +184,7 @@ fn the_kept_trees_patched_are_those_of_the_manifest() {
 #[test]
 fn the_generation_tells_of_what_others_wrote() {
     let folder = tempfile::tempdir().unwrap();
-    let [one, other] = [(); 2].map(|()| Store::open(folder.path(), Access::Write).unwrap());
+    let [one, other] = [(); 2].map(|()| Store::open(folder.path(), StoreAccess::Write).unwrap());
     let write = |store: &Store, value: &[u8]| {
         let batch = store.batch().unwrap();
         batch.set_meta("key", value).unwrap();
@@ -237,7 +238,7 @@ fn a_store_that_several_open_for_the_first_time_is_made_once() {
         let folder = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| Store::open(folder.path(), Access::Write).unwrap());
+                scope.spawn(|| Store::open(folder.path(), StoreAccess::Write).unwrap());
             }
         });
     }

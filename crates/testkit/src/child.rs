@@ -9,18 +9,18 @@ use std::process::Command;
 
 use crate::TestProject;
 
-const ROLE: &str = "RETAKE_TEST_ROLE";
+const ROLE_VARIABLE: &str = "RETAKE_TEST_ROLE";
 /// Environment variable with the folder of the child's project.
-pub const OUTER: &str = "RETAKE_TEST_OUTER";
+pub const OUTER_VARIABLE: &str = "RETAKE_TEST_OUTER";
 
 /// Returns the role of this process, if it is a child.
 pub fn role() -> Option<String> {
-    std::env::var(ROLE).ok()
+    std::env::var(ROLE_VARIABLE).ok()
 }
 
 /// The project in which the child acts.
 pub fn project() -> TestProject {
-    TestProject::at(Path::new(&std::env::var(OUTER).unwrap()))
+    TestProject::at(Path::new(&std::env::var(OUTER_VARIABLE).unwrap()))
 }
 
 /// Prints an acknowledgement for the parent: the work is done and durable.
@@ -41,7 +41,7 @@ pub fn command(name: &str, role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args([name, "--exact", "--nocapture", "--test-threads=1"])
-        .env(ROLE, role)
+        .env(ROLE_VARIABLE, role)
         .env("RUST_BACKTRACE", "0");
     command
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Kind, mode, time and content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DiskFile {
     /// A symbolic link; its content is the target's text.
     pub is_link: bool,
     /// Permission bits.
@@ -18,37 +18,37 @@ pub struct Entry {
     pub content: Vec<u8>,
 }
 
-impl Entry {
+impl DiskFile {
     /// Returns `true` if kind, permissions and bytes are equal; mtimes differ after a rewrite.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub fn same_content(&self, other: &Self) -> bool {
         (self.is_link, self.mode, &self.content) == (other.is_link, other.mode, &other.content)
     }
 }
 
 /// Path to file, without `.git`.
-pub type Disk = BTreeMap<String, Entry>;
+pub type DiskFiles = BTreeMap<String, DiskFile>;
 
 /// Returns `true` if both have the same files.
-pub fn is_same(a: &Disk, b: &Disk) -> bool {
+pub fn same_files(a: &DiskFiles, b: &DiskFiles) -> bool {
     a.len() == b.len()
-        && a.iter().all(|(name, entry)| b.get(name).is_some_and(|e| e.is_same(entry)))
+        && a.iter().all(|(name, entry)| b.get(name).is_some_and(|e| e.same_content(entry)))
 }
 
 /// Reads everything beneath a root but `.git`.
-pub fn read(root: &Path) -> Disk {
-    let mut disk = Disk::new();
+pub fn read_files(root: &Path) -> DiskFiles {
+    let mut disk = DiskFiles::new();
     collect(root, "", &mut disk);
     disk
 }
 
 /// Reads git's own state: HEAD, index and refs.
-pub fn git_state(root: &Path) -> Vec<(String, Entry)> {
-    let mut state = Disk::new();
+pub fn git_state(root: &Path) -> Vec<(String, DiskFile)> {
+    let mut state = DiskFiles::new();
     collect(&root.join(".git"), "", &mut state);
     state.into_iter().collect()
 }
 
-fn collect(folder: &Path, prefix: &str, disk: &mut Disk) {
+fn collect(folder: &Path, prefix: &str, disk: &mut DiskFiles) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -69,6 +69,6 @@ fn collect(folder: &Path, prefix: &str, disk: &mut Disk) {
         };
         let mode = if is_link { 0o777 } else { found.mode() & 0o7777 };
         let mtime = (found.mtime(), found.mtime_nsec());
-        disk.insert(key, Entry { is_link, mode, mtime, content });
+        disk.insert(key, DiskFile { is_link, mode, mtime, content });
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 /// A requirement that not every machine meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum MachineRequirement {
     /// To mount file systems, change owners and set limits.
     Root,
     /// The device behind file systems in user space.
@@ -15,7 +15,7 @@ pub enum Need {
     Program(&'static str),
 }
 
-impl Need {
+impl MachineRequirement {
     fn is_met(self) -> bool {
         match self {
             Self::Root => rustix::process::geteuid().is_root(),
@@ -36,12 +36,12 @@ impl Need {
 ///
 /// # Panics
 /// If it cannot though `RETAKE_REQUIRE_FAULTS=1` asks for every test.
-pub fn has(needs: &[Need]) -> bool {
+pub fn has_all(needs: &[MachineRequirement]) -> bool {
     let Some(missing) = needs.iter().find(|need| !need.is_met()) else { return true };
     let reason = match missing {
-        Need::Root => "it has to be run as root".to_owned(),
-        Need::Fuse => "/dev/fuse cannot be opened".to_owned(),
-        Need::Program(name) => format!("the program {name} is not installed"),
+        MachineRequirement::Root => "it has to be run as root".to_owned(),
+        MachineRequirement::Fuse => "/dev/fuse cannot be opened".to_owned(),
+        MachineRequirement::Program(name) => format!("the program {name} is not installed"),
     };
     let is_required = std::env::var_os("RETAKE_REQUIRE_FAULTS").is_some_and(|v| v == "1");
     assert!(!is_required, "{reason}");
@@ -54,12 +54,13 @@ pub fn report_not_run(reason: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     let line = format!("NOT RUN: {test}: {reason}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
-    let file = std::fs::File::options().create(true).append(true).open(target().join("not-run"));
+    let file =
+        std::fs::File::options().create(true).append(true).open(target_folder().join("not-run"));
     let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
 }
 
 /// Returns cargo's target folder.
-pub fn target() -> PathBuf {
+pub fn target_folder() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);

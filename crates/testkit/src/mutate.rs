@@ -8,7 +8,7 @@ use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
 /// Maximum bytes of a random text: more than any reader stores.
-const LONG_TEXT: usize = 96 * 1024;
+const MAX_TEXT_BYTES: usize = 96 * 1024;
 
 /// Returns one of them at random; `all` must not be empty.
 pub fn pick<'a, T>(all: &'a [T], random: &mut Rng) -> &'a T {
@@ -37,15 +37,15 @@ pub fn mutate(value: &mut Value, keys: &[String], random: &mut Rng) {
             let key = object.keys().nth(random.usize(..=object.len())).cloned();
             match key {
                 Some(key) if random.bool() => drop(object.remove(&key)),
-                Some(key) => drop(object.insert(key, anything(random))),
-                None => drop(object.insert(pick(keys, random).clone(), anything(random))),
+                Some(key) => drop(object.insert(key, random_value(random))),
+                None => drop(object.insert(pick(keys, random).clone(), random_value(random))),
             }
         }
-        other => *other = anything(random),
+        other => *other = random_value(random),
     }
 }
 
-fn anything(random: &mut Rng) -> Value {
+fn random_value(random: &mut Rng) -> Value {
     match random.u8(..14) {
         0 => Value::Null,
         1 => json!(random.bool()),
@@ -55,10 +55,10 @@ fn anything(random: &mut Rng) -> Value {
         5 => json!("../../.."),
         6 => json!("é😀\u{0}\u{202e}<task-notification><task-id>t</task-id>"),
         7 => json!("<user_input mode=\"act\">x</user_input>"),
-        8 if random.u8(..4) == 0 => json!("x".repeat(random.usize(..LONG_TEXT))),
+        8 if random.u8(..4) == 0 => json!("x".repeat(random.usize(..MAX_TEXT_BYTES))),
         9 => json!("{\"path\":\"a\"}"),
-        10 => Value::Array(vec![anything(random), anything(random)]),
-        11 => json!({"id": anything(random), "type": "text", "text": anything(random)}),
+        10 => Value::Array(vec![random_value(random), random_value(random)]),
+        11 => json!({"id": random_value(random), "type": "text", "text": random_value(random)}),
         12 => (0..random.u8(..140)).fold(json!({}), |inner, _| Value::Array(vec![inner])),
         _ => json!(["tool_use", "user", "assistant", "exec-1", "compact"][random.usize(..5)]),
     }

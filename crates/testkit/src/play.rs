@@ -39,12 +39,12 @@
 
 use std::fmt::Write as _;
 
-use retake_engine::Recorded;
+use retake_engine::RecordOutcome;
 use retake_engine::model::{CallId, Change, Event, EventKind};
 use serde_json::{Value, json};
 
 use crate::TestProject;
-use crate::project::describe;
+use crate::project::describe_change;
 
 /// Plays a story and compares the recorded changes.
 #[track_caller]
@@ -59,32 +59,32 @@ pub fn play(project: &TestProject, story: &str) -> String {
         if line.starts_with('#') {
             continue;
         }
-        step(project, line, &mut seen);
+        run_step(project, line, &mut seen);
     }
     seen
 }
 
-fn step(project: &TestProject, line: &str, seen: &mut String) {
+fn run_step(project: &TestProject, line: &str, seen: &mut String) {
     let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
     match verb {
         "file" => {
-            let (path, text) = colon(rest);
+            let (path, text) = split_colon(rest);
             project.write(path, unescape(text));
         }
         "run" => project.shell(rest),
         "init" => {
             project.init();
         }
-        "look" => print_changes(&project.look().changes, seen),
+        "look" => print_changes(&project.refresh().changes, seen),
         "say" => {
-            let (who, text) = colon(rest);
+            let (who, text) = split_colon(rest);
             let said = project.record(&event(who, EventKind::UserMessage { text: text.into() }));
             project.name_message(who, said.checkpoint);
-            print(&said, seen);
+            print_recorded(&said, seen);
         }
         "write" => whole_write(project, rest, seen),
         "edit" => whole_edit(project, rest, seen),
-        _ if crate::freshness::step(project, verb, rest, seen) => {}
+        _ if crate::freshness::run_step(project, verb, rest, seen) => {}
         "shell" => whole_shell(project, rest, seen),
         "begin" => begin(project, rest, seen),
         "end" => end(project, rest, false, seen),
@@ -95,67 +95,75 @@ fn step(project: &TestProject, line: &str, seen: &mut String) {
             if let EventKind::ToolEnd { ok, .. } = &mut failed.what {
                 *ok = Some(false);
             }
-            print(&project.record(&failed), seen);
+            print_recorded(&project.record(&failed), seen);
         }
         "end-task" => {
-            let (who, call, task) = three(rest);
+            let (who, call, task) = split_three(rest);
             let (tool, input, task) = (None, Value::Null, Some(task.to_owned()));
             let (call, ok, background) = (Some(call.into()), Some(true), true);
             let what = EventKind::ToolEnd { call, ok, tool, input, background, task };
-            print(&project.record(&event(who, what)), seen);
+            print_recorded(&project.record(&event(who, what)), seen);
         }
         "task-end" => {
             let (who, task) = rest.split_once(' ').expect("task-end D TASK");
-            print(&project.record(&event(who, EventKind::TaskEnd { task: task.into() })), seen);
+            print_recorded(
+                &project.record(&event(who, EventKind::TaskEnd { task: task.into() })),
+                seen,
+            );
         }
         "over" => {
             let mut words = rest.split(' ');
             let who = words.next().unwrap_or_default();
             let calls = words.map(Into::into).collect();
-            print(&project.record(&event(who, EventKind::ToolsOver { calls })), seen);
+            print_recorded(&project.record(&event(who, EventKind::ToolsOver { calls })), seen);
         }
         "turn-end" => {
             let mut words = rest.split(' ');
             let who = words.next().unwrap_or_default();
             let background = words.map(Into::into).collect();
-            print(&project.record(&event(who, EventKind::TurnEnd { background })), seen);
+            print_recorded(&project.record(&event(who, EventKind::TurnEnd { background })), seen);
         }
         "dialog-start" => {
             let what = EventKind::DialogStart { title: None };
-            print(&project.record(&event(rest, what)), seen);
+            print_recorded(&project.record(&event(rest, what)), seen);
         }
         "subagent" => {
             let (who, parent) = rest.split_once(" of ").expect("subagent D/A of B");
             let mut event = event(who, EventKind::DialogStart { title: None });
             event.parent = Some(parent.into());
-            print(&project.record(&event), seen);
+            print_recorded(&project.record(&event), seen);
         }
-        "dialog-end" => print(&project.record(&event(rest, EventKind::DialogEnd {})), seen),
+        "dialog-end" => {
+            print_recorded(&project.record(&event(rest, EventKind::DialogEnd {})), seen);
+        }
         "gaps" => {
             for (gap, _) in project.open().status().unwrap().gaps {
                 let _ = writeln!(seen, "gap {:?} {}", gap.path, gap.reason.as_str());
             }
         }
-        _ if crate::verbs::verb(project, verb, rest, seen) => {}
+        _ if crate::operations::run_operation(project, verb, rest, seen) => {}
         _ => panic!("the fixture language has no '{verb}'"),
     }
 }
 
 fn whole_write(project: &TestProject, rest: &str, seen: &mut String) {
-    let (head, text) = colon(rest);
-    let (who, call, path) = three(head);
+    let (head, text) = split_colon(rest);
+    let (who, call, path) = split_three(head);
     let text = unescape(text);
     let input = json!({ "file_path": path, "content": String::from_utf8_lossy(&text) });
-    print(&project.record(&begin_event(who, call, "Write", input)), seen);
+    print_recorded(&project.record(&begin_event(who, call, "Write", input)), seen);
     project.write(path, text);
-    print(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
+    print_recorded(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
 }
 
 fn whole_edit(project: &TestProject, rest: &str, seen: &mut String) {
-    let (head, text) = colon(rest);
-    let (who, call, path) = three(head);
+    let (head, text) = split_colon(rest);
+    let (who, call, path) = split_three(head);
     let (old, new) = replacement(text);
-    print(&project.record(&begin_event(who, call, "Edit", edit_input(path, &old, &new))), seen);
+    print_recorded(
+        &project.record(&begin_event(who, call, "Edit", edit_input(path, &old, &new))),
+        seen,
+    );
     finish_edit(project, (who, call, path), (&old, &new), seen);
 }
 
@@ -178,22 +186,22 @@ pub(crate) fn finish_edit(
     let content = String::from_utf8(project.read(path)).unwrap();
     assert!(content.contains(old), "{path} has no {old:?}");
     project.write(path, content.replacen(old, new, 1));
-    print(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
+    print_recorded(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
 }
 
 fn whole_shell(project: &TestProject, rest: &str, seen: &mut String) {
-    let (head, command) = colon(rest);
+    let (head, command) = split_colon(rest);
     let (who, call) = head.split_once(' ').expect("shell D CALL: COMMAND");
     let input = json!({ "command": command });
-    print(&project.record(&begin_event(who, call, "Bash", input)), seen);
+    print_recorded(&project.record(&begin_event(who, call, "Bash", input)), seen);
     project.shell(command);
-    print(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
+    print_recorded(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
 }
 
 fn begin(project: &TestProject, rest: &str, seen: &mut String) {
-    let (who, call, rest) = three(rest);
+    let (who, call, rest) = split_three(rest);
     let (tool, input) = tool_and_input(rest);
-    print(&project.record(&begin_event(who, call, &tool, input)), seen);
+    print_recorded(&project.record(&begin_event(who, call, &tool, input)), seen);
 }
 
 fn end(project: &TestProject, rest: &str, background: bool, seen: &mut String) {
@@ -206,7 +214,7 @@ fn end(project: &TestProject, rest: &str, background: bool, seen: &mut String) {
         }
         None => (None, Value::Null),
     };
-    print(&project.record(&end_event(who, call, tool, input, background)), seen);
+    print_recorded(&project.record(&end_event(who, call, tool, input, background)), seen);
 }
 
 fn tool_and_input(text: &str) -> (String, Value) {
@@ -225,7 +233,7 @@ pub(crate) fn event(who: &str, what: EventKind) -> Event {
 }
 
 pub(crate) fn begin_event(who: &str, call: &str, tool: &str, input: Value) -> Event {
-    event(who, EventKind::ToolBegin { call: named(call), tool: tool.to_owned(), input })
+    event(who, EventKind::ToolBegin { call: call_id(call), tool: tool.to_owned(), input })
 }
 
 pub(crate) fn end_event(
@@ -238,7 +246,7 @@ pub(crate) fn end_event(
     event(
         who,
         EventKind::ToolEnd {
-            call: named(call),
+            call: call_id(call),
             ok: Some(true),
             tool,
             input,
@@ -249,11 +257,11 @@ pub(crate) fn end_event(
 }
 
 /// `-` stands for a call without an id.
-fn named(call: &str) -> Option<CallId> {
+fn call_id(call: &str) -> Option<CallId> {
     (call != "-").then(|| call.into())
 }
 
-pub(crate) fn print(recorded: &Recorded, seen: &mut String) {
+pub(crate) fn print_recorded(recorded: &RecordOutcome, seen: &mut String) {
     print_changes(&recorded.changes, seen);
     for notice in &recorded.notices {
         let _ = writeln!(seen, "! {}", notice.code.as_str());
@@ -262,16 +270,16 @@ pub(crate) fn print(recorded: &Recorded, seen: &mut String) {
 
 fn print_changes(changes: &[Change], seen: &mut String) {
     for change in changes {
-        let _ = writeln!(seen, "{}", describe(change));
+        let _ = writeln!(seen, "{}", describe_change(change));
     }
 }
 
-pub(crate) fn colon(text: &str) -> (&str, &str) {
+pub(crate) fn split_colon(text: &str) -> (&str, &str) {
     let (head, tail) = text.split_once(':').unwrap_or_else(|| panic!("no ':' in '{text}'"));
     (head, tail.trim_start())
 }
 
-pub(crate) fn three(text: &str) -> (&str, &str, &str) {
+pub(crate) fn split_three(text: &str) -> (&str, &str, &str) {
     let mut words = text.splitn(3, ' ');
     let mut next = || words.next().unwrap_or_else(|| panic!("three words are needed: '{text}'"));
     (next(), next(), next())

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use retake_engine::model::{Change, ChangeStatus, Event, EventKind, Millis, ObjectId, Side};
-use retake_engine::{ChangeFilter, InitOptions, Looked, Project, Recorded, Retake};
+use retake_engine::model::{Change, ChangeStatus, Event, EventKind, Millis, ObjectId, PathState};
+use retake_engine::{ChangeFilter, InitOptions, Project, RecordOutcome, RefreshOutcome, Retake};
 use serde_json::Value;
 
 /// A project in a temporary folder, with a home and a clock of its own.
@@ -94,13 +94,13 @@ impl TestProject {
     }
 
     /// Records an event.
-    pub fn record(&self, event: &Event) -> Recorded {
+    pub fn record(&self, event: &Event) -> RecordOutcome {
         self.open().record(event, self.tick()).unwrap()
     }
 
     /// Looks at the whole project.
-    pub fn look(&self) -> Looked {
-        self.open().look(self.tick()).unwrap()
+    pub fn refresh(&self) -> RefreshOutcome {
+        self.open().refresh(self.tick()).unwrap()
     }
 
     /// Every change, oldest first.
@@ -110,12 +110,12 @@ impl TestProject {
     }
 
     /// Gives a checkpoint a name of the test's own.
-    pub fn name(&self, name: &str, id: ObjectId) {
+    pub fn name_checkpoint(&self, name: &str, id: ObjectId) {
         self.checkpoints.borrow_mut().insert(name.to_owned(), id);
     }
 
     /// The id of a checkpoint by the test's own name.
-    pub fn named(&self, name: &str) -> String {
+    pub fn checkpoint_id(&self, name: &str) -> String {
         let checkpoints = self.checkpoints.borrow();
         checkpoints.get(name).unwrap_or_else(|| panic!("no checkpoint {name}")).to_string()
     }
@@ -126,7 +126,7 @@ impl TestProject {
         let prefix = format!("{dialog}:");
         let said =
             self.checkpoints.borrow().keys().filter(|name| name.starts_with(&prefix)).count();
-        self.name(&format!("{prefix}{}", said + 1), id);
+        self.name_checkpoint(&format!("{prefix}{}", said + 1), id);
     }
 
     /// Writes a file as a person would.
@@ -188,7 +188,7 @@ impl TestProject {
 }
 
 /// One line about a change: `a.txt modify by agent d1/main w1 certain +1 -0`.
-pub(crate) fn describe(change: &Change) -> String {
+pub(crate) fn describe_change(change: &Change) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
     if let Some(old) = &change.old_path {
@@ -198,7 +198,7 @@ pub(crate) fn describe(change: &Change) -> String {
     match change.candidates.as_slice() {
         [] => {}
         calls => {
-            let name = |c: &retake_engine::model::Candidate| {
+            let name = |c: &retake_engine::model::CandidateCall| {
                 format!("{}/{}:{}", c.dialog, c.agent, c.call)
             };
             let names: Vec<_> = calls.iter().map(name).collect();
@@ -211,10 +211,10 @@ pub(crate) fn describe(change: &Change) -> String {
         }
         None => text.push_str(" no-lines"),
     }
-    if matches!(change.before, Side::Unknown) {
+    if matches!(change.before, PathState::Unknown) {
         text.push_str(" before-unknown");
     }
-    if matches!(change.after, Side::Unknown) {
+    if matches!(change.after, PathState::Unknown) {
         text.push_str(" after-unknown");
     }
     if change.joins.is_some() {

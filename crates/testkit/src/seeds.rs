@@ -15,64 +15,64 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::figures::is_long;
+use crate::proof_counts::is_long_run;
 
 /// Maximum number of seeds added to the file in one run: where all walks fail, more are useless.
-const MOST_ADDED: usize = 8;
+const MAX_ADDED_SEEDS: usize = 8;
 
 /// Number of walks between two progress messages.
-const PROGRESS: usize = 500;
+const PROGRESS_INTERVAL: usize = 500;
 
 /// Number of walks at every run, and with `RETAKE_LONG=1`.
 #[derive(Clone, Copy, Debug)]
-pub struct Walks {
+pub struct WalkCounts {
     /// At every run.
     pub quick: u64,
     /// With `RETAKE_LONG=1`.
     pub long: u64,
 }
 
-impl Walks {
+impl WalkCounts {
     /// Walks the seeds of `file`, and then those from 0 on, and returns the results.
     ///
     /// # Panics
     /// If a walk did, after all of them.
     pub fn run<T: Send>(self, file: &str, walk: impl Fn(u64) -> T + Sync) -> Vec<T> {
-        if let Some(seed) = asked_for() {
+        if let Some(seed) = requested_seed() {
             return vec![walk(seed)];
         }
-        let kept = kept(Path::new(file));
-        let new = 0..if is_long() { self.long } else { self.quick };
+        let kept = read_seeds(Path::new(file));
+        let new = 0..if is_long_run() { self.long } else { self.quick };
         let seeds: Vec<u64> = kept.iter().copied().chain(new).collect();
         let began = Instant::now();
-        let (walked, failed) = side_by_side(&seeds, &walk);
+        let (walked, failed) = walk_in_parallel(&seeds, &walk);
         let name = Path::new(file).file_stem().unwrap_or_default().display();
-        say(&format!("{name}: {} walks in {:.0?}", seeds.len(), began.elapsed()));
+        print_unhidden(&format!("{name}: {} walks in {:.0?}", seeds.len(), began.elapsed()));
         if !failed.is_empty() {
-            add(Path::new(file), failed.difference(&kept).take(MOST_ADDED));
+            append_seeds(Path::new(file), failed.difference(&kept).take(MAX_ADDED_SEEDS));
             panic!("{name}: replay with RETAKE_WALK_SEED=n: {failed:?}");
         }
         walked
     }
 }
 
-fn asked_for() -> Option<u64> {
+fn requested_seed() -> Option<u64> {
     let seed = std::env::var("RETAKE_WALK_SEED").ok()?;
     Some(seed.parse().unwrap_or_else(|_| panic!("RETAKE_WALK_SEED={seed} is no number")))
 }
 
 /// Reads the seeds of a file: one a line, with an optional note after `#`.
-fn kept(file: &Path) -> BTreeSet<u64> {
+fn read_seeds(file: &Path) -> BTreeSet<u64> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let seeds = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     seeds.filter(|seed| !seed.is_empty()).map(|seed| seed.parse().unwrap()).collect()
 }
 
-fn add<'a>(file: &Path, seeds: impl Iterator<Item = &'a u64>) {
+fn append_seeds<'a>(file: &Path, seeds: impl Iterator<Item = &'a u64>) {
     let text = seeds.fold(String::new(), |text, seed| format!("{text}{seed}\n"));
     let opened = std::fs::File::options().create(true).append(true).open(file);
     if let Err(error) = opened.and_then(|mut opened| opened.write_all(text.as_bytes())) {
-        say(&format!(
+        print_unhidden(&format!(
             "please add to {}, which cannot be written ({error}):\n{text}",
             file.display()
         ));
@@ -80,7 +80,7 @@ fn add<'a>(file: &Path, seeds: impl Iterator<Item = &'a u64>) {
 }
 
 /// Walks in parallel; returns the results in the order of the seeds, and the seeds that failed.
-fn side_by_side<T: Send>(
+fn walk_in_parallel<T: Send>(
     seeds: &[u64],
     walk: &(impl Fn(u64) -> T + Sync),
 ) -> (Vec<T>, BTreeSet<u64>) {
@@ -92,11 +92,11 @@ fn side_by_side<T: Send>(
             let mut results = results.lock().unwrap();
             if let Ok(walked) = walked {
                 results.0.push((seed, walked));
-                if results.0.len() % PROGRESS == 0 {
-                    say(&format!("{} of {} walks", results.0.len(), seeds.len()));
+                if results.0.len() % PROGRESS_INTERVAL == 0 {
+                    print_unhidden(&format!("{} of {} walks", results.0.len(), seeds.len()));
                 }
             } else {
-                say(&format!("this was RETAKE_WALK_SEED={seed}"));
+                print_unhidden(&format!("this was RETAKE_WALK_SEED={seed}"));
                 results.1.insert(seed);
             }
         }
@@ -113,7 +113,7 @@ fn side_by_side<T: Send>(
 }
 
 /// Bypasses libtest, which hides the output of passing tests.
-fn say(text: &str) {
+fn print_unhidden(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -121,7 +121,7 @@ fn say(text: &str) {
 mod tests {
     use super::*;
 
-    const WALKS: Walks = Walks { quick: 5, long: 5 };
+    const WALKS: WalkCounts = WalkCounts { quick: 5, long: 5 };
 
     #[test]
     fn kept_seeds_are_walked_too_and_what_fails_is_kept() {

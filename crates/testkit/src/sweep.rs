@@ -13,11 +13,11 @@ use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Output;
 
-use crate::{Kept, TestProject, child, figures};
+use crate::{ProjectCopy, TestProject, child, proof_counts};
 
 /// The fault injected at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum InjectedFault {
     /// The process is killed before it.
     Kill,
     /// It writes half of its bytes, then the process is killed.
@@ -31,24 +31,25 @@ pub enum Fault {
 }
 
 /// All errors of a disk, each once and permanently.
-pub const ERRORS: [Fault; 8] = [
-    Fault::Fail("ENOSPC"),
-    Fault::Stays("ENOSPC"),
-    Fault::Fail("EIO"),
-    Fault::Stays("EIO"),
-    Fault::Fail("EACCES"),
-    Fault::Stays("EACCES"),
-    Fault::Fail("EROFS"),
-    Fault::Stays("EROFS"),
+pub const ERROR_FAULTS: [InjectedFault; 8] = [
+    InjectedFault::Fail("ENOSPC"),
+    InjectedFault::Stays("ENOSPC"),
+    InjectedFault::Fail("EIO"),
+    InjectedFault::Stays("EIO"),
+    InjectedFault::Fail("EACCES"),
+    InjectedFault::Stays("EACCES"),
+    InjectedFault::Fail("EROFS"),
+    InjectedFault::Stays("EROFS"),
 ];
 
 /// Faults that kill the process.
-pub const KILLS: [Fault; 2] = [Fault::Kill, Fault::Tear];
+pub const KILL_FAULTS: [InjectedFault; 2] = [InjectedFault::Kill, InjectedFault::Tear];
 
 /// All faults, in three sweeps.
-pub const FAULTS: [&[Fault]; 3] = [&KILLS, &ERRORS, &[Fault::Short]];
+pub const ALL_FAULTS: [&[InjectedFault]; 3] =
+    [&KILL_FAULTS, &ERROR_FAULTS, &[InjectedFault::Short]];
 
-impl Fault {
+impl InjectedFault {
     /// The environment variable that injects the fault into the child.
     pub fn variable(self, step: u64) -> (&'static str, String) {
         match self {
@@ -62,7 +63,7 @@ impl Fault {
 
     /// Returns `true` if it makes a difference at this step: a statement changes no file, and
     /// only writes of bytes are torn.
-    fn fits(self, step: &Step) -> bool {
+    fn applies_to(self, step: &SweepStep) -> bool {
         match self {
             Self::Kill => !step.is_statement(),
             Self::Tear | Self::Short => step.name.contains("write"),
@@ -87,14 +88,14 @@ impl Fault {
 
 /// One act of the child on its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct SweepStep {
     /// From 1.
     pub number: u64,
     /// As the seam calls it.
     pub name: String,
 }
 
-impl Step {
+impl SweepStep {
     /// The steps that were written into a file by `RETAKE_COUNT_STEPS`.
     pub fn list(counted: &str) -> Vec<Self> {
         let step = |line: &str| {
@@ -120,69 +121,75 @@ impl Step {
 
 /// The outcome of one run of the child.
 #[derive(Debug)]
-pub struct Try {
+pub struct SweepRun {
     /// The step and its fault.
-    pub at: (Step, Fault),
+    pub at: (SweepStep, InjectedFault),
     /// The acknowledgements it had printed by then.
     pub acks: Vec<String>,
     /// Its whole output.
-    pub said: String,
+    pub output: String,
     /// `true` if it exited with success.
-    pub lived: bool,
+    pub succeeded: bool,
     /// `false` if a kill did not take effect.
-    pub was_met: bool,
+    pub took_effect: bool,
 }
 
-impl fmt::Display for Try {
+impl fmt::Display for SweepRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Step { number, name }, fault) = &self.at;
-        write!(f, "{fault:?} at step {number} ({name}); it said: {}", self.said)
+        let (SweepStep { number, name }, fault) = &self.at;
+        write!(f, "{fault:?} at step {number} ({name}); it said: {}", self.output)
     }
 }
 
 /// Returns the steps to kill a program at that counted its steps into this text.
-pub fn kill_points(counted: &str) -> Vec<Step> {
-    let steps = Step::list(counted);
-    let tries = if figures::is_long() {
-        all(&steps, &[Fault::Kill])
+pub fn kill_points(counted: &str) -> Vec<SweepStep> {
+    let steps = SweepStep::list(counted);
+    let tries = if proof_counts::is_long_run() {
+        all_faults(&steps, &[InjectedFault::Kill])
     } else {
-        in_turns(without_rows(&steps), &[Fault::Kill])
+        one_fault_per_step(sample_transactions(&steps), &[InjectedFault::Kill])
     };
     tries.into_iter().map(|(step, _)| step).collect()
 }
 
 /// A child, and the project in which it acts.
 #[derive(Debug)]
-pub struct Sweep<'s> {
+pub struct FaultSweep<'s> {
     test: &'s str,
     role: &'s str,
     project: &'s TestProject,
-    kept: Kept,
-    steps: Vec<Step>,
+    copy: ProjectCopy,
+    steps: Vec<SweepStep>,
     is_sparse: bool,
 }
 
-impl<'s> Sweep<'s> {
+impl<'s> FaultSweep<'s> {
     /// Runs the test of this name, as a child in this role, in a project as it is now; nothing may
     /// have it open. The child runs undisturbed once, and the project stays in that state.
     pub fn new(test: &'s str, role: &'s str, project: &'s TestProject) -> Self {
-        Self::with(test, role, project, project.keep())
+        Self::with_copy(test, role, project, project.copy_all())
     }
 
     /// Like [`Self::new`] for a child that does not touch the project's files: only Retake's home
     /// is restored.
-    pub fn of_home(test: &'s str, role: &'s str, project: &'s TestProject) -> Self {
-        Self::with(test, role, project, project.keep_home())
+    pub fn for_home(test: &'s str, role: &'s str, project: &'s TestProject) -> Self {
+        Self::with_copy(test, role, project, project.copy_home())
     }
 
-    fn with(test: &'s str, role: &'s str, project: &'s TestProject, kept: Kept) -> Self {
-        let mut sweep = Self { test, role, project, kept, steps: Vec::new(), is_sparse: false };
+    fn with_copy(
+        test: &'s str,
+        role: &'s str,
+        project: &'s TestProject,
+        kept: ProjectCopy,
+    ) -> Self {
+        let mut sweep =
+            Self { test, role, project, copy: kept, steps: Vec::new(), is_sparse: false };
         // A copy differs in details from the original, and all runs shall begin alike.
-        project.bring_back(&sweep.kept);
+        project.restore_copy(&sweep.copy);
         let counted = project.outer().join("steps");
         let output = sweep.run(&[("RETAKE_COUNT_STEPS", counted.display().to_string())]);
-        assert!(output.status.success(), "undisturbed, {role} fails: {}", said(&output));
-        sweep.steps = Step::list(&std::fs::read_to_string(&counted).unwrap());
+        assert!(output.status.success(), "undisturbed, {role} fails: {}", output_text(&output));
+        sweep.steps = SweepStep::list(&std::fs::read_to_string(&counted).unwrap());
         std::fs::remove_file(counted).unwrap();
         let real = sweep.steps.iter().filter(|step| !step.is_statement()).count();
         assert!(real > 5, "only {real} steps: does the seam still see the writes?");
@@ -197,72 +204,81 @@ impl<'s> Sweep<'s> {
     }
 
     /// The steps of an undisturbed run.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[SweepStep] {
         &self.steps
     }
 
     /// Runs the child once per fault; `verify` checks the project after each run.
-    pub fn each(&self, faults: &[Fault], mut verify: impl FnMut(&Try)) {
-        let tries = match (figures::is_long(), self.is_sparse) {
-            (true, _) => all(&self.steps, faults),
-            (false, true) => in_turns(first_and_last(&self.steps), faults),
-            (false, false) => in_turns(without_rows(&self.steps), faults),
+    pub fn run_each(&self, faults: &[InjectedFault], mut verify: impl FnMut(&SweepRun)) {
+        let tries = match (proof_counts::is_long_run(), self.is_sparse) {
+            (true, _) => all_faults(&self.steps, faults),
+            (false, true) => one_fault_per_step(first_and_last(&self.steps), faults),
+            (false, false) => one_fault_per_step(sample_transactions(&self.steps), faults),
         };
         let mut met = Vec::new();
         for (step, fault) in &tries {
-            let done = self.once(step, *fault);
+            let done = self.run_once(step, *fault);
             verify(&done);
-            met.extend(done.was_met.then_some(*fault));
+            met.extend(done.took_effect.then_some(*fault));
         }
         // Pages of a transaction may be more or fewer from run to run.
         assert!(met.len() * 10 >= tries.len() * 9, "only {} of {}", met.len(), tries.len());
         for fault in faults {
             let count = met.iter().filter(|it| *it == fault).count();
-            figures::note("fault", fault.kind(), self.role, count);
+            proof_counts::record_count("fault", fault.kind(), self.role, count);
         }
     }
 
     /// Runs the child with one fault.
-    pub fn once(&self, step: &Step, fault: Fault) -> Try {
-        self.project.bring_back(&self.kept);
+    pub fn run_once(&self, step: &SweepStep, fault: InjectedFault) -> SweepRun {
+        self.project.restore_copy(&self.copy);
         let output = self.run(&[fault.variable(step.number)]);
-        let said = said(&output);
+        let said = output_text(&output);
         let acks = child::acknowledged(&output.stdout);
         let at = (step.clone(), fault);
         let signal = output.status.signal();
         let was_met = !fault.kills() || signal == Some(9);
-        let done = Try { at, acks, said, lived: output.status.success(), was_met };
+        let done = SweepRun {
+            at,
+            acks,
+            output: said,
+            succeeded: output.status.success(),
+            took_effect: was_met,
+        };
         assert!(signal.is_none() || fault.kills(), "signal {signal:?}: {done}");
         done
     }
 
     fn run(&self, variables: &[(&str, String)]) -> Output {
         let mut command = child::command(self.test, self.role);
-        command.env(child::OUTER, self.project.outer());
+        command.env(child::OUTER_VARIABLE, self.project.outer());
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.output().unwrap()
     }
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     text(&output.stdout) + &text(&output.stderr)
 }
 
-type Tries = Vec<(Step, Fault)>;
+type PlannedFaults = Vec<(SweepStep, InjectedFault)>;
 
-fn all(steps: &[Step], faults: &[Fault]) -> Tries {
+fn all_faults(steps: &[SweepStep], faults: &[InjectedFault]) -> PlannedFaults {
     let each = |step| faults.iter().map(move |fault| (step, *fault));
-    let fitting = steps.iter().flat_map(each).filter(|(step, fault)| fault.fits(step));
+    let fitting = steps.iter().flat_map(each).filter(|(step, fault)| fault.applies_to(step));
     fitting.map(|(step, fault)| (step.clone(), fault)).collect()
 }
 
 /// One fault for each step.
-fn in_turns<'s>(steps: impl IntoIterator<Item = &'s Step>, faults: &[Fault]) -> Tries {
+fn one_fault_per_step<'s>(
+    steps: impl IntoIterator<Item = &'s SweepStep>,
+    faults: &[InjectedFault],
+) -> PlannedFaults {
     let mut turn = 0;
-    let next = |step: &'s Step| {
+    let next = |step: &'s SweepStep| {
         let order = (0..faults.len()).map(|ahead| faults[(turn + ahead) % faults.len()]);
-        let fault = order.into_iter().find(|fault| fault.fits(step))?;
+        let fault = order.into_iter().find(|fault| fault.applies_to(step))?;
         turn += 1;
         Some((step.clone(), fault))
     };
@@ -270,17 +286,17 @@ fn in_turns<'s>(steps: impl IntoIterator<Item = &'s Step>, faults: &[Fault]) -> 
 }
 
 /// Of steps of a transaction in a row the first, the middle and the last.
-fn without_rows(steps: &[Step]) -> Vec<&Step> {
+fn sample_transactions(steps: &[SweepStep]) -> Vec<&SweepStep> {
     let rows = steps.chunk_by(|one, next| one.group().is_some() && one.group() == next.group());
-    let some = |row: &'_ [Step]| match row.len() {
+    let some = |row: &'_ [SweepStep]| match row.len() {
         0..=2 => (0..row.len()).collect(),
         many => vec![0, many / 2, many - 1],
     };
     rows.flat_map(|row| some(row).into_iter().map(|at| &row[at])).collect()
 }
 
-fn first_and_last(steps: &[Step]) -> Vec<&Step> {
-    let is_end = |step: &&Step| {
+fn first_and_last(steps: &[SweepStep]) -> Vec<&SweepStep> {
+    let is_end = |step: &&SweepStep| {
         let mut same = steps.iter().filter(|other| other.name == step.name);
         let first = same.next();
         first == Some(*step) || same.next_back() == Some(*step)
@@ -292,12 +308,12 @@ fn first_and_last(steps: &[Step]) -> Vec<&Step> {
 mod tests {
     use super::*;
 
-    fn steps(names: &[&str]) -> Vec<Step> {
-        let step = |(number, name): (u64, &&str)| Step { number, name: (*name).to_owned() };
+    fn steps(names: &[&str]) -> Vec<SweepStep> {
+        let step = |(number, name): (u64, &&str)| SweepStep { number, name: (*name).to_owned() };
         (1..).zip(names).map(step).collect()
     }
 
-    fn numbers(steps: &[&Step]) -> Vec<u64> {
+    fn numbers(steps: &[&SweepStep]) -> Vec<u64> {
         steps.iter().map(|step| step.number).collect()
     }
 
@@ -315,12 +331,12 @@ mod tests {
             "exchange",
             write,
         ]);
-        assert_eq!(numbers(&without_rows(&steps)), [1, 3, 5, 6, 7, 8, 9]);
+        assert_eq!(numbers(&sample_transactions(&steps)), [1, 3, 5, 6, 7, 8, 9]);
         assert_eq!(numbers(&first_and_last(&steps)), [1, 6, 7, 8, 9]);
-        let tries = in_turns(&steps, &KILLS);
-        let torn = tries.iter().filter(|(_, fault)| *fault == Fault::Tear);
+        let tries = one_fault_per_step(&steps, &KILL_FAULTS);
+        let torn = tries.iter().filter(|(_, fault)| *fault == InjectedFault::Tear);
         assert_eq!(torn.map(|(step, _)| step.number).collect::<Vec<_>>(), [2, 4]);
-        let every = all(&steps, &KILLS);
+        let every = all_faults(&steps, &KILL_FAULTS);
         assert_eq!(every.len(), 9 + 6);
     }
 }

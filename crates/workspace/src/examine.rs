@@ -10,55 +10,60 @@ use std::os::fd::AsFd as _;
 use retake_model::{GapReason, ProjectPath};
 use rustix::io::Errno;
 
-use crate::beneath::{Access, OpenFolder, PATH_LIMIT, look_for_links, split};
-use crate::known::Entry;
-use crate::scan::{Scan, Suspect};
-use crate::stat::Thing;
+use crate::safe_open::{FolderAccess, OpenFolder, PATH_LIMIT, split_parent, stat_at_and_links};
+use crate::scan::{ScanResult, SuspectFile};
+use crate::stat::EntryStat;
+use crate::stat_cache::CachedStat;
 use crate::workspace::{gap, gap_at};
-use crate::{Known, Workspace};
+use crate::{StatCache, Workspace};
 
 /// Adds what is found at `paths` to `scan`.
-pub(crate) fn examine(
+pub(crate) fn examine_paths(
     workspace: &Workspace,
-    known: &Known,
+    known: &StatCache,
     mut paths: Vec<ProjectPath>,
-    scan: &mut Scan,
+    scan: &mut ScanResult,
 ) {
     // By folder, so that each is opened once.
-    paths.sort_unstable_by(|a, b| split(a.as_bytes()).cmp(&split(b.as_bytes())));
+    paths.sort_unstable_by(|a, b| split_parent(a.as_bytes()).cmp(&split_parent(b.as_bytes())));
     paths.dedup();
     paths.retain(|path| !workspace.is_off_limits(path));
     let covered = scan.gaps.iter().map(|gap| gap.path.clone()).collect();
-    let mut examiner = Examiner { workspace, known, covered, scan };
-    for group in paths.chunk_by(|a, b| split(a.as_bytes()).0 == split(b.as_bytes()).0) {
-        examiner.folder(group);
+    let mut examiner = PathExaminer { workspace, known, covered, scan };
+    for group in paths.chunk_by(|a, b| split_parent(a.as_bytes()).0 == split_parent(b.as_bytes()).0)
+    {
+        examiner.examine_folder(group);
     }
 }
 
-struct Examiner<'a> {
+struct PathExaminer<'a> {
     workspace: &'a Workspace,
-    known: &'a Known,
+    known: &'a StatCache,
     /// Paths with a gap: what lies beneath needs no gap of its own.
     covered: HashSet<ProjectPath>,
-    scan: &'a mut Scan,
+    scan: &'a mut ScanResult,
 }
 
-impl Examiner<'_> {
+impl PathExaminer<'_> {
     /// Examines paths that lie in one folder.
-    fn folder(&mut self, paths: &[ProjectPath]) {
+    fn examine_folder(&mut self, paths: &[ProjectPath]) {
         let Some(first) = paths.first() else { return };
-        match self.workspace.beneath.open_folder(split(first.as_bytes()).0, Access::Pass) {
+        match self
+            .workspace
+            .safe_root
+            .open_folder(split_parent(first.as_bytes()).0, FolderAccess::Traverse)
+        {
             // Own state that is reached by another path than the one we know.
             Ok(folder) if self.workspace.is_own(folder.id) && first.parent().is_some() => {}
-            Ok(folder) => paths.iter().for_each(|path| self.path(&folder, path)),
-            Err(errno) => self.no_folder(paths, errno),
+            Ok(folder) => paths.iter().for_each(|path| self.examine_path(&folder, path)),
+            Err(errno) => self.record_folder_failure(paths, errno),
         }
     }
 
-    fn path(&mut self, folder: &OpenFolder, path: &ProjectPath) {
+    fn examine_path(&mut self, folder: &OpenFolder, path: &ProjectPath) {
         let entry = self.known.entry(path.as_bytes());
         let looked = if path.as_bytes().len() < PATH_LIMIT {
-            look_for_links(folder.fd.as_fd(), path.file_name())
+            stat_at_and_links(folder.fd.as_fd(), path.file_name())
         } else {
             Err(Errno::NAMETOOLONG)
         };
@@ -66,33 +71,35 @@ impl Examiner<'_> {
             self.scan.linked.push(path.clone());
         }
         match looked.map(|(thing, _)| thing) {
-            Ok(Thing::File(stat) | Thing::Link(stat)) => {
-                if entry != Some(Entry { stat: Some(stat) }) {
+            Ok(EntryStat::File(stat) | EntryStat::Link(stat)) => {
+                if entry != Some(CachedStat { stat: Some(stat) }) {
                     let known = entry.is_some();
-                    self.scan.suspects.push(Suspect { path: path.clone(), stat, known });
+                    self.scan.suspects.push(SuspectFile { path: path.clone(), stat, known });
                 }
             }
-            Ok(Thing::Folder) => self.gone(path),
-            Ok(Thing::Special(what)) => {
+            Ok(EntryStat::Folder) => self.record_missing(path),
+            Ok(EntryStat::Special(what)) => {
                 self.scan.gaps.push(gap(path, GapReason::Special, what));
-                self.gone(path);
+                self.record_missing(path);
             }
             // Not the file but its folder is shut, and with it all names in it.
-            Err(Errno::ACCESS) => self.no_folder(std::slice::from_ref(path), Errno::ACCESS),
-            Err(errno) => self.failed(path, errno),
+            Err(Errno::ACCESS) => {
+                self.record_folder_failure(std::slice::from_ref(path), Errno::ACCESS);
+            }
+            Err(errno) => self.record_failure(path, errno),
         }
     }
 
-    fn failed(&mut self, path: &ProjectPath, errno: Errno) {
+    fn record_failure(&mut self, path: &ProjectPath, errno: Errno) {
         match gap_at(path, errno) {
-            None => self.gone(path),
+            None => self.record_missing(path),
             Some(_) if self.is_covered(path) => {}
             Some(gap) => self.scan.gaps.push(gap),
         }
     }
 
     /// The folder cannot be opened: one gap for it, not one per path.
-    fn no_folder(&mut self, paths: &[ProjectPath], errno: Errno) {
+    fn record_folder_failure(&mut self, paths: &[ProjectPath], errno: Errno) {
         let folder = paths.first().and_then(ProjectPath::parent);
         let gap = folder.as_ref().and_then(|folder| gap_at(folder, errno));
         match (folder, gap) {
@@ -102,11 +109,11 @@ impl Examiner<'_> {
                     self.scan.gaps.push(gap);
                 }
             }
-            _ => paths.iter().for_each(|path| self.failed(path, errno)),
+            _ => paths.iter().for_each(|path| self.record_failure(path, errno)),
         }
     }
 
-    fn gone(&mut self, path: &ProjectPath) {
+    fn record_missing(&mut self, path: &ProjectPath) {
         if self.known.contains(path) {
             self.scan.missing.push(path.clone());
         }

@@ -8,31 +8,31 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::beneath::{Access, Beneath, FolderId, OpenFolder, look, look_for_links};
-use crate::stat::{Thing, special_name};
+use crate::safe_open::{FolderAccess, FolderId, OpenFolder, SafeRoot, stat_at, stat_at_and_links};
+use crate::stat::{EntryStat, special_name};
 
 /// Buffer size for reading a folder (getdents); a name takes at most 280 bytes of it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const LISTING_BYTES: usize = 32 * 1024;
+const LISTING_BUFFER_BYTES: usize = 32 * 1024;
 
 /// A folder whose names were read.
-pub(crate) struct Folder {
+pub(crate) struct FolderListing {
     fd: OwnedFd,
     pub(crate) id: FolderId,
-    pub(crate) names: Vec<Name>,
+    pub(crate) names: Vec<FolderEntry>,
     /// Why not all names could be read.
     pub(crate) error: Option<Errno>,
 }
 
 /// A name in a folder.
-pub(crate) struct Name {
+pub(crate) struct FolderEntry {
     pub(crate) bytes: Box<[u8]>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FolderEntryKind,
 }
 
 /// The kind of a folder entry, as far as the listing says.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FolderEntryKind {
     /// File or link: both are asked for their stat.
     File {
         link: bool,
@@ -41,20 +41,20 @@ pub(crate) enum Kind {
     Special(&'static str),
 }
 
-impl Folder {
+impl FolderListing {
     /// Opens and lists the folder at `path` (empty: the root).
-    pub(crate) fn read(beneath: &Beneath, path: &[u8]) -> Result<Self, Errno> {
-        let OpenFolder { fd, id } = beneath.open_folder(path, Access::List)?;
+    pub(crate) fn read(beneath: &SafeRoot, path: &[u8]) -> Result<Self, Errno> {
+        let OpenFolder { fd, id } = beneath.open_folder(path, FolderAccess::List)?;
         Ok(Self::list(fd, id))
     }
 
     /// Opens the folder at `path` and looks for these names only, without listing it.
     pub(crate) fn read_names(
-        beneath: &Beneath,
+        beneath: &SafeRoot,
         path: &[u8],
         names: &[Box<[u8]>],
     ) -> Result<Self, Errno> {
-        let OpenFolder { fd, id } = beneath.open_folder(path, Access::List)?;
+        let OpenFolder { fd, id } = beneath.open_folder(path, FolderAccess::List)?;
         let mut folder = Self { fd, id, names: Vec::new(), error: None };
         for name in names {
             folder.add(name.clone(), FileType::Unknown);
@@ -66,7 +66,7 @@ impl Folder {
     pub(crate) fn list(fd: OwnedFd, id: FolderId) -> Self {
         let mut entries = Vec::new();
         let error =
-            each_entry(fd.as_fd(), |name, file_type| entries.push((name.into(), file_type)));
+            for_each_entry(fd.as_fd(), |name, file_type| entries.push((name.into(), file_type)));
         let (names, error) = (Vec::with_capacity(entries.len()), error.err());
         let mut folder = Self { fd, id, names, error };
         for (bytes, file_type) in entries {
@@ -80,31 +80,31 @@ impl Folder {
             return;
         }
         let kind = match file_type {
-            FileType::RegularFile => Kind::File { link: false },
-            FileType::Symlink => Kind::File { link: true },
-            FileType::Directory => Kind::Folder,
+            FileType::RegularFile => FolderEntryKind::File { link: false },
+            FileType::Symlink => FolderEntryKind::File { link: true },
+            FileType::Directory => FolderEntryKind::Folder,
             // Some file systems report no type, and names that were not listed have none: stat.
-            FileType::Unknown => match self.look(&bytes) {
-                Ok(Thing::Link(_)) => Kind::File { link: true },
-                Ok(Thing::Folder) => Kind::Folder,
-                Ok(Thing::Special(name)) => Kind::Special(name),
+            FileType::Unknown => match self.stat_name(&bytes) {
+                Ok(EntryStat::Link(_)) => FolderEntryKind::File { link: true },
+                Ok(EntryStat::Folder) => FolderEntryKind::Folder,
+                Ok(EntryStat::Special(name)) => FolderEntryKind::Special(name),
                 Err(Errno::NOENT) => return,
                 // Treated as a file: its stat fails again later and is reported there.
-                Ok(Thing::File(_)) | Err(_) => Kind::File { link: false },
+                Ok(EntryStat::File(_)) | Err(_) => FolderEntryKind::File { link: false },
             },
-            other => Kind::Special(special_name(other)),
+            other => FolderEntryKind::Special(special_name(other)),
         };
-        self.names.push(Name { bytes, kind });
+        self.names.push(FolderEntry { bytes, kind });
     }
 
     /// Stats `name` now, without following a symlink.
-    pub(crate) fn look(&self, name: &[u8]) -> Result<Thing, Errno> {
-        look(self.fd(), name)
+    pub(crate) fn stat_name(&self, name: &[u8]) -> Result<EntryStat, Errno> {
+        stat_at(self.fd(), name)
     }
 
     /// Like [`Self::look`]; also returns whether it is a file with other hard links.
-    pub(crate) fn look_for_links(&self, name: &[u8]) -> Result<(Thing, bool), Errno> {
-        look_for_links(self.fd(), name)
+    pub(crate) fn stat_name_and_links(&self, name: &[u8]) -> Result<(EntryStat, bool), Errno> {
+        stat_at_and_links(self.fd(), name)
     }
 
     /// The folder's descriptor.
@@ -114,7 +114,9 @@ impl Folder {
 
     /// Returns `true` if the folder holds a regular file of this name (symlinks do not count).
     pub(crate) fn has_file(&self, name: &[u8]) -> bool {
-        self.names.iter().any(|n| n.kind == Kind::File { link: false } && &*n.bytes == name)
+        self.names
+            .iter()
+            .any(|n| n.kind == FolderEntryKind::File { link: false } && &*n.bytes == name)
     }
 
     /// Returns `true` if the folder holds any entry of this name.
@@ -125,8 +127,11 @@ impl Folder {
 
 /// Calls `tell` for each name in a folder, borrowed from the read buffer.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn each_entry(folder: BorrowedFd<'_>, mut tell: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
-    let mut buffer = Vec::with_capacity(LISTING_BYTES);
+fn for_each_entry(
+    folder: BorrowedFd<'_>,
+    mut tell: impl FnMut(&[u8], FileType),
+) -> Result<(), Errno> {
+    let mut buffer = Vec::with_capacity(LISTING_BUFFER_BYTES);
     let mut entries = rustix::fs::RawDir::new(folder, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
         let entry = entry?;

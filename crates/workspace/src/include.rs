@@ -12,24 +12,24 @@ use crate::pattern_list::PatternList;
 
 /// Parsed include patterns.
 #[derive(Debug)]
-pub(crate) struct Includes {
+pub(crate) struct IncludePatterns {
     list: PatternList,
     /// The components of each positive pattern that is anchored at the root.
-    ways: Vec<Vec<Vec<u8>>>,
+    rooted_patterns: Vec<Vec<Vec<u8>>>,
 }
 
-impl Includes {
+impl IncludePatterns {
     pub(crate) fn new(lines: &[String]) -> Self {
         let list = PatternList::parse_lines(lines);
         let is_way = |pattern: &&gix_glob::Pattern| {
             !pattern.is_negative() && !pattern.mode.contains(Mode::NO_SUB_DIR)
         };
-        let ways = list
+        let rooted_patterns = list
             .patterns()
             .filter(is_way)
             .map(|pattern| pattern.text.split(|&b| b == b'/').map(<[u8]>::to_vec).collect())
             .collect();
-        Self { list, ways }
+        Self { list, rooted_patterns }
     }
 
     /// `Some(true)`: included, `Some(false)`: taken out again by a `!` pattern.
@@ -39,11 +39,11 @@ impl Includes {
 
     /// Returns `true` if something beneath `folder` may match, so that it must be walked.
     pub(crate) fn may_match_beneath(&self, folder: &[u8]) -> bool {
-        self.ways.iter().any(|way| leads_into(way, folder))
+        self.rooted_patterns.iter().any(|way| may_match_into(way, folder))
     }
 }
 
-fn leads_into(way: &[Vec<u8>], folder: &[u8]) -> bool {
+fn may_match_into(way: &[Vec<u8>], folder: &[u8]) -> bool {
     let mut parts = way.iter();
     for name in folder.split(|&b| b == b'/') {
         match parts.next() {
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn patterns_with_a_slash_open_the_folders_on_their_way() {
         let lines = ["build/keep/*.txt", "a*/**/z", "*.env", "/top"].map(str::to_owned);
-        let includes = Includes::new(&lines);
+        let includes = IncludePatterns::new(&lines);
         for open in ["build", "build/keep", "ab", "ab/c/d"] {
             assert!(includes.may_match_beneath(open.as_bytes()), "{open}");
         }

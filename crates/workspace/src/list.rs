@@ -9,19 +9,19 @@ use std::os::fd::AsFd as _;
 use retake_model::{Gap, GapReason, ProjectPath};
 use rustix::io::Errno;
 
-use crate::beneath::{PATH_LIMIT, look, split};
-use crate::folder::{Folder, Kind, Name, is_version_control};
-use crate::known::join;
-use crate::rules::{Origin, Standing, Verdict};
-use crate::stat::Thing;
+use crate::folder::{FolderEntry, FolderEntryKind, FolderListing, is_version_control};
+use crate::rules::{FolderStanding, RuleOrigin, RuleVerdict};
+use crate::safe_open::{PATH_LIMIT, split_parent, stat_at};
+use crate::stat::EntryStat;
+use crate::stat_cache::join_path;
 use crate::workspace::{gap, gap_at};
-use crate::{Rules, Stat, Workspace};
+use crate::{FileStat, IgnoreRules, Workspace};
 
 /// Files and links, as many as were asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Listing {
+pub struct HiddenListing {
     /// What was found, sorted by path.
-    pub files: Vec<(ProjectPath, Stat)>,
+    pub files: Vec<(ProjectPath, FileStat)>,
     /// `true` if the limit cut the listing off.
     pub truncated: bool,
     /// Paths that could not be examined, or were left out.
@@ -29,11 +29,11 @@ pub struct Listing {
 }
 
 /// Chooses what is listed.
-pub trait Choose {
+pub trait ListingFilter {
     /// Returns `true` if a hidden file is to be listed; only these count against the limit.
-    fn file(&mut self, path: &ProjectPath) -> bool;
+    fn lists_file(&mut self, path: &ProjectPath) -> bool;
     /// Returns `true` if a folder that is left out as regenerable must be reported.
-    fn folder(&mut self, path: &ProjectPath) -> bool;
+    fn reports_folder(&mut self, path: &ProjectPath) -> bool;
 }
 
 impl Workspace {
@@ -45,70 +45,78 @@ impl Workspace {
     pub fn list_hidden(
         &self,
         at: Option<&ProjectPath>,
-        rules: &Rules,
+        rules: &IgnoreRules,
         limit: usize,
-        chosen: &mut dyn Choose,
-    ) -> Listing {
-        let mut lister =
-            Lister { workspace: self, rules, limit, chosen, listing: Listing::default() };
+        chosen: &mut dyn ListingFilter,
+    ) -> HiddenListing {
+        let mut lister = HiddenLister {
+            workspace: self,
+            rules,
+            limit,
+            filter: chosen,
+            listing: HiddenListing::default(),
+        };
         match at {
-            None => lister.walk(Vec::new(), Standing::Open),
-            Some(path) if !self.is_off_limits(path) => lister.start_at(path),
+            None => lister.walk(Vec::new(), FolderStanding::Open),
+            Some(path) if !self.is_off_limits(path) => lister.list_at(path),
             Some(_) => {}
         }
         lister.finish()
     }
 }
 
-struct Lister<'a> {
+struct HiddenLister<'a> {
     workspace: &'a Workspace,
-    rules: &'a Rules,
+    rules: &'a IgnoreRules,
     limit: usize,
-    chosen: &'a mut dyn Choose,
-    listing: Listing,
+    filter: &'a mut dyn ListingFilter,
+    listing: HiddenListing,
 }
 
-impl Lister<'_> {
-    fn finish(mut self) -> Listing {
+impl HiddenLister<'_> {
+    fn finish(mut self) -> HiddenListing {
         self.listing.files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         self.listing
     }
 
-    fn start_at(&mut self, path: &ProjectPath) {
+    fn list_at(&mut self, path: &ProjectPath) {
         let thing = self
             .workspace
-            .beneath
+            .safe_root
             .open_parent(path.as_bytes())
-            .and_then(|folder| look(folder.fd.as_fd(), path.file_name()));
+            .and_then(|folder| stat_at(folder.fd.as_fd(), path.file_name()));
         match thing {
-            Ok(Thing::Folder) => {
+            Ok(EntryStat::Folder) => {
                 let hidden = self.rules.is_ignored(path, true);
-                self.walk(path.as_bytes().to_vec(), if hidden { closed() } else { Standing::Open });
+                self.walk(
+                    path.as_bytes().to_vec(),
+                    if hidden { closed_standing() } else { FolderStanding::Open },
+                );
             }
-            Ok(Thing::File(_) | Thing::Link(_)) if !self.rules.is_ignored(path, false) => {}
-            thing => self.take(path.clone(), thing),
+            Ok(EntryStat::File(_) | EntryStat::Link(_)) if !self.rules.is_ignored(path, false) => {}
+            thing => self.add_file(path.clone(), thing),
         }
     }
 
     /// Adds the files that rules hide, beneath a folder with this standing.
-    fn walk(&mut self, start: Vec<u8>, standing: Standing) {
+    fn walk(&mut self, start: Vec<u8>, standing: FolderStanding) {
         let mut waiting = vec![(start, standing)];
         while let Some((path, standing)) = waiting.pop().filter(|_| !self.listing.truncated) {
-            let Some(folder) = self.open(&path) else {
+            let Some(folder) = self.open_folder(&path) else {
                 continue;
             };
-            let is_hidden = matches!(standing, Standing::Closed(_));
-            if is_hidden && let Some(why) = self.made_by(&path, &folder) {
-                self.leave_out(&path, why);
+            let is_hidden = matches!(standing, FolderStanding::Closed(_));
+            if is_hidden && let Some(why) = self.regenerable_reason(&path, &folder) {
+                self.skip_folder(&path, why);
                 continue;
             }
             for name in tracked_names(&folder) {
-                let child = join(&path, &name.bytes);
-                let is_dir = name.kind == Kind::Folder;
+                let child = join_path(&path, &name.bytes);
+                let is_dir = name.kind == FolderEntryKind::Folder;
                 let below = self.judge(&path, &standing, &child, is_dir);
                 match (below, is_dir) {
                     (below, true) => waiting.push((child.as_bytes().to_vec(), below)),
-                    (Standing::Closed(_), false) => self.take_name(&folder, child),
+                    (FolderStanding::Closed(_), false) => self.add_name(&folder, child),
                     _ => {}
                 }
             }
@@ -119,28 +127,28 @@ impl Lister<'_> {
     fn judge(
         &self,
         folder: &[u8],
-        standing: &Standing,
+        standing: &FolderStanding,
         path: &ProjectPath,
         is_dir: bool,
-    ) -> Standing {
-        if matches!(standing, Standing::Closed(_)) {
+    ) -> FolderStanding {
+        if matches!(standing, FolderStanding::Closed(_)) {
             return standing.clone();
         }
-        let (set, chain) = (self.rules.set(), self.rules.chain_for(folder));
+        let (set, chain) = (self.rules.global_rules(), self.rules.chain_for(folder));
         match set.judge(chain, standing, path.as_bytes(), is_dir) {
-            Verdict::Keep(standing) => standing,
-            Verdict::Ignored { .. } => closed(),
+            RuleVerdict::Keep(standing) => standing,
+            RuleVerdict::Ignored { .. } => closed_standing(),
         }
     }
 
     /// Returns the evidence that a folder can be regenerated, if there is any.
-    fn made_by(&self, path: &[u8], folder: &Folder) -> Option<&'static str> {
-        let (above, name) = split(path);
+    fn regenerable_reason(&self, path: &[u8], folder: &FolderListing) -> Option<&'static str> {
+        let (above, name) = split_parent(path);
         let within = [&b"CACHEDIR.TAG"[..], b"pyvenv.cfg"];
         if within.iter().any(|mark| folder.has_file(mark)) {
             return Some("it says so itself");
         }
-        let is_compiled = |name: &Name| name.bytes.ends_with(b".pyc");
+        let is_compiled = |name: &FolderEntry| name.bytes.ends_with(b".pyc");
         let marks: &[&'static str] = match name {
             b"node_modules" => &["package.json"],
             b"target" => &["Cargo.toml", "pom.xml"],
@@ -150,25 +158,25 @@ impl Lister<'_> {
             _ => &[],
         };
         let beside = |mark: &&&str| {
-            let mark = join(above, mark.as_bytes());
-            let parent = self.workspace.beneath.open_parent(mark.as_bytes());
-            let found = parent.and_then(|folder| look(folder.fd.as_fd(), mark.file_name()));
-            matches!(found, Ok(Thing::File(_)))
+            let mark = join_path(above, mark.as_bytes());
+            let parent = self.workspace.safe_root.open_parent(mark.as_bytes());
+            let found = parent.and_then(|folder| stat_at(folder.fd.as_fd(), mark.file_name()));
+            matches!(found, Ok(EntryStat::File(_)))
         };
         marks.iter().find(beside).copied()
     }
 
-    fn leave_out(&mut self, path: &[u8], why: &str) {
+    fn skip_folder(&mut self, path: &[u8], why: &str) {
         if let Ok(path) = ProjectPath::new(path)
-            && self.chosen.folder(&path)
+            && self.filter.reports_folder(&path)
         {
             let detail = format!("can be made again ({why}), so it is not captured");
             self.listing.gaps.push(gap(&path, GapReason::NotShielded, detail));
         }
     }
 
-    fn open(&mut self, path: &[u8]) -> Option<Folder> {
-        let result = Folder::read(&self.workspace.beneath, path);
+    fn open_folder(&mut self, path: &[u8]) -> Option<FolderListing> {
+        let result = FolderListing::read(&self.workspace.safe_root, path);
         let error = match &result {
             Ok(folder) => folder.error,
             Err(errno) => Some(*errno),
@@ -178,36 +186,40 @@ impl Lister<'_> {
         result.ok().filter(|folder| path.is_empty() || !self.workspace.is_own(folder.id))
     }
 
-    fn take_name(&mut self, folder: &Folder, path: ProjectPath) {
+    fn add_name(&mut self, folder: &FolderListing, path: ProjectPath) {
         let thing = if path.as_bytes().len() < PATH_LIMIT {
-            folder.look(path.file_name())
+            folder.stat_name(path.file_name())
         } else {
             Err(Errno::NAMETOOLONG)
         };
-        self.take(path, thing);
+        self.add_file(path, thing);
     }
 
-    fn take(&mut self, path: ProjectPath, thing: Result<Thing, Errno>) {
+    fn add_file(&mut self, path: ProjectPath, thing: Result<EntryStat, Errno>) {
         match thing {
-            Ok(Thing::File(_) | Thing::Link(_)) if !self.chosen.file(&path) => {}
-            Ok(Thing::File(_) | Thing::Link(_)) if self.listing.files.len() >= self.limit => {
+            Ok(EntryStat::File(_) | EntryStat::Link(_)) if !self.filter.lists_file(&path) => {}
+            Ok(EntryStat::File(_) | EntryStat::Link(_))
+                if self.listing.files.len() >= self.limit =>
+            {
                 self.listing.truncated = true;
             }
-            Ok(Thing::File(stat) | Thing::Link(stat)) => self.listing.files.push((path, stat)),
-            Ok(Thing::Special(what)) => {
+            Ok(EntryStat::File(stat) | EntryStat::Link(stat)) => {
+                self.listing.files.push((path, stat));
+            }
+            Ok(EntryStat::Special(what)) => {
                 self.listing.gaps.push(gap(&path, GapReason::Special, what));
             }
-            Ok(Thing::Folder) => {}
+            Ok(EntryStat::Folder) => {}
             Err(errno) => self.listing.gaps.extend(gap_at(&path, errno)),
         }
     }
 }
 
-fn tracked_names(folder: &Folder) -> impl Iterator<Item = &Name> {
+fn tracked_names(folder: &FolderListing) -> impl Iterator<Item = &FolderEntry> {
     folder.names.iter().filter(|name| !is_version_control(&name.bytes))
 }
 
 /// The standing "hidden"; listings do not report which rule hides.
-fn closed() -> Standing {
-    Standing::Closed(std::sync::Arc::new((Origin::IgnoreFile, String::new())))
+fn closed_standing() -> FolderStanding {
+    FolderStanding::Closed(std::sync::Arc::new((RuleOrigin::IgnoreFile, String::new())))
 }

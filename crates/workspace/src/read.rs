@@ -13,11 +13,11 @@ use std::path::Path;
 use retake_model::{GapReason, ProjectPath};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::beneath::{OpenFolder, gap_reason, look};
-use crate::stat::Thing;
-use crate::{Stat, Workspace};
+use crate::safe_open::{OpenFolder, gap_reason, stat_at};
+use crate::stat::EntryStat;
+use crate::{FileStat, Workspace};
 
-const ATTEMPTS: usize = 3;
+const MAX_READ_ATTEMPTS: usize = 3;
 
 /// Why a content could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +77,7 @@ impl From<Errno> for ReadError {
 }
 
 /// Consumes a content; called again from the start for each attempt.
-type Sink<'s> = &'s mut dyn FnMut(&mut dyn Read, &Stat) -> io::Result<()>;
+type ContentSink<'s> = &'s mut dyn FnMut(&mut dyn Read, &FileStat) -> io::Result<()>;
 
 impl Workspace {
     /// Hands the content at `path` (of a link: its target's text) to `sink`.
@@ -85,9 +85,14 @@ impl Workspace {
     /// `sink` gets the stat from before and is called again from the start if
     /// the file changed meanwhile; only what it took last counts. A sink that
     /// fails because the content does not fit the stat is called again, too.
-    pub fn read(&self, path: &ProjectPath, limit: u64, sink: Sink<'_>) -> Result<Stat, ReadError> {
-        for _ in 0..ATTEMPTS {
-            let folder = self.beneath.open_parent(path.as_bytes())?;
+    pub fn read(
+        &self,
+        path: &ProjectPath,
+        limit: u64,
+        sink: ContentSink<'_>,
+    ) -> Result<FileStat, ReadError> {
+        for _ in 0..MAX_READ_ATTEMPTS {
+            let folder = self.safe_root.open_parent(path.as_bytes())?;
             let name = path.file_name();
             let source = match self.open_source(&folder, name) {
                 Err(ReadError::Unstable) => continue,
@@ -97,9 +102,9 @@ impl Workspace {
             if before.size > limit {
                 return Err(ReadError::TooLarge { size: before.size });
             }
-            let taken = source.pour(limit, sink);
+            let taken = source.read_into(limit, sink);
             let unchanged = matches!(
-                look(folder.fd.as_fd(), name).map(Thing::stat),
+                stat_at(folder.fd.as_fd(), name).map(EntryStat::stat),
                 Ok(Some(after)) if after.same_moment(&before)
             );
             match taken {
@@ -114,21 +119,23 @@ impl Workspace {
         Err(ReadError::Unstable)
     }
 
-    fn open_source(&self, folder: &OpenFolder, name: &[u8]) -> Result<Source, ReadError> {
+    fn open_source(&self, folder: &OpenFolder, name: &[u8]) -> Result<OpenedSource, ReadError> {
         // Looked at before it is opened: opening a device can have effects.
-        match look(folder.fd.as_fd(), name)? {
-            Thing::Link(stat) => {
+        match stat_at(folder.fd.as_fd(), name)? {
+            EntryStat::Link(stat) => {
                 let target =
                     retry_on_intr(|| rustix::fs::readlinkat(folder.fd.as_fd(), name, Vec::new()));
                 match target {
-                    Ok(target) => Ok(Source { stat, content: Content::Link(target.into_bytes()) }),
+                    Ok(target) => {
+                        Ok(OpenedSource { stat, content: OpenedContent::Link(target.into_bytes()) })
+                    }
                     // It is no longer a link.
                     Err(Errno::INVAL) => Err(ReadError::Unstable),
                     Err(errno) => Err(errno.into()),
                 }
             }
-            Thing::File(_) => {
-                let file = match self.beneath.open_file(folder.fd.as_fd(), name) {
+            EntryStat::File(_) => {
+                let file = match self.safe_root.open_file(folder.fd.as_fd(), name) {
                     Ok(file) => file,
                     // A link since we looked: not gone, so look again.
                     Err(Errno::LOOP) => return Err(ReadError::Unstable),
@@ -136,45 +143,47 @@ impl Workspace {
                     Err(Errno::NXIO) => return Err(ReadError::NotAFile),
                     Err(errno) => return Err(errno.into()),
                 };
-                match Thing::of(&rustix::fs::fstat(&file)?) {
-                    Thing::File(stat) => Ok(Source { stat, content: Content::File(file.into()) }),
+                match EntryStat::of(&rustix::fs::fstat(&file)?) {
+                    EntryStat::File(stat) => {
+                        Ok(OpenedSource { stat, content: OpenedContent::File(file.into()) })
+                    }
                     _ => Err(ReadError::NotAFile),
                 }
             }
-            Thing::Folder | Thing::Special(_) => Err(ReadError::NotAFile),
+            EntryStat::Folder | EntryStat::Special(_) => Err(ReadError::NotAFile),
         }
     }
 }
 
-struct Source {
-    stat: Stat,
-    content: Content,
+struct OpenedSource {
+    stat: FileStat,
+    content: OpenedContent,
 }
 
-enum Content {
+enum OpenedContent {
     File(File),
     Link(Vec<u8>),
 }
 
-impl Source {
-    fn pour(self, limit: u64, sink: Sink<'_>) -> Result<(), ReadError> {
+impl OpenedSource {
+    fn read_into(self, limit: u64, sink: ContentSink<'_>) -> Result<(), ReadError> {
         let mut link;
         let mut file;
         let inner: &mut dyn Read = match self.content {
-            Content::Link(target) => {
+            OpenedContent::Link(target) => {
                 link = io::Cursor::new(target);
                 &mut link
             }
-            Content::File(opened) => {
+            OpenedContent::File(opened) => {
                 file = opened;
                 &mut file
             }
         };
-        let mut reader = Bounded { inner, left: limit, fault: None };
+        let mut reader = BoundedReader { inner, left: limit, fault: None };
         let result = sink(&mut reader, &self.stat);
         match (reader.fault, result) {
-            (Some(Fault::TooLarge), _) => Err(ReadError::TooLarge { size: limit + 1 }),
-            (Some(Fault::Read(error)), _) => Err(ReadError::Unreadable(error)),
+            (Some(BoundedReadFault::TooLarge), _) => Err(ReadError::TooLarge { size: limit + 1 }),
+            (Some(BoundedReadFault::Read(error)), _) => Err(ReadError::Unreadable(error)),
             (None, Err(error)) => Err(ReadError::Sink(error)),
             (None, Ok(())) => Ok(()),
         }
@@ -182,18 +191,18 @@ impl Source {
 }
 
 /// Reader that fails when a file grows past the limit, and remembers whose fault an error is.
-struct Bounded<'r> {
+struct BoundedReader<'r> {
     inner: &'r mut dyn Read,
     left: u64,
-    fault: Option<Fault>,
+    fault: Option<BoundedReadFault>,
 }
 
-enum Fault {
+enum BoundedReadFault {
     TooLarge,
     Read(io::Error),
 }
 
-impl Read for Bounded<'_> {
+impl Read for BoundedReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -209,14 +218,14 @@ impl Read for Bounded<'_> {
                         || io::Error::from(error.kind()),
                         io::Error::from_raw_os_error,
                     );
-                    self.fault = Some(Fault::Read(error));
+                    self.fault = Some(BoundedReadFault::Read(error));
                     return Err(copy);
                 }
                 Ok(read) => break read,
             }
         };
         let Some(left) = self.left.checked_sub(read as u64) else {
-            self.fault = Some(Fault::TooLarge);
+            self.fault = Some(BoundedReadFault::TooLarge);
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
                 "the file grew past the limit",

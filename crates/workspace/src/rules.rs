@@ -15,9 +15,9 @@ use std::sync::Arc;
 use gix_ignore::search::Match;
 use retake_model::ProjectPath;
 
-use crate::beneath::split;
-use crate::include::Includes;
+use crate::include::IncludePatterns;
 use crate::pattern_list::PatternList;
+use crate::safe_open::split_parent;
 use crate::walk::IGNORE_FILE;
 
 /// The texts that ignore rules are made of.
@@ -55,21 +55,21 @@ impl RuleSources {
 
 /// Ignore rules that can be asked about any path.
 #[derive(Debug)]
-pub struct Rules {
+pub struct IgnoreRules {
     sources: RuleSources,
-    set: Ruleset,
-    chains: BTreeMap<Vec<u8>, Arc<Chain>>,
+    set: GlobalRules,
+    chains: BTreeMap<Vec<u8>, Arc<IgnoreFileChain>>,
 }
 
-impl Rules {
+impl IgnoreRules {
     /// Parses the sources.
     pub fn new(sources: RuleSources) -> Self {
-        let set = Ruleset::new(&sources);
+        let set = GlobalRules::new(&sources);
         let mut chains = BTreeMap::new();
         // A folder sorts before what is beneath it, so its chain is there already.
         for (folder, content) in &sources.ignore_files {
-            let above = nearest(&chains, folder).cloned();
-            chains.insert(folder.clone(), Chain::new(folder, content, above));
+            let above = nearest_chain(&chains, folder).cloned();
+            chains.insert(folder.clone(), IgnoreFileChain::new(folder, content, above));
         }
         Self { sources, set, chains }
     }
@@ -81,24 +81,24 @@ impl Rules {
 
     /// Returns `true` if the rules ignore `path`, or a folder above it.
     pub fn is_ignored(&self, path: &ProjectPath, is_dir: bool) -> bool {
-        self.find(path, is_dir).is_some()
+        self.find_reason(path, is_dir).is_some()
     }
 
     /// Returns the rule that ignores `path`, for people: `.gitignore:3 *.log`.
     pub fn why_ignored(&self, path: &ProjectPath, is_dir: bool) -> Option<String> {
-        self.find(path, is_dir).map(|reason| reason.describe())
+        self.find_reason(path, is_dir).map(|reason| reason.describe())
     }
 
     /// Asks the folders from the top down, as git does.
-    fn find(&self, path: &ProjectPath, is_dir: bool) -> Option<Reason<'_>> {
+    fn find_reason(&self, path: &ProjectPath, is_dir: bool) -> Option<IgnoreReason<'_>> {
         let bytes = path.as_bytes();
-        let mut standing = Standing::Open;
+        let mut standing = FolderStanding::Open;
         for part in prefixes(bytes) {
             let last = part.len() == bytes.len();
-            let chain = self.chain_for(split(part).0);
+            let chain = self.chain_for(split_parent(part).0);
             match self.set.judge(chain, &standing, part, is_dir || !last) {
-                Verdict::Keep(next) => standing = next,
-                Verdict::Ignored { reason, closed } => match closed {
+                RuleVerdict::Keep(next) => standing = next,
+                RuleVerdict::Ignored { reason, closed } => match closed {
                     Some(next) if !last => standing = next,
                     _ => return Some(reason),
                 },
@@ -109,36 +109,40 @@ impl Rules {
 
     /// Returns the standing of `folder` (empty: the root); `None` if the walk does not enter it.
     #[cfg(any(test, not(target_os = "linux")))]
-    pub(crate) fn standing(&self, folder: &[u8]) -> Option<Standing> {
+    pub(crate) fn standing(&self, folder: &[u8]) -> Option<FolderStanding> {
         let slashes = folder.iter().enumerate().filter(|&(_, &b)| b == b'/').map(|(at, _)| at);
         let ends = slashes.chain((!folder.is_empty()).then_some(folder.len()));
         ends.map(|end| &folder[..end])
-            .try_fold(Standing::Open, |above, part| self.standing_below(&above, part))
+            .try_fold(FolderStanding::Open, |above, part| self.standing_below(&above, part))
     }
 
     /// Returns the standing of `folder`, given that of its parent.
-    pub(crate) fn standing_below(&self, above: &Standing, folder: &[u8]) -> Option<Standing> {
-        match self.set.judge(self.chain_for(split(folder).0), above, folder, true) {
-            Verdict::Keep(standing) => Some(standing),
-            Verdict::Ignored { closed, .. } => closed,
+    pub(crate) fn standing_below(
+        &self,
+        above: &FolderStanding,
+        folder: &[u8],
+    ) -> Option<FolderStanding> {
+        match self.set.judge(self.chain_for(split_parent(folder).0), above, folder, true) {
+            RuleVerdict::Keep(standing) => Some(standing),
+            RuleVerdict::Ignored { closed, .. } => closed,
         }
     }
 
     /// Returns those of these files that the rules ignore.
-    pub fn hidden<'p, P>(&self, paths: P) -> Vec<ProjectPath>
+    pub fn hidden_files<'p, P>(&self, paths: P) -> Vec<ProjectPath>
     where
         P: IntoIterator<Item = &'p ProjectPath>,
     {
-        let mut standings: HashMap<&[u8], Option<Standing>> = HashMap::new();
+        let mut standings: HashMap<&[u8], Option<FolderStanding>> = HashMap::new();
         let mut hidden = Vec::new();
         for path in paths {
-            let (folder, _) = split(path.as_bytes());
-            self.learn_standing(folder, &mut standings);
+            let (folder, _) = split_parent(path.as_bytes());
+            self.cache_standing(folder, &mut standings);
             let standing = standings.get(folder).and_then(Option::as_ref);
             let leaves_out = |standing| {
                 let chain = self.chain_for(folder);
                 let verdict = self.set.judge(chain, standing, path.as_bytes(), false);
-                matches!(verdict, Verdict::Ignored { .. })
+                matches!(verdict, RuleVerdict::Ignored { .. })
             };
             if standing.is_none_or(leaves_out) {
                 hidden.push(path.clone());
@@ -148,19 +152,19 @@ impl Rules {
     }
 
     /// Adds the standing of `folder` to the cache, from the nearest cached one above it on.
-    fn learn_standing<'p>(
+    fn cache_standing<'p>(
         &self,
         folder: &'p [u8],
-        standings: &mut HashMap<&'p [u8], Option<Standing>>,
+        standings: &mut HashMap<&'p [u8], Option<FolderStanding>>,
     ) {
         if standings.contains_key(folder) {
             return;
         }
         let standing = if folder.is_empty() {
-            Some(Standing::Open)
+            Some(FolderStanding::Open)
         } else {
-            let above = split(folder).0;
-            self.learn_standing(above, standings);
+            let above = split_parent(folder).0;
+            self.cache_standing(above, standings);
             let above = standings.get(above).and_then(Option::as_ref);
             above.and_then(|above| self.standing_below(above, folder))
         };
@@ -168,25 +172,25 @@ impl Rules {
     }
 
     /// Returns the standing of `folder` (empty: the root); `None` if a walk does not get there.
-    pub(crate) fn standing_in(&self, folder: &[u8]) -> Option<Standing> {
-        let mut standing = Standing::Open;
+    pub(crate) fn standing_in(&self, folder: &[u8]) -> Option<FolderStanding> {
+        let mut standing = FolderStanding::Open;
         for part in prefixes(folder) {
-            let chain = self.chain_for(split(part).0);
+            let chain = self.chain_for(split_parent(part).0);
             standing = match self.set.judge(chain, &standing, part, true) {
-                Verdict::Keep(next) => next,
-                Verdict::Ignored { closed, .. } => closed?,
+                RuleVerdict::Keep(next) => next,
+                RuleVerdict::Ignored { closed, .. } => closed?,
             };
         }
         Some(standing)
     }
 
-    pub(crate) fn set(&self) -> &Ruleset {
+    pub(crate) fn global_rules(&self) -> &GlobalRules {
         &self.set
     }
 
     /// The ignore files that apply to names in `folder`.
-    pub(crate) fn chain_for(&self, folder: &[u8]) -> Option<&Arc<Chain>> {
-        nearest(&self.chains, folder)
+    pub(crate) fn chain_for(&self, folder: &[u8]) -> Option<&Arc<IgnoreFileChain>> {
+        nearest_chain(&self.chains, folder)
     }
 }
 
@@ -197,7 +201,10 @@ fn prefixes(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     slashes.chain(whole).map(|end| &path[..end])
 }
 
-fn nearest<'a>(chains: &'a BTreeMap<Vec<u8>, Arc<Chain>>, folder: &[u8]) -> Option<&'a Arc<Chain>> {
+fn nearest_chain<'a>(
+    chains: &'a BTreeMap<Vec<u8>, Arc<IgnoreFileChain>>,
+    folder: &[u8],
+) -> Option<&'a Arc<IgnoreFileChain>> {
     let mut folder = folder;
     loop {
         if let Some(chain) = chains.get(folder) {
@@ -206,19 +213,19 @@ fn nearest<'a>(chains: &'a BTreeMap<Vec<u8>, Arc<Chain>>, folder: &[u8]) -> Opti
         if folder.is_empty() {
             return None;
         }
-        folder = split(folder).0;
+        folder = split_parent(folder).0;
     }
 }
 
 /// The `.gitignore` of one folder, linked to the one that applies above it.
 #[derive(Debug)]
-pub(crate) struct Chain {
+pub(crate) struct IgnoreFileChain {
     folder: Vec<u8>,
     list: PatternList,
     above: Option<Arc<Self>>,
 }
 
-impl Chain {
+impl IgnoreFileChain {
     pub(crate) fn new(folder: &[u8], content: &[u8], above: Option<Arc<Self>>) -> Arc<Self> {
         Arc::new(Self { folder: folder.to_vec(), list: PatternList::parse(content), above })
     }
@@ -231,28 +238,28 @@ impl Chain {
 
 /// The state that a folder's names inherit from the rules of the folders above.
 #[derive(Clone, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum FolderStanding {
     /// The rules decide name by name.
     Open,
     /// An include pattern took in the folder with all that is beneath it.
     Included,
     /// The folder is ignored; only include patterns can take something in.
-    Closed(Arc<(Origin, String)>),
+    Closed(Arc<(RuleOrigin, String)>),
 }
 
 /// The decision of the rules on one name.
-pub(crate) enum Verdict<'a> {
-    Keep(Standing),
+pub(crate) enum RuleVerdict<'a> {
+    Keep(FolderStanding),
     Ignored {
-        reason: Reason<'a>,
+        reason: IgnoreReason<'a>,
         /// For a folder that an include pattern may match beneath.
-        closed: Option<Standing>,
+        closed: Option<FolderStanding>,
     },
 }
 
 /// The list that a rule comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum RuleOrigin {
     IgnoreFile,
     Exclude,
     Global,
@@ -261,13 +268,13 @@ pub(crate) enum Origin {
 }
 
 /// The rule by which a name is ignored.
-pub(crate) enum Reason<'a> {
-    Rule { origin: Origin, folder: &'a [u8], found: Match<'a> },
-    Above(Arc<(Origin, String)>),
+pub(crate) enum IgnoreReason<'a> {
+    Rule { origin: RuleOrigin, folder: &'a [u8], found: Match<'a> },
+    Above(Arc<(RuleOrigin, String)>),
 }
 
-impl Reason<'_> {
-    pub(crate) fn origin(&self) -> Origin {
+impl IgnoreReason<'_> {
+    pub(crate) fn origin(&self) -> RuleOrigin {
         match self {
             Self::Rule { origin, .. } => *origin,
             Self::Above(above) => above.0,
@@ -281,29 +288,29 @@ impl Reason<'_> {
         };
         let (line, pattern) = (found.sequence_number, found.pattern);
         match origin {
-            Origin::IgnoreFile if folder.is_empty() => format!(".gitignore:{line} {pattern}"),
-            Origin::IgnoreFile => {
+            RuleOrigin::IgnoreFile if folder.is_empty() => format!(".gitignore:{line} {pattern}"),
+            RuleOrigin::IgnoreFile => {
                 format!("{}/.gitignore:{line} {pattern}", String::from_utf8_lossy(folder))
             }
-            Origin::Exclude => format!(".git/info/exclude:{line} {pattern}"),
-            Origin::Global => format!("core.excludesFile:{line} {pattern}"),
-            Origin::Profile => format!("default-excludes {pattern}"),
-            Origin::Scratch => format!("scratch {pattern}"),
+            RuleOrigin::Exclude => format!(".git/info/exclude:{line} {pattern}"),
+            RuleOrigin::Global => format!("core.excludesFile:{line} {pattern}"),
+            RuleOrigin::Profile => format!("default-excludes {pattern}"),
+            RuleOrigin::Scratch => format!("scratch {pattern}"),
         }
     }
 
-    pub(crate) fn close(&self) -> Standing {
+    pub(crate) fn closed_standing(&self) -> FolderStanding {
         match self {
-            Self::Rule { .. } => Standing::Closed(Arc::new((self.origin(), self.describe()))),
-            Self::Above(above) => Standing::Closed(Arc::clone(above)),
+            Self::Rule { .. } => FolderStanding::Closed(Arc::new((self.origin(), self.describe()))),
+            Self::Above(above) => FolderStanding::Closed(Arc::clone(above)),
         }
     }
 }
 
 /// The parsed rules that apply to the whole project.
 #[derive(Debug)]
-pub(crate) struct Ruleset {
-    include: Includes,
+pub(crate) struct GlobalRules {
+    include: IncludePatterns,
     scratch: PatternList,
     exclude: PatternList,
     global: PatternList,
@@ -311,10 +318,10 @@ pub(crate) struct Ruleset {
     keeps_rule_files: bool,
 }
 
-impl Ruleset {
+impl GlobalRules {
     pub(crate) fn new(sources: &RuleSources) -> Self {
         Self {
-            include: Includes::new(&sources.include),
+            include: IncludePatterns::new(&sources.include),
             scratch: PatternList::parse_lines(&sources.scratch),
             exclude: PatternList::parse(&sources.exclude),
             global: PatternList::parse(&sources.global),
@@ -326,69 +333,75 @@ impl Ruleset {
     /// Decides on one name; the folders above it were judged before and gave `standing`.
     pub(crate) fn judge<'a>(
         &'a self,
-        chain: Option<&'a Arc<Chain>>,
-        standing: &Standing,
+        chain: Option<&'a Arc<IgnoreFileChain>>,
+        standing: &FolderStanding,
         path: &[u8],
         is_dir: bool,
-    ) -> Verdict<'a> {
-        let is_rule_file = || !is_dir && split(path).1 == IGNORE_FILE;
-        if self.keeps_rule_files && matches!(standing, Standing::Open) && is_rule_file() {
-            return Verdict::Keep(Standing::Open);
+    ) -> RuleVerdict<'a> {
+        let is_rule_file = || !is_dir && split_parent(path).1 == IGNORE_FILE;
+        if self.keeps_rule_files && matches!(standing, FolderStanding::Open) && is_rule_file() {
+            return RuleVerdict::Keep(FolderStanding::Open);
         }
         let reason = match (self.include.decide(path, is_dir), standing) {
-            (Some(true), _) | (None, Standing::Included) => {
-                return Verdict::Keep(Standing::Included);
+            (Some(true), _) | (None, FolderStanding::Included) => {
+                return RuleVerdict::Keep(FolderStanding::Included);
             }
-            (_, Standing::Closed(above)) => Some(Reason::Above(Arc::clone(above))),
-            (_, Standing::Open | Standing::Included) => self.hidden_by(chain, path, is_dir),
+            (_, FolderStanding::Closed(above)) => Some(IgnoreReason::Above(Arc::clone(above))),
+            (_, FolderStanding::Open | FolderStanding::Included) => {
+                self.find_reason(chain, path, is_dir)
+            }
         };
         let Some(reason) = reason else {
-            return Verdict::Keep(Standing::Open);
+            return RuleVerdict::Keep(FolderStanding::Open);
         };
         let reopen = is_dir && self.include.may_match_beneath(path);
-        let closed = reopen.then(|| reason.close());
-        Verdict::Ignored { reason, closed }
+        let closed = reopen.then(|| reason.closed_standing());
+        RuleVerdict::Ignored { reason, closed }
     }
 
-    fn hidden_by<'a>(
+    fn find_reason<'a>(
         &'a self,
-        chain: Option<&'a Arc<Chain>>,
+        chain: Option<&'a Arc<IgnoreFileChain>>,
         path: &[u8],
         is_dir: bool,
-    ) -> Option<Reason<'a>> {
+    ) -> Option<IgnoreReason<'a>> {
         let git = self.git_rule(chain, path, is_dir);
-        if matches!(&git, Some(Reason::Rule { found, .. }) if found.pattern.is_negative()) {
+        if matches!(&git, Some(IgnoreReason::Rule { found, .. }) if found.pattern.is_negative()) {
             return None;
         }
         let positive = |list: &'a PatternList, origin| {
             let found = list.last_match(path, 0, is_dir)?;
-            (!found.pattern.is_negative()).then_some(Reason::Rule { origin, folder: &[], found })
+            (!found.pattern.is_negative()).then_some(IgnoreReason::Rule {
+                origin,
+                folder: &[],
+                found,
+            })
         };
-        positive(&self.scratch, Origin::Scratch)
+        positive(&self.scratch, RuleOrigin::Scratch)
             .or(git)
-            .or_else(|| positive(&self.profile, Origin::Profile))
+            .or_else(|| positive(&self.profile, RuleOrigin::Profile))
     }
 
     /// The last rule of git's own lists that matches; it may be a negation.
     fn git_rule<'a>(
         &'a self,
-        chain: Option<&'a Arc<Chain>>,
+        chain: Option<&'a Arc<IgnoreFileChain>>,
         path: &[u8],
         is_dir: bool,
-    ) -> Option<Reason<'a>> {
+    ) -> Option<IgnoreReason<'a>> {
         let mut next = chain;
         while let Some(chain) = next {
             if let Some(found) = chain.list.last_match(path, chain.base_len(), is_dir) {
                 let folder = &chain.folder;
-                return Some(Reason::Rule { origin: Origin::IgnoreFile, folder, found });
+                return Some(IgnoreReason::Rule { origin: RuleOrigin::IgnoreFile, folder, found });
             }
             next = chain.above.as_ref();
         }
-        [(&self.exclude, Origin::Exclude), (&self.global, Origin::Global)].into_iter().find_map(
-            |(list, origin)| {
+        [(&self.exclude, RuleOrigin::Exclude), (&self.global, RuleOrigin::Global)]
+            .into_iter()
+            .find_map(|(list, origin)| {
                 let found = list.last_match(path, 0, is_dir)?;
-                Some(Reason::Rule { origin, folder: &[], found })
-            },
-        )
+                Some(IgnoreReason::Rule { origin, folder: &[], found })
+            })
     }
 }

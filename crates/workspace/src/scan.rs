@@ -3,18 +3,18 @@
 use retake_model::{Gap, ProjectPath};
 use serde::{Deserialize, Serialize};
 
-use crate::{RuleSources, Stat};
+use crate::{FileStat, RuleSources};
 
 /// Maximum number of ignored names that are listed; the rest is only counted.
-pub(crate) const IGNORED_LISTED: usize = 4096;
+pub(crate) const MAX_IGNORED_LISTED: usize = 4096;
 
 /// The paths that may have changed, and those that could not be examined.
 ///
 /// All lists are sorted by path.
 #[derive(Debug, Clone, Default)]
-pub struct Scan {
+pub struct ScanResult {
     /// New paths, and known ones whose content may have changed.
-    pub suspects: Vec<Suspect>,
+    pub suspects: Vec<SuspectFile>,
     /// Known paths that are surely gone (or are now a folder or special file).
     pub missing: Vec<ProjectPath>,
     /// Files found that have other hard links, in the project or not: a watcher reports a write
@@ -26,7 +26,7 @@ pub struct Scan {
     /// they are among `ignored`, too.
     pub scratch: u64,
     /// The top-most ignored names, at most some thousand of them.
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredName>,
     /// Number of all top-most ignored names.
     pub ignored_count: u64,
     /// Folders other than the root that hold a `.git`.
@@ -40,18 +40,18 @@ pub struct Scan {
 
 /// A path whose content must be read to know whether it changed.
 #[derive(Debug, Clone)]
-pub struct Suspect {
+pub struct SuspectFile {
     /// The path.
     pub path: ProjectPath,
     /// Its stat now.
-    pub stat: Stat,
+    pub stat: FileStat,
     /// `true` if the manifest has it.
     pub known: bool,
 }
 
 /// A name that the rules left out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Ignored {
+pub struct IgnoredName {
     /// The file, or the folder that was not entered.
     pub path: ProjectPath,
     /// Whether it is a folder.
@@ -60,7 +60,7 @@ pub struct Ignored {
     pub by: String,
 }
 
-impl Scan {
+impl ScanResult {
     /// Adds the result of another worker.
     pub(crate) fn merge(&mut self, other: Self) {
         self.suspects.extend(other.suspects);
@@ -85,7 +85,7 @@ impl Scan {
         self.gaps.sort_by(|a, b| (&a.path, a.reason).cmp(&(&b.path, b.reason)));
         self.gaps.dedup_by(|a, b| (&a.path, a.reason) == (&b.path, b.reason));
         self.ignored.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        self.ignored.truncate(IGNORED_LISTED);
+        self.ignored.truncate(MAX_IGNORED_LISTED);
         self.nested_repositories.sort_unstable();
     }
 }

@@ -14,7 +14,7 @@ use rustix::fs::FileType;
 
 /// The stat fields that tell whether a file was touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stat {
+pub struct FileStat {
     /// Regular file or link.
     pub kind: StatKind,
     /// Permission bits (`0o7777`); of a link always `0o777`.
@@ -29,7 +29,7 @@ pub struct Stat {
     pub inode: u64,
 }
 
-/// The kinds of files that a [`Stat`] describes.
+/// The kinds of files that a [`FileStat`] describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StatKind {
     /// A regular file.
@@ -38,7 +38,7 @@ pub enum StatKind {
     Link,
 }
 
-impl Stat {
+impl FileStat {
     /// The kind as the model names it.
     pub fn file_kind(&self) -> FileKind {
         match self.kind {
@@ -56,26 +56,26 @@ impl Stat {
 
 /// The kind of a folder entry, with its stat if it is a file or link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Thing {
-    File(Stat),
-    Link(Stat),
+pub(crate) enum EntryStat {
+    File(FileStat),
+    Link(FileStat),
     Folder,
     /// FIFO, socket or device, with its name for people.
     Special(&'static str),
 }
 
-impl Thing {
+impl EntryStat {
     pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
         let file_type = FileType::from_raw_mode(stat.st_mode);
         match file_type {
-            FileType::RegularFile => Self::File(stat_of(stat, StatKind::File)),
-            FileType::Symlink => Self::Link(stat_of(stat, StatKind::Link)),
+            FileType::RegularFile => Self::File(file_stat(stat, StatKind::File)),
+            FileType::Symlink => Self::Link(file_stat(stat, StatKind::Link)),
             FileType::Directory => Self::Folder,
             other => Self::Special(special_name(other)),
         }
     }
 
-    pub(crate) fn stat(self) -> Option<Stat> {
+    pub(crate) fn stat(self) -> Option<FileStat> {
         match self {
             Self::File(stat) | Self::Link(stat) => Some(stat),
             Self::Folder | Self::Special(_) => None,
@@ -96,12 +96,12 @@ pub(crate) fn special_name(file_type: FileType) -> &'static str {
 // The C types behind these fields differ between systems; on some of them a
 // conversion is none.
 #[allow(clippy::unnecessary_cast, clippy::cast_lossless)]
-fn stat_of(stat: &rustix::fs::Stat, kind: StatKind) -> Stat {
+fn file_stat(stat: &rustix::fs::Stat, kind: StatKind) -> FileStat {
     let mode = match kind {
         StatKind::File => stat.st_mode as u32 & 0o7777,
         StatKind::Link => 0o777,
     };
-    Stat {
+    FileStat {
         kind,
         mode,
         size: stat.st_size as u64,
@@ -121,8 +121,8 @@ fn nanoseconds(seconds: i64, nanos: i64) -> i64 {
 /// It comes from the file system's own clock, never from `now()`: mtimes
 /// earlier than a preceding `now()` were measured. `file` must lie on the same
 /// file system as the project for the answer to mean anything.
-pub fn stamp(file: &Path, content: &[u8]) -> io::Result<i64> {
-    let written = retake_seam::fs::touch(file, content)?;
+pub fn racy_stamp(file: &Path, content: &[u8]) -> io::Result<i64> {
+    let written = retake_seam::fs::write_unsynced(file, content)?;
     let metadata = written.metadata()?;
     Ok(nanoseconds(metadata.mtime(), metadata.mtime_nsec()))
 }
@@ -156,8 +156,8 @@ mod tests {
     #[test]
     fn a_stamp_is_what_a_file_written_next_cannot_undercut() {
         let temp = tempfile::tempdir().unwrap();
-        let stamp = stamp(&temp.path().join("stamp"), b"1").unwrap();
-        let later = super::stamp(&temp.path().join("later"), b"2").unwrap();
+        let stamp = racy_stamp(&temp.path().join("stamp"), b"1").unwrap();
+        let later = racy_stamp(&temp.path().join("later"), b"2").unwrap();
         assert!(later >= stamp);
         assert_eq!(std::fs::read(temp.path().join("stamp")).unwrap(), b"1");
     }

@@ -14,29 +14,32 @@ use std::sync::Arc;
 use retake_model::{GapReason, ProjectPath};
 use rustix::io::Errno;
 
-use crate::beneath::PATH_LIMIT;
-use crate::folder::{Folder, Kind, Name, is_version_control};
-use crate::known::{Entry, Names, join};
-use crate::pool::{Pool, Share};
+use crate::folder::{FolderEntry, FolderEntryKind, FolderListing, is_version_control};
+use crate::pool::{WorkPool, WorkerQueue};
 use crate::read::read_whole;
-use crate::rules::{Chain, Origin, Reason, Rules, Ruleset, Standing, Verdict};
-use crate::scan::{IGNORED_LISTED, Ignored, Scan, Suspect};
+use crate::rules::{
+    FolderStanding, GlobalRules, IgnoreFileChain, IgnoreReason, IgnoreRules, RuleOrigin,
+    RuleVerdict,
+};
+use crate::safe_open::PATH_LIMIT;
+use crate::scan::{IgnoredName, MAX_IGNORED_LISTED, ScanResult, SuspectFile};
+use crate::stat_cache::{CachedNames, CachedStat, join_path};
 use crate::workspace::{gap, gap_at};
-use crate::{Known, Workspace};
+use crate::{StatCache, Workspace};
 
 /// Maximum bytes of a `.gitignore`; a longer one is not applied.
-pub(crate) const IGNORE_FILE_LIMIT: u64 = 16 << 20;
+pub(crate) const MAX_IGNORE_FILE_BYTES: u64 = 16 << 20;
 
 /// Name of the files that hold ignore rules.
 pub const IGNORE_FILE: &[u8] = b".gitignore";
 
 /// Folders that are walked before a second thread starts: they take less time than its start.
-const ALONE: usize = 16;
+const SINGLE_THREAD_FOLDERS: usize = 16;
 
 /// The result of the walk, and the paths that it leaves to be examined one by one.
 #[derive(Default)]
-pub(crate) struct Walked<'a> {
-    pub(crate) scan: Scan,
+pub(crate) struct WalkResult<'a> {
+    pub(crate) scan: ScanResult,
     /// Known folders that were listed completely.
     pub(crate) visited: HashSet<&'a [u8]>,
     /// Paths whose state the walk could not determine.
@@ -45,40 +48,40 @@ pub(crate) struct Walked<'a> {
 
 /// The ignore rules of a walk.
 #[derive(Clone, Copy)]
-pub(crate) enum By<'a> {
+pub(crate) enum WalkRules<'a> {
     /// These, and the `.gitignore` files that it finds.
-    Found(&'a Ruleset),
+    Found(&'a GlobalRules),
     /// These alone.
-    Given(&'a Rules),
+    Given(&'a IgnoreRules),
 }
 
 /// Walks from these folders down.
 pub(crate) fn walk<'a>(
     workspace: &'a Workspace,
-    known: &'a Known,
-    by: By<'a>,
-    from: Vec<Task>,
-) -> Walked<'a> {
-    let pool = Pool::new(from);
+    known: &'a StatCache,
+    by: WalkRules<'a>,
+    from: Vec<FolderTask>,
+) -> WalkResult<'a> {
+    let pool = WorkPool::new(from);
     let set = match by {
-        By::Found(set) => set,
-        By::Given(rules) => rules.set(),
+        WalkRules::Found(set) => set,
+        WalkRules::Given(rules) => rules.global_rules(),
     };
-    let new_worker = || Worker { workspace, known, by, set, walked: Walked::default() };
-    let (mut worker, mut share) = (new_worker(), pool.join());
-    for _ in 0..ALONE {
+    let new_worker = || WalkWorker { workspace, known, by, set, walked: WalkResult::default() };
+    let (mut worker, mut share) = (new_worker(), pool.add_worker());
+    for _ in 0..SINGLE_THREAD_FOLDERS {
         let Some(task) = share.next() else { return worker.walked };
-        worker.enter(task, &mut share);
+        worker.walk_folder(task, &mut share);
     }
-    let work = |mut worker: Worker<'a>, mut share: Share<'_, Task>| {
+    let work = |mut worker: WalkWorker<'a>, mut share: WorkerQueue<'_, FolderTask>| {
         while let Some(task) = share.next() {
-            worker.enter(task, &mut share);
+            worker.walk_folder(task, &mut share);
         }
         worker.walked
     };
     std::thread::scope(|scope| {
         // Without a second thread (a process limit) the walk only takes longer.
-        let help = || work(new_worker(), pool.join());
+        let help = || work(new_worker(), pool.add_worker());
         let second = std::thread::Builder::new().spawn_scoped(scope, help);
         let mut walked = work(worker, share);
         if let Ok(second) = second {
@@ -92,23 +95,23 @@ pub(crate) fn walk<'a>(
 }
 
 /// A folder to be entered.
-pub(crate) struct Task {
+pub(crate) struct FolderTask {
     path: Vec<u8>,
     /// The names to look for; `None` lists the folder.
     names: Option<Vec<Box<[u8]>>>,
-    chain: Option<Arc<Chain>>,
-    standing: Standing,
+    chain: Option<Arc<IgnoreFileChain>>,
+    standing: FolderStanding,
 }
 
-impl Task {
+impl FolderTask {
     /// The whole project.
     pub(crate) fn root() -> Self {
-        Self { path: Vec::new(), names: None, chain: None, standing: Standing::Open }
+        Self { path: Vec::new(), names: None, chain: None, standing: FolderStanding::Open }
     }
 
     /// These names in a folder, with all that is beneath them; `None` if no walk that asks these
     /// rules comes to that folder.
-    pub(crate) fn names(folder: &[u8], names: Vec<Box<[u8]>>, rules: &Rules) -> Option<Self> {
+    pub(crate) fn names(folder: &[u8], names: Vec<Box<[u8]>>, rules: &IgnoreRules) -> Option<Self> {
         Some(Self {
             path: folder.to_vec(),
             names: Some(names),
@@ -118,50 +121,53 @@ impl Task {
     }
 }
 
-struct Worker<'a> {
+struct WalkWorker<'a> {
     workspace: &'a Workspace,
-    known: &'a Known,
-    by: By<'a>,
-    set: &'a Ruleset,
-    walked: Walked<'a>,
+    known: &'a StatCache,
+    by: WalkRules<'a>,
+    set: &'a GlobalRules,
+    walked: WalkResult<'a>,
 }
 
 /// The folder that is being walked.
-struct Here<'f> {
+struct CurrentFolder<'f> {
     path: &'f [u8],
-    folder: &'f Folder,
-    names: Option<&'f Names<'f>>,
-    chain: Option<Arc<Chain>>,
-    standing: Standing,
+    folder: &'f FolderListing,
+    names: Option<&'f CachedNames<'f>>,
+    chain: Option<Arc<IgnoreFileChain>>,
+    standing: FolderStanding,
 }
 
-impl Worker<'_> {
-    fn enter(&mut self, task: Task, share: &mut Share<'_, Task>) {
-        let Task { path, names: only, chain, standing } = task;
-        let beneath = &self.workspace.beneath;
+impl WalkWorker<'_> {
+    fn walk_folder(&mut self, task: FolderTask, share: &mut WorkerQueue<'_, FolderTask>) {
+        let FolderTask { path, names: only, chain, standing } = task;
+        let beneath = &self.workspace.safe_root;
         let folder = match &only {
-            None => Folder::read(beneath, &path),
-            Some(names) => Folder::read_names(beneath, &path, names),
+            None => FolderListing::read(beneath, &path),
+            Some(names) => FolderListing::read_names(beneath, &path, names),
         };
         let folder = match (folder, &only) {
             (Ok(folder), _) => folder,
-            (Err(errno), None) => return self.cannot_enter(&path, errno),
+            (Err(errno), None) => return self.record_unopened(&path, errno),
             (Err(_), Some(names)) => {
-                return self.walked.doubtful.extend(names.iter().map(|name| join(&path, name)));
+                return self
+                    .walked
+                    .doubtful
+                    .extend(names.iter().map(|name| join_path(&path, name)));
             }
         };
         if self.workspace.is_own(folder.id) && !path.is_empty() {
             return;
         }
         if let Some(errno) = folder.error {
-            self.cannot_enter(&path, errno);
+            self.record_unopened(&path, errno);
         }
         if only.is_none() && !path.is_empty() && folder.has(b".git") {
-            self.walked.scan.nested_repositories.push(whole(&path));
+            self.walked.scan.nested_repositories.push(to_project_path(&path));
         }
         let known = self.known;
         let names = known.names(&path);
-        let here = Here {
+        let here = CurrentFolder {
             path: &path,
             chain: match only {
                 // For single names the task has the chain already.
@@ -176,25 +182,25 @@ impl Worker<'_> {
         for name in folder.names.iter().filter(|name| !is_version_control(&name.bytes)) {
             let known = here.names.and_then(|names| names.get(&name.bytes));
             met += usize::from(known.is_some());
-            self.meet(&here, name, known, share);
+            self.visit_name(&here, name, known, share);
         }
         if let (Some(names), None) = (&names, folder.error) {
             self.walked.visited.insert(names.folder);
             if met < names.len() {
-                self.not_listed(names, &folder);
+                self.queue_unlisted(names, &folder);
             }
         }
     }
 
-    fn cannot_enter(&mut self, path: &[u8], errno: Errno) {
+    fn record_unopened(&mut self, path: &[u8], errno: Errno) {
         if path.is_empty() {
             self.walked.scan.root_error = Some(io::Error::from(errno).to_string());
             return;
         }
-        match gap_at(&whole(path), errno) {
+        match gap_at(&to_project_path(path), errno) {
             Some(gap) => self.walked.scan.gaps.push(gap),
             // It was a folder a moment ago. It may be a file or link now.
-            None => self.walked.doubtful.push(whole(path)),
+            None => self.walked.doubtful.push(to_project_path(path)),
         }
     }
 
@@ -202,27 +208,27 @@ impl Worker<'_> {
     fn chain_here(
         &mut self,
         path: &[u8],
-        folder: &Folder,
-        above: Option<Arc<Chain>>,
-        standing: &Standing,
-    ) -> Option<Arc<Chain>> {
-        if let By::Given(rules) = self.by {
+        folder: &FolderListing,
+        above: Option<Arc<IgnoreFileChain>>,
+        standing: &FolderStanding,
+    ) -> Option<Arc<IgnoreFileChain>> {
+        if let WalkRules::Given(rules) = self.by {
             return rules.chain_for(path).cloned();
         }
         // Git does not follow a `.gitignore` that is a link, and in an included
         // or ignored folder no ignore file has a say.
-        if !matches!(standing, Standing::Open) || !folder.has_file(IGNORE_FILE) {
+        if !matches!(standing, FolderStanding::Open) || !folder.has_file(IGNORE_FILE) {
             return above;
         }
         match self.read_ignore_file(folder) {
             Ok(content) => {
-                let chain = Chain::new(path, &content, above);
+                let chain = IgnoreFileChain::new(path, &content, above);
                 self.walked.scan.sources.ignore_files.insert(path.to_vec(), content);
                 Some(chain)
             }
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
-                    let file = join(path, IGNORE_FILE);
+                    let file = join_path(path, IGNORE_FILE);
                     let detail = format!("its rules are not applied: {error}");
                     self.walked.scan.gaps.push(gap(&file, GapReason::Unreadable, detail));
                 }
@@ -231,72 +237,72 @@ impl Worker<'_> {
         }
     }
 
-    fn read_ignore_file(&self, folder: &Folder) -> io::Result<Vec<u8>> {
-        let file = self.workspace.beneath.open_file(folder.fd(), IGNORE_FILE)?;
-        read_whole(file.into(), IGNORE_FILE_LIMIT)
+    fn read_ignore_file(&self, folder: &FolderListing) -> io::Result<Vec<u8>> {
+        let file = self.workspace.safe_root.open_file(folder.fd(), IGNORE_FILE)?;
+        read_whole(file.into(), MAX_IGNORE_FILE_BYTES)
     }
 
-    fn meet(
+    fn visit_name(
         &mut self,
-        here: &Here<'_>,
-        name: &Name,
-        known: Option<Entry>,
-        share: &mut Share<'_, Task>,
+        here: &CurrentFolder<'_>,
+        name: &FolderEntry,
+        known: Option<CachedStat>,
+        share: &mut WorkerQueue<'_, FolderTask>,
     ) {
         // Nearly every name: a file that is known. No rule is asked, and no path is made of it.
-        if let (Some(_), Kind::File { .. }) = (known, name.kind) {
-            return self.file(here, &name.bytes, known);
+        if let (Some(_), FolderEntryKind::File { .. }) = (known, name.kind) {
+            return self.check_file(here, &name.bytes, known);
         }
-        let path = joined(here.path, &name.bytes);
+        let path = join_bytes(here.path, &name.bytes);
         if known.is_some() {
-            self.walked.doubtful.push(whole(&path));
+            self.walked.doubtful.push(to_project_path(&path));
         }
-        let is_dir = name.kind == Kind::Folder;
+        let is_dir = name.kind == FolderEntryKind::Folder;
         let standing = if known.is_some() && !is_dir {
-            Standing::Open
+            FolderStanding::Open
         } else {
             match self.set.judge(here.chain.as_ref(), &here.standing, &path, is_dir) {
-                Verdict::Keep(standing) => standing,
-                Verdict::Ignored { reason, closed } => {
+                RuleVerdict::Keep(standing) => standing,
+                RuleVerdict::Ignored { reason, closed } => {
                     let Some(closed) = closed else {
-                        return self.ignore(&path, is_dir, &reason);
+                        return self.record_ignored(&path, is_dir, &reason);
                     };
                     closed
                 }
             }
         };
         match name.kind {
-            Kind::Folder => {
+            FolderEntryKind::Folder => {
                 let chain = here.chain.clone();
-                share.push(Task { path, names: None, chain, standing });
+                share.push(FolderTask { path, names: None, chain, standing });
             }
-            Kind::File { .. } => self.file(here, &name.bytes, None),
-            Kind::Special(what) if known.is_none() => {
-                let special = gap(&whole(&path), GapReason::Special, what);
+            FolderEntryKind::File { .. } => self.check_file(here, &name.bytes, None),
+            FolderEntryKind::Special(what) if known.is_none() => {
+                let special = gap(&to_project_path(&path), GapReason::Special, what);
                 self.walked.scan.gaps.push(special);
             }
-            Kind::Special(_) => {}
+            FolderEntryKind::Special(_) => {}
         }
     }
 
     /// Stats a file and compares it with the cached stat.
-    fn file(&mut self, here: &Here<'_>, name: &[u8], known: Option<Entry>) {
+    fn check_file(&mut self, here: &CurrentFolder<'_>, name: &[u8], known: Option<CachedStat>) {
         let too_long = here.path.len() + 1 + name.len() >= PATH_LIMIT && !here.path.is_empty();
         let looked =
-            if too_long { Err(Errno::NAMETOOLONG) } else { here.folder.look_for_links(name) };
+            if too_long { Err(Errno::NAMETOOLONG) } else { here.folder.stat_name_and_links(name) };
         if let Ok((_, true)) = looked {
-            self.walked.scan.linked.push(join(here.path, name));
+            self.walked.scan.linked.push(join_path(here.path, name));
         }
         match looked.map(|(thing, _)| thing.stat()) {
-            Ok(Some(stat)) if known == Some(Entry { stat: Some(stat) }) => {}
+            Ok(Some(stat)) if known == Some(CachedStat { stat: Some(stat) }) => {}
             Ok(Some(stat)) => {
-                let path = join(here.path, name);
-                self.walked.scan.suspects.push(Suspect { path, stat, known: known.is_some() });
+                let path = join_path(here.path, name);
+                self.walked.scan.suspects.push(SuspectFile { path, stat, known: known.is_some() });
             }
             // Swapped or removed meanwhile.
-            Ok(None) => self.walked.doubtful.push(join(here.path, name)),
+            Ok(None) => self.walked.doubtful.push(join_path(here.path, name)),
             Err(errno) => {
-                let path = join(here.path, name);
+                let path = join_path(here.path, name);
                 match gap_at(&path, errno) {
                     Some(gap) => self.walked.scan.gaps.push(gap),
                     None => self.walked.doubtful.push(path),
@@ -305,26 +311,30 @@ impl Worker<'_> {
         }
     }
 
-    fn ignore(&mut self, path: &[u8], is_dir: bool, reason: &Reason<'_>) {
+    fn record_ignored(&mut self, path: &[u8], is_dir: bool, reason: &IgnoreReason<'_>) {
         let scan = &mut self.walked.scan;
         scan.ignored_count += 1;
-        if reason.origin() == Origin::Scratch {
+        if reason.origin() == RuleOrigin::Scratch {
             scan.scratch += 1;
         }
-        if scan.ignored.len() < IGNORED_LISTED {
-            scan.ignored.push(Ignored { path: whole(path), is_dir, by: reason.describe() });
+        if scan.ignored.len() < MAX_IGNORED_LISTED {
+            scan.ignored.push(IgnoredName {
+                path: to_project_path(path),
+                is_dir,
+                by: reason.describe(),
+            });
         }
     }
 
     /// Queues the known names that the folder does not list.
-    fn not_listed(&mut self, names: &Names<'_>, folder: &Folder) {
+    fn queue_unlisted(&mut self, names: &CachedNames<'_>, folder: &FolderListing) {
         let listed: HashSet<&[u8]> = folder.names.iter().map(|name| &*name.bytes).collect();
         let unmet = names.iter().filter(|name| !listed.contains(name));
-        self.walked.doubtful.extend(unmet.map(|name| join(names.folder, name)));
+        self.walked.doubtful.extend(unmet.map(|name| join_path(names.folder, name)));
     }
 }
 
-fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
+fn join_bytes(folder: &[u8], name: &[u8]) -> Vec<u8> {
     let mut path = Vec::with_capacity(folder.len() + 1 + name.len());
     if !folder.is_empty() {
         path.extend_from_slice(folder);
@@ -334,10 +344,10 @@ fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
     path
 }
 
-fn whole(path: &[u8]) -> ProjectPath {
-    taken(path.to_vec())
+fn to_project_path(path: &[u8]) -> ProjectPath {
+    into_project_path(path.to_vec())
 }
 
-fn taken(path: Vec<u8>) -> ProjectPath {
+fn into_project_path(path: Vec<u8>) -> ProjectPath {
     ProjectPath::new(path).expect("names that a folder lists are clean")
 }

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use retake_model::{Gap, GapReason, ProjectPath};
 use rustix::io::Errno;
 
-use crate::beneath::{Beneath, FolderId, gap_reason, look, split};
-use crate::examine::examine;
+use crate::examine::examine_paths;
 use crate::folder::in_version_control;
-use crate::rules::Ruleset;
-use crate::stat::Thing;
-use crate::walk::{By, Task, Walked, walk};
-use crate::{Known, RootId, RuleSources, Rules, Scan, git, root_id};
+use crate::rules::GlobalRules;
+use crate::safe_open::{FolderId, SafeRoot, gap_reason, split_parent, stat_at};
+use crate::stat::EntryStat;
+use crate::walk::{FolderTask, WalkResult, WalkRules, walk};
+use crate::{IgnoreRules, RootId, RuleSources, ScanResult, StatCache, git, root_id};
 
 /// An opened project root.
 ///
@@ -25,10 +25,10 @@ use crate::{Known, RootId, RuleSources, Rules, Scan, git, root_id};
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    pub(crate) beneath: Beneath,
-    own: Vec<OwnFolder>,
+    pub(crate) safe_root: SafeRoot,
+    own_folders: Vec<OwnFolder>,
     #[cfg(test)]
-    pub(crate) lacks: crate::write::Lacks,
+    pub(crate) missing_features: crate::write::MissingFeatures,
 }
 
 /// A folder of Retake's own state inside the root.
@@ -59,13 +59,13 @@ impl Workspace {
     pub fn open(root: &Path) -> Result<Self, OpenError> {
         let error = |source| OpenError::Unreadable { root: root.to_owned(), source };
         let canonical = root.canonicalize().map_err(error)?;
-        let beneath = Beneath::open(&canonical).map_err(|errno| error(errno.into()))?;
+        let beneath = SafeRoot::open(&canonical).map_err(|errno| error(errno.into()))?;
         Ok(Self {
             root: canonical,
-            beneath,
-            own: Vec::new(),
+            safe_root: beneath,
+            own_folders: Vec::new(),
             #[cfg(test)]
-            lacks: crate::write::Lacks::default(),
+            missing_features: crate::write::MissingFeatures::default(),
         })
     }
 
@@ -73,10 +73,10 @@ impl Workspace {
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             root: self.root.clone(),
-            beneath: self.beneath.try_clone()?,
-            own: self.own.clone(),
+            safe_root: self.safe_root.try_clone()?,
+            own_folders: self.own_folders.clone(),
             #[cfg(test)]
-            lacks: crate::write::Lacks::default(),
+            missing_features: crate::write::MissingFeatures::default(),
         })
     }
 
@@ -89,7 +89,7 @@ impl Workspace {
     ///
     /// The folder is recognised by device and inode, so it does not matter
     /// by which path the walk reaches it. A folder that does not exist is ignored.
-    pub fn never_enter(&mut self, folder: &Path) {
+    pub fn exclude_own_folder(&mut self, folder: &Path) {
         let Ok(RootId { device, inode, .. }) = root_id(folder) else {
             return;
         };
@@ -102,87 +102,94 @@ impl Workspace {
         let is_root = |above: &Path| root.is_some() && root_id(above).ok() == root;
         // Neither links nor other mounts are ever passed, so nothing else leads there.
         let inside = canonical.is_none_or(|folder| folder.ancestors().any(is_root));
-        self.own.push(OwnFolder { id: FolderId { device, inode }, path, inside });
+        self.own_folders.push(OwnFolder { id: FolderId { device, inode }, path, inside });
     }
 
     /// Walks the whole project and compares it with the cached stats in `known`.
     ///
     /// `base` gives all rules except the `.gitignore` files, which the walk
-    /// finds itself; [`Scan::sources`] has them all. Rules are asked for
+    /// finds itself; [`ScanResult::sources`] has them all. Rules are asked for
     /// folders and for files that are not known: a known file stays tracked
     /// even if the rules or a folder above ignore it.
-    pub fn scan(&self, known: &Known, base: &RuleSources) -> Scan {
-        let set = Ruleset::new(base);
-        let walked = walk(self, known, By::Found(&set), vec![Task::root()]);
-        let mut scan = self.concluded(known, walked, &[]);
+    pub fn scan(&self, known: &StatCache, base: &RuleSources) -> ScanResult {
+        let set = GlobalRules::new(base);
+        let walked = walk(self, known, WalkRules::Found(&set), vec![FolderTask::root()]);
+        let mut scan = self.examine_remaining(known, walked, &[]);
         scan.sources =
-            RuleSources { ignore_files: scan.sources.ignore_files, ..without_files(base) };
+            RuleSources { ignore_files: scan.sources.ignore_files, ..without_ignore_files(base) };
         scan
     }
 
     /// Scans at and beneath `places` with the result that [`Workspace::scan`] has there, provided
-    /// that `rules` still apply, and examines `also` as [`Workspace::look_at`] does.
+    /// that `rules` still apply, and examines `also` as [`Workspace::scan_paths`] does.
     ///
     /// No place lies beneath another one. `known` has all cached stats at and beneath
-    /// them, and of `also`; [`Scan::sources`] has the `.gitignore` files found beneath them.
+    /// them, and of `also`; [`ScanResult::sources`] has the `.gitignore` files found beneath them.
     pub fn scan_within(
         &self,
-        known: &Known,
-        rules: &Rules,
+        known: &StatCache,
+        rules: &IgnoreRules,
         places: &BTreeSet<ProjectPath>,
         also: &[ProjectPath],
-    ) -> Scan {
+    ) -> ScanResult {
         let mut folders: BTreeMap<&[u8], Vec<Box<[u8]>>> = BTreeMap::new();
         for place in places.iter().filter(|place| !self.is_off_limits(place)) {
-            let (folder, name) = split(place.as_bytes());
+            let (folder, name) = split_parent(place.as_bytes());
             folders.entry(folder).or_default().push(name.into());
         }
         let tasks = folders.into_iter();
-        let tasks = tasks.filter_map(|(folder, names)| Task::names(folder, names, rules));
-        let walked = walk(self, known, By::Found(rules.set()), tasks.collect());
-        self.concluded(known, walked, also)
+        let tasks = tasks.filter_map(|(folder, names)| FolderTask::names(folder, names, rules));
+        let walked = walk(self, known, WalkRules::Found(rules.global_rules()), tasks.collect());
+        self.examine_remaining(known, walked, also)
     }
 
     /// Walks the whole project by exactly these rules; the current `.gitignore` files are not read.
-    pub fn scan_by(&self, known: &Known, rules: &Rules) -> Scan {
-        let walked = walk(self, known, By::Given(rules), vec![Task::root()]);
-        self.concluded(known, walked, &[])
+    pub fn scan_with_rules(&self, known: &StatCache, rules: &IgnoreRules) -> ScanResult {
+        let walked = walk(self, known, WalkRules::Given(rules), vec![FolderTask::root()]);
+        self.examine_remaining(known, walked, &[])
     }
 
     /// Examines one by one the paths that a walk could not decide.
-    fn concluded(&self, known: &Known, mut walked: Walked<'_>, also: &[ProjectPath]) -> Scan {
+    fn examine_remaining(
+        &self,
+        known: &StatCache,
+        mut walked: WalkResult<'_>,
+        also: &[ProjectPath],
+    ) -> ScanResult {
         let unvisited = known.folders().filter(|names| !walked.visited.contains(names.folder));
         for names in unvisited {
-            walked.doubtful.extend(names.iter().map(|name| crate::known::join(names.folder, name)));
+            walked
+                .doubtful
+                .extend(names.iter().map(|name| crate::stat_cache::join_path(names.folder, name)));
         }
         walked.doubtful.extend_from_slice(also);
         let mut scan = walked.scan;
-        examine(self, known, walked.doubtful, &mut scan);
+        examine_paths(self, known, walked.doubtful, &mut scan);
         scan.sort();
         scan
     }
 
     /// Scans exactly these paths: no rules are asked, and a path that is a folder
     /// contributes nothing.
-    pub fn look_at(&self, known: &Known, paths: &[ProjectPath]) -> Scan {
-        let mut scan = Scan::default();
-        examine(self, known, paths.to_vec(), &mut scan);
+    pub fn scan_paths(&self, known: &StatCache, paths: &[ProjectPath]) -> ScanResult {
+        let mut scan = ScanResult::default();
+        examine_paths(self, known, paths.to_vec(), &mut scan);
         scan.sort();
         scan
     }
 
     /// Returns `true` if the system says that nothing is at a path.
     pub fn is_gone(&self, path: &ProjectPath) -> bool {
-        let folder = self.beneath.open_parent(path.as_bytes());
-        let thing = folder.and_then(|folder| look(folder.fd.as_fd(), path.file_name()));
+        let folder = self.safe_root.open_parent(path.as_bytes());
+        let thing = folder.and_then(|folder| stat_at(folder.fd.as_fd(), path.file_name()));
         matches!(thing, Err(Errno::NOENT | Errno::NOTDIR))
     }
 
     /// Returns `true` if a folder is at a path.
     pub fn is_folder(&self, path: &ProjectPath) -> bool {
-        let folder = self.beneath.open_parent(path.as_bytes());
-        let thing = folder.and_then(|folder| look(folder.fd.as_fd(), path.file_name()));
-        matches!(thing, Ok(Thing::Folder))
+        let folder = self.safe_root.open_parent(path.as_bytes());
+        let thing = folder.and_then(|folder| stat_at(folder.fd.as_fd(), path.file_name()));
+        matches!(thing, Ok(EntryStat::Folder))
     }
 
     /// Returns the mtime (ns) of a folder, or of the nearest existing one above it: when a name
@@ -211,7 +218,7 @@ impl Workspace {
         global_excludes: Option<&Path>,
     ) -> RuleSources {
         let exclude = git::exclude_file(&self.root);
-        let text = |file: Option<&Path>| file.and_then(read_rules).unwrap_or_default();
+        let text = |file: Option<&Path>| file.and_then(read_rule_file).unwrap_or_default();
         RuleSources {
             exclude: text(exclude.as_deref()),
             global: text(global_excludes),
@@ -225,22 +232,26 @@ impl Workspace {
 
     /// Returns `true` if this folder is Retake's own state.
     pub(crate) fn is_own(&self, id: FolderId) -> bool {
-        self.own.iter().any(|own| own.id == id)
+        self.own_folders.iter().any(|own| own.id == id)
     }
 
     /// Returns `true` if a folder of Retake's own state lies in the project.
     pub(crate) fn has_own(&self) -> bool {
-        self.own.iter().any(|own| own.inside)
+        self.own_folders.iter().any(|own| own.inside)
     }
 
     /// Returns `true` for paths that Retake never touches: version control data and own state.
     pub(crate) fn is_off_limits(&self, path: &ProjectPath) -> bool {
         in_version_control(path.as_bytes())
-            || self.own.iter().filter_map(|own| own.path.as_ref()).any(|own| path.is_beneath(own))
+            || self
+                .own_folders
+                .iter()
+                .filter_map(|own| own.path.as_ref())
+                .any(|own| path.is_beneath(own))
     }
 }
 
-fn without_files(base: &RuleSources) -> RuleSources {
+fn without_ignore_files(base: &RuleSources) -> RuleSources {
     RuleSources {
         ignore_files: BTreeMap::new(),
         exclude: base.exclude.clone(),
@@ -252,8 +263,8 @@ fn without_files(base: &RuleSources) -> RuleSources {
     }
 }
 
-fn read_rules(file: &Path) -> Option<Vec<u8>> {
-    match crate::read::read_whole_path(file, crate::walk::IGNORE_FILE_LIMIT) {
+fn read_rule_file(file: &Path) -> Option<Vec<u8>> {
+    match crate::read::read_whole_path(file, crate::walk::MAX_IGNORE_FILE_BYTES) {
         Ok(content) => Some(content),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {

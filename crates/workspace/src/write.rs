@@ -21,9 +21,9 @@
 mod folders;
 mod name;
 mod preflight;
-mod reach;
 mod stage;
 mod swap;
+mod target;
 
 use std::io;
 
@@ -31,9 +31,9 @@ use retake_model::ProjectPath;
 use rustix::io::Errno;
 
 pub use name::{is_temp_name, spare_of};
-pub use stage::Staged;
+pub use stage::StagedFile;
 #[cfg(test)]
-pub(crate) use swap::Lacks;
+pub(crate) use swap::MissingFeatures;
 
 #[cfg(doc)]
 use crate::Workspace;

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use retake_model::ProjectPath;
-use retake_workspace::{Known, RuleSources, Rules};
+use retake_workspace::{IgnoreRules, RuleSources, StatCache};
 use support::{Project, git, path};
 
 /// 8,000 single trees were run once; these are for every day. Every other root
@@ -108,7 +108,7 @@ fn scan_sees_what_git_sees() {
         );
         let theirs: BTreeSet<_> =
             listed.split(|&b| b == 0).filter(|p| !p.is_empty()).map(path).collect();
-        let scan = project.scan(&Known::default(), &base);
+        let scan = project.scan(&StatCache::default(), &base);
         let ours: BTreeSet<_> = scan.suspects.into_iter().map(|suspect| suspect.path).collect();
         assert_eq!(scan.gaps, []);
         let only_git: Vec<_> = theirs.difference(&ours).collect();
@@ -131,7 +131,7 @@ fn scan_sees_what_git_sees() {
         ignored_somewhere += usize::from(scan.ignored_count > 0);
 
         // The rules as a value answer for every file as the walk did.
-        let rules = Rules::new(scan.sources);
+        let rules = IgnoreRules::new(scan.sources);
         for file in files_of(&project, "") {
             let ignored = rules.is_ignored(&file, false);
             assert_eq!(ignored, !ours.contains(&file), "seed {seed}: {file:?}");

@@ -12,7 +12,7 @@ mod support;
 use std::process::Command;
 
 use retake_model::GapReason;
-use retake_workspace::{Known, RuleSources, Rules, WriteFault};
+use retake_workspace::{IgnoreRules, RuleSources, StatCache, WriteFault};
 use support::{All, Project, gaps, path, suspects};
 
 const INSIDE: &str = "RETAKE_TEST_IN_NAMESPACE";
@@ -76,10 +76,10 @@ fn in_namespace() {
     assert_eq!((scan.missing.len(), suspects(&scan)), (0, vec!["file*".to_owned()]));
     assert_eq!(gaps(&scan.gaps), ["bind", "deep/in", "disk"].map(other));
 
-    let rules = Rules::new(RuleSources { exclude: b"/*\n".to_vec(), ..Default::default() });
+    let rules = IgnoreRules::new(RuleSources { exclude: b"/*\n".to_vec(), ..Default::default() });
     let listing = project.workspace().list_hidden(Some(&path("disk")), &rules, 9, &mut All);
     assert_eq!((listing.files.len(), gaps(&listing.gaps)), (0, vec![other("disk")]));
-    let looked = project.workspace().look_at(&Known::default(), &[path("bind/x")]);
+    let looked = project.workspace().scan_paths(&StatCache::default(), &[path("bind/x")]);
     assert_eq!((suspects(&looked).len(), gaps(&looked.gaps)), (0, vec![other("bind")]));
 
     // And nothing is written there.
@@ -89,7 +89,7 @@ fn in_namespace() {
     workspace.stage(&temp, retake_model::FileKind::File, 0o644, fill).unwrap();
     for name in ["disk/covered", "bind/x", "deep/in/new", "file"] {
         let target = path(name);
-        let asked = workspace.may_write(&target).unwrap_err();
+        let asked = workspace.check_writable(&target).unwrap_err();
         assert!(matches!(asked.why, WriteFault::OtherMount), "{asked:?}");
         assert!(workspace.exchange(&temp, &target).is_err());
         assert!(workspace.place_new(&temp, &target).is_err());

@@ -14,12 +14,12 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
 use retake_model::GapReason;
-use retake_workspace::{ReadError, Stat, StatKind, Workspace};
+use retake_workspace::{FileStat, ReadError, StatKind, Workspace};
 use support::{Project, path};
 
 const LIMIT: u64 = 1 << 20;
 
-fn content(workspace: &Workspace, name: &str) -> Result<(Vec<u8>, Stat), ReadError> {
+fn content(workspace: &Workspace, name: &str) -> Result<(Vec<u8>, FileStat), ReadError> {
     let mut bytes = Vec::new();
     let stat = workspace.read(&path(name), LIMIT, &mut |reader, _| {
         bytes.clear();
@@ -108,7 +108,7 @@ fn a_file_that_is_replaced_while_read_is_read_again() {
 fn a_file_that_changes_each_time_is_unstable() {
     let project = Project::with(&["f"]);
     let mut calls = 0;
-    let mut grow = |reader: &mut dyn Read, _: &Stat| -> io::Result<()> {
+    let mut grow = |reader: &mut dyn Read, _: &FileStat| -> io::Result<()> {
         calls += 1;
         io::copy(reader, &mut io::sink())?;
         OpenOptions::new().append(true).open(project.at("f"))?.write_all(b"more")
@@ -121,7 +121,7 @@ fn a_file_that_changes_each_time_is_unstable() {
 #[test]
 fn a_file_that_vanishes_while_read_is_gone() {
     let project = Project::with(&["f"]);
-    let mut remove = |_: &mut dyn Read, _: &Stat| std::fs::remove_file(project.at("f"));
+    let mut remove = |_: &mut dyn Read, _: &FileStat| std::fs::remove_file(project.at("f"));
     let error = project.workspace().read(&path("f"), LIMIT, &mut remove).unwrap_err();
     assert!(matches!(error, ReadError::Gone), "{error:?}");
 }
@@ -170,7 +170,7 @@ fn the_limit_holds_before_and_while_reading() {
     });
     assert!(matches!(over, Err(ReadError::TooLarge { size: 101 })) && !called, "{over:?}");
     let mut read = 0;
-    let mut drain = |reader: &mut dyn Read, _: &Stat| {
+    let mut drain = |reader: &mut dyn Read, _: &FileStat| {
         read = io::copy(reader, &mut io::sink())?;
         Ok(())
     };
@@ -179,7 +179,7 @@ fn the_limit_holds_before_and_while_reading() {
 
     // A log that grows faster than it is read.
     let (mut calls, mut chunks) = (0, 0);
-    let mut grow = |reader: &mut dyn Read, _: &Stat| {
+    let mut grow = |reader: &mut dyn Read, _: &FileStat| {
         calls += 1;
         loop {
             chunks += 1;
@@ -226,7 +226,7 @@ fn sparse_and_empty_files_are_read_to_their_end() {
     let file = OpenOptions::new().write(true).open(project.at("sparse")).unwrap();
     file.set_len(8 << 20).unwrap();
     let mut length = 0;
-    let mut measure = |reader: &mut dyn Read, _: &Stat| {
+    let mut measure = |reader: &mut dyn Read, _: &FileStat| {
         length = io::copy(reader, &mut io::sink())?;
         Ok(())
     };

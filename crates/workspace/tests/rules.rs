@@ -8,7 +8,9 @@
 
 mod support;
 
-use retake_workspace::{DEFAULT_EXCLUDES, Known, Listing, RuleSources, Rules, SCRATCH_PATTERNS};
+use retake_workspace::{
+    DEFAULT_EXCLUDES, HiddenListing, IgnoreRules, RuleSources, SCRATCH_PATTERNS, StatCache,
+};
 use support::{All, Project, path, strings, suspects};
 
 fn sources(profile: &[&str], include: &[&str], ignore: &[(&str, &str)]) -> RuleSources {
@@ -24,12 +26,12 @@ fn sources(profile: &[&str], include: &[&str], ignore: &[(&str, &str)]) -> RuleS
     }
 }
 
-fn names(listing: &Listing) -> Vec<String> {
+fn names(listing: &HiddenListing) -> Vec<String> {
     strings(listing.files.iter().map(|(path, _)| path))
 }
 
 #[track_caller]
-fn check(rules: &Rules, path: &str, is_dir: bool, expected: Option<&str>) {
+fn check(rules: &IgnoreRules, path: &str, is_dir: bool, expected: Option<&str>) {
     let path = path.parse().unwrap();
     assert_eq!(rules.why_ignored(&path, is_dir).as_deref(), expected, "{path}");
     assert_eq!(rules.is_ignored(&path, is_dir), expected.is_some());
@@ -44,7 +46,7 @@ fn the_reason_names_the_rule() {
     );
     sources.exclude = b"secret".to_vec();
     sources.global = b"# c\n*~".to_vec();
-    let rules = Rules::new(sources);
+    let rules = IgnoreRules::new(sources);
     check(&rules, "x.log", false, Some(".gitignore:1 *.log"));
     check(&rules, "a/x.log", false, Some(".gitignore:1 *.log"));
     check(&rules, "a/b/keep.log", false, None);
@@ -66,7 +68,7 @@ fn the_reason_names_the_rule() {
 #[test]
 fn the_users_negation_wins_over_profile_and_scratch() {
     let rules =
-        Rules::new(sources(&["build/", "*.log"], &[], &[("", "!build/\n!*.orig\n.tmp1\n")]));
+        IgnoreRules::new(sources(&["build/", "*.log"], &[], &[("", "!build/\n!*.orig\n.tmp1\n")]));
     check(&rules, "build/a", false, None);
     check(&rules, "build/a.log", false, Some("default-excludes *.log"));
     check(&rules, "a.orig", false, None);
@@ -78,7 +80,7 @@ fn the_users_negation_wins_over_profile_and_scratch() {
 fn include_patterns_win_over_everything() {
     let ignore = [("", "data/\n*.key\n")];
     let include = ["data/keep/*.csv", "*.key", "vendor/", "!vendor/cache/"];
-    let rules = Rules::new(sources(&["vendor/", "*.log"], &include, &ignore));
+    let rules = IgnoreRules::new(sources(&["vendor/", "*.log"], &include, &ignore));
     check(&rules, "data/keep/a.csv", false, None);
     check(&rules, "data/keep/a.txt", false, Some(".gitignore:1 data/"));
     check(&rules, "data/other/a.csv", false, Some(".gitignore:1 data/"));
@@ -104,10 +106,10 @@ fn a_scan_and_its_rules_agree_on_includes() {
     project.write(".gitignore", "data/\n*.key\n");
     let include = ["data/keep/*.csv", "*.key", "vendor/"];
     let base = sources(&["vendor/"], &include, &[]);
-    let scan = project.scan(&Known::default(), &base);
+    let scan = project.scan(&StatCache::default(), &base);
     let expected = [".gitignore", "a.key", "b", "data/keep/a.csv", "vendor/lib/a.log"];
     assert_eq!(suspects(&scan), expected);
-    let rules = Rules::new(scan.sources.clone());
+    let rules = IgnoreRules::new(scan.sources.clone());
     assert_eq!(rules.sources(), &scan.sources);
     assert_eq!(scan.sources.ignore_files.len(), 1);
     for ignored in &scan.ignored {
@@ -132,8 +134,8 @@ fn the_shield_lists_ignored_files_but_no_regenerable_folders() {
     ]);
     project.write(".gitignore", ".env\nsecrets/\nnode_modules/\n*.orig\n!/build/\n");
     let base = sources(DEFAULT_EXCLUDES, &[], &[]);
-    let scan = project.scan(&Known::default(), &base);
-    let rules = Rules::new(scan.sources);
+    let scan = project.scan(&StatCache::default(), &base);
+    let rules = IgnoreRules::new(scan.sources);
     let workspace = project.workspace();
     let beneath =
         |name: &str| names(&workspace.list_hidden(Some(&path(name)), &rules, 100, &mut All));
@@ -184,14 +186,15 @@ fn the_list_of_ignored_files_is_what_git_clean_takes() {
         .map(|name| String::from_utf8(name.to_vec()).unwrap())
         .collect();
     theirs.sort();
-    let scan = project.scan(&Known::default(), &sources(DEFAULT_EXCLUDES, &[], &[]));
-    let listing = project.workspace().list_hidden(None, &Rules::new(scan.sources), 100, &mut All);
+    let scan = project.scan(&StatCache::default(), &sources(DEFAULT_EXCLUDES, &[], &[]));
+    let listing =
+        project.workspace().list_hidden(None, &IgnoreRules::new(scan.sources), 100, &mut All);
     assert_eq!(names(&listing), theirs);
 }
 
 #[test]
 fn the_default_profile_keeps_lock_files() {
-    let rules = Rules::new(sources(DEFAULT_EXCLUDES, &[], &[]));
+    let rules = IgnoreRules::new(sources(DEFAULT_EXCLUDES, &[], &[]));
     for kept in ["Cargo.lock", ".env", "src/main.rs", "package-lock.json", ".gitignore"] {
         check(&rules, kept, false, None);
     }

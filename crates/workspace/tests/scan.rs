@@ -13,12 +13,14 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 
 use retake_model::{FileKind, GapReason};
-use retake_workspace::{Known, RuleSources, Rules, SCRATCH_PATTERNS, Scan, StatKind};
+use retake_workspace::{
+    IgnoreRules, RuleSources, SCRATCH_PATTERNS, ScanResult, StatCache, StatKind,
+};
 use support::{All, Project, gaps, missing, path, strings, suspects};
 
 /// Rules that hide everything, for listings of what is hidden.
-fn hiding() -> Rules {
-    Rules::new(RuleSources { exclude: b"/*\n".to_vec(), ..RuleSources::default() })
+fn hiding() -> IgnoreRules {
+    IgnoreRules::new(RuleSources { exclude: b"/*\n".to_vec(), ..RuleSources::default() })
 }
 
 fn base() -> RuleSources {
@@ -31,7 +33,7 @@ fn profile(lines: &[&str]) -> RuleSources {
 
 /// Nothing moved.
 #[track_caller]
-fn assert_quiet(scan: &Scan) {
+fn assert_quiet(scan: &ScanResult) {
     assert_eq!((suspects(scan), missing(scan), gaps(&scan.gaps)), Default::default());
 }
 
@@ -56,7 +58,7 @@ fn a_scan_tells_new_changed_and_missing_files() {
     assert_eq!(scan.gaps, []);
 
     let looked = ["changed", "new", "gone", "same", "sub", "none", "sub/deeper", "old/gone"];
-    let scan = project.workspace().look_at(&known, &looked.map(path));
+    let scan = project.workspace().scan_paths(&known, &looked.map(path));
     assert_eq!(suspects(&scan), ["changed*", "new"]);
     assert_eq!(missing(&scan), ["gone", "old/gone"]);
 }
@@ -87,7 +89,7 @@ fn links_are_recorded_as_links() {
     for (target, link) in [("loop", "loop"), ("/etc", "out"), ("none", "dangling"), ("dir", "in")] {
         symlink(target, project.at(link)).unwrap();
     }
-    let scan = project.scan(&Known::default(), &base());
+    let scan = project.scan(&StatCache::default(), &base());
     assert_eq!(suspects(&scan), ["dangling", "dir/file", "in", "loop", "out"]);
     for suspect in scan.suspects.iter().filter(|s| s.path != path("dir/file")) {
         assert_eq!((suspect.stat.kind, suspect.stat.mode), (StatKind::Link, 0o777));
@@ -103,7 +105,7 @@ fn names_are_bytes() {
         project.write(name, "");
         project.write([b"d\xc3/".as_slice(), name].concat(), "");
     }
-    let scan = project.scan(&Known::default(), &base());
+    let scan = project.scan(&StatCache::default(), &base());
     let found: HashSet<Vec<u8>> =
         scan.suspects.iter().map(|s| s.path.as_bytes().to_vec()).collect();
     let expected = names.iter().flat_map(|n| [n.to_vec(), [b"d\xc3/", *n].concat()]).collect();
@@ -128,7 +130,7 @@ fn special_files_are_listed_and_never_opened() {
     assert_eq!(scan.gaps[1].detail, "socket");
     assert_eq!((suspects(&scan), missing(&scan)), (vec![], vec!["was-file".to_owned()]));
 
-    let scan = project.workspace().look_at(&known, &["fifo", "was-file"].map(path));
+    let scan = project.workspace().scan_paths(&known, &["fifo", "was-file"].map(path));
     assert_eq!(gaps(&scan.gaps), ["fifo", "was-file"].map(special));
     assert_eq!(missing(&scan), ["was-file"]);
     let listing = project.workspace().list_hidden(Some(&path("fifo")), &hiding(), 9, &mut All);
@@ -140,10 +142,10 @@ fn nested_repositories_are_walked_but_not_their_git() {
     let project = Project::with(&[".git/HEAD", "lib/.git/HEAD", "lib/src/a", ".hg/x", "b/.svn/x"]);
     project.write("tree/.git", "gitdir: /elsewhere");
     project.write("tree/c", "");
-    let scan = project.scan(&Known::default(), &base());
+    let scan = project.scan(&StatCache::default(), &base());
     assert_eq!(suspects(&scan), ["lib/src/a", "tree/c"]);
     assert_eq!(strings(&scan.nested_repositories), ["lib", "tree"]);
-    let scan = project.workspace().look_at(&Known::default(), &[path("lib/.git/HEAD")]);
+    let scan = project.workspace().scan_paths(&StatCache::default(), &[path("lib/.git/HEAD")]);
     assert_quiet(&scan);
 }
 
@@ -168,7 +170,7 @@ fn kinds_are_swapped_under_a_known_path() {
     assert_eq!(scan.gaps, []);
 
     let all = ["file", "folder/a", "folder/sub/b", "other/c"].map(path);
-    let scan = project.workspace().look_at(&known, &all);
+    let scan = project.workspace().scan_paths(&known, &all);
     assert_eq!(missing(&scan), strings(&all));
 }
 
@@ -192,7 +194,7 @@ fn an_unreadable_folder_is_one_gap_and_nothing_in_it_is_missing() {
     mode("blind", 0o300);
     let scan = project.scan(&known, &base());
     let shut = project.workspace().list_hidden(Some(&path("shut")), &hiding(), 9, &mut All);
-    let looked = project.workspace().look_at(&known, &["shut/b", "shut/sub/c"].map(path));
+    let looked = project.workspace().scan_paths(&known, &["shut/b", "shut/sub/c"].map(path));
     mode("shut", 0o700);
     mode("blind", 0o700);
 
@@ -230,7 +232,7 @@ fn a_path_over_the_limit_is_a_gap() {
     let project = Project::with(&["a"]);
     let depth = make_deep(&project);
     assert!(depth > 4096);
-    let scan = project.scan(&Known::default(), &base());
+    let scan = project.scan(&StatCache::default(), &base());
     let listing = project.workspace().list_hidden(Some(&path("deep")), &hiding(), 99, &mut All);
     remove_deep(&project);
 
@@ -274,7 +276,7 @@ fn a_very_deep_tree_needs_no_deep_stack_of_descriptors() {
         project.write(format!("{at}f"), "");
         std::fs::create_dir(project.at(format!("{at}e"))).unwrap();
     }
-    let scan = project.scan(&Known::default(), &base());
+    let scan = project.scan(&StatCache::default(), &base());
     assert_eq!((scan.suspects.len(), scan.gaps.len()), (1500, 0));
 }
 
@@ -282,17 +284,17 @@ fn a_very_deep_tree_needs_no_deep_stack_of_descriptors() {
 fn own_state_is_never_entered() {
     let project = Project::with(&["a", "state/db", "state/sub/x"]);
     let mut workspace = project.workspace();
-    workspace.never_enter(&project.at("none"));
-    workspace.never_enter(&project.at("state"));
-    let scan = workspace.scan(&Known::default(), &base());
+    workspace.exclude_own_folder(&project.at("none"));
+    workspace.exclude_own_folder(&project.at("state"));
+    let scan = workspace.scan(&StatCache::default(), &base());
     assert_eq!(suspects(&scan), ["a"]);
     let looked = ["state/db", "state/sub/x"].map(path);
-    assert_quiet(&workspace.look_at(&Known::default(), &looked));
+    assert_quiet(&workspace.scan_paths(&StatCache::default(), &looked));
     let listing = workspace.list_hidden(Some(&path("state")), &hiding(), 9, &mut All);
     assert!(listing.files.is_empty());
     // By identity, not by name.
     std::fs::rename(project.at("state"), project.at("moved")).unwrap();
-    assert_eq!(suspects(&workspace.scan(&Known::default(), &base())), ["a"]);
+    assert_eq!(suspects(&workspace.scan(&StatCache::default(), &base())), ["a"]);
 }
 
 #[test]
@@ -300,13 +302,13 @@ fn scratch_files_are_counted_apart() {
     let project = Project::with(&["a.orig", "b.rej", ".tmp1/x", "d/.grep_1.txt", "keep.orig", "c"]);
     project.write(".gitignore", "!keep.orig\n");
     let sources = RuleSources { scratch: strings(SCRATCH_PATTERNS), ..base() };
-    let scan = project.scan(&Known::default(), &sources);
+    let scan = project.scan(&StatCache::default(), &sources);
     assert_eq!(suspects(&scan), [".gitignore", "c", "keep.orig"]);
     assert_eq!((scan.scratch, scan.ignored_count), (4, 4));
     assert_eq!(scan.ignored[1].by, "scratch *.orig");
     assert!(scan.ignored[0].is_dir && scan.ignored[0].path == path(".tmp1"));
     // A known file stays, whatever its name.
-    let known = Known::new([(path("a.orig"), None)]);
+    let known = StatCache::new([(path("a.orig"), None)]);
     assert_eq!(project.scan(&known, &sources).scratch, 3);
 }
 
@@ -331,7 +333,7 @@ fn an_ignore_file_that_is_a_link_is_not_followed() {
     let project = Project::with(&["a", "rules"]);
     project.write("rules", "a\n");
     symlink("rules", project.at(".gitignore")).unwrap();
-    let scan = project.scan(&Known::default(), &base());
+    let scan = project.scan(&StatCache::default(), &base());
     assert_eq!(suspects(&scan), [".gitignore", "a", "rules"]);
     assert!(scan.sources.ignore_files.is_empty() && scan.gaps.is_empty());
 }
@@ -342,7 +344,7 @@ fn ten_thousand_ignored_files_are_counted_but_not_all_listed() {
     for number in 0..10_000 {
         std::fs::File::create(project.at(format!("{number}.log"))).unwrap();
     }
-    let scan = project.scan(&Known::default(), &profile(&["*.log"]));
+    let scan = project.scan(&StatCache::default(), &profile(&["*.log"]));
     assert_eq!(scan.ignored_count, 10_000);
     assert!(scan.ignored.len() < 10_000 && scan.ignored.len() > 1000);
     assert_eq!(scan.suspects.len(), 0);

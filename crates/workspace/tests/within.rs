@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 
 use retake_model::{GapReason, ProjectPath};
-use retake_workspace::{Known, RuleSources, Rules, Scan};
+use retake_workspace::{IgnoreRules, RuleSources, ScanResult, StatCache};
 use support::{Project, gaps, missing, path, suspects};
 
 fn places(names: &[&str]) -> BTreeSet<ProjectPath> {
@@ -20,13 +20,16 @@ fn places(names: &[&str]) -> BTreeSet<ProjectPath> {
 }
 
 /// What is known at and beneath these places.
-fn known_at(known: &[(ProjectPath, Option<retake_workspace::Stat>)], names: &[&str]) -> Known {
+fn known_at(
+    known: &[(ProjectPath, Option<retake_workspace::FileStat>)],
+    names: &[&str],
+) -> StatCache {
     let at = |path: &ProjectPath| names.iter().any(|name| path.is_beneath(&self::path(name)));
-    Known::new(known.iter().filter(|(path, _)| at(path)).cloned())
+    StatCache::new(known.iter().filter(|(path, _)| at(path)).cloned())
 }
 
 /// Everything that a scan finds, as text.
-fn found(scan: &Scan) -> (Vec<String>, Vec<String>, Vec<(String, GapReason)>) {
+fn found(scan: &ScanResult) -> (Vec<String>, Vec<String>, Vec<(String, GapReason)>) {
     (suspects(scan), missing(scan), gaps(&scan.gaps))
 }
 
@@ -35,8 +38,8 @@ fn it_sees_just_the_places_and_as_the_whole_scan_does() {
     let project = Project::with(&["a", "b", "d/a", "d/b", "d/in/c", "swap", "back/x", "out/old"]);
     project.write(".gitignore", "*.log\nout/\n");
     project.write("d/.gitignore", "!keep.log\n");
-    let whole = project.scan(&Known::default(), &RuleSources::default());
-    let rules = Rules::new(whole.sources.clone());
+    let whole = project.scan(&StatCache::default(), &RuleSources::default());
+    let rules = IgnoreRules::new(whole.sources.clone());
     let mut all: Vec<_> = whole.suspects.into_iter().map(|s| (s.path, Some(s.stat))).collect();
     all.push((path("out/old"), None));
     all.push((path("out/gone"), None));
@@ -85,8 +88,9 @@ fn it_sees_just_the_places_and_as_the_whole_scan_does() {
 fn the_ignore_files_that_are_met_are_told() {
     let project = Project::with(&["a", "new/sub/b"]);
     project.write("new/sub/.gitignore", "b\n");
-    let rules = Rules::new(RuleSources::default());
-    let scan = project.workspace().scan_within(&Known::default(), &rules, &places(&["new"]), &[]);
+    let rules = IgnoreRules::new(RuleSources::default());
+    let scan =
+        project.workspace().scan_within(&StatCache::default(), &rules, &places(&["new"]), &[]);
     assert_eq!(suspects(&scan), ["new/sub/.gitignore"]);
     assert_eq!(scan.sources.ignore_files[b"new/sub".as_slice()], b"b\n");
     assert_eq!(scan.sources.ignore_files.len(), 1);
@@ -99,7 +103,7 @@ fn a_shut_folder_is_one_gap_and_heals() {
     }
     let project = Project::with(&["shut/a", "shut/in/b"]);
     let known = project.all_known();
-    let rules = Rules::new(RuleSources::default());
+    let rules = IgnoreRules::new(RuleSources::default());
     let mode = |mode| {
         std::fs::set_permissions(project.at("shut"), std::fs::Permissions::from_mode(mode))
             .unwrap();
@@ -117,13 +121,13 @@ fn a_shut_folder_is_one_gap_and_heals() {
 
 #[test]
 fn hidden_files_are_those_that_rules_ignore() {
-    let rules = Rules::new(RuleSources {
+    let rules = IgnoreRules::new(RuleSources {
         ignore_files: [(Vec::new(), b"out/\n*.log\n/d/*\n!/d/in\n".to_vec())].into(),
         include: vec!["out/kept/**".to_owned()],
         ..RuleSources::default()
     });
     let paths = ["a", "a.log", "d/x", "d/in/x", "d/in/x.log", "out/x", "out/kept/x"].map(path);
-    let hidden = rules.hidden(&paths);
+    let hidden = rules.hidden_files(&paths);
     assert_eq!(hidden, ["a.log", "d/x", "d/in/x.log", "out/x"].map(path));
     for path in &paths {
         assert_eq!(hidden.contains(path), rules.is_ignored(path, false), "{path}");

@@ -170,7 +170,7 @@ fn an_exchange_swaps_and_swaps_back() {
     assert_eq!((text(&project, "d/f"), mode(&project, "d/f")), ("new".into(), 0o640));
     assert_eq!(text(&project, temp.as_bytes()), "content");
     assert_eq!(mode(&project, "d/.retake-t.tmp"), 0o751);
-    assert_eq!(workspace.settle_exchange(&temp, &path("d/f")).unwrap(), None);
+    assert_eq!(workspace.finish_exchange(&temp, &path("d/f")).unwrap(), None);
     workspace.exchange(&temp, &path("d/f")).unwrap();
     workspace.remove_temp(&temp).unwrap();
     workspace.sync_folders([&temp, &path("d/f")]).unwrap();
@@ -207,7 +207,7 @@ fn a_file_is_taken_aside_and_put_back() {
     for name in ["d/f", "d/link"] {
         let before = everything(&project);
         let aside = workspace.temp_for(&path(name), "t").unwrap();
-        workspace.take_aside(&path(name), &aside).unwrap();
+        workspace.move_aside(&path(name), &aside).unwrap();
         assert!(!exists(&project, name) && exists(&project, aside.as_bytes()));
         workspace.put_back(&aside, &path(name)).unwrap();
         let files =
@@ -216,13 +216,13 @@ fn a_file_is_taken_aside_and_put_back() {
         assert_eq!(after, before);
     }
     project.write("d/.retake-t.tmp", "displaced before");
-    let error = workspace.take_aside(&path("d/f"), &path("d/.retake-t.tmp")).unwrap_err();
+    let error = workspace.move_aside(&path("d/f"), &path("d/.retake-t.tmp")).unwrap_err();
     assert!(matches!(error.why, WriteFault::Exists), "{error:?}");
     assert_eq!(error.path, path("d/.retake-t.tmp"));
     assert_eq!(text(&project, "d/.retake-t.tmp"), "displaced before");
     for act in [
-        workspace.take_aside(&path("d/none"), &path("d/.retake-u.tmp")),
-        workspace.take_aside(&path("none/x"), &path(".retake-u.tmp")),
+        workspace.move_aside(&path("d/none"), &path("d/.retake-u.tmp")),
+        workspace.move_aside(&path("none/x"), &path(".retake-u.tmp")),
         workspace.exchange(&path("d/.retake-t.tmp"), &path("d/none")),
         workspace.put_back(&path("d/.retake-u.tmp"), &path("d/none")),
     ] {
@@ -246,7 +246,7 @@ fn only_temps_are_removed_staged_or_displaced_to() {
         let fill = &mut |_: &mut dyn Write| Ok(());
         not_a_temp(workspace.stage(&path(name), FileKind::File, 0, fill).map(drop));
         not_a_temp(workspace.exchange(&path(name), &path("g")));
-        not_a_temp(workspace.take_aside(&path("g"), &path(name)));
+        not_a_temp(workspace.move_aside(&path("g"), &path(name)));
         not_a_temp(workspace.put_back(&path(name), &path("new")));
         not_a_temp(workspace.place_new(&path(name), &path("new")).map(drop));
     }
@@ -294,7 +294,7 @@ fn names_are_bytes_in_every_act() {
     for name in [b"\xff\xfe".as_slice(), b"a\nb\x1b[2J", b"-rf ~", &longest] {
         let target = path([folder.as_slice(), b"/", name].concat());
         let temp = workspace.temp_for(&target, "t").unwrap();
-        workspace.may_write(&target).unwrap();
+        workspace.check_writable(&target).unwrap();
         stage(&workspace, &temp, name, 0o644);
         workspace.place_new(&temp, &target).unwrap();
         assert_eq!(std::fs::read(project.at(target.as_bytes())).unwrap(), name);
@@ -305,7 +305,7 @@ fn names_are_bytes_in_every_act() {
         workspace.remove_temp(&temp).unwrap();
         workspace.set_mode(&target, 0o600).unwrap();
         assert_eq!(text(&project, target.as_bytes()), "two");
-        workspace.take_aside(&target, &temp).unwrap();
+        workspace.move_aside(&target, &temp).unwrap();
         workspace.remove_temp(&temp).unwrap();
         assert_eq!(workspace.remove_emptied(&target), [path(folder)]);
     }

@@ -41,7 +41,7 @@ fn story(root: &Path) -> Result<(), WriteError> {
     workspace.sync_staged(&staged)?;
     workspace.exchange(&new, &replaced)?;
     let made = workspace.place_new(&link, &created)?;
-    workspace.take_aside(&removed, &gone)?;
+    workspace.move_aside(&removed, &gone)?;
     workspace.set_mode(&replaced, 0o600)?;
     workspace.sync_folders(made.iter().chain([&replaced, &created, &removed]))?;
     workspace.remove_temp(&new)?;
@@ -256,7 +256,7 @@ fn a_folder_that_flickers_between_real_and_link_leads_nowhere() {
                     workspace.exchange(&temp, &target),
                     workspace.set_mode(&target, 0o600),
                     workspace.remove_temp(&temp),
-                    workspace.take_aside(&target, &temp),
+                    workspace.move_aside(&target, &temp),
                     workspace.place_new(&temp, &target).map(drop),
                 ];
                 workspace.remove_emptied(&target);
@@ -289,7 +289,7 @@ fn a_path_that_flickers_between_file_and_folder_keeps_both() {
                 Err(other) => panic!("{other:?}"),
             }
             assert!(!moved_folder(".retake-t.tmp"));
-            match workspace.take_aside(&path("p"), &aside).map_err(|error| error.why) {
+            match workspace.move_aside(&path("p"), &aside).map_err(|error| error.why) {
                 Ok(()) => {
                     assert!(!moved_folder(".retake-aside.tmp"));
                     workspace.put_back(&aside, &path("p")).unwrap();

@@ -66,7 +66,7 @@ fn folders_made_for_nothing_are_removed_again() {
     // As deep as a path can name.
     let deep = format!("{}f", "d/".repeat(2000));
     workspace.place_new(&temp, &path(&deep)).unwrap();
-    workspace.take_aside(&path(&deep), &temp).unwrap();
+    workspace.move_aside(&path(&deep), &temp).unwrap();
     assert_eq!(workspace.remove_emptied(&path(&deep)).len(), 2000);
     // A folder whose name the file system refuses, below one that it takes.
     let bad = format!("new/{}/f", "n".repeat(256));
@@ -88,7 +88,7 @@ fn only_emptied_folders_are_removed() {
     std::fs::create_dir_all(project.at("state/inner/deep")).unwrap();
     std::fs::create_dir_all(project.at("only/empty")).unwrap();
     let mut workspace = project.workspace();
-    workspace.never_enter(&project.at("state/inner"));
+    workspace.exclude_own_folder(&project.at("state/inner"));
     let removed = |name: &str| strings(workspace.remove_emptied(&path(name)));
 
     assert_eq!(removed("keep/a/b/c/gone"), [""; 0], "it is not empty yet");
@@ -129,7 +129,7 @@ fn the_longest_path_can_be_written() {
     let target = path(format!("{folders}{}", "x".repeat(4095 - folders.len())));
     let short = path(format!("{folders}y"));
     for target in [&target, &short] {
-        workspace.may_write(target).unwrap();
+        workspace.check_writable(target).unwrap();
         let temp = workspace.temp_for(target, "t").unwrap();
         stage(&workspace, &temp, b"deep", 0o644);
         workspace.place_new(&temp, target).unwrap();
@@ -148,12 +148,12 @@ fn the_longest_path_can_be_written() {
     stage(&workspace, &temp, b"exchanged", 0o644);
     workspace.exchange(&temp, &full).unwrap();
     workspace.remove_temp(&temp).unwrap();
-    workspace.take_aside(&full, &temp).unwrap();
+    workspace.move_aside(&full, &temp).unwrap();
     workspace.remove_temp(&temp).unwrap();
 
     for long in [format!("{folders}{}", "x".repeat(256)), format!("d/{}/f", "n".repeat(256))] {
         for error in [
-            workspace.may_write(&path(&long)).unwrap_err(),
+            workspace.check_writable(&path(&long)).unwrap_err(),
             workspace.temp_for(&path(&long), "t").unwrap_err(),
         ] {
             assert!(matches!(error.why, WriteFault::NameTooLong), "{error:?}");

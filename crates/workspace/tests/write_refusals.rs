@@ -15,10 +15,10 @@ use std::os::unix::net::UnixListener;
 use std::process::Command;
 
 use retake_model::{FileKind, ProjectPath};
-use retake_workspace::{Staged, Workspace, WriteError, WriteFault};
+use retake_workspace::{StagedFile, Workspace, WriteError, WriteFault};
 use support::{Project, everything, path};
 
-fn stage(workspace: &Workspace, temp: &ProjectPath) -> Result<Staged, WriteError> {
+fn stage(workspace: &Workspace, temp: &ProjectPath) -> Result<StagedFile, WriteError> {
     workspace.stage(temp, FileKind::File, 0o644, &mut |to: &mut dyn Write| to.write_all(b"new"))
 }
 
@@ -31,10 +31,10 @@ fn acts(
 ) -> Vec<(&'static str, Result<(), WriteError>)> {
     vec![
         ("temp_for", workspace.temp_for(target, "x").map(drop)),
-        ("may_write", workspace.may_write(target)),
+        ("may_write", workspace.check_writable(target)),
         ("exchange", workspace.exchange(temp, target)),
         ("place_new", workspace.place_new(temp, target).map(drop)),
-        ("take_aside", workspace.take_aside(target, aside)),
+        ("take_aside", workspace.move_aside(target, aside)),
         ("put_back", workspace.put_back(temp, target)),
         ("set_mode", workspace.set_mode(target, 0o777)),
     ]
@@ -53,7 +53,7 @@ fn acts_beside(
         ("remove_temp", workspace.remove_temp(&kept)),
         ("exchange with", workspace.exchange(&kept, &user)),
         ("place_new of", workspace.place_new(&kept, &path("new")).map(drop)),
-        ("take_aside to", workspace.take_aside(&user, &new)),
+        ("take_aside to", workspace.move_aside(&user, &new)),
         ("put_back of", workspace.put_back(&kept, &path("new"))),
     ]
 }
@@ -120,7 +120,7 @@ fn nothing_is_written_through_a_link() {
     });
     assert_eq!(everything(&outside), before);
 
-    let error = project.workspace().may_write(&path("d/outer/sub/f")).unwrap_err();
+    let error = project.workspace().check_writable(&path("d/outer/sub/f")).unwrap_err();
     assert_eq!(error.why.obstacle(), Some(&path("d/outer")));
     assert_eq!(
         error.to_string(),
@@ -159,7 +159,7 @@ fn version_control_and_own_state_are_off_limits() {
         "state/deep/er/f",
     ]);
     let mut workspace = project.workspace();
-    workspace.never_enter(&project.at("state"));
+    workspace.exclude_own_folder(&project.at("state"));
     let targets = [
         ".git",
         ".git/config",
@@ -179,13 +179,13 @@ fn version_control_and_own_state_are_off_limits() {
     // Own state is known again under another name.
     std::fs::rename(project.at("state"), project.at("elsewhere")).unwrap();
     for name in ["elsewhere", "elsewhere/db", "elsewhere/new", "elsewhere/deep/er/f"] {
-        let error = workspace.may_write(&path(name)).unwrap_err();
+        let error = workspace.check_writable(&path(name)).unwrap_err();
         assert!(matches!(error.why, WriteFault::OffLimits), "{error:?}");
         assert!(workspace.exchange(&path(".retake-t.tmp"), &path(name)).is_err());
     }
     // What only looks like it is the user's.
     for name in [".gitignore", "a/.github/x", "git/x", "states/x", ".git2/x"] {
-        workspace.may_write(&path(name)).unwrap();
+        workspace.check_writable(&path(name)).unwrap();
     }
 }
 
@@ -234,7 +234,7 @@ fn folders_and_special_files_are_never_replaced_or_moved() {
         ] {
             assert!(matches!(done.unwrap_err().why, WriteFault::NotAFile(_)));
         }
-        let error = workspace.take_aside(&path("user"), &odd).unwrap_err();
+        let error = workspace.move_aside(&path("user"), &odd).unwrap_err();
         assert!(matches!(error.why, WriteFault::Exists), "{error:?}");
     }
     assert_eq!(everything(&project), before);
@@ -245,10 +245,10 @@ fn a_folder_that_becomes_a_link_between_two_acts_is_refused() {
     let project = Project::with(&["d/f", "d/gone"]);
     let outside = Project::with(&["f", "gone", ".retake-t.tmp", ".retake-aside.tmp"]);
     let workspace = project.workspace();
-    workspace.may_write(&path("d/f")).unwrap();
+    workspace.check_writable(&path("d/f")).unwrap();
     let temp = workspace.temp_for(&path("d/f"), "t").unwrap();
     let done = stage(&workspace, &temp).unwrap();
-    workspace.take_aside(&path("d/gone"), &path("d/.retake-aside.tmp")).unwrap();
+    workspace.move_aside(&path("d/gone"), &path("d/.retake-aside.tmp")).unwrap();
     let inside = everything(&project);
     let before = everything(&outside);
 
@@ -257,9 +257,9 @@ fn a_folder_that_becomes_a_link_between_two_acts_is_refused() {
     for done in [
         workspace.sync_staged(&[done]),
         workspace.exchange(&temp, &path("d/f")),
-        workspace.settle_exchange(&temp, &path("d/f")).map(drop),
+        workspace.finish_exchange(&temp, &path("d/f")).map(drop),
         workspace.place_new(&temp, &path("d/new/f")).map(drop),
-        workspace.take_aside(&path("d/f"), &path("d/.retake-u.tmp")),
+        workspace.move_aside(&path("d/f"), &path("d/.retake-u.tmp")),
         workspace.put_back(&path("d/.retake-aside.tmp"), &path("d/new")),
         workspace.remove_temp(&temp),
         workspace.set_mode(&path("d/f"), 0o777),
@@ -294,13 +294,13 @@ fn what_is_immutable_is_found_before_anything_is_written() {
     stage(&workspace, &temp).unwrap();
     let before = everything(&project);
     let asked: Vec<_> = ["fixed", "log", "shut/f", "shut/new", "shut/new/f", "free"]
-        .map(|name| workspace.may_write(&path(name)).map_err(|error| error.why))
+        .map(|name| workspace.check_writable(&path(name)).map_err(|error| error.why))
         .into();
     let tried: Vec<_> = ["fixed", "log", "shut/f"]
         .map(|name| {
             (
                 workspace.exchange(&temp, &path(name)).is_ok(),
-                workspace.take_aside(&path(name), &path(".retake-aside.tmp")).is_ok(),
+                workspace.move_aside(&path(name), &path(".retake-aside.tmp")).is_ok(),
             )
         })
         .into();
@@ -336,7 +336,7 @@ fn what_the_user_may_not_write_is_found_before_anything_is_written() {
     set("sealed", 0o600);
     let workspace = project.workspace();
     for name in ["shut/f", "shut/new", "shut/new/f", "sealed/f", "sealed/new/f"] {
-        let error = workspace.may_write(&path(name)).unwrap_err();
+        let error = workspace.check_writable(&path(name)).unwrap_err();
         assert!(matches!(&error.why, WriteFault::Io(_)), "{error:?}");
         assert_eq!(
             error.to_string(),
@@ -344,7 +344,7 @@ fn what_the_user_may_not_write_is_found_before_anything_is_written() {
         );
     }
     // A folder that cannot be listed can be written, and synced.
-    workspace.may_write(&path("blind/f")).unwrap();
+    workspace.check_writable(&path("blind/f")).unwrap();
     let temp = workspace.temp_for(&path("blind/f"), "t").unwrap();
     workspace.sync_staged(&[stage(&workspace, &temp).unwrap()]).unwrap();
     workspace.exchange(&temp, &path("blind/f")).unwrap();

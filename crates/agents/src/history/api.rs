@@ -5,14 +5,14 @@
 use retake_model::ModelMessage;
 use serde_json::Value;
 
-use super::pen::Pen;
+use super::writer::ConversationWriter;
 use super::{Conversation, cline};
 
 pub(super) fn read(document: &Value) -> Conversation {
-    cline::messages(document.as_array().map_or(&[], Vec::as_slice))
+    cline::read_messages(document.as_array().map_or(&[], Vec::as_slice))
 }
 
-pub(super) fn write(pen: &Pen) -> String {
+pub(super) fn write(pen: &ConversationWriter) -> String {
     let messages: Vec<ModelMessage> = pen
         .messages()
         .map(|carried| ModelMessage { content: carried.content, ..carried.message.clone() })

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use retake_model::Millis;
 use serde_json::{Value, json};
 
-use super::Form;
+use super::HistoryFormat;
 use crate::wire::text as text_at;
 
 /// Key under which an item of a foreign format stores the exact blocks that it represents.
-const KEPT: &str = "retake";
+const EXACT_BLOCKS_KEY: &str = "retake";
 
 /// Words.
 pub(super) fn text(words: &str) -> Value {
@@ -33,7 +33,7 @@ pub(super) fn image_from_address(address: &str) -> Option<Value> {
 /// An image's media type and base64.
 pub(super) fn image_parts(block: &Value) -> Option<(&str, &str)> {
     let parts = (text_at(block, "/source/media_type")?, text_at(block, "/source/data")?);
-    is(block, "image").then_some(parts)
+    is_type(block, "image").then_some(parts)
 }
 
 /// An image as a `data:` address.
@@ -59,20 +59,20 @@ pub(super) fn tool_result(id: &str, content: Value, is_error: bool) -> Value {
 }
 
 /// A block that only its own format can express.
-pub(super) fn opaque(form: Form, item: Value) -> Value {
+pub(super) fn opaque(form: HistoryFormat, item: Value) -> Value {
     let mut block = json!({"type": "opaque", "form": form});
     block["item"] = item;
     block
 }
 
 /// The item of a block that only this form understands.
-pub(super) fn own_item(form: Form, block: &Value) -> Option<&Value> {
-    let own = is(block, "opaque") && text_at(block, "/form") == Some(form.as_str());
+pub(super) fn own_item(form: HistoryFormat, block: &Value) -> Option<&Value> {
+    let own = is_type(block, "opaque") && text_at(block, "/form") == Some(form.as_str());
     block.get("item").filter(|item| own && item.is_object())
 }
 
 /// Returns whether a block is of this type.
-pub(super) fn is(block: &Value, kind: &str) -> bool {
+pub(super) fn is_type(block: &Value, kind: &str) -> bool {
     text_at(block, "/type") == Some(kind)
 }
 
@@ -88,7 +88,7 @@ pub(super) fn from_content(content: &Value) -> Vec<Value> {
 /// Returns the blocks of a message that a format can express; none if it can express nothing of it.
 ///
 /// Thinking is signed for its model, so only Anthropic's formats carry it.
-pub(super) fn carried(form: Form, content: &[Value]) -> Option<Vec<Value>> {
+pub(super) fn encodable_blocks(form: HistoryFormat, content: &[Value]) -> Option<Vec<Value>> {
     let fits = |block: &&Value| match text_at(block, "/type") {
         Some("opaque") => own_item(form, block).is_some(),
         Some("text" | "image" | "tool_use" | "tool_result") => true,
@@ -99,11 +99,11 @@ pub(super) fn carried(form: Form, content: &[Value]) -> Option<Vec<Value>> {
 }
 
 /// Returns the text of a tool result, or of a message.
-pub(super) fn words(content: &Value) -> String {
+pub(super) fn plain_text(content: &Value) -> String {
     match content {
         Value::String(words) => words.clone(),
         Value::Array(blocks)
-            if blocks.iter().all(|block| is(block, "text") || is(block, "image")) =>
+            if blocks.iter().all(|block| is_type(block, "text") || is_type(block, "image")) =>
         {
             let words = blocks.iter().filter_map(|block| text_at(block, "/text"));
             words.collect::<Vec<_>>().join("\n")
@@ -114,30 +114,30 @@ pub(super) fn words(content: &Value) -> String {
 }
 
 /// Returns the text of a message's text blocks.
-pub(super) fn spoken(content: &[Value]) -> String {
-    let texts = content.iter().filter(|block| is(block, "text"));
+pub(super) fn spoken_text(content: &[Value]) -> String {
+    let texts = content.iter().filter(|block| is_type(block, "text"));
     texts.filter_map(|block| text_at(block, "/text")).collect::<Vec<_>>().join("\n")
 }
 
 /// Stores the blocks beside an item that would not be read back as them.
-pub(super) fn exact(
+pub(super) fn with_exact_blocks(
     mut item: Value,
     blocks: &[Value],
     read: impl Fn(&Value) -> Vec<Value>,
 ) -> Value {
     if read(&item) != blocks {
-        item[KEPT] = blocks.into();
+        item[EXACT_BLOCKS_KEY] = blocks.into();
     }
     item
 }
 
 /// Returns the blocks that were stored beside an item.
-pub(super) fn kept(item: &Value) -> Option<Vec<Value>> {
-    item.get(KEPT)?.as_array().cloned()
+pub(super) fn exact_blocks(item: &Value) -> Option<Vec<Value>> {
+    item.get(EXACT_BLOCKS_KEY)?.as_array().cloned()
 }
 
 /// The time at a JSON pointer: a number, or a text as of RFC 3339.
-pub(super) fn time(value: &Value, pointer: &str) -> Option<Millis> {
+pub(super) fn time_at(value: &Value, pointer: &str) -> Option<Millis> {
     match value.pointer(pointer)? {
         Value::String(text) => text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond),
         number => number.as_i64(),

@@ -4,19 +4,19 @@
 //! behind a boundary, with a summary (`isCompactSummary`). Lines that Claude Code adds for itself
 //! (`isMeta`) are no messages.
 
-use retake_model::Role;
+use retake_model::MessageRole;
 use serde_json::{Value, json};
 
 use super::block;
-use super::pen::{Carried, Pen, clock, lines};
-use super::reader::Reader;
+use super::reader::HistoryReader;
+use super::writer::{ConversationWriter, EncodableMessage, json_lines, rfc3339};
 use crate::wire::{is_true, text};
 
 /// Claude Code version that this format was derived from.
-const VERSION: &str = "2.1.325";
+const CLAUDE_CODE_VERSION: &str = "2.1.325";
 
-pub(super) fn line(reader: &mut Reader, line: &Value) {
-    let spoken = reader.hear(line);
+pub(super) fn read_line(reader: &mut HistoryReader, line: &Value) {
+    let spoken = reader.count_line(line);
     let Some(message) = line.get("message").filter(|message| message.is_object()) else {
         return;
     };
@@ -24,54 +24,54 @@ pub(super) fn line(reader: &mut Reader, line: &Value) {
         return;
     }
     let content = block::from_content(message.get("content").unwrap_or(&Value::Null));
-    let ts = block::time(line, "/timestamp");
+    let ts = block::time_at(line, "/timestamp");
     let index = spoken.map(|spoken| spoken.index);
     match text(line, "/type") {
         Some("assistant") => {
             let Some(index) = index else { return };
-            reader.assistant(index, content, ts);
+            reader.add_assistant(index, content, ts);
         }
-        Some("user") if is_true(line, "/isCompactSummary") => drop(reader.summary(content, ts)),
+        Some("user") if is_true(line, "/isCompactSummary") => drop(reader.add_summary(content, ts)),
         Some("user") if is_true(line, "/isMeta") || is_true(line, "/isVisibleInTranscriptOnly") => {
             return;
         }
-        Some("user") if content.iter().any(|block| block::is(block, "tool_result")) => {
-            reader.results(content, ts);
+        Some("user") if content.iter().any(|block| block::is_type(block, "tool_result")) => {
+            reader.add_results(content, ts);
         }
-        Some("user") => drop(reader.user(content, ts, index)),
+        Some("user") => drop(reader.add_user(content, ts, index)),
         _ => return,
     }
-    reader.about.learn(line, "/sessionId", "/cwd");
+    reader.header.fill_from(line, "/sessionId", "/cwd");
     if is_true(line, "/isSidechain") {
-        reader.about.subagent = text(line, "/agentId").map(Into::into);
+        reader.header.subagent = text(line, "/agentId").map(Into::into);
     }
 }
 
-pub(super) fn write(pen: &Pen) -> String {
-    let mut chain = Chain { pen, written: Vec::new(), last: None };
+pub(super) fn write(pen: &ConversationWriter) -> String {
+    let mut chain = ClaudeCodeWriter { pen, written: Vec::new(), last: None };
     for carried in pen.messages() {
         chain.message(&carried);
     }
-    lines(&chain.written)
+    json_lines(&chain.written)
 }
 
 /// The lines so far.
-struct Chain<'a> {
-    pen: &'a Pen<'a>,
+struct ClaudeCodeWriter<'a> {
+    pen: &'a ConversationWriter<'a>,
     written: Vec<Value>,
     last: Option<String>,
 }
 
-impl Chain<'_> {
-    fn message(&mut self, carried: &Carried) {
+impl ClaudeCodeWriter<'_> {
+    fn message(&mut self, carried: &EncodableMessage) {
         match carried.message.role {
             // The model gets a summary from the user, whatever its author.
             _ if carried.message.is_summary => {
                 self.boundary(carried);
                 self.user(carried);
             }
-            Role::User => self.user(carried),
-            Role::Assistant => {
+            MessageRole::User => self.user(carried),
+            MessageRole::Assistant => {
                 let blocks = carried.content.chunks(1);
                 // A message without blocks is a line, too.
                 let none = carried.content.is_empty().then_some(&[][..]);
@@ -80,7 +80,7 @@ impl Chain<'_> {
         }
     }
 
-    fn user(&mut self, carried: &Carried) {
+    fn user(&mut self, carried: &EncodableMessage) {
         let mut line = json!({
             "type": "user",
             "message": {"role": "user", "content": carried.content},
@@ -92,8 +92,8 @@ impl Chain<'_> {
         self.push(carried, line);
     }
 
-    fn assistant(&mut self, carried: &Carried, blocks: &[Value]) {
-        let calls = carried.content.iter().any(|block| block::is(block, "tool_use"));
+    fn assistant(&mut self, carried: &EncodableMessage, blocks: &[Value]) {
+        let calls = carried.content.iter().any(|block| block::is_type(block, "tool_use"));
         let id = self.pen.uuid("message", carried.place).replace('-', "");
         let line = json!({
             "type": "assistant",
@@ -112,7 +112,7 @@ impl Chain<'_> {
     }
 
     /// Claude Code gives its model what comes after this line, and the line has no parent.
-    fn boundary(&mut self, carried: &Carried) {
+    fn boundary(&mut self, carried: &EncodableMessage) {
         let before = self.last.take();
         let line = json!({
             "type": "system",
@@ -127,15 +127,15 @@ impl Chain<'_> {
     }
 
     /// Writes a line with what all lines have.
-    fn push(&mut self, carried: &Carried, mut line: Value) {
+    fn push(&mut self, carried: &EncodableMessage, mut line: Value) {
         let uuid = self.pen.uuid("line", self.written.len());
         let subagent = self.pen.conversation.subagent.as_ref();
         line["uuid"] = uuid.as_str().into();
         line["parentUuid"] = self.last.replace(uuid).into();
-        line["sessionId"] = self.pen.session.as_str().into();
-        line["timestamp"] = clock(carried.at).into();
+        line["sessionId"] = self.pen.session_id.as_str().into();
+        line["timestamp"] = rfc3339(carried.at).into();
         line["cwd"] = self.pen.folder().into();
-        line["version"] = VERSION.into();
+        line["version"] = CLAUDE_CODE_VERSION.into();
         line["userType"] = "external".into();
         line["isSidechain"] = subagent.is_some().into();
         if let Some(agent) = subagent {

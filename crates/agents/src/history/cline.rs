@@ -1,50 +1,50 @@
 //! Cline: one document with Anthropic's messages, each with an id.
 
-use retake_model::{ModelMessage, Role};
+use retake_model::{MessageRole, ModelMessage};
 use serde_json::{Value, json};
 
-use super::pen::{Pen, clock, pretty};
-use super::reader::About;
-use super::{Conversation, Problem, block};
-use crate::Agent;
-use crate::transcript::{Count, State};
+use super::reader::ConversationHeader;
+use super::writer::{ConversationWriter, pretty_json, rfc3339};
+use super::{Conversation, ReadProblem, block};
+use crate::AgentKind;
+use crate::transcript::{MessageCounter, TranscriptState};
 use crate::wire::{is_true, list};
 
 pub(super) fn read(document: &Value) -> Conversation {
-    let mut about = About::default();
-    about.learn(document, "/sessionId", "/cwd");
-    messages(list(document, "/messages")).about(about)
+    let mut about = ConversationHeader::default();
+    about.fill_from(document, "/sessionId", "/cwd");
+    read_messages(list(document, "/messages")).with_header(about)
 }
 
 /// Messages of the form `{role, content, ts, isSummary}`.
-pub(super) fn messages(listed: &[Value]) -> Conversation {
-    let mut said = Count::on(Agent::Cline, State::default());
+pub(super) fn read_messages(listed: &[Value]) -> Conversation {
+    let mut said = MessageCounter::resume(AgentKind::Cline, TranscriptState::default());
     let mut read = Conversation::default();
     for (number, one) in listed.iter().enumerate() {
-        match message(&mut said, one) {
+        match parse_message(&mut said, one) {
             Ok(message) => read.messages.push(message),
             Err(why) => {
                 let place = format!("message {number}");
-                read.problems.push(Problem { place, why: why.to_owned() });
+                read.problems.push(ReadProblem { place, why: why.to_owned() });
             }
         }
     }
     read
 }
 
-fn message(said: &mut Count, message: &Value) -> Result<ModelMessage, &'static str> {
+fn parse_message(said: &mut MessageCounter, message: &Value) -> Result<ModelMessage, &'static str> {
     let role = message.get("role").and_then(Value::as_str);
-    let role: Role =
+    let role: MessageRole =
         role.and_then(|role| role.parse().ok()).ok_or("its role is neither user nor assistant")?;
     let content =
         message.get("content").filter(|content| content.is_string() || content.is_array());
     let content = block::from_content(content.ok_or("its content is neither a text nor a list")?);
     let is_summary = is_true(message, "/isSummary");
-    let index = if is_summary { None } else { said.line(message).map(|spoken| spoken.index) };
-    Ok(ModelMessage { role, content, ts: block::time(message, "/ts"), is_summary, index })
+    let index = if is_summary { None } else { said.count_line(message).map(|spoken| spoken.index) };
+    Ok(ModelMessage { role, content, ts: block::time_at(message, "/ts"), is_summary, index })
 }
 
-pub(super) fn write(pen: &Pen) -> String {
+pub(super) fn write(pen: &ConversationWriter) -> String {
     let messages = pen.messages().map(|carried| {
         let mut message = json!({
             "id": pen.uuid("message", carried.place),
@@ -57,12 +57,12 @@ pub(super) fn write(pen: &Pen) -> String {
         }
         message
     });
-    pretty(&json!({
+    pretty_json(&json!({
         "version": 1,
-        "updated_at": clock(pen.end()),
+        "updated_at": rfc3339(pen.ended_at()),
         "agent": "lead",
-        "sessionId": pen.session,
-        "origin": {"source": "cli", "mode": "user", "sessionId": pen.session},
+        "sessionId": pen.session_id,
+        "origin": {"source": "cli", "mode": "user", "sessionId": pen.session_id},
         "messages": messages.collect::<Vec<_>>(),
     }))
 }

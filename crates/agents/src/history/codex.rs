@@ -5,20 +5,20 @@
 
 use std::collections::BTreeSet;
 
-use retake_model::{Millis, Role};
+use retake_model::{MessageRole, Millis};
 use serde_json::{Value, json};
 
-use super::pen::{Carried, Pen, clock, lines};
-use super::reader::Reader;
-use super::{Form, block};
+use super::reader::HistoryReader;
+use super::writer::{ConversationWriter, EncodableMessage, json_lines, rfc3339};
+use super::{HistoryFormat, block};
 use crate::prompt::Prompt;
-use crate::wire::{list, text, unquoted};
+use crate::wire::{list, parse_embedded, text};
 
 /// Codex version that this format was derived from.
-const VERSION: &str = "0.166.0";
+const CODEX_VERSION: &str = "0.166.0";
 
 /// Prefixes of texts that Codex injects as the user's, for versions that do not mark them.
-const INJECTED: &[&str] = &[
+const INJECTED_PREFIXES: &[&str] = &[
     "<environment_context>",
     "<user_instructions>",
     "# AGENTS.md instructions for ",
@@ -28,60 +28,63 @@ const INJECTED: &[&str] = &[
     "<user_shell_command>",
 ];
 
-pub(super) fn line(reader: &mut Reader, line: &Value) {
-    let spoken = reader.hear(line);
+pub(super) fn read_line(reader: &mut HistoryReader, line: &Value) {
+    let spoken = reader.count_line(line);
     let Some(payload) = line.get("payload") else {
         return;
     };
-    let ts = block::time(line, "/timestamp");
+    let ts = block::time_at(line, "/timestamp");
     match text(line, "/type") {
-        Some("session_meta") if reader.about.dialog.is_none() => about(reader, payload),
-        Some("response_item") => item(reader, payload, ts, spoken.map(|spoken| spoken.index)),
-        Some("compacted") => drop(reader.summary(blocks(payload), ts)),
+        Some("session_meta") if reader.header.dialog.is_none() => read_header(reader, payload),
+        Some("response_item") => read_item(reader, payload, ts, spoken.map(|spoken| spoken.index)),
+        Some("compacted") => drop(reader.add_summary(item_blocks(payload), ts)),
         Some("event_msg") => {
             if let Some(spoken) = spoken {
-                reader.counted(&spoken);
+                reader.assign_index(&spoken);
             }
         }
         _ => {}
     }
 }
 
-fn about(reader: &mut Reader, meta: &Value) {
-    reader.about.learn(meta, "/session_id", "/cwd");
-    reader.about.learn(meta, "/id", "/cwd");
-    let thread = text(meta, "/id").filter(|id| Some(*id) != reader.about.dialog.as_deref());
-    reader.about.subagent = thread.map(Into::into);
+fn read_header(reader: &mut HistoryReader, meta: &Value) {
+    reader.header.fill_from(meta, "/session_id", "/cwd");
+    reader.header.fill_from(meta, "/id", "/cwd");
+    let thread = text(meta, "/id").filter(|id| Some(*id) != reader.header.dialog.as_deref());
+    reader.header.subagent = thread.map(Into::into);
 }
 
-fn item(reader: &mut Reader, item: &Value, ts: Option<Millis>, said: Option<u64>) {
-    let content = blocks(item);
+fn read_item(reader: &mut HistoryReader, item: &Value, ts: Option<Millis>, said: Option<u64>) {
+    let content = item_blocks(item);
     match (said, text(item, "/type")) {
-        (Some(index), _) => drop(reader.assistant(index, content, ts)),
-        (None, Some("message")) if content.iter().all(is_word) => reader.prompt(content, ts),
-        (None, _) if content.iter().any(|block| block::is(block, "tool_result")) => {
-            reader.results(content, ts);
+        (Some(index), _) => drop(reader.add_assistant(index, content, ts)),
+        (None, Some("message")) if content.iter().all(is_text_or_image) => {
+            reader.add_prompt(content, ts);
         }
-        _ => drop(reader.user(content, ts, None)),
+        (None, _) if content.iter().any(|block| block::is_type(block, "tool_result")) => {
+            reader.add_results(content, ts);
+        }
+        _ => drop(reader.add_user(content, ts, None)),
     }
 }
 
 /// The blocks that an item stands for.
-fn blocks(item: &Value) -> Vec<Value> {
-    if let Some(blocks) = block::kept(item) {
+fn item_blocks(item: &Value) -> Vec<Value> {
+    if let Some(blocks) = block::exact_blocks(item) {
         return blocks;
     }
     let id = text(item, "/call_id");
     let found = match (text(item, "/type").unwrap_or_default(), id) {
         ("message", _) if !is_injected(item) => {
-            Some(list(item, "/content").iter().filter_map(content).collect())
+            Some(list(item, "/content").iter().filter_map(content_block).collect())
         }
         ("function_call", Some(id)) => {
-            call(item, id, item.get("arguments").map_or(Value::Null, unquoted))
+            call_block(item, id, item.get("arguments").map_or(Value::Null, parse_embedded))
                 .map(|call| vec![call])
         }
         ("custom_tool_call", Some(id)) => {
-            call(item, id, text(item, "/input").unwrap_or_default().into()).map(|call| vec![call])
+            call_block(item, id, text(item, "/input").unwrap_or_default().into())
+                .map(|call| vec![call])
         }
         ("local_shell_call", Some(id)) => {
             let action = item.get("action").cloned().unwrap_or_default();
@@ -89,13 +92,13 @@ fn blocks(item: &Value) -> Vec<Value> {
         }
         ("function_call_output" | "custom_tool_call_output", Some(id)) => {
             let output = item.get("output").unwrap_or(&Value::Null);
-            Some(vec![block::tool_result(id, answer(output), false)])
+            Some(vec![block::tool_result(id, answer_content(output), false)])
         }
         // A line `compacted`.
         ("", _) => text(item, "/message").map(|summary| vec![block::text(summary)]),
         _ => None,
     };
-    found.unwrap_or_else(|| vec![block::opaque(Form::Codex, item.clone())])
+    found.unwrap_or_else(|| vec![block::opaque(HistoryFormat::Codex, item.clone())])
 }
 
 /// Returns whether Codex injected this message.
@@ -111,16 +114,16 @@ fn is_injected(message: &Value) -> bool {
         return !kinds.iter().any(of_user);
     }
     let start = text(message, "/content/0/text").unwrap_or_default().trim_start();
-    INJECTED.iter().any(|mark| start.starts_with(mark))
+    INJECTED_PREFIXES.iter().any(|mark| start.starts_with(mark))
 }
 
-fn content(content: &Value) -> Option<Value> {
+fn content_block(content: &Value) -> Option<Value> {
     let image = text(content, "/image_url").and_then(block::image_from_address);
     image.or_else(|| text(content, "/text").map(block::text))
 }
 
 /// A call; arguments that are no object are the tool's one text.
-fn call(item: &Value, id: &str, input: Value) -> Option<Value> {
+fn call_block(item: &Value, id: &str, input: Value) -> Option<Value> {
     let input = if input.is_object() { input } else { json!({"input": input}) };
     let mut call = block::tool_use(id, text(item, "/name")?, input);
     if let Some(namespace) = item.get("namespace").filter(|namespace| !namespace.is_null()) {
@@ -129,62 +132,62 @@ fn call(item: &Value, id: &str, input: Value) -> Option<Value> {
     Some(call)
 }
 
-fn answer(output: &Value) -> Value {
+fn answer_content(output: &Value) -> Value {
     match output {
-        Value::Array(items) => items.iter().filter_map(content).collect(),
+        Value::Array(items) => items.iter().filter_map(content_block).collect(),
         // Early versions wrapped the text.
         Value::Object(wrapped) => wrapped.get("content").cloned().unwrap_or_default(),
         text => text.clone(),
     }
 }
 
-pub(super) fn write(pen: &Pen) -> String {
+pub(super) fn write(pen: &ConversationWriter) -> String {
     let blocks = pen.conversation.messages.iter().flat_map(|message| &message.content);
     let custom = blocks.filter(|block| only_text(block).is_some());
     let custom = custom.filter_map(|call| text(call, "/id")).collect();
-    let mut written = vec![session(pen)];
+    let mut written = vec![session_line(pen)];
     for carried in pen.messages() {
-        message(&mut written, &carried, &custom);
+        write_message(&mut written, &carried, &custom);
     }
-    lines(&written)
+    json_lines(&written)
 }
 
-fn session(pen: &Pen) -> Value {
-    let begin = clock(pen.begin());
+fn session_line(pen: &ConversationWriter) -> Value {
+    let begin = rfc3339(pen.started_at());
     // A subagent's file names its own thread, and the session that it belongs to.
-    let thread = pen.conversation.subagent.as_ref().map_or(pen.session.as_str(), |id| &id.0);
+    let thread = pen.conversation.subagent.as_ref().map_or(pen.session_id.as_str(), |id| &id.0);
     let meta = json!({
         "id": thread,
-        "session_id": pen.session,
+        "session_id": pen.session_id,
         "timestamp": begin,
         "cwd": pen.folder(),
         "originator": "codex_cli_rs",
-        "cli_version": VERSION,
+        "cli_version": CODEX_VERSION,
         "source": "cli",
     });
     json!({"timestamp": begin, "type": "session_meta", "payload": meta})
 }
 
-fn message(written: &mut Vec<Value>, carried: &Carried, custom: &BTreeSet<&str>) {
+fn write_message(written: &mut Vec<Value>, carried: &EncodableMessage, custom: &BTreeSet<&str>) {
     let mut push = |kind: &str, payload: Value| {
-        written.push(json!({"timestamp": clock(carried.at), "type": kind, "payload": payload}));
+        written.push(json!({"timestamp": rfc3339(carried.at), "type": kind, "payload": payload}));
     };
     if carried.message.is_summary {
-        let summary = json!({"message": block::spoken(&carried.content)});
-        return push("compacted", block::exact(summary, &carried.content, blocks));
+        let summary = json!({"message": block::spoken_text(&carried.content)});
+        return push("compacted", block::with_exact_blocks(summary, &carried.content, item_blocks));
     }
     let (words, items): (Vec<&Value>, Vec<&Value>) =
-        carried.content.iter().partition(|block| is_word(block));
-    if carried.message.role == Role::Assistant {
+        carried.content.iter().partition(|block| is_text_or_image(block));
+    if carried.message.role == MessageRole::Assistant {
         for block in &carried.content {
             push("response_item", written_item(block, custom));
-            if block::is(block, "text") {
+            if block::is_type(block, "text") {
                 let words = text(block, "/text").unwrap_or_default();
                 push("event_msg", json!({"type": "agent_message", "message": words}));
             }
         }
         if carried.content.is_empty() {
-            push("response_item", said("assistant", &[]));
+            push("response_item", message_item("assistant", &[]));
         }
         return;
     }
@@ -193,8 +196,8 @@ fn message(written: &mut Vec<Value>, carried: &Carried, custom: &BTreeSet<&str>)
     }
     if items.is_empty() || !words.is_empty() {
         let words: Vec<Value> = words.into_iter().cloned().collect();
-        let spoken = block::spoken(&words);
-        push("response_item", said("user", &words));
+        let spoken = block::spoken_text(&words);
+        push("response_item", message_item("user", &words));
         if Prompt::of(&spoken).message().is_some() {
             push("event_msg", json!({"type": "user_message", "message": spoken, "images": []}));
         }
@@ -203,7 +206,7 @@ fn message(written: &mut Vec<Value>, carried: &Carried, custom: &BTreeSet<&str>)
 
 /// The item of one block; `custom` are the calls of tools that take one text.
 fn written_item(block: &Value, custom: &BTreeSet<&str>) -> Value {
-    if let Some(item) = block::own_item(Form::Codex, block) {
+    if let Some(item) = block::own_item(HistoryFormat::Codex, block) {
         return item.clone();
     }
     let one = std::slice::from_ref(block);
@@ -215,15 +218,15 @@ fn written_item(block: &Value, custom: &BTreeSet<&str>) -> Value {
             let output = written_answer(block.get("content").unwrap_or(&Value::Null));
             json!({"type": kind, "call_id": block.get("tool_use_id"), "output": output})
         }
-        _ => return said("assistant", one),
+        _ => return message_item("assistant", one),
     };
-    block::exact(item, one, blocks)
+    block::with_exact_blocks(item, one, item_blocks)
 }
 
 /// The text of a call whose tool takes nothing else.
 fn only_text(call: &Value) -> Option<&str> {
     let only = call.get("input")?.as_object()?.len() == 1;
-    text(call, "/input/input").filter(|_| only && block::is(call, "tool_use"))
+    text(call, "/input/input").filter(|_| only && block::is_type(call, "tool_use"))
 }
 
 fn written_call(block: &Value) -> Value {
@@ -242,19 +245,19 @@ fn written_call(block: &Value) -> Value {
 
 fn written_answer(content: &Value) -> Value {
     match content.as_array() {
-        Some(blocks) if blocks.iter().all(is_word) => written_words("input_text", blocks),
-        _ => block::words(content).into(),
+        Some(blocks) if blocks.iter().all(is_text_or_image) => written_words("input_text", blocks),
+        _ => block::plain_text(content).into(),
     }
 }
 
-fn is_word(block: &Value) -> bool {
-    block::is(block, "text") || block::is(block, "image")
+fn is_text_or_image(block: &Value) -> bool {
+    block::is_type(block, "text") || block::is_type(block, "image")
 }
 
-fn said(role: &str, words: &[Value]) -> Value {
+fn message_item(role: &str, words: &[Value]) -> Value {
     let kind = if role == "user" { "input_text" } else { "output_text" };
     let item = json!({"type": "message", "role": role, "content": written_words(kind, words)});
-    block::exact(item, words, blocks)
+    block::with_exact_blocks(item, words, item_blocks)
 }
 
 fn written_words(kind: &str, words: &[Value]) -> Value {

@@ -1,16 +1,16 @@
 //! Messages as a person sees them: `ui_messages.json`, as Cline and Roo have it (HIST-1).
 
-use retake_model::{Millis, ModelMessage, Role};
+use retake_model::{MessageRole, Millis, ModelMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::pen::Pen;
-use super::{Conversation, Problem, block};
-use crate::transcript::unwrapped;
+use super::writer::ConversationWriter;
+use super::{Conversation, ReadProblem, block};
+use crate::transcript::unwrap_user_input;
 use crate::wire::{list, text};
 
 /// Maximum characters shown of a command or a list.
-const SUMMARY_LIMIT: usize = 120;
+const MAX_SUMMARY_CHARS: usize = 120;
 
 /// Whether a message tells or asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,37 +47,38 @@ pub struct DisplayMessage {
 
 /// Derives a conversation's display messages: its text, and one line for each call. The first text
 /// is the task.
-pub fn display(messages: &[ModelMessage]) -> Vec<DisplayMessage> {
+pub fn display_messages(messages: &[ModelMessage]) -> Vec<DisplayMessage> {
     let mut shown = Vec::new();
     for message in messages {
         let say = match message.role {
-            Role::User if shown.is_empty() => "text",
-            Role::User => "user_feedback",
-            Role::Assistant => "text",
+            MessageRole::User if shown.is_empty() => "text",
+            MessageRole::User => "user_feedback",
+            MessageRole::Assistant => "text",
         };
         // Injected messages are not shown; a summary is of use only to the model.
         if message.index.is_none() {
             continue;
         }
-        let words = block::spoken(&message.content);
-        let words = if message.role == Role::User { unwrapped(&words) } else { &words };
-        let is_call = |block: &&Value| block::is(block, "tool_use");
+        let words = block::spoken_text(&message.content);
+        let words =
+            if message.role == MessageRole::User { unwrap_user_input(&words) } else { &words };
+        let is_call = |block: &&Value| block::is_type(block, "tool_use");
         if !words.is_empty() {
-            shown.push(said(message.ts, say, words.to_owned()));
+            shown.push(say_message(message.ts, say, words.to_owned()));
         }
         let calls = message.content.iter().filter(is_call);
-        shown.extend(calls.map(|call| said(message.ts, "tool", summary(call))));
+        shown.extend(calls.map(|call| say_message(message.ts, "tool", describe_call(call))));
     }
     shown
 }
 
-fn said(ts: Option<Millis>, say: &str, text: String) -> DisplayMessage {
+fn say_message(ts: Option<Millis>, say: &str, text: String) -> DisplayMessage {
     let (say, text) = (Some(say.to_owned()), Some(text));
     DisplayMessage { ts, kind: DisplayKind::Say, say, ask: None, text, more: Map::new() }
 }
 
 /// A call in one line.
-fn summary(call: &Value) -> String {
+fn describe_call(call: &Value) -> String {
     let tool = text(call, "/name").unwrap_or("tool");
     let input = call.get("input").unwrap_or(&Value::Null);
     let verb = match tool.to_ascii_lowercase().as_str() {
@@ -88,8 +89,9 @@ fn summary(call: &Value) -> String {
     };
     let first = |pointers: &[&str]| pointers.iter().find_map(|pointer| text(input, pointer));
     let command = first(&["/command", "/cmd", "/commands/0"]);
-    let command = command.map(str::to_owned).or_else(|| joined(list(input, "/command")));
-    let patch = first(&["/input", "/patchText"]).map(patched).filter(|paths| !paths.is_empty());
+    let command = command.map(str::to_owned).or_else(|| join_words(list(input, "/command")));
+    let patch =
+        first(&["/input", "/patchText"]).map(patched_paths).filter(|paths| !paths.is_empty());
     let about = first(&[
         "/file_path",
         "/filePath",
@@ -103,29 +105,29 @@ fn summary(call: &Value) -> String {
         "/prompt",
     ]);
     match (command, patch, about) {
-        (_, Some(paths), _) => format!("Patch {}", short(&paths.join(", "))),
-        (Some(command), ..) => format!("Run: {}", short(&command)),
-        (.., Some(about)) => format!("{verb} {}", short(about)),
+        (_, Some(paths), _) => format!("Patch {}", short_first_line(&paths.join(", "))),
+        (Some(command), ..) => format!("Run: {}", short_first_line(&command)),
+        (.., Some(about)) => format!("{verb} {}", short_first_line(about)),
         _ => verb.to_owned(),
     }
 }
 
-fn joined(words: &[Value]) -> Option<String> {
+fn join_words(words: &[Value]) -> Option<String> {
     let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
     (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// The paths that a patch names.
-fn patched(patch: &str) -> Vec<&str> {
+fn patched_paths(patch: &str) -> Vec<&str> {
     let marks = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
     let named = |line| marks.iter().find_map(|mark| str::strip_prefix(line, mark));
     patch.lines().filter_map(named).collect()
 }
 
 /// The first line, as far as it fits.
-fn short(text: &str) -> String {
+fn short_first_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
-    let start: String = line.chars().take(SUMMARY_LIMIT).collect();
+    let start: String = line.chars().take(MAX_SUMMARY_CHARS).collect();
     if start.len() < text.trim().len() { start + "…" } else { start }
 }
 
@@ -136,19 +138,19 @@ pub(super) fn read(document: &Value) -> Conversation {
             Ok(message) => read.display.push(message),
             Err(error) => {
                 let place = format!("message {number}");
-                read.problems.push(Problem { place, why: error.to_string() });
+                read.problems.push(ReadProblem { place, why: error.to_string() });
             }
         }
     }
     read
 }
 
-pub(super) fn write(pen: &Pen) -> String {
-    let derived = display(&pen.conversation.messages);
+pub(super) fn write(pen: &ConversationWriter) -> String {
+    let derived = display_messages(&pen.conversation.messages);
     let told = &pen.conversation.display;
     let mut messages = if told.is_empty() { derived } else { told.clone() };
     for message in &mut messages {
-        message.ts.get_or_insert(pen.begin());
+        message.ts.get_or_insert(pen.started_at());
     }
     // Values that were JSON before are JSON again.
     serde_json::to_string_pretty(&messages).unwrap_or_default() + "\n"

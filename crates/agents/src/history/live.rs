@@ -6,44 +6,44 @@
 use retake_model::ModelMessage;
 use serde_json::Value;
 
-use super::reader::{ModelCursor, Position, Reader, mark};
+use super::reader::{HistoryReader, ModelCursor, ReadPosition, message_fingerprint};
 use super::{claude_code, cline, codex, copilot, gemini, opencode as sessions};
-use crate::Agent;
+use crate::AgentKind;
 use crate::wire::{self, fingerprint};
 
 /// Messages at the end of a document that may change without all being returned again.
-const TAIL: usize = 4;
+const MUTABLE_TAIL_MESSAGES: usize = 4;
 
 /// Continues reading: `new` are the bytes of the file from [`ModelCursor::offset`] on.
 ///
 /// Only whole lines are consumed. Cline and opencode have one document: there the offset stays 0
 /// and `new` is the whole of it. The form of Cursor's file is not known: of it nothing is read.
 pub fn read_on(
-    agent: Agent,
+    agent: AgentKind,
     cursor: &ModelCursor,
     new: &[u8],
 ) -> (Vec<(u64, ModelMessage)>, ModelCursor) {
     let understand = match agent {
-        Agent::ClaudeCode => claude_code::line,
-        Agent::Codex => codex::line,
-        Agent::Gemini => gemini::line,
-        Agent::Copilot => copilot::line,
-        Agent::Cline => {
+        AgentKind::ClaudeCode => claude_code::read_line,
+        AgentKind::Codex => codex::read_line,
+        AgentKind::Gemini => gemini::read_line,
+        AgentKind::Copilot => copilot::read_line,
+        AgentKind::Cline => {
             return read_document(cursor, new, |document| cline::read(document).messages);
         }
-        Agent::Opencode => {
+        AgentKind::Opencode => {
             return read_document(cursor, new, |document| sessions::read(document).messages);
         }
-        Agent::Cursor => return (Vec::new(), cursor.clone()),
+        AgentKind::Cursor => return (Vec::new(), cursor.clone()),
     };
-    let mut reader = Reader::at(agent, &cursor.at);
-    reader.lines(new, understand);
+    let mut reader = HistoryReader::resume(agent, &cursor.at);
+    reader.read_lines(new, understand);
     reader.finish(cursor)
 }
 
 /// The messages of an opencode session as its SDK returns them, `[{info, parts}]`; the place in the
 /// list is the number.
-pub fn opencode(messages: &Value) -> Vec<ModelMessage> {
+pub fn opencode_messages(messages: &Value) -> Vec<ModelMessage> {
     sessions::read(messages).messages
 }
 
@@ -60,14 +60,18 @@ fn read_document(
     let before = |places: u64| {
         let places = usize::try_from(places).unwrap_or(usize::MAX);
         let marks: Option<Vec<u64>> =
-            messages.get(..places).map(|all| all.iter().map(mark).collect());
+            messages.get(..places).map(|all| all.iter().map(message_fingerprint).collect());
         marks.map(|marks| fingerprint(&format!("{marks:?}")))
     };
     let same = before(cursor.at.places) == cursor.at.before.or_else(|| before(0));
     let rewritten = !same || (messages.len() as u64) < cursor.messages();
-    let places = messages.len().saturating_sub(TAIL) as u64;
-    let read = messages.iter().skip(messages.len().saturating_sub(TAIL)).map(mark).collect();
-    let at = Position::behind(places, before(places));
+    let places = messages.len().saturating_sub(MUTABLE_TAIL_MESSAGES) as u64;
+    let read = messages
+        .iter()
+        .skip(messages.len().saturating_sub(MUTABLE_TAIL_MESSAGES))
+        .map(message_fingerprint)
+        .collect();
+    let at = ReadPosition::after_messages(places, before(places));
     let is_new = |(place, message): &(u64, ModelMessage)| {
         rewritten || (*place >= cursor.at.places && cursor.is_new(*place, message))
     };

@@ -22,22 +22,22 @@ mod cline;
 mod codex;
 mod copilot;
 mod display;
-mod form;
+mod format;
 mod gemini;
 mod live;
 mod opencode;
-mod pen;
 mod reader;
+mod writer;
 
 use retake_model::{AgentId, Millis, ModelMessage};
 use serde_json::Value;
 
-use crate::{Agent, wire};
-use reader::{Position, Reader};
+use crate::{AgentKind, wire};
+use reader::{HistoryReader, ReadPosition};
 
-pub use display::{DisplayKind, DisplayMessage, display};
-pub use form::{Form, UnknownForm, sniff};
-pub use live::{opencode, read_on};
+pub use display::{DisplayKind, DisplayMessage, display_messages};
+pub use format::{HistoryFormat, UnknownFormat, detect_format};
+pub use live::{opencode_messages, read_on};
 pub use reader::ModelCursor;
 
 /// A conversation that was read, or is to be written.
@@ -54,12 +54,12 @@ pub struct Conversation {
     /// What a person sees.
     pub display: Vec<DisplayMessage>,
     /// Parts that could not be read.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ReadProblem>,
 }
 
 /// A part of a file that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ReadProblem {
     /// Where: `line 12`, `message 3`.
     pub place: String,
     /// The reason.
@@ -68,7 +68,7 @@ pub struct Problem {
 
 /// Why a file could not be read at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum ConversationReadError {
     /// There is nothing in it.
     #[error("the file is empty")]
     Empty,
@@ -87,12 +87,12 @@ pub enum Unreadable {
     },
     /// It is something else.
     #[error("the file is not of the form {0}; name its form, or leave it to be found out")]
-    OtherForm(Form),
+    OtherForm(HistoryFormat),
 }
 
-impl Unreadable {
+impl ConversationReadError {
     /// Returns the reason, for a known line.
-    fn in_line(&self) -> String {
+    fn describe_in_line(&self) -> String {
         match self {
             Self::NotUtf8(at) => format!("byte {at} of the line is not UTF-8"),
             Self::NotJson { column, why, .. } => format!("not JSON at column {column}: {why}"),
@@ -105,83 +105,87 @@ impl Unreadable {
 ///
 /// Of a file with one document on each line the intact lines are read, and the others are
 /// problems. A list with no messages is a conversation with none.
-pub fn read(form: Form, bytes: &[u8]) -> Result<Conversation, Unreadable> {
+pub fn read(form: HistoryFormat, bytes: &[u8]) -> Result<Conversation, ConversationReadError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Unreadable::Empty);
+        return Err(ConversationReadError::Empty);
     }
     let understand = match form {
-        Form::ClaudeCode => claude_code::line,
-        Form::Codex => codex::line,
-        Form::Gemini => gemini::line,
-        Form::Copilot => copilot::line,
-        Form::Opencode => return document(form, bytes, opencode::read),
-        Form::Cline => return document(form, bytes, cline::read),
-        Form::ApiHistory => return document(form, bytes, api::read),
-        Form::UiMessages => return document(form, bytes, display::read),
+        HistoryFormat::ClaudeCode => claude_code::read_line,
+        HistoryFormat::Codex => codex::read_line,
+        HistoryFormat::Gemini => gemini::read_line,
+        HistoryFormat::Copilot => copilot::read_line,
+        HistoryFormat::Opencode => return read_document(form, bytes, opencode::read),
+        HistoryFormat::Cline => return read_document(form, bytes, cline::read),
+        HistoryFormat::ApiHistory => return read_document(form, bytes, api::read),
+        HistoryFormat::UiMessages => return read_document(form, bytes, display::read),
     };
-    lines(form, bytes, understand)
+    read_lines(form, bytes, understand)
 }
 
 /// Writes a conversation; `at` is the time of messages that have none.
-pub fn write(form: Form, conversation: &Conversation, at: Millis) -> String {
-    let pen = pen::Pen::new(form, conversation, at);
+pub fn write(form: HistoryFormat, conversation: &Conversation, at: Millis) -> String {
+    let pen = writer::ConversationWriter::new(form, conversation, at);
     match form {
-        Form::ClaudeCode => claude_code::write(&pen),
-        Form::Codex => codex::write(&pen),
-        Form::Gemini => gemini::write(&pen),
-        Form::Copilot => copilot::write(&pen),
-        Form::Opencode => opencode::write(&pen),
-        Form::Cline => cline::write(&pen),
-        Form::ApiHistory => api::write(&pen),
-        Form::UiMessages => display::write(&pen),
+        HistoryFormat::ClaudeCode => claude_code::write(&pen),
+        HistoryFormat::Codex => codex::write(&pen),
+        HistoryFormat::Gemini => gemini::write(&pen),
+        HistoryFormat::Copilot => copilot::write(&pen),
+        HistoryFormat::Opencode => opencode::write(&pen),
+        HistoryFormat::Cline => cline::write(&pen),
+        HistoryFormat::ApiHistory => api::write(&pen),
+        HistoryFormat::UiMessages => display::write(&pen),
     }
 }
 
-fn document(
-    form: Form,
+fn read_document(
+    form: HistoryFormat,
     bytes: &[u8],
     understand: fn(&Value) -> Conversation,
-) -> Result<Conversation, Unreadable> {
+) -> Result<Conversation, ConversationReadError> {
     let document = parse(bytes, 0)?;
     let empty = document.as_array().is_some_and(Vec::is_empty);
-    if !(empty || form.marks(&document)) {
-        return Err(Unreadable::OtherForm(form));
+    if !(empty || form.matches(&document)) {
+        return Err(ConversationReadError::OtherForm(form));
     }
-    Ok(shown(understand(&document)))
+    Ok(with_display(understand(&document)))
 }
 
-fn lines(
-    form: Form,
+fn read_lines(
+    form: HistoryFormat,
     bytes: &[u8],
-    understand: fn(&mut Reader, &Value),
-) -> Result<Conversation, Unreadable> {
-    let mut reader = Reader::at(agent(form), &Position::default());
+    understand: fn(&mut HistoryReader, &Value),
+) -> Result<Conversation, ConversationReadError> {
+    let mut reader = HistoryReader::resume(counting_agent(form), &ReadPosition::default());
     let (mut problems, mut first, mut of_form) = (Vec::new(), None, false);
-    for (number, line) in numbered(bytes) {
+    for (number, line) in numbered_lines(bytes) {
         match parse(line, number - 1) {
             Ok(value) => {
-                of_form |= form.marks(&value);
+                of_form |= form.matches(&value);
                 understand(&mut reader, &value);
             }
             Err(error) => {
                 let is_last = line.as_ptr_range().end == bytes.as_ptr_range().end;
-                let why = if is_last { "the line is cut off".to_owned() } else { error.in_line() };
-                problems.push(Problem { place: format!("line {number}"), why });
+                let why = if is_last {
+                    "the line is cut off".to_owned()
+                } else {
+                    error.describe_in_line()
+                };
+                problems.push(ReadProblem { place: format!("line {number}"), why });
                 first.get_or_insert(error);
             }
         }
     }
     if !of_form {
-        return Err(first.unwrap_or(Unreadable::OtherForm(form)));
+        return Err(first.unwrap_or(ConversationReadError::OtherForm(form)));
     }
-    let about = std::mem::take(&mut reader.about);
+    let about = std::mem::take(&mut reader.header);
     let messages = reader.into_messages();
     let conversation = Conversation { messages, problems, ..Conversation::default() };
-    Ok(shown(conversation.about(about)))
+    Ok(with_display(conversation.with_header(about)))
 }
 
 /// The lines that are not blank, with their numbers; a file that is one document is one line.
-fn numbered(bytes: &[u8]) -> Vec<(usize, &[u8])> {
+fn numbered_lines(bytes: &[u8]) -> Vec<(usize, &[u8])> {
     if wire::parse(bytes).is_ok() {
         return vec![(1, bytes)];
     }
@@ -190,45 +194,47 @@ fn numbered(bytes: &[u8]) -> Vec<(usize, &[u8])> {
 }
 
 impl Conversation {
-    fn about(self, about: reader::About) -> Self {
+    fn with_header(self, about: reader::ConversationHeader) -> Self {
         Self { dialog: about.dialog, subagent: about.subagent, cwd: about.cwd, ..self }
     }
 }
 
 /// Adds the display messages, if the format has none.
-fn shown(mut conversation: Conversation) -> Conversation {
+fn with_display(mut conversation: Conversation) -> Conversation {
     if conversation.display.is_empty() {
-        conversation.display = display(&conversation.messages);
+        conversation.display = display_messages(&conversation.messages);
     }
     conversation
 }
 
 /// Parses JSON that has this many lines before it.
-fn parse(bytes: &[u8], lines: usize) -> Result<Value, Unreadable> {
+fn parse(bytes: &[u8], lines: usize) -> Result<Value, ConversationReadError> {
     if let Err(error) = str::from_utf8(bytes) {
-        return Err(Unreadable::NotUtf8(error.valid_up_to()));
+        return Err(ConversationReadError::NotUtf8(error.valid_up_to()));
     }
-    wire::parse(bytes).map_err(|error| Unreadable::NotJson {
+    wire::parse(bytes).map_err(|error| ConversationReadError::NotJson {
         line: lines + error.line(),
         column: error.column(),
-        why: reason(&error),
+        why: parser_reason(&error),
     })
 }
 
 /// Returns the parser's message without the position.
-fn reason(error: &serde_json::Error) -> String {
+fn parser_reason(error: &serde_json::Error) -> String {
     let said = error.to_string();
     said.split_once(" at line ").map_or(said.clone(), |(reason, _)| reason.to_owned())
 }
 
 /// Returns the agent whose counting rule a format follows.
-fn agent(form: Form) -> Agent {
+fn counting_agent(form: HistoryFormat) -> AgentKind {
     match form {
-        Form::ClaudeCode => Agent::ClaudeCode,
-        Form::Codex => Agent::Codex,
-        Form::Gemini => Agent::Gemini,
-        Form::Opencode => Agent::Opencode,
-        Form::Copilot => Agent::Copilot,
-        Form::Cline | Form::ApiHistory | Form::UiMessages => Agent::Cline,
+        HistoryFormat::ClaudeCode => AgentKind::ClaudeCode,
+        HistoryFormat::Codex => AgentKind::Codex,
+        HistoryFormat::Gemini => AgentKind::Gemini,
+        HistoryFormat::Opencode => AgentKind::Opencode,
+        HistoryFormat::Copilot => AgentKind::Copilot,
+        HistoryFormat::Cline | HistoryFormat::ApiHistory | HistoryFormat::UiMessages => {
+            AgentKind::Cline
+        }
     }
 }

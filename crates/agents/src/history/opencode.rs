@@ -6,76 +6,76 @@
 
 use std::collections::BTreeMap;
 
-use retake_model::{Millis, ModelMessage, Role};
+use retake_model::{MessageRole, Millis, ModelMessage};
 use serde_json::{Value, json};
 
-use super::pen::{Answer, Carried, Pen, pretty};
-use super::reader::About;
-use super::{Conversation, Form, Problem, block};
-use crate::Agent;
-use crate::transcript::{Count, State, opencode_added};
+use super::reader::ConversationHeader;
+use super::writer::{ConversationWriter, EncodableMessage, ToolResult, pretty_json};
+use super::{Conversation, HistoryFormat, ReadProblem, block};
+use crate::AgentKind;
+use crate::transcript::{MessageCounter, TranscriptState, opencode_added};
 use crate::wire::{is_true, list, text};
 
 /// opencode version that this format was derived from.
-const VERSION: &str = "1.18.33";
+const OPENCODE_VERSION: &str = "1.18.33";
 /// Placeholder provider and model of a user's message: opencode requires them.
-const MODEL: (&str, &str) = ("unknown", "unknown");
-const PART_IDS: [&str; 3] = ["id", "sessionID", "messageID"];
+const PLACEHOLDER_MODEL: (&str, &str) = ("unknown", "unknown");
+const PART_ID_KEYS: [&str; 3] = ["id", "sessionID", "messageID"];
 
 pub(super) fn read(document: &Value) -> Conversation {
     let listed = document.as_array().map_or_else(|| list(document, "/messages"), Vec::as_slice);
-    let mut said = Count::on(Agent::Opencode, State::default());
+    let mut said = MessageCounter::resume(AgentKind::Opencode, TranscriptState::default());
     let mut read = Conversation::default();
     for (number, one) in listed.iter().enumerate() {
-        let index = said.line(one).map(|spoken| spoken.index);
-        if !message(&mut read.messages, one, index) {
+        let index = said.count_line(one).map(|spoken| spoken.index);
+        if !read_message(&mut read.messages, one, index) {
             let why = "it says not who speaks (info.role)".to_owned();
-            read.problems.push(Problem { place: format!("message {number}"), why });
+            read.problems.push(ReadProblem { place: format!("message {number}"), why });
         }
     }
     let first = listed.first().unwrap_or(&Value::Null);
-    let mut about = About::default();
-    about.learn(document, "/info/id", "/info/directory");
-    about.learn(first, "/info/sessionID", "/info/path/cwd");
+    let mut about = ConversationHeader::default();
+    about.fill_from(document, "/info/id", "/info/directory");
+    about.fill_from(first, "/info/sessionID", "/info/path/cwd");
     // A session with a parent is a subagent's.
     if let Some(parent) = text(document, "/info/parentID") {
         about.subagent = about.dialog.replace(parent.to_owned()).map(|id| id.as_str().into());
     }
-    read.about(about)
+    read.with_header(about)
 }
 
-fn message(messages: &mut Vec<ModelMessage>, message: &Value, index: Option<u64>) -> bool {
+fn read_message(messages: &mut Vec<ModelMessage>, message: &Value, index: Option<u64>) -> bool {
     let role = match text(message, "/info/role") {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
+        Some("user") => MessageRole::User,
+        Some("assistant") => MessageRole::Assistant,
         _ => return false,
     };
-    let ts = block::time(message, "/info/time/created");
+    let ts = block::time_at(message, "/info/time/created");
     let is_summary = is_true(message, "/info/summary") || is_true(message, "/info/isSummary");
-    let blocks = list(message, "/parts").iter().flat_map(blocks);
+    let blocks = list(message, "/parts").iter().flat_map(part_blocks);
     let (results, content): (Vec<Value>, Vec<Value>) =
-        blocks.partition(|block| block::is(block, "tool_result"));
+        blocks.partition(|block| block::is_type(block, "tool_result"));
     let only_results = content.is_empty() && !results.is_empty();
     if !only_results {
         messages.push(ModelMessage { role, content, ts, is_summary, index });
     }
     if !results.is_empty() {
         let ended =
-            list(message, "/parts").iter().find_map(|part| block::time(part, "/state/time/end"));
+            list(message, "/parts").iter().find_map(|part| block::time_at(part, "/state/time/end"));
         let ts = ended.or(ts);
-        let role = Role::User;
+        let role = MessageRole::User;
         messages.push(ModelMessage { role, content: results, ts, is_summary: false, index: None });
     }
     true
 }
 
 /// The blocks that a part stands for; a call, and its result if there is one.
-fn blocks(part: &Value) -> Vec<Value> {
+fn part_blocks(part: &Value) -> Vec<Value> {
     let image = || {
         let address = text(part, "/url")?;
         text(part, "/mime")?.starts_with("image/").then(|| block::image_from_address(address))?
     };
-    if let Some(blocks) = block::kept(part) {
+    if let Some(blocks) = block::exact_blocks(part) {
         return blocks;
     }
     let found = match text(part, "/type") {
@@ -83,19 +83,19 @@ fn blocks(part: &Value) -> Vec<Value> {
             text(part, "/text").map(|words| vec![block::text(words)])
         }
         Some("file") if !opencode_added(part) => image().map(|image| vec![image]),
-        Some("tool") => called(part),
+        Some("tool") => call_blocks(part),
         _ => None,
     };
     found.unwrap_or_else(|| {
         let mut item = part.clone();
         if let Some(item) = item.as_object_mut() {
-            item.retain(|key, _| !PART_IDS.contains(&key.as_str()));
+            item.retain(|key, _| !PART_ID_KEYS.contains(&key.as_str()));
         }
-        vec![block::opaque(Form::Opencode, item)]
+        vec![block::opaque(HistoryFormat::Opencode, item)]
     })
 }
 
-fn called(part: &Value) -> Option<Vec<Value>> {
+fn call_blocks(part: &Value) -> Option<Vec<Value>> {
     let id = text(part, "/callID")?;
     let input = part.pointer("/state/input").cloned().unwrap_or_else(|| json!({}));
     let call = block::tool_use(id, text(part, "/tool")?, input);
@@ -113,38 +113,38 @@ fn called(part: &Value) -> Option<Vec<Value>> {
     Some([call].into_iter().chain(result).collect())
 }
 
-pub(super) fn write(pen: &Pen) -> String {
-    let writer = Writer { pen, answers: pen.answers(), tools: pen.tools() };
+pub(super) fn write(pen: &ConversationWriter) -> String {
+    let writer = OpencodeWriter { pen, answers: pen.tool_results(), tools: pen.tool_names() };
     let messages: Vec<Value> =
         pen.messages().filter_map(|carried| writer.message(carried)).collect();
     let title = messages.iter().find_map(|message| text(message, "/parts/0/text"));
     let title: String = title.unwrap_or("Conversation").chars().take(80).collect();
     let mut info = json!({
-        "id": pen.session,
-        "slug": pen.session,
+        "id": pen.session_id,
+        "slug": pen.session_id,
         "projectID": "global",
         "directory": pen.folder(),
         "title": title,
-        "version": VERSION,
-        "time": {"created": pen.begin(), "updated": pen.end()},
+        "version": OPENCODE_VERSION,
+        "time": {"created": pen.started_at(), "updated": pen.ended_at()},
     });
     if let Some(agent) = &pen.conversation.subagent {
         info["id"] = agent.0.as_str().into();
-        info["parentID"] = pen.session.as_str().into();
+        info["parentID"] = pen.session_id.as_str().into();
     }
-    pretty(&json!({"info": info, "messages": messages}))
+    pretty_json(&json!({"info": info, "messages": messages}))
 }
 
-struct Writer<'a> {
-    pen: &'a Pen<'a>,
-    answers: BTreeMap<&'a str, Answer<'a>>,
+struct OpencodeWriter<'a> {
+    pen: &'a ConversationWriter<'a>,
+    answers: BTreeMap<&'a str, ToolResult<'a>>,
     tools: BTreeMap<&'a str, &'a str>,
 }
 
-impl Writer<'_> {
+impl OpencodeWriter<'_> {
     /// A message, unless it holds only results: they are written with their calls.
-    fn message(&self, mut carried: Carried) -> Option<Value> {
-        if !Pen::leave_to_calls(&mut carried, &self.tools) {
+    fn message(&self, mut carried: EncodableMessage) -> Option<Value> {
+        if !ConversationWriter::drop_paired_results(&mut carried, &self.tools) {
             return None;
         }
         let id = self.id("msg", carried.place, 0);
@@ -152,7 +152,7 @@ impl Writer<'_> {
             let mut part = self.part(block, &carried);
             part["id"] = self.id("prt", carried.place, number + 1).into();
             part["messageID"] = id.as_str().into();
-            part["sessionID"] = self.pen.session.as_str().into();
+            part["sessionID"] = self.pen.session_id.as_str().into();
             part
         });
         let parts: Vec<Value> = parts.collect();
@@ -165,11 +165,11 @@ impl Writer<'_> {
         format!("{what}_{place:08x}{number:04x}{}", &rest[..14])
     }
 
-    fn info(&self, carried: &Carried, id: &str) -> Value {
-        let (provider, model) = MODEL;
-        let mut info = json!({"id": id, "sessionID": self.pen.session, "agent": "build"});
+    fn info(&self, carried: &EncodableMessage, id: &str) -> Value {
+        let (provider, model) = PLACEHOLDER_MODEL;
+        let mut info = json!({"id": id, "sessionID": self.pen.session_id, "agent": "build"});
         info["role"] = carried.message.role.as_str().into();
-        if carried.message.role == Role::User {
+        if carried.message.role == MessageRole::User {
             info["time"] = json!({"created": carried.at});
             info["model"] = json!({"providerID": provider, "modelID": model});
             // `summary` means something else here.
@@ -194,8 +194,8 @@ impl Writer<'_> {
         info
     }
 
-    fn part(&self, block: &Value, carried: &Carried) -> Value {
-        if let Some(item) = block::own_item(Form::Opencode, block) {
+    fn part(&self, block: &Value, carried: &EncodableMessage) -> Value {
+        if let Some(item) = block::own_item(HistoryFormat::Opencode, block) {
             return item.clone();
         }
         let words = || text(block, "/text").unwrap_or_default();
@@ -203,7 +203,7 @@ impl Writer<'_> {
             Some("tool_use") => return self.call(block, carried.at),
             // A result without its call, and a summary, are not spoken text.
             Some("tool_result") => {
-                let words = block::words(block.get("content").unwrap_or(&Value::Null));
+                let words = block::plain_text(block.get("content").unwrap_or(&Value::Null));
                 json!({"type": "text", "text": words, "synthetic": true})
             }
             Some("image") => {
@@ -215,7 +215,7 @@ impl Writer<'_> {
             }
             _ => json!({"type": "text", "text": words()}),
         };
-        block::exact(part, std::slice::from_ref(block), blocks)
+        block::with_exact_blocks(part, std::slice::from_ref(block), part_blocks)
     }
 
     fn call(&self, call: &Value, at: Millis) -> Value {
@@ -224,8 +224,8 @@ impl Writer<'_> {
         let input = call.get("input");
         let state = match answer {
             None => json!({"status": "pending", "input": input, "raw": ""}),
-            Some(Answer { block, at: end }) => {
-                let words = block::words(block.get("content").unwrap_or(&Value::Null));
+            Some(ToolResult { block, at: end }) => {
+                let words = block::plain_text(block.get("content").unwrap_or(&Value::Null));
                 let time = json!({"start": at, "end": end});
                 if is_true(block, "/is_error") {
                     json!({"status": "error", "input": input, "error": words, "time": time})
@@ -238,6 +238,6 @@ impl Writer<'_> {
         let part = json!({"type": "tool", "callID": id, "tool": call.get("name"), "state": state});
         let result = answer.map(|answer| answer.block.clone());
         let both: Vec<Value> = [call.clone()].into_iter().chain(result).collect();
-        block::exact(part, &both, blocks)
+        block::with_exact_blocks(part, &both, part_blocks)
     }
 }

@@ -6,13 +6,13 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::hooks::Entry;
+use super::hooks::HandlerEntry;
 use super::shapes::CODEX;
 use super::{HookCommand, SetupError};
 
 /// What Codex thinks of our hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
+pub enum CodexTrust {
     /// All are approved as they are.
     Approved,
     /// At least one was never approved.
@@ -24,30 +24,30 @@ pub enum Trust {
 }
 
 /// Events whose hooks Codex ends after three seconds, whatever the file says.
-const CAPPED: [&str; 2] = ["session_end", "interrupt"];
-const CAP_SECONDS: u64 = 3;
-const DEFAULT_SECONDS: u64 = 600;
-const CAPPED_DEFAULT_SECONDS: u64 = 1;
+const CAPPED_EVENTS: [&str; 2] = ["session_end", "interrupt"];
+const CAPPED_MAX_SECONDS: u64 = 3;
+const DEFAULT_TIMEOUT_SECONDS: u64 = 600;
+const CAPPED_DEFAULT_TIMEOUT_SECONDS: u64 = 1;
 
 /// Returns the trust that `config` (the text of `config.toml`) states for our hooks in `hooks` (the
 /// text of `hooks.json`, which Codex knows by one of `names`). No hooks of ours: `None`.
-pub fn trust(
+pub fn hook_trust(
     hooks: &str,
     config: &str,
     names: &[String],
     own: Option<&HookCommand>,
-) -> Result<Option<Trust>, SetupError> {
+) -> Result<Option<CodexTrust>, SetupError> {
     let handlers = CODEX.handlers(hooks, own, |is_ours| is_ours)?;
     let config: toml::Table = config.parse().unwrap_or_default();
     let states = config.get("hooks").and_then(|hooks| hooks.get("state"));
     let mut all = Vec::new();
-    for Entry { event, group_at, handler_at, group, .. } in handlers {
-        let event = snake(&event);
+    for HandlerEntry { event, group_at, handler_at, group, .. } in handlers {
+        let event = snake_case(&event);
         let key = |name: &String| format!("{name}:{event}:{group_at}:{handler_at}");
         let state = names.iter().find_map(|name| states?.get(key(name)));
-        all.push(one(state, &event, handler_at, &group));
+        all.push(handler_trust(state, &event, handler_at, &group));
     }
-    Ok([Trust::Waiting, Trust::Changed, Trust::Off, Trust::Approved]
+    Ok([CodexTrust::Waiting, CodexTrust::Changed, CodexTrust::Off, CodexTrust::Approved]
         .into_iter()
         .find(|trust| all.contains(trust)))
 }
@@ -64,32 +64,39 @@ pub fn switched_off(config: &str) -> Option<String> {
 pub fn moves_others(now: &str, then: &str, own: Option<&HookCommand>) -> bool {
     let others = |text: &str| CODEX.handlers(text, own, |is_ours| !is_ours).unwrap_or_default();
     let places = |text: &str| -> Vec<_> {
-        let place = |one: Entry| (one.event, one.group_at, one.handler_at, one.text);
+        let place = |one: HandlerEntry| (one.event, one.group_at, one.handler_at, one.text);
         others(text).into_iter().map(place).collect()
     };
     let now = places(now);
     places(then).iter().any(|one| !now.contains(one))
 }
 
-fn one(state: Option<&toml::Value>, event: &str, handler_at: usize, group: &str) -> Trust {
+fn handler_trust(
+    state: Option<&toml::Value>,
+    event: &str,
+    handler_at: usize,
+    group: &str,
+) -> CodexTrust {
     let hash = state.and_then(|state| state.get("trusted_hash")).and_then(toml::Value::as_str);
     let enabled = state.and_then(|state| state.get("enabled")).and_then(toml::Value::as_bool);
     match hash {
-        None => Trust::Waiting,
-        Some(_) if enabled == Some(false) => Trust::Off,
-        Some(hash) if Some(hash) == current(event, handler_at, group).as_deref() => Trust::Approved,
-        Some(_) => Trust::Changed,
+        None => CodexTrust::Waiting,
+        Some(_) if enabled == Some(false) => CodexTrust::Off,
+        Some(hash) if Some(hash) == current_hash(event, handler_at, group).as_deref() => {
+            CodexTrust::Approved
+        }
+        Some(_) => CodexTrust::Changed,
     }
 }
 
 /// The hash of a handler as it is now; none if its JSON has comments, which Codex cannot read.
-fn current(event: &str, handler_at: usize, group: &str) -> Option<String> {
+fn current_hash(event: &str, handler_at: usize, group: &str) -> Option<String> {
     let group: Value = serde_json::from_str(group).ok()?;
     let handler = group.get("hooks")?.get(handler_at)?;
-    let capped = CAPPED.contains(&event);
-    let usual = if capped { CAPPED_DEFAULT_SECONDS } else { DEFAULT_SECONDS };
+    let capped = CAPPED_EVENTS.contains(&event);
+    let usual = if capped { CAPPED_DEFAULT_TIMEOUT_SECONDS } else { DEFAULT_TIMEOUT_SECONDS };
     let seconds = handler.get("timeout").and_then(Value::as_u64).unwrap_or(usual).max(1);
-    let seconds = if capped { seconds.min(CAP_SECONDS) } else { seconds };
+    let seconds = if capped { seconds.min(CAPPED_MAX_SECONDS) } else { seconds };
     let mut hook = json!({
         "type": "command",
         "command": handler.get("command")?,
@@ -114,7 +121,7 @@ fn has_matcher(event: &str) -> bool {
     !matches!(event, "user_prompt_submit" | "stop" | "interrupt")
 }
 
-fn snake(name: &str) -> String {
+fn snake_case(name: &str) -> String {
     let mut snake = String::new();
     for (at, c) in name.char_indices() {
         if c.is_ascii_uppercase() && at > 0 {

@@ -7,11 +7,11 @@
 use std::path::Path;
 
 use super::SetupError;
-use super::shell::{Line, Token};
-use crate::Agent;
+use super::shell::{ShellLine, ShellToken};
+use crate::AgentKind;
 
 /// Wrapper programs that run the program in their arguments.
-const WRAPPERS: [&str; 16] = [
+const WRAPPER_PROGRAMS: [&str; 16] = [
     "!", "command", "do", "else", "env", "exec", "if", "ionice", "nice", "nohup", "setsid",
     "stdbuf", "sudo", "then", "time", "timeout",
 ];
@@ -47,22 +47,23 @@ impl HookCommand {
     }
 
     /// The line for a POSIX shell. `event` is named where the payload does not name it.
-    pub fn line(&self, agent: Agent, event: Option<&str>) -> String {
-        format!("{} || true", self.call(agent, event))
+    pub fn shell_line(&self, agent: AgentKind, event: Option<&str>) -> String {
+        format!("{} || true", self.bare_shell_line(agent, event))
     }
 
     /// The line without the part that makes its failure harmless.
-    pub(super) fn call(&self, agent: Agent, event: Option<&str>) -> String {
+    pub(super) fn bare_shell_line(&self, agent: AgentKind, event: Option<&str>) -> String {
         let home = self.home.as_deref();
-        let home = home.map_or_else(String::new, |home| format!("RETAKE_HOME={} ", quote(home)));
+        let home =
+            home.map_or_else(String::new, |home| format!("RETAKE_HOME={} ", shell_quote(home)));
         let event = event.map_or_else(String::new, |event| format!(" {event}"));
-        format!("{home}{} hook {agent}{event}", quote(&self.program))
+        format!("{home}{} hook {agent}{event}", shell_quote(&self.program))
     }
 }
 
 /// What a shell line has to do with us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Call {
+pub enum HookOwner {
     /// It is what setup writes, and calls this.
     Ours(HookCommand),
     /// A command of the person's that calls us.
@@ -71,24 +72,31 @@ pub enum Call {
 
 /// Returns whether a shell line calls `retake hook AGENT`, and how. `own` is known as Retake even
 /// if its file has another name.
-pub fn call(line: &str, agent: Agent, own: Option<&HookCommand>) -> Option<Call> {
-    let line = Line::parse(line.trim());
-    if let Some(ours) = exact(&line, agent).filter(|ours| is_retake(&ours.program, own)) {
-        return Some(Call::Ours(ours));
+pub fn recognise_hook(
+    line: &str,
+    agent: AgentKind,
+    own: Option<&HookCommand>,
+) -> Option<HookOwner> {
+    let line = ShellLine::parse(line.trim());
+    if let Some(ours) = parse_exact(&line, agent).filter(|ours| is_retake(&ours.program, own)) {
+        return Some(HookOwner::Ours(ours));
     }
-    line.commands().iter().any(|words| calls(words, agent, own)).then_some(Call::Theirs)
+    line.commands()
+        .iter()
+        .any(|words| calls_retake_hook(words, agent, own))
+        .then_some(HookOwner::Theirs)
 }
 
 /// `[RETAKE_HOME=HOME] PROGRAM hook AGENT [EVENT] [|| true]`, and nothing else.
-fn exact(line: &Line, agent: Agent) -> Option<HookCommand> {
+fn parse_exact(line: &ShellLine, agent: AgentKind) -> Option<HookCommand> {
     let mut tokens = line.tokens.as_slice();
-    if let [rest @ .., Token::Operator(or), Token::Word(end)] = tokens
+    if let [rest @ .., ShellToken::Operator(or), ShellToken::Word(end)] = tokens
         && (or.as_str(), end.as_str()) == ("||", "true")
     {
         tokens = rest;
     }
-    let word = |token: &Token| match token {
-        Token::Word(word) if line.is_plain => Some(word.clone()),
+    let word = |token: &ShellToken| match token {
+        ShellToken::Word(word) if line.is_plain => Some(word.clone()),
         _ => None,
     };
     let words: Vec<_> = tokens.iter().map(word).collect::<Option<_>>()?;
@@ -102,19 +110,19 @@ fn exact(line: &Line, agent: Agent) -> Option<HookCommand> {
     named.then(|| HookCommand::from_text(program.clone(), home))
 }
 
-fn calls(words: &[&str], agent: Agent, own: Option<&HookCommand>) -> bool {
+fn calls_retake_hook(words: &[&str], agent: AgentKind, own: Option<&HookCommand>) -> bool {
     let is_setting = |word: &&&str| {
         word.contains('=') && word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
     };
     let words: Vec<_> = words.iter().skip_while(is_setting).copied().collect();
-    let wrapped = words.first().is_some_and(|first| WRAPPERS.contains(&base(first)));
+    let wrapped = words.first().is_some_and(|first| WRAPPER_PROGRAMS.contains(&base_name(first)));
     let last_start = if wrapped { words.len() } else { 1 };
     let mut starts = (0..words.len().min(last_start)).filter(|at| is_retake(words[*at], own));
     starts.any(|at| is_hook(&words[at + 1..], agent))
 }
 
 /// `[options] hook AGENT …`
-fn is_hook(words: &[&str], agent: Agent) -> bool {
+fn is_hook(words: &[&str], agent: AgentKind) -> bool {
     let Some(at) = words.iter().position(|word| *word == "hook") else { return false };
     let is_option = |at: usize| words[at].starts_with('-');
     let only_options = (0..at).all(|at| is_option(at) || at > 0 && is_option(at - 1));
@@ -123,14 +131,14 @@ fn is_hook(words: &[&str], agent: Agent) -> bool {
 }
 
 fn is_retake(program: &str, own: Option<&HookCommand>) -> bool {
-    base(program) == "retake" || own.is_some_and(|own| own.program == program)
+    base_name(program) == "retake" || own.is_some_and(|own| own.program == program)
 }
 
-fn base(program: &str) -> &str {
+fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-fn quote(word: &str) -> String {
+fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+:,./-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -144,7 +152,7 @@ mod tests {
 
     fn line(program: &str, home: Option<&str>) -> String {
         let command = HookCommand::new(Path::new(program), home.map(Path::new)).unwrap();
-        command.line(Agent::Codex, None)
+        command.shell_line(AgentKind::Codex, None)
     }
 
     #[test]
@@ -157,7 +165,7 @@ mod tests {
         );
         let command = HookCommand::new(Path::new("/b/retake"), None).unwrap();
         assert_eq!(
-            command.line(Agent::Cline, Some("TaskStart")),
+            command.shell_line(AgentKind::Cline, Some("TaskStart")),
             "/b/retake hook cline TaskStart || true"
         );
     }
@@ -169,14 +177,21 @@ mod tests {
             for home in [None, Some("/h"), Some("/h h='|$x #~*")] {
                 let line = line(program, home);
                 let command = HookCommand::from_text(program.into(), home.map(str::to_owned));
-                assert_eq!(call(&line, Agent::Codex, None), Some(Call::Ours(command)), "{line}");
-                assert_eq!(call(&line, Agent::Gemini, None), None, "{line}");
+                assert_eq!(
+                    recognise_hook(&line, AgentKind::Codex, None),
+                    Some(HookOwner::Ours(command)),
+                    "{line}"
+                );
+                assert_eq!(recognise_hook(&line, AgentKind::Gemini, None), None, "{line}");
             }
         }
         for line in
             ["retake hook claude-code", "retake hook claude", "\"/a b/retake\" hook claude-code"]
         {
-            let ours = matches!(call(line, Agent::ClaudeCode, None), Some(Call::Ours(_)));
+            let ours = matches!(
+                recognise_hook(line, AgentKind::ClaudeCode, None),
+                Some(HookOwner::Ours(_))
+            );
             assert!(ours, "{line}");
         }
     }
@@ -184,9 +199,9 @@ mod tests {
     #[test]
     fn a_copy_under_another_name_knows_its_own_lines() {
         let own = HookCommand::from_text("/opt/retake-dev".into(), None);
-        let line = own.line(Agent::Codex, None);
-        assert_eq!(call(&line, Agent::Codex, Some(&own)), Some(Call::Ours(own)));
-        assert_eq!(call(&line, Agent::Codex, None), None);
+        let line = own.shell_line(AgentKind::Codex, None);
+        assert_eq!(recognise_hook(&line, AgentKind::Codex, Some(&own)), Some(HookOwner::Ours(own)));
+        assert_eq!(recognise_hook(&line, AgentKind::Codex, None), None);
     }
 
     #[test]
@@ -210,7 +225,11 @@ mod tests {
             "if true; then retake hook claude-code; fi",
             "# note\nretake hook claude-code",
         ] {
-            assert_eq!(call(line, Agent::ClaudeCode, None), Some(Call::Theirs), "{line}");
+            assert_eq!(
+                recognise_hook(line, AgentKind::ClaudeCode, None),
+                Some(HookOwner::Theirs),
+                "{line}"
+            );
         }
     }
 
@@ -230,7 +249,7 @@ mod tests {
             "true # retake hook claude-code",
             "cat > retake hook claude-code",
         ] {
-            assert_eq!(call(line, Agent::ClaudeCode, None), None, "{line}");
+            assert_eq!(recognise_hook(line, AgentKind::ClaudeCode, None), None, "{line}");
         }
     }
 }

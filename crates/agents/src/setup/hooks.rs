@@ -10,19 +10,22 @@ mod tree;
 use jsonc_parser::ast::{Object, StringLit, Value};
 use jsonc_parser::common::Ranged as _;
 
-use self::tree::{Kept, Ours, Place, Root, array, last, object, places, split_mark};
-use super::command::{Call, HookCommand, call};
-use super::literal::{Literal, Style, property, string};
-use super::splice::Container;
-use super::{Found, SetupError};
-use crate::Agent;
+use self::tree::{
+    HandlerPosition, JsonRoot, PreexistingKeys, RetakeHandler, expect_array, expect_object,
+    handler_positions, last_property, split_bom,
+};
+use super::command::{HookCommand, HookOwner, recognise_hook};
+use super::literal::{JsonLiteral, JsonStyle, json_string, render_property};
+use super::splice::JsonContainer;
+use super::{FoundHooks, SetupError};
+use crate::AgentKind;
 
 /// Maximum edits of one file; a fault here must not become an endless loop.
-const MOST_EDITS: usize = 1000;
+const MAX_EDITS: usize = 1000;
 
 /// One event that Retake wants to hear of.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Event {
+pub(super) struct HookEventSpec {
     pub(super) name: &'static str,
     /// For which tools, where the agent asks for it.
     pub(super) matcher: Option<&'static str>,
@@ -32,9 +35,9 @@ pub(super) struct Event {
 
 /// The shape of an agent's hook file.
 #[derive(Clone, Copy, Debug)]
-pub struct Hooks {
-    pub(super) agent: Agent,
-    pub(super) events: &'static [Event],
+pub struct HookFileSpec {
+    pub(super) agent: AgentKind,
+    pub(super) events: &'static [HookEventSpec],
     /// Handlers lie in groups with a matcher, not directly in the event's list.
     pub(super) grouped: bool,
     /// The key of a handler's command line.
@@ -42,31 +45,31 @@ pub struct Hooks {
     /// The key of a handler's timeout.
     pub(super) timeout_key: &'static str,
     /// What a handler has besides.
-    pub(super) besides: &'static [(&'static str, &'static str)],
+    pub(super) extra_keys: &'static [(&'static str, &'static str)],
     /// Whether the file must have a version.
     pub(super) versioned: bool,
     /// Whether the event is named in the command, because some payloads do not name it.
     pub(super) names_event: bool,
     /// The setting that turns all hooks off, and its value then.
-    pub(super) switch: Option<(&'static [&'static str], bool)>,
+    pub(super) disable_switch: Option<(&'static [&'static str], bool)>,
     /// The setting that lists single hooks that are off.
-    pub(super) off_list: &'static [&'static str],
+    pub(super) disabled_list: &'static [&'static str],
 }
 
-impl Hooks {
+impl HookFileSpec {
     /// The file's text with our hooks in it; `None` is no file.
     pub(super) fn add(
         &self,
         text: Option<&str>,
         command: &HookCommand,
     ) -> Result<String, SetupError> {
-        let (mark, body) = split_mark(text.unwrap_or_default());
+        let (mark, body) = split_bom(text.unwrap_or_default());
         let mut body = if body.trim().is_empty() {
             format!("{{}}{}", line_end(body))
         } else {
             body.to_owned()
         };
-        for _ in 0..MOST_EDITS {
+        for _ in 0..MAX_EDITS {
             match self.next_addition(&body, command)? {
                 Some(next) => body = next,
                 None => return Ok(format!("{mark}{body}")),
@@ -83,17 +86,19 @@ impl Hooks {
         before: Option<&str>,
         own: Option<&HookCommand>,
     ) -> Result<Option<String>, SetupError> {
-        let (mark, body) = split_mark(text);
+        let (mark, body) = split_bom(text);
         if body.trim().is_empty() {
             return Ok(Some(text.to_owned()));
         }
-        let kept = before.and_then(|before| Kept::in_text(split_mark(before).1));
+        let kept = before.and_then(|before| PreexistingKeys::from_text(split_bom(before).1));
         let kept = kept.unwrap_or_default();
         let mut body = body.to_owned();
-        for edits in 0..MOST_EDITS {
+        for edits in 0..MAX_EDITS {
             match self.next_removal(&body, &kept, own)? {
                 Some(next) => body = next,
-                None if edits > 0 && before.is_none() && self.is_hollow(&body)? => return Ok(None),
+                None if edits > 0 && before.is_none() && self.is_only_version(&body)? => {
+                    return Ok(None);
+                }
                 None => return Ok(Some(format!("{mark}{body}"))),
             }
         }
@@ -101,15 +106,21 @@ impl Hooks {
     }
 
     /// Finds our hooks in the file.
-    pub(super) fn find(&self, text: &str, own: Option<&HookCommand>) -> Result<Found, SetupError> {
-        let (_, body) = split_mark(text);
-        let mut found = Found { missing: self.events.len(), ..Found::default() };
+    pub(super) fn find(
+        &self,
+        text: &str,
+        own: Option<&HookCommand>,
+    ) -> Result<FoundHooks, SetupError> {
+        let (_, body) = split_bom(text);
+        let mut found = FoundHooks { missing: self.events.len(), ..FoundHooks::default() };
         if body.trim().is_empty() {
             return Ok(found);
         }
-        let root = Root::parse(body)?;
-        let all = self.ours(&root.object, own);
-        let counts = |event: &&Event| counting(&root.object, &all, event.name).next().is_some();
+        let root = JsonRoot::parse(body)?;
+        let all = self.own_handlers(&root.object, own);
+        let counts = |event: &&HookEventSpec| {
+            effective_handlers(&root.object, &all, event.name).next().is_some()
+        };
         found.present = self.events.iter().filter(counts).count();
         found.missing -= found.present;
         found.switched_off = self.switched_off(&root.object);
@@ -130,13 +141,13 @@ impl Hooks {
         text: &str,
         own: Option<&HookCommand>,
         is_wanted: fn(bool) -> bool,
-    ) -> Result<Vec<Entry>, SetupError> {
-        let (_, body) = split_mark(text);
-        let root = Root::parse(body)?;
-        let wanted = |place: &Place<'_>| is_wanted(self.call_at(place, own).is_some());
-        let handler = |place: Place<'_>| {
+    ) -> Result<Vec<HandlerEntry>, SetupError> {
+        let (_, body) = split_bom(text);
+        let root = JsonRoot::parse(body)?;
+        let wanted = |place: &HandlerPosition<'_>| is_wanted(self.command_at(place, own).is_some());
+        let handler = |place: HandlerPosition<'_>| {
             let group = place.group().range();
-            Entry {
+            HandlerEntry {
                 event: place.event.name.as_str().to_owned(),
                 group_at: place.group_at,
                 handler_at: place.handler_at,
@@ -144,7 +155,7 @@ impl Hooks {
                 text: place.handler().range().text(body).to_owned(),
             }
         };
-        let places = places(&root.object, self.grouped);
+        let places = handler_positions(&root.object, self.grouped);
         Ok(places.into_iter().filter(wanted).map(handler).collect())
     }
 
@@ -153,55 +164,61 @@ impl Hooks {
         text: &str,
         command: &HookCommand,
     ) -> Result<Option<String>, SetupError> {
-        let root = Root::parse(text)?;
+        let root = JsonRoot::parse(text)?;
         let root = &root.object;
-        let style = Style::of(text, root);
-        let add = |to: &Object<'_>, name: &str, value: &Literal| {
-            let render = |indent: Option<&str>| property(name, value, &style, indent);
-            Some(Container::from(to).append(text, &style, &render))
+        let style = JsonStyle::detect(text, root);
+        let add = |to: &Object<'_>, name: &str, value: &JsonLiteral| {
+            let render = |indent: Option<&str>| render_property(name, value, &style, indent);
+            Some(JsonContainer::from(to).append(text, &style, &render))
         };
-        if self.versioned && last(root, "version").is_none() {
-            return Ok(add(root, "version", &Literal::Number(1)));
+        if self.versioned && last_property(root, "version").is_none() {
+            return Ok(add(root, "version", &JsonLiteral::Number(1)));
         }
-        let Some((_, hooks)) = last(root, "hooks") else {
-            let first = self.event(&self.events[0], command);
-            return Ok(add(root, "hooks", &Literal::Map(vec![first])));
+        let Some((_, hooks)) = last_property(root, "hooks") else {
+            let first = self.event_literal(&self.events[0], command);
+            return Ok(add(root, "hooks", &JsonLiteral::Map(vec![first])));
         };
-        let hooks = object(&hooks.value, "hooks")?;
-        let ours = self.ours(root, Some(command));
+        let hooks = expect_object(&hooks.value, "hooks")?;
+        let ours = self.own_handlers(root, Some(command));
         for event in self.events {
-            let wanted = self.line(command, event);
-            let is_old = |one: &&Ours<'_>| one.call.is_some() && one.command.value != wanted;
-            if let Some(old) = counting(root, &ours, event.name).find(is_old) {
-                return Ok(Some(replace(text, old.command, &wanted)));
+            let wanted = self.command_line(command, event);
+            let is_old =
+                |one: &&RetakeHandler<'_>| one.call.is_some() && one.command.value != wanted;
+            if let Some(old) = effective_handlers(root, &ours, event.name).find(is_old) {
+                return Ok(Some(replace_string(text, old.command, &wanted)));
             }
-            if counting(root, &ours, event.name).next().is_some() {
+            if effective_handlers(root, &ours, event.name).next().is_some() {
                 continue;
             }
-            let (name, groups) = self.event(event, command);
-            let Some((_, list)) = last(hooks, event.name) else {
+            let (name, groups) = self.event_literal(event, command);
+            let Some((_, list)) = last_property(hooks, event.name) else {
                 return Ok(add(hooks, name, &groups));
             };
-            let list = array(&list.value, event.name)?;
-            let group = self.group(event, command);
+            let list = expect_array(&list.value, event.name)?;
+            let group = self.group_literal(event, command);
             let render = |indent: Option<&str>| group.render(&style, indent);
             // Last, so that no hook of others moves: Codex knows approved ones by position.
-            return Ok(Some(Container::from(list).append(text, &style, &render)));
+            return Ok(Some(JsonContainer::from(list).append(text, &style, &render)));
         }
         let stray = ours.iter().find(|one| one.call.is_some() && self.is_stray(root, &ours, one));
-        Ok(stray.map(|stray| stray.place.take_out(text, root, &Kept::default())))
+        Ok(stray.map(|stray| stray.position.remove_from(text, root, &PreexistingKeys::default())))
     }
 
     /// Returns whether an entry is a duplicate, or for an event that is no longer used. One more
     /// for other tools is no duplicate: the person wants it so.
-    fn is_stray(&self, root: &Object<'_>, ours: &[Ours<'_>], one: &Ours<'_>) -> bool {
-        let same = |other: &&Ours<'_>| {
-            other.call.is_some() && other.place.matcher() == one.place.matcher()
+    fn is_stray(
+        &self,
+        root: &Object<'_>,
+        ours: &[RetakeHandler<'_>],
+        one: &RetakeHandler<'_>,
+    ) -> bool {
+        let same = |other: &&RetakeHandler<'_>| {
+            other.call.is_some() && other.position.matcher() == one.position.matcher()
         };
         let mut kept = self.events.iter().filter_map(|event| {
-            counting(root, ours, event.name)
+            effective_handlers(root, ours, event.name)
                 .filter(same)
-                .find(|other| other.place.event_at == one.place.event_at)
+                .find(|other| other.position.event_at == one.position.event_at)
         });
         !kept.any(|kept| kept.command.range == one.command.range)
     }
@@ -209,83 +226,96 @@ impl Hooks {
     fn next_removal(
         &self,
         text: &str,
-        kept: &Kept,
+        kept: &PreexistingKeys,
         own: Option<&HookCommand>,
     ) -> Result<Option<String>, SetupError> {
-        let root = Root::parse(text)?;
-        let ours = self.ours(&root.object, own);
+        let root = JsonRoot::parse(text)?;
+        let ours = self.own_handlers(&root.object, own);
         let next = ours.iter().find(|one| one.call.is_some());
-        Ok(next.map(|ours| ours.place.take_out(text, &root.object, kept)))
+        Ok(next.map(|ours| ours.position.remove_from(text, &root.object, kept)))
     }
 
     /// All handlers that call us.
-    fn ours<'t>(&self, root: &'t Object<'t>, own: Option<&HookCommand>) -> Vec<Ours<'t>> {
-        let ours = |place: Place<'t>| {
-            let (command, call) = self.call_at(&place, own)?;
-            let call = if let Call::Ours(call) = call { Some(call) } else { None };
-            Some(Ours { place, command, call })
-        };
-        places(root, self.grouped).into_iter().filter_map(ours).collect()
-    }
-
-    fn call_at<'t>(
+    fn own_handlers<'t>(
         &self,
-        place: &Place<'t>,
+        root: &'t Object<'t>,
         own: Option<&HookCommand>,
-    ) -> Option<(&'t StringLit<'t>, Call)> {
-        let (_, command) = last(place.handler().as_object()?, self.command_key)?;
+    ) -> Vec<RetakeHandler<'t>> {
+        let ours = |place: HandlerPosition<'t>| {
+            let (command, call) = self.command_at(&place, own)?;
+            let call = if let HookOwner::Ours(call) = call { Some(call) } else { None };
+            Some(RetakeHandler { position: place, command, call })
+        };
+        handler_positions(root, self.grouped).into_iter().filter_map(ours).collect()
+    }
+
+    fn command_at<'t>(
+        &self,
+        place: &HandlerPosition<'t>,
+        own: Option<&HookCommand>,
+    ) -> Option<(&'t StringLit<'t>, HookOwner)> {
+        let (_, command) = last_property(place.handler().as_object()?, self.command_key)?;
         let text = command.value.as_string_lit()?;
-        Some((text, call(&text.value, self.agent, own)?))
+        Some((text, recognise_hook(&text.value, self.agent, own)?))
     }
 
-    fn line(&self, command: &HookCommand, event: &Event) -> String {
-        command.line(self.agent, self.names_event.then_some(event.name))
+    fn command_line(&self, command: &HookCommand, event: &HookEventSpec) -> String {
+        command.shell_line(self.agent, self.names_event.then_some(event.name))
     }
 
-    fn event(&self, event: &Event, command: &HookCommand) -> (&'static str, Literal) {
-        (event.name, Literal::List(vec![self.group(event, command)]))
+    fn event_literal(
+        &self,
+        event: &HookEventSpec,
+        command: &HookCommand,
+    ) -> (&'static str, JsonLiteral) {
+        (event.name, JsonLiteral::List(vec![self.group_literal(event, command)]))
     }
 
-    fn group(&self, event: &Event, command: &HookCommand) -> Literal {
-        let besides = self.besides.iter();
+    fn group_literal(&self, event: &HookEventSpec, command: &HookCommand) -> JsonLiteral {
+        let besides = self.extra_keys.iter();
         let mut handler: Vec<_> =
-            besides.map(|(key, value)| (*key, Literal::Text((*value).to_owned()))).collect();
-        handler.push((self.command_key, Literal::Text(self.line(command, event))));
-        handler.push((self.timeout_key, Literal::Number(event.timeout)));
-        let handler = Literal::Map(handler);
+            besides.map(|(key, value)| (*key, JsonLiteral::Text((*value).to_owned()))).collect();
+        handler.push((self.command_key, JsonLiteral::Text(self.command_line(command, event))));
+        handler.push((self.timeout_key, JsonLiteral::Number(event.timeout)));
+        let handler = JsonLiteral::Map(handler);
         if !self.grouped {
             return handler;
         }
-        let matcher = event.matcher.map(|matcher| ("matcher", Literal::Text(matcher.to_owned())));
-        let handlers = ("hooks", Literal::List(vec![handler]));
-        Literal::Map(matcher.into_iter().chain([handlers]).collect())
+        let matcher =
+            event.matcher.map(|matcher| ("matcher", JsonLiteral::Text(matcher.to_owned())));
+        let handlers = ("hooks", JsonLiteral::List(vec![handler]));
+        JsonLiteral::Map(matcher.into_iter().chain([handlers]).collect())
     }
 
     /// The setting by which a file of the agent turns our hooks off, in words.
     pub(super) fn switched_off(&self, root: &Object<'_>) -> Option<String> {
         let setting = |path: &[&str]| {
             let (key, folders) = path.split_last()?;
-            let folder = folders
-                .iter()
-                .try_fold(root, |object, folder| last(object, folder)?.1.value.as_object())?;
-            Some(&last(folder, key)?.1.value)
+            let folder = folders.iter().try_fold(root, |object, folder| {
+                last_property(object, folder)?.1.value.as_object()
+            })?;
+            Some(&last_property(folder, key)?.1.value)
         };
-        let (path, off) = self.switch?;
+        let (path, off) = self.disable_switch?;
         if setting(path).and_then(|value| value.as_boolean_lit()).is_some_and(|is| is.value == off)
         {
             return Some(format!("{} is {off}", path.join(".")));
         }
-        let names = setting(self.off_list)?.as_array()?;
+        let names = setting(self.disabled_list)?.as_array()?;
         let is_ours = |name: &Value<'_>| {
             let name = name.as_string_lit().map(|name| name.value.as_ref()).unwrap_or_default();
-            name == "retake" || call(name, self.agent, None).is_some()
+            name == "retake" || recognise_hook(name, self.agent, None).is_some()
         };
-        names.elements.iter().any(is_ours).then(|| format!("{} has it", self.off_list.join(".")))
+        names
+            .elements
+            .iter()
+            .any(is_ours)
+            .then(|| format!("{} has it", self.disabled_list.join(".")))
     }
 
     /// Returns whether nothing but a version is left, not even a comment.
-    fn is_hollow(&self, text: &str) -> Result<bool, SetupError> {
-        let root = Root::parse(text)?;
+    fn is_only_version(&self, text: &str) -> Result<bool, SetupError> {
+        let root = JsonRoot::parse(text)?;
         let only_version = root.object.properties.iter().all(|p| p.name.as_str() == "version");
         let rest: String = text.chars().filter(|c| !c.is_whitespace()).collect();
         let hollow = ["{}", r#"{"version":1}"#, r#"{"version":1,}"#];
@@ -295,7 +325,7 @@ impl Hooks {
 
 /// A handler in a file, for [`super::codex_trust`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct HandlerEntry {
     pub(super) event: String,
     pub(super) group_at: usize,
     pub(super) handler_at: usize,
@@ -306,23 +336,23 @@ pub(super) struct Entry {
 }
 
 /// The handlers that call us and that the agent runs for an event.
-fn counting<'o, 't>(
+fn effective_handlers<'o, 't>(
     root: &Object<'_>,
-    ours: &'o [Ours<'t>],
+    ours: &'o [RetakeHandler<'t>],
     event: &str,
-) -> impl Iterator<Item = &'o Ours<'t>> {
-    let at = last(root, "hooks").and_then(|(hooks_at, hooks)| {
-        let (event_at, _) = last(hooks.value.as_object()?, event)?;
+) -> impl Iterator<Item = &'o RetakeHandler<'t>> {
+    let at = last_property(root, "hooks").and_then(|(hooks_at, hooks)| {
+        let (event_at, _) = last_property(hooks.value.as_object()?, event)?;
         Some((hooks_at, event_at))
     });
-    ours.iter().filter(move |ours| Some((ours.place.hooks_at, ours.place.event_at)) == at)
+    ours.iter().filter(move |ours| Some((ours.position.hooks_at, ours.position.event_at)) == at)
 }
 
 fn line_end(blank: &str) -> &'static str {
     if blank.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-fn replace(text: &str, old: &StringLit<'_>, new: &str) -> String {
+fn replace_string(text: &str, old: &StringLit<'_>, new: &str) -> String {
     let (head, tail) = (&text[..old.range.start], &text[old.range.end..]);
-    format!("{head}{}{tail}", string(new))
+    format!("{head}{}{tail}", json_string(new))
 }

@@ -5,7 +5,7 @@ use jsonc_parser::common::Ranged as _;
 
 /// A value to write; keys keep their order.
 #[derive(Clone, Debug)]
-pub(super) enum Literal {
+pub(super) enum JsonLiteral {
     Text(String),
     Number(u32),
     List(Vec<Self>),
@@ -14,7 +14,7 @@ pub(super) enum Literal {
 
 /// How a file is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Style {
+pub(super) struct JsonStyle {
     /// How lines end.
     pub(super) newline: &'static str,
     /// One step of indentation.
@@ -25,15 +25,15 @@ pub(super) struct Style {
     pub(super) space: &'static str,
 }
 
-impl Style {
+impl JsonStyle {
     /// The style of a file with this root.
-    pub(super) fn of(text: &str, root: &Object<'_>) -> Self {
+    pub(super) fn detect(text: &str, root: &Object<'_>) -> Self {
         let newline = match text.find('\n') {
             Some(at) if text[..at].ends_with('\r') => "\r\n",
             _ => "\n",
         };
         let first = root.properties.first();
-        let unit = first.and_then(|first| own_line(text, first.range.start));
+        let unit = first.and_then(|first| indent_if_first(text, first.range.start));
         let unit = unit.filter(|unit| !unit.is_empty()).unwrap_or("  ").to_owned();
         let root = root.range;
         let wide = first.is_none() || text[root.start..root.end].contains('\n');
@@ -44,37 +44,44 @@ impl Style {
 }
 
 /// The white space before a position, if the line has nothing else before it.
-pub(super) fn own_line(text: &str, at: usize) -> Option<&str> {
+pub(super) fn indent_if_first(text: &str, at: usize) -> Option<&str> {
     let start = text[..at].rfind('\n')? + 1;
     let before = &text[start..at];
     before.bytes().all(|byte| matches!(byte, b' ' | b'\t')).then_some(before)
 }
 
-impl Literal {
+impl JsonLiteral {
     /// The text; with an indent over several lines, else on one.
-    pub(super) fn render(&self, style: &Style, indent: Option<&str>) -> String {
+    pub(super) fn render(&self, style: &JsonStyle, indent: Option<&str>) -> String {
         match self {
-            Self::Text(text) => string(text),
+            Self::Text(text) => json_string(text),
             Self::Number(number) => number.to_string(),
-            Self::List(items) => {
-                bracketed("[]", style, indent, items, |item, indent| item.render(style, indent))
-            }
-            Self::Map(entries) => bracketed("{}", style, indent, entries, |entry, indent| {
-                property(entry.0, &entry.1, style, indent)
+            Self::List(items) => render_bracketed("[]", style, indent, items, |item, indent| {
+                item.render(style, indent)
             }),
+            Self::Map(entries) => {
+                render_bracketed("{}", style, indent, entries, |entry, indent| {
+                    render_property(entry.0, &entry.1, style, indent)
+                })
+            }
         }
     }
 }
 
 /// The text of a property.
-pub(super) fn property(name: &str, value: &Literal, style: &Style, indent: Option<&str>) -> String {
+pub(super) fn render_property(
+    name: &str,
+    value: &JsonLiteral,
+    style: &JsonStyle,
+    indent: Option<&str>,
+) -> String {
     let space = if indent.is_some() { " " } else { style.space };
-    format!("{}:{space}{}", string(name), value.render(style, indent))
+    format!("{}:{space}{}", json_string(name), value.render(style, indent))
 }
 
-fn bracketed<T>(
+fn render_bracketed<T>(
     brackets: &str,
-    style: &Style,
+    style: &JsonStyle,
     indent: Option<&str>,
     items: &[T],
     render: impl Fn(&T, Option<&str>) -> String,
@@ -91,6 +98,6 @@ fn bracketed<T>(
 }
 
 /// A JSON string.
-pub(super) fn string(text: &str) -> String {
+pub(super) fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,7 +1,7 @@
 //! Edits the text of each agent's settings: adds and removes Retake's hooks.
 //!
 //! Nothing here reads or writes a file: the caller passes the current text and gets the new one.
-//! [`targets`] lists the files.
+//! [`setup_targets`] lists the files.
 //!
 //! Invariants: foreign text keeps its bytes; adding is idempotent; a file that is not ours or
 //! cannot be parsed is an error, never overwritten.
@@ -20,11 +20,14 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::Agent;
+use crate::AgentKind;
 
-pub use command::{Call, HookCommand, call};
-pub use hooks::Hooks;
-pub use places::{Folders, Level, Target, config_folder, programs, switch_files, targets};
+pub use command::{HookCommand, HookOwner, recognise_hook};
+pub use hooks::HookFileSpec;
+pub use places::{
+    ConfigFolders, SetupLevel, SetupTarget, config_folder, disable_switch_files, program_names,
+    setup_targets,
+};
 
 /// Why a file is left as it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +69,7 @@ pub enum SetupError {
 
 /// What of Retake is in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundHooks {
     /// For how many events we are called.
     pub present: usize,
     /// For how many we are not.
@@ -94,16 +97,16 @@ fn hex(bytes: &[u8], length: usize) -> String {
 
 /// What kind of file it is.
 #[derive(Clone, Copy, Debug)]
-pub enum Form {
+pub enum SetupFileKind {
     /// Hooks in a JSON file.
-    Hooks(&'static Hooks),
+    Hooks(&'static HookFileSpec),
     /// A program of our own: opencode's plugin.
     Plugin,
     /// A shell script of our own for one event of Cline.
     Script(&'static str),
 }
 
-impl Form {
+impl SetupFileKind {
     /// The text with our part in it; `None` is no file.
     pub fn add(self, text: Option<&str>, command: &HookCommand) -> Result<String, SetupError> {
         match self {
@@ -121,7 +124,8 @@ impl Form {
         before: Option<&str>,
         own: Option<&HookCommand>,
     ) -> Result<Option<String>, SetupError> {
-        let agent = if matches!(self, Self::Plugin) { Agent::Opencode } else { Agent::Cline };
+        let agent =
+            if matches!(self, Self::Plugin) { AgentKind::Opencode } else { AgentKind::Cline };
         match self {
             Self::Hooks(hooks) => hooks.remove(text, before, own),
             Self::Plugin | Self::Script(_) if script::is_untouched(text, agent) => {
@@ -134,7 +138,7 @@ impl Form {
     }
 
     /// Returns the hooks of ours in the text.
-    pub fn find(self, text: &str, own: Option<&HookCommand>) -> Result<Found, SetupError> {
+    pub fn find(self, text: &str, own: Option<&HookCommand>) -> Result<FoundHooks, SetupError> {
         match self {
             Self::Hooks(hooks) => hooks.find(text, own),
             Self::Plugin => Ok(script::find_plugin(text)),

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::{Form, shapes};
-use crate::Agent;
+use super::{SetupFileKind, shapes};
+use crate::AgentKind;
 
 /// For whom the hooks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum SetupLevel {
     /// For all projects of the person.
     User,
     /// For one project; others call it project level.
@@ -16,7 +16,7 @@ pub enum Level {
 
 /// The folders that decide where settings are.
 #[derive(Clone, Debug)]
-pub struct Folders {
+pub struct ConfigFolders {
     claude: PathBuf,
     codex: PathBuf,
     gemini: PathBuf,
@@ -27,7 +27,7 @@ pub struct Folders {
     project: PathBuf,
 }
 
-impl Folders {
+impl ConfigFolders {
     /// The folders of a person with this home; `variable` reads the environment.
     pub fn new(
         home: &std::path::Path,
@@ -51,84 +51,99 @@ impl Folders {
 
 /// One file that gets hooks.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct SetupTarget {
     /// The file.
     pub path: PathBuf,
     /// What kind of file it is.
-    pub form: Form,
+    pub form: SetupFileKind,
 }
 
-impl Target {
+impl SetupTarget {
     /// Returns whether the file is run as a program.
     pub fn is_executable(&self) -> bool {
-        matches!(self.form, Form::Script(_))
+        matches!(self.form, SetupFileKind::Script(_))
     }
 }
 
 /// The names of an agent's programs.
-pub fn programs(agent: Agent) -> &'static [&'static str] {
+pub fn program_names(agent: AgentKind) -> &'static [&'static str] {
     match agent {
-        Agent::ClaudeCode => &["claude"],
-        Agent::Codex => &["codex"],
-        Agent::Gemini => &["gemini"],
-        Agent::Opencode => &["opencode"],
-        Agent::Copilot => &["copilot"],
-        Agent::Cline => &["cline"],
-        Agent::Cursor => &["cursor", "cursor-agent"],
+        AgentKind::ClaudeCode => &["claude"],
+        AgentKind::Codex => &["codex"],
+        AgentKind::Gemini => &["gemini"],
+        AgentKind::Opencode => &["opencode"],
+        AgentKind::Copilot => &["copilot"],
+        AgentKind::Cline => &["cline"],
+        AgentKind::Cursor => &["cursor", "cursor-agent"],
     }
 }
 
 /// The folder of the person's settings of an agent; it is there if the agent ever ran.
-pub fn config_folder(agent: Agent, folders: &Folders) -> PathBuf {
+pub fn config_folder(agent: AgentKind, folders: &ConfigFolders) -> PathBuf {
     let folder = match agent {
-        Agent::ClaudeCode => &folders.claude,
-        Agent::Codex => &folders.codex,
-        Agent::Gemini => &folders.gemini,
-        Agent::Opencode => &folders.opencode,
-        Agent::Copilot => &folders.copilot,
-        Agent::Cline => &folders.cline,
-        Agent::Cursor => &folders.cursor,
+        AgentKind::ClaudeCode => &folders.claude,
+        AgentKind::Codex => &folders.codex,
+        AgentKind::Gemini => &folders.gemini,
+        AgentKind::Opencode => &folders.opencode,
+        AgentKind::Copilot => &folders.copilot,
+        AgentKind::Cline => &folders.cline,
+        AgentKind::Cursor => &folders.cursor,
     };
     folder.clone()
 }
 
 /// Further files of an agent in which all hooks may be turned off, at any level.
-pub fn switch_files(agent: Agent, folders: &Folders) -> Vec<Target> {
-    if agent != Agent::ClaudeCode {
+pub fn disable_switch_files(agent: AgentKind, folders: &ConfigFolders) -> Vec<SetupTarget> {
+    if agent != AgentKind::ClaudeCode {
         return Vec::new();
     }
     let (user, here) = (&folders.claude, folders.project.join(".claude"));
     let files = [(user, "settings.json"), (user, "settings.local.json")];
     let files = files.into_iter().chain([(&here, "settings.json"), (&here, "settings.local.json")]);
-    let form = Form::Hooks(&shapes::CLAUDE_CODE);
-    files.map(|(folder, name)| Target { path: folder.join(name), form }).collect()
+    let form = SetupFileKind::Hooks(&shapes::CLAUDE_CODE);
+    files.map(|(folder, name)| SetupTarget { path: folder.join(name), form }).collect()
 }
 
 /// The files in which an agent's hooks are set up.
-pub fn targets(agent: Agent, level: Level, folders: &Folders) -> Vec<Target> {
+pub fn setup_targets(
+    agent: AgentKind,
+    level: SetupLevel,
+    folders: &ConfigFolders,
+) -> Vec<SetupTarget> {
     let user = config_folder(agent, folders);
     let here = |path: &str| folders.project.join(path);
-    let pick =
-        |name: &str, path: &str| if level == Level::User { user.join(name) } else { here(path) };
+    let pick = |name: &str, path: &str| {
+        if level == SetupLevel::User { user.join(name) } else { here(path) }
+    };
     let (path, form) = match agent {
-        Agent::ClaudeCode => (
+        AgentKind::ClaudeCode => (
             pick("settings.json", ".claude/settings.local.json"),
-            Form::Hooks(&shapes::CLAUDE_CODE),
+            SetupFileKind::Hooks(&shapes::CLAUDE_CODE),
         ),
-        Agent::Codex => (pick("hooks.json", ".codex/hooks.json"), Form::Hooks(&shapes::CODEX)),
-        Agent::Gemini => {
-            (pick("settings.json", ".gemini/settings.json"), Form::Hooks(&shapes::GEMINI))
+        AgentKind::Codex => {
+            (pick("hooks.json", ".codex/hooks.json"), SetupFileKind::Hooks(&shapes::CODEX))
         }
-        Agent::Opencode => (pick("plugins/retake.js", ".opencode/plugins/retake.js"), Form::Plugin),
-        Agent::Copilot => {
-            (pick("hooks/retake.json", ".github/hooks/retake.json"), Form::Hooks(&shapes::COPILOT))
+        AgentKind::Gemini => {
+            (pick("settings.json", ".gemini/settings.json"), SetupFileKind::Hooks(&shapes::GEMINI))
         }
-        Agent::Cursor => (pick("hooks.json", ".cursor/hooks.json"), Form::Hooks(&shapes::CURSOR)),
-        Agent::Cline => {
+        AgentKind::Opencode => {
+            (pick("plugins/retake.js", ".opencode/plugins/retake.js"), SetupFileKind::Plugin)
+        }
+        AgentKind::Copilot => (
+            pick("hooks/retake.json", ".github/hooks/retake.json"),
+            SetupFileKind::Hooks(&shapes::COPILOT),
+        ),
+        AgentKind::Cursor => {
+            (pick("hooks.json", ".cursor/hooks.json"), SetupFileKind::Hooks(&shapes::CURSOR))
+        }
+        AgentKind::Cline => {
             let folder = pick("hooks", ".clinerules/hooks");
-            let script = |event| Target { path: folder.join(event), form: Form::Script(event) };
-            return shapes::CLINE.map(script).into();
+            let script = |event| SetupTarget {
+                path: folder.join(event),
+                form: SetupFileKind::Script(event),
+            };
+            return shapes::CLINE_EVENTS.map(script).into();
         }
     };
-    vec![Target { path, form }]
+    vec![SetupTarget { path, form }]
 }

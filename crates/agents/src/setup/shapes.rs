@@ -1,133 +1,133 @@
 //! Hook file specifications of each agent: events, keys and units. Found by running the agents;
 //! Cursor's are from its documentation.
 
-use super::hooks::{Event, Hooks};
-use crate::Agent;
+use super::hooks::{HookEventSpec, HookFileSpec};
+use crate::AgentKind;
 
 /// Hook timeout set in the agents' files; hooks answer within two seconds, so it must never be hit.
-const SECONDS: u32 = 10;
+const HOOK_TIMEOUT_SECONDS: u32 = 10;
 
-const fn on(name: &'static str) -> Event {
-    Event { name, matcher: None, timeout: SECONDS }
+const fn event(name: &'static str) -> HookEventSpec {
+    HookEventSpec { name, matcher: None, timeout: HOOK_TIMEOUT_SECONDS }
 }
 
-const fn on_tools(name: &'static str) -> Event {
-    Event { name, matcher: Some("*"), timeout: SECONDS }
+const fn tool_event(name: &'static str) -> HookEventSpec {
+    HookEventSpec { name, matcher: Some("*"), timeout: HOOK_TIMEOUT_SECONDS }
 }
 
-const fn in_milliseconds(event: Event) -> Event {
-    Event { timeout: event.timeout * 1000, ..event }
+const fn in_milliseconds(event: HookEventSpec) -> HookEventSpec {
+    HookEventSpec { timeout: event.timeout * 1000, ..event }
 }
 
 /// Codex allows no more than three seconds when it is about to end.
-const fn at_the_end(name: &'static str) -> Event {
-    Event { name, matcher: None, timeout: 3 }
+const fn ending_event(name: &'static str) -> HookEventSpec {
+    HookEventSpec { name, matcher: None, timeout: 3 }
 }
 
-const GROUPED: Hooks = Hooks {
-    agent: Agent::ClaudeCode,
+const GROUPED_HOOKS: HookFileSpec = HookFileSpec {
+    agent: AgentKind::ClaudeCode,
     events: &[],
     grouped: true,
     command_key: "command",
     timeout_key: "timeout",
-    besides: &[("type", "command")],
+    extra_keys: &[("type", "command")],
     versioned: false,
     names_event: false,
-    switch: None,
-    off_list: &[],
+    disable_switch: None,
+    disabled_list: &[],
 };
 
-pub(super) const CLAUDE_CODE: Hooks = Hooks {
+pub(super) const CLAUDE_CODE: HookFileSpec = HookFileSpec {
     events: &[
-        on("SessionStart"),
-        on("UserPromptSubmit"),
-        on_tools("PreToolUse"),
-        on_tools("PostToolUse"),
-        on_tools("PostToolUseFailure"),
-        on("PostToolBatch"),
-        on("Stop"),
-        on("SubagentStart"),
-        on("SubagentStop"),
-        on("SessionEnd"),
+        event("SessionStart"),
+        event("UserPromptSubmit"),
+        tool_event("PreToolUse"),
+        tool_event("PostToolUse"),
+        tool_event("PostToolUseFailure"),
+        event("PostToolBatch"),
+        event("Stop"),
+        event("SubagentStart"),
+        event("SubagentStop"),
+        event("SessionEnd"),
     ],
-    switch: Some((&["disableAllHooks"], true)),
-    ..GROUPED
+    disable_switch: Some((&["disableAllHooks"], true)),
+    ..GROUPED_HOOKS
 };
 
-pub(super) const CODEX: Hooks = Hooks {
-    agent: Agent::Codex,
+pub(super) const CODEX: HookFileSpec = HookFileSpec {
+    agent: AgentKind::Codex,
     events: &[
-        on("SessionStart"),
-        on("UserPromptSubmit"),
-        on("PreToolUse"),
-        on("PostToolUse"),
-        on("SubagentStart"),
-        on("SubagentStop"),
-        on("Stop"),
-        at_the_end("Interrupt"),
-        at_the_end("SessionEnd"),
+        event("SessionStart"),
+        event("UserPromptSubmit"),
+        event("PreToolUse"),
+        event("PostToolUse"),
+        event("SubagentStart"),
+        event("SubagentStop"),
+        event("Stop"),
+        ending_event("Interrupt"),
+        ending_event("SessionEnd"),
     ],
-    ..GROUPED
+    ..GROUPED_HOOKS
 };
 
-pub(super) const GEMINI: Hooks = Hooks {
-    agent: Agent::Gemini,
+pub(super) const GEMINI: HookFileSpec = HookFileSpec {
+    agent: AgentKind::Gemini,
     events: &[
-        in_milliseconds(on("SessionStart")),
-        in_milliseconds(on("BeforeAgent")),
-        in_milliseconds(on_tools("BeforeTool")),
-        in_milliseconds(on_tools("AfterTool")),
-        in_milliseconds(on("AfterAgent")),
-        in_milliseconds(on("SessionEnd")),
+        in_milliseconds(event("SessionStart")),
+        in_milliseconds(event("BeforeAgent")),
+        in_milliseconds(tool_event("BeforeTool")),
+        in_milliseconds(tool_event("AfterTool")),
+        in_milliseconds(event("AfterAgent")),
+        in_milliseconds(event("SessionEnd")),
     ],
-    besides: &[("name", "retake"), ("type", "command")],
-    switch: Some((&["hooksConfig", "enabled"], false)),
-    off_list: &["hooksConfig", "disabled"],
-    ..GROUPED
+    extra_keys: &[("name", "retake"), ("type", "command")],
+    disable_switch: Some((&["hooksConfig", "enabled"], false)),
+    disabled_list: &["hooksConfig", "disabled"],
+    ..GROUPED_HOOKS
 };
 
 /// With these names the payload is in one shape for all events but `SubagentStart`, which does
 /// not name itself.
-pub(super) const COPILOT: Hooks = Hooks {
-    agent: Agent::Copilot,
+pub(super) const COPILOT: HookFileSpec = HookFileSpec {
+    agent: AgentKind::Copilot,
     events: &[
-        on("SessionStart"),
-        on("UserPromptSubmit"),
-        on("PreToolUse"),
-        on("PostToolUse"),
-        on("PostToolUseFailure"),
-        on("Stop"),
-        on("SubagentStart"),
-        on("SubagentStop"),
-        on("SessionEnd"),
+        event("SessionStart"),
+        event("UserPromptSubmit"),
+        event("PreToolUse"),
+        event("PostToolUse"),
+        event("PostToolUseFailure"),
+        event("Stop"),
+        event("SubagentStart"),
+        event("SubagentStop"),
+        event("SessionEnd"),
     ],
     grouped: false,
     command_key: "bash",
     timeout_key: "timeoutSec",
     versioned: true,
     names_event: true,
-    ..GROUPED
+    ..GROUPED_HOOKS
 };
 
-pub(super) const CURSOR: Hooks = Hooks {
-    agent: Agent::Cursor,
+pub(super) const CURSOR: HookFileSpec = HookFileSpec {
+    agent: AgentKind::Cursor,
     events: &[
-        on("sessionStart"),
-        on("beforeSubmitPrompt"),
-        on("preToolUse"),
-        on("postToolUse"),
-        on("afterFileEdit"),
-        on("stop"),
-        on("sessionEnd"),
+        event("sessionStart"),
+        event("beforeSubmitPrompt"),
+        event("preToolUse"),
+        event("postToolUse"),
+        event("afterFileEdit"),
+        event("stop"),
+        event("sessionEnd"),
     ],
     grouped: false,
-    besides: &[],
+    extra_keys: &[],
     versioned: true,
-    ..GROUPED
+    ..GROUPED_HOOKS
 };
 
 /// The events for which Cline has scripts.
-pub(super) const CLINE: [&str; 7] = [
+pub(super) const CLINE_EVENTS: [&str; 7] = [
     "TaskStart",
     "TaskResume",
     "UserPromptSubmit",

@@ -2,7 +2,7 @@
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum ShellToken {
     Word(String),
     /// What stands between words: `||`, `;`, `>`, a line end.
     Operator(String),
@@ -10,13 +10,13 @@ pub(super) enum Token {
 
 /// A line in its parts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line {
-    pub(super) tokens: Vec<Token>,
+pub(super) struct ShellLine {
+    pub(super) tokens: Vec<ShellToken>,
     /// Whether all words are literal: no variables, globs or comments.
     pub(super) is_plain: bool,
 }
 
-impl Line {
+impl ShellLine {
     pub(super) fn parse(text: &str) -> Self {
         let mut line = Self { tokens: Vec::new(), is_plain: true };
         let mut word: Option<String> = None;
@@ -32,22 +32,22 @@ impl Line {
                     word.get_or_insert_default();
                 }
                 (None, '#') if word.is_none() => while chars.next_if(|c| *c != '\n').is_some() {},
-                (None, ' ' | '\t') => line.tokens.extend(word.take().map(Token::Word)),
+                (None, ' ' | '\t') => line.tokens.extend(word.take().map(ShellToken::Word)),
                 (None, _) if is_operator(c) => {
                     // In `2>file` the number belongs to the operator.
                     let is_number = |word: &String| word.bytes().all(|b| b.is_ascii_digit());
                     let word = word.take().filter(|word| !("<>".contains(c) && is_number(word)));
-                    line.tokens.extend(word.map(Token::Word));
+                    line.tokens.extend(word.map(ShellToken::Word));
                     let mut operator = String::from(c);
                     while let Some(c) = chars.next_if(|c| is_operator(*c)) {
                         operator.push(c);
                     }
-                    line.tokens.push(Token::Operator(operator));
+                    line.tokens.push(ShellToken::Operator(operator));
                 }
                 _ => word.get_or_insert_default().push(c),
             }
         }
-        line.tokens.extend(word.map(Token::Word));
+        line.tokens.extend(word.map(ShellToken::Word));
         line
     }
 
@@ -57,9 +57,9 @@ impl Line {
         let mut is_file = false;
         for token in &self.tokens {
             match token {
-                Token::Word(_) if is_file => is_file = false,
-                Token::Word(word) => all.last_mut().expect("one is there").push(word.as_str()),
-                Token::Operator(operator) => {
+                ShellToken::Word(_) if is_file => is_file = false,
+                ShellToken::Word(word) => all.last_mut().expect("one is there").push(word.as_str()),
+                ShellToken::Operator(operator) => {
                     is_file =
                         ["<", ">", "<&", ">&", ">|"].iter().any(|end| operator.ends_with(end));
                     if !is_file {

@@ -6,11 +6,11 @@
 use jsonc_parser::ast::{Array, Object};
 use jsonc_parser::common::{Range, Ranged};
 
-use super::literal::{Style, own_line};
+use super::literal::{JsonStyle, indent_if_first};
 
 /// An object or a list in a text.
 #[derive(Clone, Debug)]
-pub(super) struct Container {
+pub(super) struct JsonContainer {
     /// Where its opening bracket is.
     open: usize,
     /// Where its closing bracket is.
@@ -19,47 +19,47 @@ pub(super) struct Container {
     children: Vec<Range>,
 }
 
-impl From<&Object<'_>> for Container {
+impl From<&Object<'_>> for JsonContainer {
     fn from(object: &Object<'_>) -> Self {
         let children = object.properties.iter().map(|property| property.range).collect();
         Self { open: object.range.start, close: object.range.end - 1, children }
     }
 }
 
-impl From<&Array<'_>> for Container {
+impl From<&Array<'_>> for JsonContainer {
     fn from(array: &Array<'_>) -> Self {
         let children = array.elements.iter().map(Ranged::range).collect();
         Self { open: array.range.start, close: array.range.end - 1, children }
     }
 }
 
-impl Container {
+impl JsonContainer {
     /// The text with one more child at the end. `render` writes it, given the indent if it may
     /// go over several lines.
     pub(super) fn append(
         &self,
         text: &str,
-        style: &Style,
+        style: &JsonStyle,
         render: &dyn Fn(Option<&str>) -> String,
     ) -> String {
         match self.children.last() {
             Some(last) => self.append_after(text, style, *last, render),
-            None => self.fill(text, style, render),
+            None => self.append_first(text, style, render),
         }
     }
 
     fn append_after(
         &self,
         text: &str,
-        style: &Style,
+        style: &JsonStyle,
         last: Range,
         render: &dyn Fn(Option<&str>) -> String,
     ) -> String {
-        let comma = comma_after(text, last.end);
+        let comma = find_comma_after(text, last.end);
         let from = comma.map_or(last.end, |comma| comma + 1);
         let wide = text[self.open..self.close].contains('\n');
         let (at, child) = if wide {
-            let indent = own_line(text, last.start).map(str::to_owned);
+            let indent = indent_if_first(text, last.start).map(str::to_owned);
             let indent = indent.unwrap_or_else(|| inner_indent(text, self.open, style));
             let at = after_comments_of_line(text, from);
             (at, format!("{}{indent}{}", style.newline, render(Some(&indent))))
@@ -72,7 +72,12 @@ impl Container {
     }
 
     /// Puts the first child in; there may be comments.
-    fn fill(&self, text: &str, style: &Style, render: &dyn Fn(Option<&str>) -> String) -> String {
+    fn append_first(
+        &self,
+        text: &str,
+        style: &JsonStyle,
+        render: &dyn Fn(Option<&str>) -> String,
+    ) -> String {
         let inner = &text[self.open + 1..self.close];
         if !style.wide {
             let (head, tail) = text.split_at(self.close);
@@ -95,9 +100,9 @@ impl Container {
     pub(super) fn remove(&self, text: &str, index: usize) -> String {
         let child = self.children[index];
         let before = index.checked_sub(1).map_or(self.open + 1, |at| self.children[at].end);
-        let start = white_before(text, child, before);
+        let start = whitespace_start(text, child, before);
         let mut cuts = vec![(start, child.end)];
-        match comma_after(text, child.end) {
+        match find_comma_after(text, child.end) {
             Some(comma) => {
                 let mut end = comma + 1;
                 if index == 0 && !text[start..child.start].contains('\n') {
@@ -106,7 +111,7 @@ impl Container {
                 cuts.push((comma, end));
             }
             None if index > 0 => {
-                let comma = comma_after(text, self.children[index - 1].end);
+                let comma = find_comma_after(text, self.children[index - 1].end);
                 cuts.extend(comma.map(|comma| (comma, comma + 1)));
             }
             None => {}
@@ -144,7 +149,7 @@ pub(super) fn has_comment(text: &str) -> bool {
 }
 
 /// The indent of what is in the container that opens here.
-fn inner_indent(text: &str, open: usize, style: &Style) -> String {
+fn inner_indent(text: &str, open: usize, style: &JsonStyle) -> String {
     format!("{}{}", line_indent(text, open), style.unit)
 }
 
@@ -155,7 +160,7 @@ fn line_indent(text: &str, at: usize) -> &str {
 }
 
 /// The comma that follows, if nothing but white space and comments is before it.
-fn comma_after(text: &str, from: usize) -> Option<usize> {
+fn find_comma_after(text: &str, from: usize) -> Option<usize> {
     let mut at = from;
     loop {
         let rest = text[at..].trim_start();
@@ -187,7 +192,7 @@ fn after_comments_of_line(text: &str, from: usize) -> usize {
 
 /// Returns where the white space before a child begins, including one line end. The end of a line
 /// comment stays if something follows the child: that would become part of the comment.
-fn white_before(text: &str, child: Range, from: usize) -> usize {
+fn whitespace_start(text: &str, child: Range, from: usize) -> usize {
     let blank = text[from..child.start].trim_end_matches([' ', '\t']);
     let after = text[child.end..].trim_start_matches([' ', '\t']);
     let after = after.strip_prefix(',').unwrap_or(after).trim_start_matches([' ', '\t', '\r']);

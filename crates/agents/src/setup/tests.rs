@@ -6,18 +6,18 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Agent;
+use crate::AgentKind;
 
 fn command(program: &str) -> HookCommand {
     HookCommand::new(Path::new(program), None).unwrap()
 }
 
-fn form(agent: Agent) -> Form {
-    let folders = Folders::new(Path::new("/home/me"), "/p".into(), &|_| None);
-    targets(agent, Level::User, &folders)[0].form
+fn form(agent: AgentKind) -> SetupFileKind {
+    let folders = ConfigFolders::new(Path::new("/home/me"), "/p".into(), &|_| None);
+    setup_targets(agent, SetupLevel::User, &folders)[0].form
 }
 
-fn added(agent: Agent, text: &str) -> String {
+fn added(agent: AgentKind, text: &str) -> String {
     form(agent).add(Some(text), &command("/bin/retake")).unwrap()
 }
 
@@ -50,7 +50,7 @@ fn value(text: &str) -> Value {
 }
 
 /// Adding is idempotent, ours is there, the rest is as it was, and it goes without a trace.
-fn check(agent: Agent, before: &str) {
+fn check(agent: AgentKind, before: &str) {
     let form = form(agent);
     let after = added(agent, before);
     assert_eq!(added(agent, &after), after, "adding twice: {before}");
@@ -70,7 +70,7 @@ const GEMINI_ONE: &str = r#"{"matcher":"*","hooks":[{"name":"x","type":"command"
 
 #[test]
 fn a_new_file_is_laid_out_like_the_agents_own() {
-    let claude = form(Agent::ClaudeCode).add(None, &command("/bin/retake")).unwrap();
+    let claude = form(AgentKind::ClaudeCode).add(None, &command("/bin/retake")).unwrap();
     expect![[r#"
         {
           "hooks": {
@@ -87,7 +87,7 @@ fn a_new_file_is_laid_out_like_the_agents_own() {
             ],
     "#]]
     .assert_eq(&(claude.lines().take(13).collect::<Vec<_>>().join("\n") + "\n"));
-    let copilot = form(Agent::Copilot).add(None, &command("/bin/retake")).unwrap();
+    let copilot = form(AgentKind::Copilot).add(None, &command("/bin/retake")).unwrap();
     expect![[r#"
         {
           "version": 1,
@@ -101,7 +101,7 @@ fn a_new_file_is_laid_out_like_the_agents_own() {
             ],
     "#]]
     .assert_eq(&(copilot.lines().take(10).collect::<Vec<_>>().join("\n") + "\n"));
-    let gemini = value(&form(Agent::Gemini).add(None, &command("/bin/retake")).unwrap());
+    let gemini = value(&form(AgentKind::Gemini).add(None, &command("/bin/retake")).unwrap());
     assert_eq!(
         gemini["hooks"]["BeforeTool"],
         json!([{ "matcher": "*", "hooks": [{
@@ -109,7 +109,7 @@ fn a_new_file_is_laid_out_like_the_agents_own() {
             "command": "/bin/retake hook gemini || true", "timeout": 10000,
         }] }])
     );
-    let cursor = value(&form(Agent::Cursor).add(None, &command("/bin/retake")).unwrap());
+    let cursor = value(&form(AgentKind::Cursor).add(None, &command("/bin/retake")).unwrap());
     let one = json!([{ "command": "/bin/retake hook cursor || true", "timeout": 10 }]);
     assert_eq!((&cursor["version"], &cursor["hooks"]["afterFileEdit"]), (&json!(1), &one));
 }
@@ -142,10 +142,15 @@ fn every_way_to_write_a_file_is_kept() {
         "// head\n{\n  \"a\": 1\n}\n// tail",
     ];
     for case in cases {
-        for agent in [Agent::ClaudeCode, Agent::Codex, Agent::Gemini, Agent::Copilot, Agent::Cursor]
-        {
+        for agent in [
+            AgentKind::ClaudeCode,
+            AgentKind::Codex,
+            AgentKind::Gemini,
+            AgentKind::Copilot,
+            AgentKind::Cursor,
+        ] {
             // What a version was added to keeps it: it is harmless, and might be the person's.
-            if matches!(agent, Agent::Copilot | Agent::Cursor) {
+            if matches!(agent, AgentKind::Copilot | AgentKind::Cursor) {
                 let versioned = added(agent, case);
                 assert_eq!(added(agent, &versioned), versioned);
                 continue;
@@ -158,13 +163,13 @@ fn every_way_to_write_a_file_is_kept() {
 #[test]
 fn a_single_edit_touches_nothing_else() {
     let before = "{\r\n\t\"b\" : [1,2 ],  // odd\r\n\t\"a\":{ }\r\n}";
-    let after = added(Agent::Codex, before);
+    let after = added(AgentKind::Codex, before);
     assert!(
         after.starts_with("{\r\n\t\"b\" : [1,2 ],  // odd\r\n\t\"a\":{ },\r\n\t\"hooks\": {\r\n")
     );
     assert!(after.ends_with("\r\n\t}\r\n}") && !after.replace("\r\n", "").contains('\n'));
-    assert_eq!(form(Agent::Codex).remove(&after, Some(before), None).unwrap().unwrap(), before);
-    let minified = added(Agent::Codex, r#"{"a":1}"#);
+    assert_eq!(form(AgentKind::Codex).remove(&after, Some(before), None).unwrap().unwrap(), before);
+    let minified = added(AgentKind::Codex, r#"{"a":1}"#);
     assert!(!minified.contains([' ', '\n']) || minified.contains("|| true"), "{minified}");
     assert!(
         minified.starts_with(r#"{"a":1,"hooks":{"SessionStart":[{"hooks":[{"type":"command","#)
@@ -176,12 +181,12 @@ fn hooks_of_others_stay_before_and_after_ours() {
     let ours =
         r#"{"matcher":"*","hooks":[{"type":"command","command":"/old/retake hook gemini"}]}"#;
     let text = format!(r#"{{"hooks":{{"BeforeTool":[{GEMINI_ONE},{ours},{GEMINI_ONE}]}}}}"#);
-    let after = added(Agent::Gemini, &text);
+    let after = added(AgentKind::Gemini, &text);
     let tools = &value(&after)["hooks"]["BeforeTool"];
     assert_eq!((&tools[0], &tools[2]), (&value(GEMINI_ONE), &value(GEMINI_ONE)));
     assert_eq!(tools[1]["hooks"][0]["command"], "/bin/retake hook gemini || true");
     assert_eq!(tools.as_array().unwrap().len(), 3);
-    let removed = form(Agent::Gemini).remove(&after, Some(""), None).unwrap().unwrap();
+    let removed = form(AgentKind::Gemini).remove(&after, Some(""), None).unwrap().unwrap();
     assert_eq!(removed, format!(r#"{{"hooks":{{"BeforeTool":[{GEMINI_ONE},{GEMINI_ONE}]}}}}"#));
 }
 
@@ -192,7 +197,7 @@ fn doubled_and_outdated_ones_go() {
     let text = format!(
         r#"{{"hooks":{{"Stop":[{{"hooks":[{handler},{theirs},{handler}]}}],"Gone":[{{"hooks":[{handler}]}}]}}}}"#
     );
-    let after = added(Agent::Codex, &text);
+    let after = added(AgentKind::Codex, &text);
     assert!(!after.contains("/old/") && !after.contains("Gone"), "{after}");
     let hooks = &value(&after)["hooks"]["Stop"][0]["hooks"];
     assert_eq!(hooks.as_array().unwrap().len(), 2);
@@ -201,15 +206,15 @@ fn doubled_and_outdated_ones_go() {
 
 #[test]
 fn a_person_s_timeout_and_matcher_are_kept() {
-    let after = added(Agent::ClaudeCode, "");
+    let after = added(AgentKind::ClaudeCode, "");
     let mine =
         after.replacen("\"timeout\": 10", "\"timeout\": 30", 1).replacen("\"*\"", "\"Edit\"", 1);
-    assert_eq!(added(Agent::ClaudeCode, &mine), mine);
+    assert_eq!(added(AgentKind::ClaudeCode, &mine), mine);
 }
 
 #[test]
 fn what_is_empty_only_because_of_us_goes() {
-    let form = form(Agent::Codex);
+    let form = form(AgentKind::Codex);
     let fresh = form.add(None, &command("/bin/retake")).unwrap();
     assert_eq!(form.remove(&fresh, None, None).unwrap(), None);
     assert_eq!(form.remove(&fresh, Some("{}"), None).unwrap().unwrap().trim(), "{}");
@@ -218,7 +223,7 @@ fn what_is_empty_only_because_of_us_goes() {
     assert!(rest.contains("// mine") && !rest.contains("hooks"), "{rest}");
     let kept = form.remove(&fresh, Some(r#"{"hooks":{"Stop":[]}}"#), None).unwrap().unwrap();
     assert_eq!(value(&kept), json!({ "hooks": { "Stop": [] } }));
-    let cursor = tests::form(Agent::Cursor);
+    let cursor = tests::form(AgentKind::Cursor);
     let fresh = cursor.add(None, &command("/bin/retake")).unwrap();
     assert_eq!(cursor.remove(&fresh, None, None).unwrap(), None);
 }
@@ -226,7 +231,10 @@ fn what_is_empty_only_because_of_us_goes() {
 #[test]
 fn what_is_no_settings_file_is_refused_with_its_place() {
     let refusal = |text: &str| {
-        form(Agent::ClaudeCode).add(Some(text), &command("/bin/retake")).unwrap_err().to_string()
+        form(AgentKind::ClaudeCode)
+            .add(Some(text), &command("/bin/retake"))
+            .unwrap_err()
+            .to_string()
     };
     let seen: Vec<_> = [
         "{\n  \"a\": 1\n  \"b\": 2\n}",
@@ -249,12 +257,12 @@ fn what_is_no_settings_file_is_refused_with_its_place() {
 #[test]
 fn hooks_that_a_person_turned_off_are_told() {
     let off = |agent, text| form(agent).find(&added(agent, text), None).unwrap().switched_off;
-    let claude = off(Agent::ClaudeCode, r#"{"disableAllHooks":true}"#);
+    let claude = off(AgentKind::ClaudeCode, r#"{"disableAllHooks":true}"#);
     assert_eq!(claude.as_deref(), Some("disableAllHooks is true"));
-    let gemini = off(Agent::Gemini, r#"{"hooksConfig":{"enabled":false}}"#);
+    let gemini = off(AgentKind::Gemini, r#"{"hooksConfig":{"enabled":false}}"#);
     assert_eq!(gemini.as_deref(), Some("hooksConfig.enabled is false"));
-    assert_eq!(off(Agent::Gemini, r#"{"hooksConfig":{"enabled":true}}"#), None);
-    assert_eq!(off(Agent::ClaudeCode, "{}"), None);
+    assert_eq!(off(AgentKind::Gemini, r#"{"hooksConfig":{"enabled":true}}"#), None);
+    assert_eq!(off(AgentKind::ClaudeCode, "{}"), None);
 }
 
 #[test]
@@ -264,11 +272,11 @@ fn folders_follow_the_environment() {
         "XDG_CONFIG_HOME" => Some("/x".into()),
         _ => None,
     };
-    let folders = Folders::new(Path::new("/home/me"), "/p".into(), &variable);
+    let folders = ConfigFolders::new(Path::new("/home/me"), "/p".into(), &variable);
     let mut seen = String::new();
-    for agent in Agent::ALL {
-        for level in [Level::User, Level::Here] {
-            let path = targets(agent, level, &folders)[0].path.display().to_string();
+    for agent in AgentKind::ALL {
+        for level in [SetupLevel::User, SetupLevel::Here] {
+            let path = setup_targets(agent, level, &folders)[0].path.display().to_string();
             seen += &(path + "\n");
         }
     }

@@ -6,15 +6,15 @@
 
 use serde_json::Value;
 
-use super::{Reader, Speaker, called, texts};
-use crate::prompt::{Prompt, element};
+use super::{Speaker, TranscriptParser, call_by_id, texts};
+use crate::prompt::{Prompt, element_text};
 use crate::wire::{fingerprint, is_true, list, text};
 
 /// Prefixes of texts that Claude Code itself writes where a person's text goes.
-const NOT_WORDS: &[&str] =
+const SYNTHETIC_PREFIXES: &[&str] =
     &["<local-command-stdout>", "<local-command-caveat>", "[Request interrupted by user"];
 
-pub(super) fn line(reader: &mut Reader, line: &Value) {
+pub(super) fn read_line(reader: &mut TranscriptParser, line: &Value) {
     let by = match text(line, "/type") {
         Some("user") => Speaker::User,
         Some("assistant") => Speaker::Assistant,
@@ -26,23 +26,23 @@ pub(super) fn line(reader: &mut Reader, line: &Value) {
         return;
     }
     match by {
-        Speaker::User => user(reader, line),
-        Speaker::Assistant => assistant(reader, line),
+        Speaker::User => read_user(reader, line),
+        Speaker::Assistant => read_assistant(reader, line),
     }
 }
 
-fn assistant(reader: &mut Reader, line: &Value) {
+fn read_assistant(reader: &mut TranscriptParser, line: &Value) {
     let Some(id) = text(line, "/message/id") else {
         return;
     };
     let is_call = |block: &&Value| text(block, "/type") == Some("tool_use");
     let calls = list(line, "/message/content").iter().filter(is_call);
-    let calls = calls.filter_map(|call| text(call, "/id")).map(called).collect();
+    let calls = calls.filter_map(|call| text(call, "/id")).map(call_by_id).collect();
     let content = line.pointer("/message/content").unwrap_or(&Value::Null);
-    reader.grow(fingerprint(id), &texts(content), calls);
+    reader.grow_assistant(fingerprint(id), &texts(content), calls);
 }
 
-fn user(reader: &mut Reader, line: &Value) {
+fn read_user(reader: &mut TranscriptParser, line: &Value) {
     let bookkeeping = ["/isMeta", "/isCompactSummary", "/isVisibleInTranscriptOnly"];
     if bookkeeping.iter().any(|key| is_true(line, key)) || holds_a_result(line) {
         return;
@@ -54,9 +54,9 @@ fn user(reader: &mut Reader, line: &Value) {
     };
     let written = |block: &Value| matches!(text(block, "/type"), Some("text" | "image"));
     let something = !words.is_empty() || list(line, "/message/content").iter().any(written);
-    if something && !NOT_WORDS.iter().any(|start| words.trim_start().starts_with(start)) {
+    if something && !SYNTHETIC_PREFIXES.iter().any(|start| words.trim_start().starts_with(start)) {
         let typed = typed_command(words);
-        reader.say(Speaker::User, typed.as_deref().unwrap_or(words), vec![]);
+        reader.add_message(Speaker::User, typed.as_deref().unwrap_or(words), vec![]);
     }
 }
 
@@ -69,7 +69,7 @@ fn holds_a_result(line: &Value) -> bool {
 fn typed_command(words: &str) -> Option<String> {
     let marked = ["<command-name>", "<command-message>"];
     marked.iter().find(|mark| words.trim_start().starts_with(**mark))?;
-    let name = element(words, "<command-name>", "</command-name>")?;
-    let arguments = element(words, "<command-args>", "</command-args>");
+    let name = element_text(words, "<command-name>", "</command-name>")?;
+    let arguments = element_text(words, "<command-args>", "</command-args>");
     Some(arguments.map_or_else(|| name.to_owned(), |arguments| format!("{name} {arguments}")))
 }

@@ -5,31 +5,38 @@
 
 use serde_json::Value;
 
-use super::{Cursor, Read, Reader, Speaker, Spoken, State, called, texts};
-use crate::prompt::{Prompt, element};
+use super::{
+    ReadAhead, Speaker, TranscriptCursor, TranscriptMessage, TranscriptParser, TranscriptState,
+    call_by_id, texts,
+};
+use crate::prompt::{Prompt, element_text};
 use crate::wire::{self, list, text};
 
-pub(super) fn file(mut reader: Reader, cursor: &Cursor, whole: &[u8]) -> (Vec<Spoken>, Cursor) {
+pub(super) fn read_document(
+    mut reader: TranscriptParser,
+    cursor: &TranscriptCursor,
+    whole: &[u8],
+) -> (Vec<TranscriptMessage>, TranscriptCursor) {
     // A document that is just being written is read the next time.
     let Ok(document) = wire::parse(whole) else {
         return (Vec::new(), cursor.clone());
     };
     for each in list(&document, "/messages") {
-        message(&mut reader, each);
+        read_message(&mut reader, each);
     }
     let messages = reader.state.messages;
-    let Some(last) = reader.spoken.values().next_back().cloned() else {
-        return (Vec::new(), Cursor::default());
+    let Some(last) = reader.messages.values().next_back().cloned() else {
+        return (Vec::new(), TranscriptCursor::default());
     };
     // As if all of it were to be read again: the next document is.
-    let read = Read { messages, grows: last.index, was: last.fingerprint() };
+    let read = ReadAhead { messages, grows: last.index, was: last.fingerprint() };
     let rewritten = messages < cursor.messages();
-    let known = if rewritten { Cursor::default() } else { cursor.clone() };
+    let known = if rewritten { TranscriptCursor::default() } else { cursor.clone() };
     let (spoken, _) = reader.finish(&known);
-    (spoken, Cursor { state: State::default(), read: Some(read) })
+    (spoken, TranscriptCursor { state: TranscriptState::default(), read: Some(read) })
 }
 
-pub(super) fn message(reader: &mut Reader, message: &Value) {
+pub(super) fn read_message(reader: &mut TranscriptParser, message: &Value) {
     let content = message.get("content").unwrap_or(&Value::Null);
     let of_type = |kind: &'static str| {
         let matching = move |block: &&Value| text(block, "/type") == Some(kind);
@@ -38,20 +45,20 @@ pub(super) fn message(reader: &mut Reader, message: &Value) {
     match text(message, "/role") {
         Some("user") if of_type("tool_result").next().is_none() => {
             let words = texts(content).join("\n");
-            if let Some(words) = Prompt::of(unwrapped(&words)).message() {
-                reader.say(Speaker::User, words, vec![]);
+            if let Some(words) = Prompt::of(unwrap_user_input(&words)).message() {
+                reader.add_message(Speaker::User, words, vec![]);
             }
         }
         Some("assistant") => {
-            let calls = of_type("tool_use").filter_map(|call| text(call, "/id")).map(called);
-            reader.say(Speaker::Assistant, &texts(content).join("\n"), calls.collect());
+            let calls = of_type("tool_use").filter_map(|call| text(call, "/id")).map(call_by_id);
+            reader.add_message(Speaker::Assistant, &texts(content).join("\n"), calls.collect());
         }
         _ => {}
     }
 }
 
 /// The person's words without the element that Cline puts around them.
-pub(crate) fn unwrapped(words: &str) -> &str {
-    let inner = element(words, "<user_input", "</user_input>");
+pub(crate) fn unwrap_user_input(words: &str) -> &str {
+    let inner = element_text(words, "<user_input", "</user_input>");
     inner.and_then(|inner| inner.split_once('>')).map_or(words, |(_, words)| words)
 }

@@ -7,12 +7,12 @@
 use retake_model::CalledTool;
 use serde_json::Value;
 
-use super::{Reader, Speaker};
-use crate::copilot::native_tool;
+use super::{Speaker, TranscriptParser};
+use crate::copilot::native_tool_name;
 use crate::prompt::Prompt;
-use crate::wire::{list, text, unquoted};
+use crate::wire::{list, parse_embedded, text};
 
-pub(super) fn line(reader: &mut Reader, line: &Value) {
+pub(super) fn read_line(reader: &mut TranscriptParser, line: &Value) {
     if text(line, "/agentId").is_some() {
         return;
     }
@@ -21,19 +21,19 @@ pub(super) fn line(reader: &mut Reader, line: &Value) {
         Some("user.message") => {
             let injected = text(line, "/data/source").is_some_and(|source| source != "user");
             if let Some(words) = Prompt::of(words).message().filter(|_| !injected) {
-                reader.say(Speaker::User, words, vec![]);
+                reader.add_message(Speaker::User, words, vec![]);
             }
         }
         Some("assistant.message") => {
-            let calls = list(line, "/data/toolRequests").iter().filter_map(call).collect();
-            reader.say(Speaker::Assistant, words, calls);
+            let calls = list(line, "/data/toolRequests").iter().filter_map(parse_call).collect();
+            reader.add_message(Speaker::Assistant, words, calls);
         }
         _ => {}
     }
 }
 
-fn call(request: &Value) -> Option<CalledTool> {
-    let tool = native_tool(text(request, "/name")?).to_owned();
-    let input = request.get("arguments").map_or(Value::Null, unquoted);
+fn parse_call(request: &Value) -> Option<CalledTool> {
+    let tool = native_tool_name(text(request, "/name")?).to_owned();
+    let input = request.get("arguments").map_or(Value::Null, parse_embedded);
     Some(CalledTool { call: None, tool: Some(tool), input })
 }

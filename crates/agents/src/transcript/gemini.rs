@@ -7,32 +7,32 @@
 use retake_model::CalledTool;
 use serde_json::Value;
 
-use super::{Reader, Speaker, Spoken, texts};
+use super::{Speaker, TranscriptMessage, TranscriptParser, texts};
 use crate::prompt::Prompt;
-use crate::wire::{fingerprint, is_true, list, text, unquoted};
+use crate::wire::{fingerprint, is_true, list, parse_embedded, text};
 
 /// Maximum message ids remembered; an older message cannot be rewritten.
-const IDS_LIMIT: usize = 512;
+const MAX_REMEMBERED_IDS: usize = 512;
 
-pub(super) fn line(reader: &mut Reader, line: &Value) {
+pub(super) fn read_line(reader: &mut TranscriptParser, line: &Value) {
     for patched in list(line, "/$set/messages") {
-        message(reader, patched);
+        read_message(reader, patched);
     }
-    message(reader, line);
+    read_message(reader, line);
 }
 
-fn message(reader: &mut Reader, message: &Value) {
+fn read_message(reader: &mut TranscriptParser, message: &Value) {
     let Some(id) = text(message, "/id") else {
         return;
     };
     let words = texts(message.get("content").unwrap_or(&Value::Null)).join("\n");
     match text(message, "/type") {
         Some("user") if is_prompt(message, &words) => {
-            set(reader, id, Speaker::User, &words, vec![]);
+            set_message(reader, id, Speaker::User, &words, vec![]);
         }
         Some("gemini") => {
-            let calls = list(message, "/toolCalls").iter().filter_map(call).collect();
-            set(reader, id, Speaker::Assistant, &words, calls);
+            let calls = list(message, "/toolCalls").iter().filter_map(parse_call).collect();
+            set_message(reader, id, Speaker::Assistant, &words, calls);
         }
         _ => {}
     }
@@ -46,24 +46,30 @@ fn is_prompt(message: &Value, words: &str) -> bool {
         && !list(message, "/content").iter().any(result)
 }
 
-fn call(call: &Value) -> Option<CalledTool> {
+fn parse_call(call: &Value) -> Option<CalledTool> {
     let tool = text(call, "/name")?.to_owned();
-    let input = call.get("args").map_or(Value::Null, unquoted);
+    let input = call.get("args").map_or(Value::Null, parse_embedded);
     Some(CalledTool { call: None, tool: Some(tool), input })
 }
 
-fn set(reader: &mut Reader, id: &str, by: Speaker, words: &str, calls: Vec<CalledTool>) {
+fn set_message(
+    reader: &mut TranscriptParser,
+    id: &str,
+    by: Speaker,
+    words: &str,
+    calls: Vec<CalledTool>,
+) {
     let id = fingerprint(id);
     let state = &mut reader.state;
     let spoken = if let Some(at) = state.ids.iter().rposition(|other| *other == id) {
         let after = (state.ids.len() - at) as u64;
-        Spoken::new(state.messages.saturating_sub(after), by)
+        TranscriptMessage::new(state.messages.saturating_sub(after), by)
     } else {
-        if state.ids.len() >= IDS_LIMIT {
+        if state.ids.len() >= MAX_REMEMBERED_IDS {
             state.ids.remove(0);
         }
         state.ids.push(id);
-        reader.next(by)
+        reader.next_message(by)
     };
-    reader.set(spoken, words, calls);
+    reader.set_message(spoken, words, calls);
 }

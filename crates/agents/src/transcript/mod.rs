@@ -4,15 +4,15 @@
 //! - Messages are counted from 0: what a person (or, in a subagent's file, the parent) wrote, and
 //!   what the assistant answered. Tool results, injected context, notifications and the agent's
 //!   bookkeeping are no messages.
-//! - [`read`] is given the file from [`Cursor::offset`] on, and returns every message that is new or
+//! - [`read`] is given the file from [`TranscriptCursor::offset`] on, and returns every message that is new or
 //!   has **grown**, whole, once, in order. A message that was returned before keeps its index: set
 //!   by index, do not add.
 //! - Only whole lines are consumed; a line that is cut off at the end waits for the next time. If
-//!   [`Cursor::offset`] does not move although there are new bytes, the line is longer than what
+//!   [`TranscriptCursor::offset`] does not move although there are new bytes, the line is longer than what
 //!   was given: give more.
-//! - A text is cut at [`TEXT_LIMIT`] bytes.
-//! - A file that became shorter than [`Cursor::offset`] is another file: start over with
-//!   [`Cursor::default`].
+//! - A text is cut at [`MAX_TEXT_BYTES`] bytes.
+//! - A file that became shorter than [`TranscriptCursor::offset`] is another file: start over with
+//!   [`TranscriptCursor::default`].
 //! - Lines that are not understood are passed over. Reading in any slices gives the same messages
 //!   as reading at once.
 
@@ -29,19 +29,20 @@ use retake_model::{AgentId, CallId, CalledTool, DialogId, Event, EventKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::heard::{Subagent, Voice};
-use crate::{Agent, wire};
+use crate::parse::{EventSource, Subagent};
+use crate::{AgentKind, wire};
 
-pub(crate) use cline::unwrapped;
+pub(crate) use cline::unwrap_user_input;
 pub(crate) use opencode::{
-    added as opencode_added, messages as opencode_messages, words as opencode_words,
+    is_synthetic as opencode_added, parse_messages as opencode_messages,
+    spoken_text as opencode_words,
 };
 
 /// Maximum bytes kept of a message's text.
-pub const TEXT_LIMIT: usize = 64 * 1024;
+pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// Maximum calls kept of one message, and maximum bytes of a call id.
-const CALLS_LIMIT: usize = 1024;
-const CALL_ID_LIMIT: usize = 512;
+const MAX_CALLS_PER_MESSAGE: usize = 1024;
+const MAX_CALL_ID_BYTES: usize = 512;
 
 /// Read cursor of a transcript; to be stored between reads.
 ///
@@ -49,17 +50,17 @@ const CALL_ID_LIMIT: usize = 512;
 /// message of the assistant, if it may still grow, is read again from its beginning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Cursor {
+pub struct TranscriptCursor {
     #[serde(flatten)]
-    state: State,
+    state: TranscriptState,
     #[serde(skip_serializing_if = "Option::is_none")]
-    read: Option<Read>,
+    read: Option<ReadAhead>,
 }
 
 /// Position of a reader, with the state that it needs there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct State {
+pub(crate) struct TranscriptState {
     offset: u64,
     messages: u64,
     /// Claude Code: whether this is the file of a subagent.
@@ -67,7 +68,7 @@ pub(crate) struct State {
     sidechain: Option<bool>,
     /// Codex: the message that the next event may repeat in its other form.
     #[serde(skip_serializing_if = "Option::is_none")]
-    echo: Option<codex::Echo>,
+    echo: Option<codex::CountedPrompt>,
     /// Gemini: the fingerprints of the last messages' ids, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ids: Vec<u64>,
@@ -75,7 +76,7 @@ pub(crate) struct State {
 
 /// Messages that were read beyond the state, and will be read again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Read {
+struct ReadAhead {
     /// How many messages there were in all.
     messages: u64,
     /// Which of them may grow, and the fingerprint of what it was.
@@ -84,20 +85,20 @@ struct Read {
 }
 
 /// A message that may still grow.
-struct Open {
+struct OpenMessage {
     /// Lines with the same key are of the same message.
     key: u64,
     /// The next line begins another message, but calls may still be added.
-    over: bool,
-    spoken: Spoken,
+    is_over: bool,
+    spoken: TranscriptMessage,
     /// Where it begins.
-    begins: State,
+    resume_at: TranscriptState,
 }
 
-impl Cursor {
+impl TranscriptCursor {
     /// A cursor after this many messages of a conversation that arrives as a whole.
     pub fn after(messages: u64) -> Self {
-        Self { state: State { messages, ..State::default() }, read: None }
+        Self { state: TranscriptState { messages, ..TranscriptState::default() }, read: None }
     }
 
     /// Returns the file offset of the next read.
@@ -123,7 +124,7 @@ pub enum Speaker {
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spoken {
+pub struct TranscriptMessage {
     /// Its place in the conversation.
     pub index: u64,
     /// Who spoke.
@@ -134,14 +135,14 @@ pub struct Spoken {
     pub calls: Vec<CalledTool>,
 }
 
-impl Spoken {
+impl TranscriptMessage {
     /// The message as an event of this dialog; `agent` is the subagent whose file it is.
-    pub fn event(&self, dialog: &DialogId, agent: Option<&AgentId>, kind: Agent) -> Event {
+    pub fn event(&self, dialog: &DialogId, agent: Option<&AgentId>, kind: AgentKind) -> Event {
         let subagent = agent.map(|agent| Subagent::of_main(&agent.0));
-        self.said_by(&Voice { kind, dialog: dialog.clone(), subagent, cwd: None })
+        self.event_from(&EventSource { kind, dialog: dialog.clone(), subagent, cwd: None })
     }
 
-    pub(crate) fn said_by(&self, voice: &Voice) -> Event {
+    pub(crate) fn event_from(&self, voice: &EventSource) -> Event {
         let text = self.text.clone();
         let what = match self.by {
             Speaker::User => EventKind::UserMessage { text },
@@ -163,97 +164,101 @@ impl Spoken {
 
     /// Adds a part of the text, on a line of its own.
     fn add_text(&mut self, part: &str) {
-        if part.is_empty() || self.text.len() >= TEXT_LIMIT {
+        if part.is_empty() || self.text.len() >= MAX_TEXT_BYTES {
             return;
         }
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        let room = TEXT_LIMIT - self.text.len();
-        self.text.push_str(start(part, room));
+        let room = MAX_TEXT_BYTES - self.text.len();
+        self.text.push_str(utf8_prefix(part, room));
     }
 
     fn add_call(&mut self, call: CalledTool) {
-        let long = call.call.as_ref().is_some_and(|id| id.0.len() > CALL_ID_LIMIT);
+        let long = call.call.as_ref().is_some_and(|id| id.0.len() > MAX_CALL_ID_BYTES);
         let known = call.call.is_some() && self.calls.iter().any(|other| other.call == call.call);
-        if !long && !known && self.calls.len() < CALLS_LIMIT {
+        if !long && !known && self.calls.len() < MAX_CALLS_PER_MESSAGE {
             self.calls.push(call);
         }
     }
 }
 
 /// Returns the longest prefix of a text that fits into this many bytes.
-fn start(text: &str, room: usize) -> &str {
+fn utf8_prefix(text: &str, room: usize) -> &str {
     let fits = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..fits.unwrap_or(0)]
 }
 
 /// A call that hooks know by its id; then the id is enough.
-fn called(id: &str) -> CalledTool {
+fn call_by_id(id: &str) -> CalledTool {
     CalledTool { call: Some(CallId::from(id)), tool: None, input: Value::Null }
 }
 
-/// Continues reading: `new` are the bytes of the file from [`Cursor::offset`] on.
+/// Continues reading: `new` are the bytes of the file from [`TranscriptCursor::offset`] on.
 ///
 /// Cline's file is one JSON document: there the offset stays 0 and `new` is the whole file.
 /// opencode sends its conversation with the hook, and the format of Cursor's file is not known:
 /// these are not read.
-pub fn read(agent: Agent, cursor: &Cursor, new: &[u8]) -> (Vec<Spoken>, Cursor) {
-    let mut reader = Reader::at(cursor.state.clone());
+pub fn read(
+    agent: AgentKind,
+    cursor: &TranscriptCursor,
+    new: &[u8],
+) -> (Vec<TranscriptMessage>, TranscriptCursor) {
+    let mut reader = TranscriptParser::resume(cursor.state.clone());
     match agent {
-        Agent::ClaudeCode | Agent::Codex | Agent::Gemini | Agent::Copilot => {
-            reader.lines(new, understanding(agent));
+        AgentKind::ClaudeCode | AgentKind::Codex | AgentKind::Gemini | AgentKind::Copilot => {
+            reader.read_lines(new, line_parser(agent));
         }
-        Agent::Cline => return cline::file(reader, cursor, new),
-        Agent::Opencode | Agent::Cursor => {}
+        AgentKind::Cline => return cline::read_document(reader, cursor, new),
+        AgentKind::Opencode | AgentKind::Cursor => {}
     }
     reader.finish(cursor)
 }
 
 /// Returns the parser for a line of this agent, or a message of its document.
-fn understanding(agent: Agent) -> fn(&mut Reader, &Value) {
+fn line_parser(agent: AgentKind) -> fn(&mut TranscriptParser, &Value) {
     match agent {
-        Agent::ClaudeCode => claude_code::line,
-        Agent::Codex => codex::line,
-        Agent::Gemini => gemini::line,
-        Agent::Copilot => copilot::line,
-        Agent::Cline => cline::message,
-        Agent::Opencode => opencode::message,
-        Agent::Cursor => |_, _| {},
+        AgentKind::ClaudeCode => claude_code::read_line,
+        AgentKind::Codex => codex::read_line,
+        AgentKind::Gemini => gemini::read_line,
+        AgentKind::Copilot => copilot::read_line,
+        AgentKind::Cline => cline::read_message,
+        AgentKind::Opencode => opencode::read_message,
+        AgentKind::Cursor => |_, _| {},
     }
 }
 
 /// Counts messages for readers that need more of a file than its text: one rule for both.
-pub(crate) struct Count {
-    reader: Reader,
-    understand: fn(&mut Reader, &Value),
+pub(crate) struct MessageCounter {
+    reader: TranscriptParser,
+    parse_line: fn(&mut TranscriptParser, &Value),
 }
 
-impl Count {
+impl MessageCounter {
     /// From this state on.
-    pub(crate) fn on(agent: Agent, state: State) -> Self {
-        Self { reader: Reader::at(state), understand: understanding(agent) }
+    pub(crate) fn resume(agent: AgentKind, state: TranscriptState) -> Self {
+        Self { reader: TranscriptParser::resume(state), parse_line: line_parser(agent) }
     }
 
     /// Returns the message that a line belongs to, as far as it is complete.
-    pub(crate) fn line(&mut self, line: &Value) -> Option<Spoken> {
-        self.reader.spoken.clear();
-        (self.understand)(&mut self.reader, line);
-        self.reader.spoken.pop_last().map(|(_, spoken)| spoken)
+    pub(crate) fn count_line(&mut self, line: &Value) -> Option<TranscriptMessage> {
+        self.reader.messages.clear();
+        (self.parse_line)(&mut self.reader, line);
+        self.reader.messages.pop_last().map(|(_, spoken)| spoken)
     }
 
     /// Advances past a line of this many bytes.
-    pub(crate) fn pass(&mut self, bytes: usize) {
-        self.reader.state.pass(bytes);
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.reader.state.advance(bytes);
     }
 
     /// Returns the current state.
-    pub(crate) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &TranscriptState {
         &self.reader.state
     }
 }
 
-impl State {
+impl TranscriptState {
     /// Returns the file offset.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
@@ -264,92 +269,93 @@ impl State {
         self.sidechain.is_some_and(|side| side != wire::is_true(line, "/isSidechain"))
     }
 
-    fn pass(&mut self, bytes: usize) {
+    fn advance(&mut self, bytes: usize) {
         self.offset = self.offset.saturating_add(bytes as u64);
     }
 }
 
 /// Returns the complete lines, each with its line end.
-pub(crate) fn whole_lines(new: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn complete_lines(new: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     new[..whole].split_inclusive(|byte| *byte == b'\n')
 }
 
 /// State of one read.
-struct Reader {
-    state: State,
+struct TranscriptParser {
+    state: TranscriptState,
     /// The last message of the assistant, if its next lines would be part of it.
-    open: Option<Open>,
+    open: Option<OpenMessage>,
     /// What is new or has grown, by index.
-    spoken: BTreeMap<u64, Spoken>,
+    messages: BTreeMap<u64, TranscriptMessage>,
 }
 
-impl Reader {
-    fn at(state: State) -> Self {
-        Self { state, open: None, spoken: BTreeMap::new() }
+impl TranscriptParser {
+    fn resume(state: TranscriptState) -> Self {
+        Self { state, open: None, messages: BTreeMap::new() }
     }
 
-    fn lines(&mut self, new: &[u8], understand: fn(&mut Self, &Value)) {
-        for line in whole_lines(new) {
+    fn read_lines(&mut self, new: &[u8], understand: fn(&mut Self, &Value)) {
+        for line in complete_lines(new) {
             if let Ok(parsed) = wire::parse(line) {
                 understand(self, &parsed);
             }
-            self.state.pass(line.len());
+            self.state.advance(line.len());
         }
     }
 
     /// Returns the messages that are new or have grown since the cursor, and the next cursor.
-    fn finish(mut self, cursor: &Cursor) -> (Vec<Spoken>, Cursor) {
+    fn finish(mut self, cursor: &TranscriptCursor) -> (Vec<TranscriptMessage>, TranscriptCursor) {
         if let Some(read) = &cursor.read {
-            let has_grown =
-                |spoken: &Spoken| spoken.index == read.grows && spoken.fingerprint() != read.was;
-            self.spoken.retain(|index, spoken| *index >= read.messages || has_grown(spoken));
+            let has_grown = |spoken: &TranscriptMessage| {
+                spoken.index == read.grows && spoken.fingerprint() != read.was
+            };
+            self.messages.retain(|index, spoken| *index >= read.messages || has_grown(spoken));
         }
         let next = match self.open {
-            None => Cursor { state: self.state, read: None },
-            Some(Open { spoken, begins, .. }) => {
+            None => TranscriptCursor { state: self.state, read: None },
+            Some(OpenMessage { spoken, resume_at: begins, .. }) => {
                 let (grows, was) = (spoken.index, spoken.fingerprint());
-                let read = Read { messages: self.state.messages, grows, was };
-                Cursor { state: begins, read: Some(read) }
+                let read = ReadAhead { messages: self.state.messages, grows, was };
+                TranscriptCursor { state: begins, read: Some(read) }
             }
         };
-        (self.spoken.into_values().collect(), next)
+        (self.messages.into_values().collect(), next)
     }
 
     /// The next message, empty.
-    fn next(&mut self, by: Speaker) -> Spoken {
+    fn next_message(&mut self, by: Speaker) -> TranscriptMessage {
         let index = self.state.messages;
         self.state.messages = index.saturating_add(1);
-        Spoken::new(index, by)
+        TranscriptMessage::new(index, by)
     }
 
     /// Adds a message that is complete.
-    fn say(&mut self, by: Speaker, text: &str, calls: Vec<CalledTool>) {
-        let spoken = self.next(by);
-        self.set(spoken, text, calls);
+    fn add_message(&mut self, by: Speaker, text: &str, calls: Vec<CalledTool>) {
+        let spoken = self.next_message(by);
+        self.set_message(spoken, text, calls);
     }
 
     /// Gives a message its text and calls.
-    fn set(&mut self, mut spoken: Spoken, text: &str, calls: Vec<CalledTool>) {
+    fn set_message(&mut self, mut spoken: TranscriptMessage, text: &str, calls: Vec<CalledTool>) {
         spoken.add_text(text);
         for call in calls {
             spoken.add_call(call);
         }
-        self.spoken.insert(spoken.index, spoken);
+        self.messages.insert(spoken.index, spoken);
     }
 
     /// Adds a part of the assistant's message with this key.
-    fn grow(&mut self, key: u64, texts: &[&str], calls: Vec<CalledTool>) {
-        if self.open.as_ref().is_none_or(|open| open.key != key || open.over) {
+    fn grow_assistant(&mut self, key: u64, texts: &[&str], calls: Vec<CalledTool>) {
+        if self.open.as_ref().is_none_or(|open| open.key != key || open.is_over) {
             let begins = self.state.clone();
-            let spoken = self.next(Speaker::Assistant);
-            self.open = Some(Open { key, over: false, spoken, begins });
+            let spoken = self.next_message(Speaker::Assistant);
+            self.open = Some(OpenMessage { key, is_over: false, spoken, resume_at: begins });
         }
-        self.add(texts, calls);
+        self.extend_assistant(texts, calls);
     }
 
     /// Adds to the assistant's last message, if there is one.
-    fn add(&mut self, texts: &[&str], calls: Vec<CalledTool>) {
+    fn extend_assistant(&mut self, texts: &[&str], calls: Vec<CalledTool>) {
         let Some(open) = &mut self.open else {
             return;
         };
@@ -359,7 +365,7 @@ impl Reader {
         for call in calls {
             open.spoken.add_call(call);
         }
-        self.spoken.insert(open.spoken.index, open.spoken.clone());
+        self.messages.insert(open.spoken.index, open.spoken.clone());
     }
 }
 
@@ -380,22 +386,23 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
-        let mut spoken = Spoken::new(0, Speaker::User);
+        let mut spoken = TranscriptMessage::new(0, Speaker::User);
         spoken.add_text("x");
-        spoken.add_text(&"é".repeat(TEXT_LIMIT));
-        assert!(spoken.text.len() <= TEXT_LIMIT && spoken.text.len() > TEXT_LIMIT - 3);
+        spoken.add_text(&"é".repeat(MAX_TEXT_BYTES));
+        assert!(spoken.text.len() <= MAX_TEXT_BYTES && spoken.text.len() > MAX_TEXT_BYTES - 3);
         let full = spoken.clone();
         spoken.add_text("more");
-        assert!(spoken.text.len() <= TEXT_LIMIT && spoken.text.starts_with(&full.text));
+        assert!(spoken.text.len() <= MAX_TEXT_BYTES && spoken.text.starts_with(&full.text));
     }
 
     #[test]
     fn calls_are_kept_once_and_bounded() {
-        let mut spoken = Spoken::new(0, Speaker::Assistant);
+        let mut spoken = TranscriptMessage::new(0, Speaker::Assistant);
         for _ in 0..2 {
-            (0..CALLS_LIMIT + 5).for_each(|at| spoken.add_call(called(&format!("c{at}"))));
+            (0..MAX_CALLS_PER_MESSAGE + 5)
+                .for_each(|at| spoken.add_call(call_by_id(&format!("c{at}"))));
         }
-        spoken.add_call(called(&"x".repeat(CALL_ID_LIMIT + 1)));
-        assert_eq!(spoken.calls.len(), CALLS_LIMIT);
+        spoken.add_call(call_by_id(&"x".repeat(MAX_CALL_ID_BYTES + 1)));
+        assert_eq!(spoken.calls.len(), MAX_CALLS_PER_MESSAGE);
     }
 }

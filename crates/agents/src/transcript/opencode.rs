@@ -5,50 +5,51 @@
 
 use serde_json::Value;
 
-use super::{Reader, Speaker, Spoken, State, called};
+use super::{Speaker, TranscriptMessage, TranscriptParser, TranscriptState, call_by_id};
 use crate::prompt::Prompt;
 use crate::wire::{is_true, list, text};
 
 /// The conversation, from index 0 on.
-pub(crate) fn messages(messages: &Value) -> Vec<Spoken> {
-    let mut reader = Reader::at(State::default());
-    messages.as_array().into_iter().flatten().for_each(|one| message(&mut reader, one));
-    reader.spoken.into_values().collect()
+pub(crate) fn parse_messages(messages: &Value) -> Vec<TranscriptMessage> {
+    let mut reader = TranscriptParser::resume(TranscriptState::default());
+    messages.as_array().into_iter().flatten().for_each(|one| read_message(&mut reader, one));
+    reader.messages.into_values().collect()
 }
 
-pub(super) fn message(reader: &mut Reader, message: &Value) {
-    if let Some(spoken) = one(message, reader.state.messages) {
+pub(super) fn read_message(reader: &mut TranscriptParser, message: &Value) {
+    if let Some(spoken) = parse_message(message, reader.state.messages) {
         reader.state.messages = spoken.index.saturating_add(1);
-        reader.spoken.insert(spoken.index, spoken);
+        reader.messages.insert(spoken.index, spoken);
     }
 }
 
 /// The words in the parts of a message.
-pub(crate) fn words(parts: &Value) -> String {
+pub(crate) fn spoken_text(parts: &Value) -> String {
     let parts = parts.as_array().map_or(&[][..], Vec::as_slice);
-    let words = parts.iter().filter(|part| text(part, "/type") == Some("text") && !added(part));
+    let words =
+        parts.iter().filter(|part| text(part, "/type") == Some("text") && !is_synthetic(part));
     words.filter_map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n")
 }
 
-fn one(message: &Value, index: u64) -> Option<Spoken> {
+fn parse_message(message: &Value, index: u64) -> Option<TranscriptMessage> {
     let parts = message.get("parts").unwrap_or(&Value::Null);
     match text(message, "/info/role")? {
         "user" => {
             let all = list(message, "/parts");
-            if !all.is_empty() && all.iter().all(added) {
+            if !all.is_empty() && all.iter().all(is_synthetic) {
                 return None;
             }
-            let mut spoken = Spoken::new(index, Speaker::User);
-            spoken.add_text(Prompt::of(&words(parts)).message()?);
+            let mut spoken = TranscriptMessage::new(index, Speaker::User);
+            spoken.add_text(Prompt::of(&spoken_text(parts)).message()?);
             Some(spoken)
         }
         // The summary that stands for what was compacted.
         "assistant" if is_true(message, "/info/summary") => None,
         "assistant" => {
-            let mut spoken = Spoken::new(index, Speaker::Assistant);
-            spoken.add_text(&words(parts));
+            let mut spoken = TranscriptMessage::new(index, Speaker::Assistant);
+            spoken.add_text(&spoken_text(parts));
             let calls = list(message, "/parts").iter().filter_map(|part| text(part, "/callID"));
-            calls.for_each(|id| spoken.add_call(called(id)));
+            calls.for_each(|id| spoken.add_call(call_by_id(id)));
             Some(spoken)
         }
         _ => None,
@@ -56,7 +57,7 @@ fn one(message: &Value, index: u64) -> Option<Spoken> {
 }
 
 /// Returns whether opencode added this part.
-pub(crate) fn added(part: &Value) -> bool {
+pub(crate) fn is_synthetic(part: &Value) -> bool {
     is_true(part, "/synthetic")
         || is_true(part, "/ignored")
         || text(part, "/type") == Some("compaction")

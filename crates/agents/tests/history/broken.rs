@@ -1,36 +1,42 @@
 //! Files that are empty, cut off, corrupt or something else: nothing is lost without a word.
 
 use fastrand::Rng;
-use retake_agents::history::{Conversation, Form, Unreadable, read, write};
+use retake_agents::history::{Conversation, ConversationReadError, HistoryFormat, read, write};
 
 use super::{Sample, made, read_whole, samples};
 
 /// Captured and made conversations, in every form.
 fn files() -> Vec<Sample> {
     let made = made::conversation(&mut Rng::with_seed(12));
-    let written = Form::ALL.into_iter().map(|form| {
+    let written = HistoryFormat::ALL.into_iter().map(|form| {
         let bytes = write(form, &made, 7).into_bytes();
         Sample { form, name: "made".to_owned(), bytes }
     });
     samples().into_iter().chain(written).collect()
 }
 
-fn has_lines(form: Form) -> bool {
-    matches!(form, Form::ClaudeCode | Form::Codex | Form::Gemini | Form::Copilot)
+fn has_lines(form: HistoryFormat) -> bool {
+    matches!(
+        form,
+        HistoryFormat::ClaudeCode
+            | HistoryFormat::Codex
+            | HistoryFormat::Gemini
+            | HistoryFormat::Copilot
+    )
 }
 
 #[test]
 fn an_empty_file_is_told_from_an_empty_list() {
-    for form in Form::ALL {
+    for form in HistoryFormat::ALL {
         for nothing in ["", " \n\n"] {
             let error = read(form, nothing.as_bytes()).unwrap_err();
             assert_eq!(error.to_string(), "the file is empty", "{form}");
         }
     }
-    for form in [Form::ApiHistory, Form::UiMessages, Form::Opencode] {
+    for form in [HistoryFormat::ApiHistory, HistoryFormat::UiMessages, HistoryFormat::Opencode] {
         assert_eq!(read_whole(form, b"[]"), Conversation::default(), "{form}");
     }
-    assert_eq!(read_whole(Form::Cline, b"{\"messages\":[]}"), Conversation::default());
+    assert_eq!(read_whole(HistoryFormat::Cline, b"{\"messages\":[]}"), Conversation::default());
 }
 
 #[test]
@@ -41,10 +47,12 @@ fn a_file_that_is_cut_off_is_read_up_to_there_or_refused_with_the_place() {
             let cut = &file.bytes[..file.bytes.len() * part / 20];
             match read(file.form, cut) {
                 Ok(read) => check_cut(&file, cut, &read, &whole),
-                Err(Unreadable::NotJson { line, .. }) => {
+                Err(ConversationReadError::NotJson { line, .. }) => {
                     assert!(line > 0 && (line == 1 || !has_lines(file.form)), "{}", file.name);
                 }
-                Err(Unreadable::NotUtf8(at)) => assert!(at + 4 > cut.len(), "half a character"),
+                Err(ConversationReadError::NotUtf8(at)) => {
+                    assert!(at + 4 > cut.len(), "half a character");
+                }
                 Err(other) => panic!("{} {}: {other}", file.form, file.name),
             }
         }
@@ -95,7 +103,7 @@ fn a_corrupt_document_is_refused_with_the_place() {
         let middle = lines.len() / 2;
         lines[middle] = b"\x01\n";
         let error = read(file.form, &lines.concat()).unwrap_err();
-        let Unreadable::NotJson { line, .. } = &error else { panic!("{error}") };
+        let ConversationReadError::NotJson { line, .. } = &error else { panic!("{error}") };
         assert_eq!(*line, middle + 1, "{}: {error}", file.form);
         assert!(error.to_string().contains(&format!("line {line}, column ")));
     }
@@ -104,12 +112,15 @@ fn a_corrupt_document_is_refused_with_the_place() {
 #[test]
 fn what_is_something_else_is_refused() {
     let made = made::conversation(&mut Rng::with_seed(3));
-    for form in Form::ALL {
+    for form in HistoryFormat::ALL {
         let garbage = read(form, b"\x80\x00\xffgarbage\n").unwrap_err();
-        assert_eq!(garbage, Unreadable::NotUtf8(0));
-        assert!(matches!(read(form, b"hello\nworld\n"), Err(Unreadable::NotJson { line: 1, .. })));
-        assert_eq!(read(form, b"7\n"), Err(Unreadable::OtherForm(form)));
-        for other in Form::ALL.into_iter().filter(|other| *other != form) {
+        assert_eq!(garbage, ConversationReadError::NotUtf8(0));
+        assert!(matches!(
+            read(form, b"hello\nworld\n"),
+            Err(ConversationReadError::NotJson { line: 1, .. })
+        ));
+        assert_eq!(read(form, b"7\n"), Err(ConversationReadError::OtherForm(form)));
+        for other in HistoryFormat::ALL.into_iter().filter(|other| *other != form) {
             let read = read(form, write(other, &made, 7).as_bytes());
             let nothing = read.as_ref().map_or(true, |read| read.messages.is_empty());
             assert!(nothing, "{other} as {form}: {read:?}");

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use expect_test::{expect, expect_file};
-use retake_agents::history::{Form, display, read, sniff, write};
+use retake_agents::history::{HistoryFormat, detect_format, display_messages, read, write};
 use retake_agents::transcript;
-use retake_agents::{Agent, history};
+use retake_agents::{AgentKind, history};
 use serde_json::{Value, json};
 
 use super::{read_whole, samples, show};
@@ -28,8 +28,8 @@ fn messages() {
 /// A message of the model history and of the spoken one are the same if their index is.
 #[test]
 fn indices_are_those_of_the_transcript() {
-    for sample in samples().into_iter().filter(|sample| sample.form != Form::Opencode) {
-        let agent: Agent = sample.form.as_str().parse().unwrap();
+    for sample in samples().into_iter().filter(|sample| sample.form != HistoryFormat::Opencode) {
+        let agent: AgentKind = sample.form.as_str().parse().unwrap();
         let spoken = support::read_at_once(agent, &sample.bytes);
         let read = read_whole(sample.form, &sample.bytes);
         let counted = read.messages.iter().filter(|message| message.index.is_some());
@@ -62,9 +62,9 @@ fn a_result_is_written_once_and_as_its_call_was() {
         let whole = read_whole(sample.form, &sample.bytes);
         let results = whole.messages.iter().flat_map(|message| &message.content);
         let results = results.filter(|block| block["type"] == "tool_result").count();
-        let gemini = write(Form::Gemini, &whole, 7);
+        let gemini = write(HistoryFormat::Gemini, &whole, 7);
         assert_eq!(gemini.matches("\"functionResponse\"").count(), results, "{}", sample.form);
-        let codex = write(Form::Codex, &whole, 7);
+        let codex = write(HistoryFormat::Codex, &whole, 7);
         let count = |kind: &str| codex.matches(&format!("\"type\":\"{kind}\"")).count();
         assert_eq!(count("custom_tool_call"), count("custom_tool_call_output"), "{}", sample.form);
         assert_eq!(count("function_call"), count("function_call_output"), "{}", sample.form);
@@ -125,7 +125,7 @@ fn rare_lines() {
         );
     let mut shown = String::new();
     for text in [claude(), gemini, codex, copilot] {
-        let form = sniff("x", text.as_bytes()).unwrap();
+        let form = detect_format("x", text.as_bytes()).unwrap();
         let whole = read_whole(form, text.as_bytes());
         let again = read_whole(form, write(form, &whole, 7).as_bytes());
         assert_eq!(show(&again.messages), show(&whole.messages), "{form}");
@@ -156,12 +156,13 @@ fn rare_lines() {
 fn every_form_gives_texts_calls_and_results_back() {
     for sample in samples() {
         let whole = read_whole(sample.form, &sample.bytes);
-        let api = write(Form::ApiHistory, &whole, 7);
+        let api = write(HistoryFormat::ApiHistory, &whole, 7);
         assert!(!api.contains("opaque"));
-        let plain = read_whole(Form::ApiHistory, api.as_bytes());
-        for form in Form::ALL.into_iter().filter(|form| *form != Form::UiMessages) {
+        let plain = read_whole(HistoryFormat::ApiHistory, api.as_bytes());
+        for form in HistoryFormat::ALL.into_iter().filter(|form| *form != HistoryFormat::UiMessages)
+        {
             let there = read_whole(form, write(form, &plain, 7).as_bytes());
-            let back = write(Form::ApiHistory, &there, 7);
+            let back = write(HistoryFormat::ApiHistory, &there, 7);
             assert_eq!(back, api, "{} by {form}", sample.form);
         }
     }
@@ -171,20 +172,23 @@ fn every_form_gives_texts_calls_and_results_back() {
 fn a_form_is_told_by_its_content_and_then_by_its_name() {
     for sample in samples() {
         let whole = read_whole(sample.form, &sample.bytes);
-        assert_eq!(sniff("x", &sample.bytes), Some(sample.form), "{}", sample.name);
-        for form in Form::ALL {
-            assert_eq!(sniff("x", write(form, &whole, 7).as_bytes()), Some(form), "{form}");
+        assert_eq!(detect_format("x", &sample.bytes), Some(sample.form), "{}", sample.name);
+        for form in HistoryFormat::ALL {
+            assert_eq!(detect_format("x", write(form, &whole, 7).as_bytes()), Some(form), "{form}");
             assert_eq!(form.as_str().parse(), Ok(form));
             assert_eq!(json!(form), form.as_str());
             let name = form.file_name("8a721139-1fba-46df-9f93-b50021aab146");
-            assert_eq!(sniff(&name, b""), Some(form), "{name}");
+            assert_eq!(detect_format(&name, b""), Some(form), "{name}");
         }
     }
-    assert_eq!(sniff("/t/claude_messages.json", b"[{\"role\""), Some(Form::ApiHistory));
-    assert_eq!(sniff("notes.txt", b"hello"), None);
-    assert_eq!(sniff("notes.jsonl", b"{}\n"), None);
-    assert!("word".parse::<Form>().unwrap_err().to_string().contains("'word' is no form"));
-    let path = Form::ClaudeCode.file_name("../../x");
+    assert_eq!(
+        detect_format("/t/claude_messages.json", b"[{\"role\""),
+        Some(HistoryFormat::ApiHistory)
+    );
+    assert_eq!(detect_format("notes.txt", b"hello"), None);
+    assert_eq!(detect_format("notes.jsonl", b"{}\n"), None);
+    assert!("word".parse::<HistoryFormat>().unwrap_err().to_string().contains("'word' is no form"));
+    let path = HistoryFormat::ClaudeCode.file_name("../../x");
     assert!(!path.contains('/'), "an id is no path: {path}");
 }
 
@@ -204,7 +208,7 @@ fn a_person_sees_words_and_one_line_for_a_call() {
 fn an_api_history_has_exactly_its_keys() {
     let text = r#"[{"role":"user","content":"go","more":1},
         {"role":"user","content":[],"ts":5,"isSummary":true}]"#;
-    let read = read_whole(Form::ApiHistory, text.as_bytes());
+    let read = read_whole(HistoryFormat::ApiHistory, text.as_bytes());
     expect![[r#"
         [
           {
@@ -224,7 +228,7 @@ fn an_api_history_has_exactly_its_keys() {
           }
         ]
     "#]]
-    .assert_eq(&write(Form::ApiHistory, &read, 7));
+    .assert_eq(&write(HistoryFormat::ApiHistory, &read, 7));
 }
 
 #[test]
@@ -235,10 +239,10 @@ fn display_messages_keep_what_is_not_known() {
         {"ts": 3, "type": "say", "say": "api_req_started", "new": {"a": [1]}},
         {"ts": 4, "type": "shout"},
     ]);
-    let read = read(Form::UiMessages, entries.to_string().as_bytes()).unwrap();
+    let read = read(HistoryFormat::UiMessages, entries.to_string().as_bytes()).unwrap();
     assert_eq!((read.display.len(), read.messages.len()), (3, 0));
     assert_eq!(read.problems[0].place, "message 3");
-    let written: Value = serde_json::from_str(&write(Form::UiMessages, &read, 7)).unwrap();
+    let written: Value = serde_json::from_str(&write(HistoryFormat::UiMessages, &read, 7)).unwrap();
     assert_eq!(written, json!(entries.as_array().unwrap()[..3]));
 }
 
@@ -250,15 +254,15 @@ fn summaries_are_marked_in_every_form() {
             "isVisibleInTranscriptOnly": summary, "message": {"role": "user", "content": content}})
     };
     let lines = format!("{}\n{}\n{}\n", line("go", false), line("so far", true), line("on", false));
-    let whole = read_whole(Form::ClaudeCode, lines.as_bytes());
+    let whole = read_whole(HistoryFormat::ClaudeCode, lines.as_bytes());
     expect![[r"
         0 user: go
         - user summary: so far
         1 user: on
     "]]
     .assert_eq(&show(&whole.messages));
-    assert_eq!(display(&whole.messages).len(), 2);
-    for form in Form::ALL.into_iter().filter(|form| *form != Form::UiMessages) {
+    assert_eq!(display_messages(&whole.messages).len(), 2);
+    for form in HistoryFormat::ALL.into_iter().filter(|form| *form != HistoryFormat::UiMessages) {
         let again = read_whole(form, write(form, &whole, 7).as_bytes());
         assert_eq!(show(&again.messages), show(&whole.messages), "{form}");
     }
@@ -266,7 +270,7 @@ fn summaries_are_marked_in_every_form() {
 
 #[test]
 fn opencode_brings_its_conversation_with_the_hook() {
-    let payload = support::payloads(Agent::Opencode);
+    let payload = support::payloads(AgentKind::Opencode);
     let payload = payload.iter().find(|one| one.name == "wire.session.idle.json").unwrap();
     let payload: Value = serde_json::from_slice(&payload.bytes).unwrap();
     expect![[r#"
@@ -276,5 +280,5 @@ fn opencode_brings_its_conversation_with_the_hook() {
         2 assistant: opaque {"snapshot":"c015e79379951ded85a00bb74dd | fail edit | edit({"filePath":"/home/dev/project/README.md) | opaque {"cost":0,"reason":"tool-calls","snapsho
         - user: →! 
         3 assistant: opaque {"snapshot":"c015e79379951ded85a00bb74dd
-    "#]].assert_eq(&show(&history::opencode(&payload["messages"])));
+    "#]].assert_eq(&show(&history::opencode_messages(&payload["messages"])));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use expect_test::expect;
 use fastrand::Rng;
-use retake_agents::Agent;
+use retake_agents::AgentKind;
 use retake_agents::history::{ModelCursor, read_on, write};
 use retake_model::ModelMessage;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{made, read_whole, samples, show};
 
 /// The messages after reading in slices, as one who sets them by number has them.
-fn read_in_slices(agent: Agent, bytes: &[u8], random: &mut Rng) -> Vec<ModelMessage> {
+fn read_in_slices(agent: AgentKind, bytes: &[u8], random: &mut Rng) -> Vec<ModelMessage> {
     let (mut cursor, mut kept, mut end) = (ModelCursor::default(), BTreeMap::new(), 0);
     while end < bytes.len() {
         end = (end + random.usize(1..3000)).min(bytes.len());
@@ -33,7 +33,7 @@ fn slices_make_no_difference() {
     let made = made::conversation(&mut random);
     let written = |sample: &super::Sample| write(sample.form, &made, 7).into_bytes();
     for sample in samples() {
-        let agent: Agent = sample.form.as_str().parse().unwrap();
+        let agent: AgentKind = sample.form.as_str().parse().unwrap();
         for bytes in [written(&sample), sample.bytes] {
             let whole = read_whole(sample.form, &bytes).messages;
             for _ in 0..20 {
@@ -67,7 +67,7 @@ fn a_message_that_grew_is_told_again_and_only_then() {
     for (line, wanted) in steps {
         file.extend(format!("{line}\n").into_bytes());
         let from = usize::try_from(cursor.offset()).unwrap();
-        let (messages, next) = read_on(Agent::ClaudeCode, &cursor, &file[from..]);
+        let (messages, next) = read_on(AgentKind::ClaudeCode, &cursor, &file[from..]);
         let numbers: Vec<u64> = messages.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers, wanted, "{line}");
         kept.extend(messages);
@@ -85,7 +85,7 @@ fn a_message_that_grew_is_told_again_and_only_then() {
     "]]
     .assert_eq(&show(&kept));
     let again =
-        read_on(Agent::ClaudeCode, &cursor, &file[usize::try_from(cursor.offset()).unwrap()..]);
+        read_on(AgentKind::ClaudeCode, &cursor, &file[usize::try_from(cursor.offset()).unwrap()..]);
     assert_eq!(again, (vec![], cursor), "nothing is new");
 }
 
@@ -97,7 +97,7 @@ fn a_document_is_read_on_and_told_again_when_rewritten() {
         json!({"messages": messages}).to_string().into_bytes()
     };
     let read = |cursor: &ModelCursor, bytes: &[u8]| {
-        let (messages, cursor) = read_on(Agent::Cline, cursor, bytes);
+        let (messages, cursor) = read_on(AgentKind::Cline, cursor, bytes);
         assert_eq!(cursor.offset(), 0);
         (messages.iter().map(|(number, _)| *number).collect::<Vec<_>>(), cursor)
     };
@@ -114,7 +114,7 @@ fn a_document_is_read_on_and_told_again_when_rewritten() {
     assert_eq!(read(&cursor, early.as_bytes()).0, [0, 1, 2, 3, 4, 5, 6, 7]);
     let (numbers, cursor) = read(&cursor, &document(2, "m"));
     assert_eq!((numbers, cursor.messages()), (vec![0, 1], 2));
-    assert_eq!(read_on(Agent::Cursor, &cursor, b"{}\n"), (vec![], cursor));
+    assert_eq!(read_on(AgentKind::Cursor, &cursor, b"{}\n"), (vec![], cursor));
 }
 
 /// Codex counts a person's words by an event that comes after them.
@@ -126,9 +126,9 @@ fn words_of_codex_get_their_index_when_they_are_counted() {
     let item =
         line("response_item", json!({"type": "message", "role": "user", "content": content}));
     let event = line("event_msg", json!({"type": "user_message", "message": "go"}));
-    let (messages, cursor) = read_on(Agent::Codex, &ModelCursor::default(), item.as_bytes());
+    let (messages, cursor) = read_on(AgentKind::Codex, &ModelCursor::default(), item.as_bytes());
     assert_eq!(messages[0].1.index, None);
     let from = usize::try_from(cursor.offset()).unwrap();
-    let (messages, _) = read_on(Agent::Codex, &cursor, &(item + &event).as_bytes()[from..]);
+    let (messages, _) = read_on(AgentKind::Codex, &cursor, &(item + &event).as_bytes()[from..]);
     assert_eq!((messages.len(), messages[0].0, messages[0].1.index), (1, 0, Some(0)));
 }

@@ -2,8 +2,8 @@
 
 use fastrand::Rng;
 use retake_agents::history::ModelCursor;
-use retake_agents::history::{Conversation, Form, read_on, write};
-use retake_model::{ModelMessage, Role};
+use retake_agents::history::{Conversation, HistoryFormat, read_on, write};
+use retake_model::{MessageRole, ModelMessage};
 use serde_json::{Value, json};
 
 use super::{read_whole, show};
@@ -28,11 +28,11 @@ pub(super) fn conversation(random: &mut Rng) -> Conversation {
     for _ in 0..made.random.usize(1..4) {
         if made.random.u8(..4) == 0 {
             let content = vec![made.text()];
-            made.add(Role::User, content);
+            made.add(MessageRole::User, content);
             made.messages.last_mut().unwrap().is_summary = true;
         }
         let content = made.some(1..3, Made::words);
-        made.add(Role::User, content);
+        made.add(MessageRole::User, content);
         for _ in 0..made.random.usize(..4) {
             if !made.step() {
                 break;
@@ -42,7 +42,10 @@ pub(super) fn conversation(random: &mut Rng) -> Conversation {
     let messages = made.messages;
     let made = Conversation { messages, dialog: Some("d 1".to_owned()), ..Conversation::default() };
     // Counts the messages.
-    let counted = read_whole(Form::ApiHistory, write(Form::ApiHistory, &made, 0).as_bytes());
+    let counted = read_whole(
+        HistoryFormat::ApiHistory,
+        write(HistoryFormat::ApiHistory, &made, 0).as_bytes(),
+    );
     Conversation { messages: counted.messages, ..made }
 }
 
@@ -62,17 +65,17 @@ impl Made<'_> {
         } else {
             content.extend(calls.clone());
         }
-        self.add(Role::Assistant, content);
+        self.add(MessageRole::Assistant, content);
         // A call that was interrupted has no result.
         if calls.is_empty() || self.random.u8(..8) == 0 {
             return false;
         }
         let results = calls.iter().map(|call| self.result(&call["id"])).collect();
-        self.add(Role::User, results);
+        self.add(MessageRole::User, results);
         true
     }
 
-    fn add(&mut self, role: Role, content: Vec<Value>) {
+    fn add(&mut self, role: MessageRole, content: Vec<Value>) {
         let ts = Some(1_790_000_000_000 + self.messages.len() as i64);
         self.messages.push(ModelMessage { role, content, ts, is_summary: false, index: None });
     }
@@ -131,14 +134,14 @@ impl Made<'_> {
     }
 }
 
-const MODEL_FORMS: [Form; 7] = [
-    Form::ClaudeCode,
-    Form::Codex,
-    Form::Gemini,
-    Form::Opencode,
-    Form::Copilot,
-    Form::Cline,
-    Form::ApiHistory,
+const MODEL_FORMS: [HistoryFormat; 7] = [
+    HistoryFormat::ClaudeCode,
+    HistoryFormat::Codex,
+    HistoryFormat::Gemini,
+    HistoryFormat::Opencode,
+    HistoryFormat::Copilot,
+    HistoryFormat::Cline,
+    HistoryFormat::ApiHistory,
 ];
 
 #[test]
@@ -159,9 +162,13 @@ fn every_form_gives_it_back() {
                 assert_eq!(live, made.messages, "{form}, seed {seed}: read live");
             }
         }
-        let shown = write(Form::UiMessages, &made, 7);
-        let again = read_whole(Form::UiMessages, shown.as_bytes());
-        assert_eq!(again.display, retake_agents::history::display(&made.messages), "{seed}");
+        let shown = write(HistoryFormat::UiMessages, &made, 7);
+        let again = read_whole(HistoryFormat::UiMessages, shown.as_bytes());
+        assert_eq!(
+            again.display,
+            retake_agents::history::display_messages(&made.messages),
+            "{seed}"
+        );
     }
 }
 
@@ -170,7 +177,7 @@ fn a_text_of_any_length_is_kept_whole() {
     let long = "0123456789abcdef".repeat(40_000);
     let message = |role: &str| json!({"role": role, "content": long, "ts": 1});
     let api = json!([message("user"), message("assistant")]).to_string();
-    let whole = read_whole(Form::ApiHistory, api.as_bytes());
+    let whole = read_whole(HistoryFormat::ApiHistory, api.as_bytes());
     for form in MODEL_FORMS {
         let again = read_whole(form, write(form, &whole, 7).as_bytes());
         assert_eq!(again.messages, whole.messages, "{form}");

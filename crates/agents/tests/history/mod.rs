@@ -7,16 +7,16 @@ mod made;
 
 use std::fmt::Write as _;
 
-use retake_agents::Agent;
-use retake_agents::history::{Conversation, Form, read};
-use retake_model::{ModelMessage, Role};
+use retake_agents::AgentKind;
+use retake_agents::history::{Conversation, HistoryFormat, read};
+use retake_model::{MessageRole, ModelMessage};
 use serde_json::Value;
 
 use crate::support;
 
 /// A file that an agent wrote.
 struct Sample {
-    form: Form,
+    form: HistoryFormat,
     name: String,
     bytes: Vec<u8>,
 }
@@ -24,21 +24,21 @@ struct Sample {
 /// Every captured conversation.
 fn samples() -> Vec<Sample> {
     let forms = [
-        (Form::ClaudeCode, Agent::ClaudeCode),
-        (Form::Codex, Agent::Codex),
-        (Form::Gemini, Agent::Gemini),
-        (Form::Opencode, Agent::Opencode),
-        (Form::Copilot, Agent::Copilot),
-        (Form::Cline, Agent::Cline),
+        (HistoryFormat::ClaudeCode, AgentKind::ClaudeCode),
+        (HistoryFormat::Codex, AgentKind::Codex),
+        (HistoryFormat::Gemini, AgentKind::Gemini),
+        (HistoryFormat::Opencode, AgentKind::Opencode),
+        (HistoryFormat::Copilot, AgentKind::Copilot),
+        (HistoryFormat::Cline, AgentKind::Cline),
     ];
-    let of = |(form, agent): (Form, Agent)| {
+    let of = |(form, agent): (HistoryFormat, AgentKind)| {
         let files = support::transcripts(agent).into_iter();
         files.map(move |file| Sample { form, name: file.name, bytes: file.bytes })
     };
     forms.into_iter().flat_map(of).collect()
 }
 
-fn read_whole(form: Form, bytes: &[u8]) -> Conversation {
+fn read_whole(form: HistoryFormat, bytes: &[u8]) -> Conversation {
     let conversation = read(form, bytes).unwrap_or_else(|error| panic!("{form}: {error}"));
     assert_eq!(conversation.problems, [], "{form}");
     conversation
@@ -49,7 +49,7 @@ fn show(messages: &[ModelMessage]) -> String {
     let mut shown = String::new();
     for message in messages {
         let index = message.index.map_or_else(|| "-".to_owned(), |index| index.to_string());
-        let role = if message.role == Role::User { "user" } else { "assistant" };
+        let role = if message.role == MessageRole::User { "user" } else { "assistant" };
         let summary = if message.is_summary { " summary" } else { "" };
         let blocks: Vec<String> = message.content.iter().map(block).collect();
         writeln!(shown, "{index} {role}{summary}: {}", blocks.join(" | ")).unwrap();

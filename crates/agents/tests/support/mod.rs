@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use retake_agents::Agent;
-use retake_agents::transcript::{self, Cursor, Spoken};
-use retake_model::{CallId, CalledTool, Event, EventKind, Sight};
+use retake_agents::AgentKind;
+use retake_agents::transcript::{self, TranscriptCursor, TranscriptMessage};
+use retake_model::{CallId, CalledTool, Event, EventKind, SeenFile};
 use serde_json::Value;
 
 /// A file that an agent wrote.
@@ -25,16 +25,16 @@ impl Fixture {
 }
 
 /// The payloads of an agent, by name.
-pub(crate) fn payloads(agent: Agent) -> Vec<Fixture> {
+pub(crate) fn payloads(agent: AgentKind) -> Vec<Fixture> {
     fixtures(agent, |name| !name.starts_with("transcript."))
 }
 
 /// The transcripts of an agent, by name.
-pub(crate) fn transcripts(agent: Agent) -> Vec<Fixture> {
+pub(crate) fn transcripts(agent: AgentKind) -> Vec<Fixture> {
     fixtures(agent, |name| name.starts_with("transcript."))
 }
 
-fn fixtures(agent: Agent, wanted: fn(&str) -> bool) -> Vec<Fixture> {
+fn fixtures(agent: AgentKind, wanted: fn(&str) -> bool) -> Vec<Fixture> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/payloads");
     let entries = fs::read_dir(folder.join(agent.name())).expect("every agent has a folder");
     let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
@@ -49,8 +49,8 @@ fn fixtures(agent: Agent, wanted: fn(&str) -> bool) -> Vec<Fixture> {
 }
 
 /// Reads a transcript that is all there.
-pub(crate) fn read_at_once(agent: Agent, bytes: &[u8]) -> Vec<Spoken> {
-    transcript::read(agent, &Cursor::default(), bytes).0
+pub(crate) fn read_at_once(agent: AgentKind, bytes: &[u8]) -> Vec<TranscriptMessage> {
+    transcript::read(agent, &TranscriptCursor::default(), bytes).0
 }
 
 /// An event in one line; ids are cut to what tells them apart.
@@ -69,7 +69,7 @@ pub(crate) fn line(event: &Event) -> String {
 }
 
 fn saw(event: &Event) -> String {
-    let sight = |sight: &Sight| match sight.lines {
+    let sight = |sight: &SeenFile| match sight.lines {
         Some(lines) => format!(" saw {}:{}-{}", sight.path, lines.first, lines.last),
         None => format!(" saw {}", sight.path),
     };

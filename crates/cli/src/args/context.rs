@@ -22,27 +22,27 @@ Examples:
 /// Options of `context`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true)]
-pub(crate) struct FileContext {
+pub(crate) struct ContextArgs {
     #[command(subcommand)]
-    pub(crate) act: Option<ContextAct>,
+    pub(crate) command: Option<ContextCommand>,
     #[command(flatten)]
-    pub(crate) show: ContextShow,
+    pub(crate) show: ContextShowArgs,
 }
 
 /// What is done about what an agent knows.
 #[derive(Debug, Subcommand)]
-pub(crate) enum ContextAct {
+pub(crate) enum ContextCommand {
     /// Record that an agent has seen files as they are now
-    Mark(ContextMark),
+    Mark(ContextMarkArgs),
     /// Write an agent's context as task_metadata.json
-    Export(ContextExport),
+    Export(ContextExportArgs),
     /// Take in an agent's context from a task_metadata.json
-    Import(ContextImport),
+    Import(ContextImportArgs),
 }
 
 /// Whose context.
 #[derive(Debug, Args)]
-pub(crate) struct Knower {
+pub(crate) struct ContextAgentArgs {
     /// Of this dialog; the start of its id is enough [default: the latest one]
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) dialog: Option<String>,
@@ -53,9 +53,9 @@ pub(crate) struct Knower {
 
 /// What is shown.
 #[derive(Debug, Args)]
-pub(crate) struct ContextShow {
+pub(crate) struct ContextShowArgs {
     #[command(flatten)]
-    pub(crate) of: Knower,
+    pub(crate) agent_args: ContextAgentArgs,
     /// Only files that are not as the agent last saw them
     #[arg(long)]
     pub(crate) stale: bool,
@@ -67,11 +67,11 @@ pub(crate) struct ContextShow {
 /// Options of `context mark`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exits with 3 if some of them are not tracked.")]
-pub(crate) struct ContextMark {
+pub(crate) struct ContextMarkArgs {
     #[command(flatten)]
-    pub(crate) of: Knower,
+    pub(crate) agent_args: ContextAgentArgs,
     /// How they came into its context: read_tool, file_mentioned
-    #[arg(long, default_value_t = ContextSource::ReadTool, value_parser = source)]
+    #[arg(long, default_value_t = ContextSource::ReadTool, value_parser = parse_source)]
     #[arg(hide_default_value = true)]
     pub(crate) source: ContextSource,
     /// Files; with :A-B only these lines of it
@@ -81,9 +81,9 @@ pub(crate) struct ContextMark {
 
 /// Options of `context export`.
 #[derive(Debug, Args)]
-pub(crate) struct ContextExport {
+pub(crate) struct ContextExportArgs {
     #[command(flatten)]
-    pub(crate) of: Knower,
+    pub(crate) agent_args: ContextAgentArgs,
     /// Write it into this file instead of standard output
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
@@ -94,16 +94,16 @@ pub(crate) struct ContextExport {
 
 /// Options of `context import`.
 #[derive(Debug, Args)]
-pub(crate) struct ContextImport {
+pub(crate) struct ContextImportArgs {
     #[command(flatten)]
-    pub(crate) of: Knower,
+    pub(crate) agent_args: ContextAgentArgs,
     /// The file, which stays as it is
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
 
 /// Parses a source that another program may report; an agent's own edits come from its events.
-fn source(text: &str) -> Result<ContextSource, String> {
+fn parse_source(text: &str) -> Result<ContextSource, String> {
     match text.parse()? {
         source @ (ContextSource::ReadTool | ContextSource::FileMentioned) => Ok(source),
         other => Err(format!("{other} is recorded by itself; write read_tool or file_mentioned")),

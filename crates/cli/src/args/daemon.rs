@@ -15,29 +15,29 @@ Examples:
 /// Options of `daemon`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
-pub(crate) struct Daemon {
+pub(crate) struct DaemonArgs {
     #[command(subcommand)]
-    pub(crate) act: DaemonAct,
+    pub(crate) command: DaemonCommand,
 }
 
 /// What is done with the daemon.
 #[derive(Debug, Subcommand)]
-pub(crate) enum DaemonAct {
+pub(crate) enum DaemonCommand {
     /// Start it in the background
-    Start(DaemonRun),
+    Start(DaemonRunArgs),
     /// Stop it, when it has done what it is at
     Stop,
     /// Show whether it runs, and which projects it serves
     Status,
     /// Make a code that another program exchanges once for a token: see docs/api.md
-    Code(DaemonCode),
+    Code(DaemonCodeArgs),
     /// Be it, in the foreground
-    Run(DaemonRun),
+    Run(DaemonRunArgs),
 }
 
 /// Options of `daemon code`.
 #[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct DaemonCode {
+pub(crate) struct DaemonCodeArgs {
     /// For an agent, which may look, record and plan, but decide nothing and write no file
     #[arg(long)]
     pub(crate) agent: bool,
@@ -45,7 +45,7 @@ pub(crate) struct DaemonCode {
 
 /// Options of `daemon run` and `daemon start`.
 #[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct DaemonRun {
+pub(crate) struct DaemonRunArgs {
     /// Stop after so many seconds without anything to do [default: the settings]
     #[arg(long, hide = true, value_name = "N")]
     pub(crate) idle_seconds: Option<u64>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
-use retake_agents::history::Form;
+use retake_agents::history::HistoryFormat;
 
 const HELP: &str = "\
 Retake keeps both histories of a conversation: what you and the agent said, and what the model got.
@@ -22,29 +22,29 @@ Examples:
 /// Options of `history`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true)]
-pub(crate) struct History {
+pub(crate) struct HistoryArgs {
     #[command(subcommand)]
-    pub(crate) act: Option<HistoryAct>,
+    pub(crate) command: Option<HistoryCommand>,
     #[command(flatten)]
-    pub(crate) show: HistoryShow,
+    pub(crate) show: HistoryShowArgs,
 }
 
 /// What is done with a conversation.
 #[derive(Debug, Subcommand)]
-pub(crate) enum HistoryAct {
+pub(crate) enum HistoryCommand {
     /// Take in a conversation that an agent wrote down
-    Import(HistoryImport),
+    Import(HistoryImportArgs),
     /// Write a conversation as an agent would
-    Export(HistoryExport),
+    Export(HistoryExportArgs),
     /// Let a summary stand for the older messages
-    Condense(HistoryCondense),
+    Condense(HistoryCondenseArgs),
     /// Show what was hidden last again
-    Back(Talk),
+    Back(ConversationArgs),
 }
 
 /// Which conversation.
 #[derive(Debug, Args)]
-pub(crate) struct Talk {
+pub(crate) struct ConversationArgs {
     /// Of this dialog; the start of its id is enough [default: the latest one]
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) dialog: Option<String>,
@@ -55,9 +55,9 @@ pub(crate) struct Talk {
 
 /// What of a conversation is shown.
 #[derive(Debug, Args)]
-pub(crate) struct HistoryShow {
+pub(crate) struct HistoryShowArgs {
     #[command(flatten)]
-    pub(crate) talk: Talk,
+    pub(crate) conversation: ConversationArgs,
     /// What the model got: roles, calls of tools, results, tokens
     #[arg(long)]
     pub(crate) model: bool,
@@ -77,13 +77,13 @@ pub(crate) struct HistoryShow {
 #[command(
     after_help = "What is there already is not added again, so a conversation that went on can be imported\nagain. A file is never changed, but for the old claude_messages.json: that is written anew as\napi_conversation_history.json, read back, and kept as claude_messages.json.bak.\nExits with 3 if a part of it could not be read: what could is taken in."
 )]
-pub(crate) struct HistoryImport {
+pub(crate) struct HistoryImportArgs {
     /// A file, or the folder of a task (`tasks/ID/`) with all of its files
     #[arg(value_name = "FILE|FOLDER")]
     pub(crate) path: PathBuf,
     /// How it is written [default: as its content tells]
     #[arg(long, value_name = "FORM")]
-    pub(crate) form: Option<Form>,
+    pub(crate) form: Option<HistoryFormat>,
     /// The dialog that it belongs to [default: as the file says]
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) dialog: Option<String>,
@@ -100,12 +100,12 @@ pub(crate) struct HistoryImport {
 #[command(
     after_help = "FORM is claude-code, codex, gemini, opencode, copilot, cline, api_conversation_history or\nui_messages. docs/history.md tells where each agent looks for its files."
 )]
-pub(crate) struct HistoryExport {
+pub(crate) struct HistoryExportArgs {
     #[command(flatten)]
-    pub(crate) talk: Talk,
+    pub(crate) conversation: ConversationArgs,
     /// How it is written
     #[arg(long, value_name = "FORM", default_value = "api_conversation_history")]
-    pub(crate) form: Form,
+    pub(crate) form: HistoryFormat,
     /// Also what is hidden
     #[arg(long)]
     pub(crate) whole: bool,
@@ -122,9 +122,9 @@ pub(crate) struct HistoryExport {
 #[command(
     after_help = "The messages since the last summary are sent to the model that [summary] in the settings names,\nwith the key that its variable in the environment has. If that fails, the oldest quarter of them is\nhidden instead. `retake history back` shows everything again."
 )]
-pub(crate) struct HistoryCondense {
+pub(crate) struct HistoryCondenseArgs {
     #[command(flatten)]
-    pub(crate) talk: Talk,
+    pub(crate) conversation: ConversationArgs,
     /// Leave the last N messages as they are
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) keep: usize,

@@ -1,7 +1,7 @@
 //! Options of `setup`.
 
 use clap::Args;
-use retake_agents::Agent;
+use retake_agents::AgentKind;
 
 const HELP: &str = "\
 Agents: claude-code, codex, gemini, opencode, copilot, cline, cursor (cursor is untested: it is
@@ -26,10 +26,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one switch of the command line")]
-pub(crate) struct Setup {
+pub(crate) struct SetupArgs {
     /// The agents [default: every agent that is installed]
     #[arg(value_name = "AGENT")]
-    pub(crate) agents: Vec<Agent>,
+    pub(crate) agents: Vec<AgentKind>,
     /// In this project instead of for all of yours
     #[arg(long)]
     pub(crate) here: bool,
@@ -48,20 +48,20 @@ pub(crate) struct Setup {
     /// Whether hooks start the daemon if none runs: yes or no [default: as it is set, else yes]
     #[arg(long, value_name = "CHOICE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "yes", conflicts_with_all = ["remove", "print", "status"])]
-    pub(crate) daemon: Option<Choice>,
+    pub(crate) daemon: Option<YesNo>,
 }
 
 /// Yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Choice {
+pub(crate) enum YesNo {
     /// It is wanted.
     Yes,
     /// It is not.
     No,
 }
 
-impl From<Choice> for bool {
-    fn from(choice: Choice) -> Self {
-        choice == Choice::Yes
+impl From<YesNo> for bool {
+    fn from(choice: YesNo) -> Self {
+        choice == YesNo::Yes
     }
 }

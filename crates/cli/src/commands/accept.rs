@@ -1,35 +1,35 @@
 //! `retake accept`: keep what agents changed. Writes no file: the change is in it already.
 
 use anyhow::Result;
-use retake_engine::Accepted;
+use retake_engine::AcceptedChanges;
 use retake_server::documents;
-use retake_server::door::{self, Scope};
+use retake_server::request::{self, ChangeScope};
 
-use crate::args::Accept;
-use crate::commands::scope::{hunks, reviewed};
-use crate::context::{Context, Exit};
+use crate::args::AcceptArgs;
+use crate::commands::scope::{hunk_scope, review_selection};
+use crate::context::{CommandContext, Exit};
 use crate::describe::plural;
 
 /// Maximum ids listed; more are only counted.
-const LISTED: usize = 10;
+const MAX_LISTED_IDS: usize = 10;
 
-pub(super) fn run(context: &Context, options: &Accept) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &AcceptArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
     let scope = if options.hunk.is_empty() {
-        Scope::Changes(reviewed(context, &project, &options.scope)?)
+        ChangeScope::Changes(review_selection(context, &project, &options.scope)?)
     } else {
-        hunks(&options.scope.changes, &options.hunk)
+        hunk_scope(&options.scope.changes, &options.hunk)
     };
-    let accepted = context.ask(&project, door::Accept { scope })?;
+    let accepted = context.run_request(&project, request::AcceptChanges { scope })?;
     if context.json {
-        context.out.json(&documents::Accepted::new(&accepted, &options.hunk))?;
+        context.out.json(&documents::AcceptedDocument::new(&accepted, &options.hunk))?;
     } else {
-        context.out.text(&(told(&accepted, &options.hunk) + "\n"))?;
+        context.out.text(&(describe_accepted(&accepted, &options.hunk) + "\n"))?;
     }
     Ok(Exit::Done)
 }
 
-fn told(accepted: &Accepted, hunks: &[u32]) -> String {
+fn describe_accepted(accepted: &AcceptedChanges, hunks: &[u32]) -> String {
     if let ([change], false) = (accepted.changes.as_slice(), hunks.is_empty()) {
         let numbers: Vec<_> = hunks.iter().map(ToString::to_string).collect();
         return format!("Accepted hunk {} of {change}.", numbers.join(", "));
@@ -44,8 +44,11 @@ fn told(accepted: &Accepted, hunks: &[u32]) -> String {
         0 => format!("Nothing new to accept{before}."),
         count => {
             let names: Vec<_> = accepted.changes.iter().map(ToString::to_string).collect();
-            let names =
-                if count > LISTED { String::new() } else { format!(" ({})", names.join(", ")) };
+            let names = if count > MAX_LISTED_IDS {
+                String::new()
+            } else {
+                format!(" ({})", names.join(", "))
+            };
             format!("Accepted {}{names}{before}.", plural(count as u64, "change", "changes"))
         }
     }

@@ -3,39 +3,40 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::Approved;
+use retake_engine::Approval;
 use retake_engine::model::DialogId;
-use retake_server::{documents, door};
+use retake_server::{documents, request};
 use serde_json::json;
 
-use crate::args::Approve;
-use crate::commands::whose::waiting;
-use crate::context::{Context, Exit};
+use crate::args::ApproveArgs;
+use crate::commands::dialog_choice::dialog_to_approve;
+use crate::context::{CommandContext, Exit};
 use crate::describe::{plural, short_id};
-use crate::output::Style;
+use crate::output::TextStyle;
 
-pub(super) fn run(context: &Context, options: &Approve) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &ApproveArgs) -> Result<Exit> {
     // Pending work is known only after a scan.
     let project = match options.dialog {
         Some(_) => context.open_to_write()?,
-        None => context.look()?.0,
+        None => context.open_and_scan_unwarned()?.0,
     };
-    let Some(dialog) = waiting(&project, options.dialog.as_deref())? else {
-        return nothing(context, options);
+    let Some(dialog) = dialog_to_approve(&project, options.dialog.as_deref())? else {
+        return report_nothing_to_approve(context, options);
     };
     let message = options.message.clone();
-    let approved = context.ask(&project, door::Approve { dialog: dialog.clone(), message })?;
+    let approved = context
+        .run_request(&project, request::ApproveDialog { dialog: dialog.clone(), message })?;
     if context.json {
         let message = options.message.as_deref();
-        context.out.json(&documents::Approved::new(&dialog, &approved, message))?;
+        context.out.json(&documents::ApprovedDocument::new(&dialog, &approved, message))?;
     } else {
-        context.out.text(&told(context, &dialog, &approved))?;
+        context.out.text(&describe_approved(context, &dialog, &approved))?;
     }
     Ok(Exit::Done)
 }
 
 /// Reports that there is nothing to approve, which is no error.
-fn nothing(context: &Context, options: &Approve) -> Result<Exit> {
+fn report_nothing_to_approve(context: &CommandContext, options: &ApproveArgs) -> Result<Exit> {
     if context.json {
         context.out.json(&json!({
             "dialog": null, "commit": null, "session": null, "new_session": null,
@@ -48,11 +49,11 @@ fn nothing(context: &Context, options: &Approve) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn told(context: &Context, dialog: &DialogId, approved: &Approved) -> String {
+fn describe_approved(context: &CommandContext, dialog: &DialogId, approved: &Approval) -> String {
     let (session, dialog) = (approved.session.name(), short_id(&dialog.0));
     let changes = plural(approved.changes, "change", "changes");
     let made = plural(approved.checkpoints, "checkpoint", "checkpoints");
-    let commit = context.out.paint(&approved.commit.to_string()[..8], Style::Mark);
+    let commit = context.out.paint(&approved.commit.to_string()[..8], TextStyle::Mark);
     let next = &approved.new_session;
     let mut text = format!(
         "Approved {session} of dialog {dialog}: {changes}, {made}, as {commit}.\n\

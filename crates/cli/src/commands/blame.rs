@@ -2,23 +2,25 @@
 
 use anyhow::Result;
 use retake_engine::model::{Actor, MAIN_AGENT, ProjectPath};
-use retake_engine::{Blame, BlameBody, BlameLine, Blamed, ChangeFilter, Origin, Project};
+use retake_engine::{
+    BlameBody, BlameLine, BlameSource, ChangeFilter, FileBlame, LineOrigin, Project,
+};
 use retake_server::{Masking, documents};
 
-use crate::args::{self, Lines};
+use crate::args::{self, LineRangeArg};
 use crate::commands::log::actor_style;
-use crate::context::{Context, Exit};
+use crate::context::{CommandContext, Exit};
 use crate::describe::{self, plural, short_id};
 use crate::escape::{escape, escape_line};
-use crate::failure::Failure;
-use crate::output::Style;
-use crate::table::{Cell, Table};
-use crate::time::local;
+use crate::failure::ApiError;
+use crate::output::TextStyle;
+use crate::table::{TableCell, TextTable};
+use crate::time::format_local;
 
-pub(super) fn run(context: &Context, options: &args::Blame) -> Result<Exit> {
-    let (project, _) = context.open_and_look()?;
-    let Some(path) = context.path(&project, &options.file)? else {
-        return Err(Failure::new(
+pub(super) fn run(context: &CommandContext, options: &args::BlameArgs) -> Result<Exit> {
+    let (project, _) = context.open_and_scan()?;
+    let Some(path) = context.resolve_path(&project, &options.file)? else {
+        return Err(ApiError::new(
             "not_a_file",
             format!("{} is the project's folder", options.file.display()),
             "name a file of the project",
@@ -27,18 +29,18 @@ pub(super) fn run(context: &Context, options: &args::Blame) -> Result<Exit> {
     };
     let Some(blame) = project.blame(&path)? else {
         let is_folder = context.cwd.join(&options.file).is_dir();
-        return Err(unknown(&project, &path, is_folder)?.into());
+        return Err(untracked_failure(&project, &path, is_folder)?.into());
     };
-    let lines = selected(&path, all_lines(&blame)?, options.lines)?;
+    let lines = select_lines(&path, all_lines(&blame)?, options.lines)?;
     if context.json {
-        context.out.json(&documents::Blame::new(&blame, lines, Masking::Off))?;
+        context.out.json(&documents::BlameDocument::new(&blame, lines, Masking::Off))?;
     } else {
-        context.out.paged(table(&blame, lines).render("", context.out.colour).as_bytes())?;
+        context.out.paged(blame_table(&blame, lines).render("", context.out.colour).as_bytes())?;
     }
     Ok(Exit::Done)
 }
 
-fn unknown(project: &Project, path: &ProjectPath, is_folder: bool) -> Result<Failure> {
+fn untracked_failure(project: &Project, path: &ProjectPath, is_folder: bool) -> Result<ApiError> {
     let filter =
         ChangeFilter { path: Some(path.clone()), limit: Some(1), ..ChangeFilter::default() };
     let (message, hint) = if is_folder {
@@ -50,10 +52,10 @@ fn unknown(project: &Project, path: &ProjectPath, is_folder: bool) -> Result<Fai
         let hint = format!("see what became of it with `retake log --file {path}`");
         (format!("{path} is not there any more"), hint)
     };
-    Ok(Failure::new("not_tracked", message, hint))
+    Ok(ApiError::new("not_tracked", message, hint))
 }
 
-fn all_lines(blame: &Blame) -> Result<&[BlameLine], Failure> {
+fn all_lines(blame: &FileBlame) -> Result<&[BlameLine], ApiError> {
     let path = &blame.path;
     let (code, why) = match &blame.body {
         BlameBody::Lines(lines) => return Ok(lines),
@@ -65,19 +67,19 @@ fn all_lines(blame: &Blame) -> Result<&[BlameLine], Failure> {
             ("not_captured", format!("the content of {path} was not captured"))
         }
     };
-    Err(Failure::new(code, why, format!("see its changes with `retake log --file {path}`")))
+    Err(ApiError::new(code, why, format!("see its changes with `retake log --file {path}`")))
 }
 
-fn selected<'a>(
+fn select_lines<'a>(
     path: &ProjectPath,
     lines: &'a [BlameLine],
-    wanted: Option<Lines>,
-) -> Result<&'a [BlameLine], Failure> {
-    let Some(Lines { first, last }) = wanted else { return Ok(lines) };
+    wanted: Option<LineRangeArg>,
+) -> Result<&'a [BlameLine], ApiError> {
+    let Some(LineRangeArg { first, last }) = wanted else { return Ok(lines) };
     let end = last.map_or(lines.len(), |last| lines.len().min(last as usize));
     lines.get(first as usize - 1..end).filter(|lines| !lines.is_empty()).ok_or_else(|| {
         let count = plural(lines.len() as u64, "line", "lines");
-        Failure::new(
+        ApiError::new(
             "no_such_line",
             format!("{path} has no line {first}, only {count}"),
             "choose other lines with -L START,END",
@@ -85,51 +87,60 @@ fn selected<'a>(
     })
 }
 
-fn table(blame: &Blame, lines: &[BlameLine]) -> Table {
-    let mut table = Table::default();
+fn blame_table(blame: &FileBlame, lines: &[BlameLine]) -> TextTable {
+    let mut table = TextTable::default();
     let width = lines.last().map_or(0, |line| line.number.to_string().len());
     for line in lines {
         let blamed = line.origin.change().and_then(|id| blame.changes.get(&id));
-        let mut row = blamed.map_or_else(|| nobody(line.origin), about);
+        let mut row = blamed.map_or_else(|| unattributed_cells(line.origin), attributed_cells);
         let text = escape_line(&line.text);
         let space = if text.is_empty() { "" } else { " " };
-        row.push(Cell::new(format!("| {:>width$} |{space}{text}", line.number), Style::Plain));
+        row.push(TableCell::new(
+            format!("| {:>width$} |{space}{text}", line.number),
+            TextStyle::Plain,
+        ));
         table.row(row);
     }
     table
 }
 
-fn nobody(origin: Origin) -> Vec<Cell> {
+fn unattributed_cells(origin: LineOrigin) -> Vec<TableCell> {
     let word = match origin {
-        Origin::Baseline => "before",
+        LineOrigin::Baseline => "before",
         // A change that cannot be read is shown as unseen.
-        Origin::Unseen | Origin::Change(_) => "unseen",
+        LineOrigin::Unseen | LineOrigin::Change(_) => "unseen",
     };
-    let empty = || Cell::new("", Style::Plain);
+    let empty = || TableCell::new("", TextStyle::Plain);
     let id = origin.change().map_or("-".to_owned(), |id| id.to_string());
-    vec![Cell::new(id, Style::Dim), Cell::new(word, Style::Dim), empty(), empty(), empty()]
+    vec![
+        TableCell::new(id, TextStyle::Dim),
+        TableCell::new(word, TextStyle::Dim),
+        empty(),
+        empty(),
+        empty(),
+    ]
 }
 
-fn about(blamed: &Blamed) -> Vec<Cell> {
+fn attributed_cells(blamed: &BlameSource) -> Vec<TableCell> {
     let change = &blamed.change;
     // Before the first message there is no turn to speak of.
     let turn = change.turn.filter(|turn| *turn > 0);
     let turn = turn.map_or_else(String::new, |turn| format!("turn {turn}"));
     vec![
-        Cell::new(change.id.to_string(), Style::Mark),
-        Cell::new(who(blamed), actor_style(change.actor)),
-        Cell::new(turn, Style::Dim),
-        Cell::new(change.tool.as_deref().map_or_else(String::new, escape), Style::Plain),
-        Cell::new(local(change.at), Style::Dim),
+        TableCell::new(change.id.to_string(), TextStyle::Mark),
+        TableCell::new(describe_blamed(blamed), actor_style(change.actor)),
+        TableCell::new(turn, TextStyle::Dim),
+        TableCell::new(change.tool.as_deref().map_or_else(String::new, escape), TextStyle::Plain),
+        TableCell::new(format_local(change.at), TextStyle::Dim),
     ]
 }
 
 /// `claude-code/d1`; with the agent's name if it is not the main one.
-fn who(blamed: &Blamed) -> String {
+fn describe_blamed(blamed: &BlameSource) -> String {
     let change = &blamed.change;
     let (Actor::Agent, Some(dialog), Some(agent)) = (change.actor, &change.dialog, &change.agent)
     else {
-        return describe::actor(change);
+        return describe::describe_actor(change);
     };
     let kind = change.kind.as_deref().map_or_else(|| "agent".to_owned(), short_id);
     let mut who = format!("{kind}/{}", short_id(&dialog.0));

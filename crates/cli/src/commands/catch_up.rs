@@ -1,12 +1,12 @@
 //! `retake catch-up`: records spooled events, after a hook that ran out of its budget.
 
 use anyhow::Result;
-use retake_server::door::Look;
+use retake_server::request::RefreshProject;
 
-use crate::context::{Context, Exit};
+use crate::context::{CommandContext, Exit};
 
-pub(super) fn run(context: &Context) -> Result<Exit> {
-    let project = context.retake.open(context.start())?;
-    context.ask(&project, Look {})?;
+pub(super) fn run(context: &CommandContext) -> Result<Exit> {
+    let project = context.retake.open(context.start_folder())?;
+    context.run_request(&project, RefreshProject {})?;
     Ok(Exit::Done)
 }

@@ -1,33 +1,33 @@
 //! `retake checkpoint`: records the state of all files under a name, to be restored later.
 
 use anyhow::Result;
-use retake_server::door::MakeCheckpoint;
+use retake_server::request::MakeCheckpoint;
 use retake_server::{Masking, documents};
 
-use crate::args::Checkpoint;
-use crate::checkpoint_id::short_of_made;
-use crate::context::{Context, Exit, dialog};
+use crate::args::CheckpointArgs;
+use crate::checkpoint_id::short_new_checkpoint_id;
+use crate::context::{CommandContext, Exit, resolve_dialog};
 use crate::describe::plural;
 use crate::escape::escape;
-use crate::output::{Style, warn};
+use crate::output::{TextStyle, warn};
 
-pub(super) fn run(context: &Context, options: &Checkpoint) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &CheckpointArgs) -> Result<Exit> {
     let message = options.message.clone();
     let made = match &options.dialog {
-        None => context.ask_here(&MakeCheckpoint { message, dialog: None })?,
+        None => context.run_request_in_cwd(&MakeCheckpoint { message, dialog: None })?,
         Some(text) => {
             let project = context.open_to_write()?;
-            let dialog = Some(dialog(&project, text)?);
-            context.ask(&project, MakeCheckpoint { message, dialog })?
+            let dialog = Some(resolve_dialog(&project, text)?);
+            context.run_request(&project, MakeCheckpoint { message, dialog })?
         }
     };
-    let id = short_of_made(&made);
+    let id = short_new_checkpoint_id(&made);
     let made = made.checkpoint;
     if context.json {
-        context.out.json(&documents::Checkpoint::new(&made, Masking::Off))?;
+        context.out.json(&documents::CheckpointDocument::new(&made, Masking::Off))?;
         return Ok(Exit::Done);
     }
-    let shown = context.out.paint(&id, Style::Mark);
+    let shown = context.out.paint(&id, TextStyle::Mark);
     let files = plural(made.files, "file", "files");
     let name = escape(&made.message);
     context.out.text(&format!(

@@ -5,22 +5,23 @@ use retake_engine::Project;
 use retake_engine::model::Checkpoint;
 use retake_server::{Masking, documents};
 
-use crate::args::Checkpoints;
-use crate::checkpoint_id::short;
-use crate::context::{Context, Exit, dialog};
+use crate::args::CheckpointsArgs;
+use crate::checkpoint_id::short_checkpoint_id;
+use crate::context::{CommandContext, Exit, resolve_dialog};
 use crate::describe::{plural, short_id};
 use crate::escape::escape;
-use crate::output::Style;
-use crate::table::{Cell, Table};
-use crate::time::local;
+use crate::output::TextStyle;
+use crate::table::{TableCell, TextTable};
+use crate::time::format_local;
 
-pub(super) fn run(context: &Context, options: &Checkpoints) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &CheckpointsArgs) -> Result<Exit> {
     let project = context.open()?;
-    let dialog = options.dialog.as_deref().map(|text| dialog(&project, text)).transpose()?;
+    let dialog =
+        options.dialog.as_deref().map(|text| resolve_dialog(&project, text)).transpose()?;
     let limit = options.limit.unwrap_or(i64::MAX as usize).min(i64::MAX as usize);
     let checkpoints = project.checkpoints(dialog.as_ref(), limit)?;
     if context.json {
-        context.out.json(&documents::Checkpoints::new(&checkpoints, Masking::Off))?;
+        context.out.json(&documents::CheckpointList::new(&checkpoints, Masking::Off))?;
     } else if checkpoints.is_empty() {
         context.out.text("There is no checkpoint yet; `retake checkpoint` makes one.\n")?;
     } else {
@@ -30,25 +31,25 @@ pub(super) fn run(context: &Context, options: &Checkpoints) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn table(project: &Project, checkpoints: &[Checkpoint]) -> Result<Table> {
-    let mut table = Table::default();
+fn table(project: &Project, checkpoints: &[Checkpoint]) -> Result<TextTable> {
+    let mut table = TextTable::default();
     for one in checkpoints {
         let session =
             one.session.map_or_else(|| "-".to_owned(), |number| format!("session_{number}"));
         let dialog = one.dialog.as_ref().map_or_else(|| "-".to_owned(), |id| short_id(&id.0));
         table.row([
-            Cell::new(short(project, &one.id)?, Style::Mark),
-            Cell::new(local(one.at), Style::Dim),
-            Cell::new(one.kind.as_str(), Style::Plain),
-            Cell::new(dialog, Style::Plain),
-            Cell::new(session, Style::Plain),
-            Cell::new(named(one), Style::Plain),
+            TableCell::new(short_checkpoint_id(project, &one.id)?, TextStyle::Mark),
+            TableCell::new(format_local(one.at), TextStyle::Dim),
+            TableCell::new(one.kind.as_str(), TextStyle::Plain),
+            TableCell::new(dialog, TextStyle::Plain),
+            TableCell::new(session, TextStyle::Plain),
+            TableCell::new(describe_name(one), TextStyle::Plain),
         ]);
     }
     Ok(table)
 }
 
-fn named(checkpoint: &Checkpoint) -> String {
+fn describe_name(checkpoint: &Checkpoint) -> String {
     let name = escape(&checkpoint.message);
     match checkpoint.unstable {
         0 => name,

@@ -3,10 +3,10 @@
 use anyhow::Result;
 use clap::CommandFactory as _;
 
-use crate::args::{Cli, Completions};
-use crate::context::{Context, Exit};
+use crate::args::{Cli, CompletionsArgs};
+use crate::context::{CommandContext, Exit};
 
-pub(super) fn run(context: &Context, options: &Completions) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &CompletionsArgs) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Cli::command(), "retake", &mut script);
     context.out.bytes(&script)?;

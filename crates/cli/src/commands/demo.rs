@@ -2,23 +2,23 @@
 
 use anyhow::{Context as _, Result};
 use retake_engine::model::{Change, ChangeType, Confidence, DialogId};
-use retake_engine::{Applied, ChangeFilter};
+use retake_engine::{AppliedPlan, ChangeFilter};
 use retake_server::documents;
 use serde_json::json;
 
-use crate::args::Demo;
-use crate::commands::story::{DIALOG, Story};
+use crate::args::DemoArgs;
+use crate::commands::demo_project::{DEMO_DIALOG, DemoProject};
 use crate::commands::{log, undo};
-use crate::context::{Context, Exit};
-use crate::describe::{actor, counts, path};
+use crate::context::{CommandContext, Exit};
+use crate::describe::{describe_actor, describe_path, line_counts};
 use crate::escape::{escape, escape_text};
-use crate::outcome::{Outcome, table};
-use crate::output::Style;
-use crate::patch::{Look, Printer};
-use crate::table::{Cell, Table};
+use crate::outcome::{PlanOutcome, plan_table};
+use crate::output::TextStyle;
+use crate::patch::{DiffPrinter, DiffStyle};
+use crate::table::{TableCell, TextTable};
 
 /// Files of the demo project: name and content.
-const FILES: &[(&str, &str)] = &[
+const DEMO_FILES: &[(&str, &str)] = &[
     ("shop.sh", "#!/bin/sh\ngreeting=\"Welcome\"\necho \"$greeting\"\ncat prices.txt\n"),
     ("prices.txt", "bread 3\nmilk 2\n"),
     ("notes.txt", "Ask Anna about the new oven.\nThe key is under the flowerpot.\n"),
@@ -26,21 +26,21 @@ const FILES: &[(&str, &str)] = &[
     (".gitignore", ".env\n"),
 ];
 
-pub(super) fn run(context: &Context, options: &Demo) -> Result<Exit> {
-    let mut story = Story::begin(FILES)?;
+pub(super) fn run(context: &CommandContext, options: &DemoArgs) -> Result<Exit> {
+    let mut story = DemoProject::create(DEMO_FILES)?;
     if context.json {
-        play(&mut story, &mut |_, _, _| Ok(()))?;
-        let changes = story.project().changes(&everything())?;
-        let undone = Outcome::from(story.undo()?.0).document(story.project())?;
-        let redone = Outcome::from(story.redo()?).document(story.project())?;
+        run_scenario(&mut story, &mut |_, _, _| Ok(()))?;
+        let changes = story.project().changes(&all_changes())?;
+        let undone = PlanOutcome::from(story.undo()?.0).document(story.project())?;
+        let redone = PlanOutcome::from(story.redo()?).document(story.project())?;
         let root = story.project().root().to_string_lossy().into_owned();
         let home = story.home();
-        let kept = options.keep.then(|| story.keep());
+        let kept = options.keep.then(|| story.into_folder());
         context.out.json(&json!({
             "project": root,
             "home": home.to_string_lossy(),
             "kept": kept.is_some(),
-            "changes": documents::Changes::from(changes.as_slice()).changes,
+            "changes": documents::ChangeList::from(changes.as_slice()).changes,
             "undo": undone,
             "redo": redone,
         }))?;
@@ -49,14 +49,14 @@ pub(super) fn run(context: &Context, options: &Demo) -> Result<Exit> {
     let root = escape(story.project().root().as_os_str().as_encoded_bytes());
     context.out.text(&format!(
         "A throw-away project, a person, and an agent at work in it.\n{}\n\n",
-        context.out.paint(&root, Style::Dim)
+        context.out.paint(&root, TextStyle::Dim)
     ))?;
-    play(&mut story, &mut |step, what, changes| tell(context, step, what, changes))?;
+    run_scenario(&mut story, &mut |step, what, changes| report_step(context, step, what, changes))?;
     show_record(context, &story)?;
     take_back(context, &story)?;
     if options.keep {
         let (root, home) = (root.clone(), escape(story.home().as_os_str().as_encoded_bytes()));
-        let folder = escape(story.keep().as_os_str().as_encoded_bytes());
+        let folder = escape(story.into_folder().as_os_str().as_encoded_bytes());
         context.out.text(&format!(
             "Kept in {folder}; look around with\n  retake --home {home} --project {root} log\n"
         ))?;
@@ -68,10 +68,10 @@ pub(super) fn run(context: &Context, options: &Demo) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-type Teller<'a> = &'a mut dyn FnMut(u32, &str, &[Change]) -> Result<()>;
+type StepReporter<'a> = &'a mut dyn FnMut(u32, &str, &[Change]) -> Result<()>;
 
-fn play(story: &mut Story, tell: Teller<'_>) -> Result<()> {
-    let changes = story.ask("Greet people more warmly, sell tea, and clean up.")?;
+fn run_scenario(story: &mut DemoProject, tell: StepReporter<'_>) -> Result<()> {
+    let changes = story.person_asks("Greet people more warmly, sell tea, and clean up.")?;
     tell(1, "You ask the agent: greet people more warmly, sell tea, and clean up.", &changes)?;
     let changes = story.agent_edits("shop.sh", "\"Welcome\"", "\"A warm welcome\"")?;
     tell(2, "The agent changes the greeting with its Edit tool.", &changes)?;
@@ -81,29 +81,32 @@ fn play(story: &mut Story, tell: Teller<'_>) -> Result<()> {
     tell(4, "You raise the price of bread in the same file, in your editor.", &changes)?;
     let changes = story.agent_runs("rm notes.txt .env")?;
     tell(5, "The agent “cleans up”:  rm notes.txt .env", &changes)?;
-    story.agent_is_done()?;
+    story.end_turn()?;
     Ok(())
 }
 
-fn tell(context: &Context, step: u32, what: &str, changes: &[Change]) -> Result<()> {
-    let mut text = context.out.paint(&format!("{step}. {what}"), Style::Bold) + "\n";
-    let mut table = Table::default();
+fn report_step(context: &CommandContext, step: u32, what: &str, changes: &[Change]) -> Result<()> {
+    let mut text = context.out.paint(&format!("{step}. {what}"), TextStyle::Bold) + "\n";
+    let mut table = TextTable::default();
     for change in changes {
-        let (added, removed) = counts(change);
+        let (added, removed) = line_counts(change);
         table.row([
-            Cell::new("Retake saw", Style::Dim),
-            Cell::new(format!("{} {}", change.change_type, path(change)), Style::Plain),
-            Cell::right(added, Style::Good),
-            Cell::right(removed, Style::Bad),
-            Cell::new(format!("by {}", actor(change)), Style::Plain),
-            Cell::new(why(change.confidence), Style::Dim),
+            TableCell::new("Retake saw", TextStyle::Dim),
+            TableCell::new(
+                format!("{} {}", change.change_type, describe_path(change)),
+                TextStyle::Plain,
+            ),
+            TableCell::right(added, TextStyle::Good),
+            TableCell::right(removed, TextStyle::Bad),
+            TableCell::new(format!("by {}", describe_actor(change)), TextStyle::Plain),
+            TableCell::new(describe_confidence(change.confidence), TextStyle::Dim),
         ]);
     }
     text.push_str(&table.render("   ", context.out.colour));
     Ok(context.out.text(&(text + "\n"))?)
 }
 
-fn why(confidence: Confidence) -> &'static str {
+fn describe_confidence(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::Certain => "(certain: it is what the tool announced)",
         Confidence::Window => "(window: only this command was running)",
@@ -113,9 +116,9 @@ fn why(confidence: Confidence) -> &'static str {
     }
 }
 
-fn show_record(context: &Context, story: &Story) -> Result<()> {
+fn show_record(context: &CommandContext, story: &DemoProject) -> Result<()> {
     let project = story.project();
-    let changes = project.changes(&everything())?;
+    let changes = project.changes(&all_changes())?;
     let mut text = heading(context, "Who changed what", "retake log");
     text.push_str(&log::table(project, &changes)?.render("   ", context.out.colour));
 
@@ -126,7 +129,7 @@ fn show_record(context: &Context, story: &Story) -> Result<()> {
         "from retake diff --dialog demo",
     ));
     let filter = ChangeFilter {
-        dialog: Some(DialogId::from(DIALOG)),
+        dialog: Some(DialogId::from(DEMO_DIALOG)),
         oldest_first: true,
         ..ChangeFilter::default()
     };
@@ -135,10 +138,10 @@ fn show_record(context: &Context, story: &Story) -> Result<()> {
         .into_iter()
         .filter(|c| c.change_type == ChangeType::Modify)
         .collect();
-    let look = Look { readable: true, colour: context.out.colour };
-    let mut printer = Printer::new(project, look);
+    let look = DiffStyle { readable: true, colour: context.out.colour };
+    let mut printer = DiffPrinter::new(project, look);
     for diff in project.net_diff(&edits)? {
-        text.push_str(&indented(&String::from_utf8_lossy(&printer.file(&diff)?)));
+        text.push_str(&indented(&String::from_utf8_lossy(&printer.render_file(&diff)?)));
     }
 
     for (name, why) in [
@@ -160,18 +163,18 @@ fn show_record(context: &Context, story: &Story) -> Result<()> {
 }
 
 /// The end of the story: the whole turn goes, and comes back, and the person's edit stays.
-fn take_back(context: &Context, story: &Story) -> Result<()> {
+fn take_back(context: &CommandContext, story: &DemoProject) -> Result<()> {
     let project = story.project();
-    let shown = |applied: Applied, what: &str| -> Result<String> {
-        let outcome = Outcome::from(applied);
-        let mut text = table(project, &outcome.plan, true)?.render("   ", context.out.colour);
-        text.push_str(&indented(&undo::told(context, project, &outcome, what)?));
+    let shown = |applied: AppliedPlan, what: &str| -> Result<String> {
+        let outcome = PlanOutcome::from(applied);
+        let mut text = plan_table(project, &outcome.plan, true)?.render("   ", context.out.colour);
+        text.push_str(&indented(&undo::describe_outcome(context, project, &outcome, what)?));
         text.push_str("   prices.txt is now\n");
         text.push_str(&indented(&indented(&escape_text(story.read("prices.txt")?))));
         Ok(text + "\n")
     };
     let (undone, step) = story.undo()?;
-    let what = undo::described(project, &step)?;
+    let what = undo::describe_step(project, &step)?;
     let mut text = heading(context, "You do not want any of it", "retake undo");
     text.push_str(&shown(undone, &what)?);
     text.push_str(&heading(context, "You change your mind", "retake redo"));
@@ -179,15 +182,15 @@ fn take_back(context: &Context, story: &Story) -> Result<()> {
     Ok(context.out.text(&text)?)
 }
 
-fn heading(context: &Context, text: &str, command: &str) -> String {
-    let command = context.out.paint(&format!("({command})"), Style::Dim);
-    format!("{} {command}\n", context.out.paint(text, Style::Bold))
+fn heading(context: &CommandContext, text: &str, command: &str) -> String {
+    let command = context.out.paint(&format!("({command})"), TextStyle::Dim);
+    format!("{} {command}\n", context.out.paint(text, TextStyle::Bold))
 }
 
 fn indented(text: &str) -> String {
     text.lines().flat_map(|line| ["   ", line, "\n"]).collect()
 }
 
-fn everything() -> ChangeFilter {
+fn all_changes() -> ChangeFilter {
     ChangeFilter { oldest_first: true, ..ChangeFilter::default() }
 }

@@ -3,18 +3,18 @@
 use anyhow::Result;
 use retake_engine::{Dialog, DialogAgent};
 use retake_server::Masking;
-use retake_server::documents::Dialogs;
+use retake_server::documents::DialogList;
 
-use crate::context::{Context, Exit};
+use crate::context::{CommandContext, Exit};
 use crate::escape::escape;
-use crate::output::Style;
-use crate::table::{Cell, Table};
-use crate::time::local;
+use crate::output::TextStyle;
+use crate::table::{TableCell, TextTable};
+use crate::time::format_local;
 
-pub(super) fn run(context: &Context) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext) -> Result<Exit> {
     let project = context.open()?;
     if context.json {
-        context.out.json(&Dialogs::read(&project, Masking::Off)?)?;
+        context.out.json(&DialogList::read(&project, Masking::Off)?)?;
         return Ok(Exit::Done);
     }
     let dialogs = project.dialogs()?;
@@ -28,13 +28,13 @@ pub(super) fn run(context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn table(dialogs: &[(Dialog, Vec<DialogAgent>)]) -> Table {
-    let mut table = Table::default();
-    let head = |text: &str| Cell::new(text, Style::Bold);
+fn table(dialogs: &[(Dialog, Vec<DialogAgent>)]) -> TextTable {
+    let mut table = TextTable::default();
+    let head = |text: &str| TableCell::new(text, TextStyle::Bold);
     table.row([
         head("DIALOG"),
         head("KIND"),
-        Cell::right("TURNS", Style::Bold),
+        TableCell::right("TURNS", TextStyle::Bold),
         head("STARTED"),
         head("LAST ACTIVITY"),
         head("STATE"),
@@ -45,20 +45,23 @@ fn table(dialogs: &[(Dialog, Vec<DialogAgent>)]) -> Table {
         let names: Vec<_> = agents.iter().map(|agent| escape(&agent.id.0)).collect();
         let word = |text: &Option<String>| text.as_deref().map_or("-".to_owned(), escape);
         table.row([
-            Cell::new(escape(&dialog.id.0), Style::Mark),
-            Cell::new(word(&dialog.kind), Style::Plain),
-            Cell::right(dialog.turns.to_string(), Style::Plain),
-            Cell::new(local(dialog.started_at), Style::Dim),
-            Cell::new(local(dialog.last_at), Style::Dim),
-            Cell::new(state(dialog), Style::Plain),
-            Cell::new(names.join(", "), Style::Plain),
-            Cell::new(dialog.title.as_deref().map_or_else(String::new, escape), Style::Plain),
+            TableCell::new(escape(&dialog.id.0), TextStyle::Mark),
+            TableCell::new(word(&dialog.kind), TextStyle::Plain),
+            TableCell::right(dialog.turns.to_string(), TextStyle::Plain),
+            TableCell::new(format_local(dialog.started_at), TextStyle::Dim),
+            TableCell::new(format_local(dialog.last_at), TextStyle::Dim),
+            TableCell::new(dialog_state(dialog), TextStyle::Plain),
+            TableCell::new(names.join(", "), TextStyle::Plain),
+            TableCell::new(
+                dialog.title.as_deref().map_or_else(String::new, escape),
+                TextStyle::Plain,
+            ),
         ]);
     }
     table
 }
 
-fn state(dialog: &Dialog) -> &'static str {
+fn dialog_state(dialog: &Dialog) -> &'static str {
     match (dialog.ended_at, dialog.turn_open) {
         (Some(_), _) => "ended",
         (None, true) => "working",

@@ -2,36 +2,36 @@
 
 use anyhow::Result;
 use retake_server::Masking;
-use retake_server::documents::{self, Check};
+use retake_server::documents::{self, DoctorCheck};
 
-use crate::args::Doctor;
-use crate::context::{Context, Exit};
+use crate::args::DoctorArgs;
+use crate::context::{CommandContext, Exit};
 use crate::describe::plural;
 use crate::escape::escape;
-use crate::output::Style;
-use crate::progress::Bar;
-use crate::table::{Cell, Table};
+use crate::output::TextStyle;
+use crate::progress::DelayedProgressBar;
+use crate::table::{TableCell, TextTable};
 
-pub(super) fn run(context: &Context, options: &Doctor) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &DoctorArgs) -> Result<Exit> {
     if options.salvage {
         return salvage(context);
     }
     let project = context.open()?;
-    let mut bar = Bar::new("Reading");
-    let found = project.check_up(options.read_data, &mut |done, all| bar.set(done, all))?;
+    let mut bar = DelayedProgressBar::new("Reading");
+    let found = project.check_health(options.read_data, &mut |done, all| bar.set(done, all))?;
     drop(bar);
-    let found = documents::CheckUp::new(&project, &found, options.read_data, Masking::Off);
+    let found = documents::CheckUpDocument::new(&project, &found, options.read_data, Masking::Off);
     if context.json {
         context.out.json(&found)?;
     } else {
-        context.out.text(&report(context, &found.checks))?;
+        context.out.text(&render_report(context, &found.checks))?;
     }
     Ok(if found.healthy { Exit::Done } else { Exit::Problem })
 }
 
-fn salvage(context: &Context) -> Result<Exit> {
-    let salvaged = context.retake.salvage(context.start(), context.now())?;
-    let salvaged = documents::Salvaged::new(&salvaged);
+fn salvage(context: &CommandContext) -> Result<Exit> {
+    let salvaged = context.retake.salvage(context.start_folder(), context.now())?;
+    let salvaged = documents::SalvageDocument::new(&salvaged);
     if context.json {
         context.out.json(&salvaged)?;
     } else {
@@ -48,31 +48,32 @@ fn salvage(context: &Context) -> Result<Exit> {
     Ok(if salvaged.lost_from.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
-fn report(context: &Context, checks: &[Check]) -> String {
-    let mut table = Table::default();
+fn render_report(context: &CommandContext, checks: &[DoctorCheck]) -> String {
+    let mut table = TextTable::default();
     for check in checks {
         let style = match check.state.as_str() {
-            "ok" => Style::Good,
-            "problem" => Style::Bad,
-            _ => Style::Dim,
+            "ok" => TextStyle::Good,
+            "problem" => TextStyle::Bad,
+            _ => TextStyle::Dim,
         };
-        let mut mark = Cell::new(&check.state, style);
-        let mut name = Cell::new(&check.name, Style::Plain);
+        let mut mark = TableCell::new(&check.state, style);
+        let mut name = TableCell::new(&check.name, TextStyle::Plain);
         if check.problems.is_empty() {
-            table.row([mark, name, Cell::new(escape(&check.text), Style::Plain)]);
+            table.row([mark, name, TableCell::new(escape(&check.text), TextStyle::Plain)]);
             continue;
         }
         for problem in &check.problems {
-            table.row([mark, name, Cell::new(escape(problem), Style::Plain)]);
-            (mark, name) = (Cell::new("", Style::Plain), Cell::new("", Style::Plain));
+            table.row([mark, name, TableCell::new(escape(problem), TextStyle::Plain)]);
+            (mark, name) =
+                (TableCell::new("", TextStyle::Plain), TableCell::new("", TextStyle::Plain));
         }
     }
     let is = |wanted| checks.iter().any(|check| check.state == wanted);
     let verdict = match (is("problem"), is("skipped")) {
-        (true, _) => context.out.paint("There are problems; nothing was changed.", Style::Bad),
-        (false, true) => context.out.paint("No problem found.", Style::Good),
+        (true, _) => context.out.paint("There are problems; nothing was changed.", TextStyle::Bad),
+        (false, true) => context.out.paint("No problem found.", TextStyle::Good),
         (false, false) => {
-            context.out.paint("Healthy: everything recorded can be restored.", Style::Good)
+            context.out.paint("Healthy: everything recorded can be restored.", TextStyle::Good)
         }
     };
     format!("{}\n{verdict}\n", table.render("", context.out.colour))

@@ -9,49 +9,49 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use retake_engine::model::Event;
-use retake_engine::{Hears, Project};
+use retake_engine::{Project, ReplySupport};
 use retake_server::documents;
-use retake_server::door::{Parcel, Record, Verb as _, new_key};
+use retake_server::request::{ProjectCommand as _, RecordEvents, Submission, new_idempotency_key};
 use serde::Serialize;
 
-use crate::args::{self, TellEvents};
-use crate::context::{Context, Exit};
-use crate::failure::Failure;
-use crate::output::{Style, tell};
+use crate::args::{self, EventArgs};
+use crate::context::{CommandContext, Exit};
+use crate::failure::ApiError;
+use crate::output::{TextStyle, print_message};
 
 /// Maximum bytes of a line: an event carries a tool's input, not its output.
-const LONGEST_LINE: usize = 16 * 1024 * 1024;
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// Hint of errors about the format of a line.
-const FORMAT: &str = "see docs/event.schema.json or `retake event --help`";
+const FORMAT_HINT: &str = "see docs/event.schema.json or `retake event --help`";
 
-pub(super) fn run(context: &Context, options: TellEvents) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: EventArgs) -> Result<Exit> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        tell(
+        print_message(
             "reading",
-            Style::Mark,
+            TextStyle::Mark,
             "events from the terminal, one JSON object a line; end with Ctrl-D",
         );
     }
     let mut stdin = stdin.lock();
-    let mut projects = Projects::new(context, options);
+    let mut projects = EventRecorder::new(context, options);
     let mut heard = true;
     let (mut line, mut good, mut bad, mut unopened) = (0, 0_u64, 0_u64, 0_u64);
     loop {
-        let text = match read_line(&mut stdin, LONGEST_LINE).context("standard input")? {
-            Line::End => break,
-            Line::Text(text) => Ok(text),
-            Line::TooLong => Err(too_long()),
+        let text = match read_line(&mut stdin, MAX_LINE_BYTES).context("standard input")? {
+            InputLine::End => break,
+            InputLine::Text(text) => Ok(text),
+            InputLine::TooLong => Err(too_long_failure()),
         };
         line += 1;
         if text.as_ref().is_ok_and(|text| text.trim_ascii().is_empty()) {
             continue;
         }
-        let done = text.map_err(Trouble::Line).and_then(|text| projects.record(&text));
+        let done = text.map_err(EventLineError::Line).and_then(|text| projects.record(&text));
         match &done {
-            Err(Trouble::Project(_)) => unopened += 1,
+            Err(EventLineError::Project(_)) => unopened += 1,
             Ok(recorded) if recorded.ok => good += 1,
-            Ok(_) | Err(Trouble::Line(_)) => bad += 1,
+            Ok(_) | Err(EventLineError::Line(_)) => bad += 1,
         }
         heard = heard && reply(context, &done, line)?;
     }
@@ -64,17 +64,17 @@ pub(super) fn run(context: &Context, options: TellEvents) -> Result<Exit> {
 
 /// Replies to a line; `false` if the reader closed the pipe.
 fn reply(
-    context: &Context,
-    done: &Result<documents::Recorded, Trouble>,
+    context: &CommandContext,
+    done: &Result<documents::EventReply, EventLineError>,
     line: u64,
 ) -> Result<bool> {
     let written = match done {
         Ok(recorded) => {
             let line = recorded.error.as_ref().map(|_| line);
-            context.out.json_line(&documents::Recorded { line, ..recorded.clone() })
+            context.out.json_line(&documents::EventReply { line, ..recorded.clone() })
         }
-        Err(Trouble::Line(failure) | Trouble::Project(failure)) => {
-            context.out.json_line(&Refused { ok: false, error: failure, line })
+        Err(EventLineError::Line(failure) | EventLineError::Project(failure)) => {
+            context.out.json_line(&EventErrorReply { ok: false, error: failure, line })
         }
     };
     match written {
@@ -84,72 +84,75 @@ fn reply(
 }
 
 /// Why a line was not recorded.
-enum Trouble {
+enum EventLineError {
     /// The line, or recording it.
-    Line(Failure),
+    Line(ApiError),
     /// Its project cannot be opened.
-    Project(Failure),
+    Project(ApiError),
 }
 
 #[derive(Serialize)]
-struct Refused<'a> {
+struct EventErrorReply<'a> {
     ok: bool,
-    error: &'a Failure,
+    error: &'a ApiError,
     line: u64,
 }
 
 /// Records lines; caches open projects, so that thousands of lines open each once.
-struct Projects<'a> {
-    context: &'a Context,
-    hears: Hears,
+struct EventRecorder<'a> {
+    context: &'a CommandContext,
+    reply_support: ReplySupport,
     roots: HashMap<PathBuf, PathBuf>,
     open: HashMap<PathBuf, Project>,
 }
 
-impl<'a> Projects<'a> {
-    fn new(context: &'a Context, options: TellEvents) -> Self {
-        let hears = match options.hears {
-            args::Hears::Nothing => Hears::Nothing,
-            args::Hears::Notes => Hears::Notes,
-            args::Hears::Denials => Hears::Denials,
+impl<'a> EventRecorder<'a> {
+    fn new(context: &'a CommandContext, options: EventArgs) -> Self {
+        let reply_support = match options.hears {
+            args::ReplySupportArg::Nothing => ReplySupport::Nothing,
+            args::ReplySupportArg::Notes => ReplySupport::Notes,
+            args::ReplySupportArg::Denials => ReplySupport::Denials,
         };
-        Self { context, hears, roots: HashMap::new(), open: HashMap::new() }
+        Self { context, reply_support, roots: HashMap::new(), open: HashMap::new() }
     }
 
-    fn record(&mut self, line: &[u8]) -> Result<documents::Recorded, Trouble> {
-        let event = parse(line).map_err(Trouble::Line)?;
-        let (start, at) = (self.start(&event), self.context.now());
-        let parcel = Parcel { hears: self.hears, ..Parcel::new(new_key(at), event, at) };
-        let record = Record { parcels: vec![parcel.clone()] };
-        let asked = self.context.ask_daemon(&start, true, &record, &mut |_, _| {});
+    fn record(&mut self, line: &[u8]) -> Result<documents::EventReply, EventLineError> {
+        let event = parse(line).map_err(EventLineError::Line)?;
+        let (start, at) = (self.start_folder(&event), self.context.now());
+        let parcel = Submission {
+            hears: self.reply_support,
+            ..Submission::new(new_idempotency_key(at), event, at)
+        };
+        let record = RecordEvents { parcels: vec![parcel.clone()] };
+        let asked = self.context.run_in_daemon(&start, true, &record, &mut |_, _| {});
         let recorded = if let Some(recorded) = asked {
             recorded
         } else {
-            let project = self.project(&start).map_err(Trouble::Project)?;
-            record.carry_out(project, at, &mut |_, _| {})
+            let project = self.open_project(&start).map_err(EventLineError::Project)?;
+            record.run(project, at, &mut |_, _| {})
         };
         let recorded = recorded.and_then(|mut recorded| recorded.pop().transpose());
-        let recorded = recorded.map_err(Trouble::Line)?.unwrap_or_default();
-        self.context.relay(&recorded, &parcel);
+        let recorded = recorded.map_err(EventLineError::Line)?.unwrap_or_default();
+        self.context.relay_to_other_projects(&recorded, &parcel);
         Ok((&recorded).into())
     }
 
-    fn project(&mut self, start: &Path) -> Result<&Project, Failure> {
+    fn open_project(&mut self, start: &Path) -> Result<&Project, ApiError> {
         if !self.roots.contains_key(start) {
             let retake = &self.context.retake;
             let project = retake
                 .open_or_create(start, self.context.now())
-                .map_err(|error| Failure::advised(&error))?;
+                .map_err(|error| ApiError::from_engine(&error))?;
             let root = project.root().to_owned();
             self.open.entry(root.clone()).or_insert(project);
             self.roots.insert(start.to_owned(), root);
         }
-        let gone = || Failure::new("folder", "the project went away", "try again");
+        let gone = || ApiError::new("folder", "the project went away", "try again");
         self.roots.get(start).and_then(|root| self.open.get(root)).ok_or_else(gone)
     }
 
     /// `--project`, else the event's folder, else the current one.
-    fn start(&self, event: &Event) -> PathBuf {
+    fn start_folder(&self, event: &Event) -> PathBuf {
         if let Some(project) = &self.context.project {
             return project.clone();
         }
@@ -159,29 +162,29 @@ impl<'a> Projects<'a> {
     }
 }
 
-fn parse(line: &[u8]) -> Result<Event, Failure> {
+fn parse(line: &[u8]) -> Result<Event, ApiError> {
     use serde_json::error::Category;
     serde_json::from_slice(line).map_err(|error| match error.classify() {
-        Category::Data => Failure::new("bad_event", format!("not an event: {error}"), FORMAT),
+        Category::Data => ApiError::new("bad_event", format!("not an event: {error}"), FORMAT_HINT),
         Category::Syntax | Category::Eof | Category::Io => {
-            Failure::new("bad_json", format!("not JSON: {error}"), "send one JSON object a line")
+            ApiError::new("bad_json", format!("not JSON: {error}"), "send one JSON object a line")
         }
     })
 }
 
-fn too_long() -> Failure {
-    let message = format!("the line is longer than {} MiB", LONGEST_LINE / 1024 / 1024);
-    Failure::new("too_long", message, "leave out large contents, or end the call without `input`")
+fn too_long_failure() -> ApiError {
+    let message = format!("the line is longer than {} MiB", MAX_LINE_BYTES / 1024 / 1024);
+    ApiError::new("too_long", message, "leave out large contents, or end the call without `input`")
 }
 
-enum Line {
+enum InputLine {
     Text(Vec<u8>),
     TooLong,
     End,
 }
 
 /// Reads a line of at most `limit` bytes; a longer one is skipped up to its end.
-fn read_line(input: &mut impl BufRead, limit: usize) -> io::Result<Line> {
+fn read_line(input: &mut impl BufRead, limit: usize) -> io::Result<InputLine> {
     let mut line = Vec::new();
     let (mut any, mut too_long) = (false, false);
     loop {
@@ -208,9 +211,9 @@ fn read_line(input: &mut impl BufRead, limit: usize) -> io::Result<Line> {
         }
     }
     Ok(match (any, too_long) {
-        (false, _) => Line::End,
-        (true, true) => Line::TooLong,
-        (true, false) => Line::Text(line),
+        (false, _) => InputLine::End,
+        (true, true) => InputLine::TooLong,
+        (true, false) => InputLine::Text(line),
     })
 }
 
@@ -225,9 +228,9 @@ mod tests {
         let mut seen = Vec::new();
         loop {
             match read_line(&mut input, 8).unwrap() {
-                Line::Text(text) => seen.push(String::from_utf8(text).unwrap()),
-                Line::TooLong => seen.push("(too long)".to_owned()),
-                Line::End => break,
+                InputLine::Text(text) => seen.push(String::from_utf8(text).unwrap()),
+                InputLine::TooLong => seen.push("(too long)".to_owned()),
+                InputLine::End => break,
             }
         }
         assert_eq!(seen, ["short", "(too long)", "", "end"]);

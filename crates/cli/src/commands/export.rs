@@ -6,21 +6,21 @@ use anyhow::Result;
 use retake_engine::SnapshotOptions;
 use serde_json::json;
 
-use crate::args::Export;
-use crate::context::{Context, Exit, dialog};
+use crate::args::ExportArgs;
+use crate::context::{CommandContext, Exit, resolve_dialog};
 use crate::describe::plural;
 use crate::escape::escape;
-use crate::progress::Bar;
+use crate::progress::DelayedProgressBar;
 
-pub(super) fn run(context: &Context, options: &Export) -> Result<Exit> {
-    let (project, _) = context.open_and_look()?;
+pub(super) fn run(context: &CommandContext, options: &ExportArgs) -> Result<Exit> {
+    let (project, _) = context.open_and_scan()?;
     let choices = SnapshotOptions {
-        dialog: options.dialog.as_deref().map(|text| dialog(&project, text)).transpose()?,
+        dialog: options.dialog.as_deref().map(|text| resolve_dialog(&project, text)).transpose()?,
         force: options.force,
         with_secrets: options.with_secrets,
     };
     let folder = context.cwd.join(&options.folder);
-    let mut bar = Bar::new("Writing");
+    let mut bar = DelayedProgressBar::new("Writing");
     let done = project.export_snapshots(&folder, &choices, &mut |done, all| bar.set(done, all))?;
     drop(bar);
     if context.json {

@@ -4,61 +4,71 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::Millis;
-use retake_engine::{Collected, DialogForecast, Forecast, Meter, Removed, RetentionReason};
+use retake_engine::{
+    DialogForecast, DiskUsage, GcReport, RemovedRecords, RetentionForecast, RetentionReason,
+};
 use retake_server::documents;
-use retake_server::door::Collect;
+use retake_server::request::CollectGarbage;
 
-use crate::args::Gc;
-use crate::context::{Context, Exit};
-use crate::describe::{plural, size};
+use crate::args::GcArgs;
+use crate::context::{CommandContext, Exit};
+use crate::describe::{format_size, plural};
 use crate::escape::escape;
-use crate::output::Style;
-use crate::progress::Bar;
-use crate::table::{Cell, Table};
-use crate::time::local;
+use crate::output::TextStyle;
+use crate::progress::DelayedProgressBar;
+use crate::table::{TableCell, TextTable};
+use crate::time::format_local;
 
-pub(super) fn run(context: &Context, options: &Gc) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &GcArgs) -> Result<Exit> {
     let project = context.open()?;
     let now = context.now();
     if options.dry_run {
-        let (forecast, meter) = (project.retention_forecast(now, true)?, project.meter()?);
+        let (forecast, meter) = (project.retention_forecast(now, true)?, project.disk_usage()?);
         if context.json {
-            context.out.json(&documents::Forecast::new(&forecast, &meter, now))?;
+            context.out.json(&documents::ForecastDocument::new(&forecast, &meter, now))?;
         } else {
-            context.out.text(&forecast_report(context, &forecast, &meter, now))?;
+            context.out.text(&render_forecast(context, &forecast, &meter, now))?;
         }
         return Ok(Exit::Done);
     }
     let forecast = project.retention_forecast(now, false)?;
-    let mut bar = Bar::new("Collecting");
-    let done = context.ask_showing(&project, Collect {}, &mut |done, all| bar.set(done, all))?;
+    let mut bar = DelayedProgressBar::new("Collecting");
+    let done =
+        context.run_request_with_progress(&project, CollectGarbage {}, &mut |done, all| {
+            bar.set(done, all);
+        })?;
     drop(bar);
     if context.json {
-        context.out.json(&documents::Collected::from(&done))?;
+        context.out.json(&documents::CollectedDocument::from(&done))?;
     } else {
-        context.out.text(&report(context, &done, &forecast, now))?;
+        context.out.text(&render_report(context, &done, &forecast, now))?;
     }
     Ok(if done.complete { Exit::Done } else { Exit::Partly })
 }
 
-fn report(context: &Context, done: &Collected, forecast: &Forecast, now: Millis) -> String {
+fn render_report(
+    context: &CommandContext,
+    done: &GcReport,
+    forecast: &RetentionForecast,
+    now: Millis,
+) -> String {
     let mut text = removed_line(&done.removed) + "\n\n";
-    let mut table = Table::default();
-    let head = |text: &str| Cell::right(text, Style::Bold);
-    table.row([Cell::new("", Style::Plain), head("before"), head("after")]);
+    let mut table = TextTable::default();
+    let head = |text: &str| TableCell::right(text, TextStyle::Bold);
+    table.row([TableCell::new("", TextStyle::Plain), head("before"), head("after")]);
     for (name, before, after) in [
         ("content", done.before.content, done.after.content),
         ("records", done.before.records, done.after.records),
         ("on disk", done.before.disk, done.after.disk),
     ] {
-        let number = |bytes: u64| Cell::right(size(bytes), Style::Plain);
-        table.row([Cell::new(name, Style::Dim), number(before), number(after)]);
+        let number = |bytes: u64| TableCell::right(format_size(bytes), TextStyle::Plain);
+        table.row([TableCell::new(name, TextStyle::Dim), number(before), number(after)]);
     }
     text.push_str(&table.render("  ", context.out.colour));
     if !done.complete {
         text.push_str("\nNot all was done, because agents were busy; run it again later.\n");
     }
-    over_line(done.over_bytes, &mut text);
+    push_over_limit_line(done.over_bytes, &mut text);
     let later: Vec<_> = forecast.dialogs.iter().filter(|dialog| dialog.from > now).collect();
     if !later.is_empty() {
         text.push_str("\nLater:\n");
@@ -67,8 +77,8 @@ fn report(context: &Context, done: &Collected, forecast: &Forecast, now: Millis)
     text
 }
 
-fn removed_line(removed: &Removed) -> String {
-    if *removed == Removed::default() {
+fn removed_line(removed: &RemovedRecords) -> String {
+    if *removed == RemovedRecords::default() {
         return "Nothing to remove.".to_owned();
     }
     let mut words = Vec::new();
@@ -89,18 +99,23 @@ fn removed_line(removed: &Removed) -> String {
     format!("Removed {}.", words.join(", "))
 }
 
-fn over_line(over: u64, text: &mut String) {
+fn push_over_limit_line(over: u64, text: &mut String) {
     if over > 0 {
         let _ = writeln!(
             text,
             "\nThe record is {} over its limit (retention.max_bytes), and all that is left is \
              protected.",
-            size(over)
+            format_size(over)
         );
     }
 }
 
-fn forecast_report(context: &Context, forecast: &Forecast, meter: &Meter, now: Millis) -> String {
+fn render_forecast(
+    context: &CommandContext,
+    forecast: &RetentionForecast,
+    meter: &DiskUsage,
+    now: Millis,
+) -> String {
     let mut text = String::new();
     let total = forecast.changes + forecast.checkpoints + forecast.operations;
     let bytes = forecast.content_bytes.unwrap_or(0);
@@ -113,7 +128,7 @@ fn forecast_report(context: &Context, forecast: &Forecast, meter: &Meter, now: M
             plural(forecast.changes, "change", "changes"),
             plural(forecast.checkpoints, "checkpoint", "checkpoints"),
             plural(forecast.operations, "operation", "operations"),
-            size(bytes),
+            format_size(bytes),
         );
     }
     if !forecast.dialogs.is_empty() {
@@ -123,27 +138,27 @@ fn forecast_report(context: &Context, forecast: &Forecast, meter: &Meter, now: M
     let _ = writeln!(
         text,
         "\nThe record takes {} on disk: content {}, records {}.",
-        size(meter.disk),
-        size(meter.content),
-        size(meter.records)
+        format_size(meter.disk),
+        format_size(meter.content),
+        format_size(meter.records)
     );
-    over_line(forecast.over_bytes, &mut text);
+    push_over_limit_line(forecast.over_bytes, &mut text);
     text
 }
 
-fn dialog_table(dialogs: &[&DialogForecast], now: Millis) -> Table {
-    let mut table = Table::default();
-    let head = |text: &str| Cell::new(text, Style::Bold);
+fn dialog_table(dialogs: &[&DialogForecast], now: Millis) -> TextTable {
+    let mut table = TextTable::default();
+    let head = |text: &str| TableCell::new(text, TextStyle::Bold);
     table.row([head("DIALOG"), head("LAST ACTIVITY"), head("GOES"), head("WHY"), head("")]);
     for going in dialogs {
-        let when = if going.from <= now { "now".to_owned() } else { local(going.from) };
+        let when = if going.from <= now { "now".to_owned() } else { format_local(going.from) };
         let note = if going.unapproved { "has unapproved work" } else { "" };
         table.row([
-            Cell::new(escape(&going.dialog.id.0), Style::Mark),
-            Cell::new(local(going.dialog.last_at), Style::Dim),
-            Cell::new(when, Style::Plain),
-            Cell::new(reason_text(going.reason), Style::Plain),
-            Cell::new(note, Style::Warn),
+            TableCell::new(escape(&going.dialog.id.0), TextStyle::Mark),
+            TableCell::new(format_local(going.dialog.last_at), TextStyle::Dim),
+            TableCell::new(when, TextStyle::Plain),
+            TableCell::new(reason_text(going.reason), TextStyle::Plain),
+            TableCell::new(note, TextStyle::Warn),
         ]);
     }
     table

@@ -3,28 +3,28 @@
 use std::os::unix::process::CommandExt as _;
 
 use anyhow::Result;
-use retake_engine::{ExportError, Exported, git_command};
+use retake_engine::{ExportError, ExportedRepo, git_command};
 use serde_json::json;
 
-use crate::args::Git;
-use crate::context::{Context, Exit, dialog};
+use crate::args::GitArgs;
+use crate::context::{CommandContext, Exit, resolve_dialog};
 use crate::escape::escape;
-use crate::output::Style;
-use crate::progress::Bar;
-use crate::table::{Cell, Table};
+use crate::output::TextStyle;
+use crate::progress::DelayedProgressBar;
+use crate::table::{TableCell, TextTable};
 
-pub(super) fn run(context: &Context, options: &Git) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &GitArgs) -> Result<Exit> {
     let project = context.open()?;
     let dialog = match (&options.dialog, options.no_dialog) {
-        (Some(text), _) => Some(dialog(&project, text)?),
+        (Some(text), _) => Some(resolve_dialog(&project, text)?),
         (None, true) => None,
         (None, false) => project.latest_dialog_with_checkpoints()?,
     };
-    let mut bar = Bar::new("Writing");
+    let mut bar = DelayedProgressBar::new("Writing");
     let exported = project.export_git(dialog.as_ref(), &mut |done, all| bar.set(done, all))?;
     drop(bar);
     if options.arguments.is_empty() {
-        return show(context, dialog.as_ref().map(|id| id.0.as_str()), &exported);
+        return show_export(context, dialog.as_ref().map(|id| id.0.as_str()), &exported);
     }
     // git takes this process's place: its output, its signals and its exit code are git's own.
     let error = git_command(&exported, &options.arguments).exec();
@@ -34,7 +34,11 @@ pub(super) fn run(context: &Context, options: &Git) -> Result<Exit> {
     })
 }
 
-fn show(context: &Context, dialog: Option<&str>, exported: &Exported) -> Result<Exit> {
+fn show_export(
+    context: &CommandContext,
+    dialog: Option<&str>,
+    exported: &ExportedRepo,
+) -> Result<Exit> {
     let folder = &exported.folder;
     if context.json {
         let refs: Vec<_> = exported
@@ -51,10 +55,13 @@ fn show(context: &Context, dialog: Option<&str>, exported: &Exported) -> Result<
         }))?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for (name, oid) in &exported.refs {
         let name = name.strip_prefix("refs/heads/").unwrap_or(name);
-        table.row([Cell::new(name, Style::Mark), Cell::new(oid.to_string(), Style::Dim)]);
+        table.row([
+            TableCell::new(name, TextStyle::Mark),
+            TableCell::new(oid.to_string(), TextStyle::Dim),
+        ]);
     }
     let of = dialog.map_or("no dialog".to_owned(), |id| format!("dialog {}", escape(id)));
     let folder = escape(folder.as_os_str().as_encoded_bytes());

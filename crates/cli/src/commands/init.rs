@@ -1,20 +1,20 @@
 //! `retake init`: start to track a folder, or catch up with one.
 
 use anyhow::Result;
-use retake_engine::{InitOptions, Initialised, ReplacedBy, Status};
+use retake_engine::{InitOptions, InitOutcome, ProjectStatus, ReplacedBy};
 use serde_json::json;
 
-use crate::args::Init;
+use crate::args::InitArgs;
 use crate::checkpoint_id;
-use crate::context::{Context, Exit};
-use crate::describe::{plural, size};
+use crate::context::{CommandContext, Exit};
+use crate::describe::{format_size, plural};
 use crate::escape::escape;
-use crate::output::Style;
-use crate::progress::Bar;
-use crate::table::{Cell, Table};
+use crate::output::TextStyle;
+use crate::progress::DelayedProgressBar;
+use crate::table::{TableCell, TextTable};
 
-pub(super) fn run(context: &Context, options: &Init) -> Result<Exit> {
-    let folder = options.folder.as_deref().unwrap_or(context.start());
+pub(super) fn run(context: &CommandContext, options: &InitArgs) -> Result<Exit> {
+    let folder = options.folder.as_deref().unwrap_or(context.start_folder());
     let replaced = match (options.same, options.new) {
         (true, _) => Some(ReplacedBy::Same),
         (_, true) => Some(ReplacedBy::New),
@@ -22,7 +22,7 @@ pub(super) fn run(context: &Context, options: &Init) -> Result<Exit> {
     };
     let (anywhere, checkpoint) = (options.anywhere, options.checkpoint);
     let choices = InitOptions { anywhere, replaced, checkpoint };
-    let mut bar = Bar::new("Reading");
+    let mut bar = DelayedProgressBar::new("Reading");
     let done = context
         .retake
         .init(folder, choices, context.now(), &mut |done, all| bar.set(done as u64, all as u64))?;
@@ -44,19 +44,23 @@ pub(super) fn run(context: &Context, options: &Init) -> Result<Exit> {
             "before": done.before.as_ref().map(|checkpoint| checkpoint.id),
         }))?;
     } else {
-        context.out.text(&report(context, &done, &status)?)?;
+        context.out.text(&render_report(context, &done, &status)?)?;
     }
     Ok(Exit::Done)
 }
 
-fn report(context: &Context, done: &Initialised, status: &Status) -> Result<String> {
+fn render_report(
+    context: &CommandContext,
+    done: &InitOutcome,
+    status: &ProjectStatus,
+) -> Result<String> {
     let looked = &done.looked;
     let root = escape(done.project.root().as_os_str().as_encoded_bytes());
     let head = if done.is_new { "Now tracking" } else { "Already tracking" };
-    let mut text = format!("{} {}\n", context.out.paint(head, Style::Bold), root);
-    let mut table = Table::default();
+    let mut text = format!("{} {}\n", context.out.paint(head, TextStyle::Bold), root);
+    let mut table = TextTable::default();
     let mut fact = |name: &str, value: String| {
-        table.row([Cell::new(name, Style::Dim), Cell::new(value, Style::Plain)]);
+        table.row([TableCell::new(name, TextStyle::Dim), TableCell::new(value, TextStyle::Plain)]);
     };
     if let Some(from) = &done.moved_from {
         fact("moved from", escape(from.as_os_str().as_encoded_bytes()));
@@ -79,18 +83,18 @@ fn report(context: &Context, done: &Initialised, status: &Status) -> Result<Stri
     };
     fact("gaps", gaps);
     if let Some(before) = &done.before {
-        let short = checkpoint_id::short(&done.project, &before.id)?;
+        let short = checkpoint_id::short_checkpoint_id(&done.project, &before.id)?;
         fact(
             "before",
             format!("{short} (`retake restore {short}` brings back what was on record)"),
         );
     }
     if let Some(checkpoint) = &done.checkpoint {
-        let short = checkpoint_id::short(&done.project, &checkpoint.id)?;
+        let short = checkpoint_id::short_checkpoint_id(&done.project, &checkpoint.id)?;
         fact("checkpoint", format!("{short} (come back to it with `retake restore {short}`)"));
     }
     let store = escape(done.project.store().folder().as_os_str().as_encoded_bytes());
-    fact("record", format!("{store} ({})", size(status.store_bytes)));
+    fact("record", format!("{store} ({})", format_size(status.store_bytes)));
     text.push_str(&table.render("  ", context.out.colour));
     Ok(text)
 }

@@ -3,31 +3,35 @@
 use anyhow::Result;
 use retake_engine::model::{Actor, Change, ChangeType, Confidence};
 use retake_engine::{ChangeFilter, Project};
-use retake_server::documents::Changes;
+use retake_server::documents::ChangeList;
 
-use crate::args::Log;
-use crate::commands::message::Prompts;
-use crate::context::{Context, Exit};
-use crate::describe::{actor, counts, path, remarks};
+use crate::args::LogArgs;
+use crate::commands::message::PromptCache;
+use crate::context::{CommandContext, Exit};
+use crate::describe::{describe_actor, describe_path, describe_remarks, line_counts};
 use crate::escape::escape;
-use crate::output::Style;
-use crate::table::{Cell, Table};
-use crate::time::{End, local};
+use crate::output::TextStyle;
+use crate::table::{TableCell, TextTable};
+use crate::time::{DayBoundary, format_local};
 
-pub(super) fn run(context: &Context, options: &Log) -> Result<Exit> {
-    let (project, _) = context.open_and_look()?;
-    let until = options.until.as_deref().map(|text| context.time(text, End::Last)).transpose()?;
+pub(super) fn run(context: &CommandContext, options: &LogArgs) -> Result<Exit> {
+    let (project, _) = context.open_and_scan()?;
+    let until = options
+        .until
+        .as_deref()
+        .map(|text| context.resolve_time(text, DayBoundary::Last))
+        .transpose()?;
     let filter = ChangeFilter {
         actor: options.actor,
         status: options.status,
         until,
         limit: options.limit,
         oldest_first: options.oldest_first,
-        ..context.filter(&project, &options.filter)?
+        ..context.resolve_filter(&project, &options.filter)?
     };
     let changes = project.changes(&filter)?;
     if context.json {
-        context.out.json(&Changes::from(changes.as_slice()))?;
+        context.out.json(&ChangeList::from(changes.as_slice()))?;
     } else if changes.is_empty() {
         let nothing = match project.store().change_count()? {
             0 => "Nothing has changed since this project was initialised.\n",
@@ -42,48 +46,48 @@ pub(super) fn run(context: &Context, options: &Log) -> Result<Exit> {
 }
 
 /// Changes as a table, each with the message that it was made for.
-pub(super) fn table(project: &Project, changes: &[Change]) -> Result<Table> {
-    let (mut table, mut prompts) = (Table::default(), Prompts::default());
+pub(super) fn table(project: &Project, changes: &[Change]) -> Result<TextTable> {
+    let (mut table, mut prompts) = (TextTable::default(), PromptCache::default());
     for change in changes {
-        let (added, removed) = counts(change);
-        let prompt = prompts.of(project, change)?;
+        let (added, removed) = line_counts(change);
+        let prompt = prompts.first_words_for(project, change)?;
         let prompt = prompt.map_or_else(String::new, |prompt| format!("“{}”", escape(prompt)));
         table.row([
-            Cell::new(change.id.to_string(), Style::Mark),
-            Cell::new(local(change.at), Style::Dim),
-            Cell::new(actor(change), actor_style(change.actor)),
-            Cell::new(change.confidence.to_string(), confidence_style(change.confidence)),
-            Cell::new(change.change_type.to_string(), type_style(change.change_type)),
-            Cell::right(added, Style::Good),
-            Cell::right(removed, Style::Bad),
-            Cell::new(path(change), Style::Plain),
-            Cell::new(remarks(change), Style::Dim),
-            Cell::new(prompt, Style::Dim),
+            TableCell::new(change.id.to_string(), TextStyle::Mark),
+            TableCell::new(format_local(change.at), TextStyle::Dim),
+            TableCell::new(describe_actor(change), actor_style(change.actor)),
+            TableCell::new(change.confidence.to_string(), confidence_style(change.confidence)),
+            TableCell::new(change.change_type.to_string(), type_style(change.change_type)),
+            TableCell::right(added, TextStyle::Good),
+            TableCell::right(removed, TextStyle::Bad),
+            TableCell::new(describe_path(change), TextStyle::Plain),
+            TableCell::new(describe_remarks(change), TextStyle::Dim),
+            TableCell::new(prompt, TextStyle::Dim),
         ]);
     }
     Ok(table)
 }
 
 /// Style of an actor.
-pub(super) fn actor_style(actor: Actor) -> Style {
+pub(super) fn actor_style(actor: Actor) -> TextStyle {
     match actor {
-        Actor::Agent => Style::Warn,
-        Actor::User => Style::Bold,
-        Actor::Git | Actor::Retake | Actor::Unknown => Style::Dim,
+        Actor::Agent => TextStyle::Warn,
+        Actor::User => TextStyle::Bold,
+        Actor::Git | Actor::Retake | Actor::Unknown => TextStyle::Dim,
     }
 }
 
-fn confidence_style(confidence: Confidence) -> Style {
+fn confidence_style(confidence: Confidence) -> TextStyle {
     match confidence {
-        Confidence::Shared | Confidence::Late => Style::Warn,
-        Confidence::Certain | Confidence::Window | Confidence::Assumed => Style::Dim,
+        Confidence::Shared | Confidence::Late => TextStyle::Warn,
+        Confidence::Certain | Confidence::Window | Confidence::Assumed => TextStyle::Dim,
     }
 }
 
-fn type_style(change_type: ChangeType) -> Style {
+fn type_style(change_type: ChangeType) -> TextStyle {
     match change_type {
-        ChangeType::Create => Style::Good,
-        ChangeType::Delete => Style::Bad,
-        ChangeType::Modify | ChangeType::Rename | ChangeType::Mode => Style::Plain,
+        ChangeType::Create => TextStyle::Good,
+        ChangeType::Delete => TextStyle::Bad,
+        ChangeType::Modify | ChangeType::Rename | ChangeType::Mode => TextStyle::Plain,
     }
 }

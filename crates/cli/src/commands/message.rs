@@ -5,9 +5,9 @@ use retake_engine::{Project, StoreError};
 
 /// The first words of a message, for a title.
 pub(crate) fn first_words(text: &str) -> String {
-    const CHARS: usize = 50;
+    const MAX_TITLE_CHARS: usize = 50;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    match line.char_indices().nth(CHARS) {
+    match line.char_indices().nth(MAX_TITLE_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }
@@ -15,13 +15,13 @@ pub(crate) fn first_words(text: &str) -> String {
 
 /// The first words of the messages behind changes; each message is looked up once.
 #[derive(Default)]
-pub(super) struct Prompts {
+pub(super) struct PromptCache {
     known: std::collections::HashMap<(DialogId, u64), Option<String>>,
 }
 
-impl Prompts {
+impl PromptCache {
     /// The message that a change was made for.
-    pub(super) fn of(
+    pub(super) fn first_words_for(
         &mut self,
         project: &Project,
         change: &Change,
@@ -29,7 +29,7 @@ impl Prompts {
         let (Some(dialog), Some(turn)) = (&change.dialog, change.turn) else { return Ok(None) };
         let key = (dialog.clone(), turn);
         if !self.known.contains_key(&key) {
-            let message = project.store().message_of(dialog, turn)?;
+            let message = project.store().message_of_turn(dialog, turn)?;
             let words = message.map(|message| first_words(&message.text));
             self.known.insert(key.clone(), words.filter(|words| !words.is_empty()));
         }

@@ -10,6 +10,8 @@ mod completions;
 mod context;
 mod daemon;
 mod demo;
+mod demo_project;
+mod dialog_choice;
 mod dialogs;
 mod diff;
 mod doctor;
@@ -38,56 +40,54 @@ mod session;
 mod setup;
 mod show;
 mod status;
-mod story;
 mod undo;
-mod whose;
 
 use anyhow::Result;
 
 pub(crate) use daemon::{log_to_file, log_to_stderr};
 
-use crate::args::Command;
-use crate::context::{Context, Exit};
+use crate::args::CliCommand;
+use crate::context::{CommandContext, Exit};
 
 /// Runs the command.
-pub(crate) fn run(context: &Context, command: Command) -> Result<Exit> {
+pub(crate) fn run(context: &CommandContext, command: CliCommand) -> Result<Exit> {
     match command {
-        Command::Setup(options) => setup::run(context, &options),
-        Command::Init(options) => init::run(context, &options),
-        Command::Status(options) => status::run(context, &options),
-        Command::Log(options) => log::run(context, &options),
-        Command::Show(options) => show::run(context, &options),
-        Command::Diff(options) => diff::run(context, &options),
-        Command::Blame(options) => blame::run(context, &options),
-        Command::Undo(options) => undo::run(context, &options),
-        Command::Redo(options) => redo::run(context, &options),
-        Command::Accept(options) => accept::run(context, &options),
-        Command::Reject(options) => reject::run(context, &options),
-        Command::Rollback(options) => rollback::run(context, &options),
-        Command::Checkpoint(options) => checkpoint::run(context, &options),
-        Command::Checkpoints(options) => checkpoints::run(context, &options),
-        Command::Restore(options) => restore::run(context, &options),
-        Command::Session(options) => session::run(context, &options),
-        Command::Approve(options) => approve::run(context, &options),
-        Command::Reset(options) => reset::run(context, &options),
-        Command::Ops(options) => ops::run(context, &options),
-        Command::Recover(options) => recover::run(context, &options),
-        Command::Dialogs => dialogs::run(context),
-        Command::History(options) => history::run(context, &options),
-        Command::Context(options) => context::run(context, &options),
-        Command::Run(options) => run::run(context, &options),
-        Command::Hook(options) => Ok(hook::run(context, &options)),
-        Command::CatchUp => catch_up::run(context),
-        Command::Event(options) => event::run(context, options),
-        Command::Daemon(options) => daemon::run(context, &options),
-        Command::Doctor(options) => doctor::run(context, &options),
-        Command::Git(options) => git::run(context, &options),
-        Command::Export(options) => export::run(context, &options),
-        Command::Gc(options) => gc::run(context, &options),
-        Command::Purge(options) => purge::run(context, &options),
-        Command::Demo(options) => demo::run(context, &options),
-        Command::Completions(options) => completions::run(context, &options),
-        Command::HelpMarkdown => reference::run(context),
-        Command::Openapi => openapi::run(context),
+        CliCommand::Setup(options) => setup::run(context, &options),
+        CliCommand::Init(options) => init::run(context, &options),
+        CliCommand::Status(options) => status::run(context, &options),
+        CliCommand::Log(options) => log::run(context, &options),
+        CliCommand::Show(options) => show::run(context, &options),
+        CliCommand::Diff(options) => diff::run(context, &options),
+        CliCommand::Blame(options) => blame::run(context, &options),
+        CliCommand::Undo(options) => undo::run(context, &options),
+        CliCommand::Redo(options) => redo::run(context, &options),
+        CliCommand::Accept(options) => accept::run(context, &options),
+        CliCommand::Reject(options) => reject::run(context, &options),
+        CliCommand::Rollback(options) => rollback::run(context, &options),
+        CliCommand::Checkpoint(options) => checkpoint::run(context, &options),
+        CliCommand::Checkpoints(options) => checkpoints::run(context, &options),
+        CliCommand::Restore(options) => restore::run(context, &options),
+        CliCommand::Session(options) => session::run(context, &options),
+        CliCommand::Approve(options) => approve::run(context, &options),
+        CliCommand::Reset(options) => reset::run(context, &options),
+        CliCommand::Ops(options) => ops::run(context, &options),
+        CliCommand::Recover(options) => recover::run(context, &options),
+        CliCommand::Dialogs => dialogs::run(context),
+        CliCommand::History(options) => history::run(context, &options),
+        CliCommand::Context(options) => context::run(context, &options),
+        CliCommand::Run(options) => run::run(context, &options),
+        CliCommand::Hook(options) => Ok(hook::run(context, &options)),
+        CliCommand::CatchUp => catch_up::run(context),
+        CliCommand::Event(options) => event::run(context, options),
+        CliCommand::Daemon(options) => daemon::run(context, &options),
+        CliCommand::Doctor(options) => doctor::run(context, &options),
+        CliCommand::Git(options) => git::run(context, &options),
+        CliCommand::Export(options) => export::run(context, &options),
+        CliCommand::Gc(options) => gc::run(context, &options),
+        CliCommand::Purge(options) => purge::run(context, &options),
+        CliCommand::Demo(options) => demo::run(context, &options),
+        CliCommand::Completions(options) => completions::run(context, &options),
+        CliCommand::HelpMarkdown => reference::run(context),
+        CliCommand::Openapi => openapi::run(context),
     }
 }

@@ -5,9 +5,9 @@
 use anyhow::Result;
 use retake_server::http::description;
 
-use crate::context::{Context, Exit};
+use crate::context::{CommandContext, Exit};
 
-pub(super) fn run(context: &Context) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext) -> Result<Exit> {
     context.out.json(&description())?;
     Ok(Exit::Done)
 }

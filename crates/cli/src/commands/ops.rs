@@ -3,22 +3,22 @@
 use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::{Operation, OperationState};
-use retake_server::documents::Operations;
+use retake_server::documents::OperationList;
 
-use crate::args::Ops;
-use crate::checkpoint_id::short;
-use crate::context::{Context, Exit};
+use crate::args::OpsArgs;
+use crate::checkpoint_id::short_checkpoint_id;
+use crate::context::{CommandContext, Exit};
 use crate::escape::escape;
-use crate::output::Style;
-use crate::table::{Cell, Table};
-use crate::time::local;
+use crate::output::TextStyle;
+use crate::table::{TableCell, TextTable};
+use crate::time::format_local;
 
-pub(super) fn run(context: &Context, options: &Ops) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &OpsArgs) -> Result<Exit> {
     let project = context.open()?;
     let limit = options.limit.unwrap_or(i64::MAX as usize).min(i64::MAX as usize);
     let operations = project.store().operations(limit)?;
     if context.json {
-        context.out.json(&Operations::from(operations.as_slice()))?;
+        context.out.json(&OperationList::from(operations.as_slice()))?;
     } else if operations.is_empty() {
         context.out.text("Retake has not changed any file of this project.\n")?;
     } else {
@@ -28,27 +28,27 @@ pub(super) fn run(context: &Context, options: &Ops) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn table(project: &Project, operations: &[Operation]) -> Result<Table> {
-    let mut table = Table::default();
+fn table(project: &Project, operations: &[Operation]) -> Result<TextTable> {
+    let mut table = TextTable::default();
     for operation in operations {
-        let (state, style) = state(operation);
+        let (state, style) = operation_state(operation);
         table.row([
-            Cell::new(operation.id.to_string(), Style::Mark),
-            Cell::new(local(operation.at), Style::Dim),
-            Cell::new(operation.kind.as_str(), Style::Plain),
-            Cell::new(state, style),
-            Cell::new(short(project, &operation.safety)?, Style::Dim),
-            Cell::new(escape(&operation.title), Style::Plain),
+            TableCell::new(operation.id.to_string(), TextStyle::Mark),
+            TableCell::new(format_local(operation.at), TextStyle::Dim),
+            TableCell::new(operation.kind.as_str(), TextStyle::Plain),
+            TableCell::new(state, style),
+            TableCell::new(short_checkpoint_id(project, &operation.safety)?, TextStyle::Dim),
+            TableCell::new(escape(&operation.title), TextStyle::Plain),
         ]);
     }
     Ok(table)
 }
 
-fn state(operation: &Operation) -> (String, Style) {
+fn operation_state(operation: &Operation) -> (String, TextStyle) {
     match (operation.undone_by, operation.state) {
-        (Some(by), _) => (format!("undone by {by}"), Style::Dim),
-        (None, OperationState::Running) => ("interrupted".to_owned(), Style::Bad),
-        (None, OperationState::Partial) => ("partial".to_owned(), Style::Warn),
-        (None, OperationState::Done) => ("done".to_owned(), Style::Good),
+        (Some(by), _) => (format!("undone by {by}"), TextStyle::Dim),
+        (None, OperationState::Running) => ("interrupted".to_owned(), TextStyle::Bad),
+        (None, OperationState::Partial) => ("partial".to_owned(), TextStyle::Warn),
+        (None, OperationState::Done) => ("done".to_owned(), TextStyle::Good),
     }
 }

@@ -4,25 +4,25 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::ObjectId;
-use retake_engine::{Project, Purge, PurgeError, PurgeScope, PurgeTarget};
-use retake_server::documents::{PurgeForecast, Purged};
-use retake_server::door;
+use retake_engine::{Project, PurgeError, PurgeReport, PurgeScope, PurgeTarget};
+use retake_server::documents::{PurgeDocument, PurgeForecast};
+use retake_server::request;
 
 use crate::args;
 use crate::confirm::confirm;
-use crate::context::{Context, Exit};
-use crate::describe::{name, plural, size};
-use crate::failure::Failure;
-use crate::output::{Style, warn};
-use crate::table::{Cell, Table};
+use crate::context::{CommandContext, Exit};
+use crate::describe::{display_path, format_size, plural};
+use crate::failure::ApiError;
+use crate::output::{TextStyle, warn};
+use crate::table::{TableCell, TextTable};
 
 /// Maximum paths listed.
-const MOST_PATHS: usize = 50;
+const MAX_LISTED_PATHS: usize = 50;
 
-pub(super) fn run(context: &Context, options: &args::Purge) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &args::PurgeArgs) -> Result<Exit> {
     // The current content counts as a version, so scan first.
-    let (project, _) = context.open_and_look()?;
-    let target = target(context, &project, options)?;
+    let (project, _) = context.open_and_scan()?;
+    let target = resolve_target(context, &project, options)?;
     let scope = project.purge_scope(&target)?;
     if options.dry_run {
         if scope.contents.is_empty() {
@@ -31,39 +31,43 @@ pub(super) fn run(context: &Context, options: &args::Purge) -> Result<Exit> {
         if context.json {
             context.out.json(&PurgeForecast::from(&scope))?;
         } else {
-            context.out.text(&scope_report(context, "Would purge", &scope))?;
+            context.out.text(&render_scope(context, "Would purge", &scope))?;
         }
         return Ok(Exit::Done);
     }
     if !options.yes && !scope.contents.is_empty() {
         if !context.json {
-            context.out.text(&scope_report(context, "About to purge", &scope))?;
+            context.out.text(&render_scope(context, "About to purge", &scope))?;
         }
         if !confirm("These bytes cannot be restored afterwards. Purge them?")? {
             warn("nothing was purged");
             return Ok(Exit::Problem);
         }
     }
-    let purge = context.ask(&project, door::Purge { target })?;
+    let purge = context.run_request(&project, request::PurgeContent { target })?;
     if context.json {
-        context.out.json(&Purged::from(&purge))?;
+        context.out.json(&PurgeDocument::from(&purge))?;
     } else {
-        context.out.text(&report(context, &purge))?;
+        context.out.text(&render_report(context, &purge))?;
     }
     let all = purge.is_complete && purge.quoted_by_checkpoints == 0 && purge.shared == 0;
     Ok(if all { Exit::Done } else { Exit::Partly })
 }
 
-fn target(context: &Context, project: &Project, options: &args::Purge) -> Result<PurgeTarget> {
+fn resolve_target(
+    context: &CommandContext,
+    project: &Project,
+    options: &args::PurgeArgs,
+) -> Result<PurgeTarget> {
     let text = options.what.to_string_lossy();
     if let Ok(oid) = text.parse::<ObjectId>()
         && project.knows_content(&oid)?
     {
         return Ok(PurgeTarget::Content(oid));
     }
-    match context.path(project, &options.what)? {
+    match context.resolve_path(project, &options.what)? {
         Some(path) => Ok(PurgeTarget::Path(path)),
-        None => Err(Failure::new(
+        None => Err(ApiError::new(
             "too_broad",
             "that is the whole project",
             "name a file or folder of it, or an object id",
@@ -72,32 +76,35 @@ fn target(context: &Context, project: &Project, options: &args::Purge) -> Result
     }
 }
 
-fn scope_report(context: &Context, act: &str, scope: &PurgeScope) -> String {
+fn render_scope(context: &CommandContext, act: &str, scope: &PurgeScope) -> String {
     let bytes = scope.contents.iter().map(|(_, size)| size).sum();
     let contents = plural(scope.contents.len() as u64, "content", "contents");
     let mut text = format!(
         "{act} {contents} ({}), named by {}:\n",
-        size(bytes),
+        format_size(bytes),
         plural(scope.changes, "change", "changes")
     );
-    let mut table = Table::default();
-    for path in scope.paths.iter().take(MOST_PATHS) {
+    let mut table = TextTable::default();
+    for path in scope.paths.iter().take(MAX_LISTED_PATHS) {
         let note = if scope.current.contains(path) {
             "the file itself stays; it is not captured until it changes"
         } else {
             ""
         };
-        table.row([Cell::new(name(path), Style::Plain), Cell::new(note, Style::Dim)]);
+        table.row([
+            TableCell::new(display_path(path), TextStyle::Plain),
+            TableCell::new(note, TextStyle::Dim),
+        ]);
     }
     text.push_str(&table.render("  ", context.out.colour));
-    if scope.paths.len() > MOST_PATHS {
-        let _ = writeln!(text, "  … and {} more", scope.paths.len() - MOST_PATHS);
+    if scope.paths.len() > MAX_LISTED_PATHS {
+        let _ = writeln!(text, "  … and {} more", scope.paths.len() - MAX_LISTED_PATHS);
     }
     text
 }
 
-fn report(context: &Context, purge: &Purge) -> String {
-    let mut text = scope_report(context, "Purged", &purge.scope);
+fn render_report(context: &CommandContext, purge: &PurgeReport) -> String {
+    let mut text = render_scope(context, "Purged", &purge.scope);
     if purge.calls > 0 {
         let calls = plural(purge.calls, "call", "calls");
         let _ = writeln!(text, "Dropped the arguments of {calls} that touched or quoted it.");
@@ -107,7 +114,7 @@ fn report(context: &Context, purge: &Purge) -> String {
         let _ = writeln!(text, "Dropped {messages} that quoted it.");
     }
     let mut caution = |what: String| {
-        let _ = writeln!(text, "{}", context.out.paint(&what, Style::Warn));
+        let _ = writeln!(text, "{}", context.out.paint(&what, TextStyle::Warn));
     };
     if purge.shared > 0 {
         let contents = plural(purge.shared, "content stays", "contents stay");

@@ -4,43 +4,46 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::ProjectPath;
-use retake_engine::{Interrupted, Recovery};
-use retake_server::documents::Recoverable;
-use retake_server::door;
+use retake_engine::{InterruptedOperation, RecoveryChoice};
+use retake_server::documents::RecoverableOperation;
+use retake_server::request;
 
-use crate::args::{Manner, Recover};
-use crate::context::{Context, Exit};
-use crate::describe::name;
+use crate::args::{ApplyArgs, RecoverArgs};
+use crate::context::{CommandContext, Exit};
+use crate::describe::display_path;
 use crate::escape::escape;
-use crate::outcome::{Outcome, summary};
-use crate::output::Style;
-use crate::table::{Cell, Table};
+use crate::outcome::{PlanOutcome, render_summary};
+use crate::output::TextStyle;
+use crate::table::{TableCell, TextTable};
 
 /// Ways to end an interrupted operation, in display order.
-const WAYS: [(&str, &str); 2] = [
+const RECOVERY_OPTIONS: [(&str, &str); 2] = [
     ("retake recover --resume", "writes the rest"),
     ("retake recover --undo", "takes back what was written"),
 ];
 
-pub(super) fn run(context: &Context, options: &Recover) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &RecoverArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
     let how = match (options.resume, options.undo) {
-        (true, _) => Recovery::Resume,
-        (_, true) => Recovery::Undo,
-        _ => return show(context, project.interrupted()?.as_ref()),
+        (true, _) => RecoveryChoice::Resume,
+        (_, true) => RecoveryChoice::Undo,
+        _ => return show_interrupted(context, project.interrupted()?.as_ref()),
     };
-    let Some(applied) = context.ask(&project, door::Recover { how })? else {
-        return show(context, None);
+    let Some(applied) = context.run_request(&project, request::RecoverOperation { how })? else {
+        return show_interrupted(context, None);
     };
-    let manner = Manner { dry_run: false, yes: true, diff: false };
-    Outcome::from(applied)
-        .show(context, &project, &manner, &|outcome| summary(context, &project, outcome))
+    let manner = ApplyArgs { dry_run: false, yes: true, diff: false };
+    PlanOutcome::from(applied)
+        .print(context, &project, &manner, &|outcome| render_summary(context, &project, outcome))
 }
 
-fn show(context: &Context, interrupted: Option<&Interrupted>) -> Result<Exit> {
+fn show_interrupted(
+    context: &CommandContext,
+    interrupted: Option<&InterruptedOperation>,
+) -> Result<Exit> {
     let exit = if interrupted.is_some() { Exit::Partly } else { Exit::Done };
     if context.json {
-        context.out.json(&Recoverable::from(interrupted))?;
+        context.out.json(&RecoverableOperation::from(interrupted))?;
         return Ok(exit);
     }
     let Some(interrupted) = interrupted else {
@@ -49,17 +52,20 @@ fn show(context: &Context, interrupted: Option<&Interrupted>) -> Result<Exit> {
     };
     let mut text = headline(interrupted);
     text.push('\n');
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let mut rows = |word: &str, style, paths: &[ProjectPath]| {
         for path in paths {
-            table.row([Cell::new(word, style), Cell::new(name(path), Style::Plain)]);
+            table.row([
+                TableCell::new(word, style),
+                TableCell::new(display_path(path), TextStyle::Plain),
+            ]);
         }
     };
-    rows("written", Style::Good, &interrupted.written);
-    rows("waits", Style::Warn, &interrupted.missing);
+    rows("written", TextStyle::Good, &interrupted.written);
+    rows("waits", TextStyle::Warn, &interrupted.missing);
     text.push_str(&table.render("  ", context.out.colour));
     text.push('\n');
-    for (command, what) in WAYS {
+    for (command, what) in RECOVERY_OPTIONS {
         let _ = writeln!(text, "`{command}` {what}.");
     }
     context.out.paged(text.as_bytes())?;
@@ -67,7 +73,7 @@ fn show(context: &Context, interrupted: Option<&Interrupted>) -> Result<Exit> {
 }
 
 /// Describes the interrupted operation in one line.
-pub(super) fn headline(interrupted: &Interrupted) -> String {
+pub(super) fn headline(interrupted: &InterruptedOperation) -> String {
     let operation = &interrupted.operation;
     let (written, all) = (interrupted.written.len(), interrupted.missing.len());
     format!(

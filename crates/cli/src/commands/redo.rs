@@ -1,27 +1,27 @@
 //! `retake redo`: bring back what was undone last.
 
 use anyhow::Result;
-use retake_engine::Cascade;
+use retake_engine::CascadePolicy;
 use retake_engine::model::OperationKind;
-use retake_server::door::PlanRedo;
+use retake_server::request::PlanRedo;
 
-use crate::args::Redo;
-use crate::commands::undo::{nothing, told};
-use crate::context::{Context, Exit};
+use crate::args::RedoArgs;
+use crate::commands::undo::{describe_outcome, report_nothing};
+use crate::context::{CommandContext, Exit};
 use crate::escape::escape;
-use crate::outcome::carry_out;
+use crate::outcome::apply_plan;
 
-pub(super) fn run(context: &Context, options: &Redo) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &RedoArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let taking = options.taking.options(Cascade::Leave);
-    let what = options.rewinding.what();
-    let Some((plan, undone)) = context.ask(&project, PlanRedo { taking, what })? else {
-        return nothing(context, OperationKind::Redo, &options.manner);
+    let taking = options.take_back.to_options(CascadePolicy::Leave);
+    let what = options.rewind.rewind_target();
+    let Some((plan, undone)) = context.run_request(&project, PlanRedo { taking, what })? else {
+        return report_nothing(context, OperationKind::Redo, &options.apply);
     };
     let what = undone.title.strip_prefix("undo of ").unwrap_or(&undone.title);
     let what = escape(what);
-    let outcome = carry_out(context, &project, plan, &options.manner)?;
-    outcome.show(context, &project, &options.manner, &|outcome| {
-        told(context, &project, outcome, &what)
+    let outcome = apply_plan(context, &project, plan, &options.apply)?;
+    outcome.print(context, &project, &options.apply, &|outcome| {
+        describe_outcome(context, &project, outcome, &what)
     })
 }

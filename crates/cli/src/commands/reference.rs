@@ -8,12 +8,12 @@ use anyhow::Result;
 use clap::{Arg, Command, CommandFactory as _};
 
 use crate::args::Cli;
-use crate::context::{Context, Exit};
+use crate::context::{CommandContext, Exit};
 
 /// Help heading of the global options.
-const GLOBAL: &str = "Global options";
+const GLOBAL_HEADING: &str = "Global options";
 
-pub(super) fn run(context: &Context) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext) -> Result<Exit> {
     context.out.text(&markdown())?;
     Ok(Exit::Done)
 }
@@ -32,7 +32,10 @@ fn markdown() -> String {
             writeln!(text, "- [`retake {name}`](#retake-{name}): {}", styled(command.get_about()));
     }
     text.push_str("\n## Global options\n\n");
-    options(cli.get_arguments().filter(|arg| arg.get_help_heading() == Some(GLOBAL)), &mut text);
+    options(
+        cli.get_arguments().filter(|arg| arg.get_help_heading() == Some(GLOBAL_HEADING)),
+        &mut text,
+    );
     let _ = writeln!(text, "\n```text\n{}\n```", styled(cli.get_after_help()).trim_end());
     for command in visible(&cli) {
         section(command, &format!("## `retake {}`", command.get_name()), &mut text);
@@ -55,7 +58,7 @@ fn section(command: &Command, head: &str, text: &mut String) {
     let _ = writeln!(text, "```text\n{usage}\n```");
     let own: Vec<&Arg> = command
         .get_arguments()
-        .filter(|arg| arg.get_help_heading() != Some(GLOBAL) && !arg.is_hide_set())
+        .filter(|arg| arg.get_help_heading() != Some(GLOBAL_HEADING) && !arg.is_hide_set())
         .filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version"))
         .collect();
     if !own.is_empty() {

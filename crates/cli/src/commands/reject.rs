@@ -1,29 +1,31 @@
 //! `retake reject`: take back what agents changed and the person does not want.
 
 use anyhow::Result;
-use retake_engine::{Cascade, Selection};
-use retake_server::door::{PlanReject, Scope};
+use retake_engine::{CascadePolicy, Selection};
+use retake_server::request::{ChangeScope, PlanReject};
 
-use crate::args::Reject;
-use crate::commands::scope::{hunks, reviewed};
-use crate::context::{Context, Exit};
-use crate::outcome::{carry_out, summary};
+use crate::args::RejectArgs;
+use crate::commands::scope::{hunk_scope, review_selection};
+use crate::context::{CommandContext, Exit};
+use crate::outcome::{apply_plan, render_summary};
 
-pub(super) fn run(context: &Context, options: &Reject) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &RejectArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let taking = options.taking.options(Cascade::Agents);
+    let taking = options.take_back.to_options(CascadePolicy::Agents);
     let scope = if options.hunk.is_empty() {
         let include_shared = options.include_shared;
-        let meant = reviewed(context, &project, &options.scope)?;
-        Scope::Changes(Selection { include_shared, ..meant })
+        let meant = review_selection(context, &project, &options.scope)?;
+        ChangeScope::Changes(Selection { include_shared, ..meant })
     } else {
-        hunks(&options.scope.changes, &options.hunk)
+        hunk_scope(&options.scope.changes, &options.hunk)
     };
-    let plan = context.ask(&project, PlanReject { scope, taking })?;
+    let plan = context.run_request(&project, PlanReject { scope, taking })?;
     if plan.files.is_empty() && !context.json {
         context.out.text("There is no pending change to reject; nothing was changed.\n")?;
         return Ok(Exit::Done);
     }
-    let outcome = carry_out(context, &project, plan, &options.manner)?;
-    outcome.show(context, &project, &options.manner, &|outcome| summary(context, &project, outcome))
+    let outcome = apply_plan(context, &project, plan, &options.apply)?;
+    outcome.print(context, &project, &options.apply, &|outcome| {
+        render_summary(context, &project, outcome)
+    })
 }

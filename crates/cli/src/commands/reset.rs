@@ -3,32 +3,32 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::Cascade;
+use retake_engine::CascadePolicy;
 use retake_engine::model::OperationKind;
-use retake_server::documents::{Outcome, ResetOutcome};
-use retake_server::door::PlanReset;
+use retake_server::documents::{OperationOutcome, ResetOutcome};
+use retake_server::request::PlanReset;
 
-use crate::args::Reset;
-use crate::commands::whose::{latest_at_work, waiting};
-use crate::context::{Context, Exit};
-use crate::outcome::{carry_out, summary};
+use crate::args::ResetArgs;
+use crate::commands::dialog_choice::{dialog_to_approve, latest_dialog_with_changes};
+use crate::context::{CommandContext, Exit};
+use crate::outcome::{apply_plan, render_summary};
 
-pub(super) fn run(context: &Context, options: &Reset) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &ResetArgs) -> Result<Exit> {
     // Pending work is known only after a scan.
     let project = match options.dialog {
         Some(_) => context.open_to_write()?,
-        None => context.look()?.0,
+        None => context.open_and_scan_unwarned()?.0,
     };
-    let dialog = match waiting(&project, options.dialog.as_deref())? {
+    let dialog = match dialog_to_approve(&project, options.dialog.as_deref())? {
         Some(dialog) => dialog,
         // All changes since the last approval, by any actor, are there to be compared.
-        None if options.exact => latest_at_work(&project)?,
-        None => return nothing(context, options),
+        None if options.exact => latest_dialog_with_changes(&project)?,
+        None => return report_nothing_to_reset(context, options),
     };
-    let taking = options.taking.options(Cascade::Leave);
+    let taking = options.take_back.to_options(CascadePolicy::Leave);
     let asked = PlanReset { dialog: dialog.clone(), exact: options.exact, taking };
-    let plan = context.ask(&project, asked)?;
-    let outcome = carry_out(context, &project, plan, &options.manner)?;
+    let plan = context.run_request(&project, asked)?;
+    let outcome = apply_plan(context, &project, plan, &options.apply)?;
     let active = project.store().active_session(&dialog)?.map(|session| session.name());
     let new_session = active.filter(|_| outcome.operation.is_some());
     if context.json {
@@ -36,8 +36,8 @@ pub(super) fn run(context: &Context, options: &Reset) -> Result<Exit> {
         context.out.json(&done)?;
         return Ok(outcome.exit());
     }
-    outcome.show(context, &project, &options.manner, &|outcome| {
-        let mut text = summary(context, &project, outcome)?;
+    outcome.print(context, &project, &options.apply, &|outcome| {
+        let mut text = render_summary(context, &project, outcome)?;
         if let Some(name) = &new_session {
             let _ = writeln!(text, "What comes next is in {name}.");
         }
@@ -46,9 +46,10 @@ pub(super) fn run(context: &Context, options: &Reset) -> Result<Exit> {
 }
 
 /// Reports that there is nothing to reset, which is no error.
-fn nothing(context: &Context, options: &Reset) -> Result<Exit> {
+fn report_nothing_to_reset(context: &CommandContext, options: &ResetArgs) -> Result<Exit> {
     if context.json {
-        let outcome = Outcome::nothing(OperationKind::Reset).asked(options.manner.dry_run);
+        let outcome =
+            OperationOutcome::nothing(OperationKind::Reset).with_dry_run(options.apply.dry_run);
         context.out.json(&ResetOutcome { outcome, new_session: None })?;
     } else {
         let why = "no dialog has work that waits for approval; no file was changed";

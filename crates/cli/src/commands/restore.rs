@@ -8,68 +8,69 @@ use std::path::PathBuf;
 use anyhow::Result;
 use retake_engine::model::{Checkpoint, DialogId};
 use retake_engine::{GoToOptions, Plan, Project};
-use retake_server::door::PlanRestore;
+use retake_server::request::PlanRestore;
 
-use crate::args::Restore;
-use crate::checkpoint_id::short;
+use crate::args::RestoreArgs;
+use crate::checkpoint_id::short_checkpoint_id;
 use crate::commands::message::first_words;
 use crate::commands::scope::check_message;
-use crate::context::{Context, Exit, dialog, dialog_or_latest};
+use crate::context::{CommandContext, Exit, dialog_or_latest, resolve_dialog};
 use crate::describe::short_id;
 use crate::escape::escape;
-use crate::failure::Failure;
-use crate::outcome::{Outcome, carry_out, summary};
+use crate::failure::ApiError;
+use crate::outcome::{PlanOutcome, apply_plan, render_summary};
 
-pub(super) fn run(context: &Context, options: &Restore) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &RestoreArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let target = target(&project, options)?;
+    let target = resolve_target(&project, options)?;
     let go_to = GoToOptions {
-        paths: paths(context, &project, options)?,
-        dialog: only_of(&project, options)?,
+        paths: resolve_paths(context, &project, options)?,
+        dialog: dialog_restriction(&project, options)?,
         exact: options.exact,
         across_git: options.across_git,
     };
-    let Target { checkpoint, title } = target;
-    let what = options.rewinding.what();
-    let plan = context.ask(&project, PlanRestore { checkpoint, options: go_to, title, what })?;
-    let answers = answers(&project, &plan)?;
-    let outcome = carry_out(context, &project, plan, &options.manner)?;
-    outcome.show(context, &project, &options.manner, &|outcome| {
-        words(context, &project, outcome, &answers)
+    let RestoreTarget { checkpoint, title } = target;
+    let what = options.rewind.rewind_target();
+    let plan =
+        context.run_request(&project, PlanRestore { checkpoint, options: go_to, title, what })?;
+    let answers = undone_answers(&project, &plan)?;
+    let outcome = apply_plan(context, &project, plan, &options.apply)?;
+    outcome.print(context, &project, &options.apply, &|outcome| {
+        describe_restored(context, &project, outcome, &answers)
     })
 }
 
 /// The dialog whose files a restore is limited to; a message implies its dialog.
-fn only_of(project: &Project, options: &Restore) -> Result<Option<DialogId>> {
+fn dialog_restriction(project: &Project, options: &RestoreArgs) -> Result<Option<DialogId>> {
     let named = options.dialog.as_deref().filter(|_| options.before_message.is_none());
-    named.map(|text| dialog(project, text)).transpose()
+    named.map(|text| resolve_dialog(project, text)).transpose()
 }
 
 /// A checkpoint, and the words by which the person named it.
-struct Target {
+struct RestoreTarget {
     checkpoint: Checkpoint,
     title: Option<String>,
 }
 
-fn target(project: &Project, options: &Restore) -> Result<Target> {
+fn resolve_target(project: &Project, options: &RestoreArgs) -> Result<RestoreTarget> {
     let Some(number) = options.before_message else {
         let digits = options.checkpoint.clone().unwrap_or_default();
         let checkpoint = project.find_checkpoint(&digits.to_string_lossy())?;
-        return Ok(Target { checkpoint, title: None });
+        return Ok(RestoreTarget { checkpoint, title: None });
     };
     let dialog = dialog_or_latest(project, options.dialog.as_deref())?;
     check_message(project, &dialog, number)?;
-    let message = project.store().message_of(&dialog, number)?;
+    let message = project.store().message_of_turn(&dialog, number)?;
     let id = message.as_ref().and_then(|message| message.checkpoint.clone());
     let id = id.ok_or_else(|| no_checkpoint(&dialog, number))?;
     let text = first_words(&message.map(|message| message.text).unwrap_or_default());
     // C-16: the person names the message whose answer is to go.
     let title = format!("restore to before message {number} of dialog {dialog} ({text})");
-    Ok(Target { checkpoint: project.find_checkpoint(&id)?, title: Some(title) })
+    Ok(RestoreTarget { checkpoint: project.find_checkpoint(&id)?, title: Some(title) })
 }
 
-fn no_checkpoint(dialog: &DialogId, number: u64) -> Failure {
-    Failure::new(
+fn no_checkpoint(dialog: &DialogId, number: u64) -> ApiError {
+    ApiError::new(
         "no_checkpoint",
         format!("no checkpoint was made before message {number} of dialog {dialog}"),
         "the setting checkpoints.policy asks for them; `retake rollback --message` needs none",
@@ -77,17 +78,17 @@ fn no_checkpoint(dialog: &DialogId, number: u64) -> Failure {
 }
 
 /// With `--before-message` the first word is no checkpoint, but a path too.
-fn paths(
-    context: &Context,
+fn resolve_paths(
+    context: &CommandContext,
     project: &Project,
-    options: &Restore,
+    options: &RestoreArgs,
 ) -> Result<Vec<retake_engine::model::ProjectPath>> {
     let first: Option<&OsString> =
         options.checkpoint.as_ref().filter(|_| options.before_message.is_some());
     let words = first.map(PathBuf::from).into_iter().chain(options.paths.iter().cloned());
     let mut paths = Vec::new();
     for word in words {
-        match context.path(project, &word)? {
+        match context.resolve_path(project, &word)? {
             Some(path) => paths.push(path),
             // The root itself is everything.
             None => return Ok(Vec::new()),
@@ -97,10 +98,10 @@ fn paths(
 }
 
 /// The answers that a restore undoes, by dialog.
-type Answers = BTreeMap<DialogId, BTreeSet<u64>>;
+type UndoneAnswers = BTreeMap<DialogId, BTreeSet<u64>>;
 
-fn answers(project: &Project, plan: &Plan) -> Result<Answers> {
-    let mut answers = Answers::new();
+fn undone_answers(project: &Project, plan: &Plan) -> Result<UndoneAnswers> {
+    let mut answers = UndoneAnswers::new();
     for id in plan.writes().flat_map(|file| &file.changes) {
         let change = project.change(*id)?.filter(retake_engine::model::Change::is_effective);
         if let Some((dialog, turn)) = change.and_then(|change| change.dialog.zip(change.turn)) {
@@ -110,15 +111,19 @@ fn answers(project: &Project, plan: &Plan) -> Result<Answers> {
     Ok(answers)
 }
 
-fn words(
-    context: &Context,
+fn describe_restored(
+    context: &CommandContext,
     project: &Project,
-    outcome: &Outcome,
-    answers: &Answers,
+    outcome: &PlanOutcome,
+    answers: &UndoneAnswers,
 ) -> Result<String> {
-    let mut text = summary(context, project, outcome)?;
+    let mut text = render_summary(context, project, outcome)?;
     if let Some(id) = &outcome.checkpoint {
-        let _ = writeln!(text, "The restored state is checkpoint {}.", short(project, id)?);
+        let _ = writeln!(
+            text,
+            "The restored state is checkpoint {}.",
+            short_checkpoint_id(project, id)?
+        );
     }
     for (dialog, turns) in answers {
         let numbers: Vec<_> = turns.iter().map(ToString::to_string).collect();

@@ -1,31 +1,33 @@
 //! `retake rollback`: take back what agents changed, approved or not.
 
 use anyhow::Result;
-use retake_engine::{Cascade, Selection};
-use retake_server::door::{PlanRollback, Scope};
+use retake_engine::{CascadePolicy, Selection};
+use retake_server::request::{ChangeScope, PlanRollback};
 
-use crate::args::Rollback;
-use crate::commands::scope::{hunks, rolled_back};
-use crate::context::{Context, Exit};
-use crate::outcome::{carry_out, summary};
+use crate::args::RollbackArgs;
+use crate::commands::scope::{hunk_scope, rollback_selection};
+use crate::context::{CommandContext, Exit};
+use crate::outcome::{apply_plan, render_summary};
 
-pub(super) fn run(context: &Context, options: &Rollback) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &RollbackArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let taking = options.taking.options(Cascade::Leave);
+    let taking = options.take_back.to_options(CascadePolicy::Leave);
     let scope = if options.hunk.is_empty() {
-        Scope::Changes(Selection {
+        ChangeScope::Changes(Selection {
             last: options.last,
             include_shared: options.include_shared,
-            ..rolled_back(context, &project, &options.scope)?
+            ..rollback_selection(context, &project, &options.scope)?
         })
     } else {
-        hunks(&options.scope.change, &options.hunk)
+        hunk_scope(&options.scope.change, &options.hunk)
     };
-    let plan = context.ask(&project, PlanRollback { scope, taking })?;
+    let plan = context.run_request(&project, PlanRollback { scope, taking })?;
     if plan.files.is_empty() && !context.json {
         context.out.text("No change in effect fits; nothing was changed.\n")?;
         return Ok(Exit::Done);
     }
-    let outcome = carry_out(context, &project, plan, &options.manner)?;
-    outcome.show(context, &project, &options.manner, &|outcome| summary(context, &project, outcome))
+    let outcome = apply_plan(context, &project, plan, &options.apply)?;
+    outcome.print(context, &project, &options.apply, &|outcome| {
+        render_summary(context, &project, outcome)
+    })
 }

@@ -5,32 +5,36 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use retake_engine::model::{AgentId, CallId, ChangeId, DialogId};
 use retake_engine::{Project, Selection};
-use retake_server::door::{self, Hunks};
+use retake_server::request::{self, HunkSelection};
 
-use crate::args::{Cli, RollbackScope, Scope};
-use crate::context::{Context, dialog, dialog_or_latest};
-use crate::failure::Failure;
-use crate::time::End;
+use crate::args::{Cli, ReviewScopeArgs, RollbackScopeArgs};
+use crate::context::{CommandContext, dialog_or_latest, resolve_dialog};
+use crate::failure::ApiError;
+use crate::time::DayBoundary;
 
 /// Returns the selection of `accept` and `reject`.
-pub(super) fn reviewed(context: &Context, project: &Project, scope: &Scope) -> Result<Selection> {
-    let path = scope.file.as_deref().map(|path| context.path(project, path)).transpose()?;
+pub(super) fn review_selection(
+    context: &CommandContext,
+    project: &Project,
+    scope: &ReviewScopeArgs,
+) -> Result<Selection> {
+    let path = scope.file.as_deref().map(|path| context.resolve_path(project, path)).transpose()?;
     Ok(Selection {
         changes: scope.changes.clone(),
         path: path.flatten(),
-        dialog: scope.dialog.as_deref().map(|text| dialog(project, text)).transpose()?,
-        agent: scope.agent.as_deref().map(|text| agent(project, text)).transpose()?,
+        dialog: scope.dialog.as_deref().map(|text| resolve_dialog(project, text)).transpose()?,
+        agent: scope.agent.as_deref().map(|text| find_agent(project, text)).transpose()?,
         ..Selection::default()
     })
 }
 
 /// Returns the selection of `rollback`.
-pub(super) fn rolled_back(
-    context: &Context,
+pub(super) fn rollback_selection(
+    context: &CommandContext,
     project: &Project,
-    scope: &RollbackScope,
+    scope: &RollbackScopeArgs,
 ) -> Result<Selection> {
-    let path = scope.file.as_deref().map(|path| context.path(project, path)).transpose()?;
+    let path = scope.file.as_deref().map(|path| context.resolve_path(project, path)).transpose()?;
     let dialog = match (&scope.dialog, scope.message) {
         (None, None) => None,
         (named, _) => Some(dialog_or_latest(project, named.as_deref())?),
@@ -38,13 +42,17 @@ pub(super) fn rolled_back(
     if let (Some(dialog), Some(number)) = (&dialog, scope.message) {
         check_message(project, dialog, number)?;
     }
-    let after = scope.after.as_deref().map(|text| context.time(text, End::Start)).transpose()?;
+    let after = scope
+        .after
+        .as_deref()
+        .map(|text| context.resolve_time(text, DayBoundary::Start))
+        .transpose()?;
     Ok(Selection {
         changes: scope.change.clone(),
         path: path.flatten(),
         dialog,
-        agent: scope.agent.as_deref().map(|text| agent(project, text)).transpose()?,
-        call: scope.call.as_deref().map(|text| call(project, text)).transpose()?,
+        agent: scope.agent.as_deref().map(|text| find_agent(project, text)).transpose()?,
+        call: scope.call.as_deref().map(|text| find_call(project, text)).transpose()?,
         message: scope.message,
         after,
         ..Selection::default()
@@ -52,24 +60,26 @@ pub(super) fn rolled_back(
 }
 
 /// Returns the scope of hunks of one change.
-pub(super) fn hunks(changes: &[ChangeId], numbers: &[u32]) -> door::Scope {
+pub(super) fn hunk_scope(changes: &[ChangeId], numbers: &[u32]) -> request::ChangeScope {
     match changes {
-        [one] => door::Scope::Hunks(Hunks { change: *one, numbers: numbers.to_vec() }),
-        _ => wrong_usage("--hunk is about the places of one change"),
+        [one] => {
+            request::ChangeScope::Hunks(HunkSelection { change: *one, numbers: numbers.to_vec() })
+        }
+        _ => exit_with_usage("--hunk is about the places of one change"),
     }
 }
 
 /// Exits as clap does for a usage error.
-pub(super) fn wrong_usage(message: &str) -> ! {
+pub(super) fn exit_with_usage(message: &str) -> ! {
     Cli::command().error(ErrorKind::ArgumentConflict, message).exit()
 }
 
 /// An agent that some dialog knows.
-fn agent(project: &Project, text: &str) -> Result<AgentId> {
+fn find_agent(project: &Project, text: &str) -> Result<AgentId> {
     let mut agents = project.dialogs()?.into_iter().flat_map(|(_, agents)| agents);
     match agents.find(|agent| agent.id.0 == text) {
         Some(agent) => Ok(agent.id),
-        None => Err(Failure::new(
+        None => Err(ApiError::new(
             "unknown_agent",
             format!("no dialog has an agent '{text}'"),
             "`retake dialogs` lists the agents of each dialog",
@@ -79,14 +89,14 @@ fn agent(project: &Project, text: &str) -> Result<AgentId> {
 }
 
 /// A tool call that some dialog knows.
-fn call(project: &Project, text: &str) -> Result<CallId> {
+fn find_call(project: &Project, text: &str) -> Result<CallId> {
     let call = CallId::from(text);
     for (dialog, _) in project.dialogs()? {
         if project.store().call(&dialog.id, &call)?.is_some() {
             return Ok(call);
         }
     }
-    Err(Failure::new(
+    Err(ApiError::new(
         "unknown_call",
         format!("no dialog has a call '{text}'"),
         "`retake show` names the call that made a change",
@@ -100,7 +110,7 @@ pub(super) fn check_message(project: &Project, dialog: &DialogId, number: u64) -
     if (1..=has).contains(&number) {
         return Ok(());
     }
-    Err(Failure::new(
+    Err(ApiError::new(
         "unknown_message",
         format!("dialog {dialog} has {has} messages, so there is no message {number}"),
         "`retake dialogs` counts them as turns; pass --dialog ID for another dialog",

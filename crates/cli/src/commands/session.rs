@@ -3,32 +3,32 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{DialogId, Side, WorkSession};
-use retake_engine::{SessionStatus, VerbError};
+use retake_engine::model::{DialogId, PathState, WorkSession};
+use retake_engine::{OperationError, SessionStatus};
 use retake_server::Masking;
-use retake_server::documents::{self, ChangedFile, WorkSessions};
+use retake_server::documents::{self, ChangedFile, WorkSessionList};
 
-use crate::args::Session;
-use crate::commands::whose::{latest_at_work, waiting};
-use crate::context::{Context, Exit};
-use crate::describe::{name, plural, short_id};
+use crate::args::SessionArgs;
+use crate::commands::dialog_choice::{dialog_to_approve, latest_dialog_with_changes};
+use crate::context::{CommandContext, Exit};
+use crate::describe::{display_path, plural, short_id};
 use crate::escape::escape;
-use crate::output::Style;
-use crate::table::{Cell, Table};
-use crate::time::local;
+use crate::output::TextStyle;
+use crate::table::{TableCell, TextTable};
+use crate::time::format_local;
 
-pub(super) fn run(context: &Context, options: &Session) -> Result<Exit> {
-    let (project, _) = context.open_and_look()?;
-    let dialog = match waiting(&project, options.dialog.as_deref()) {
-        Err(error) if matches!(error.downcast_ref(), Some(VerbError::NoDialog)) => {
-            return no_dialog(context, options.all);
+pub(super) fn run(context: &CommandContext, options: &SessionArgs) -> Result<Exit> {
+    let (project, _) = context.open_and_scan()?;
+    let dialog = match dialog_to_approve(&project, options.dialog.as_deref()) {
+        Err(error) if matches!(error.downcast_ref(), Some(OperationError::NoDialog)) => {
+            return report_no_dialog(context, options.all);
         }
-        Ok(None) => latest_at_work(&project)?,
+        Ok(None) => latest_dialog_with_changes(&project)?,
         Ok(Some(dialog)) => dialog,
         Err(error) => return Err(error),
     };
     if options.all {
-        return sessions(context, &dialog, &project.store().work_sessions(&dialog)?);
+        return show_sessions(context, &dialog, &project.store().work_sessions(&dialog)?);
     }
     let status = project.session_status(&dialog)?;
     let mut files = Vec::new();
@@ -36,50 +36,54 @@ pub(super) fn run(context: &Context, options: &Session) -> Result<Exit> {
         files.push(ChangedFile::read(&project, file, Masking::Off)?);
     }
     if context.json {
-        context.out.json(&documents::SessionStatus::new(&status, files))?;
+        context.out.json(&documents::SessionStatusDocument::new(&status, files))?;
     } else {
-        context.out.paged(told(context, &status, &files).as_bytes())?;
+        context.out.paged(describe_session(context, &status, &files).as_bytes())?;
     }
     Ok(Exit::Done)
 }
 
-fn no_dialog(context: &Context, all: bool) -> Result<Exit> {
+fn report_no_dialog(context: &CommandContext, all: bool) -> Result<Exit> {
     if !context.json {
         context.out.text("No agent has worked in this project yet.\n")?;
     } else if all {
-        context.out.json(&WorkSessions::default())?;
+        context.out.json(&WorkSessionList::default())?;
     } else {
-        context.out.json(&documents::SessionStatus::default())?;
+        context.out.json(&documents::SessionStatusDocument::default())?;
     }
     Ok(Exit::Done)
 }
 
-fn told(context: &Context, status: &SessionStatus, files: &[ChangedFile]) -> String {
+fn describe_session(
+    context: &CommandContext,
+    status: &SessionStatus,
+    files: &[ChangedFile],
+) -> String {
     let dialog = short_id(&status.dialog.0);
     let session = status.active.as_ref().map_or_else(|| "no session".to_owned(), WorkSession::name);
     let approved = status.last_approved_at.map_or_else(
         || "nothing is approved yet".to_owned(),
-        |at| format!("last approved {}", local(at)),
+        |at| format!("last approved {}", format_local(at)),
     );
     let head = format!("Dialog {dialog}, {session} ({approved})");
-    let mut text = context.out.paint(&head, Style::Bold) + "\n";
+    let mut text = context.out.paint(&head, TextStyle::Bold) + "\n";
     if files.is_empty() {
         text.push_str("Nothing that it did waits for approval.\n");
         return text;
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for (file, changed) in files.iter().zip(&status.changed_files) {
         let (letter, style) = match file.status.as_str() {
-            "added" => ("A", Style::Good),
-            "deleted" => ("D", Style::Bad),
-            _ => ("M", Style::Warn),
+            "added" => ("A", TextStyle::Good),
+            "deleted" => ("D", TextStyle::Bad),
+            _ => ("M", TextStyle::Warn),
         };
         table.row([
-            Cell::new(letter, style),
-            Cell::new(name(&changed.path), Style::Plain),
-            Cell::right(format!("+{}", file.additions), Style::Good),
-            Cell::right(format!("-{}", file.deletions), Style::Bad),
-            Cell::new(remark(file, &changed.base), Style::Dim),
+            TableCell::new(letter, style),
+            TableCell::new(display_path(&changed.path), TextStyle::Plain),
+            TableCell::right(format!("+{}", file.additions), TextStyle::Good),
+            TableCell::right(format!("-{}", file.deletions), TextStyle::Bad),
+            TableCell::new(remark(file, &changed.base), TextStyle::Dim),
         ]);
     }
     text.push_str(&table.render("  ", context.out.colour));
@@ -88,30 +92,40 @@ fn told(context: &Context, status: &SessionStatus, files: &[ChangedFile]) -> Str
     text
 }
 
-fn remark(file: &ChangedFile, base: &Side) -> &'static str {
+fn remark(file: &ChangedFile, base: &PathState) -> &'static str {
     match (file.is_binary, file.is_too_large, base) {
-        (_, _, Side::Unknown) => "what it was before is not known",
+        (_, _, PathState::Unknown) => "what it was before is not known",
         (true, _, _) => "binary",
         (_, true, _) => "too large to show",
         _ => "",
     }
 }
 
-fn sessions(context: &Context, dialog: &DialogId, sessions: &[WorkSession]) -> Result<Exit> {
+fn show_sessions(
+    context: &CommandContext,
+    dialog: &DialogId,
+    sessions: &[WorkSession],
+) -> Result<Exit> {
     if context.json {
-        context.out.json(&WorkSessions::new(dialog, sessions, Masking::Off))?;
+        context.out.json(&WorkSessionList::new(dialog, sessions, Masking::Off))?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for session in sessions {
         let commit = session.approved_commit.map(|id| id.to_string()[..8].to_owned());
         table.row([
-            Cell::new(session.name(), Style::Mark),
-            Cell::new(session.state.as_str(), Style::Plain),
-            Cell::new(local(session.opened_at), Style::Dim),
-            Cell::new(session.closed_at.map_or_else(|| "-".to_owned(), local), Style::Dim),
-            Cell::new(commit.unwrap_or_else(|| "-".to_owned()), Style::Mark),
-            Cell::new(session.message.as_deref().map_or_else(String::new, escape), Style::Plain),
+            TableCell::new(session.name(), TextStyle::Mark),
+            TableCell::new(session.state.as_str(), TextStyle::Plain),
+            TableCell::new(format_local(session.opened_at), TextStyle::Dim),
+            TableCell::new(
+                session.closed_at.map_or_else(|| "-".to_owned(), format_local),
+                TextStyle::Dim,
+            ),
+            TableCell::new(commit.unwrap_or_else(|| "-".to_owned()), TextStyle::Mark),
+            TableCell::new(
+                session.message.as_deref().map_or_else(String::new, escape),
+                TextStyle::Plain,
+            ),
         ]);
     }
     context.out.paged(table.render("", context.out.colour).as_bytes())?;

@@ -4,31 +4,31 @@ use std::io::Write as _;
 
 use anyhow::Result;
 use retake_engine::Project;
-use retake_engine::model::{Change, Hunk, Side};
+use retake_engine::model::{Change, Hunk, PathState};
 use retake_server::Masking;
-use retake_server::documents::{Content, DiffForm, ShownChange, SideContent, octal};
+use retake_server::documents::{ContentDocument, DiffForm, ShownChange, SideContent, octal};
 
-use crate::args::Show;
+use crate::args::ShowArgs;
 use crate::commands::message::first_words;
-use crate::context::{Context, Exit};
+use crate::context::{CommandContext, Exit};
 use crate::describe::{self, plural};
 use crate::escape::{escape, escape_text};
-use crate::failure::Failure;
-use crate::output::Style;
-use crate::patch::{Look, Printer};
-use crate::table::{Cell, Table};
-use crate::time::{iso, local};
+use crate::failure::ApiError;
+use crate::output::TextStyle;
+use crate::patch::{DiffPrinter, DiffStyle};
+use crate::table::{TableCell, TextTable};
+use crate::time::{format_local, iso_8601};
 
 /// Bytes searched for binary content.
-const PROBE: usize = 8000;
+const BINARY_PROBE_BYTES: usize = 8000;
 
-pub(super) fn run(context: &Context, options: &Show) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &ShowArgs) -> Result<Exit> {
     let project = context.open()?;
-    let change = find(&project, options.change)?;
+    let change = find_change(&project, options.change)?;
     if options.before || options.after {
         let side = if options.before { &change.before } else { &change.after };
         let when = if options.before { "before" } else { "after" };
-        return content(context, &project, &change, side, when, options.raw);
+        return print_content(context, &project, &change, side, when, options.raw);
     }
     if context.json {
         let shown = ShownChange::read(&project, &change, DiffForm::Unified, Masking::Off)?;
@@ -36,18 +36,18 @@ pub(super) fn run(context: &Context, options: &Show) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let diff = project.diff(&change)?;
-    let look = Look { readable: !options.raw, colour: context.out.colour };
-    let mut text = facts(&project, &change)?.render("", context.out.colour).into_bytes();
+    let look = DiffStyle { readable: !options.raw, colour: context.out.colour };
+    let mut text = facts_table(&project, &change)?.render("", context.out.colour).into_bytes();
     text.push(b'\n');
-    text.extend(Printer::new(&project, look).file(&diff)?);
+    text.extend(DiffPrinter::new(&project, look).render_file(&diff)?);
     context.out.paged(&text)?;
     Ok(Exit::Done)
 }
 
 /// The change with this id.
-pub(super) fn find(project: &Project, id: retake_engine::model::ChangeId) -> Result<Change> {
+pub(super) fn find_change(project: &Project, id: retake_engine::model::ChangeId) -> Result<Change> {
     let unknown = || {
-        Failure::new(
+        ApiError::new(
             "unknown_change",
             format!("there is no change {id} in this project"),
             "see `retake log`",
@@ -56,16 +56,16 @@ pub(super) fn find(project: &Project, id: retake_engine::model::ChangeId) -> Res
     Ok(project.change(id)?.ok_or_else(unknown)?)
 }
 
-fn facts(project: &Project, change: &Change) -> Result<Table> {
-    let mut table = Table::default();
+fn facts_table(project: &Project, change: &Change) -> Result<TextTable> {
+    let mut table = TextTable::default();
     let mut fact = |name: &str, value: String| {
-        table.row([Cell::new(name, Style::Dim), Cell::new(value, Style::Plain)]);
+        table.row([TableCell::new(name, TextStyle::Dim), TableCell::new(value, TextStyle::Plain)]);
     };
     fact("change", change.id.to_string());
-    fact("path", describe::path(change));
-    fact("what", format!("{} by {}", change.change_type, change.operation));
-    fact("when", format!("{} ({})", local(change.at), iso(change.at)));
-    fact("actor", format!("{} ({})", describe::actor(change), change.confidence));
+    fact("path", describe::describe_path(change));
+    fact("what", format!("{} by {}", change.change_type, change.method));
+    fact("when", format!("{} ({})", format_local(change.at), iso_8601(change.at)));
+    fact("actor", format!("{} ({})", describe::describe_actor(change), change.confidence));
     if let Some(dialog) = &change.dialog {
         fact("dialog", escape(&dialog.0));
     }
@@ -83,12 +83,12 @@ fn facts(project: &Project, change: &Change) -> Result<Table> {
             fact("candidate", format!("{}/{} {} ({})", words[0], words[1], words[2], words[3]));
         }
     }
-    fact("before", side(&change.before));
-    fact("after", side(&change.after));
+    fact("before", describe_side(&change.before));
+    fact("after", describe_side(&change.after));
     if let Some(lines) = &change.lines {
         let places = plural(lines.hunks.len() as u64, "place", "places");
         fact("lines", format!("+{} -{} in {places}", lines.added, lines.removed));
-        for (at, line) in hunks(&lines.hunks).lines().enumerate() {
+        for (at, line) in describe_hunks(&lines.hunks).lines().enumerate() {
             fact(if at == 0 { "hunks" } else { "" }, line.to_owned());
         }
     }
@@ -99,34 +99,34 @@ fn facts(project: &Project, change: &Change) -> Result<Table> {
     if change.review_status().is_some() || !change.is_effective() {
         fact("status", change.status.to_string());
     }
-    if let Some(message) = project.message_behind(change)? {
+    if let Some(message) = project.message_for_change(change)? {
         fact("message", escape(first_words(&message.text)));
     }
-    if let Some(said) = project.said_with(change)? {
+    if let Some(said) = project.agent_text_for_change(change)? {
         fact("said", escape(first_words(&said)));
     }
     Ok(table)
 }
 
 /// The numbers by which other commands name the places of a change; needless for a single one.
-fn hunks(hunks: &[Hunk]) -> String {
-    let mut table = Table::default();
+fn describe_hunks(hunks: &[Hunk]) -> String {
+    let mut table = TextTable::default();
     for (at, hunk) in hunks.iter().enumerate().filter(|_| hunks.len() > 1) {
         table.row([
-            Cell::right((at + 1).to_string(), Style::Plain),
-            Cell::new(format!("at line {}", hunk.new_start), Style::Plain),
-            Cell::right(format!("+{}", hunk.new_lines), Style::Plain),
-            Cell::right(format!("-{}", hunk.old_lines), Style::Plain),
+            TableCell::right((at + 1).to_string(), TextStyle::Plain),
+            TableCell::new(format!("at line {}", hunk.new_start), TextStyle::Plain),
+            TableCell::right(format!("+{}", hunk.new_lines), TextStyle::Plain),
+            TableCell::right(format!("-{}", hunk.old_lines), TextStyle::Plain),
         ]);
     }
     table.render("", false)
 }
 
-fn side(side: &Side) -> String {
+fn describe_side(side: &PathState) -> String {
     match side {
-        Side::Absent => "did not exist".to_owned(),
-        Side::Unknown => "was not captured".to_owned(),
-        Side::Known(state) => {
+        PathState::Absent => "did not exist".to_owned(),
+        PathState::Unknown => "was not captured".to_owned(),
+        PathState::Known(state) => {
             let mode = octal(state.mode);
             let kind =
                 if state.kind == retake_engine::model::FileKind::Link { "link" } else { "file" };
@@ -135,22 +135,22 @@ fn side(side: &Side) -> String {
     }
 }
 
-fn content(
-    context: &Context,
+fn print_content(
+    context: &CommandContext,
     project: &Project,
     change: &Change,
-    side: &Side,
+    side: &PathState,
     when: &str,
     raw: bool,
 ) -> Result<Exit> {
-    let Side::Known(state) = side else {
+    let PathState::Known(state) = side else {
         let (code, what) = match side {
-            Side::Absent => ("did_not_exist", "did not exist"),
+            PathState::Absent => ("did_not_exist", "did not exist"),
             _ => ("not_captured", "was not captured"),
         };
         let message = format!("{} {what} {when} {}", change.path, change.id);
         return Err(
-            Failure::new(code, message, "see `retake show` without --before and --after").into()
+            ApiError::new(code, message, "see `retake show` without --before and --after").into()
         );
     };
     if context.json {
@@ -158,13 +158,13 @@ fn content(
         context.out.json(&SideContent {
             change: change.id.to_string(),
             side: when.to_owned(),
-            content: Content::new(&change.path, state, &bytes, Masking::Off),
+            content: ContentDocument::new(&change.path, state, &bytes, Masking::Off),
         })?;
     } else if context.out.terminal && !raw {
         let bytes = project.store().read(&state.oid)?;
-        if bytes[..bytes.len().min(PROBE)].contains(&0) {
+        if bytes[..bytes.len().min(BINARY_PROBE_BYTES)].contains(&0) {
             let message = format!("{} is binary and would disturb the terminal", change.path);
-            return Err(Failure::new("binary", message, "send it to a file, or pass --raw").into());
+            return Err(ApiError::new("binary", message, "send it to a file, or pass --raw").into());
         }
         context.out.paged(escape_text(&bytes).as_bytes())?;
     } else {

@@ -7,44 +7,44 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::{Actor, OperationKind, ProjectPath};
-use retake_engine::{Cascade, ChangeFilter, PlannedFile, Project, Reason, UndoStep};
+use retake_engine::{CascadePolicy, ChangeFilter, PlanReason, PlannedFile, Project, UndoStep};
 use retake_server::documents;
-use retake_server::door::PlanUndo;
+use retake_server::request::PlanUndo;
 
-use crate::args::{Manner, Undo};
-use crate::checkpoint_id::short;
+use crate::args::{ApplyArgs, UndoArgs};
+use crate::checkpoint_id::short_checkpoint_id;
 use crate::commands::message::first_words;
-use crate::commands::scope::wrong_usage;
-use crate::context::{Context, Exit};
-use crate::describe::{name, plural, short_id};
+use crate::commands::scope::exit_with_usage;
+use crate::context::{CommandContext, Exit};
+use crate::describe::{display_path, plural, short_id};
 use crate::escape::escape;
-use crate::outcome::{Outcome, carry_out, conversation, not_covered, table};
-use crate::output::Style;
-use crate::table::{Cell, Table};
+use crate::outcome::{PlanOutcome, apply_plan, describe_not_covered, describe_rewind, plan_table};
+use crate::output::TextStyle;
+use crate::table::{TableCell, TextTable};
 
 /// Maximum files listed; more are only counted.
-const LISTED: usize = 3;
+const MAX_LISTED_FILES: usize = 3;
 /// Maximum gaps listed.
-const LISTED_GAPS: usize = 10;
+const MAX_LISTED_GAPS: usize = 10;
 
 /// Each step is an operation of its own; one that was not done whole is the last.
-pub(super) fn run(context: &Context, options: &Undo) -> Result<Exit> {
-    if options.steps > 1 && options.rewinding.conversation {
-        wrong_usage(
+pub(super) fn run(context: &CommandContext, options: &UndoArgs) -> Result<Exit> {
+    if options.steps > 1 && options.rewind.conversation {
+        exit_with_usage(
             "--conversation goes back one step at a time; to go further, restore to a message",
         );
     }
     let project = context.open_to_write()?;
-    if options.steps > 1 && options.manner.dry_run {
+    if options.steps > 1 && options.apply.dry_run {
         return preview::run(context, &project, options);
     }
     let mut exit = Exit::Done;
     for number in 0..options.steps {
-        let Some(done) = undo(context, &project, options)? else {
+        let Some(done) = undo_step(context, &project, options)? else {
             return if number == 0 {
-                nothing_to_undo(context, &project, &options.manner)
+                report_nothing_to_undo(context, &project, &options.apply)
             } else {
-                nothing_more(context)
+                report_nothing_more(context)
             };
         };
         exit = done;
@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, options: &Undo) -> Result<Exit> {
 }
 
 /// Reports fewer steps than were asked for; programs count the documents.
-fn nothing_more(context: &Context) -> Result<Exit> {
+fn report_nothing_more(context: &CommandContext) -> Result<Exit> {
     if !context.json {
         context.out.text("There is nothing more to undo.\n")?;
     }
@@ -64,29 +64,38 @@ fn nothing_more(context: &Context) -> Result<Exit> {
 }
 
 /// None if there is nothing to undo.
-fn undo(context: &Context, project: &Project, options: &Undo) -> Result<Option<Exit>> {
-    let taking = options.taking.options(Cascade::Leave);
-    let what = options.rewinding.what();
-    let Some((plan, step)) = context.ask(project, PlanUndo { taking, what })? else {
+fn undo_step(
+    context: &CommandContext,
+    project: &Project,
+    options: &UndoArgs,
+) -> Result<Option<Exit>> {
+    let taking = options.take_back.to_options(CascadePolicy::Leave);
+    let what = options.rewind.rewind_target();
+    let Some((plan, step)) = context.run_request(project, PlanUndo { taking, what })? else {
         return Ok(None);
     };
-    let what = described(project, &step)?;
-    let outcome = carry_out(context, project, plan, &options.manner)?;
-    let told = |outcome: &Outcome| told(context, project, outcome, &what);
-    outcome.show(context, project, &options.manner, &told).map(Some)
+    let what = describe_step(project, &step)?;
+    let outcome = apply_plan(context, project, plan, &options.apply)?;
+    let told = |outcome: &PlanOutcome| describe_outcome(context, project, outcome, &what);
+    outcome.print(context, project, &options.apply, &told).map(Some)
 }
 
 /// Reports that there is nothing to undo, with the calls that ran without a recorded change. Gaps
 /// meanwhile may hide their work, so the exit code is "partly".
-fn nothing_to_undo(context: &Context, project: &Project, manner: &Manner) -> Result<Exit> {
+fn report_nothing_to_undo(
+    context: &CommandContext,
+    project: &Project,
+    manner: &ApplyArgs,
+) -> Result<Exit> {
     let considered = project.nothing_to_undo()?;
     let exit = if considered.is_whole() { Exit::Done } else { Exit::Partly };
     if context.json {
-        let nothing = documents::Outcome::nothing_to_undo(&considered).asked(manner.dry_run);
+        let nothing =
+            documents::OperationOutcome::nothing_to_undo(&considered).with_dry_run(manner.dry_run);
         context.out.json(&nothing)?;
         return Ok(exit);
     }
-    let mut text = passed(&considered.taken_back_by_git);
+    let mut text = describe_passed(&considered.taken_back_by_git);
     text.push_str(if text.is_empty() && considered.left.is_empty() {
         "There is nothing to undo; no file was changed.\n"
     } else {
@@ -99,23 +108,23 @@ fn nothing_to_undo(context: &Context, project: &Project, manner: &Manner) -> Res
     }
     if !considered.calls.is_empty() {
         text.push_str("\nThese calls ran, and no change on record is theirs:\n");
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         for call in &considered.calls {
             let command = first_words(call.command.as_deref().unwrap_or_default());
             table.row([
-                Cell::new(short_id(&call.dialog.0), Style::Mark),
-                Cell::new(escape(&call.tool), Style::Plain),
-                Cell::new(escape(command), Style::Dim),
+                TableCell::new(short_id(&call.dialog.0), TextStyle::Mark),
+                TableCell::new(escape(&call.tool), TextStyle::Plain),
+                TableCell::new(escape(command), TextStyle::Dim),
             ]);
         }
         text.push_str(&table.render("  ", context.out.colour));
     }
     if !considered.gaps.is_empty() {
         text.push_str("\nNot protected since they began, so changes of it are not known:\n");
-        let mut table = Table::default();
-        for gap in considered.gaps.iter().take(LISTED_GAPS) {
-            let detail = Cell::new(escape(&gap.detail), Style::Dim);
-            table.row([Cell::new(name(&gap.path), Style::Plain), detail]);
+        let mut table = TextTable::default();
+        for gap in considered.gaps.iter().take(MAX_LISTED_GAPS) {
+            let detail = TableCell::new(escape(&gap.detail), TextStyle::Dim);
+            table.row([TableCell::new(display_path(&gap.path), TextStyle::Plain), detail]);
         }
         text.push_str(&table.render("  ", context.out.colour));
         text.push_str("`retake status` lists all of it.\n");
@@ -125,9 +134,15 @@ fn nothing_to_undo(context: &Context, project: &Project, manner: &Manner) -> Res
 }
 
 /// Reports that there is nothing to undo or redo, which is no error.
-pub(super) fn nothing(context: &Context, kind: OperationKind, manner: &Manner) -> Result<Exit> {
+pub(super) fn report_nothing(
+    context: &CommandContext,
+    kind: OperationKind,
+    manner: &ApplyArgs,
+) -> Result<Exit> {
     if context.json {
-        context.out.json(&documents::Outcome::nothing(kind).asked(manner.dry_run))?;
+        context
+            .out
+            .json(&documents::OperationOutcome::nothing(kind).with_dry_run(manner.dry_run))?;
     } else {
         context.out.text(&format!("There is nothing to {kind}; no file was changed.\n"))?;
     }
@@ -135,14 +150,14 @@ pub(super) fn nothing(context: &Context, kind: OperationKind, manner: &Manner) -
 }
 
 /// The step in words that are safe to show.
-pub(super) fn described(project: &Project, step: &UndoStep) -> Result<String> {
+pub(super) fn describe_step(project: &Project, step: &UndoStep) -> Result<String> {
     Ok(match step {
         UndoStep::Turn { dialog, turn: 0, .. } => {
             format!("what dialog {} did before its first message", short_id(&dialog.0))
         }
         UndoStep::Turn { dialog, turn, .. }
         | UndoStep::Redone { turn: Some((dialog, turn)), is_part: false, .. } => {
-            let said = project.store().message_of(dialog, *turn)?;
+            let said = project.store().message_of_turn(dialog, *turn)?;
             let said = said.map(|message| format!(" ({})", escape(first_words(&message.text))));
             let id = short_id(&dialog.0);
             format!("turn {turn} of dialog {id}{}", said.unwrap_or_default())
@@ -152,7 +167,7 @@ pub(super) fn described(project: &Project, step: &UndoStep) -> Result<String> {
 }
 
 /// The turns that were passed over, in a line.
-fn passed(steps: &[String]) -> String {
+fn describe_passed(steps: &[String]) -> String {
     let names = |steps: &[String]| steps.iter().map(escape).collect::<Vec<_>>().join(", ");
     let what = match steps {
         [] => return String::new(),
@@ -162,7 +177,7 @@ fn passed(steps: &[String]) -> String {
                 "Passed over {one}: git took it back, and it counts again if git brings it back.\n"
             );
         }
-        few if few.len() <= LISTED => names(few),
+        few if few.len() <= MAX_LISTED_FILES => names(few),
         many => format!("{} turns", many.len()),
     };
     format!(
@@ -171,42 +186,43 @@ fn passed(steps: &[String]) -> String {
 }
 
 /// Describes what was done, what stays, and how to get it back.
-pub(super) fn told(
-    context: &Context,
+pub(super) fn describe_outcome(
+    context: &CommandContext,
     project: &Project,
-    outcome: &Outcome,
+    outcome: &PlanOutcome,
     what: &str,
 ) -> Result<String> {
     if outcome.plan.is_conversation_only() {
-        return Ok(conversation(&outcome.plan));
+        return Ok(describe_rewind(&outcome.plan));
     }
     let (did, undone, back, command) = match outcome.plan.kind {
         OperationKind::Redo => ("Redid", "redone", "Undo it again", "retake undo"),
         _ => ("Undid", "undone", "Get it back", "retake redo"),
     };
     let Some(operation) = &outcome.operation else {
-        let mut text = passed(&outcome.plan.passed);
-        text += &table(project, &outcome.plan, true)?.render("  ", context.out.colour);
+        let mut text = describe_passed(&outcome.plan.passed);
+        text += &plan_table(project, &outcome.plan, true)?.render("  ", context.out.colour);
         let _ = writeln!(text, "Nothing was changed; {what} could not be {undone}.");
         if outcome.plan.kind == OperationKind::Undo {
             text.push_str("`retake undo` goes on with the step before it.\n");
         }
         return Ok(text);
     };
-    let mut text = passed(&outcome.plan.passed);
-    let _ = writeln!(text, "{did} {what}: {}", tally(outcome));
-    for line in what_stays(project, outcome)? {
+    let mut text = describe_passed(&outcome.plan.passed);
+    let _ = writeln!(text, "{did} {what}: {}", describe_counts(outcome));
+    for line in describe_kept_edits(project, outcome)? {
         let _ = writeln!(text, "{line}");
     }
     let is_told = |file: &PlannedFile| file.is_left() || file.warning.is_some();
     if outcome.plan.files.iter().any(is_told) {
         let mut left = outcome.plan.clone();
         left.files.retain(is_told);
-        text.push_str(&table(project, &left, true)?.render("  ", context.out.colour));
+        text.push_str(&plan_table(project, &left, true)?.render("  ", context.out.colour));
     }
-    text.push_str(&conversation(&outcome.plan));
-    text.push_str(&not_covered(&outcome.plan));
-    let safety = context.out.paint(&short(project, &operation.safety)?, Style::Mark);
+    text.push_str(&describe_rewind(&outcome.plan));
+    text.push_str(&describe_not_covered(&outcome.plan));
+    let safety =
+        context.out.paint(&short_checkpoint_id(project, &operation.safety)?, TextStyle::Mark);
     let both = if outcome.plan.rewind.as_ref().is_some_and(|rewind| rewind.done.is_some()) {
         " --both"
     } else {
@@ -219,7 +235,7 @@ pub(super) fn told(
     Ok(text)
 }
 
-fn tally(outcome: &Outcome) -> String {
+fn describe_counts(outcome: &PlanOutcome) -> String {
     let (written, left) = (outcome.plan.writes().count(), outcome.plan.left().count());
     let written = match written as u64 {
         0 => "no file had to change".to_owned(),
@@ -232,9 +248,9 @@ fn tally(outcome: &Outcome) -> String {
 }
 
 /// Lists later edits that stay in the files, and files with conflict markers.
-fn what_stays(project: &Project, outcome: &Outcome) -> Result<Vec<String>> {
+fn describe_kept_edits(project: &Project, outcome: &PlanOutcome) -> Result<Vec<String>> {
     let mut by: BTreeMap<&str, Vec<&ProjectPath>> = BTreeMap::new();
-    for file in outcome.plan.writes().filter(|file| file.reason == Reason::Merged) {
+    for file in outcome.plan.writes().filter(|file| file.reason == PlanReason::Merged) {
         let filter = ChangeFilter {
             path: Some(file.path.clone()),
             after: file.changes.iter().map(|id| id.0).max(),
@@ -253,15 +269,18 @@ fn what_stays(project: &Project, outcome: &Outcome) -> Result<Vec<String>> {
         }
     }
     let line = |(whose, paths): (&str, Vec<&ProjectPath>)| {
-        let names: Vec<_> = paths.iter().map(|path| name(path)).collect();
-        let places =
-            if names.len() > LISTED { format!("{} files", names.len()) } else { names.join(", ") };
+        let names: Vec<_> = paths.iter().map(|path| display_path(path)).collect();
+        let places = if names.len() > MAX_LISTED_FILES {
+            format!("{} files", names.len())
+        } else {
+            names.join(", ")
+        };
         format!("{whose} in {places} stay.")
     };
     let mut lines: Vec<_> = by.into_iter().map(line).collect();
-    let with_markers = |file: &&PlannedFile| matches!(file.reason, Reason::Markers(_));
+    let with_markers = |file: &&PlannedFile| matches!(file.reason, PlanReason::Markers(_));
     for file in outcome.plan.writes().filter(with_markers) {
-        lines.push(format!("{} has {}.", name(&file.path), file.reason));
+        lines.push(format!("{} has {}.", display_path(&file.path), file.reason));
     }
     Ok(lines)
 }

@@ -4,24 +4,26 @@
 //! touches files of another dialog or deletes files is never applied without a yes: an answer
 //! at the terminal, or `--yes`.
 
-mod question;
+mod confirmation;
 mod report;
 
 use anyhow::Result;
 use retake_engine::model::{ObjectId, Operation};
-use retake_engine::{Applied, Plan, Project};
+use retake_engine::{AppliedPlan, Plan, Project};
 use retake_server::documents;
-use retake_server::door::Apply;
+use retake_server::request::ApplyPlan;
 
-use crate::args::Manner;
-use crate::context::{Context, Exit};
-use crate::failure::Failure;
-use crate::output::{Style, ask, can_ask, tell};
+use crate::args::ApplyArgs;
+use crate::context::{CommandContext, Exit};
+use crate::failure::ApiError;
+use crate::output::{TextStyle, ask_yes_no, is_interactive, print_message};
 
-pub(crate) use report::{NOT_WRITTEN, conversation, not_covered, summary, table};
+pub(crate) use report::{
+    NOTHING_WRITTEN_TEXT, describe_not_covered, describe_rewind, plan_table, render_summary,
+};
 
 /// A plan and its outcome.
-pub(crate) struct Outcome {
+pub(crate) struct PlanOutcome {
     /// The plan; once applied, with the outcome of each file.
     pub(crate) plan: Plan,
     /// The operation that it was, if anything was done.
@@ -29,99 +31,104 @@ pub(crate) struct Outcome {
     /// The checkpoint that names a restored state.
     pub(crate) checkpoint: Option<ObjectId>,
     /// The stage that it reached.
-    pub(crate) stage: Stage,
+    pub(crate) stage: PlanStage,
 }
 
 /// Stage that a plan reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum PlanStage {
     /// It was only to be shown.
     Planned,
     /// A yes was missing.
-    Refused(Failure),
+    Refused(ApiError),
     /// It was applied.
     Done,
 }
 
 /// Applies a plan, after the person's yes where one is needed.
-pub(crate) fn carry_out(
-    context: &Context,
+pub(crate) fn apply_plan(
+    context: &CommandContext,
     project: &Project,
     plan: Plan,
-    manner: &Manner,
-) -> Result<Outcome> {
+    manner: &ApplyArgs,
+) -> Result<PlanOutcome> {
     if manner.dry_run {
-        return Ok(Outcome::planned(plan));
+        return Ok(PlanOutcome::planned(plan));
     }
-    let questions = question::of(project, &plan)?;
+    let questions = confirmation::questions_of(project, &plan)?;
     if !questions.is_empty() && !manner.yes {
-        if !can_ask() {
-            let refused = question::unasked(&questions);
-            return Ok(Outcome::not_done(plan, Stage::Refused(refused)));
+        if !is_interactive() {
+            let refused = confirmation::needs_yes_failure(&questions);
+            return Ok(PlanOutcome::not_done(plan, PlanStage::Refused(refused)));
         }
-        if !ask(&question::text(project, &plan, &questions)?)? {
-            return Ok(Outcome::not_done(plan, Stage::Refused(question::declined())));
+        if !ask_yes_no(&confirmation::prompt_text(project, &plan, &questions)?)? {
+            return Ok(PlanOutcome::not_done(
+                plan,
+                PlanStage::Refused(confirmation::declined_failure()),
+            ));
         }
     }
-    Ok(context.ask(project, Apply { plan })?.into())
+    Ok(context.run_request(project, ApplyPlan { plan })?.into())
 }
 
-impl From<Applied> for Outcome {
-    fn from(applied: Applied) -> Self {
-        let Applied { operation, checkpoint, plan } = applied;
-        Self { plan, operation, checkpoint, stage: Stage::Done }
+impl From<AppliedPlan> for PlanOutcome {
+    fn from(applied: AppliedPlan) -> Self {
+        let AppliedPlan { operation, checkpoint, plan } = applied;
+        Self { plan, operation, checkpoint, stage: PlanStage::Done }
     }
 }
 
-impl Outcome {
+impl PlanOutcome {
     /// A plan that was only to be shown.
     pub(crate) fn planned(plan: Plan) -> Self {
-        Self::not_done(plan, Stage::Planned)
+        Self::not_done(plan, PlanStage::Planned)
     }
 
-    fn not_done(plan: Plan, stage: Stage) -> Self {
+    fn not_done(plan: Plan, stage: PlanStage) -> Self {
         Self { plan, operation: None, checkpoint: None, stage }
     }
 
     /// Returns the exit code: 3 if something that was asked for is not done.
     pub(crate) fn exit(&self) -> Exit {
         match &self.stage {
-            Stage::Refused(_) => Exit::Partly,
+            PlanStage::Refused(_) => Exit::Partly,
             _ if self.plan.is_whole() => Exit::Done,
             _ => Exit::Partly,
         }
     }
 
     /// The document for programs.
-    pub(crate) fn document(&self, project: &Project) -> Result<documents::Outcome> {
+    pub(crate) fn document(&self, project: &Project) -> Result<documents::OperationOutcome> {
         let plan = &self.plan;
         Ok(match &self.stage {
-            Stage::Planned => documents::Outcome::planned(project, plan)?,
-            Stage::Refused(why) => documents::Outcome::refused(project, plan, why.clone())?,
-            Stage::Done => {
+            PlanStage::Planned => documents::OperationOutcome::planned(project, plan)?,
+            PlanStage::Refused(why) => {
+                documents::OperationOutcome::refused(project, plan, why.clone())?
+            }
+            PlanStage::Done => {
                 let operation = self.operation.as_ref();
-                documents::Outcome::done(project, plan, operation, self.checkpoint)?
+                documents::OperationOutcome::done(project, plan, operation, self.checkpoint)?
             }
         })
     }
 
     /// Renders what it would do, for people, under the title `head`.
-    pub(crate) fn preview(
+    pub(crate) fn render_preview(
         &self,
-        context: &Context,
+        context: &CommandContext,
         project: &Project,
-        manner: &Manner,
+        manner: &ApplyArgs,
         head: &str,
     ) -> Result<Vec<u8>> {
-        report::plan(context, project, &self.plan, (manner, head))
+        report::render_plan(context, project, &self.plan, (manner, head))
     }
 
     /// Prints it and returns the exit code. `words` describes for people what was done.
-    pub(crate) fn show(
+    pub(crate) fn print(
         &self,
-        context: &Context,
+        context: &CommandContext,
         project: &Project,
-        manner: &Manner,
+        manner: &ApplyArgs,
         words: &dyn Fn(&Self) -> Result<String>,
     ) -> Result<Exit> {
         if context.json {
@@ -129,20 +136,20 @@ impl Outcome {
             return Ok(self.exit());
         }
         match &self.stage {
-            Stage::Refused(failure) => {
-                tell("error", Style::Bad, &failure.message);
-                failure.hint.iter().for_each(|hint| tell("hint", Style::Mark, hint));
+            PlanStage::Refused(failure) => {
+                print_message("error", TextStyle::Bad, &failure.message);
+                failure.hint.iter().for_each(|hint| print_message("hint", TextStyle::Mark, hint));
             }
-            Stage::Planned => {
-                let mut text = self.preview(context, project, manner, "Plan")?;
-                text.extend(NOT_WRITTEN.bytes());
+            PlanStage::Planned => {
+                let mut text = self.render_preview(context, project, manner, "Plan")?;
+                text.extend(NOTHING_WRITTEN_TEXT.bytes());
                 context.out.paged(&text)?;
             }
-            Stage::Done => {
+            PlanStage::Done => {
                 let mut text = words(self)?.into_bytes();
                 if manner.diff {
                     text.push(b'\n');
-                    text.extend(report::diffs(context, project, &self.plan)?);
+                    text.extend(report::render_diffs(context, project, &self.plan)?);
                 }
                 context.out.paged(&text)?;
             }

@@ -4,90 +4,96 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::OperationKind;
-use retake_engine::{Action, Plan, PlannedFile, Project};
-use retake_server::documents::ways_out;
+use retake_engine::{FileAction, Plan, PlannedFile, Project};
+use retake_server::documents::suggested_commands;
 
-use crate::args::Manner;
-use crate::checkpoint_id::short;
+use crate::args::ApplyArgs;
+use crate::checkpoint_id::short_checkpoint_id;
 use crate::commands::message::first_words;
-use crate::context::Context;
-use crate::describe::{maker, name, plural, short_id};
+use crate::context::CommandContext;
+use crate::describe::{describe_maker, display_path, plural, short_id};
 use crate::escape::escape;
-use crate::outcome::{Outcome, question};
-use crate::output::Style;
-use crate::patch::{Look, Printer};
-use crate::table::{Cell, Table};
+use crate::outcome::{PlanOutcome, confirmation};
+use crate::output::TextStyle;
+use crate::patch::{DiffPrinter, DiffStyle};
+use crate::table::{TableCell, TextTable};
 
 /// Maximum lines of diffs shown at a terminal without `--diff`.
-const SHORT: usize = 40;
+const MAX_UNASKED_DIFF_LINES: usize = 40;
 /// Last line below a plan that was not applied.
-pub(crate) const NOT_WRITTEN: &str = "Nothing was written.\n";
+pub(crate) const NOTHING_WRITTEN_TEXT: &str = "Nothing was written.\n";
 /// Maximum blocking changes listed for each file.
-const BLOCKERS: usize = 5;
+const MAX_LISTED_BLOCKERS: usize = 5;
 
 /// A line for each file: what is done, the path, and why; what is left with the way out.
-pub(crate) fn table(project: &Project, plan: &Plan, done: bool) -> Result<Table> {
-    let mut table = Table::default();
-    let blank = || Cell::new("", Style::Plain);
+pub(crate) fn plan_table(project: &Project, plan: &Plan, done: bool) -> Result<TextTable> {
+    let mut table = TextTable::default();
+    let blank = || TableCell::new("", TextStyle::Plain);
     for file in &plan.files {
-        let (word, style) = word(file, done);
+        let (word, style) = action_word(file, done);
         let reason = escape(file.reason.to_string());
         table.row([
-            Cell::new(word, style),
-            Cell::new(name(&file.path), Style::Plain),
-            Cell::new(reason, Style::Dim),
+            TableCell::new(word, style),
+            TableCell::new(display_path(&file.path), TextStyle::Plain),
+            TableCell::new(reason, TextStyle::Dim),
         ]);
         let mut remark = |text: String, style| {
-            table.row([blank(), blank(), Cell::new(text, style)]);
+            table.row([blank(), blank(), TableCell::new(text, style)]);
         };
         if let Some(warning) = &file.warning {
-            remark(escape(warning), Style::Warn);
+            remark(escape(warning), TextStyle::Warn);
         }
         if !file.is_left() {
             continue;
         }
-        for id in file.blockers.iter().take(BLOCKERS) {
-            let by = project.change(*id)?.map_or_else(String::new, |change| maker(&change));
-            remark(format!("in the way: {id} by {by}"), Style::Plain);
+        for id in file.blockers.iter().take(MAX_LISTED_BLOCKERS) {
+            let by =
+                project.change(*id)?.map_or_else(String::new, |change| describe_maker(&change));
+            remark(format!("in the way: {id} by {by}"), TextStyle::Plain);
         }
-        if let Some(more) = file.blockers.len().checked_sub(BLOCKERS + 1) {
-            remark(format!("in the way: {} more", more + 1), Style::Plain);
+        if let Some(more) = file.blockers.len().checked_sub(MAX_LISTED_BLOCKERS + 1) {
+            remark(format!("in the way: {} more", more + 1), TextStyle::Plain);
         }
-        for way_out in ways_out(plan, file) {
-            remark(format!("→ {way_out}"), Style::Mark);
+        for way_out in suggested_commands(plan, file) {
+            remark(format!("→ {way_out}"), TextStyle::Mark);
         }
     }
     Ok(table)
 }
 
-fn word(file: &PlannedFile, done: bool) -> (&'static str, Style) {
+fn action_word(file: &PlannedFile, done: bool) -> (&'static str, TextStyle) {
     match (file.action, done) {
-        (Action::Leave, true) if file.reason.is_settled() => ("kept", Style::Dim),
-        (Action::Leave, false) if file.reason.is_settled() => ("keep", Style::Dim),
-        (Action::Leave, true) => ("left", Style::Warn),
-        (Action::Leave, false) => ("leave", Style::Warn),
-        (Action::Create, true) => ("created", Style::Good),
-        (Action::Create, false) => ("create", Style::Good),
-        (Action::Write, true) => ("wrote", Style::Good),
-        (Action::Write, false) => ("write", Style::Good),
-        (Action::Delete, true) => ("deleted", Style::Bad),
-        (Action::Delete, false) => ("delete", Style::Bad),
-        (Action::Mode, _) => ("chmod", Style::Good),
+        (FileAction::Leave, true) if file.reason.is_as_wanted() => ("kept", TextStyle::Dim),
+        (FileAction::Leave, false) if file.reason.is_as_wanted() => ("keep", TextStyle::Dim),
+        (FileAction::Leave, true) => ("left", TextStyle::Warn),
+        (FileAction::Leave, false) => ("leave", TextStyle::Warn),
+        (FileAction::Create, true) => ("created", TextStyle::Good),
+        (FileAction::Create, false) => ("create", TextStyle::Good),
+        (FileAction::Write, true) => ("wrote", TextStyle::Good),
+        (FileAction::Write, false) => ("write", TextStyle::Good),
+        (FileAction::Delete, true) => ("deleted", TextStyle::Bad),
+        (FileAction::Delete, false) => ("delete", TextStyle::Bad),
+        (FileAction::Mode, _) => ("chmod", TextStyle::Good),
     }
 }
 
 /// Renders a line for each file, what was done, and how to take it back.
-pub(crate) fn summary(context: &Context, project: &Project, outcome: &Outcome) -> Result<String> {
-    let mut text = table(project, &outcome.plan, true)?.render("  ", context.out.colour);
+pub(crate) fn render_summary(
+    context: &CommandContext,
+    project: &Project,
+    outcome: &PlanOutcome,
+) -> Result<String> {
+    let mut text = plan_table(project, &outcome.plan, true)?.render("  ", context.out.colour);
     if !text.is_empty() {
         text.push('\n');
     }
     let title = capitalised(&escape(&outcome.plan.title));
-    let _ = writeln!(text, "{title}: {}.", tally(outcome));
-    text.push_str(&conversation(&outcome.plan));
-    text.push_str(&not_covered(&outcome.plan));
+    let _ = writeln!(text, "{title}: {}.", describe_counts(outcome));
+    text.push_str(&describe_rewind(&outcome.plan));
+    text.push_str(&describe_not_covered(&outcome.plan));
     if let Some(operation) = &outcome.operation {
-        let safety = context.out.paint(&short(project, &operation.safety)?, Style::Mark);
+        let safety =
+            context.out.paint(&short_checkpoint_id(project, &operation.safety)?, TextStyle::Mark);
         // An undo is no step of its own: what takes it back is a redo.
         let back = if operation.kind == OperationKind::Undo { "redo" } else { "undo" };
         let _ = writeln!(text, "Safety checkpoint {safety}; take it back with `retake {back}`.");
@@ -96,7 +102,7 @@ pub(crate) fn summary(context: &Context, project: &Project, outcome: &Outcome) -
 }
 
 /// Describes the effect on the conversation, and how to bring it back.
-pub(crate) fn conversation(plan: &Plan) -> String {
+pub(crate) fn describe_rewind(plan: &Plan) -> String {
     let Some(rewind) = &plan.rewind else { return String::new() };
     let dialog = escape(short_id(&rewind.dialog.0));
     if let Some(problem) = &rewind.problem {
@@ -127,10 +133,10 @@ pub(crate) fn conversation(plan: &Plan) -> String {
 }
 
 /// Names unprotected paths: they may have changed too, without a record (promise 5).
-pub(crate) fn not_covered(plan: &Plan) -> String {
+pub(crate) fn describe_not_covered(plan: &Plan) -> String {
     match plan.not_covered.as_slice() {
         [] => String::new(),
-        [one] => format!("Not covered: {} ({}).\n", name(&one.path), one.reason.as_str()),
+        [one] => format!("Not covered: {} ({}).\n", display_path(&one.path), one.reason.as_str()),
         several => format!("Not covered: {} paths; see `retake status`.\n", several.len()),
     }
 }
@@ -141,7 +147,7 @@ fn capitalised(text: &str) -> String {
 }
 
 /// `3 files changed, 1 left as it is`.
-pub(super) fn tally(outcome: &Outcome) -> String {
+pub(super) fn describe_counts(outcome: &PlanOutcome) -> String {
     let written = outcome.plan.writes().count() as u64;
     let left = outcome.plan.left().count() as u64;
     let written = match written {
@@ -157,36 +163,41 @@ pub(super) fn tally(outcome: &Outcome) -> String {
 }
 
 /// Renders what a plan would do, under the title `head`.
-pub(super) fn plan(
-    context: &Context,
+pub(super) fn render_plan(
+    context: &CommandContext,
     project: &Project,
     plan: &Plan,
-    (manner, head): (&Manner, &str),
+    (manner, head): (&ApplyArgs, &str),
 ) -> Result<Vec<u8>> {
     let title = format!("{head}: {}", escape(&plan.title));
-    let mut text = context.out.paint(&title, Style::Bold) + "\n";
-    text.push_str(&table(project, plan, false)?.render("  ", context.out.colour));
+    let mut text = context.out.paint(&title, TextStyle::Bold) + "\n";
+    text.push_str(&plan_table(project, plan, false)?.render("  ", context.out.colour));
     let mut text = text.into_bytes();
-    let is_small = context.out.terminal && plan.writes().count() <= SHORT;
-    let diffs = if manner.diff || is_small { diffs(context, project, plan)? } else { Vec::new() };
-    let is_short = diffs.split(|byte| *byte == b'\n').count() <= SHORT;
+    let is_small = context.out.terminal && plan.writes().count() <= MAX_UNASKED_DIFF_LINES;
+    let diffs =
+        if manner.diff || is_small { render_diffs(context, project, plan)? } else { Vec::new() };
+    let is_short = diffs.split(|byte| *byte == b'\n').count() <= MAX_UNASKED_DIFF_LINES;
     if !diffs.is_empty() && (manner.diff || is_short) {
         text.push(b'\n');
         text.extend(diffs);
         text.push(b'\n');
     }
-    text.extend(conversation(plan).bytes());
-    text.extend(question::preview(project, plan)?.bytes());
+    text.extend(describe_rewind(plan).bytes());
+    text.extend(confirmation::preview_text(project, plan)?.bytes());
     Ok(text)
 }
 
 /// The difference that is made to each file, for people.
-pub(super) fn diffs(context: &Context, project: &Project, plan: &Plan) -> Result<Vec<u8>> {
-    let look = Look { readable: true, colour: context.out.colour };
+pub(super) fn render_diffs(
+    context: &CommandContext,
+    project: &Project,
+    plan: &Plan,
+) -> Result<Vec<u8>> {
+    let look = DiffStyle { readable: true, colour: context.out.colour };
     let mut text = Vec::new();
-    let mut printer = Printer::new(project, look);
+    let mut printer = DiffPrinter::new(project, look);
     for file in plan.writes() {
-        text.extend(printer.file(&project.planned_diff(file)?)?);
+        text.extend(printer.render_file(&project.planned_diff(file)?)?);
     }
     Ok(text)
 }

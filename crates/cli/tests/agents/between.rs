@@ -1,28 +1,29 @@
 //! The person's own edits, between two turns of a conversation and between two calls of a turn.
 
-use retake_e2e::Agent;
-use retake_e2e::script::{Script, edit, shell};
+use retake_e2e::AgentCli;
+use retake_e2e::script::{ModelScript, edit, shell};
 
 use crate::world::{World, lines};
 
 #[track_caller]
-fn check(agent: Agent) {
-    if !agent.is_here() {
+fn check(agent: AgentCli) {
+    if !agent.is_available() {
         return;
     }
     let world = World::with(&[agent]);
     let driver = world.agent(agent);
-    let first = Script::new().step("First.", [edit("existing.txt", "line 3\n", "line THREE\n")]);
-    let second = Script::new()
+    let first =
+        ModelScript::new().step("First.", [edit("existing.txt", "line 3\n", "line THREE\n")]);
+    let second = ModelScript::new()
         .step("Second.", [edit("existing.txt", "line 18\n", "line EIGHTEEN\n")])
         .step("And more.", [shell("echo agent >> run.sh")]);
     world.play("first", first);
     world.play("second", second);
 
-    driver.turn("first", "Do the first thing.").ok();
+    driver.turn("first", "Do the first thing.").expect_success();
     world.edit("existing.txt", "line 10\n", "line ten, by hand\n");
     world.write("mine.txt", "mine\n");
-    let run = driver.again("second", "Do the second thing.").ok();
+    let run = driver.resume_and_wait("second", "Do the second thing.").expect_success();
 
     let changes = world.log();
     let by_person: Vec<_> = changes.iter().filter(|change| change.actor == "user").collect();
@@ -31,7 +32,7 @@ fn check(agent: Agent) {
     assert_eq!(changes.iter().filter(|change| change.actor == "agent").count(), 3);
     let dialogs = world.dialogs();
     let turns: Vec<_> = dialogs.iter().map(|dialog| dialog["turns"].as_u64().unwrap()).collect();
-    assert_eq!(turns, if agent.resumes() { vec![2] } else { vec![1, 1] }, "{dialogs:?}");
+    assert_eq!(turns, if agent.can_resume() { vec![2] } else { vec![1, 1] }, "{dialogs:?}");
 
     world.undo();
     let text = world.read("existing.txt");
@@ -47,53 +48,53 @@ fn check(agent: Agent) {
 
 #[test]
 fn claude_code() {
-    check(Agent::ClaudeCode);
+    check(AgentCli::ClaudeCode);
 }
 
 #[test]
 fn codex() {
-    check(Agent::Codex);
+    check(AgentCli::Codex);
 }
 
 #[test]
 fn gemini() {
-    check(Agent::Gemini);
+    check(AgentCli::Gemini);
 }
 
 #[test]
 fn opencode() {
-    check(Agent::Opencode);
+    check(AgentCli::Opencode);
 }
 
 #[test]
 fn copilot() {
-    check(Agent::Copilot);
+    check(AgentCli::Copilot);
 }
 
 #[test]
 fn cline() {
-    check(Agent::Cline);
+    check(AgentCli::Cline);
 }
 
 /// The person edits a file while the model thinks about its next edit of it.
 #[track_caller]
-fn check_thinking(agent: Agent) {
-    if !agent.is_here() {
+fn check_thinking(agent: AgentCli) {
+    if !agent.is_available() {
         return;
     }
     let world = World::with(&[agent]);
     let driver = world.agent(agent);
-    let script = Script::new()
+    let script = ModelScript::new()
         .step("First.", [edit("existing.txt", "line 3\n", "line THREE\n")])
         .step("Second.", [edit("existing.txt", "line 18\n", "line EIGHTEEN\n")])
-        .meet("thinking", 2);
+        .meet_at("thinking", 2);
     world.play("slow", script);
     let mut running = driver.start("slow", "Take your time.");
-    running.until("the model thinks", || world.server.arrived("thinking") == 1);
+    running.wait_until("the model thinks", || world.server.arrived_count("thinking") == 1);
     world.edit("existing.txt", "line 10\n", "line ten, by hand\n");
     world.write("mine.txt", "mine\n");
     world.server.meet("thinking", 2);
-    let run = running.wait().ok();
+    let run = running.wait().expect_success();
 
     let changes = world.log();
     let by = |path: &str| -> Vec<_> {
@@ -113,30 +114,30 @@ fn check_thinking(agent: Agent) {
 
 #[test]
 fn claude_code_thinking() {
-    check_thinking(Agent::ClaudeCode);
+    check_thinking(AgentCli::ClaudeCode);
 }
 
 #[test]
 fn codex_thinking() {
-    check_thinking(Agent::Codex);
+    check_thinking(AgentCli::Codex);
 }
 
 #[test]
 fn gemini_thinking() {
-    check_thinking(Agent::Gemini);
+    check_thinking(AgentCli::Gemini);
 }
 
 #[test]
 fn opencode_thinking() {
-    check_thinking(Agent::Opencode);
+    check_thinking(AgentCli::Opencode);
 }
 
 #[test]
 fn copilot_thinking() {
-    check_thinking(Agent::Copilot);
+    check_thinking(AgentCli::Copilot);
 }
 
 #[test]
 fn cline_thinking() {
-    check_thinking(Agent::Cline);
+    check_thinking(AgentCli::Cline);
 }

@@ -1,8 +1,8 @@
 //! Agents that do several things at once: parallel calls, subagents, background commands.
 
 use expect_test::{Expect, expect};
-use retake_e2e::Agent;
-use retake_e2e::script::{Script, background, edit, read, shell, spawn, wait, write};
+use retake_e2e::AgentCli;
+use retake_e2e::script::{ModelScript, background, edit, read, shell, spawn, wait, write};
 
 use crate::world::{Change, World, assert_same, lines};
 
@@ -12,8 +12,8 @@ const CODE_MODE: Option<&str> = Some("gpt-6-sol");
 /// Several calls in one message. Some agents announce all of them before they begin with the first,
 /// some run them side by side.
 #[track_caller]
-fn check_parallel(agent: Agent, model: Option<&'static str>, seen: &Expect) {
-    if !agent.is_here() {
+fn check_parallel(agent: AgentCli, model: Option<&'static str>, seen: &Expect) {
+    if !agent.is_available() {
         return;
     }
     let world = World::with(&[agent]);
@@ -24,8 +24,8 @@ fn check_parallel(agent: Agent, model: Option<&'static str>, seen: &Expect) {
         edit("run.sh", "echo hi\n", "echo hello\n"),
         shell("echo made > made.txt"),
     ];
-    world.play("parallel", Script::new().step("All at once.", calls));
-    let run = world.agent_with(agent, model).turn("parallel", "Hurry.").ok();
+    world.play("parallel", ModelScript::new().step("All at once.", calls));
+    let run = world.agent_with(agent, model).turn("parallel", "Hurry.").expect_success();
     let mut changes = world.log();
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     seen.assert_eq(&lines(&changes));
@@ -36,7 +36,7 @@ fn check_parallel(agent: Agent, model: Option<&'static str>, seen: &Expect) {
 #[test]
 fn claude_code_parallel() {
     check_parallel(
-        Agent::ClaudeCode,
+        AgentCli::ClaudeCode,
         None,
         &expect![[r#"
         existing.txt modify by agent Edit toolu_s0x1xparallel certain
@@ -50,7 +50,7 @@ fn claude_code_parallel() {
 #[test]
 fn codex_parallel() {
     check_parallel(
-        Agent::Codex,
+        AgentCli::Codex,
         None,
         &expect![[r#"
         existing.txt modify by agent apply_patch call_s0x1xparallel certain
@@ -64,7 +64,7 @@ fn codex_parallel() {
 #[test]
 fn codex_in_code_mode_parallel() {
     check_parallel(
-        Agent::Codex,
+        AgentCli::Codex,
         CODE_MODE,
         &expect![[r#"
         existing.txt modify by agent apply_patch ID certain
@@ -78,7 +78,7 @@ fn codex_in_code_mode_parallel() {
 #[test]
 fn gemini_parallel() {
     check_parallel(
-        Agent::Gemini,
+        AgentCli::Gemini,
         None,
         &expect![[r#"
         existing.txt modify by agent replace ID certain
@@ -92,7 +92,7 @@ fn gemini_parallel() {
 #[test]
 fn opencode_parallel() {
     check_parallel(
-        Agent::Opencode,
+        AgentCli::Opencode,
         None,
         &expect![[r#"
         existing.txt modify by agent edit call_s0x1xparallel certain
@@ -106,7 +106,7 @@ fn opencode_parallel() {
 #[test]
 fn copilot_parallel() {
     check_parallel(
-        Agent::Copilot,
+        AgentCli::Copilot,
         None,
         &expect![[r#"
         existing.txt modify by agent edit ID certain
@@ -120,7 +120,7 @@ fn copilot_parallel() {
 #[test]
 fn cline_parallel() {
     check_parallel(
-        Agent::Cline,
+        AgentCli::Cline,
         None,
         &expect![[r#"
         existing.txt modify by agent editor call_s0x1xparallel certain
@@ -133,29 +133,29 @@ fn cline_parallel() {
 
 /// Two subagents write at the same time; each has an id, and the main agent for a parent.
 #[track_caller]
-fn check_subagents(agent: Agent, model: Option<&'static str>) {
-    if !agent.is_here() {
+fn check_subagents(agent: AgentCli, model: Option<&'static str>) {
+    if !agent.is_available() {
         return;
     }
     let world = World::with(&[agent]);
     let before = world.disk();
     let part = |name: &str| {
-        Script::new()
+        ModelScript::new()
             .step("My part.", [write(&format!("{name}.txt"), "part\n")])
-            .meet("start", 2)
+            .meet_at("start", 2)
             .step("I look around.", [read("existing.txt")])
-            .meet("parts", 3)
-            .last("Part done.")
+            .meet_at("parts", 3)
+            .last_words("Part done.")
     };
     world.play(
         "crowd",
-        Script::new()
+        ModelScript::new()
             .step("Two of you.", [spawn("left", part("left")), spawn("right", part("right"))])
             .step("I wait.", [wait()])
-            .meet("parts", 3)
+            .meet_at("parts", 3)
             .step("My own part.", [write("main.txt", "main\n")]),
     );
-    let run = world.agent_with(agent, model).turn("crowd", "Share the work.").ok();
+    let run = world.agent_with(agent, model).turn("crowd", "Share the work.").expect_success();
 
     let changes = world.log();
     let of = |path: &str| -> Change {
@@ -186,17 +186,17 @@ fn check_subagents(agent: Agent, model: Option<&'static str>) {
 
 #[test]
 fn claude_code_subagents() {
-    check_subagents(Agent::ClaudeCode, None);
+    check_subagents(AgentCli::ClaudeCode, None);
 }
 
 #[test]
 fn codex_subagents() {
-    check_subagents(Agent::Codex, None);
+    check_subagents(AgentCli::Codex, None);
 }
 
 #[test]
 fn codex_in_code_mode_subagents() {
-    check_subagents(Agent::Codex, CODE_MODE);
+    check_subagents(AgentCli::Codex, CODE_MODE);
 }
 
 /// Whether it is the model's call; calls from within JavaScript have ids of Codex's own.
@@ -206,19 +206,19 @@ fn is_call(change: &Change, id: &str) -> bool {
 
 /// A command in the background changes a file while the agent does other things.
 #[track_caller]
-fn check_background(agent: Agent, model: Option<&'static str>) {
-    if !agent.is_here() {
+fn check_background(agent: AgentCli, model: Option<&'static str>) {
+    if !agent.is_available() {
         return;
     }
     let world = World::with(&[agent]);
     world.play(
         "later",
-        Script::new()
+        ModelScript::new()
             .step("A slow one.", [background("sleep 1; echo late > late.txt")])
             .step("Meanwhile.", [write("meanwhile.txt", "m\n")])
             .step("I wait.", [wait()]),
     );
-    let run = world.agent_with(agent, model).turn("later", "Take your time.").ok();
+    let run = world.agent_with(agent, model).turn("later", "Take your time.").expect_success();
     let changes = world.log();
     let late = changes.iter().find(|change| change.path == "late.txt");
     let late = late.unwrap_or_else(|| panic!("{}\n{}", lines(&changes), run.report()));
@@ -238,15 +238,15 @@ fn check_background(agent: Agent, model: Option<&'static str>) {
 
 #[test]
 fn claude_code_background() {
-    check_background(Agent::ClaudeCode, None);
+    check_background(AgentCli::ClaudeCode, None);
 }
 
 #[test]
 fn codex_background() {
-    check_background(Agent::Codex, None);
+    check_background(AgentCli::Codex, None);
 }
 
 #[test]
 fn codex_in_code_mode_background() {
-    check_background(Agent::Codex, CODE_MODE);
+    check_background(AgentCli::Codex, CODE_MODE);
 }

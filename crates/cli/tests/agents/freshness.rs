@@ -1,8 +1,8 @@
 //! Agents that edit a file which changed since they read it: the real ones are notified, read
 //! again, and succeed; no change is lost.
 
-use retake_e2e::script::{Call, Script, edit, read, shell};
-use retake_e2e::{Agent, Driver, Running};
+use retake_e2e::script::{ModelScript, ScriptCall, edit, read, shell};
+use retake_e2e::{AgentCli, AgentDriver, RunningAgent};
 use retake_engine::model::{ContextSource, DialogId, MAIN_AGENT};
 use retake_engine::{ContextFile, StaleFile};
 
@@ -15,45 +15,46 @@ const BY_HAND: (&str, &str) =
     ("line 40\nline 41\nline 42\n", "line 40, by hand\nline 41, by hand\nline 42, by hand\n");
 const TOLD: &str = "numbered.txt: lines 40–42 changed by the user";
 
-fn world(agent: Agent) -> World {
+fn world(agent: AgentCli) -> World {
     let world = World::with(&[agent]);
     let lines: Vec<_> = (1..=80).map(|number| format!("line {number}\n")).collect();
     world.write(FILE, &lines.concat());
     world
 }
 
-fn change() -> Call {
+fn change() -> ScriptCall {
     edit(FILE, "line 10\n", "line TEN\n")
 }
 
 /// A turn with a meeting of its name, at which the person edits the file.
 #[track_caller]
-fn finish(world: &World, mut running: Running<'_>, name: &str, (old, new): (&str, &str)) {
-    running.until("the model thinks", || world.server.arrived(name) == 1);
+fn finish(world: &World, mut running: RunningAgent<'_>, name: &str, (old, new): (&str, &str)) {
+    running.wait_until("the model thinks", || world.server.arrived_count(name) == 1);
     world.edit(FILE, old, new);
     world.server.meet(name, 2);
-    running.wait().ok();
+    running.wait().expect_success();
 }
 
 /// Reads, is denied the edit, reads again and edits.
 #[track_caller]
-fn denied_turn(world: &World, driver: &Driver<'_>, prompt: &str) {
-    let script = Script::new()
+fn denied_turn(world: &World, driver: &AgentDriver<'_>, prompt: &str) {
+    let script = ModelScript::new()
         .step("I look at it.", [read(FILE)])
         .step("Now I change it.", [change()])
-        .meet("denied", 2)
+        .meet_at("denied", 2)
         .step("I look again.", [read(FILE)])
         .step("Now I change it anew.", [change()]);
     world.play("denied", script);
     finish(world, driver.start("denied", prompt), "denied", BY_HAND);
 
-    let (denial, again) = (world.server.told("denied", 2), world.server.told("denied", 3));
+    let (denial, again) =
+        (world.server.new_texts_at("denied", 2), world.server.new_texts_at("denied", 3));
     assert!(denial.contains(TOLD), "{denial}\n{}", world.server.log());
     assert!(denial.contains("Nothing was changed. Read it again"), "{denial}");
     assert!(again.contains("line 41, by hand") && again.contains("line 10"), "{again}");
     let text = world.read(FILE);
     assert!(text.contains("line TEN\n") && text.contains(BY_HAND.1), "{text}");
-    let last = world.server.told("denied", 4);
+    let last = world.server.new_texts_at("denied", 4);
     assert!(!last.contains("changed by"), "{last}");
 
     let changes = world.log();
@@ -94,15 +95,16 @@ fn is_fresh(world: &World, mentioned: bool) {
 /// The next turn: what changed before the message is told with it; what changes after it is told
 /// with the edit, which goes on.
 #[track_caller]
-fn noted_turn(world: &World, driver: &Driver<'_>) {
+fn noted_turn(world: &World, driver: &AgentDriver<'_>) {
     world.settings("[freshness]\npolicy = \"note\"\n");
     world.edit(FILE, "line 60\nline 61\n", "line 60, too\nline 61, too\n");
     let change = edit(FILE, "line TEN\n", "line 10, again\n");
-    world.play("noted", Script::new().step("And back.", [change]).meet("noted", 2));
+    world.play("noted", ModelScript::new().step("And back.", [change]).meet_at("noted", 2));
     let by_hand = ("line 70\n", "line 70, at last\n");
     finish(world, driver.resume("noted", "And back, please."), "noted", by_hand);
 
-    let (before, after) = (world.server.told("noted", 0), world.server.told("noted", 1));
+    let (before, after) =
+        (world.server.new_texts_at("noted", 0), world.server.new_texts_at("noted", 1));
     let log = world.server.log();
     let note = "numbered.txt: lines 60–61 changed by the user";
     assert_eq!(before.matches(note).count(), 1, "{before}\n{log}");
@@ -115,8 +117,8 @@ fn noted_turn(world: &World, driver: &Driver<'_>) {
 
 /// A denied edit, then notes.
 #[track_caller]
-fn check(agent: Agent, model: Option<&'static str>) {
-    if !agent.is_here() {
+fn check(agent: AgentCli, model: Option<&'static str>) {
+    if !agent.is_available() {
         return;
     }
     let world = world(agent);
@@ -131,43 +133,43 @@ fn check(agent: Agent, model: Option<&'static str>) {
 
 #[test]
 fn claude_code() {
-    check(Agent::ClaudeCode, None);
+    check(AgentCli::ClaudeCode, None);
 }
 
 #[test]
 fn codex() {
-    check(Agent::Codex, None);
+    check(AgentCli::Codex, None);
 }
 
 #[test]
 fn codex_in_code_mode() {
-    check(Agent::Codex, Some("gpt-6-sol"));
+    check(AgentCli::Codex, Some("gpt-6-sol"));
 }
 
 #[test]
 fn gemini() {
-    check(Agent::Gemini, None);
+    check(AgentCli::Gemini, None);
 }
 
 #[test]
 fn opencode() {
-    check(Agent::Opencode, None);
+    check(AgentCli::Opencode, None);
 }
 
 #[test]
 fn copilot() {
-    check(Agent::Copilot, None);
+    check(AgentCli::Copilot, None);
 }
 
 /// With a daemon that watches; the person's message mentions the file.
 #[test]
 fn claude_code_watched() {
-    if !Agent::ClaudeCode.is_here() {
+    if !AgentCli::ClaudeCode.is_available() {
         return;
     }
-    let world = world(Agent::ClaudeCode);
+    let world = world(AgentCli::ClaudeCode);
     let _daemon = Daemon::start(&world);
-    denied_turn(&world, &world.agent(Agent::ClaudeCode), "Write out @numbered.txt please.");
+    denied_turn(&world, &world.agent(AgentCli::ClaudeCode), "Write out @numbered.txt please.");
     is_fresh(&world, true);
     world.is_sound();
 }
@@ -175,61 +177,61 @@ fn claude_code_watched() {
 /// The model looks and edits, the person edits in between, and no call is denied. Returns what
 /// the model is told after its edit.
 #[track_caller]
-fn told_after_an_edit(world: &World, agent: Agent) -> String {
-    let script = Script::new()
+fn told_after_an_edit(world: &World, agent: AgentCli) -> String {
+    let script = ModelScript::new()
         .step("I look at it.", [read(FILE)])
         .step("Now I change it.", [change()])
-        .meet("blind", 2);
+        .meet_at("blind", 2);
     world.play("blind", script);
     let driver = world.agent(agent);
     finish(world, driver.start("blind", "Write it out, please."), "blind", BY_HAND);
     let text = world.read(FILE);
     assert!(text.contains("line TEN\n") && text.contains(BY_HAND.1), "{text}");
-    world.server.told("blind", 2)
+    world.server.new_texts_at("blind", 2)
 }
 
 /// Cline could only be denied the whole run: its model is told, and goes on.
 #[test]
 fn cline() {
-    if !Agent::Cline.is_here() {
+    if !AgentCli::Cline.is_available() {
         return;
     }
-    let world = world(Agent::Cline);
-    let told = told_after_an_edit(&world, Agent::Cline);
+    let world = world(AgentCli::Cline);
+    let told = told_after_an_edit(&world, AgentCli::Cline);
     assert!(told.contains(TOLD), "{told}\n{}", world.server.log());
 }
 
 #[test]
 fn claude_code_by_a_setting_of_off() {
-    if !Agent::ClaudeCode.is_here() {
+    if !AgentCli::ClaudeCode.is_available() {
         return;
     }
-    let world = world(Agent::ClaudeCode);
+    let world = world(AgentCli::ClaudeCode);
     world.settings("[freshness]\npolicy = \"off\"\n");
-    let told = told_after_an_edit(&world, Agent::ClaudeCode);
+    let told = told_after_an_edit(&world, AgentCli::ClaudeCode);
     assert!(!told.contains("changed by the user"), "{told}");
 }
 
 /// What the agent wrote itself, by whatever tool, is no news to it.
 #[test]
 fn claude_code_is_not_told_of_its_own_edits() {
-    if !Agent::ClaudeCode.is_here() {
+    if !AgentCli::ClaudeCode.is_available() {
         return;
     }
-    let world = world(Agent::ClaudeCode);
+    let world = world(AgentCli::ClaudeCode);
     let format = "sed -i 's/^line 1/LINE 1/' numbered.txt";
-    let script = Script::new()
+    let script = ModelScript::new()
         .step("I look at it.", [read(FILE)])
         .step("One.", [edit(FILE, "line 20\n", "line TWENTY\n")])
         .step("Two.", [edit(FILE, "line TWENTY\n", "line 2O\n")])
         .step("I format it.", [shell(format)])
         .step("Three.", [edit(FILE, "LINE 10\n", "LINE TEN\n")]);
     world.play("alone", script);
-    world.agent(Agent::ClaudeCode).turn("alone", "Write it out, please.").ok();
+    world.agent(AgentCli::ClaudeCode).turn("alone", "Write it out, please.").expect_success();
     let text = world.read(FILE);
     assert!(text.contains("line 2O\n") && text.contains("LINE TEN\n"), "{text}");
     for step in 1..=5 {
-        let told = world.server.told("alone", step);
+        let told = world.server.new_texts_at("alone", step);
         // Claude Code has words of its own for a file that is not as it was read.
         assert!(!told.contains("you last saw") && !told.contains("you last looked"), "{told}");
     }

@@ -2,15 +2,15 @@
 //! `undo` brings back the tree as it was.
 
 use expect_test::{Expect, expect};
-use retake_e2e::Agent;
-use retake_e2e::script::{Script, delete, edit, raw, read, shell, write};
+use retake_e2e::AgentCli;
+use retake_e2e::script::{ModelScript, delete, edit, raw, read, shell, write};
 
 use crate::world::{World, assert_same, distinct, lines};
 
 pub(crate) const PROMPT: &str = "Tidy up, please.";
 
-pub(crate) fn script() -> Script {
-    Script::new()
+pub(crate) fn script() -> ModelScript {
+    ModelScript::new()
         .step("I will write a new file.", [write("new.txt", "alpha\nbeta\n")])
         .step("Now I edit one.", [edit("existing.txt", "line 2\n", "line TWO\n")])
         .step(
@@ -19,18 +19,18 @@ pub(crate) fn script() -> Script {
         )
         .step("I look at it.", [read("existing.txt")])
         .step("And away with it.", [delete("gone.txt")])
-        .last("All done.")
+        .last_words("All done.")
 }
 
 #[track_caller]
-fn check(agent: Agent, model: Option<&'static str>, seen: &Expect) {
-    if !agent.is_here() {
+fn check(agent: AgentCli, model: Option<&'static str>, seen: &Expect) {
+    if !agent.is_available() {
         return;
     }
     let world = World::with(&[agent]);
     let before = world.disk();
     world.play("all", script());
-    let run = world.agent_with(agent, model).turn("all", PROMPT).ok();
+    let run = world.agent_with(agent, model).turn("all", PROMPT).expect_success();
     assert!(world.read("existing.txt").contains("FIFTEEN"), "{}", run.report());
 
     let changes = world.log();
@@ -56,7 +56,7 @@ fn check(agent: Agent, model: Option<&'static str>, seen: &Expect) {
 #[test]
 fn claude_code() {
     check(
-        Agent::ClaudeCode,
+        AgentCli::ClaudeCode,
         None,
         &expect![[r#"
         new.txt create by agent Write toolu_s0x0xall certain
@@ -73,7 +73,7 @@ fn claude_code() {
 #[test]
 fn codex() {
     check(
-        Agent::Codex,
+        AgentCli::Codex,
         None,
         &expect![[r#"
         new.txt create by agent apply_patch call_s0x0xall certain
@@ -91,7 +91,7 @@ fn codex() {
 #[test]
 fn codex_in_code_mode() {
     check(
-        Agent::Codex,
+        AgentCli::Codex,
         Some("gpt-6-sol"),
         &expect![[r#"
         new.txt create by agent apply_patch ID certain
@@ -109,7 +109,7 @@ fn codex_in_code_mode() {
 #[test]
 fn gemini() {
     check(
-        Agent::Gemini,
+        AgentCli::Gemini,
         None,
         &expect![[r#"
         new.txt create by agent write_file ID certain
@@ -126,7 +126,7 @@ fn gemini() {
 #[test]
 fn opencode() {
     check(
-        Agent::Opencode,
+        AgentCli::Opencode,
         None,
         &expect![[r#"
         new.txt create by agent write call_s0x0xall certain
@@ -143,7 +143,7 @@ fn opencode() {
 #[test]
 fn opencode_with_patches() {
     check(
-        Agent::Opencode,
+        AgentCli::Opencode,
         Some("gpt-5.5"),
         &expect![[r#"
         new.txt create by agent apply_patch call_s0x0xall certain
@@ -161,7 +161,7 @@ fn opencode_with_patches() {
 #[test]
 fn copilot() {
     check(
-        Agent::Copilot,
+        AgentCli::Copilot,
         None,
         &expect![[r#"
         new.txt create by agent create ID certain
@@ -178,7 +178,7 @@ fn copilot() {
 #[test]
 fn cline() {
     check(
-        Agent::Cline,
+        AgentCli::Cline,
         None,
         &expect![[r#"
         new.txt create by agent editor call_s0x0xall certain
@@ -195,10 +195,10 @@ fn cline() {
 /// One call of Codex may create, change, move and remove files.
 #[test]
 fn codex_with_many_files_in_a_patch() {
-    if !Agent::Codex.is_here() {
+    if !AgentCli::Codex.is_available() {
         return;
     }
-    let world = World::with(&[Agent::Codex]);
+    let world = World::with(&[AgentCli::Codex]);
     let before = world.disk();
     let patch = "*** Begin Patch
 *** Add File: new.txt
@@ -214,8 +214,8 @@ fn codex_with_many_files_in_a_patch() {
 +line TWO
 *** Delete File: gone.txt
 *** End Patch";
-    world.play("many", Script::new().step("All in one.", [raw("apply_patch", patch)]));
-    let run = world.agent(Agent::Codex).turn("many", PROMPT).ok();
+    world.play("many", ModelScript::new().step("All in one.", [raw("apply_patch", patch)]));
+    let run = world.agent(AgentCli::Codex).turn("many", PROMPT).expect_success();
     let mut changes = world.log();
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     expect![[r#"
@@ -232,14 +232,14 @@ fn codex_with_many_files_in_a_patch() {
 /// Without the person's review Codex runs no hook; the agent works, and nothing is claimed for it.
 #[test]
 fn codex_without_trust() {
-    if !Agent::Codex.is_here() {
+    if !AgentCli::Codex.is_available() {
         return;
     }
-    let world = World::with(&[Agent::Codex]);
+    let world = World::with(&[AgentCli::Codex]);
     world.ok(&["init"]);
     world.play("all", script());
-    let driver = world.untrusted(Agent::Codex);
-    driver.turn("all", PROMPT).ok();
+    let driver = world.untrusted(AgentCli::Codex);
+    driver.turn("all", PROMPT).expect_success();
     assert_eq!(world.dialogs().len(), 0);
     let changes = world.log();
     assert!(!changes.is_empty());

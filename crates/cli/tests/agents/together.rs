@@ -2,28 +2,28 @@
 
 use std::collections::BTreeSet;
 
-use retake_e2e::script::{Script, edit, write};
-use retake_e2e::{Agent, Driver};
+use retake_e2e::script::{ModelScript, edit, write};
+use retake_e2e::{AgentCli, AgentDriver};
 
 use crate::world::{Change, World, assert_same, lines};
 
 /// A turn in three steps, at each of which both agents are at work; in one of them it edits the
 /// file that they share.
-fn script(agent: Agent, line: &str, shared_at: usize) -> Script {
+fn script(agent: AgentCli, line: &str, shared_at: usize) -> ModelScript {
     let own = format!("{agent}.txt");
     let mut calls = vec![write(&own, "one\n"), edit(&own, "one\n", "two\n")];
     calls.insert(shared_at, edit("existing.txt", line, &format!("by {agent}\n")));
-    let mut script = Script::new();
+    let mut script = ModelScript::new();
     for (number, call) in calls.into_iter().enumerate() {
-        script = script.step("My part.", [call]).meet(&format!("step-{number}"), 2);
+        script = script.step("My part.", [call]).meet_at(&format!("step-{number}"), 2);
     }
-    script.last("All done.")
+    script.last_words("All done.")
 }
 
 /// The agents work at the same time, though not on the same file at the same moment.
 #[track_caller]
-fn check(left: Agent, right: Agent) {
-    if !left.is_here() || !right.is_here() {
+fn check(left: AgentCli, right: AgentCli) {
+    if !left.is_available() || !right.is_available() {
         return;
     }
     let world = World::with(&[left, right]);
@@ -62,8 +62,8 @@ fn check(left: Agent, right: Agent) {
 /// Both edit one file in the same moment: even if one look finds both edits, what the tools
 /// announced tells them apart.
 #[track_caller]
-fn check_collision(left: Agent, right: Agent) {
-    if !left.is_here() || !right.is_here() {
+fn check_collision(left: AgentCli, right: AgentCli) {
+    if !left.is_available() || !right.is_available() {
         return;
     }
     let world = World::with(&[left, right]);
@@ -82,33 +82,34 @@ fn check_collision(left: Agent, right: Agent) {
     world.is_sound();
 }
 
-fn both(world: &World, left: Agent, right: Agent) -> String {
+fn both(world: &World, left: AgentCli, right: AgentCli) -> String {
     let (one, other) = (world.agent(left), world.agent(right));
-    let runs = Driver::together([(&one, "left", "Go left."), (&other, "right", "Go right.")]);
-    runs.map(|run| run.ok().report().to_owned()).join("\n")
+    let runs =
+        AgentDriver::turns_at_once([(&one, "left", "Go left."), (&other, "right", "Go right.")]);
+    runs.map(|run| run.expect_success().report().to_owned()).join("\n")
 }
 
-fn dialog_of(changes: &[Change], agent: Agent) -> String {
+fn dialog_of(changes: &[Change], agent: AgentCli) -> String {
     let change = changes.iter().find(|change| change.kind == agent.name());
     change.unwrap_or_else(|| panic!("nothing by {agent}: {}", lines(changes))).dialog.clone()
 }
 
 #[test]
 fn claude_code_and_codex() {
-    check(Agent::ClaudeCode, Agent::Codex);
+    check(AgentCli::ClaudeCode, AgentCli::Codex);
 }
 
 #[test]
 fn gemini_and_copilot() {
-    check(Agent::Gemini, Agent::Copilot);
+    check(AgentCli::Gemini, AgentCli::Copilot);
 }
 
 #[test]
 fn claude_code_and_codex_at_the_same_moment() {
-    check_collision(Agent::ClaudeCode, Agent::Codex);
+    check_collision(AgentCli::ClaudeCode, AgentCli::Codex);
 }
 
 #[test]
 fn gemini_and_copilot_at_the_same_moment() {
-    check_collision(Agent::Gemini, Agent::Copilot);
+    check_collision(AgentCli::Gemini, AgentCli::Copilot);
 }

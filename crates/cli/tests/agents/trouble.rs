@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use expect_test::{Expect, expect};
-use retake_e2e::Agent;
-use retake_e2e::script::{Script, edit, shell, write};
+use retake_e2e::AgentCli;
+use retake_e2e::script::{ModelScript, edit, shell, write};
 
 use crate::world::{World, assert_same, lines};
 
@@ -26,8 +26,8 @@ impl World {
 /// Another process locks the record for the whole turn: the agent is not disturbed, and nothing
 /// is lost.
 #[track_caller]
-fn check_busy(agent: Agent, seen: &Expect) {
-    if !agent.is_here() {
+fn check_busy(agent: AgentCli, seen: &Expect) {
+    if !agent.is_available() {
         return;
     }
     let world = World::with(&[agent]);
@@ -39,12 +39,12 @@ fn check_busy(agent: Agent, seen: &Expect) {
     std::fs::write(store.join("config.toml"), "[hook]\nbudget_ms = 300\n").unwrap();
     world.play(
         "busy",
-        Script::new()
+        ModelScript::new()
             .step("A file.", [write("new.txt", "new\n")])
             .step("An edit.", [edit("existing.txt", "line 2\n", "line TWO\n")]),
     );
     let lock = world.lock();
-    let run = world.agent(agent).turn("busy", "Never mind.").ok();
+    let run = world.agent(agent).turn("busy", "Never mind.").expect_success();
     assert_eq!(world.read("new.txt"), "new\n", "{}", run.report());
     assert!(!std::fs::read(&spool).unwrap().is_empty(), "events wait: {}", run.report());
     drop(lock);
@@ -61,7 +61,7 @@ fn check_busy(agent: Agent, seen: &Expect) {
 #[test]
 fn claude_code_goes_on_while_the_record_is_busy() {
     check_busy(
-        Agent::ClaudeCode,
+        AgentCli::ClaudeCode,
         &expect![[r#"
         existing.txt modify by agent Edit toolu_s1x0xbusy certain
         new.txt create by agent Write toolu_s0x0xbusy certain
@@ -72,7 +72,7 @@ fn claude_code_goes_on_while_the_record_is_busy() {
 #[test]
 fn copilot_goes_on_while_the_record_is_busy() {
     check_busy(
-        Agent::Copilot,
+        AgentCli::Copilot,
         &expect![[r#"
         existing.txt modify by agent edit ID certain
         new.txt create by agent create ID certain
@@ -82,15 +82,15 @@ fn copilot_goes_on_while_the_record_is_busy() {
 
 /// The agent is killed in the middle of a command: the next turn and undo work all the same.
 #[track_caller]
-fn check_killed(agent: Agent, seen: &Expect) {
-    if !agent.is_here() {
+fn check_killed(agent: AgentCli, seen: &Expect) {
+    if !agent.is_available() {
         return;
     }
     let world = World::with(&[agent]);
     let before = world.disk();
     world.play(
         "killed",
-        Script::new()
+        ModelScript::new()
             .step("A file.", [write("new.txt", "new\n")])
             // It outlives some agents, and ends when its file is gone.
             .step(
@@ -98,15 +98,15 @@ fn check_killed(agent: Agent, seen: &Expect) {
                 [shell("echo half > half.txt; while [ -e half.txt ]; do sleep 0.2; done")],
             ),
     );
-    world.play("after", Script::new().step("Another.", [write("other.txt", "other\n")]));
+    world.play("after", ModelScript::new().step("Another.", [write("other.txt", "other\n")]));
     let driver = world.agent(agent);
     let mut running = driver.start("killed", "Work long.");
     let half = world.root().join("half.txt");
-    running.until("the command runs", || half.exists());
+    running.wait_until("the command runs", || half.exists());
     let run = running.kill();
     world.is_sound();
 
-    driver.turn("after", "Go on.").ok();
+    driver.turn("after", "Go on.").expect_success();
     seen.assert_eq(&lines(&world.log()));
     world.is_sound();
     world.undo();
@@ -118,7 +118,7 @@ fn check_killed(agent: Agent, seen: &Expect) {
 #[test]
 fn claude_code_killed() {
     check_killed(
-        Agent::ClaudeCode,
+        AgentCli::ClaudeCode,
         &expect![[r#"
         new.txt create by agent Write toolu_s0x0xkilled certain
         half.txt create by agent Bash toolu_s1x0xkilled window
@@ -130,7 +130,7 @@ fn claude_code_killed() {
 #[test]
 fn codex_killed() {
     check_killed(
-        Agent::Codex,
+        AgentCli::Codex,
         &expect![[r#"
         new.txt create by agent apply_patch call_s0x0xkilled certain
         half.txt create by agent Bash call_s1x0xkilled window

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use retake_e2e::Agent;
+use retake_e2e::AgentCli;
 
 use crate::one_turn::{PROMPT, script};
 use crate::world::{Change, World, assert_same, distinct};
@@ -25,15 +25,15 @@ impl Drop for Daemon<'_> {
 }
 
 #[track_caller]
-fn check(agent: Agent) {
-    if !agent.is_here() {
+fn check(agent: AgentCli) {
+    if !agent.is_available() {
         return;
     }
     let world = World::with(&[agent]);
     let daemon = Daemon::start(&world);
     let before = world.disk();
     world.play("all", script());
-    let run = world.agent(agent).turn("all", PROMPT).ok();
+    let run = world.agent(agent).turn("all", PROMPT).expect_success();
     world.write("mine.txt", "made by me\n");
 
     let (by_agent, others): (Vec<Change>, Vec<Change>) =
@@ -57,30 +57,30 @@ fn check(agent: Agent) {
 
 #[test]
 fn claude_code() {
-    check(Agent::ClaudeCode);
+    check(AgentCli::ClaudeCode);
 }
 
 #[test]
 fn codex() {
-    check(Agent::Codex);
+    check(AgentCli::Codex);
 }
 
 #[test]
 fn gemini() {
-    check(Agent::Gemini);
+    check(AgentCli::Gemini);
 }
 
 #[test]
 fn opencode() {
-    check(Agent::Opencode);
+    check(AgentCli::Opencode);
 }
 
 #[test]
 fn copilot() {
-    check(Agent::Copilot);
+    check(AgentCli::Copilot);
 }
 
 #[test]
 fn cline() {
-    check(Agent::Cline);
+    check(AgentCli::Cline);
 }

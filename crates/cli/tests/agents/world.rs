@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use retake_e2e::script::Script;
-use retake_e2e::{Agent, Driver, ModelServer};
+use retake_e2e::script::ModelScript;
+use retake_e2e::{AgentCli, AgentDriver, ModelServer};
 use retake_engine::{Project, Retake};
-use retake_testkit::disk::{self, Disk};
+use retake_testkit::disk::{self, DiskFiles};
 use retake_testkit::git;
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ pub(crate) struct Change {
 
 impl World {
     /// A project with a few committed files, and these agents set up.
-    pub(crate) fn with(agents: &[Agent]) -> Self {
+    pub(crate) fn with(agents: &[AgentCli]) -> Self {
         let temp = tempfile::Builder::new().prefix("retake-agents-").tempdir().unwrap();
         for name in ["project", "home"] {
             std::fs::create_dir(temp.path().join(name)).unwrap();
@@ -83,16 +83,20 @@ impl World {
 
     /// The agent with its hooks. Codex runs them only after a review by a person, or with this
     /// option.
-    pub(crate) fn agent(&self, agent: Agent) -> Driver<'_> {
+    pub(crate) fn agent(&self, agent: AgentCli) -> AgentDriver<'_> {
         let driver = self.untrusted(agent);
         match agent {
-            Agent::Codex => driver.arg("--dangerously-bypass-hook-trust"),
+            AgentCli::Codex => driver.arg("--dangerously-bypass-hook-trust"),
             _ => driver,
         }
     }
 
     /// The agent with its hooks and another model than its usual one, if that matters.
-    pub(crate) fn agent_with(&self, agent: Agent, model: Option<&'static str>) -> Driver<'_> {
+    pub(crate) fn agent_with(
+        &self,
+        agent: AgentCli,
+        model: Option<&'static str>,
+    ) -> AgentDriver<'_> {
         let driver = self.agent(agent);
         match model {
             Some(model) => driver.model(model),
@@ -101,12 +105,12 @@ impl World {
     }
 
     /// The agent, before anybody has reviewed its hooks.
-    pub(crate) fn untrusted(&self, agent: Agent) -> Driver<'_> {
-        Driver::new(agent, &self.server, &self.home(), &self.root())
+    pub(crate) fn untrusted(&self, agent: AgentCli) -> AgentDriver<'_> {
+        AgentDriver::new(agent, &self.server, &self.home(), &self.root())
     }
 
-    pub(crate) fn play(&self, name: &str, script: Script) {
-        self.server.play(name, &self.root(), script);
+    pub(crate) fn play(&self, name: &str, script: ModelScript) {
+        self.server.add_script(name, &self.root(), script);
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -124,8 +128,8 @@ impl World {
         self.write(name, &text.replacen(old, new, 1));
     }
 
-    pub(crate) fn disk(&self) -> Disk {
-        disk::read(&self.root())
+    pub(crate) fn disk(&self) -> DiskFiles {
+        disk::read_files(&self.root())
     }
 
     pub(crate) fn retake(&self, arguments: &[&str]) -> (i32, String) {
@@ -223,8 +227,8 @@ pub(crate) fn distinct(changes: &[Change], of: impl Fn(&Change) -> &String) -> B
 
 /// Two trees are the same, bytes and modes.
 #[track_caller]
-pub(crate) fn assert_same(now: &Disk, before: &Disk, hint: &str) {
-    let names = |disk: &Disk| disk.keys().cloned().collect::<Vec<_>>();
+pub(crate) fn assert_same(now: &DiskFiles, before: &DiskFiles, hint: &str) {
+    let names = |disk: &DiskFiles| disk.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(now), names(before), "{hint}");
     for (name, entry) in before {
         let now = &now[name];

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use retake_testkit::answers::{Answer, Answers};
+use retake_testkit::stub_server::{StubResponse, StubServer};
 use retake_testkit::sweep;
 use serde_json::{Value, json};
 
@@ -310,21 +310,21 @@ fn a_summary_stands_for_messages_and_goes_again() {
     assert!(nobody.code == 1 && nobody.stderr.contains("summary.url"), "{}", nobody.stderr);
     let answer = json!({ "choices": [
         { "message": { "content": "A bug was fixed." }, "finish_reason": "stop" } ] });
-    let busy = Answer::Plain(429, "retry-after: 1", String::new());
-    let server = Answers::serve([busy, Answer::Json(200, answer)]);
+    let busy = StubResponse::Plain(429, "retry-after: 1", String::new());
+    let server = StubServer::start([busy, StubResponse::Json(200, answer)]);
     settings(&world, &server.url(), "openai");
     let condense = ["history", "condense", "--dialog", "talk", "--keep", "2"];
     let planned = world.ok(&[&condense[..], &["--dry-run"]].concat());
     assert!(planned.contains("4 messages"), "{planned}");
     let unasked = world.run(&condense);
     assert!(unasked.code == 1 && unasked.stderr.contains("--yes"), "{}", unasked.stderr);
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
 
     let done = keyed(&world, &[&condense[..], &["--yes", "--json"]].concat());
     assert_eq!(done.code, 0, "{}", done.stderr);
     let done = done.json();
     assert_eq!((&done["how"], &done["replaced"]), (&json!("summary"), &json!(4)));
-    assert_eq!(server.asked().len(), 2);
+    assert_eq!(server.requests().len(), 2);
     let shown = world.model("talk", &[]);
     let summary = json!(["user", ["[Previous conversation summary]\nA bug was fixed."]]);
     assert_eq!(shown, [vec![summary], all[4..].to_vec()].concat());
@@ -350,15 +350,15 @@ fn without_a_summary_the_newest_three_quarters_stay() {
     for (api, answer, why) in [
         (
             "anthropic",
-            Answer::Json(401, json!({ "error": { "message": format!("bad {KEY}") } })),
+            StubResponse::Json(401, json!({ "error": { "message": format!("bad {KEY}") } })),
             "401",
         ),
-        ("openai", Answer::Json(500, json!({})), "500"),
-        ("openai", Answer::Plain(200, "a: b", "<html>".to_owned()), "not JSON"),
+        ("openai", StubResponse::Json(500, json!({})), "500"),
+        ("openai", StubResponse::Plain(200, "a: b", "<html>".to_owned()), "not JSON"),
     ] {
         let world = told();
         let all = world.model("talk", &[]);
-        let server = Answers::serve([answer]);
+        let server = StubServer::start([answer]);
         settings(&world, &server.url(), api);
         let done =
             keyed(&world, &["history", "condense", "--dialog", "talk", "--yes", "--keep", "0"]);
@@ -367,7 +367,7 @@ fn without_a_summary_the_newest_three_quarters_stay() {
         assert!(seen.contains(why) && seen.contains("hidden instead"), "{seen}");
         assert!(!seen.contains(KEY), "{seen}");
         let times = if why == "401" { 1 } else { 2 };
-        assert_eq!(server.asked().len(), times, "{seen}");
+        assert_eq!(server.requests().len(), times, "{seen}");
         // A quarter of six is one message: the person's first.
         assert_eq!(world.model("talk", &[]), all[1..], "{seen}");
         world.ok(&["history", "back", "--dialog", "talk"]);

@@ -155,7 +155,7 @@ fn assert_sound(world: &World) {
 
 /// The names of temporary files that lie in the project.
 fn leftovers(world: &World) -> Vec<String> {
-    let files = retake_testkit::disk::read(&world.root());
+    let files = retake_testkit::disk::read_files(&world.root());
     files.into_keys().filter(|name| name.contains(".retake-")).collect()
 }
 

@@ -6,17 +6,17 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agent::Agent;
+use crate::agent::AgentCli;
 
 /// A command line, but for the prompt itself.
-pub(super) struct Launch {
+pub(super) struct LaunchCommand {
     pub(super) before: Vec<String>,
     /// The option that the prompt is the value of, if it is not the last argument by itself.
     pub(super) prompt: Option<&'static str>,
     pub(super) environment: Vec<(&'static str, String)>,
 }
 
-impl Launch {
+impl LaunchCommand {
     fn new(arguments: &[&str], prompt: Option<&'static str>, env: &[(&'static str, &str)]) -> Self {
         Self {
             before: arguments.iter().map(|&word| word.to_owned()).collect(),
@@ -27,18 +27,23 @@ impl Launch {
 }
 
 /// The command line for a turn; `resume` goes on with the newest conversation.
-pub(super) fn of(agent: Agent, url: &str, model: Option<&str>, resume: bool) -> Launch {
+pub(super) fn launch_command(
+    agent: AgentCli,
+    url: &str,
+    model: Option<&str>,
+    resume: bool,
+) -> LaunchCommand {
     match agent {
-        Agent::ClaudeCode => claude(url, resume),
-        Agent::Codex => codex(model, resume),
-        Agent::Gemini => gemini(url, resume),
-        Agent::Opencode => opencode(model, resume),
-        Agent::Copilot => copilot(url, model, resume),
-        Agent::Cline => cline(),
+        AgentCli::ClaudeCode => claude(url, resume),
+        AgentCli::Codex => codex(model, resume),
+        AgentCli::Gemini => gemini(url, resume),
+        AgentCli::Opencode => opencode(model, resume),
+        AgentCli::Copilot => copilot(url, model, resume),
+        AgentCli::Cline => cline(),
     }
 }
 
-fn claude(url: &str, resume: bool) -> Launch {
+fn claude(url: &str, resume: bool) -> LaunchCommand {
     let mut arguments =
         vec!["--dangerously-skip-permissions", "--output-format", "stream-json", "--verbose"];
     arguments.extend(resume.then_some("--continue"));
@@ -50,20 +55,20 @@ fn claude(url: &str, resume: bool) -> Launch {
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
     ];
-    Launch::new(&arguments, Some("-p"), &environment)
+    LaunchCommand::new(&arguments, Some("-p"), &environment)
 }
 
-fn codex(model: Option<&str>, resume: bool) -> Launch {
+fn codex(model: Option<&str>, resume: bool) -> LaunchCommand {
     let mut arguments = vec!["exec"];
     if resume {
         arguments.extend(["resume", "--last"]);
     }
     arguments.extend(["--json", "--dangerously-bypass-approvals-and-sandbox"]);
     arguments.extend(["-m", model.unwrap_or("gpt-5.5")]);
-    Launch::new(&arguments, None, &[("SCRIPTED_API_KEY", "test-key")])
+    LaunchCommand::new(&arguments, None, &[("SCRIPTED_API_KEY", "test-key")])
 }
 
-fn gemini(url: &str, resume: bool) -> Launch {
+fn gemini(url: &str, resume: bool) -> LaunchCommand {
     let mut arguments = vec!["--yolo", "-m", "gemini-2.5-pro", "--output-format", "stream-json"];
     if resume {
         arguments.extend(["--resume", "latest"]);
@@ -74,10 +79,10 @@ fn gemini(url: &str, resume: bool) -> Launch {
         ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
         ("NO_COLOR", "1"),
     ];
-    Launch::new(&arguments, Some("-p"), &environment)
+    LaunchCommand::new(&arguments, Some("-p"), &environment)
 }
 
-fn opencode(model: Option<&str>, resume: bool) -> Launch {
+fn opencode(model: Option<&str>, resume: bool) -> LaunchCommand {
     let model = format!("scripted/{}", model.unwrap_or("plain"));
     let mut arguments = vec!["run", "--format", "json", "--print-logs", "--model", &model];
     arguments.extend(resume.then_some("--continue"));
@@ -90,10 +95,10 @@ fn opencode(model: Option<&str>, resume: bool) -> Launch {
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
         ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
     ];
-    Launch::new(&arguments, None, &environment)
+    LaunchCommand::new(&arguments, None, &environment)
 }
 
-fn copilot(url: &str, model: Option<&str>, resume: bool) -> Launch {
+fn copilot(url: &str, model: Option<&str>, resume: bool) -> LaunchCommand {
     let mut arguments = vec!["--allow-all-tools", "--allow-all-paths", "--output-format", "json"];
     arguments.extend(resume.then_some("--continue"));
     let environment = [
@@ -106,25 +111,25 @@ fn copilot(url: &str, model: Option<&str>, resume: bool) -> Launch {
         ("COPILOT_PROVIDER_API_KEY", "test-key"),
         ("COPILOT_MODEL", model.unwrap_or("claude-sonnet-4.5")),
     ];
-    Launch::new(&arguments, Some("-p"), &environment)
+    LaunchCommand::new(&arguments, Some("-p"), &environment)
 }
 
-fn cline() -> Launch {
+fn cline() -> LaunchCommand {
     let arguments = ["--json", "--auto-approve", "true"];
     let environment = [("CLINE_TELEMETRY_DISABLED", "1"), ("DO_NOT_TRACK", "1")];
-    Launch::new(&arguments, None, &environment)
+    LaunchCommand::new(&arguments, None, &environment)
 }
 
 /// The settings an agent needs, by their place in the home.
-pub(super) fn settings(agent: Agent, url: &str, project: &Path) -> Vec<(&'static str, String)> {
+pub(super) fn settings(agent: AgentCli, url: &str, project: &Path) -> Vec<(&'static str, String)> {
     match agent {
-        Agent::ClaudeCode | Agent::Copilot => Vec::new(),
-        Agent::Codex => vec![(".codex/config.toml", codex_settings(url, project))],
-        Agent::Gemini => vec![(".gemini/settings.json", gemini_settings().to_string())],
-        Agent::Opencode => {
+        AgentCli::ClaudeCode | AgentCli::Copilot => Vec::new(),
+        AgentCli::Codex => vec![(".codex/config.toml", codex_settings(url, project))],
+        AgentCli::Gemini => vec![(".gemini/settings.json", gemini_settings().to_string())],
+        AgentCli::Opencode => {
             vec![(".config/opencode/opencode.json", opencode_settings(url).to_string())]
         }
-        Agent::Cline => {
+        AgentCli::Cline => {
             vec![(".cline/data/settings/providers.json", cline_settings(url).to_string())]
         }
     }

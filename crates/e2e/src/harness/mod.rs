@@ -13,16 +13,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub use process::{Run, Running};
+pub use process::{AgentRun, RunningAgent};
 
-use crate::agent::Agent;
+use crate::agent::AgentCli;
 use crate::model::ModelServer;
 use crate::script::marker;
-use launch::Launch;
+use launch::LaunchCommand;
 
 /// An agent in a project.
-pub struct Driver<'s> {
-    agent: Agent,
+pub struct AgentDriver<'s> {
+    agent: AgentCli,
     server: &'s ModelServer,
     home: PathBuf,
     project: PathBuf,
@@ -31,12 +31,12 @@ pub struct Driver<'s> {
     arguments: Vec<String>,
 }
 
-impl<'s> Driver<'s> {
+impl<'s> AgentDriver<'s> {
     /// Writes the agent's settings into `home`, where they are not there yet. Both folders exist.
     ///
     /// # Panics
-    /// If the agent is not installed, see [`Agent::is_here`].
-    pub fn new(agent: Agent, server: &'s ModelServer, home: &Path, project: &Path) -> Self {
+    /// If the agent is not installed, see [`AgentCli::is_available`].
+    pub fn new(agent: AgentCli, server: &'s ModelServer, home: &Path, project: &Path) -> Self {
         let real = |path: &Path| path.canonicalize().expect("the folder exists");
         let (home, project) = (real(home), real(project));
         for (name, text) in launch::settings(agent, &server.address(agent), &project) {
@@ -74,50 +74,61 @@ impl<'s> Driver<'s> {
     }
 
     /// The agent.
-    pub fn agent(&self) -> Agent {
+    pub fn agent(&self) -> AgentCli {
         self.agent
     }
 
     /// A new conversation: the person says `prompt`, the model plays the script.
-    pub fn turn(&self, script: &str, prompt: &str) -> Run {
+    pub fn turn(&self, script: &str, prompt: &str) -> AgentRun {
         self.start(script, prompt).wait()
     }
 
     /// The next turn of the newest conversation; a new one if the agent cannot resume, see
-    /// [`Agent::resumes`].
-    pub fn again(&self, script: &str, prompt: &str) -> Run {
+    /// [`AgentCli::can_resume`].
+    pub fn resume_and_wait(&self, script: &str, prompt: &str) -> AgentRun {
         self.resume(script, prompt).wait()
     }
 
     /// Begins the next turn of the newest conversation without waiting for its end.
-    pub fn resume(&self, script: &str, prompt: &str) -> Running<'_> {
-        let slots = slots::take(1);
+    pub fn resume(&self, script: &str, prompt: &str) -> RunningAgent<'_> {
+        let slots = slots::acquire(1);
         self.spawn(script, prompt, true, slots)
     }
 
     /// Begins a new conversation without waiting for its end.
-    pub fn start(&self, script: &str, prompt: &str) -> Running<'_> {
-        let slots = slots::take(1);
+    pub fn start(&self, script: &str, prompt: &str) -> RunningAgent<'_> {
+        let slots = slots::acquire(1);
         self.spawn(script, prompt, false, slots)
     }
 
     /// Several new conversations at the same time. They start together, so that they may meet.
-    pub fn together<const N: usize>(turns: [(&Self, &str, &str); N]) -> [Run; N] {
-        let mut slots = slots::take(N);
+    pub fn turns_at_once<const N: usize>(turns: [(&Self, &str, &str); N]) -> [AgentRun; N] {
+        let mut slots = slots::acquire(N);
         let running = turns.map(|(driver, script, prompt)| {
             driver.spawn(script, prompt, false, slots.split_off_one())
         });
-        running.map(Running::wait)
+        running.map(RunningAgent::wait)
     }
 
-    fn spawn(&self, script: &str, prompt: &str, resume: bool, slots: slots::Slots) -> Running<'_> {
+    fn spawn(
+        &self,
+        script: &str,
+        prompt: &str,
+        resume: bool,
+        slots: slots::AgentSlots,
+    ) -> RunningAgent<'_> {
         let prompt = format!("{prompt} {}", marker(script));
-        let launch = launch::of(self.agent, &self.server.address(self.agent), self.model, resume);
+        let launch = launch::launch_command(
+            self.agent,
+            &self.server.address(self.agent),
+            self.model,
+            resume,
+        );
         let command = self.command(&launch, &prompt);
         process::start(self, command, script, slots)
     }
 
-    fn command(&self, launch: &Launch, prompt: &str) -> Command {
+    fn command(&self, launch: &LaunchCommand, prompt: &str) -> Command {
         let program = self.agent.program().expect("the test asked whether the agent is here");
         let mut command = Command::new(program);
         command
@@ -137,10 +148,10 @@ impl<'s> Driver<'s> {
     }
 }
 
-impl Drop for Driver<'_> {
+impl Drop for AgentDriver<'_> {
     /// Cline leaves a daemon behind, which is known by the project in its arguments.
     fn drop(&mut self) {
-        if self.agent != Agent::Cline {
+        if self.agent != AgentCli::Cline {
             return;
         }
         let daemon = format!("--cline-hub-daemon --cwd {} ", self.project.display());

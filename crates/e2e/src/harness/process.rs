@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::Driver;
-use super::slots::Slots;
+use super::AgentDriver;
+use super::slots::AgentSlots;
 
 /// Timeout of a turn: far more than any takes, even on a busy machine.
-const LIMIT: Duration = Duration::from_secs(120);
+const TURN_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A finished run.
 #[derive(Debug)]
-pub struct Run {
+pub struct AgentRun {
     /// How it ended.
     pub status: ExitStatus,
     /// What it printed.
@@ -33,23 +33,23 @@ pub struct Run {
 }
 
 /// An agent at work.
-pub struct Running<'d> {
-    driver: &'d Driver<'d>,
+pub struct RunningAgent<'d> {
+    driver: &'d AgentDriver<'d>,
     child: Child,
     name: String,
     started: Instant,
     stdout: File,
     stderr: File,
-    _slots: Slots,
+    _slots: AgentSlots,
 }
 
-impl Run {
+impl AgentRun {
     /// Expects success.
     ///
     /// # Panics
     /// With the output and the model's log, if the agent failed.
     #[expect(clippy::return_self_not_must_use, reason = "often success is all that is asked")]
-    pub fn ok(self) -> Self {
+    pub fn expect_success(self) -> Self {
         assert!(self.status.success(), "{}", self.report);
         self
     }
@@ -61,41 +61,41 @@ impl Run {
 }
 
 pub(super) fn start<'d>(
-    driver: &'d Driver<'d>,
+    driver: &'d AgentDriver<'d>,
     mut command: Command,
     name: &str,
-    slots: Slots,
-) -> Running<'d> {
+    slots: AgentSlots,
+) -> RunningAgent<'d> {
     let file = || tempfile::tempfile().expect("a temporary file can be made");
     let (stdout, stderr) = (file(), file());
     let share = |file: &File| Stdio::from(file.try_clone().expect("a handle can be shared"));
     command.stdin(Stdio::null()).stdout(share(&stdout)).stderr(share(&stderr)).process_group(0);
     let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let started = Instant::now();
-    Running { driver, child, name: name.to_owned(), started, stdout, stderr, _slots: slots }
+    RunningAgent { driver, child, name: name.to_owned(), started, stdout, stderr, _slots: slots }
 }
 
-impl Running<'_> {
+impl RunningAgent<'_> {
     /// Waits for the end.
     ///
     /// # Panics
     /// If it does not come within two minutes.
-    pub fn wait(mut self) -> Run {
+    pub fn wait(mut self) -> AgentRun {
         loop {
             if let Some(status) = self.child.try_wait().expect("it is our child") {
                 return self.finish(status);
             }
-            if self.started.elapsed() > LIMIT {
+            if self.started.elapsed() > TURN_TIMEOUT {
                 self.signal(Signal::KILL);
                 let status = self.child.wait().expect("it is our child");
-                panic!("no end after {LIMIT:?}; killed.\n{}", self.finish(status).report);
+                panic!("no end after {TURN_TIMEOUT:?}; killed.\n{}", self.finish(status).report);
             }
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
     /// Kills the agent and all of its process group, without a chance to tidy up.
-    pub fn kill(mut self) -> Run {
+    pub fn kill(mut self) -> AgentRun {
         self.signal(Signal::KILL);
         let status = self.child.wait().expect("it is our child");
         self.finish(status)
@@ -105,14 +105,14 @@ impl Running<'_> {
     ///
     /// # Panics
     /// If the agent ends before that.
-    pub fn until(&mut self, what: &str, mut holds: impl FnMut() -> bool) {
+    pub fn wait_until(&mut self, what: &str, mut holds: impl FnMut() -> bool) {
         while !holds() {
             let ended = self.child.try_wait().expect("it is our child");
             if let Some(status) = ended {
                 panic!("it ended before {what}\n{}", self.report(status));
             }
             assert!(
-                self.started.elapsed() < LIMIT,
+                self.started.elapsed() < TURN_TIMEOUT,
                 "never saw {what}\n{}",
                 self.driver.server.log()
             );
@@ -126,11 +126,11 @@ impl Running<'_> {
         let _ = kill_process_group(Pid::from_child(&self.child), signal);
     }
 
-    fn finish(mut self, status: ExitStatus) -> Run {
+    fn finish(mut self, status: ExitStatus) -> AgentRun {
         let took = self.started.elapsed();
         let report = self.report(status);
-        let (stdout, stderr) = (content(&mut self.stdout), content(&mut self.stderr));
-        Run { status, stdout, stderr, took, report }
+        let (stdout, stderr) = (read_output(&mut self.stdout), read_output(&mut self.stderr));
+        AgentRun { status, stdout, stderr, took, report }
     }
 
     fn report(&mut self, status: ExitStatus) -> String {
@@ -139,14 +139,14 @@ impl Running<'_> {
             self.driver.agent,
             self.name,
             self.started.elapsed(),
-            tail(&content(&mut self.stdout)),
-            tail(&content(&mut self.stderr)),
+            tail(&read_output(&mut self.stdout)),
+            tail(&read_output(&mut self.stderr)),
             self.driver.server.log(),
         )
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningAgent<'_> {
     /// A test that fails in between leaves nothing running.
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
@@ -156,7 +156,7 @@ impl Drop for Running<'_> {
     }
 }
 
-fn content(file: &mut File) -> String {
+fn read_output(file: &mut File) -> String {
     let mut bytes = Vec::new();
     file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("our own file is readable");
     String::from_utf8_lossy(&bytes).into_owned()

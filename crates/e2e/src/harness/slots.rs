@@ -7,31 +7,31 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Permits to run some agents, until dropped.
-pub(crate) struct Slots(usize);
+pub(crate) struct AgentSlots(usize);
 
-struct Free {
+struct FreeSlots {
     count: Mutex<Option<usize>>,
     more: Condvar,
 }
 
-static FREE: Free = Free { count: Mutex::new(None), more: Condvar::new() };
+static FREE_SLOTS: FreeSlots = FreeSlots { count: Mutex::new(None), more: Condvar::new() };
 
 /// Blocks until this many agents may run.
-pub(crate) fn take(wanted: usize) -> Slots {
+pub(crate) fn acquire(wanted: usize) -> AgentSlots {
     let all = std::thread::available_parallelism().map_or(2, usize::from).max(2);
     assert!(wanted <= all, "{wanted} agents at once, but only {all} slots");
-    let mut count = FREE.count.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut count = FREE_SLOTS.count.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         let free = count.get_or_insert(all);
         if *free >= wanted {
             *free -= wanted;
-            return Slots(wanted);
+            return AgentSlots(wanted);
         }
-        count = FREE.more.wait(count).unwrap_or_else(PoisonError::into_inner);
+        count = FREE_SLOTS.more.wait(count).unwrap_or_else(PoisonError::into_inner);
     }
 }
 
-impl Slots {
+impl AgentSlots {
     /// One of the slots by itself.
     pub(crate) fn split_off_one(&mut self) -> Self {
         self.0 = self.0.checked_sub(1).expect("as many slots as agents were taken");
@@ -39,10 +39,10 @@ impl Slots {
     }
 }
 
-impl Drop for Slots {
+impl Drop for AgentSlots {
     fn drop(&mut self) {
-        let mut count = FREE.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = FREE_SLOTS.count.lock().unwrap_or_else(PoisonError::into_inner);
         *count.get_or_insert(0) += self.0;
-        FREE.more.notify_all();
+        FREE_SLOTS.more.notify_all();
     }
 }

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::talk::{Asked, Turn, names};
-use super::tools::Input;
-use super::wire::{Answer, Event, Reply, unique};
+use super::conversation::{ConversationTurn, ModelRequest, names};
+use super::tools::ToolInput;
+use super::wire::{ModelReply, WireAnswer, WireEvent, unique_id};
 
-pub(crate) fn read(body: &Value, is_stream: bool) -> Asked {
+pub(crate) fn read(body: &Value, is_stream: bool) -> ModelRequest {
     let contents = body["contents"].as_array().into_iter().flatten();
     let groups = body["tools"].as_array().into_iter().flatten();
     let config = &body["generationConfig"];
     let schema = config.get("responseJsonSchema").or_else(|| config.get("responseSchema"));
-    Asked {
+    ModelRequest {
         turns: contents.filter_map(turn).collect(),
         tools: groups.flat_map(|group| names(&group["functionDeclarations"], "name")).collect(),
         is_stream,
@@ -19,19 +19,19 @@ pub(crate) fn read(body: &Value, is_stream: bool) -> Asked {
     }
 }
 
-fn turn(content: &Value) -> Option<Turn> {
+fn turn(content: &Value) -> Option<ConversationTurn> {
     let parts = &content["parts"];
     if content["role"] == "user" {
-        return Some(Turn::Person(super::talk::text_of(parts)));
+        return Some(ConversationTurn::Person(super::conversation::text_of(parts)));
     }
     let calls = parts.as_array()?.iter().any(|part| part.get("functionCall").is_some());
-    calls.then(|| Turn::Model(Vec::new()))
+    calls.then(|| ConversationTurn::Model(Vec::new()))
 }
 
-pub(crate) fn answer(reply: &Reply, asked: &Asked) -> Answer {
+pub(crate) fn answer(reply: &ModelReply, asked: &ModelRequest) -> WireAnswer {
     let mut parts = vec![json!({ "text": reply.text })];
     parts.extend(reply.calls.iter().map(|call| {
-        let Input::Named(input) = &call.input else { unreachable!("Gemini has no free text") };
+        let ToolInput::Named(input) = &call.input else { unreachable!("Gemini has no free text") };
         json!({ "functionCall": { "name": call.tool, "args": input } })
     }));
     let whole = json!({
@@ -40,7 +40,11 @@ pub(crate) fn answer(reply: &Reply, asked: &Asked) -> Answer {
         }],
         "usageMetadata":
             { "promptTokenCount": 100, "candidatesTokenCount": 20, "totalTokenCount": 120 },
-        "modelVersion": "scripted", "responseId": unique("resp-"),
+        "modelVersion": "scripted", "responseId": unique_id("resp-"),
     });
-    if asked.is_stream { Answer::Stream(vec![Event::unnamed(&whole)]) } else { Answer::Json(whole) }
+    if asked.is_stream {
+        WireAnswer::Stream(vec![WireEvent::unnamed(&whole)])
+    } else {
+        WireAnswer::Json(whole)
+    }
 }

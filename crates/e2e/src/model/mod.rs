@@ -9,11 +9,11 @@
 
 mod anthropic;
 mod chat;
+mod conversation;
 mod gemini;
 mod log;
 mod responses;
 mod server;
-mod talk;
 mod tools;
 mod wire;
 

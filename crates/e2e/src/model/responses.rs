@@ -5,26 +5,28 @@
 
 use serde_json::{Value, json};
 
-use super::talk::{Asked, Turn, names, text_of};
-use super::tools::Input;
-use super::wire::{Answer, Asking, Event, Reply, unique};
+use super::conversation::{ConversationTurn, ModelRequest, names, text_of};
+use super::tools::ToolInput;
+use super::wire::{ModelReply, RequestedCall, WireAnswer, WireEvent, unique_id};
 
-pub(crate) fn read(body: &Value) -> Asked {
+pub(crate) fn read(body: &Value) -> ModelRequest {
     let items = body["input"].as_array().into_iter().flatten();
-    Asked {
+    ModelRequest {
         turns: items.filter_map(turn).collect(),
-        tools: declared(body).flat_map(tool_names).collect(),
+        tools: declared_tools(body).flat_map(tool_names).collect(),
         is_stream: body["stream"] == true,
         schema: body["text"]["format"].get("schema").cloned(),
     }
 }
 
-fn turn(item: &Value) -> Option<Turn> {
+fn turn(item: &Value) -> Option<ConversationTurn> {
     match item["type"].as_str().unwrap_or("message") {
-        "message" if item["role"] == "user" => Some(Turn::Person(text_of(&item["content"]))),
-        "agent_message" => Some(Turn::Person(told(item))),
+        "message" if item["role"] == "user" => {
+            Some(ConversationTurn::Person(text_of(&item["content"])))
+        }
+        "agent_message" => Some(ConversationTurn::Person(agent_message(item))),
         "function_call" | "custom_tool_call" => {
-            Some(Turn::Model(vec![item["call_id"].as_str()?.to_owned()]))
+            Some(ConversationTurn::Model(vec![item["call_id"].as_str()?.to_owned()]))
         }
         _ => None,
     }
@@ -32,12 +34,12 @@ fn turn(item: &Value) -> Option<Turn> {
 
 /// A message of one agent to another: a header, and the text in a part that is only called
 /// encrypted.
-fn told(message: &Value) -> String {
+fn agent_message(message: &Value) -> String {
     names(&message["content"], "encrypted_content").collect()
 }
 
 /// The tools of a request; newer models get theirs as an item of the conversation.
-fn declared(body: &Value) -> impl Iterator<Item = &Value> {
+fn declared_tools(body: &Value) -> impl Iterator<Item = &Value> {
     let later = body["input"].as_array().into_iter().flatten();
     let later = later.filter(|item| item["type"] == "additional_tools");
     let later = later.flat_map(|item| item["tools"].as_array().into_iter().flatten());
@@ -52,35 +54,37 @@ fn tool_names(tool: &Value) -> Vec<String> {
 }
 
 /// Returns `true` if all calls that change files have to go through `exec`.
-fn is_code_mode(asked: &Asked) -> bool {
+fn is_code_mode(asked: &ModelRequest) -> bool {
     asked.offers("exec") && !asked.offers("exec_command")
 }
 
-pub(crate) fn answer(reply: &Reply, asked: &Asked, model: &Value) -> Answer {
+pub(crate) fn answer(reply: &ModelReply, asked: &ModelRequest, model: &Value) -> WireAnswer {
     let mut items = vec![json!({
-        "type": "message", "role": "assistant", "id": unique("msg_"), "status": "completed",
+        "type": "message", "role": "assistant", "id": unique_id("msg_"), "status": "completed",
         "content": [{ "type": "output_text", "text": reply.text, "annotations": [] }],
     })];
-    let in_code = |call: &&Asking| is_code_mode(asked) && call.group.is_none();
+    let in_code = |call: &&RequestedCall| is_code_mode(asked) && call.group.is_none();
     let nested: Vec<_> = reply.calls.iter().filter(in_code).collect();
     items.extend(reply.calls.iter().filter(|call| !in_code(call)).map(item));
     items.extend((!nested.is_empty()).then(|| code_item(&nested)));
     let whole = json!({
-        "id": unique("resp_"), "object": "response", "created_at": 0, "model": model,
+        "id": unique_id("resp_"), "object": "response", "created_at": 0, "model": model,
         "status": "completed", "output": items, "error": null, "incomplete_details": null,
         "usage": { "input_tokens": 100, "input_tokens_details": { "cached_tokens": 0 },
             "output_tokens": 20, "output_tokens_details": { "reasoning_tokens": 0 },
             "total_tokens": 120 },
     });
-    if asked.is_stream { Answer::Stream(events(&whole)) } else { Answer::Json(whole) }
+    if asked.is_stream { WireAnswer::Stream(events(&whole)) } else { WireAnswer::Json(whole) }
 }
 
-fn item(call: &Asking) -> Value {
+fn item(call: &RequestedCall) -> Value {
     let call_id = format!("call_{}", call.id);
     match &call.input {
-        Input::Text(text) => json!({ "type": "custom_tool_call", "id": format!("ctc_{}", call.id),
-            "call_id": call_id, "name": call.tool, "input": text, "status": "completed" }),
-        Input::Named(input) => {
+        ToolInput::Text(text) => {
+            json!({ "type": "custom_tool_call", "id": format!("ctc_{}", call.id),
+            "call_id": call_id, "name": call.tool, "input": text, "status": "completed" })
+        }
+        ToolInput::Named(input) => {
             let mut item = json!({ "type": "function_call", "id": format!("fc_{}", call.id),
                 "call_id": call_id, "name": call.tool, "arguments": input.to_string(),
                 "status": "completed" });
@@ -93,22 +97,22 @@ fn item(call: &Asking) -> Value {
 }
 
 /// The calls of a step as one piece of JavaScript, which has the id of the first of them.
-fn code_item(calls: &[&Asking]) -> Value {
-    let call = |call: &&Asking| match &call.input {
-        Input::Text(text) => format!("tools.{}({})", call.tool, Value::from(text.as_str())),
-        Input::Named(input) => format!("tools.{}({input})", call.tool),
+fn code_item(calls: &[&RequestedCall]) -> Value {
+    let call = |call: &&RequestedCall| match &call.input {
+        ToolInput::Text(text) => format!("tools.{}({})", call.tool, Value::from(text.as_str())),
+        ToolInput::Named(input) => format!("tools.{}({input})", call.tool),
     };
     let list = calls.iter().map(call).collect::<Vec<_>>().join(",\n  ");
     let code = format!("const r = await Promise.all([\n  {list}\n]);\ntext(JSON.stringify(r));");
-    item(&Asking {
+    item(&RequestedCall {
         id: calls[0].id.clone(),
         tool: "exec".to_owned(),
-        input: Input::Text(code),
+        input: ToolInput::Text(code),
         group: None,
     })
 }
 
-fn events(whole: &Value) -> Vec<Event> {
+fn events(whole: &Value) -> Vec<WireEvent> {
     let mut created = whole.clone();
     created["status"] = "in_progress".into();
     created["output"] = json!([]);
@@ -120,7 +124,7 @@ fn events(whole: &Value) -> Vec<Event> {
     steps.push(("response.completed", json!({ "response": whole })));
     let number = |(sequence, (name, mut data)): (usize, (&'static str, Value))| {
         data["sequence_number"] = sequence.into();
-        Event::typed(name, data)
+        WireEvent::typed(name, data)
     };
     steps.into_iter().enumerate().map(number).collect()
 }

@@ -15,39 +15,39 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::Barrier;
 
-use super::log::Log;
-use super::talk::{Asked, Place, fill, texts};
-use super::tools::Scene;
-use super::wire::{Answer, Asking, Reply, respond};
+use super::conversation::{ModelRequest, ScriptPosition, all_strings, minimal_value};
+use super::log::RequestLog;
+use super::tools::ToolContext;
+use super::wire::{ModelReply, RequestedCall, WireAnswer, respond};
 use super::{anthropic, chat, gemini, responses};
-use crate::agent::Agent;
-use crate::script::{Script, call_id, marker};
+use crate::agent::AgentCli;
+use crate::script::{ModelScript, call_id, marker};
 
 /// A scripted model that listens until it is dropped.
 pub struct ModelServer {
     address: String,
-    world: Arc<World>,
+    state: Arc<ServerState>,
     /// Dropping it ends the server; it is taken out so that this does not wait for connections.
     runtime: Option<Runtime>,
 }
 
 /// The state that requests share.
-struct World {
-    scripts: Mutex<HashMap<String, Arc<Part>>>,
-    meetings: Mutex<HashMap<String, Arc<Meeting>>>,
+struct ServerState {
+    scripts: Mutex<HashMap<String, Arc<PlacedScript>>>,
+    meetings: Mutex<HashMap<String, Arc<MeetingPoint>>>,
     /// The texts of the request for each step of a script; the last one counts.
     asked: Mutex<HashMap<(String, usize), Vec<String>>>,
-    log: Log,
+    log: RequestLog,
 }
 
 /// A script and the project it is played in.
-struct Part {
-    script: Script,
+struct PlacedScript {
+    script: ModelScript,
     root: PathBuf,
 }
 
 /// A barrier where conversations, or a test, wait for each other.
-struct Meeting {
+struct MeetingPoint {
     arrived: AtomicUsize,
     all: Barrier,
 }
@@ -55,23 +55,23 @@ struct Meeting {
 impl ModelServer {
     /// Starts to listen on a free port of the loopback interface.
     pub fn start() -> Self {
-        let world = Arc::new(World {
+        let state = Arc::new(ServerState {
             scripts: Mutex::default(),
             meetings: Mutex::default(),
             asked: Mutex::default(),
-            log: Log::new(),
+            log: RequestLog::new(),
         });
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).enable_all().build().expect("threads can start");
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
-        let router = Router::new().fallback(serve).with_state(world.clone());
+        let router = Router::new().fallback(serve).with_state(state.clone());
         runtime.spawn(async { axum::serve(listener, router).await });
-        Self { address: format!("http://127.0.0.1:{port}"), world, runtime: Some(runtime) }
+        Self { address: format!("http://127.0.0.1:{port}"), state, runtime: Some(runtime) }
     }
 
     /// The address for an agent, without a version or a slash at its end.
-    pub(crate) fn address(&self, agent: Agent) -> String {
+    pub(crate) fn address(&self, agent: AgentCli) -> String {
         format!("{}/{agent}", self.address)
     }
 
@@ -80,26 +80,26 @@ impl ModelServer {
     ///
     /// # Panics
     /// If another script has this name.
-    pub fn play(&self, name: &str, root: &Path, script: Script) {
+    pub fn add_script(&self, name: &str, root: &Path, script: ModelScript) {
         marker(name);
         for (child, script) in script.children() {
-            self.play(child, root, script.clone());
+            self.add_script(child, root, script.clone());
         }
-        let part = Arc::new(Part { script, root: root.to_owned() });
-        let mut scripts = self.world.scripts.lock().expect("no request panics");
+        let part = Arc::new(PlacedScript { script, root: root.to_owned() });
+        let mut scripts = self.state.scripts.lock().expect("no request panics");
         assert!(scripts.insert(name.to_owned(), part).is_none(), "two scripts called {name}");
     }
 
     /// Returns the number of conversations that have reached a barrier.
-    pub fn arrived(&self, place: &str) -> usize {
-        let meetings = self.world.meetings.lock().expect("no request panics");
+    pub fn arrived_count(&self, place: &str) -> usize {
+        let meetings = self.state.meetings.lock().expect("no request panics");
         meetings.get(place).map_or(0, |meeting| meeting.arrived.load(Ordering::SeqCst))
     }
 
     /// The test itself waits at a barrier of `talks` participants.
     pub fn meet(&self, place: &str, talks: usize) {
         let runtime = self.runtime.as_ref().expect("it runs until it is dropped");
-        runtime.block_on(self.world.meet(place, talks));
+        runtime.block_on(self.state.meet(place, talks));
     }
 
     /// Returns the texts that were new to the model in the request for this step of a script: the
@@ -108,8 +108,8 @@ impl ModelServer {
     ///
     /// # Panics
     /// If the script did not come so far.
-    pub fn told(&self, script: &str, step: usize) -> String {
-        let asked = self.world.asked.lock().expect("no request panics");
+    pub fn new_texts_at(&self, script: &str, step: usize) -> String {
+        let asked = self.state.asked.lock().expect("no request panics");
         let at = |step| asked.get(&(script.to_owned(), step));
         let before = step.checked_sub(1).and_then(at).into_iter().flatten();
         let known: HashSet<_> = before.collect();
@@ -120,7 +120,7 @@ impl ModelServer {
 
     /// Returns the log of requests and answers so far.
     pub fn log(&self) -> String {
-        self.world.log.text()
+        self.state.log.text()
     }
 }
 
@@ -134,14 +134,14 @@ impl Drop for ModelServer {
 
 /// The wire formats of requests.
 #[derive(Clone, Copy)]
-enum Wire {
+enum WireFormat {
     Anthropic,
     Responses,
     Chat,
     Gemini { is_stream: bool },
 }
 
-impl Wire {
+impl WireFormat {
     fn of(path: &str) -> Option<Self> {
         match path.rsplit('/').next()? {
             "messages" => Some(Self::Anthropic),
@@ -155,7 +155,7 @@ impl Wire {
         }
     }
 
-    fn read(self, body: &Value) -> Asked {
+    fn read(self, body: &Value) -> ModelRequest {
         match self {
             Self::Anthropic => anthropic::read(body),
             Self::Responses => responses::read(body),
@@ -164,7 +164,7 @@ impl Wire {
         }
     }
 
-    fn answer(self, reply: &Reply, asked: &Asked, body: &Value) -> Answer {
+    fn answer(self, reply: &ModelReply, asked: &ModelRequest, body: &Value) -> WireAnswer {
         match self {
             Self::Anthropic => anthropic::answer(reply, asked, &body["model"]),
             Self::Responses => responses::answer(reply, asked, &body["model"]),
@@ -174,7 +174,7 @@ impl Wire {
     }
 }
 
-async fn serve(State(world): State<Arc<World>>, request: Request) -> Response<Body> {
+async fn serve(State(world): State<Arc<ServerState>>, request: Request) -> Response<Body> {
     let (head, body) = request.into_parts();
     let path = head.uri.path();
     let line = format!("{} {path}", head.method);
@@ -182,60 +182,70 @@ async fn serve(State(world): State<Arc<World>>, request: Request) -> Response<Bo
         world.log.add(&line, &Value::Null);
         return match head.method {
             Method::HEAD => respond(StatusCode::OK, "text/plain", String::new()),
-            _ if path.ends_with("/models") => Answer::Json(models()).into_response(),
+            _ if path.ends_with("/models") => WireAnswer::Json(model_list()).into_response(),
             _ => not_found(path),
         };
     }
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let body = decode(&head.headers, &bytes);
-    let agent = path.split('/').nth(1).and_then(Agent::from_name);
-    if let (Some(wire), Some(agent)) = (Wire::of(path), agent) {
-        return world.play(wire, agent, &line, &body).await.into_response();
+    let agent = path.split('/').nth(1).and_then(AgentCli::from_name);
+    if let (Some(wire), Some(agent)) = (WireFormat::of(path), agent) {
+        return world.answer_request(wire, agent, &line, &body).await.into_response();
     }
     world.log.add(&line, &body);
     match path.rsplit('/').next() {
-        Some("count_tokens") => Answer::Json(json!({ "input_tokens": 100 })).into_response(),
+        Some("count_tokens") => WireAnswer::Json(json!({ "input_tokens": 100 })).into_response(),
         Some(last) if last.ends_with(":countTokens") => {
-            Answer::Json(json!({ "totalTokens": 100 })).into_response()
+            WireAnswer::Json(json!({ "totalTokens": 100 })).into_response()
         }
         _ => not_found(path),
     }
 }
 
-impl World {
-    async fn play(&self, wire: Wire, agent: Agent, line: &str, body: &Value) -> Answer {
+impl ServerState {
+    async fn answer_request(
+        &self,
+        wire: WireFormat,
+        agent: AgentCli,
+        line: &str,
+        body: &Value,
+    ) -> WireAnswer {
         let asked = wire.read(body);
-        let place = asked.place();
+        let place = asked.script_position();
         let place = place.as_ref().filter(|_| !asked.tools.is_empty());
-        let reply = match place.and_then(|place| Some((self.part(place.script)?, place))) {
+        let reply = match place.and_then(|place| Some((self.script(place.script)?, place))) {
             Some((part, place)) => {
-                self.keep(place, texts(body));
+                self.record_texts(place, all_strings(body));
                 let step = part.script.steps.get(place.step);
                 if let Some((place, talks)) = step.and_then(|step| step.meeting.as_ref()) {
                     self.meet(place, *talks).await;
                 }
-                reply(&part, place, &Scene { agent, asked: &asked, root: &part.root, body })
+                script_reply(
+                    &part,
+                    place,
+                    &ToolContext { agent, asked: &asked, root: &part.root, body },
+                )
             }
-            None => aside(&asked),
+            None => aside_reply(&asked),
         };
         let tools: Vec<_> = reply.calls.iter().map(|call| call.tool.as_str()).collect();
         self.log.add(&format!("{line} {place:?} -> {:?} {tools:?}", reply.text), body);
         wire.answer(&reply, &asked, body)
     }
 
-    fn keep(&self, place: &Place<'_>, texts: Vec<String>) {
+    fn record_texts(&self, place: &ScriptPosition<'_>, texts: Vec<String>) {
         let mut asked = self.asked.lock().expect("no request panics");
         asked.insert((place.script.to_owned(), place.step), texts);
     }
 
-    fn part(&self, name: &str) -> Option<Arc<Part>> {
+    fn script(&self, name: &str) -> Option<Arc<PlacedScript>> {
         self.scripts.lock().expect("no request panics").get(name).cloned()
     }
 
     async fn meet(&self, place: &str, talks: usize) {
         let meeting = {
             let mut meetings = self.meetings.lock().expect("no request panics");
-            let new = || Arc::new(Meeting { arrived: 0.into(), all: Barrier::new(talks) });
+            let new = || Arc::new(MeetingPoint { arrived: 0.into(), all: Barrier::new(talks) });
             meetings.entry(place.to_owned()).or_insert_with(new).clone()
         };
         meeting.arrived.fetch_add(1, Ordering::SeqCst);
@@ -243,25 +253,29 @@ impl World {
     }
 }
 
-fn reply(part: &Part, place: &Place<'_>, scene: &Scene<'_>) -> Reply {
+fn script_reply(
+    part: &PlacedScript,
+    place: &ScriptPosition<'_>,
+    scene: &ToolContext<'_>,
+) -> ModelReply {
     let Some(step) = part.script.steps.get(place.step) else {
-        return Reply { text: part.script.last.clone(), calls: Vec::new() };
+        return ModelReply { text: part.script.last.clone(), calls: Vec::new() };
     };
     let calls = step.calls.iter().enumerate().map(|(index, call)| {
         let call = scene.tool_call(call);
         let id = call_id(place.script, place.step, index);
-        Asking { id, tool: call.tool, input: call.input, group: call.group }
+        RequestedCall { id, tool: call.tool, input: call.input, group: call.group }
     });
-    Reply { text: step.text.clone(), calls: calls.collect() }
+    ModelReply { text: step.text.clone(), calls: calls.collect() }
 }
 
 /// Clients also ask for titles and summaries, which belong to no script.
-fn aside(asked: &Asked) -> Reply {
-    let text = asked.schema.as_ref().map(|schema| fill(schema).to_string());
-    Reply { text: text.unwrap_or_else(|| "A scripted title".to_owned()), calls: Vec::new() }
+fn aside_reply(asked: &ModelRequest) -> ModelReply {
+    let text = asked.schema.as_ref().map(|schema| minimal_value(schema).to_string());
+    ModelReply { text: text.unwrap_or_else(|| "A scripted title".to_owned()), calls: Vec::new() }
 }
 
-fn models() -> Value {
+fn model_list() -> Value {
     let ids = ["scripted", "claude-sonnet-4-5", "gpt-5.5", "gpt-6-sol", "gemini-2.5-pro"];
     let model = |id| {
         json!({ "id": id, "object": "model", "type": "model", "display_name": id,

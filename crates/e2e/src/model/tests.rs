@@ -7,18 +7,18 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::ModelServer;
-use crate::agent::Agent;
-use crate::script::{Script, shell};
+use crate::agent::AgentCli;
+use crate::script::{ModelScript, shell};
 
 fn server() -> ModelServer {
     let server = ModelServer::start();
-    let script = Script::new().step("I look.", [shell("ls")]).last("That is all.");
-    server.play("look", Path::new("/project"), script);
+    let script = ModelScript::new().step("I look.", [shell("ls")]).last_words("That is all.");
+    server.add_script("look", Path::new("/project"), script);
     server
 }
 
 /// Sends a request and gives the whole response.
-fn send(server: &ModelServer, agent: Agent, head: &str, body: &[u8]) -> String {
+fn send(server: &ModelServer, agent: AgentCli, head: &str, body: &[u8]) -> String {
     let address = server.address(agent);
     let (host, folder) = address.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let (method, path) = head.split_once(' ').unwrap();
@@ -36,13 +36,13 @@ fn send(server: &ModelServer, agent: Agent, head: &str, body: &[u8]) -> String {
     response
 }
 
-fn post(server: &ModelServer, agent: Agent, path: &str, body: &Value) -> String {
+fn post(server: &ModelServer, agent: AgentCli, path: &str, body: &Value) -> String {
     send(server, agent, &format!("POST {path}"), body.to_string().as_bytes())
 }
 
 /// The first answer has the step, both in one piece and streamed; the second has the last words.
 #[track_caller]
-fn check(agent: Agent, paths: [&str; 2], first: &Value, second: &Value, call: &str) {
+fn check(agent: AgentCli, paths: [&str; 2], first: &Value, second: &Value, call: &str) {
     let server = server();
     for (path, stream) in [(paths[0], false), (paths[1], true)] {
         let ask = |body: &Value| {
@@ -65,7 +65,7 @@ fn anthropic() {
     let used = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "toolu_s0x0xlook" }] });
     let first = json!({ "model": "m", "tools": tools, "messages": [said] });
     let second = json!({ "model": "m", "tools": tools, "messages": [said, used] });
-    check(Agent::ClaudeCode, ["/v1/messages"; 2], &first, &second, "toolu_s0x0xlook");
+    check(AgentCli::ClaudeCode, ["/v1/messages"; 2], &first, &second, "toolu_s0x0xlook");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn responses() {
     let used = json!({ "type": "function_call", "call_id": "call_s0x0xlook" });
     let first = json!({ "model": "m", "tools": tools, "input": [said] });
     let second = json!({ "model": "m", "tools": tools, "input": [said, used] });
-    check(Agent::Codex, ["/v1/responses"; 2], &first, &second, "call_s0x0xlook");
+    check(AgentCli::Codex, ["/v1/responses"; 2], &first, &second, "call_s0x0xlook");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn responses_in_code_mode() {
     let used = json!({ "type": "custom_tool_call", "call_id": "call_s0x0xlook" });
     let first = json!({ "model": "m", "input": [tools, said] });
     let second = json!({ "model": "m", "input": [tools, said, used] });
-    check(Agent::Codex, ["/v1/responses"; 2], &first, &second, "tools.exec_command(");
+    check(AgentCli::Codex, ["/v1/responses"; 2], &first, &second, "tools.exec_command(");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn chat() {
     let used = json!({ "role": "assistant", "tool_calls": [{ "id": "call_s0x0xlook" }] });
     let first = json!({ "model": "m", "tools": tools, "messages": [said] });
     let second = json!({ "model": "m", "tools": tools, "messages": [said, used] });
-    check(Agent::Copilot, ["/v1/chat/completions"; 2], &first, &second, "call_s0x0xlook");
+    check(AgentCli::Copilot, ["/v1/chat/completions"; 2], &first, &second, "call_s0x0xlook");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn gemini() {
     let model = "/v1beta/models/m";
     let (whole, stream) =
         (format!("{model}:generateContent"), format!("{model}:streamGenerateContent?alt=sse"));
-    check(Agent::Gemini, [&whole, &stream], &first, &second, "run_shell_command");
+    check(AgentCli::Gemini, [&whole, &stream], &first, &second, "run_shell_command");
 }
 
 #[test]
@@ -122,12 +122,12 @@ fn a_test_can_ask_what_the_model_was_told() {
     let result = json!({ "role": "tool", "tool_call_id": "call_s0x0xlook", "content": "a.txt" });
     let ask = |messages: &[&Value]| {
         let body = json!({ "tools": [{ "function": { "name": "bash" } }], "messages": messages });
-        post(&server, Agent::Copilot, "/v1/chat/completions", &body);
+        post(&server, AgentCli::Copilot, "/v1/chat/completions", &body);
     };
     ask(&[&said]);
     ask(&[&said, &used, &result]);
-    assert!(server.told("look", 0).contains("[script:look]"));
-    let told = server.told("look", 1);
+    assert!(server.new_texts_at("look", 0).contains("[script:look]"));
+    let told = server.new_texts_at("look", 1);
     assert!(told.contains("a.txt") && !told.contains("[script:look]"), "{told}");
 }
 
@@ -137,14 +137,14 @@ fn what_is_no_part_of_a_script_is_answered_too() {
     let title = json!({ "model": "m", "messages": [{ "role": "user", "content": "A title" }],
         "output_config": { "format": { "schema": { "type": "object",
             "properties": { "title": { "type": "string" } } } } } });
-    let answer = post(&server, Agent::ClaudeCode, "/v1/messages", &title);
+    let answer = post(&server, AgentCli::ClaudeCode, "/v1/messages", &title);
     assert!(answer.contains(r#"{\"title\":\"scripted\"}"#), "{answer}");
-    let count = post(&server, Agent::ClaudeCode, "/v1/messages/count_tokens", &json!({}));
+    let count = post(&server, AgentCli::ClaudeCode, "/v1/messages/count_tokens", &json!({}));
     assert!(count.contains("input_tokens"), "{count}");
-    let models = send(&server, Agent::Codex, "GET /v1/models", b"");
+    let models = send(&server, AgentCli::Codex, "GET /v1/models", b"");
     assert!(models.contains("gpt-5.5"), "{models}");
-    assert!(send(&server, Agent::Codex, "HEAD /", b"").contains("200 OK"));
-    assert!(send(&server, Agent::Codex, "GET /elsewhere", b"").contains("404 Not Found"));
+    assert!(send(&server, AgentCli::Codex, "HEAD /", b"").contains("200 OK"));
+    assert!(send(&server, AgentCli::Codex, "GET /elsewhere", b"").contains("404 Not Found"));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn bodies_may_be_compressed() {
     gzip.write_all(body.as_bytes()).unwrap();
     for (name, bytes) in [("zstd", zstd), ("gzip", gzip.finish().unwrap())] {
         let head = format!("POST /v1/responses\ncontent-encoding: {name}");
-        let answer = send(&server, Agent::Codex, &head, &bytes);
+        let answer = send(&server, AgentCli::Codex, &head, &bytes);
         assert!(answer.contains("call_s0x0xlook"), "{name}: {answer}");
     }
 }

@@ -6,37 +6,37 @@ use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 use serde_json::Value;
 
-use super::tools::Input;
+use super::tools::ToolInput;
 
 /// The reply of the model.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct ModelReply {
     pub(crate) text: String,
-    pub(crate) calls: Vec<Asking>,
+    pub(crate) calls: Vec<RequestedCall>,
 }
 
 /// A call in an answer; its id is still without the prefix of the wire.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct RequestedCall {
     pub(crate) id: String,
     pub(crate) tool: String,
-    pub(crate) input: Input,
+    pub(crate) input: ToolInput,
     pub(crate) group: Option<&'static str>,
 }
 
 /// An answer in the shape of a wire.
-pub(crate) enum Answer {
+pub(crate) enum WireAnswer {
     Json(Value),
-    Stream(Vec<Event>),
+    Stream(Vec<WireEvent>),
 }
 
 /// A server-sent event.
-pub(crate) struct Event {
+pub(crate) struct WireEvent {
     pub(crate) name: Option<&'static str>,
     pub(crate) data: String,
 }
 
-impl Event {
+impl WireEvent {
     /// An event whose name is also the `type` of its data, as most wires have it.
     pub(crate) fn typed(name: &'static str, mut data: Value) -> Self {
         data["type"] = name.into();
@@ -48,7 +48,7 @@ impl Event {
     }
 }
 
-impl Answer {
+impl WireAnswer {
     pub(crate) fn into_response(self) -> Response<Body> {
         match self {
             Self::Json(value) => respond(StatusCode::OK, "application/json", value.to_string()),
@@ -65,13 +65,13 @@ pub(crate) fn respond(status: StatusCode, kind: &str, text: String) -> Response<
     response.body(Body::from(text)).expect("status and header are valid")
 }
 
-fn lines(event: &Event) -> String {
+fn lines(event: &WireEvent) -> String {
     let name = event.name.map(|name| format!("event: {name}\n")).unwrap_or_default();
     format!("{name}data: {}\n\n", event.data)
 }
 
 /// An id that no other answer of this process has.
-pub(crate) fn unique(prefix: &str) -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    format!("{prefix}{:012}", NEXT.fetch_add(1, Ordering::Relaxed))
+pub(crate) fn unique_id(prefix: &str) -> String {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+    format!("{prefix}{:012}", NEXT_ID.fetch_add(1, Ordering::Relaxed))
 }

@@ -4,67 +4,67 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{
     Actor, Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, Confidence, DialogId,
-    LineChanges, Millis, ObjectId, OperationId, OperationState, ProjectPath, Side,
+    LineChanges, Millis, ObjectId, OperationId, OperationState, PathState, ProjectPath,
 };
 use retake_store::{
-    Batch, ChangeFilter, Mark, NewChange, OperationStep, Store, StoreError, Stored,
+    Batch, ChangeFilter, ManifestState, NewChange, OperationStep, StatusMark, Store, StoreError,
 };
 use serde_json::json;
 
-use crate::apply::Applied;
-use crate::apply::run::{Fate, Outcome};
+use crate::apply::AppliedPlan;
+use crate::apply::run::{StepFate, StepOutcome};
 use crate::checkpoint;
-use crate::journal::note;
-use crate::own_work::means;
-use crate::plan::{Action, Plan, Reason, Sequel};
+use crate::journal::record_entry;
+use crate::own_work::own_change_method;
+use crate::plan::{FileAction, FollowUp, Plan, PlanReason};
 use crate::project::Project;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 use crate::write;
 
 impl Project {
     /// Records the outcome of an operation in one transaction.
-    pub(super) fn finish(
+    pub(super) fn record_outcome(
         &self,
         id: OperationId,
         steps: &[OperationStep],
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<StepOutcome>,
         mut plan: Plan,
         at: Millis,
-    ) -> Result<Applied, VerbError> {
+    ) -> Result<AppliedPlan, OperationError> {
         let batch = self.store().batch()?;
         let mut failed = BTreeSet::new();
         let mut done: BTreeMap<u64, Vec<&OperationStep>> = BTreeMap::new();
         for (step, outcome) in steps.iter().zip(&outcomes) {
             match &outcome.fate {
-                Fate::Done => done.entry(step.part).or_default().push(step),
-                Fate::Left(_) => drop(failed.insert(step.part)),
+                StepFate::Done => done.entry(step.part).or_default().push(step),
+                StepFate::Left(_) => drop(failed.insert(step.part)),
             }
         }
-        let on_record = made_paths(&batch, id)?;
+        let on_record = recorded_paths(&batch, id)?;
         for mut steps in done.into_values() {
             steps.retain(|step| !on_record.contains(&step.path));
             record_part(&batch, id, steps, at)?;
         }
         let untidy = outcomes.iter().any(|outcome| outcome.untidy);
-        plan.tell(steps, outcomes);
+        plan.set_outcomes(steps, outcomes);
         set_marks(&batch, id, &failed, at)?;
         let whole = failed.is_empty() && plan.is_whole();
-        let checkpoint = conclude(&batch, id, &plan.sequel, whole, at)?;
-        if matches!(plan.sequel, Sequel::Restored { .. }) {
-            forget_hunks(&batch, &plan)?;
+        let checkpoint = run_follow_up(&batch, id, &plan.sequel, whole, at)?;
+        if matches!(plan.sequel, FollowUp::Restored { .. }) {
+            forget_hunk_decisions(&batch, &plan)?;
         }
         let state = if whole { OperationState::Done } else { OperationState::Partial };
         batch.end_operation(id, state, untidy)?;
-        announce(&batch, (id, state), &plan, (batch.next_seq(), at))?;
+        record_operation_event(&batch, (id, state), &plan, (batch.next_seq(), at))?;
         batch.commit()?;
-        self.put_there(steps.iter().map(|step| &step.path));
+        self.mark_written_paths(steps.iter().map(|step| &step.path));
         let operation = self.store().operation(id)?;
-        Ok(Applied { operation, checkpoint, plan })
+        Ok(AppliedPlan { operation, checkpoint, plan })
     }
 }
 
 /// Returns the paths whose change by the operation a scan has already recorded.
-pub(super) fn made_paths(
+pub(super) fn recorded_paths(
     store: &Store,
     id: OperationId,
 ) -> Result<BTreeSet<ProjectPath>, StoreError> {
@@ -82,7 +82,7 @@ fn record_part(
 ) -> Result<(), StoreError> {
     let mut fresh = steps;
     // A file that goes back to its old name is recorded as a rename, so its history goes on.
-    if let Some((gone, come)) = moved(&fresh) {
+    if let Some((gone, come)) = find_move(&fresh) {
         record_step(batch, id, come, Some(gone), at)?;
         fresh.retain(|step| step.path != gone.path && step.path != come.path);
     }
@@ -90,11 +90,11 @@ fn record_part(
 }
 
 /// Returns the deleted and the created file, if the part moves one.
-fn moved<'s>(steps: &[&'s OperationStep]) -> Option<(&'s OperationStep, &'s OperationStep)> {
+fn find_move<'s>(steps: &[&'s OperationStep]) -> Option<(&'s OperationStep, &'s OperationStep)> {
     let is =
-        |action| move |step: &&&OperationStep| Action::between(&step.now, &step.then) == action;
-    let gone: Vec<_> = steps.iter().filter(is(Action::Delete)).collect();
-    let come: Vec<_> = steps.iter().filter(is(Action::Create)).collect();
+        |action| move |step: &&&OperationStep| FileAction::between(&step.now, &step.then) == action;
+    let gone: Vec<_> = steps.iter().filter(is(FileAction::Delete)).collect();
+    let come: Vec<_> = steps.iter().filter(is(FileAction::Create)).collect();
     let ([gone], [come]) = (gone.as_slice(), come.as_slice()) else { return None };
     // A file in the place of a folder (or the reverse) is no move.
     let apart = !gone.path.is_beneath(&come.path) && !come.path.is_beneath(&gone.path);
@@ -124,7 +124,7 @@ fn record_step(
         path: step.path.clone(),
         old_path: from.map(|from| from.path.clone()),
         change_type: from.map_or_else(|| change_type(step), |_| ChangeType::Rename),
-        operation: means(&step.now, &step.then),
+        method: own_change_method(&step.now, &step.then),
         before,
         after: step.then,
         lines: lines(batch, &step.path, (&before, &step.then))?,
@@ -140,11 +140,13 @@ fn record_step(
         batch.remove_manifest(&from.path)?;
     }
     match step.then {
-        Side::Known(state) => batch.set_manifest(&step.path, &Stored::Known(state), None)?,
-        Side::Absent => batch.remove_manifest(&step.path)?,
-        Side::Unknown => batch.set_manifest(&step.path, &Stored::Unknown, None)?,
+        PathState::Known(state) => {
+            batch.set_manifest(&step.path, &ManifestState::Known(state), None)?;
+        }
+        PathState::Absent => batch.remove_manifest(&step.path)?,
+        PathState::Unknown => batch.set_manifest(&step.path, &ManifestState::Unknown, None)?,
     }
-    write::put_change_event(batch, &change)
+    write::record_change_event(batch, &change)
 }
 
 /// Returns the changed lines. Most often the path's last change is taken back: then its recorded
@@ -152,21 +154,21 @@ fn record_step(
 fn lines(
     batch: &Batch<'_>,
     path: &ProjectPath,
-    (before, after): (&Side, &Side),
+    (before, after): (&PathState, &PathState),
 ) -> Result<Option<LineChanges>, StoreError> {
     let last = batch.last_change_of(path)?;
     match last.filter(|last| last.before == *after && last.after == *before) {
         Some(last) => Ok(last.lines.as_ref().map(LineChanges::reversed)),
-        None => write::lines(batch, before, after),
+        None => write::line_changes_between(batch, before, after),
     }
 }
 
 fn change_type(step: &OperationStep) -> ChangeType {
-    match Action::between(&step.now, &step.then) {
-        Action::Create => ChangeType::Create,
-        Action::Delete => ChangeType::Delete,
-        Action::Mode => ChangeType::Mode,
-        Action::Write | Action::Leave => ChangeType::Modify,
+    match FileAction::between(&step.now, &step.then) {
+        FileAction::Create => ChangeType::Create,
+        FileAction::Delete => ChangeType::Delete,
+        FileAction::Mode => ChangeType::Mode,
+        FileAction::Write | FileAction::Leave => ChangeType::Modify,
     }
 }
 
@@ -177,34 +179,35 @@ fn set_marks(
     at: Millis,
 ) -> Result<(), StoreError> {
     let marks = batch.marks(id, false)?;
-    let is_done = |mark: &&Mark| mark.part != Mark::LEFT && !failed.contains(&mark.part);
+    let is_done =
+        |mark: &&StatusMark| mark.part != StatusMark::LEFT && !failed.contains(&mark.part);
     let mut set = marks.iter().filter(is_done);
-    set.try_for_each(|mark| batch.set_mark(id, mark, at))
+    set.try_for_each(|mark| batch.apply_mark(id, mark, at))
 }
 
 /// Runs the follow-up once the files are written; returns the checkpoint of a restore.
-fn conclude(
+fn run_follow_up(
     batch: &Batch<'_>,
     id: OperationId,
-    sequel: &Sequel,
+    sequel: &FollowUp,
     whole: bool,
     at: Millis,
 ) -> Result<Option<ObjectId>, StoreError> {
     if whole {
-        for undone in batch.undone_by(id)? {
-            taken_back(batch, undone, id)?;
+        for undone in batch.operations_undone_by(id)? {
+            mark_undone(batch, undone, id)?;
         }
     }
     match sequel {
-        Sequel::Nothing => Ok(None),
-        Sequel::Restored { to, dialog } => {
+        FollowUp::Nothing => Ok(None),
+        FollowUp::Restored { to, dialog } => {
             let dialog = dialog.clone().map(DialogId);
             let (kind, message) = (CheckpointKind::AfterRestore, format!("Restored to {to}"));
-            Ok(Some(checkpoint::make(batch, kind, &message, dialog.as_ref(), at)?.id))
+            Ok(Some(checkpoint::create_checkpoint(batch, kind, &message, dialog.as_ref(), at)?.id))
         }
-        Sequel::NewSession { dialog, number } => {
+        FollowUp::NewSession { dialog, number } => {
             let dialog = DialogId(dialog.clone());
-            let session = checkpoint::session_of(batch, &dialog, at)?;
+            let session = checkpoint::work_session_of(batch, &dialog, at)?;
             // One that was approved meanwhile is not abandoned.
             if session.number == *number {
                 batch.close_session(&session, None, None, at)?;
@@ -212,13 +215,13 @@ fn conclude(
                 let new_session = format!("session_{next}");
                 let body = json!({ "session": session.name(), "new_session": new_session });
                 let place = (batch.next_seq(), at);
-                note(batch, place, "session_abandoned", Some(&dialog), body)?;
+                record_entry(batch, place, "session_abandoned", Some(&dialog), body)?;
             }
             Ok(None)
         }
-        Sequel::Hunks { .. } => {
+        FollowUp::Hunks { .. } => {
             if whole {
-                keep_hunks(batch, sequel, true)?;
+                set_hunk_decisions(batch, sequel, true)?;
             }
             Ok(None)
         }
@@ -226,35 +229,39 @@ fn conclude(
 }
 
 /// Marks an operation as undone: operations that it had undone are in effect again.
-fn taken_back(batch: &Batch<'_>, id: OperationId, by: OperationId) -> Result<(), StoreError> {
+fn mark_undone(batch: &Batch<'_>, id: OperationId, by: OperationId) -> Result<(), StoreError> {
     batch.set_undone(id, Some(by))?;
-    keep_hunks(batch, &sequel_of(batch, id)?, false)?;
-    whole_undone_by(batch, id)?.into_iter().try_for_each(|undone| stands_again(batch, undone))
+    set_hunk_decisions(batch, &follow_up_of(batch, id)?, false)?;
+    whole_undone_by(batch, id)?.into_iter().try_for_each(|undone| mark_in_effect(batch, undone))
 }
 
 /// Marks an operation as in effect again: operations that it had undone are undone again.
-fn stands_again(batch: &Batch<'_>, id: OperationId) -> Result<(), StoreError> {
+fn mark_in_effect(batch: &Batch<'_>, id: OperationId) -> Result<(), StoreError> {
     batch.set_undone(id, None)?;
-    keep_hunks(batch, &sequel_of(batch, id)?, true)?;
-    whole_undone_by(batch, id)?.into_iter().try_for_each(|undone| taken_back(batch, undone, id))
+    set_hunk_decisions(batch, &follow_up_of(batch, id)?, true)?;
+    whole_undone_by(batch, id)?.into_iter().try_for_each(|undone| mark_undone(batch, undone, id))
 }
 
 /// Returns the operations that this one undid; a partial undo left them in effect.
 fn whole_undone_by(batch: &Batch<'_>, id: OperationId) -> Result<Vec<OperationId>, StoreError> {
     match batch.operation(id)?.map(|operation| operation.state) {
-        Some(OperationState::Done) => batch.undone_by(id),
+        Some(OperationState::Done) => batch.operations_undone_by(id),
         _ => Ok(Vec::new()),
     }
 }
 
-fn sequel_of(batch: &Batch<'_>, id: OperationId) -> Result<Sequel, StoreError> {
-    serde_json::from_value(batch.sequel(id)?)
+fn follow_up_of(batch: &Batch<'_>, id: OperationId) -> Result<FollowUp, StoreError> {
+    serde_json::from_value(batch.follow_up(id)?)
         .map_err(|error| StoreError::Row(format!("sequel of {id}: {error}")))
 }
 
 /// Stores or forgets the decision on single hunks. The change's own status is a mark.
-pub(crate) fn keep_hunks(batch: &Batch<'_>, sequel: &Sequel, keep: bool) -> Result<(), StoreError> {
-    let Sequel::Hunks { change, numbers, status } = sequel else { return Ok(()) };
+pub(crate) fn set_hunk_decisions(
+    batch: &Batch<'_>,
+    sequel: &FollowUp,
+    keep: bool,
+) -> Result<(), StoreError> {
+    let FollowUp::Hunks { change, numbers, status } = sequel else { return Ok(()) };
     for number in numbers {
         batch.decide_hunk(ChangeId(*change), *number, keep.then_some(*status))?;
     }
@@ -262,14 +269,14 @@ pub(crate) fn keep_hunks(batch: &Batch<'_>, sequel: &Sequel, keep: bool) -> Resu
 }
 
 /// Forgets decisions on the hunks of restored files: their content is the earlier one.
-fn forget_hunks(batch: &Batch<'_>, plan: &Plan) -> Result<(), StoreError> {
+fn forget_hunk_decisions(batch: &Batch<'_>, plan: &Plan) -> Result<(), StoreError> {
     let mut done = plan.files.iter().filter(|file| file.done == Some(true));
     done.try_for_each(|file| batch.forget_hunks_of(&file.path))
 }
 
 /// Records that an operation has begun or ended: one event, however many files it has (EVT-6).
 /// The outcomes of single files and changes are events of their own.
-pub(super) fn announce(
+pub(super) fn record_operation_event(
     batch: &Batch<'_>,
     (id, state): (OperationId, OperationState),
     plan: &Plan,
@@ -280,15 +287,15 @@ pub(super) fn announce(
         "operation": id.to_string(), "kind": plan.kind, "title": plan.title, "state": state,
         "files": plan.files.len(), "written": files(true), "left": plan.left().count(),
     });
-    note(batch, place, "operation", plan.dialog.as_ref(), body)
+    record_entry(batch, place, "operation", plan.dialog.as_ref(), body)
 }
 
 impl Plan {
     /// Leaves every file of these parts, with the reason.
-    pub(crate) fn leave_parts(&mut self, why: &HashMap<u64, Reason>) {
+    pub(crate) fn leave_parts(&mut self, why: &HashMap<u64, PlanReason>) {
         for file in &mut self.files {
             // Also one that needed no write: its marks are dropped.
-            let is_settled = file.action == Action::Leave && file.reason != Reason::Already;
+            let is_settled = file.action == FileAction::Leave && file.reason != PlanReason::Already;
             if let (Some(reason), false) = (why.get(&file.part), is_settled) {
                 file.leave(reason.clone());
             }
@@ -297,13 +304,13 @@ impl Plan {
     }
 
     /// Sets the outcome of each file.
-    fn tell(&mut self, steps: &[OperationStep], outcomes: Vec<Outcome>) {
+    fn set_outcomes(&mut self, steps: &[OperationStep], outcomes: Vec<StepOutcome>) {
         let mut by_path: HashMap<_, _> =
             steps.iter().map(|step| &step.path).zip(outcomes).collect();
-        for file in self.files.iter_mut().filter(|file| file.action != Action::Leave) {
+        for file in self.files.iter_mut().filter(|file| file.action != FileAction::Leave) {
             let Some(outcome) = by_path.remove(&file.path) else { continue };
-            file.done = Some(outcome.fate == Fate::Done);
-            if let Fate::Left(reason) = outcome.fate {
+            file.done = Some(outcome.fate == StepFate::Done);
+            if let StepFate::Left(reason) = outcome.fate {
                 file.leave(reason);
             }
             if outcome.untidy {

@@ -4,42 +4,42 @@ use std::collections::{HashMap, HashSet};
 
 use retake_model::{
     Change, ChangeStatus, CheckpointKind, FileState, Millis, OperationId, OperationKind,
-    OperationState, Side,
+    OperationState, PathState,
 };
 use retake_store::{
-    Batch, Mark, NewOperation, ObjectKind, OperationStep, Store, StoreError, encode,
+    Batch, NewOperation, ObjectKind, OperationStep, StatusMark, Store, StoreError, encode,
 };
 
-use crate::apply::finish::announce;
-use crate::capture::{Keep, Refused, capture};
+use crate::apply::finish::record_operation_event;
+use crate::capture::{CaptureTarget, RefusedContents, capture};
 use crate::checkpoint;
-use crate::plan::nesting::Nesting;
-use crate::plan::{Plan, Reason};
+use crate::plan::nesting::PathNesting;
+use crate::plan::{Plan, PlanReason};
 use crate::project::Project;
 
 /// An operation that is in the journal and can begin.
-pub(crate) struct Journalled {
+pub(crate) struct JournalledOperation {
     pub(crate) operation: OperationId,
     /// One for each file that is written, in the order of the plan.
     pub(crate) steps: Vec<OperationStep>,
 }
 
 /// Makes the steps of a plan; a file without a step is left.
-pub(super) type Steps<'a> = &'a mut dyn FnMut(&mut Plan, OperationId) -> Vec<OperationStep>;
+pub(super) type MakeSteps<'a> = &'a mut dyn FnMut(&mut Plan, OperationId) -> Vec<OperationStep>;
 
 impl Project {
     /// Makes the content durable that the plan writes and replaces, and journals its steps.
-    pub(super) fn journal(
+    pub(super) fn journal_operation(
         &self,
         plan: &mut Plan,
         at: Millis,
-        steps: Steps<'_>,
-    ) -> Result<Journalled, StoreError> {
+        steps: MakeSteps<'_>,
+    ) -> Result<JournalledOperation, StoreError> {
         let mut batch = self.store().batch()?;
-        self.keep_contents(&mut batch, plan)?;
+        self.store_contents(&mut batch, plan)?;
         let title = format!("Before {}", plan.title);
         let kind = CheckpointKind::BeforeOperation;
-        let safety = checkpoint::make(&batch, kind, &title, plan.dialog.as_ref(), at)?;
+        let safety = checkpoint::create_checkpoint(&batch, kind, &title, plan.dialog.as_ref(), at)?;
         let sequel = serde_json::to_value(&plan.sequel)
             .map_err(|error| StoreError::Row(format!("sequel: {error}")))?;
         let operation = batch.begin_operation(&NewOperation {
@@ -49,50 +49,55 @@ impl Project {
             dialog: plan.dialog.as_ref(),
             safety: &safety.id,
             left_out: plan.left().count() as u64,
-            sequel: &sequel,
+            follow_up: &sequel,
         })?;
-        announce(&batch, (operation, OperationState::Running), plan, (operation.0, at))?;
+        record_operation_event(
+            &batch,
+            (operation, OperationState::Running),
+            plan,
+            (operation.0, at),
+        )?;
         let steps = steps(plan, operation);
         batch.put_steps(operation, &steps)?;
         for mark in &plan.marks {
             batch.put_mark(operation, mark)?;
         }
         if plan.kind == OperationKind::Undo {
-            put_left(&batch, operation, plan)?;
+            record_left_marks(&batch, operation, plan)?;
         }
         for undone in &plan.undoes {
             batch.put_undoes(operation, *undone)?;
         }
         batch.commit()?;
-        Ok(Journalled { operation, steps })
+        Ok(JournalledOperation { operation, steps })
     }
 
     /// Stores merged content, and makes sure that the store has both versions of every file.
     /// Content about to be replaced that is damaged or missing in the store is captured again;
     /// content to be written is verified on write.
-    fn keep_contents(&self, batch: &mut Batch<'_>, plan: &mut Plan) -> Result<(), StoreError> {
+    fn store_contents(&self, batch: &mut Batch<'_>, plan: &mut Plan) -> Result<(), StoreError> {
         let mut unsound = Vec::new();
         for file in plan.writes() {
             if !is_sound(batch, &file.now)? {
                 unsound.push(file.path.clone());
             }
         }
-        let refused = Refused::load(batch)?;
+        let refused = RefusedContents::load(batch)?;
         let limits = (self.settings().limits.max_file_bytes, &refused);
-        capture(self.workspace(), batch, &unsound, limits, Keep::Rows, &mut |_| {})?;
+        capture(self.workspace(), batch, &unsound, limits, CaptureTarget::Rows, &mut |_| {})?;
         let unsound: HashSet<_> = unsound.into_iter().collect();
         let mut missing = HashMap::new();
         for file in plan.writes() {
             if let Some(content) = &file.content {
-                batch.put(&encode(ObjectKind::Blob, content)?)?;
+                batch.put_object(&encode(ObjectKind::Blob, content)?)?;
             }
             let lost = |state: &FileState| {
-                Reason::Damaged(format!("object {} is missing or damaged", state.oid))
+                PlanReason::Damaged(format!("object {} is missing or damaged", state.oid))
             };
             if unsound.contains(&file.path) && !is_sound(batch, &file.now)? {
                 missing.extend(file.now.known().map(|state| (file.part, lost(state))));
             }
-            if let Side::Known(then) = &file.then
+            if let PathState::Known(then) = &file.then
                 && !batch.has(&then.oid)?
             {
                 missing.insert(file.part, lost(then));
@@ -103,10 +108,10 @@ impl Project {
     }
 
     /// The steps of a plan, with names for their temporary files.
-    pub(super) fn steps(&self, plan: &mut Plan, operation: OperationId) -> Vec<OperationStep> {
+    pub(super) fn make_steps(&self, plan: &mut Plan, operation: OperationId) -> Vec<OperationStep> {
         let mut steps = Vec::new();
         let mut refused = HashMap::new();
-        let nesting = Nesting::of(plan.writes().map(|file| &file.path));
+        let nesting = PathNesting::of(plan.writes().map(|file| &file.path));
         for (number, file) in plan.writes().enumerate() {
             let tag = format!("{operation}-{number}");
             // A file that makes room must leave the folder in whose place another file is written.
@@ -120,7 +125,7 @@ impl Project {
                     then: file.then,
                 }),
                 Err(error) => {
-                    refused.insert(file.part, Reason::NotWritable(error.to_string()));
+                    refused.insert(file.part, PlanReason::NotWritable(error.to_string()));
                 }
             }
         }
@@ -132,19 +137,19 @@ impl Project {
 }
 
 /// Journals the changes that an undo leaves: the next undo passes them over.
-fn put_left(batch: &Batch<'_>, id: OperationId, plan: &Plan) -> Result<(), StoreError> {
+fn record_left_marks(batch: &Batch<'_>, id: OperationId, plan: &Plan) -> Result<(), StoreError> {
     let taken: HashSet<_> = plan.marks.iter().map(|mark| mark.change).collect();
     for change in plan.left_for_good().filter(|change| !taken.contains(change)) {
         if let Some(Change { status: old, .. }) = batch.change(change)? {
-            let (part, new) = (Mark::LEFT, ChangeStatus::Reverted);
-            batch.put_mark(id, &Mark { change, part, old, new })?;
+            let (part, new) = (StatusMark::LEFT, ChangeStatus::Reverted);
+            batch.put_mark(id, &StatusMark { change, part, old, new })?;
         }
     }
     Ok(())
 }
 
-fn is_sound(store: &Store, side: &Side) -> Result<bool, StoreError> {
-    let Side::Known(state) = side else { return Ok(true) };
+fn is_sound(store: &Store, side: &PathState) -> Result<bool, StoreError> {
+    let PathState::Known(state) = side else { return Ok(true) };
     match store.read_into(&state.oid, &mut std::io::sink()) {
         Ok(_) => Ok(true),
         Err(StoreError::Missing(_) | StoreError::Damaged { .. }) => Ok(false),

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{ProjectPath, Side};
+use retake_model::{PathState, ProjectPath};
 use retake_workspace::Workspace;
 
 /// Returns the paths whose mode changes and that need a file of their own: the file has another
 /// hard link that must keep its mode.
 pub(crate) fn need_own_file<'p>(
     workspace: &Workspace,
-    modes: impl Iterator<Item = (&'p ProjectPath, &'p Side)>,
+    modes: impl Iterator<Item = (&'p ProjectPath, &'p PathState)>,
 ) -> HashSet<&'p ProjectPath> {
     let mut files: HashMap<_, (u64, Vec<&ProjectPath>)> = HashMap::new();
     for (path, then) in modes {

@@ -24,21 +24,21 @@ mod run;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-use retake_model::{Change, Millis, ObjectId, Operation, OperationKind, ProjectPath, Side};
-use retake_store::{Mark, OperationStep, StoreError};
+use retake_model::{Change, Millis, ObjectId, Operation, OperationKind, PathState, ProjectPath};
+use retake_store::{OperationStep, StatusMark, StoreError};
 
-use crate::plan::nesting::Nesting;
-use crate::plan::{Action, Plan, PlannedFile, Reason};
+use crate::plan::nesting::PathNesting;
+use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
-pub(crate) use finish::keep_hunks;
-pub use recover::{Interrupted, Recovery};
+pub(crate) use finish::set_hunk_decisions;
+pub use recover::{InterruptedOperation, RecoveryChoice};
 pub use rehearsal::Rehearsal;
 
 /// The result of applying a plan.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Applied {
+pub struct AppliedPlan {
     /// The operation; none if there was nothing to do.
     pub operation: Option<Operation>,
     /// The checkpoint that names the restored state, if it was a restore.
@@ -47,7 +47,7 @@ pub struct Applied {
     pub plan: Plan,
 }
 
-impl Applied {
+impl AppliedPlan {
     /// Returns whether everything that was asked for was done.
     pub fn is_whole(&self) -> bool {
         self.plan.is_whole()
@@ -58,37 +58,41 @@ impl Project {
     /// Applies a plan.
     ///
     /// Files that changed since it was made are left alone and reported.
-    pub fn apply(&self, plan: &Plan, at: Millis) -> Result<Applied, VerbError> {
-        let _lock = self.settle_again(plan, at)?;
-        let mut applied = self.apply_settled(plan, at)?;
-        self.rewind_applied(&mut applied, at);
+    pub fn apply(&self, plan: &Plan, at: Millis) -> Result<AppliedPlan, OperationError> {
+        let _lock = self.lock_and_refresh_planned(plan, at)?;
+        let mut applied = self.apply_locked(plan, at)?;
+        self.apply_rewind(&mut applied, at);
         Ok(applied)
     }
 
     /// Applies a plan; the caller holds the lock and has scanned.
-    pub(crate) fn apply_settled(&self, plan: &Plan, at: Millis) -> Result<Applied, VerbError> {
+    pub(crate) fn apply_locked(
+        &self,
+        plan: &Plan,
+        at: Millis,
+    ) -> Result<AppliedPlan, OperationError> {
         let mut plan = plan.clone();
         self.leave_what_moved_on(&mut plan)?;
         self.leave_unwritable(&mut plan, &|_| false);
         self.check_space(&plan)?;
         if plan.is_idle() {
-            let plan = self.remember_left(plan, at)?;
-            return Ok(Applied { operation: None, checkpoint: None, plan });
+            let plan = self.record_left_changes(plan, at)?;
+            return Ok(AppliedPlan { operation: None, checkpoint: None, plan });
         }
-        let steps = &mut |plan: &mut Plan, operation| self.steps(plan, operation);
-        let journalled = self.journal(&mut plan, at, steps)?;
-        let fates = self.run(&journalled.steps);
-        self.finish(journalled.operation, &journalled.steps, fates, plan, at)
+        let steps = &mut |plan: &mut Plan, operation| self.make_steps(plan, operation);
+        let journalled = self.journal_operation(&mut plan, at, steps)?;
+        let fates = self.run_steps(&journalled.steps);
+        self.record_outcome(journalled.operation, &journalled.steps, fates, plan, at)
     }
 
     /// Records an undo that leaves everything, so that the next undo goes further back.
-    fn remember_left(&self, mut plan: Plan, at: Millis) -> Result<Plan, VerbError> {
+    fn record_left_changes(&self, mut plan: Plan, at: Millis) -> Result<Plan, OperationError> {
         if plan.kind != OperationKind::Undo || plan.left_for_good().next().is_none() {
             return Ok(plan);
         }
         let steps = &mut |_: &mut Plan, _| Vec::new();
-        let journalled = self.journal(&mut plan, at, steps)?;
-        Ok(self.finish(journalled.operation, &[], Vec::new(), plan, at)?.plan)
+        let journalled = self.journal_operation(&mut plan, at, steps)?;
+        Ok(self.record_outcome(journalled.operation, &[], Vec::new(), plan, at)?.plan)
     }
 
     fn leave_what_moved_on(&self, plan: &mut Plan) -> Result<(), StoreError> {
@@ -97,13 +101,13 @@ impl Project {
         for mark in &plan.marks {
             let change = self.store().change(mark.change)?;
             if change.is_none_or(|change| decided_since(plan, mark, &change)) {
-                moved.insert(mark.part, Reason::MovedOn);
+                moved.insert(mark.part, PlanReason::MovedOn);
             }
         }
         for file in plan.writes() {
             let entry = self.store().manifest_entry(&file.path)?;
-            if entry.map_or(Side::Absent, |entry| entry.stored.into()) != file.now {
-                moved.insert(file.part, Reason::MovedOn);
+            if entry.map_or(PathState::Absent, |entry| entry.state.into()) != file.now {
+                moved.insert(file.part, PlanReason::MovedOn);
             }
         }
         plan.leave_parts(&moved);
@@ -118,17 +122,17 @@ impl Project {
         is_settled: &dyn Fn(&ProjectPath) -> bool,
     ) {
         let mut refused = HashMap::new();
-        let nesting = Nesting::of(plan.writes().map(|file| &file.path));
+        let nesting = PathNesting::of(plan.writes().map(|file| &file.path));
         // The plan has already handled files that become folders and the reverse.
         let is_open = |file: &&PlannedFile| !nesting.has(&file.path) && !is_settled(&file.path);
         for file in plan.writes().filter(is_open) {
-            if let Err(error) = self.workspace().may_write(&file.path) {
-                refused.insert(file.part, Reason::NotWritable(error.to_string()));
-            } else if file.action == Action::Create
+            if let Err(error) = self.workspace().check_writable(&file.path) {
+                refused.insert(file.part, PlanReason::NotWritable(error.to_string()));
+            } else if file.action == FileAction::Create
                 && self.workspace().link_count(&file.path).is_some()
             {
                 // It is not tracked, so its content is not in the store and it may not be replaced.
-                refused.insert(file.part, Reason::Occupied("an ignored file".to_owned()));
+                refused.insert(file.part, PlanReason::Occupied("an ignored file".to_owned()));
             }
         }
         drop(nesting);
@@ -136,9 +140,9 @@ impl Project {
     }
 
     /// Removes temporary files that earlier operations could not remove.
-    pub(crate) fn tidy_up(&self) -> Result<(), StoreError> {
-        for operation in self.store().untidy()? {
-            let steps = self.store().steps(operation.id)?;
+    pub(crate) fn remove_leftover_temps(&self) -> Result<(), StoreError> {
+        for operation in self.store().untidy_operations()? {
+            let steps = self.store().operation_steps(operation.id)?;
             let is_stuck = |step: &&OperationStep| {
                 let stuck = run::discard(self.workspace(), self.store(), step).is_err();
                 drop(self.workspace().remove_emptied(&step.temp));
@@ -153,19 +157,19 @@ impl Project {
         Ok(())
     }
 
-    fn check_space(&self, plan: &Plan) -> Result<(), VerbError> {
-        let size = |side: &Side| side.known().map_or(0, |state| state.size);
-        let written = plan.writes().filter(|file| file.action != Action::Mode);
+    fn check_space(&self, plan: &Plan) -> Result<(), OperationError> {
+        let size = |side: &PathState| side.known().map_or(0, |state| state.size);
+        let written = plan.writes().filter(|file| file.action != FileAction::Mode);
         let needed: u64 = written.map(|file| size(&file.then)).sum();
         match self.workspace().free_bytes() {
-            Some(free) if free < needed => Err(VerbError::NoSpace { needed, free }),
+            Some(free) if free < needed => Err(OperationError::NoSpace { needed, free }),
             _ => Ok(()),
         }
     }
 }
 
 /// Returns whether the change's status or approval changed after the plan was made.
-fn decided_since(plan: &Plan, mark: &Mark, change: &Change) -> bool {
+fn decided_since(plan: &Plan, mark: &StatusMark, change: &Change) -> bool {
     let newly_approved = change.approved.is_some() && !plan.approved.contains(&change.id);
     change.status != mark.old || newly_approved
 }

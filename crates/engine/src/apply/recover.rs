@@ -9,19 +9,21 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use retake_model::{Millis, ObjectId, Operation, ProjectPath, Side};
+use retake_model::{Millis, ObjectId, Operation, PathState, ProjectPath};
 use retake_store::{OperationStep, StoreError};
 
-use crate::apply::Applied;
-use crate::apply::finish::made_paths;
-use crate::apply::run::{Fate, Outcome, action, discard, read_state, settle_exchange, state_of};
-use crate::plan::{Action, Plan, PlannedFile, Reason, Sequel};
+use crate::apply::AppliedPlan;
+use crate::apply::finish::recorded_paths;
+use crate::apply::run::{
+    StepFate, StepOutcome, action, discard, finish_exchange, read_state, state_of,
+};
+use crate::plan::{FileAction, FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
 /// An operation that was interrupted.
 #[derive(Clone, Debug)]
-pub struct Interrupted {
+pub struct InterruptedOperation {
     /// The operation.
     pub operation: Operation,
     /// The files that it had written.
@@ -32,7 +34,7 @@ pub struct Interrupted {
 
 /// The way to recover an interrupted operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Recovery {
+pub enum RecoveryChoice {
     /// Write the rest.
     Resume,
     /// Take back what was written.
@@ -41,29 +43,35 @@ pub enum Recovery {
 
 impl Project {
     /// The operation that was interrupted, if one was.
-    pub fn interrupted(&self) -> Result<Option<Interrupted>, StoreError> {
-        let Some(operation) = self.store().unfinished()? else { return Ok(None) };
+    pub fn interrupted(&self) -> Result<Option<InterruptedOperation>, StoreError> {
+        let Some(operation) = self.store().unfinished_operation()? else { return Ok(None) };
         let is_done = |step: &OperationStep| {
-            state_of(self.workspace(), &step.path).map_or(Side::Absent, Side::Known) == step.then
+            state_of(self.workspace(), &step.path).map_or(PathState::Absent, PathState::Known)
+                == step.then
         };
-        let steps = self.store().steps(operation.id)?;
+        let steps = self.store().operation_steps(operation.id)?;
         let (written, missing): (Vec<_>, Vec<_>) =
             steps.into_iter().partition(|step| is_done(step));
         let paths = |steps: Vec<OperationStep>| steps.into_iter().map(|step| step.path).collect();
-        Ok(Some(Interrupted { operation, written: paths(written), missing: paths(missing) }))
+        Ok(Some(InterruptedOperation {
+            operation,
+            written: paths(written),
+            missing: paths(missing),
+        }))
     }
 
     /// Finishes an operation that was interrupted, or takes it back.
-    pub fn recover(&self, how: Recovery, at: Millis) -> Result<Applied, VerbError> {
-        let _lock = self.hold()?;
-        let operation = self.store().unfinished()?.ok_or(VerbError::NothingInterrupted)?;
-        let steps = self.store().steps(operation.id)?;
+    pub fn recover(&self, how: RecoveryChoice, at: Millis) -> Result<AppliedPlan, OperationError> {
+        let _lock = self.acquire_lock()?;
+        let operation =
+            self.store().unfinished_operation()?.ok_or(OperationError::NothingInterrupted)?;
+        let steps = self.store().operation_steps(operation.id)?;
         let mut swept = HashMap::new();
         for step in &steps {
             swept.insert(step.path.clone(), self.sweep(step)?);
         }
-        self.catch_up_and_look(at)?;
-        let done = made_paths(self.store(), operation.id)?;
+        self.catch_up_and_refresh(at)?;
+        let done = recorded_paths(self.store(), operation.id)?;
         // The process may have been killed just before it removed a folder that it had emptied.
         for step in steps.iter().filter(|step| step.then.is_absent() && done.contains(&step.path)) {
             drop(self.workspace().remove_emptied(&step.path));
@@ -78,37 +86,39 @@ impl Project {
             }
         }
         let outcomes = match how {
-            Recovery::Resume => {
+            RecoveryChoice::Resume => {
                 let is_free = |step: &&OperationStep| {
-                    swept.get(&step.path).is_none_or(|outcome| outcome.fate == Fate::Done)
+                    swept.get(&step.path).is_none_or(|outcome| outcome.fate == StepFate::Done)
                 };
                 let rest = steps.iter().filter(waits).filter(is_free).cloned().collect();
                 let rest = self.still_as_planned(rest)?;
-                let fates = self.run(&rest);
+                let fates = self.run_steps(&rest);
                 let ran = rest.iter().map(|step| step.path.clone()).zip(fates).collect();
                 outcomes(&steps, &done, ran, swept)
             }
-            Recovery::Undo => outcomes(&steps, &done, HashMap::new(), swept),
+            RecoveryChoice::Undo => outcomes(&steps, &done, HashMap::new(), swept),
         };
-        let mut plan = self.told_again(&operation, &steps)?;
-        if how == Recovery::Undo {
-            plan.sequel = Sequel::Nothing;
+        let mut plan = self.plan_from_journal(&operation, &steps)?;
+        if how == RecoveryChoice::Undo {
+            plan.sequel = FollowUp::Nothing;
         }
-        let applied = self.finish(operation.id, &steps, outcomes, plan, at)?;
+        let applied = self.record_outcome(operation.id, &steps, outcomes, plan, at)?;
         match how {
-            Recovery::Resume => Ok(applied),
-            Recovery::Undo => self.undo_operation(operation.id, at),
+            RecoveryChoice::Resume => Ok(applied),
+            RecoveryChoice::Undo => self.undo_operation(operation.id, at),
         }
     }
 
     /// Removes a step's temporary file. If it holds a version that another program saved at the
     /// moment of the exchange, that is put back first. An unreachable file is left and reported.
-    fn sweep(&self, step: &OperationStep) -> Result<Outcome, StoreError> {
+    fn sweep(&self, step: &OperationStep) -> Result<StepOutcome, StoreError> {
         match self.sweep_temp(step) {
-            Ok(kept) => Ok(Outcome { fate: Fate::Done, kept, untidy: false, unsynced: false }),
-            Err(StoreError::Step(error)) => {
-                let fate = Fate::Left(Reason::NotWritable(error.to_string()));
-                Ok(Outcome { fate, kept: None, untidy: true, unsynced: false })
+            Ok(kept) => {
+                Ok(StepOutcome { fate: StepFate::Done, kept, untidy: false, unsynced: false })
+            }
+            Err(StoreError::Write(error)) => {
+                let fate = StepFate::Left(PlanReason::NotWritable(error.to_string()));
+                Ok(StepOutcome { fate, kept: None, untidy: true, unsynced: false })
             }
             Err(error) => Err(error),
         }
@@ -116,16 +126,16 @@ impl Project {
 
     fn sweep_temp(&self, step: &OperationStep) -> Result<Option<ObjectId>, StoreError> {
         let workspace = self.workspace();
-        let spare = settle_exchange(workspace, self.store(), step)?;
-        let aside = read_state(workspace, &step.temp)?.map(Side::Known);
-        let there = state_of(workspace, &step.path).map_or(Side::Absent, Side::Known);
+        let spare = finish_exchange(workspace, self.store(), step)?;
+        let aside = read_state(workspace, &step.temp)?.map(PathState::Known);
+        let there = state_of(workspace, &step.path).map_or(PathState::Absent, PathState::Known);
         let is_foreign = aside.is_some_and(|aside| aside != step.now && aside != step.then);
         if is_foreign && there == step.then && !self.is_half_written(step)? {
             let put_back = match action(step) {
                 // A mode change has a temporary file if it needed a file of its own.
-                Action::Write | Action::Mode => workspace.exchange(&step.temp, &step.path),
-                Action::Delete => workspace.place_new(&step.temp, &step.path).map(drop),
-                Action::Create | Action::Leave => Ok(()),
+                FileAction::Write | FileAction::Mode => workspace.exchange(&step.temp, &step.path),
+                FileAction::Delete => workspace.place_new(&step.temp, &step.path).map(drop),
+                FileAction::Create | FileAction::Leave => Ok(()),
             };
             if let Err(error) = put_back {
                 tracing::warn!(path = %step.path, %error, "kept in the store instead");
@@ -138,7 +148,7 @@ impl Project {
     fn is_half_written(&self, step: &OperationStep) -> Result<bool, StoreError> {
         let Some(then) = step.then.known() else { return Ok(false) };
         let mut is_beginning = false;
-        let whole = self.store().read_if_sound(&then.oid)?.unwrap_or_default();
+        let whole = self.store().read_if_intact(&then.oid)?.unwrap_or_default();
         let read = self.workspace().read(&step.temp, then.size, &mut |reader, _| {
             let mut found = Vec::new();
             reader.read_to_end(&mut found)?;
@@ -156,7 +166,7 @@ impl Project {
         let mut moved = BTreeSet::new();
         for step in &steps {
             let entry = self.store().manifest_entry(&step.path)?;
-            if entry.map_or(Side::Absent, |entry| entry.stored.into()) != step.now {
+            if entry.map_or(PathState::Absent, |entry| entry.state.into()) != step.now {
                 moved.insert(step.part);
             }
         }
@@ -164,19 +174,19 @@ impl Project {
     }
 
     /// Rebuilds the plan from the journal.
-    fn told_again(
+    fn plan_from_journal(
         &self,
         operation: &Operation,
         steps: &[OperationStep],
     ) -> Result<Plan, StoreError> {
         let mut plan = Plan::new(operation.kind, operation.title.clone());
         plan.dialog.clone_from(&operation.dialog);
-        plan.left_out = self.store().left_out(operation.id)?;
-        plan.sequel = serde_json::from_value(self.store().sequel(operation.id)?)
+        plan.left_out = self.store().left_out_count(operation.id)?;
+        plan.sequel = serde_json::from_value(self.store().follow_up(operation.id)?)
             .map_err(|error| StoreError::Row(format!("sequel of {}: {error}", operation.id)))?;
         for step in steps {
             let path = step.path.clone();
-            let mut file = PlannedFile::going(path, step.now, step.then, Reason::Resumed);
+            let mut file = PlannedFile::going(path, step.now, step.then, PlanReason::Resumed);
             file.part = step.part;
             plan.files.push(file);
         }
@@ -188,21 +198,23 @@ impl Project {
 fn outcomes(
     steps: &[OperationStep],
     done: &BTreeSet<ProjectPath>,
-    mut ran: HashMap<ProjectPath, Outcome>,
-    mut swept: HashMap<ProjectPath, Outcome>,
-) -> Vec<Outcome> {
+    mut ran: HashMap<ProjectPath, StepOutcome>,
+    mut swept: HashMap<ProjectPath, StepOutcome>,
+) -> Vec<StepOutcome> {
     let outcome = |step: &OperationStep| {
         let sweep = swept.remove(&step.path);
         let kept = sweep.as_ref().and_then(|sweep| sweep.kept);
         let untidy = sweep.as_ref().is_some_and(|sweep| sweep.untidy);
         let left = || match sweep {
-            Some(Outcome { fate: Fate::Left(reason), .. }) => reason,
-            _ => Reason::MovedOn,
+            Some(StepOutcome { fate: StepFate::Left(reason), .. }) => reason,
+            _ => PlanReason::MovedOn,
         };
         match (done.contains(&step.path), ran.remove(&step.path)) {
-            (true, _) => Outcome { fate: Fate::Done, kept, untidy, unsynced: false },
-            (_, Some(outcome)) => Outcome { kept: outcome.kept.or(kept), ..outcome },
-            (_, None) => Outcome { fate: Fate::Left(left()), kept, untidy, unsynced: false },
+            (true, _) => StepOutcome { fate: StepFate::Done, kept, untidy, unsynced: false },
+            (_, Some(outcome)) => StepOutcome { kept: outcome.kept.or(kept), ..outcome },
+            (_, None) => {
+                StepOutcome { fate: StepFate::Left(left()), kept, untidy, unsynced: false }
+            }
         }
     };
     steps.iter().map(outcome).collect()

@@ -8,14 +8,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use retake_model::{Millis, ObjectId, OperationId, ProjectPath, Side};
-use retake_store::{Group, Lock, OperationStep};
+use retake_model::{Millis, ObjectId, OperationId, PathState, ProjectPath};
+use retake_store::{BatchGroup, FileLock, OperationStep};
 
-use crate::apply::Applied;
-use crate::apply::run::{Fate, Outcome};
-use crate::plan::{Plan, PlannedFile, Sequel};
+use crate::apply::AppliedPlan;
+use crate::apply::run::{StepFate, StepOutcome};
+use crate::plan::{FollowUp, Plan, PlannedFile};
 use crate::project::Project;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
 /// A guard: while it lives, operations plan on top of the rehearsed state. Drop rolls back.
 #[derive(Debug)]
@@ -26,14 +26,14 @@ pub struct Rehearsal<'p> {
     written: BTreeSet<ProjectPath>,
     /// Contents that exist only in the rehearsal.
     contents: HashMap<ObjectId, Vec<u8>>,
-    _group: Group<'p>,
-    _lock: Lock,
+    _group: BatchGroup<'p>,
+    _lock: FileLock,
 }
 
 impl Project {
     /// Begins a rehearsal from the files as they are now.
-    pub fn rehearse(&self, at: Millis) -> Result<Rehearsal<'_>, VerbError> {
-        let lock = self.settle(at)?;
+    pub fn rehearse(&self, at: Millis) -> Result<Rehearsal<'_>, OperationError> {
+        let lock = self.lock_and_refresh(at)?;
         Ok(Rehearsal {
             project: self,
             at,
@@ -55,8 +55,8 @@ impl Rehearsal<'_> {
             above.into_iter().any(|path| self.written.contains(&path))
         };
         self.project.leave_unwritable(&mut plan, &is_written);
-        self.project.warn(&mut plan, &is_written);
-        let content = |side: &Side| self.contents.get(&side.known()?.oid).cloned();
+        self.project.add_warnings(&mut plan, &is_written);
+        let content = |side: &PathState| self.contents.get(&side.known()?.oid).cloned();
         for file in &mut plan.files {
             file.now_content = content(&file.now);
             file.content = file.content.take().or_else(|| content(&file.then));
@@ -65,7 +65,7 @@ impl Rehearsal<'_> {
     }
 
     /// Records a plan as if all its steps had succeeded.
-    pub fn perform(&mut self, plan: &Plan) -> Result<(), VerbError> {
+    pub fn rehearse_plan(&mut self, plan: &Plan) -> Result<(), OperationError> {
         let mut plan = plan.clone();
         for file in plan.writes() {
             self.written.insert(file.path.clone());
@@ -74,21 +74,22 @@ impl Rehearsal<'_> {
             }
         }
         let mut applied = if plan.is_idle() {
-            Applied { operation: None, checkpoint: None, plan }
+            AppliedPlan { operation: None, checkpoint: None, plan }
         } else {
             let steps = &mut |plan: &mut Plan, _: OperationId| steps(plan);
-            let journalled = self.project.journal(&mut plan, self.at, steps)?;
-            let outcomes = journalled.steps.iter().map(|_| DONE).collect();
+            let journalled = self.project.journal_operation(&mut plan, self.at, steps)?;
+            let outcomes = journalled.steps.iter().map(|_| STEP_DONE).collect();
             let (id, steps) = (journalled.operation, &journalled.steps);
-            self.project.finish(id, steps, outcomes, plan, self.at)?
+            self.project.record_outcome(id, steps, outcomes, plan, self.at)?
         };
-        self.project.rewind_applied(&mut applied, self.at);
+        self.project.apply_rewind(&mut applied, self.at);
         Ok(())
     }
 }
 
 /// The outcome of every rehearsed step.
-const DONE: Outcome = Outcome { fate: Fate::Done, kept: None, untidy: false, unsynced: false };
+const STEP_DONE: StepOutcome =
+    StepOutcome { fate: StepFate::Done, kept: None, untidy: false, unsynced: false };
 
 /// Makes the steps of a plan; their temporary files are never written.
 fn steps(plan: &Plan) -> Vec<OperationStep> {
@@ -105,6 +106,6 @@ fn steps(plan: &Plan) -> Vec<OperationStep> {
 impl Plan {
     /// Returns whether the plan has nothing to do.
     pub(super) fn is_idle(&self) -> bool {
-        !self.does_something() && self.sequel == Sequel::Nothing
+        !self.does_something() && self.sequel == FollowUp::Nothing
     }
 }

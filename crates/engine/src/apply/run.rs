@@ -6,31 +6,31 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use retake_model::{FileState, ObjectId, ProjectPath, Side};
+use retake_model::{FileState, ObjectId, PathState, ProjectPath};
 use retake_store::{OperationStep, Store, StoreError, encode_stream, hash_stream};
-use retake_workspace::{ReadError, Staged, Workspace, WriteError, WriteFault};
+use retake_workspace::{ReadError, StagedFile, Workspace, WriteError, WriteFault};
 
 use crate::apply::links::need_own_file;
-use crate::plan::nesting::Nesting;
-use crate::plan::{Action, Reason};
+use crate::plan::nesting::PathNesting;
+use crate::plan::{FileAction, PlanReason};
 use crate::project::Project;
 
 /// Minimum number of parts for which a second thread is worth its cost.
-const WORTH_A_THREAD: usize = 32;
+const MIN_PARTS_FOR_THREAD: usize = 32;
 
 /// The final state of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum StepFate {
     /// The path has the planned state.
     Done,
     /// The path is unchanged.
-    Left(Reason),
+    Left(PlanReason),
 }
 
 impl Project {
     /// Writes the files. A step that fails is left unchanged, and so is the rest of its part.
-    pub(super) fn run(&self, steps: &[OperationStep]) -> Vec<Outcome> {
-        let mut run = Run {
+    pub(super) fn run_steps(&self, steps: &[OperationStep]) -> Vec<StepOutcome> {
+        let mut run = StepRunner {
             workspace: self.workspace(),
             store: self.store(),
             steps,
@@ -51,19 +51,21 @@ impl Project {
                 run.place(at);
             }
         }
-        run.settle();
+        run.clean_up_parts();
         let is_synced = run.sync();
-        let outcome = |(at, fate): (usize, Option<Fate>)| Outcome {
+        let outcome = |(at, fate): (usize, Option<StepFate>)| StepOutcome {
             fate: match (fate, run.failed.get(&steps[at].part)) {
-                _ if run.displaced[at] => Fate::Left(Reason::Displaced(steps[at].temp.to_string())),
+                _ if run.displaced[at] => {
+                    StepFate::Left(PlanReason::Displaced(steps[at].temp.to_string()))
+                }
                 (Some(fate), _) => fate,
-                (None, Some(reason)) => Fate::Left(reason.clone()),
-                (None, None) => Fate::Left(Reason::MovedOn),
+                (None, Some(reason)) => StepFate::Left(reason.clone()),
+                (None, None) => StepFate::Left(PlanReason::MovedOn),
             },
             kept: run.kept[at],
             // A displaced file that was left on purpose must not be removed later.
             untidy: run.untidy[at] && !run.displaced.contains(&true),
-            unsynced: !is_synced && run.fates[at] == Some(Fate::Done),
+            unsynced: !is_synced && run.fates[at] == Some(StepFate::Done),
         };
         run.fates.iter().cloned().enumerate().map(outcome).collect()
     }
@@ -72,8 +74,8 @@ impl Project {
 /// The outcome of a step. `kept` is a version that another program saved in between and that
 /// could not be put back: its content is in the store.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
-    pub(crate) fate: Fate,
+pub(crate) struct StepOutcome {
+    pub(crate) fate: StepFate,
     pub(crate) kept: Option<ObjectId>,
     /// Its temporary file could not be removed.
     pub(crate) untidy: bool,
@@ -81,14 +83,14 @@ pub(crate) struct Outcome {
     pub(crate) unsynced: bool,
 }
 
-struct Run<'p> {
+struct StepRunner<'p> {
     workspace: &'p Workspace,
     store: &'p Store,
     steps: &'p [OperationStep],
     /// The action of each step.
-    actions: Vec<Action>,
+    actions: Vec<FileAction>,
     /// `None` until the step is decided; `Done` may still be taken back.
-    fates: Vec<Option<Fate>>,
+    fates: Vec<Option<StepFate>>,
     kept: Vec<Option<ObjectId>>,
     /// The steps that were placed, in that order.
     placed: Vec<usize>,
@@ -96,19 +98,19 @@ struct Run<'p> {
     displaced: Vec<bool>,
     untidy: Vec<bool>,
     /// The parts of which a step failed, with the first reason.
-    failed: HashMap<u64, Reason>,
+    failed: HashMap<u64, PlanReason>,
     /// Folders that were created or removed: their names are synced like the files'.
     folders: Vec<ProjectPath>,
 }
 
-impl Run<'_> {
+impl StepRunner<'_> {
     /// Writes all temporary files and syncs them together. An error concerns all steps.
-    fn stage(&mut self) -> Result<(), Reason> {
-        let mut staged: Vec<Staged> = Vec::new();
+    fn stage(&mut self) -> Result<(), PlanReason> {
+        let mut staged: Vec<StagedFile> = Vec::new();
         let snapshot = self.store.snapshot();
         for (at, step) in self.steps.iter().enumerate() {
-            let Side::Known(then) = &step.then else { continue };
-            if self.actions[at] == Action::Mode {
+            let PathState::Known(then) = &step.then else { continue };
+            if self.actions[at] == FileAction::Mode {
                 continue;
             }
             let mut fill = |out: &mut dyn io::Write| {
@@ -129,19 +131,22 @@ impl Run<'_> {
     /// Fails steps whose temporary file is not byte for byte the planned content.
     fn check_staged(&mut self) {
         for (at, step) in self.steps.iter().enumerate() {
-            let is_staged = matches!(self.actions[at], Action::Create | Action::Write);
+            let is_staged = matches!(self.actions[at], FileAction::Create | FileAction::Write);
             if is_staged
                 && !self.has_failed(at)
-                && self.state(&step.temp).map(Side::Known) != Some(step.then)
+                && self.state(&step.temp).map(PathState::Known) != Some(step.then)
             {
-                self.fail(at, &Reason::NotWritable("it was not written as it should".to_owned()));
+                self.fail(
+                    at,
+                    &PlanReason::NotWritable("it was not written as it should".to_owned()),
+                );
             }
         }
     }
 
     /// Returns the order of steps: those that make room first, plain deletions last.
     fn order(&self) -> Vec<usize> {
-        let nesting = Nesting::of(self.steps.iter().map(|step| &step.path));
+        let nesting = PathNesting::of(self.steps.iter().map(|step| &step.path));
         let makes_room = |step: &OperationStep| step.then.is_absent() && nesting.has(&step.path);
         let rank = |at: &usize| match &self.steps[*at] {
             step if makes_room(step) => 0,
@@ -156,37 +161,37 @@ impl Run<'_> {
     fn place(&mut self, at: usize) {
         let step = &self.steps[at];
         let placed = match self.actions[at] {
-            Action::Create => {
+            FileAction::Create => {
                 let made = self.workspace.place_new(&step.temp, &step.path);
                 made.map(|made| self.folders.extend(made))
             }
-            Action::Write => self.workspace.exchange(&step.temp, &step.path),
-            Action::Delete => {
-                let taken = self.workspace.take_aside(&step.path, &step.temp);
+            FileAction::Write => self.workspace.exchange(&step.temp, &step.path),
+            FileAction::Delete => {
+                let taken = self.workspace.move_aside(&step.path, &step.temp);
                 // An emptied folder is removed at once, so that a file can take its place.
                 taken.map(|()| self.folders.extend(self.workspace.remove_emptied(&step.path)))
             }
-            Action::Mode => self.set_mode(step, &step.now, &step.then),
-            Action::Leave => Ok(()),
+            FileAction::Mode => self.set_mode(step, &step.now, &step.then),
+            FileAction::Leave => Ok(()),
         };
         if placed.is_ok() {
             self.placed.push(at);
         }
         match placed {
             Ok(()) if is_expected(self.workspace, step, self.actions[at]) => {
-                self.fates[at] = Some(Fate::Done);
+                self.fates[at] = Some(StepFate::Done);
             }
-            Ok(()) => self.fail(at, &Reason::MovedOn),
+            Ok(()) => self.fail(at, &PlanReason::MovedOn),
             Err(error) => {
-                self.settle_exchange(at);
+                self.finish_exchange(at);
                 self.fail(at, &refusal(self.workspace, step, &error));
             }
         }
     }
 
     /// Finishes an exchange that is not atomic on this file system and may have failed half-way.
-    fn settle_exchange(&mut self, at: usize) {
-        match settle_exchange(self.workspace, self.store, &self.steps[at]) {
+    fn finish_exchange(&mut self, at: usize) {
+        match finish_exchange(self.workspace, self.store, &self.steps[at]) {
             Ok(kept) => self.kept[at] = kept,
             Err(error) => tracing::warn!(%error, "what was displaced stays beside its place"),
         }
@@ -197,20 +202,20 @@ impl Run<'_> {
         let step = &self.steps[at];
         let (workspace, path, temp) = (self.workspace, &step.path, &step.temp);
         let back = match self.actions[at] {
-            Action::Create => {
-                let ours = workspace.take_aside(path, temp);
+            FileAction::Create => {
+                let ours = workspace.move_aside(path, temp);
                 ours.and_then(|()| {
-                    if self.state(temp).map(Side::Known) == Some(step.then) {
+                    if self.state(temp).map(PathState::Known) == Some(step.then) {
                         drop(workspace.remove_emptied(path));
                         return Ok(());
                     }
                     workspace.put_back(temp, path)
                 })
             }
-            Action::Write => {
+            FileAction::Write => {
                 let swapped = workspace.exchange(temp, path);
                 swapped.and_then(|()| {
-                    if self.state(temp).map(Side::Known) == Some(step.then) {
+                    if self.state(temp).map(PathState::Known) == Some(step.then) {
                         return Ok(());
                     }
                     // Another program saved on top of it: that version is the newest, and stays.
@@ -218,30 +223,30 @@ impl Run<'_> {
                 })
             }
             // Its folder may have been removed with it.
-            Action::Delete => workspace.place_new(temp, path).map(drop),
-            Action::Mode => self.set_mode(step, &step.then, &step.now),
-            Action::Leave => Ok(()),
+            FileAction::Delete => workspace.place_new(temp, path).map(drop),
+            FileAction::Mode => self.set_mode(step, &step.then, &step.now),
+            FileAction::Leave => Ok(()),
         };
         if let Err(error) = back {
             tracing::warn!(%path, %error, "a step could not be taken back");
-            self.displaced[at] = matches!(self.actions[at], Action::Write | Action::Delete);
+            self.displaced[at] = matches!(self.actions[at], FileAction::Write | FileAction::Delete);
         }
     }
 
     /// Removes the displaced files, part by part, each after a last check: a program that still had
     /// the file open may have written to it. Then parts that failed are taken back, last step
     /// first.
-    fn settle(&mut self) {
+    fn clean_up_parts(&mut self) {
         let mut parts: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (at, step) in self.steps.iter().enumerate() {
             parts.entry(step.part).or_default().push(at);
         }
-        for settled in self.settle_parts(&parts.values().collect::<Vec<_>>()) {
+        for settled in self.remove_displaced(&parts.values().collect::<Vec<_>>()) {
             match settled {
-                Settled::WrittenTo(at) => self.fail(at, &Reason::MovedOn),
-                Settled::Removed(steps) => {
+                PartCleanup::WrittenTo(at) => self.fail(at, &PlanReason::MovedOn),
+                PartCleanup::Removed(steps) => {
                     for (at, removed) in steps {
-                        self.cleaned_up(at, removed);
+                        self.record_cleanup(at, removed);
                     }
                 }
             }
@@ -249,7 +254,7 @@ impl Run<'_> {
         for at in std::mem::take(&mut self.placed).into_iter().rev() {
             if let Some(reason) = self.failed.get(&self.steps[at].part).cloned() {
                 self.take_back(at);
-                self.fates[at] = Some(Fate::Left(reason));
+                self.fates[at] = Some(StepFate::Left(reason));
             }
         }
         for at in parts.into_values().flatten() {
@@ -260,14 +265,16 @@ impl Run<'_> {
     }
 
     /// Removes the displaced files of parts that are wholly done; two threads take half the time.
-    fn settle_parts(&self, parts: &[&Vec<usize>]) -> Vec<Settled> {
-        let done = |part: &&Vec<usize>| part.iter().all(|at| self.fates[*at] == Some(Fate::Done));
+    fn remove_displaced(&self, parts: &[&Vec<usize>]) -> Vec<PartCleanup> {
+        let done =
+            |part: &&Vec<usize>| part.iter().all(|at| self.fates[*at] == Some(StepFate::Done));
         let parts: Vec<_> = parts.iter().copied().filter(done).collect();
-        let hand = Hand { workspace: self.workspace, steps: self.steps, actions: &self.actions };
-        let settle = |parts: &[&Vec<usize>]| -> Vec<Settled> {
-            parts.iter().map(|part| hand.settle(part)).collect()
+        let hand =
+            CleanupWorker { workspace: self.workspace, steps: self.steps, actions: &self.actions };
+        let settle = |parts: &[&Vec<usize>]| -> Vec<PartCleanup> {
+            parts.iter().map(|part| hand.clean_up_part(part)).collect()
         };
-        if parts.len() < WORTH_A_THREAD {
+        if parts.len() < MIN_PARTS_FOR_THREAD {
             return settle(&parts);
         }
         let (here, there) = parts.split_at(parts.len() / 2);
@@ -288,14 +295,14 @@ impl Run<'_> {
         let step = &self.steps[at];
         if self.displaced[at] {
             // The only copy on disk of the displaced file: stored, but not removed.
-            self.kept[at] = keep(self.workspace, self.store, &step.temp).ok();
+            self.kept[at] = store_file_content(self.workspace, self.store, &step.temp).ok();
             return;
         }
-        self.cleaned_up(at, discard(self.workspace, self.store, step));
+        self.record_cleanup(at, discard(self.workspace, self.store, step));
     }
 
     /// Records whether a step's temporary file was removed.
-    fn cleaned_up(&mut self, at: usize, removed: Result<Option<ObjectId>, StoreError>) {
+    fn record_cleanup(&mut self, at: usize, removed: Result<Option<ObjectId>, StoreError>) {
         let step = &self.steps[at];
         match removed {
             Ok(kept) => self.kept[at] = self.kept[at].or(kept),
@@ -305,7 +312,7 @@ impl Run<'_> {
             }
         }
         let is_gone = match &self.fates[at] {
-            Some(Fate::Done) => step.then.is_absent(),
+            Some(StepFate::Done) => step.then.is_absent(),
             _ => step.now.is_absent(),
         };
         if is_gone {
@@ -315,8 +322,9 @@ impl Run<'_> {
 
     /// Syncs names and modes to survive power loss; returns whether all syncs succeeded.
     fn sync(&self) -> bool {
-        let is_mode =
-            |at: &usize| self.actions[*at] == Action::Mode && self.fates[*at] == Some(Fate::Done);
+        let is_mode = |at: &usize| {
+            self.actions[*at] == FileAction::Mode && self.fates[*at] == Some(StepFate::Done)
+        };
         let modes = (0..self.steps.len()).filter(is_mode).map(|at| &self.steps[at].path);
         let modes = self.workspace.sync_modes(modes);
         let names = self.steps.iter().flat_map(|step| [&step.path, &step.temp]);
@@ -325,7 +333,12 @@ impl Run<'_> {
         failed.inspect(|error| tracing::warn!(%error, "not synced")).count() == 0
     }
 
-    fn set_mode(&self, step: &OperationStep, from: &Side, to: &Side) -> Result<(), WriteError> {
+    fn set_mode(
+        &self,
+        step: &OperationStep,
+        from: &PathState,
+        to: &PathState,
+    ) -> Result<(), WriteError> {
         let fault = |why| WriteError { path: step.path.clone(), act: "change the mode of", why };
         let (Some(from), Some(to)) = (from.known(), to.known()) else {
             return Err(fault(WriteFault::Gone));
@@ -349,14 +362,14 @@ impl Run<'_> {
     }
 
     /// Marks a step and its part as failed.
-    fn fail(&mut self, at: usize, reason: &Reason) {
-        self.fates[at] = Some(Fate::Left(reason.clone()));
+    fn fail(&mut self, at: usize, reason: &PlanReason) {
+        self.fates[at] = Some(StepFate::Left(reason.clone()));
         self.failed.entry(self.steps[at].part).or_insert_with(|| reason.clone());
     }
 }
 
 /// The result of removing a part's displaced files.
-enum Settled {
+enum PartCleanup {
     /// Another program wrote to the file that this step displaced.
     WrittenTo(usize),
     /// The displaced files of the steps, each removed or failed.
@@ -365,51 +378,51 @@ enum Settled {
 
 /// The data that one thread needs to remove displaced files.
 #[derive(Clone, Copy)]
-struct Hand<'p> {
+struct CleanupWorker<'p> {
     workspace: &'p Workspace,
     steps: &'p [OperationStep],
-    actions: &'p [Action],
+    actions: &'p [FileAction],
 }
 
-impl Hand<'_> {
-    fn settle(self, part: &[usize]) -> Settled {
+impl CleanupWorker<'_> {
+    fn clean_up_part(self, part: &[usize]) -> PartCleanup {
         let written_to =
             |at: &&usize| !is_expected(self.workspace, &self.steps[**at], self.actions[**at]);
         if let Some(&at) = part.iter().find(written_to) {
-            return Settled::WrittenTo(at);
+            return PartCleanup::WrittenTo(at);
         }
         // Just checked, so not read once more.
         let remove =
             |at: &usize| (*at, remove_temp(self.workspace, &self.steps[*at]).map(|()| None));
-        Settled::Removed(part.iter().map(remove).collect())
+        PartCleanup::Removed(part.iter().map(remove).collect())
     }
 }
 
 /// Returns whether the displaced file is the expected one.
-fn is_expected(workspace: &Workspace, step: &OperationStep, action: Action) -> bool {
+fn is_expected(workspace: &Workspace, step: &OperationStep, action: FileAction) -> bool {
     match action {
-        Action::Write | Action::Delete => {
-            state_of(workspace, &step.temp).map_or(Side::Unknown, Side::Known) == step.now
+        FileAction::Write | FileAction::Delete => {
+            state_of(workspace, &step.temp).map_or(PathState::Unknown, PathState::Known) == step.now
         }
-        Action::Create | Action::Mode | Action::Leave => true,
+        FileAction::Create | FileAction::Mode | FileAction::Leave => true,
     }
 }
 
 /// Returns the action of each step. Where another hard link must keep its mode, this path becomes
 /// a file of its own.
-fn actions(workspace: &Workspace, steps: &[OperationStep]) -> Vec<Action> {
-    let modes = steps.iter().filter(|step| action(step) == Action::Mode);
+fn actions(workspace: &Workspace, steps: &[OperationStep]) -> Vec<FileAction> {
+    let modes = steps.iter().filter(|step| action(step) == FileAction::Mode);
     let own = need_own_file(workspace, modes.map(|step| (&step.path, &step.then)));
     let of = |step: &OperationStep| match action(step) {
-        Action::Mode if own.contains(&step.path) => Action::Write,
+        FileAction::Mode if own.contains(&step.path) => FileAction::Write,
         action => action,
     };
     steps.iter().map(of).collect()
 }
 
 /// Returns the action of a step, by its two states.
-pub(super) fn action(step: &OperationStep) -> Action {
-    Action::between(&step.now, &step.then)
+pub(super) fn action(step: &OperationStep) -> FileAction {
+    FileAction::between(&step.now, &step.then)
 }
 
 /// Reads the state of a path on disk; `None` if it is missing or unreadable.
@@ -427,7 +440,7 @@ pub(super) fn read_state(
         oid = None;
         match hash_stream(reader, stat.size) {
             Ok(found) => oid = Some(found),
-            Err(StoreError::Step(error)) => return Err(error),
+            Err(StoreError::Write(error)) => return Err(error),
             Err(error) => return Err(io::Error::other(error.to_string())),
         }
         Ok(())
@@ -438,22 +451,22 @@ pub(super) fn read_state(
             Ok(Some(FileState { kind, mode, oid, size }))
         }
         (Err(ReadError::Gone), _) => Ok(None),
-        (Err(error), _) => Err(StoreError::Step(io::Error::other(error.to_string()))),
+        (Err(error), _) => Err(StoreError::Write(io::Error::other(error.to_string()))),
         (Ok(_), None) => Err(StoreError::NotCaptured),
     }
 }
 
 /// Finishes an interrupted exchange. A file that can be moved neither back nor forth is stored.
-pub(super) fn settle_exchange(
+pub(super) fn finish_exchange(
     workspace: &Workspace,
     store: &Store,
     step: &OperationStep,
 ) -> Result<Option<ObjectId>, StoreError> {
-    let failed = |error: WriteError| StoreError::Step(io::Error::other(error.to_string()));
-    let Some(spare) = workspace.settle_exchange(&step.temp, &step.path).map_err(failed)? else {
+    let failed = |error: WriteError| StoreError::Write(io::Error::other(error.to_string()));
+    let Some(spare) = workspace.finish_exchange(&step.temp, &step.path).map_err(failed)? else {
         return Ok(None);
     };
-    let kept = keep(workspace, store, &spare)?;
+    let kept = store_file_content(workspace, store, &spare)?;
     workspace.remove_temp(&spare).map_err(failed)?;
     Ok(Some(kept))
 }
@@ -469,7 +482,9 @@ pub(super) fn discard(
         [&step.now, &step.then].iter().any(|side| side.known().is_some_and(|s| s.oid == *oid))
     };
     let kept = match read_state(workspace, &step.temp)? {
-        Some(state) if !expected(&state.oid) => Some(keep(workspace, store, &step.temp)?),
+        Some(state) if !expected(&state.oid) => {
+            Some(store_file_content(workspace, store, &step.temp)?)
+        }
         _ => None,
     };
     remove_temp(workspace, step)?;
@@ -479,19 +494,23 @@ pub(super) fn discard(
 /// Removes a step's temporary file, whose content is known.
 fn remove_temp(workspace: &Workspace, step: &OperationStep) -> Result<(), StoreError> {
     let removed = workspace.remove_temp(&step.temp);
-    removed.map_err(|error| StoreError::Step(io::Error::other(error.to_string())))
+    removed.map_err(|error| StoreError::Write(io::Error::other(error.to_string())))
 }
 
 /// Stores the content of a file that is about to be removed.
-fn keep(workspace: &Workspace, store: &Store, path: &ProjectPath) -> Result<ObjectId, StoreError> {
+fn store_file_content(
+    workspace: &Workspace,
+    store: &Store,
+    path: &ProjectPath,
+) -> Result<ObjectId, StoreError> {
     let batch = store.batch()?;
     let mut result = None;
     let read = workspace.read(path, u64::MAX - 1, &mut |reader, stat| {
-        let emit = &mut |object| batch.put(&object).map_err(io::Error::other);
+        let emit = &mut |object| batch.put_object(&object).map_err(io::Error::other);
         result = Some(encode_stream(reader, stat.size, emit));
         Ok(())
     });
-    read.map_err(|error| StoreError::Step(io::Error::other(error.to_string())))?;
+    read.map_err(|error| StoreError::Write(io::Error::other(error.to_string())))?;
     let oid = result.ok_or(StoreError::NotCaptured)??;
     batch.commit()?;
     Ok(oid)
@@ -501,22 +520,22 @@ fn is_full(error: &WriteError) -> bool {
     matches!(&error.why, WriteFault::Io(io) if io.kind() == io::ErrorKind::StorageFull)
 }
 
-fn unwritable(error: &WriteError) -> Reason {
+fn unwritable(error: &WriteError) -> PlanReason {
     match &error.why {
-        WriteFault::Filled(why) => Reason::Damaged(why.to_string()),
-        _ => Reason::NotWritable(error.to_string()),
+        WriteFault::Filled(why) => PlanReason::Damaged(why.to_string()),
+        _ => PlanReason::NotWritable(error.to_string()),
     }
 }
 
 /// Converts a write error to a reason. A path that exists or is gone was changed by another
 /// program, unless it is a folder: the plan does not know folders without tracked files.
-fn refusal(workspace: &Workspace, step: &OperationStep, error: &WriteError) -> Reason {
+fn refusal(workspace: &Workspace, step: &OperationStep, error: &WriteError) -> PlanReason {
     match &error.why {
-        WriteFault::Exists => match workspace.may_write(&step.path) {
+        WriteFault::Exists => match workspace.check_writable(&step.path) {
             Err(error) if matches!(error.why, WriteFault::NotAFile(_)) => unwritable(&error),
-            _ => Reason::MovedOn,
+            _ => PlanReason::MovedOn,
         },
-        WriteFault::Gone => Reason::MovedOn,
+        WriteFault::Gone => PlanReason::MovedOn,
         _ => unwritable(error),
     }
 }

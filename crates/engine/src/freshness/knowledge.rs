@@ -6,44 +6,46 @@
 
 use std::collections::BTreeSet;
 
-use retake_model::{Change, ChangeId, ChangeType, Hunk, Means, ObjectId, ProjectPath, Side};
-use retake_store::Sighting;
+use retake_model::{
+    Change, ChangeId, ChangeMethod, ChangeType, Hunk, ObjectId, PathState, ProjectPath,
+};
+use retake_store::FileRead;
 
-use super::spans::{Span, Spans};
+use super::spans::{LineInterval, LineSet};
 
 /// Maximum changed places tracked one by one; beyond it the whole file counts as changed.
-const MOST_PLACES: usize = 500;
+const MAX_TRACKED_PLACES: usize = 500;
 
 /// What an agent knows of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Knowledge {
+pub(super) struct FileKnowledge {
     /// Lines that it has seen as they are now.
-    seen: Spans,
+    seen: LineSet,
     /// Places of what it had seen, that are different now, with the changes that did it.
-    pub(super) differs: Vec<(Span, BTreeSet<ChangeId>)>,
+    pub(super) differs: Vec<(LineInterval, BTreeSet<ChangeId>)>,
     /// Others took the file away.
-    pub(super) gone: Option<Gone>,
+    pub(super) gone: Option<FileRemoval>,
     /// All of it may be different, by these changes; single lines cannot be determined.
     pub(super) unclear: Option<BTreeSet<ChangeId>>,
     /// The content after the last thing that the agent saw or did, and the lines that it knew of it,
     /// if nothing differed.
-    fresh: Option<(ObjectId, Spans)>,
+    last_fresh: Option<(ObjectId, LineSet)>,
     /// What the file is after the last step.
-    pub(super) now: Option<Side>,
+    pub(super) now: Option<PathState>,
     /// When the agent last saw or changed it.
-    pub(super) acted: u64,
+    pub(super) last_acted_seq: u64,
 }
 
 /// How others took a file away.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Gone {
+pub(super) struct FileRemoval {
     pub(super) by: ChangeId,
     pub(super) to: Option<ProjectPath>,
 }
 
-impl Knowledge {
+impl FileKnowledge {
     /// Returns whether the agent knows anything of the file.
-    pub(super) fn is_some(&self) -> bool {
+    pub(super) fn is_known(&self) -> bool {
         !self.seen.is_empty() || self.is_stale()
     }
 
@@ -53,15 +55,15 @@ impl Knowledge {
     }
 
     /// Applies a read of the file, or of lines of it.
-    pub(super) fn look(&mut self, sight: &Sighting) {
+    pub(super) fn apply_read(&mut self, sight: &FileRead) {
         self.gone = None;
-        self.acted = sight.seq;
+        self.last_acted_seq = sight.seq;
         match &sight.lines {
-            None => self.know_all(),
+            None => self.mark_all_seen(),
             Some(lines) => {
                 // Of a file that is another one than it was, it knows what it sees from now on.
                 self.unclear = None;
-                let read = Spans::from_lines(lines);
+                let read = LineSet::from_lines(lines);
                 let differs = std::mem::take(&mut self.differs);
                 self.differs = differs
                     .into_iter()
@@ -72,7 +74,7 @@ impl Knowledge {
                 self.seen.add_all(&read);
             }
         }
-        self.settle(&sight.side);
+        self.set_current(&sight.side);
         // An imported entry carries only dates, no content.
         if let Some(dates) = sight.dates {
             self.now = None;
@@ -81,80 +83,86 @@ impl Knowledge {
     }
 
     /// Applies the agent's own change of the file.
-    pub(super) fn write(&mut self, change: &Change, path: &ProjectPath) {
+    pub(super) fn apply_own_change(&mut self, change: &Change, path: &ProjectPath) {
         self.gone = None;
-        self.acted = change.id.0;
+        self.last_acted_seq = change.id.0;
         if change.after.is_absent() || change.path != *path {
-            *self = Self { now: Some(Side::Absent), acted: self.acted, ..Self::default() };
+            *self = Self {
+                now: Some(PathState::Absent),
+                last_acted_seq: self.last_acted_seq,
+                ..Self::default()
+            };
             return;
         }
-        match hunks(change) {
+        match hunks_of(change) {
             // It has written all of it, or the lines cannot be determined.
-            _ if change.operation == Means::Write => self.know_all(),
-            None => self.know_all(),
-            Some(hunks) if hunks.len() > MOST_PLACES => self.know_all(),
+            _ if change.method == ChangeMethod::Write => self.mark_all_seen(),
+            None => self.mark_all_seen(),
+            Some(hunks) if hunks.len() > MAX_TRACKED_PLACES => self.mark_all_seen(),
             Some(hunks) => {
-                self.move_along(hunks);
-                for (_, new) in hunks.iter().map(Span::sides) {
+                self.shift_lines(hunks);
+                for (_, new) in hunks.iter().map(LineInterval::of_hunk) {
                     self.seen.add(new);
                 }
             }
         }
-        self.settle(&change.after);
+        self.set_current(&change.after);
     }
 
     /// Applies another actor's change of the file.
-    pub(super) fn suffer(&mut self, change: &Change, path: &ProjectPath) {
-        let (is_known, by) = (self.is_some(), change.id);
+    pub(super) fn apply_foreign_change(&mut self, change: &Change, path: &ProjectPath) {
+        let (is_known, by) = (self.is_known(), change.id);
         if change.old_path.as_ref() == Some(path) && change.path != *path {
             let to = Some(change.path.clone());
-            self.gone = is_known.then_some(Gone { by, to });
-            self.now = Some(Side::Absent);
+            self.gone = is_known.then_some(FileRemoval { by, to });
+            self.now = Some(PathState::Absent);
             return;
         }
         if change.after.is_absent() {
-            self.gone = is_known.then_some(Gone { by, to: None });
-            self.now = Some(Side::Absent);
+            self.gone = is_known.then_some(FileRemoval { by, to: None });
+            self.now = Some(PathState::Absent);
             return;
         }
         let before = self.gone.take();
-        match hunks(change) {
+        match hunks_of(change) {
             _ if !is_known => {}
             // Whatever is there now is another file than the one that was known.
             _ if before.is_some() || change.before.is_absent() || change.old_path.is_some() => {
-                self.lose_all(by);
+                self.mark_unclear(by);
             }
-            None => self.lose_all(by),
+            None => self.mark_unclear(by),
             // Too many places to be useful, and tracking them takes time.
-            Some(hunks) if hunks.len() + self.differs.len() > MOST_PLACES => self.lose_all(by),
-            Some(hunks) => self.lose(hunks, by),
+            Some(hunks) if hunks.len() + self.differs.len() > MAX_TRACKED_PLACES => {
+                self.mark_unclear(by);
+            }
+            Some(hunks) => self.mark_hunks_stale(hunks, by),
         }
         self.now = Some(change.after);
-        self.know_again(&change.after);
+        self.restore_if_unchanged(&change.after);
     }
 
     /// Gives up line tracking: too many changes happened, up to this one.
-    pub(super) fn lose_track(&mut self, by: ChangeId) {
-        if self.is_some() {
-            self.lose_all(by);
+    pub(super) fn lose_track_at(&mut self, by: ChangeId) {
+        if self.is_known() {
+            self.mark_unclear(by);
         }
     }
 
-    fn know_all(&mut self) {
-        self.seen = Spans::all();
+    fn mark_all_seen(&mut self) {
+        self.seen = LineSet::all();
         self.differs.clear();
         self.unclear = None;
     }
 
-    fn lose_all(&mut self, by: ChangeId) {
-        self.seen = Spans::default();
+    fn mark_unclear(&mut self, by: ChangeId) {
+        self.seen = LineSet::default();
         self.differs.clear();
         self.unclear.get_or_insert_default().insert(by);
     }
 
-    fn lose(&mut self, hunks: &[Hunk], by: ChangeId) {
+    fn mark_hunks_stale(&mut self, hunks: &[Hunk], by: ChangeId) {
         let mut lost = Vec::new();
-        for (old, new) in hunks.iter().map(Span::sides) {
+        for (old, new) in hunks.iter().map(LineInterval::of_hunk) {
             let mut all: BTreeSet<ChangeId> = BTreeSet::new();
             for (span, earlier) in &self.differs {
                 if span.is_hit_by(old) {
@@ -166,13 +174,13 @@ impl Knowledge {
                 lost.push((new, all));
             }
         }
-        self.move_along(hunks);
+        self.shift_lines(hunks);
         self.differs.extend(lost);
         self.differs.sort();
     }
 
     /// Shifts the lines that the hunks do not touch to their new numbers.
-    fn move_along(&mut self, hunks: &[Hunk]) {
+    fn shift_lines(&mut self, hunks: &[Hunk]) {
         self.seen = self.seen.after(hunks);
         let differs = std::mem::take(&mut self.differs).into_iter();
         let left = differs.flat_map(|(span, by)| {
@@ -182,16 +190,16 @@ impl Knowledge {
     }
 
     /// Sets the current content after the agent's own read or change.
-    fn settle(&mut self, now: &Side) {
+    fn set_current(&mut self, now: &PathState) {
         self.now = Some(*now);
         let state = now.known().filter(|_| !self.is_stale());
-        self.fresh = state.map(|state| (state.oid, self.seen.clone()));
+        self.last_fresh = state.map(|state| (state.oid, self.seen.clone()));
     }
 
     /// Restores the earlier knowledge if the file has the content again that the agent knew.
-    fn know_again(&mut self, now: &Side) {
+    fn restore_if_unchanged(&mut self, now: &PathState) {
         let oid = now.known().map(|state| state.oid);
-        if let Some((_, seen)) = self.fresh.as_ref().filter(|(fresh, _)| Some(*fresh) == oid) {
+        if let Some((_, seen)) = self.last_fresh.as_ref().filter(|(fresh, _)| Some(*fresh) == oid) {
             self.seen = seen.clone();
             self.differs.clear();
             self.unclear = None;
@@ -200,7 +208,7 @@ impl Knowledge {
 }
 
 /// Returns the hunks of a change; none if they cannot be determined.
-fn hunks(change: &Change) -> Option<&[Hunk]> {
+fn hunks_of(change: &Change) -> Option<&[Hunk]> {
     match (&change.lines, change.change_type) {
         (_, ChangeType::Mode) => Some(&[]),
         (Some(lines), _) => Some(&lines.hunks),

@@ -5,21 +5,21 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use retake_model::{AgentId, ContextSource, DialogId, Millis, PathError, ProjectPath, Side};
-use retake_store::{Batch, Dates, Sighting, StoreError};
+use retake_model::{AgentId, ContextSource, DialogId, Millis, PathError, PathState, ProjectPath};
+use retake_store::{Batch, ContextDates, FileRead, StoreError};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
-use super::react::put_note;
+use super::notify::record_context_event;
 use super::timeline::{ContextEntry, ContextFile};
 use crate::project::Project;
 use crate::record::RecordError;
 
 /// Maximum date in milliseconds that every reader accepts (the maximum JavaScript `Date`).
-const LAST_DATE: Millis = 8_640_000_000_000_000;
+const MAX_DATE: Millis = 8_640_000_000_000_000;
 
 /// The entries of a file that are on record, oldest first.
-type Known = VecDeque<(ContextSource, Dates)>;
+type RecordedEntries = VecDeque<(ContextSource, ContextDates)>;
 
 /// The files in an agent's context, as other programs keep them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,10 +40,10 @@ pub struct MetadataEntry {
     /// What happened.
     pub record_source: ContextSource,
     /// When the agent last read the file.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "required_nullable")]
     pub roo_read_date: Option<Millis>,
     /// When the agent last changed it.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "required_nullable")]
     pub roo_edit_date: Option<Millis>,
     /// When another actor changed it; it may be left out.
     #[serde(default)]
@@ -118,7 +118,7 @@ pub enum MetadataError {
 
 /// Outcome of importing a `task_metadata.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Imported {
+pub struct MetadataImport {
     /// How many entries were added.
     pub entries: usize,
     /// How many were on record already.
@@ -148,10 +148,10 @@ impl TaskMetadata {
     pub fn check(&self) -> Result<(), MetadataError> {
         let mut active = HashSet::new();
         for (number, entry) in (1..).zip(&self.files_in_context) {
-            entry.place().map_err(|error| MetadataError::Path { number, error })?;
+            entry.parse_path().map_err(|error| MetadataError::Path { number, error })?;
             let path = || entry.path.clone();
             let dates = [entry.roo_read_date, entry.roo_edit_date, entry.user_edit_date];
-            let wrong = dates.into_iter().flatten().find(|date| !(0..=LAST_DATE).contains(date));
+            let wrong = dates.into_iter().flatten().find(|date| !(0..=MAX_DATE).contains(date));
             if let Some(date) = wrong {
                 return Err(MetadataError::Date { number, path: path(), date });
             }
@@ -175,12 +175,16 @@ impl MetadataEntry {
         }
     }
 
-    fn place(&self) -> Result<ProjectPath, PathError> {
+    fn parse_path(&self) -> Result<ProjectPath, PathError> {
         self.path.parse()
     }
 
-    fn dates(&self) -> Dates {
-        Dates { read: self.roo_read_date, edit: self.roo_edit_date, user: self.user_edit_date }
+    fn dates(&self) -> ContextDates {
+        ContextDates {
+            read: self.roo_read_date,
+            edit: self.roo_edit_date,
+            user: self.user_edit_date,
+        }
     }
 
     /// Returns when it happened, by its own dates.
@@ -194,7 +198,9 @@ impl MetadataEntry {
 }
 
 /// Deserialises a value that may be null, but not left out.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Millis>, D::Error> {
+fn required_nullable<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Millis>, D::Error> {
     Option::deserialize(deserializer)
 }
 
@@ -228,16 +234,16 @@ impl Project {
         (dialog, agent): (&DialogId, &AgentId),
         metadata: &TaskMetadata,
         at: Millis,
-    ) -> Result<Imported, RecordError> {
-        let _lock = self.hold()?;
-        self.catch_up_and_look(at)?;
-        let mut timelines = self.timelines(dialog, agent)?;
-        let mut imported = Imported::default();
+    ) -> Result<MetadataImport, RecordError> {
+        let _lock = self.acquire_lock()?;
+        self.catch_up_and_refresh(at)?;
+        let mut timelines = self.recorded_entries(dialog, agent)?;
+        let mut imported = MetadataImport::default();
         let batch = self.store().batch()?;
         batch.touch_dialog(dialog, None, None, at)?;
         batch.touch_agent(dialog, agent, None, None)?;
         for entry in &metadata.files_in_context {
-            let path = match entry.place() {
+            let path = match entry.parse_path() {
                 Ok(path) if path.components().any(|name| name == b".git") => {
                     imported.skipped.push((entry.path.clone(), "it is git's own".to_owned()));
                     continue;
@@ -248,29 +254,29 @@ impl Project {
                     continue;
                 }
             };
-            if timelines.get_mut(&path).is_some_and(|known| is_next_of(entry, known)) {
+            if timelines.get_mut(&path).is_some_and(|known| consume_known(entry, known)) {
                 imported.known += 1;
                 continue;
             }
-            put(&batch, (dialog, agent), path, entry, at)?;
+            record_entry(&batch, (dialog, agent), path, entry, at)?;
             imported.entries += 1;
         }
         if imported.entries > 0 {
             let seq = batch.next_seq();
             let body = json!({ "entries": imported.entries, "skipped": imported.skipped.len() });
-            put_note(&batch, (dialog, agent), "context_imported", (seq, at), body)?;
-            batch.mark_dialog(dialog, seq)?;
+            record_context_event(&batch, (dialog, agent), "context_imported", (seq, at), body)?;
+            batch.set_dialog_seq(dialog, seq)?;
             batch.commit()?;
         }
         Ok(imported)
     }
 
     /// Returns the recorded entries of each file, reduced to what the format holds.
-    fn timelines(
+    fn recorded_entries(
         &self,
         dialog: &DialogId,
         agent: &AgentId,
-    ) -> Result<HashMap<ProjectPath, Known>, StoreError> {
+    ) -> Result<HashMap<ProjectPath, RecordedEntries>, StoreError> {
         let known = |file: ContextFile| {
             let entries = file.entries.into_iter();
             (file.path, entries.map(|entry| (entry.source, entry.dates)).collect())
@@ -280,7 +286,7 @@ impl Project {
 }
 
 /// Returns whether an entry is among the known ones, and drops those up to it; they are in order.
-fn is_next_of(entry: &MetadataEntry, known: &mut Known) -> bool {
+fn consume_known(entry: &MetadataEntry, known: &mut RecordedEntries) -> bool {
     let this = (entry.record_source, entry.dates());
     let found = known.iter().position(|one| *one == this);
     if let Some(at) = found {
@@ -290,21 +296,21 @@ fn is_next_of(entry: &MetadataEntry, known: &mut Known) -> bool {
 }
 
 /// Records an entry with a `seq` of its own.
-fn put(
+fn record_entry(
     batch: &Batch<'_>,
     (dialog, agent): (&DialogId, &AgentId),
     path: ProjectPath,
     entry: &MetadataEntry,
     at: Millis,
 ) -> Result<(), StoreError> {
-    batch.put_sight(&Sighting {
+    batch.put_file_read(&FileRead {
         seq: batch.next_seq(),
         at: entry.at().unwrap_or(at),
         dialog: dialog.clone(),
         agent: agent.clone(),
         path,
         source: entry.record_source,
-        side: Side::Unknown,
+        side: PathState::Unknown,
         lines: None,
         dates: Some(entry.dates()),
     })

@@ -26,37 +26,37 @@
 //! Invariants: staleness is never a flag, it is computed from the record each time; a file is fresh
 //! again only after a read of its current content, or when it is again what was read.
 
-mod announced;
-mod fold;
 mod knowledge;
 mod metadata;
-mod react;
-mod see;
+mod notify;
+mod predicted;
+mod record_reads;
+mod replay;
 mod spans;
 mod stale;
 mod timeline;
 
-pub(crate) use announced::{keep_announced, keep_unaimed};
-pub(crate) use fold::{Knower, MOST_STEPS};
-pub(crate) use react::{react, tell_followers};
-pub(crate) use see::{Shown, see, shown};
+pub(crate) use notify::{notify_sender, record_stale_agents};
+pub(crate) use predicted::{record_predicted, record_untargeted};
+pub(crate) use record_reads::{ShownFiles, record_reads, shown_files};
+pub(crate) use replay::{AgentKnowledge, MAX_REPLAYED_STEPS};
 
-pub use metadata::{Imported, MetadataEntry, MetadataError, RecordState, TaskMetadata};
-pub use react::{Reaction, StaleContext};
-pub use stale::{Reader, StaleFile, StaleLines, Staleness, Who};
+pub use metadata::{MetadataEntry, MetadataError, MetadataImport, RecordState, TaskMetadata};
+pub use notify::{StaleContext, StaleReaction};
+pub use stale::{Audience, ChangeAuthor, StaleFile, StaleLines, Staleness};
 pub use timeline::{ContextEntry, ContextFile};
 
-use retake_model::{AgentId, ContextSource, DialogId, Lines, Millis, ProjectPath, Side};
+use retake_model::{AgentId, ContextSource, DialogId, LineSpan, Millis, PathState, ProjectPath};
 use retake_store::{DialogAgent, StoreError};
 use serde_json::{Value, json};
 
 use crate::project::Project;
 use crate::record::RecordError;
-use crate::tool::Part;
-use react::put_note;
+use crate::tool::FilePart;
+use notify::record_context_event;
 
 /// Logs and ignores a damaged row, so that it does not block new records; `doctor` reports it.
-pub(crate) fn despite_damage(done: Result<(), StoreError>) -> Result<(), StoreError> {
+pub(crate) fn ignore_row_damage(done: Result<(), StoreError>) -> Result<(), StoreError> {
     match done {
         Err(StoreError::Row(why)) => {
             tracing::warn!(why, "what agents know is not brought up to date");
@@ -67,21 +67,21 @@ pub(crate) fn despite_damage(done: Result<(), StoreError>) -> Result<(), StoreEr
 }
 
 /// Journal event kind of a read that the host reported.
-const TRACKED: &str = "context_tracked";
+const CONTEXT_TRACKED_EVENT: &str = "context_tracked";
 
 impl Project {
     /// The files in an agent's context, with their timelines.
     ///
-    /// It is as new as the last look; [`Project::look`] first to miss nothing.
+    /// It is as new as the last look; [`Project::refresh`] first to miss nothing.
     pub fn context(
         &self,
         dialog: &DialogId,
         agent: &AgentId,
     ) -> Result<Vec<ContextFile>, StoreError> {
-        let knower = self.settings().freshness.knower(dialog, agent);
+        let knower = self.settings().freshness.knowledge_of(dialog, agent);
         let mut files = Vec::new();
         for path in self.store().known_paths(dialog, agent)? {
-            files.extend(knower.file(self.store(), &path)?);
+            files.extend(knower.context_file(self.store(), &path)?);
         }
         Ok(files)
     }
@@ -95,10 +95,10 @@ impl Project {
         dialog: &DialogId,
         agent: &AgentId,
     ) -> Result<Vec<StaleFile>, StoreError> {
-        let knower = self.settings().freshness.knower(dialog, agent);
+        let knower = self.settings().freshness.knowledge_of(dialog, agent);
         let mut files = Vec::new();
         for path in self.store().known_paths(dialog, agent)? {
-            files.extend(knower.stale(self.store(), &path)?);
+            files.extend(knower.stale_file(self.store(), &path)?);
         }
         Ok(files)
     }
@@ -111,12 +111,12 @@ impl Project {
     pub fn track_context(
         &self,
         (dialog, agent): (&DialogId, &AgentId),
-        files: &[(ProjectPath, Option<Lines>)],
+        files: &[(ProjectPath, Option<LineSpan>)],
         source: ContextSource,
         at: Millis,
     ) -> Result<Vec<ProjectPath>, RecordError> {
-        let _lock = self.hold()?;
-        self.catch_up_and_look(at)?;
+        let _lock = self.acquire_lock()?;
+        self.catch_up_and_refresh(at)?;
         if source == ContextSource::UserEdited {
             return Ok(Vec::new());
         }
@@ -126,14 +126,26 @@ impl Project {
         let seq = batch.next_seq();
         let mut untracked = Vec::new();
         for (path, lines) in files {
-            let part = lines.map_or(Part::Whole, Part::Lines);
-            if !see::mark(&batch, (dialog, agent), (path, part), source, (seq, at))? {
+            let part = lines.map_or(FilePart::Whole, FilePart::Lines);
+            if !record_reads::record_tracked_read(
+                &batch,
+                (dialog, agent),
+                (path, part),
+                source,
+                (seq, at),
+            )? {
                 untracked.push(path.clone());
             }
         }
         let seen = files.len() - untracked.len();
-        put_note(&batch, (dialog, agent), TRACKED, (seq, at), seen_body(source, seen))?;
-        batch.mark_dialog(dialog, seq)?;
+        record_context_event(
+            &batch,
+            (dialog, agent),
+            CONTEXT_TRACKED_EVENT,
+            (seq, at),
+            tracked_body(source, seen),
+        )?;
+        batch.set_dialog_seq(dialog, seq)?;
         batch.commit()?;
         Ok(untracked)
     }
@@ -146,22 +158,34 @@ impl Project {
         path: &ProjectPath,
         at: Millis,
     ) -> Result<Option<FreshRead>, RecordError> {
-        let _lock = self.hold()?;
-        self.catch_up_and_look(at)?;
-        let knower = self.settings().freshness.knower(dialog, agent);
-        let was_stale = knower.stale(self.store(), path)?;
+        let _lock = self.acquire_lock()?;
+        self.catch_up_and_refresh(at)?;
+        let knower = self.settings().freshness.knowledge_of(dialog, agent);
+        let was_stale = knower.stale_file(self.store(), path)?;
         let batch = self.store().batch()?;
         batch.touch_dialog(dialog, None, None, at)?;
         batch.touch_agent(dialog, agent, None, None)?;
         let (seq, source) = (batch.next_seq(), ContextSource::ReadTool);
-        if !see::mark(&batch, (dialog, agent), (path, Part::Whole), source, (seq, at))? {
+        if !record_reads::record_tracked_read(
+            &batch,
+            (dialog, agent),
+            (path, FilePart::Whole),
+            source,
+            (seq, at),
+        )? {
             return Ok(None);
         }
         let entry = self.store().manifest_entry(path)?;
-        let now = entry.map_or(Side::Absent, |entry| entry.stored.into());
+        let now = entry.map_or(PathState::Absent, |entry| entry.state.into());
         let Some(bytes) = self.content(&now)? else { return Ok(None) };
-        put_note(&batch, (dialog, agent), TRACKED, (seq, at), seen_body(source, 1))?;
-        batch.mark_dialog(dialog, seq)?;
+        record_context_event(
+            &batch,
+            (dialog, agent),
+            CONTEXT_TRACKED_EVENT,
+            (seq, at),
+            tracked_body(source, 1),
+        )?;
+        batch.set_dialog_seq(dialog, seq)?;
         batch.commit()?;
         Ok(Some(FreshRead { bytes, was_stale }))
     }
@@ -185,7 +209,7 @@ impl Project {
     }
 }
 
-fn seen_body(source: ContextSource, files: usize) -> Value {
+fn tracked_body(source: ContextSource, files: usize) -> Value {
     json!({ "source": source, "files": files })
 }
 

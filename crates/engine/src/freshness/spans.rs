@@ -3,34 +3,37 @@
 //! Lines count from 0 here, and a span is half open. A whole file is one span without an end, so
 //! that the number of lines need not be known.
 
-use retake_model::{Hunk, Lines};
+use retake_model::{Hunk, LineSpan};
 
 /// Some lines of a file: spans in order that neither touch nor overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spans(Vec<Span>);
+pub(super) struct LineSet(Vec<LineInterval>);
 
 /// Lines from `start` up to, but without, `end`. An empty one is a place between two lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Span {
+pub(super) struct LineInterval {
     pub(super) start: u32,
     pub(super) end: u32,
 }
 
-impl Span {
+impl LineInterval {
     pub(super) const ALL: Self = Self { start: 0, end: u32::MAX };
 
-    fn of(first: u32, count: u32) -> Self {
+    fn from_first(first: u32, count: u32) -> Self {
         let start = first.saturating_sub(1);
         Self { start, end: start.saturating_add(count) }
     }
 
     /// The lines of a hunk before, and after.
-    pub(super) fn sides(hunk: &Hunk) -> (Self, Self) {
-        (Self::of(hunk.old_start, hunk.old_lines), Self::of(hunk.new_start, hunk.new_lines))
+    pub(super) fn of_hunk(hunk: &Hunk) -> (Self, Self) {
+        (
+            Self::from_first(hunk.old_start, hunk.old_lines),
+            Self::from_first(hunk.new_start, hunk.new_lines),
+        )
     }
 
-    pub(super) fn lines(self) -> Lines {
-        Lines { first: self.start.saturating_add(1), last: self.end }
+    pub(super) fn lines(self) -> LineSpan {
+        LineSpan { first: self.start.saturating_add(1), last: self.end }
     }
 
     fn is_empty(self) -> bool {
@@ -53,19 +56,19 @@ impl Span {
     /// Returns the parts of these lines that the hunks leave, at their new numbers.
     pub(super) fn after(self, hunks: &[Hunk]) -> Vec<Self> {
         if self.is_empty() {
-            let is_hit = hunks.iter().any(|hunk| self.is_hit_by(Self::sides(hunk).0));
-            return if is_hit { Vec::new() } else { vec![self.moved(hunks)] };
+            let is_hit = hunks.iter().any(|hunk| self.is_hit_by(Self::of_hunk(hunk).0));
+            return if is_hit { Vec::new() } else { vec![self.shifted(hunks)] };
         }
-        Spans(vec![self]).after(hunks).0
+        LineSet(vec![self]).after(hunks).0
     }
 
     /// Returns these lines at their new numbers, if no hunk hits them.
-    fn moved(self, hunks: &[Hunk]) -> Self {
+    fn shifted(self, hunks: &[Hunk]) -> Self {
         let shift = |line: u32| {
             if line == u32::MAX {
                 return line;
             }
-            let before = hunks.iter().map(Self::sides).take_while(|(old, _)| old.end <= line);
+            let before = hunks.iter().map(Self::of_hunk).take_while(|(old, _)| old.end <= line);
             before.last().map_or(line, |(old, new)| new.end.saturating_add(line - old.end))
         };
         // The last line moves with itself, not with what is put in after it.
@@ -78,15 +81,15 @@ impl Span {
     }
 }
 
-impl Spans {
+impl LineSet {
     pub(super) fn all() -> Self {
-        Self(vec![Span::ALL])
+        Self(vec![LineInterval::ALL])
     }
 
-    pub(super) fn from_lines(lines: &[Lines]) -> Self {
+    pub(super) fn from_lines(lines: &[LineSpan]) -> Self {
         let mut spans = Self::default();
         for lines in lines.iter().filter(|lines| lines.first >= 1 && lines.last >= lines.first) {
-            spans.add(Span { start: lines.first - 1, end: lines.last });
+            spans.add(LineInterval { start: lines.first - 1, end: lines.last });
         }
         spans
     }
@@ -96,32 +99,33 @@ impl Spans {
     }
 
     /// Returns whether replacing these lines changes what the set shows.
-    pub(super) fn are_hit_by(&self, old: Span) -> bool {
+    pub(super) fn are_hit_by(&self, old: LineInterval) -> bool {
         self.0.iter().any(|span| span.is_hit_by(old))
     }
 
     /// Returns the parts of a span not in the set; a place between lines is in it if a line beside
     /// it is.
-    pub(super) fn missing_of(&self, span: Span) -> Vec<Span> {
+    pub(super) fn missing_of(&self, span: LineInterval) -> Vec<LineInterval> {
         if span.is_empty() {
-            let beside = |known: &Span| known.start <= span.start && span.start <= known.end;
+            let beside =
+                |known: &LineInterval| known.start <= span.start && span.start <= known.end;
             return if self.0.iter().any(beside) { Vec::new() } else { vec![span] };
         }
         let mut missing = Vec::new();
         let mut start = span.start;
         for known in self.0.iter().filter(|known| known.end > span.start) {
             if start < known.start.min(span.end) {
-                missing.push(Span { start, end: known.start.min(span.end) });
+                missing.push(LineInterval { start, end: known.start.min(span.end) });
             }
             start = start.max(known.end);
         }
         if start < span.end {
-            missing.push(Span { start, end: span.end });
+            missing.push(LineInterval { start, end: span.end });
         }
         missing
     }
 
-    pub(super) fn add(&mut self, new: Span) {
+    pub(super) fn add(&mut self, new: LineInterval) {
         if new.is_empty() {
             return;
         }
@@ -134,7 +138,7 @@ impl Spans {
             apart
         });
         let at = self.0.partition_point(|span| span.start < start);
-        self.0.insert(at, Span { start, end });
+        self.0.insert(at, LineInterval { start, end });
     }
 
     pub(super) fn add_all(&mut self, other: &Self) {
@@ -146,26 +150,26 @@ impl Spans {
         let mut left = Self::default();
         for span in &self.0 {
             let mut start = span.start;
-            for (old, _) in hunks.iter().map(Span::sides) {
+            for (old, _) in hunks.iter().map(LineInterval::of_hunk) {
                 // An insertion, too, separates the lines before from those after.
-                let cut = Span { start, end: span.end.min(old.start) };
+                let cut = LineInterval { start, end: span.end.min(old.start) };
                 if old.end < span.start || span.end < old.start {
                     continue;
                 }
                 if cut.start < cut.end {
-                    left.add_moved(cut, hunks);
+                    left.add_shifted(cut, hunks);
                 }
                 start = start.max(old.end);
             }
             if start < span.end {
-                left.add_moved(Span { start, end: span.end }, hunks);
+                left.add_shifted(LineInterval { start, end: span.end }, hunks);
             }
         }
         left
     }
 
-    fn add_moved(&mut self, span: Span, hunks: &[Hunk]) {
-        self.add(span.moved(hunks));
+    fn add_shifted(&mut self, span: LineInterval, hunks: &[Hunk]) {
+        self.add(span.shifted(hunks));
     }
 }
 
@@ -177,8 +181,8 @@ mod tests {
         Hunk { old_start, old_lines, new_start, new_lines }
     }
 
-    fn spans(list: &[(u32, u32)]) -> Spans {
-        Spans(list.iter().map(|&(start, end)| Span { start, end }).collect())
+    fn spans(list: &[(u32, u32)]) -> LineSet {
+        LineSet(list.iter().map(|&(start, end)| LineInterval { start, end }).collect())
     }
 
     #[test]
@@ -190,15 +194,15 @@ mod tests {
         assert_eq!(ten.after(&[hunk(5, 0, 5, 2)]), spans(&[(0, 4), (6, 12)]));
         assert_eq!(ten.after(&[hunk(5, 2, 5, 0)]), spans(&[(0, 8)]));
         assert_eq!(ten.after(&[hunk(11, 0, 11, 2)]), ten);
-        assert_eq!(Spans::all().after(&[hunk(3, 1, 3, 2)]), spans(&[(0, 2), (4, u32::MAX)]));
+        assert_eq!(LineSet::all().after(&[hunk(3, 1, 3, 2)]), spans(&[(0, 2), (4, u32::MAX)]));
         assert_eq!(ten.after(&[hunk(1, 20, 1, 0)]), spans(&[]));
     }
 
     #[test]
     fn what_is_put_in_hits_only_what_it_parts() {
         let ten = spans(&[(5, 10)]);
-        let at = |line| ten.are_hit_by(Span { start: line, end: line });
+        let at = |line| ten.are_hit_by(LineInterval { start: line, end: line });
         assert_eq!([4, 5, 6, 9, 10].map(at), [false, false, true, true, false]);
-        assert!(Spans::all().are_hit_by(Span { start: 0, end: 0 }));
+        assert!(LineSet::all().are_hit_by(LineInterval { start: 0, end: 0 }));
     }
 }

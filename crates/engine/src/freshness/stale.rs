@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use retake_model::{
-    Actor, AgentId, Change, ChangeId, DialogId, Lines, MAIN_AGENT, Means, Millis, OperationId,
-    ProjectPath, Side,
+    Actor, AgentId, Change, ChangeId, ChangeMethod, DialogId, LineSpan, MAIN_AGENT, Millis,
+    OperationId, PathState, ProjectPath,
 };
 use retake_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::fold::Knower;
-use super::knowledge::Knowledge;
+use super::knowledge::FileKnowledge;
+use super::replay::AgentKnowledge;
 
 /// Maximum changed places listed in the text; the others are counted.
-const TOLD_PLACES: usize = 10;
+const MAX_LISTED_PLACES: usize = 10;
 
 /// A file that is not as an agent last saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,17 +24,17 @@ pub struct StaleFile {
     /// How it differs.
     pub what: Staleness,
     /// Everyone who had a part in it.
-    pub by: Vec<Who>,
+    pub by: Vec<ChangeAuthor>,
     /// When it was first different.
     pub since: Option<Millis>,
     /// What it is now.
-    pub now: Side,
+    pub now: PathState,
     /// The newest of the changes that made it so; 0 if another program says so.
     #[serde(skip)]
-    pub(crate) newest: u64,
+    pub(crate) newest_change: u64,
     /// When the agent last saw or changed it, in the project's order.
     #[serde(skip)]
-    pub(crate) acted: u64,
+    pub(crate) last_acted_seq: u64,
 }
 
 /// How a file differs from what an agent has read.
@@ -55,14 +55,14 @@ pub enum Staleness {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaleLines {
     /// The lines now; `last` is one less than `first` where lines were removed before `first`.
-    pub lines: Lines,
+    pub lines: LineSpan,
     /// Who changed them.
-    pub by: Vec<Who>,
+    pub by: Vec<ChangeAuthor>,
 }
 
 /// The actor that changed a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Who {
+pub struct ChangeAuthor {
     /// What they are.
     pub actor: Actor,
     /// The product, if it is an agent.
@@ -77,14 +77,14 @@ pub struct Who {
 
 /// The reader of a text about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reader {
+pub enum Audience {
     /// An agent, for which the person is the user.
     Agent,
     /// The person.
     Person,
 }
 
-impl Who {
+impl ChangeAuthor {
     pub(crate) fn of(change: &Change) -> Self {
         Self {
             actor: change.actor,
@@ -100,11 +100,11 @@ impl Who {
     }
 
     /// Returns the name to use in a text for this reader.
-    pub fn name(&self, to: Reader) -> String {
+    pub fn display_name(&self, to: Audience) -> String {
         match self.actor {
             Actor::User | Actor::Unknown => match to {
-                Reader::Agent => "the user".to_owned(),
-                Reader::Person => "you".to_owned(),
+                Audience::Agent => "the user".to_owned(),
+                Audience::Person => "you".to_owned(),
             },
             Actor::Git => "git".to_owned(),
             Actor::Retake => match self.operation {
@@ -124,26 +124,27 @@ impl Who {
     }
 }
 
-impl Knower<'_> {
+impl AgentKnowledge<'_> {
     /// Returns how a file differs from what the agent last read; none if it does not, or was never
     /// read.
-    pub(crate) fn stale(
+    pub(crate) fn stale_file(
         &self,
         store: &Store,
         path: &ProjectPath,
     ) -> Result<Option<StaleFile>, StoreError> {
-        let Some(known) = self.doubts(store, path)?.filter(Knowledge::is_stale) else {
+        let Some(known) = self.replay_if_changed(store, path)?.filter(FileKnowledge::is_stale)
+        else {
             return Ok(None);
         };
-        let changes = blamed(store, &known)?;
+        let changes = blamed_changes(store, &known)?;
         let who = |ids: &BTreeSet<ChangeId>| {
             let changes = changes.iter().filter(|change| ids.contains(&change.id));
             // Where the agent does not know its own change, the user had a part in it; unless a
             // command of its own made it.
-            let who = |change: &Change| match self.made(change) {
-                false => Some(Who::of(change)),
-                true if change.operation == Means::Command => None,
-                true => Some(Who::user()),
+            let who = |change: &Change| match self.is_own_change(change) {
+                false => Some(ChangeAuthor::of(change)),
+                true if change.method == ChangeMethod::Command => None,
+                true => Some(ChangeAuthor::user()),
             };
             let who: BTreeSet<_> = changes.filter_map(who).collect();
             who.into_iter().collect::<Vec<_>>()
@@ -155,7 +156,7 @@ impl Knower<'_> {
                 let lines = known.differs.iter();
                 let stale =
                     lines.map(|(span, ids)| StaleLines { lines: span.lines(), by: who(ids) });
-                Staleness::Lines(joined(stale))
+                Staleness::Lines(join_adjacent(stale))
             }
         };
         let ids = changes.iter().map(|change| change.id).collect();
@@ -164,15 +165,15 @@ impl Knower<'_> {
             what,
             by: who(&ids),
             since: changes.iter().map(|change| change.at).min(),
-            now: known.now.unwrap_or(Side::Unknown),
-            newest: changes.last().map_or(0, |change| change.id.0),
-            acted: known.acted,
+            now: known.now.unwrap_or(PathState::Unknown),
+            newest_change: changes.last().map_or(0, |change| change.id.0),
+            last_acted_seq: known.last_acted_seq,
         }))
     }
 }
 
 /// Returns the changes that made the difference.
-fn blamed(store: &Store, known: &Knowledge) -> Result<Vec<Change>, StoreError> {
+fn blamed_changes(store: &Store, known: &FileKnowledge) -> Result<Vec<Change>, StoreError> {
     let mut ids: BTreeSet<ChangeId> = BTreeSet::new();
     ids.extend(known.gone.as_ref().map(|gone| gone.by));
     ids.extend(known.unclear.iter().flatten());
@@ -185,7 +186,7 @@ fn blamed(store: &Store, known: &Knowledge) -> Result<Vec<Change>, StoreError> {
 }
 
 /// Joins adjacent lines by the same authors into one place.
-fn joined(lines: impl Iterator<Item = StaleLines>) -> Vec<StaleLines> {
+fn join_adjacent(lines: impl Iterator<Item = StaleLines>) -> Vec<StaleLines> {
     let mut places: Vec<StaleLines> = Vec::new();
     for next in lines {
         match places.last_mut() {
@@ -200,24 +201,28 @@ fn joined(lines: impl Iterator<Item = StaleLines>) -> Vec<StaleLines> {
 
 impl StaleFile {
     /// `lines 40–62 changed by you, line 70 changed by git`.
-    pub fn words(&self, to: Reader) -> String {
+    pub fn describe(&self, to: Audience) -> String {
         match &self.what {
             Staleness::Lines(places) => {
-                let words = |place: &StaleLines| range(place.lines) + &by(&place.by, to);
-                let told = places.iter().take(TOLD_PLACES).map(words);
-                let more = places.len().saturating_sub(TOLD_PLACES);
+                let words = |place: &StaleLines| {
+                    describe_lines(place.lines) + &describe_authors(&place.by, to)
+                };
+                let told = places.iter().take(MAX_LISTED_PLACES).map(words);
+                let more = places.len().saturating_sub(MAX_LISTED_PLACES);
                 let rest = (more > 0).then(|| format!("and {more} more places"));
                 told.chain(rest).collect::<Vec<_>>().join(", ")
             }
-            Staleness::Content => format!("changed{}", by(&self.by, to)),
-            Staleness::Deleted => format!("deleted{}", by(&self.by, to)),
-            Staleness::MovedTo(path) => format!("moved to {}{}", name(path), by(&self.by, to)),
+            Staleness::Content => format!("changed{}", describe_authors(&self.by, to)),
+            Staleness::Deleted => format!("deleted{}", describe_authors(&self.by, to)),
+            Staleness::MovedTo(path) => {
+                format!("moved to {}{}", inline_name(path), describe_authors(&self.by, to))
+            }
         }
     }
 }
 
 /// Returns a file's name for use in a sentence: it must not be able to begin a line of its own.
-pub(super) fn name(path: &ProjectPath) -> String {
+pub(super) fn inline_name(path: &ProjectPath) -> String {
     let text = path.to_string();
     if text.contains(char::is_control) { format!("{path:?}") } else { text }
 }
@@ -225,11 +230,11 @@ pub(super) fn name(path: &ProjectPath) -> String {
 /// In words for an agent.
 impl fmt::Display for StaleFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words(Reader::Agent))
+        f.write_str(&self.describe(Audience::Agent))
     }
 }
 
-fn range(Lines { first, last }: Lines) -> String {
+fn describe_lines(LineSpan { first, last }: LineSpan) -> String {
     match last {
         _ if last < first => format!("lines removed before line {first}"),
         _ if last == first => format!("line {first} changed"),
@@ -238,10 +243,10 @@ fn range(Lines { first, last }: Lines) -> String {
     }
 }
 
-fn by(who: &[Who], to: Reader) -> String {
+fn describe_authors(who: &[ChangeAuthor], to: Audience) -> String {
     if who.is_empty() {
         return String::new();
     }
-    let names: BTreeSet<String> = who.iter().map(|who| who.name(to)).collect();
+    let names: BTreeSet<String> = who.iter().map(|who| who.display_name(to)).collect();
     format!(" by {}", names.into_iter().collect::<Vec<_>>().join(" and "))
 }

@@ -6,12 +6,12 @@
 //! A new source is one value of [`ContextSource`], one arm in [`dates`], and the place that
 //! records it (CTX-24).
 
-use retake_model::{Change, ChangeId, ContextSource, Lines, Millis, ProjectPath};
-use retake_store::{Dates, Sighting, Store, StoreError};
+use retake_model::{Change, ChangeId, ContextSource, LineSpan, Millis, ProjectPath};
+use retake_store::{ContextDates, FileRead, Store, StoreError};
 
-use super::announced::is_announced;
-use super::fold::Knower;
-use super::stale::{StaleFile, Who};
+use super::predicted::is_predicted;
+use super::replay::AgentKnowledge;
+use super::stale::{ChangeAuthor, StaleFile};
 
 /// A file in an agent's context.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,82 +34,83 @@ pub struct ContextEntry {
     /// When.
     pub at: Millis,
     /// The dates as they were after it.
-    pub dates: Dates,
+    pub dates: ContextDates,
     /// The lines, if the agent saw only some.
-    pub lines: Option<Vec<Lines>>,
+    pub lines: Option<Vec<LineSpan>>,
     /// The change, if it is one.
     pub change: Option<ChangeId>,
     /// Who made it, if it is a change by another actor.
-    pub by: Option<Who>,
+    pub by: Option<ChangeAuthor>,
 }
 
 /// An entry of the timeline before its dates are computed.
-enum Happened {
-    Saw(Sighting),
+enum TimelineEvent {
+    Read(FileRead),
     Changed(Box<Change>),
 }
 
-impl Happened {
+impl TimelineEvent {
     fn seq(&self) -> u64 {
         match self {
-            Self::Saw(sight) => sight.seq,
+            Self::Read(sight) => sight.seq,
             Self::Changed(change) => change.id.0,
         }
     }
 }
 
-impl Knower<'_> {
+impl AgentKnowledge<'_> {
     /// Returns the timeline of a file; none if it is not in the agent's context.
-    pub(super) fn file(
+    pub(super) fn context_file(
         &self,
         store: &Store,
         path: &ProjectPath,
     ) -> Result<Option<ContextFile>, StoreError> {
-        let sights = store.sights_of(self.dialog, self.agent, path)?;
-        let steps = store.steps_of(path, 0)?;
+        let sights = store.file_reads_of(self.dialog, self.agent, path)?;
+        let steps = store.change_seqs_of(path, 0)?;
         // An edit's predicted content is part of its change.
         let is_part =
-            |sight: &Sighting| is_announced(sight) && steps.binary_search(&sight.seq).is_ok();
+            |sight: &FileRead| is_predicted(sight) && steps.binary_search(&sight.seq).is_ok();
         let looks = sights.into_iter().filter(|sight| !is_part(sight));
-        let mut happened: Vec<_> = looks.map(Happened::Saw).collect();
+        let mut happened: Vec<_> = looks.map(TimelineEvent::Read).collect();
         for step in steps {
             let change = store.change(ChangeId(step))?;
-            happened.extend(change.map(|change| Happened::Changed(Box::new(change))));
+            happened.extend(change.map(|change| TimelineEvent::Changed(Box::new(change))));
         }
-        happened.sort_by_key(Happened::seq);
-        let enters = |happened: &Happened| match happened {
-            Happened::Saw(_) => true,
-            Happened::Changed(change) => self.made(change),
+        happened.sort_by_key(TimelineEvent::seq);
+        let enters = |happened: &TimelineEvent| match happened {
+            TimelineEvent::Read(_) => true,
+            TimelineEvent::Changed(change) => self.is_own_change(change),
         };
         let Some(first) = happened.iter().position(enters) else { return Ok(None) };
         let mut entries: Vec<ContextEntry> = Vec::new();
         for happened in happened.drain(first..) {
-            let entry = self.entry(happened, &entries);
+            let entry = self.timeline_entry(happened, &entries);
             entries.push(entry);
         }
-        Ok(Some(ContextFile { path: path.clone(), entries, stale: self.stale(store, path)? }))
+        Ok(Some(ContextFile { path: path.clone(), entries, stale: self.stale_file(store, path)? }))
     }
 
-    fn entry(&self, happened: Happened, earlier: &[ContextEntry]) -> ContextEntry {
+    fn timeline_entry(&self, happened: TimelineEvent, earlier: &[ContextEntry]) -> ContextEntry {
         let seq = happened.seq();
         match happened {
-            Happened::Saw(sight) => {
-                let dates = sight.dates.unwrap_or_else(|| dates(sight.source, sight.at, earlier));
-                let Sighting { source, at, lines, .. } = sight;
+            TimelineEvent::Read(sight) => {
+                let dates =
+                    sight.dates.unwrap_or_else(|| dates_after(sight.source, sight.at, earlier));
+                let FileRead { source, at, lines, .. } = sight;
                 ContextEntry { seq, source, at, dates, lines, change: None, by: None }
             }
-            Happened::Changed(change) => {
-                let made = self.made(&change);
+            TimelineEvent::Changed(change) => {
+                let made = self.is_own_change(&change);
                 let source =
                     if made { ContextSource::AgentEdited } else { ContextSource::UserEdited };
                 ContextEntry {
                     seq,
                     source,
                     at: change.at,
-                    dates: dates(source, change.at, earlier),
+                    dates: dates_after(source, change.at, earlier),
                     lines: None,
                     change: Some(change.id),
-                    by: (!made).then(|| Who::of(&change)),
+                    by: (!made).then(|| ChangeAuthor::of(&change)),
                 }
             }
         }
@@ -120,8 +121,8 @@ impl Knower<'_> {
 ///
 /// Dates of the agent are the newest of all earlier entries; the date of others' edits is that of
 /// the entry before alone, so that one that was cleared does not come back.
-fn dates(source: ContextSource, at: Millis, earlier: &[ContextEntry]) -> Dates {
-    let newest = |date: fn(&Dates) -> Option<Millis>| {
+fn dates_after(source: ContextSource, at: Millis, earlier: &[ContextEntry]) -> ContextDates {
+    let newest = |date: fn(&ContextDates) -> Option<Millis>| {
         earlier.iter().filter_map(|entry| date(&entry.dates)).max()
     };
     let (read, edit) = (newest(|dates| dates.read), newest(|dates| dates.edit));
@@ -130,9 +131,9 @@ fn dates(source: ContextSource, at: Millis, earlier: &[ContextEntry]) -> Dates {
         ContextSource::ReadTool | ContextSource::FileMentioned => {
             // The agent knows of it now.
             let unseen = |user: &Millis| read.is_some_and(|read| *user <= read);
-            Dates { read: Some(at), edit, user: user.filter(unseen) }
+            ContextDates { read: Some(at), edit, user: user.filter(unseen) }
         }
-        ContextSource::AgentEdited => Dates { read: Some(at), edit: Some(at), user },
-        ContextSource::UserEdited => Dates { read, edit, user: Some(at) },
+        ContextSource::AgentEdited => ContextDates { read: Some(at), edit: Some(at), user },
+        ContextSource::UserEdited => ContextDates { read, edit, user: Some(at) },
     }
 }

@@ -12,9 +12,9 @@ use retake_model::{AgentId, DialogId, Millis, ModelMessage, ViewReason};
 use retake_store::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::cut::{oldest, since_last_summary};
-use super::summary::{Asking, summary_message};
-use super::tokens::{CountTokens, message_tokens};
+use super::boundary::{oldest_to_hide, since_last_summary};
+use super::summary::{SummaryRequest, summary_message};
+use super::tokens::{TokenCounter, message_tokens};
 use super::view::{View, ViewChange, ViewItem};
 use super::{HistoryError, ModelView};
 use crate::project::Project;
@@ -35,19 +35,19 @@ pub struct CondensePlan {
 
 /// A prepared view change with the summary, ready to be applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Condensation {
+pub struct PreparedCondense {
     dialog: DialogId,
     agent: AgentId,
     change: ViewChange,
     replaced: Range<usize>,
-    how: Condensing,
+    how: CondenseMethod,
     tokens_before: u64,
     tokens_after: u64,
 }
 
 /// How a conversation was condensed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Condensing {
+pub enum CondenseMethod {
     /// By this summary.
     Summary(String),
     /// By hiding the oldest messages, because of this.
@@ -56,11 +56,11 @@ pub enum Condensing {
 
 /// What condensing did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Condensed {
+pub struct CondenseOutcome {
     /// The messages that are now hidden, as places in what was shown before.
     pub replaced: Range<usize>,
     /// How.
-    pub how: Condensing,
+    pub how: CondenseMethod,
     /// How many tokens all messages took.
     pub tokens_before: u64,
     /// How many they take now.
@@ -102,7 +102,7 @@ impl Project {
         dialog: &DialogId,
         agent: &AgentId,
         keep_last: usize,
-        count: CountTokens<'_>,
+        count: TokenCounter<'_>,
     ) -> Result<CondensePlan, CondenseError> {
         let view = self.model_view(dialog, agent)?;
         let messages: Vec<_> = view.messages.iter().map(|kept| kept.message.clone()).collect();
@@ -110,7 +110,7 @@ impl Project {
         if replaced.is_empty() {
             return Err(CondenseError::Nothing(dialog.clone()));
         }
-        let tokens_before = tokens(&messages, count);
+        let tokens_before = total_tokens(&messages, count);
         Ok(CondensePlan {
             dialog: dialog.clone(),
             agent: agent.clone(),
@@ -121,9 +121,13 @@ impl Project {
     }
 
     /// Sets the prepared view, unless another caller changed the view meanwhile.
-    pub fn condense(&self, with: &Condensation, at: Millis) -> Result<Condensed, HistoryError> {
+    pub fn condense(
+        &self,
+        with: &PreparedCondense,
+        at: Millis,
+    ) -> Result<CondenseOutcome, HistoryError> {
         let view = self.set_view(&with.dialog, &with.agent, &with.change, at)?;
-        Ok(Condensed {
+        Ok(CondenseOutcome {
             replaced: with.replaced.clone(),
             how: with.how.clone(),
             tokens_before: with.tokens_before,
@@ -135,35 +139,36 @@ impl Project {
 
 impl CondensePlan {
     /// Counts the tokens of the messages that a summary would replace.
-    pub fn tokens_replaced(&self, count: CountTokens<'_>) -> u64 {
-        tokens(&self.messages()[self.replaced.clone()], count)
+    pub fn tokens_replaced(&self, count: TokenCounter<'_>) -> u64 {
+        total_tokens(&self.messages()[self.replaced.clone()], count)
     }
 
     /// Requests the summary; without one, the oldest messages are hidden.
     pub fn summarise(
         &self,
-        asking: &Asking<'_>,
+        asking: &SummaryRequest<'_>,
         at: Millis,
-    ) -> Result<Condensation, CondenseError> {
+    ) -> Result<PreparedCondense, CondenseError> {
         let messages = self.messages();
-        let (replaced, summary, how) = match asking.summary_of(&messages[self.replaced.clone()]) {
+        let (replaced, summary, how) = match asking.summarise_all(&messages[self.replaced.clone()])
+        {
             Ok(summary) => {
                 let message = ModelMessage { ts: Some(at), ..summary_message(&summary) };
-                (self.replaced.clone(), Some(message), Condensing::Summary(summary))
+                (self.replaced.clone(), Some(message), CondenseMethod::Summary(summary))
             }
-            Err(error) => (oldest(&messages), None, Condensing::Forced(error.why)),
+            Err(error) => (oldest_to_hide(&messages), None, CondenseMethod::Forced(error.why)),
         };
-        if let Condensing::Forced(why) = &how
+        if let CondenseMethod::Forced(why) = &how
             && replaced.is_empty()
         {
             return Err(CondenseError::TooLittle { dialog: self.dialog.clone(), why: why.clone() });
         }
-        let gone = tokens(&messages[replaced.clone()], asking.count);
+        let gone = total_tokens(&messages[replaced.clone()], asking.count);
         let come = summary.as_ref().map_or(0, |message| message_tokens(message, asking.count));
-        Ok(Condensation {
+        Ok(PreparedCondense {
             dialog: self.dialog.clone(),
             agent: self.agent.clone(),
-            change: self.change(&replaced, summary),
+            change: self.view_change(&replaced, summary),
             replaced,
             how,
             tokens_before: self.tokens_before,
@@ -171,7 +176,7 @@ impl CondensePlan {
         })
     }
 
-    fn change(&self, replaced: &Range<usize>, summary: Option<ModelMessage>) -> ViewChange {
+    fn view_change(&self, replaced: &Range<usize>, summary: Option<ModelMessage>) -> ViewChange {
         let kept = |range: Range<usize>| {
             self.view.messages[range].iter().map(|kept| ViewItem::Kept(kept.place))
         };
@@ -191,6 +196,6 @@ impl CondensePlan {
     }
 }
 
-fn tokens(messages: &[ModelMessage], count: CountTokens<'_>) -> u64 {
+fn total_tokens(messages: &[ModelMessage], count: TokenCounter<'_>) -> u64 {
     messages.iter().map(|message| message_tokens(message, count)).sum()
 }

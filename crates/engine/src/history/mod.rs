@@ -6,41 +6,46 @@
 //! Messages are identified by their *place*: from 0 on for received messages, below 0 for those
 //! that Retake wrote itself, which only views show.
 
-mod along;
+mod boundary;
 mod condense;
-mod cut;
+mod ingest;
+mod log_merge;
 mod rewind;
 mod shorten;
-mod shown;
 mod summary;
-mod taking;
 mod tokens;
-mod told;
 mod view;
+mod visible;
+mod with_operation;
 
 use std::collections::HashMap;
 
-use retake_model::{AgentId, DialogId, History, MAIN_AGENT, Millis, ModelMessage, ObjectId, Role};
+use retake_model::{
+    AgentId, DialogId, HistoryKind, MAIN_AGENT, MessageRole, Millis, ModelMessage, ObjectId,
+};
 use retake_store::{
-    Batch, JournalEvent, LogEntry, Message, Spoken, StoreError, StoredView, Thread,
+    Batch, ConversationMessage, HistoryKey, JournalEvent, MessageEntry, StoreError, StoredView,
+    UserMessage,
 };
 use serde_json::{Value, json};
 
 use crate::project::Project;
 use crate::record::RecordError;
-pub use along::{PlannedRewind, RewindHow};
-pub use condense::{Condensation, CondenseError, CondensePlan, Condensed, Condensing};
-pub use cut::FORCED_CONTEXT_REDUCTION_PERCENT;
-pub use rewind::{Rewind, Rewound};
-use shown::Shown;
-pub use summary::{Asking, Retry, SUMMARY_HEAD, Summarise, SummaryError};
-pub use tokens::{CountTokens, message_tokens};
-pub use told::Added;
+pub use boundary::FORCED_CONTEXT_REDUCTION_PERCENT;
+pub use condense::{
+    CondenseError, CondenseMethod, CondenseOutcome, CondensePlan, PreparedCondense,
+};
+pub use ingest::AddedMessages;
+pub use rewind::{RewindOutcome, RewindTarget};
+pub use summary::{SUMMARY_PREFIX, Summariser, SummaryError, SummaryRequest, SummaryRetry};
+pub use tokens::{TokenCounter, message_tokens};
 pub use view::{View, ViewChange, ViewItem};
+use visible::VisibleMessages;
+pub use with_operation::{PlannedRewind, RewindAction};
 
 /// A message of the model's history, as it is stored.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KeptMessage {
+pub struct HistoryMessage {
     /// Its place in the history; below 0 if Retake wrote it.
     pub place: i64,
     /// Its place in the project's order.
@@ -59,7 +64,7 @@ pub struct KeptMessage {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelView {
     /// The messages.
-    pub messages: Vec<KeptMessage>,
+    pub messages: Vec<HistoryMessage>,
     /// The view in force, by its place in the order; none if everything is shown.
     pub view: Option<u64>,
     /// The place that the next message gets.
@@ -115,19 +120,19 @@ impl Project {
         &self,
         dialog: &DialogId,
         agent: &AgentId,
-    ) -> Result<Vec<KeptMessage>, StoreError> {
+    ) -> Result<Vec<HistoryMessage>, StoreError> {
         Ok(self.model_view(dialog, agent)?.messages)
     }
 
     /// The same, with what a new view needs to know.
     pub fn model_view(&self, dialog: &DialogId, agent: &AgentId) -> Result<ModelView, StoreError> {
-        let of = Thread { dialog, agent, history: History::Model };
-        let (views, log) = self.history(of)?;
-        let shown = Shown::in_force(&views);
-        let entries = shown.order(&log);
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
+        let (views, log) = self.load_history(of)?;
+        let shown = VisibleMessages::current(&views);
+        let entries = shown.visible_entries(&log);
         Ok(ModelView {
-            messages: self.kept(dialog, agent, entries.into_iter().map(|at| &log[at]))?,
-            view: view::standing(&views).last().map(|view| view.seq),
+            messages: self.load_messages(dialog, agent, entries.into_iter().map(|at| &log[at]))?,
+            view: view::active_views(&views).last().map(|view| view.seq),
             next: next_place(&log, &shown),
         })
     }
@@ -137,10 +142,10 @@ impl Project {
         &self,
         dialog: &DialogId,
         agent: &AgentId,
-    ) -> Result<Vec<KeptMessage>, StoreError> {
-        let of = Thread { dialog, agent, history: History::Model };
+    ) -> Result<Vec<HistoryMessage>, StoreError> {
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
         let log = self.store().message_log(of)?;
-        self.kept(dialog, agent, &log)
+        self.load_messages(dialog, agent, &log)
     }
 
     /// Returns the display history of an agent, as it was saved or imported (LIB-4).
@@ -149,7 +154,7 @@ impl Project {
         dialog: &DialogId,
         agent: &AgentId,
     ) -> Result<Vec<Value>, StoreError> {
-        self.display(dialog, agent, false)
+        self.load_display(dialog, agent, false)
     }
 
     /// The same without any view.
@@ -158,28 +163,35 @@ impl Project {
         dialog: &DialogId,
         agent: &AgentId,
     ) -> Result<Vec<Value>, StoreError> {
-        self.display(dialog, agent, true)
+        self.load_display(dialog, agent, true)
     }
 
-    fn display(
+    fn load_display(
         &self,
         dialog: &DialogId,
         agent: &AgentId,
         whole: bool,
     ) -> Result<Vec<Value>, StoreError> {
-        let of = Thread { dialog, agent, history: History::Display };
-        let (views, log) = self.history(of)?;
-        let shown = if whole { Shown::all() } else { Shown::in_force(&views) };
-        shown.order(&log).into_iter().map(|at| self.body(&log[at], Value::from)).collect()
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Display };
+        let (views, log) = self.load_history(of)?;
+        let shown = if whole { VisibleMessages::all() } else { VisibleMessages::current(&views) };
+        shown
+            .visible_entries(&log)
+            .into_iter()
+            .map(|at| self.readable_body(&log[at], Value::from))
+            .collect()
     }
 
     /// Returns the messages of a dialog, and whether the display view hides each, the oldest first.
-    pub fn spoken(&self, dialog: &DialogId) -> Result<Vec<(Spoken, bool)>, StoreError> {
+    pub fn spoken_messages(
+        &self,
+        dialog: &DialogId,
+    ) -> Result<Vec<(ConversationMessage, bool)>, StoreError> {
         let agent = AgentId::from(MAIN_AGENT);
-        let of = Thread { dialog, agent: &agent, history: History::Display };
-        let shown = Shown::in_force(&self.store().views(of)?);
+        let of = HistoryKey { dialog, agent: &agent, history: HistoryKind::Display };
+        let shown = VisibleMessages::current(&self.store().views(of)?);
         let told = self.store().conversation(dialog)?.into_iter();
-        let hidden = |spoken: Spoken| {
+        let hidden = |spoken: ConversationMessage| {
             let is_hidden = !shown.shows(spoken.seq() as i64);
             (spoken, is_hidden)
         };
@@ -188,31 +200,35 @@ impl Project {
 
     /// Loads the views and the log of a history. The log is read last: views name earlier messages,
     /// so that a newer log fits older views.
-    fn history(&self, of: Thread<'_>) -> Result<(Vec<StoredView>, Vec<LogEntry>), StoreError> {
+    fn load_history(
+        &self,
+        of: HistoryKey<'_>,
+    ) -> Result<(Vec<StoredView>, Vec<MessageEntry>), StoreError> {
         Ok((self.store().views(of)?, self.store().message_log(of)?))
     }
 
-    fn kept<'l>(
+    fn load_messages<'l>(
         &self,
         dialog: &DialogId,
         agent: &AgentId,
-        entries: impl IntoIterator<Item = &'l LogEntry>,
-    ) -> Result<Vec<KeptMessage>, StoreError> {
+        entries: impl IntoIterator<Item = &'l MessageEntry>,
+    ) -> Result<Vec<HistoryMessage>, StoreError> {
         // A subagent's messages are not the person's.
-        let persons = if agent.0 == MAIN_AGENT { self.persons(dialog)? } else { HashMap::new() };
-        let kept = |entry: &LogEntry| {
-            let role = entry.role.unwrap_or(Role::User);
-            let mine = entry.index.filter(|_| role == Role::User);
+        let persons =
+            if agent.0 == MAIN_AGENT { self.person_messages(dialog)? } else { HashMap::new() };
+        let kept = |entry: &MessageEntry| {
+            let role = entry.role.unwrap_or(MessageRole::User);
+            let mine = entry.index.filter(|_| role == MessageRole::User);
             let sent = mine.and_then(|index| persons.get(&index));
             let checkpoint = sent.and_then(|sent| sent.checkpoint.as_ref());
             let unreadable = |text: String| json!([{ "type": "text", "text": text }]);
-            Ok(KeptMessage {
+            Ok(HistoryMessage {
                 place: entry.place,
                 seq: entry.seq,
                 at: entry.at,
                 message: ModelMessage {
                     role,
-                    content: blocks(self.body(entry, unreadable)?),
+                    content: blocks(self.readable_body(entry, unreadable)?),
                     ts: entry.ts,
                     is_summary: entry.is_summary,
                     index: entry.index,
@@ -225,19 +241,19 @@ impl Project {
     }
 
     /// Returns the messages of the person, by their index.
-    fn persons(&self, dialog: &DialogId) -> Result<HashMap<u64, Message>, StoreError> {
+    fn person_messages(&self, dialog: &DialogId) -> Result<HashMap<u64, UserMessage>, StoreError> {
         let told = self.store().conversation(dialog)?.into_iter();
         let person = |spoken| match spoken {
-            Spoken::Person(message) => message.index.map(|index| (index, message)),
-            Spoken::Agent { .. } => None,
+            ConversationMessage::Person(message) => message.index.map(|index| (index, message)),
+            ConversationMessage::Agent { .. } => None,
         };
         Ok(told.filter_map(person).collect())
     }
 
     /// Returns the body of a message; one that cannot be read is replaced by a note.
-    fn body(
+    fn readable_body(
         &self,
-        entry: &LogEntry,
+        entry: &MessageEntry,
         unreadable: impl FnOnce(String) -> Value,
     ) -> Result<Value, StoreError> {
         match self.store().message_body(entry.row) {
@@ -259,15 +275,15 @@ fn blocks(body: Value) -> Vec<Value> {
 }
 
 /// Returns the place of the next received message; none is reused, even after a collection.
-fn next_place(log: &[LogEntry], shown: &Shown) -> i64 {
+fn next_place(log: &[MessageEntry], shown: &VisibleMessages) -> i64 {
     let told = log.iter().map(|entry| entry.place + 1).max().unwrap_or(0);
     told.max(shown.open_from).max(0)
 }
 
 /// Records a journal event about a history.
-fn note_history(
+fn record_history_event(
     batch: &Batch<'_>,
-    of: Thread<'_>,
+    of: HistoryKey<'_>,
     (seq, at): (u64, Millis),
     kind: &str,
     body: Value,
@@ -282,5 +298,5 @@ fn note_history(
         change: None,
         body,
     })?;
-    batch.mark_dialog(of.dialog, seq)
+    batch.set_dialog_seq(of.dialog, seq)
 }

@@ -3,20 +3,23 @@
 use std::collections::HashSet;
 
 use retake_model::{
-    AgentId, DialogId, History, MAIN_AGENT, Millis, ObjectId, OperationId, ViewReason,
+    AgentId, DialogId, HistoryKind, MAIN_AGENT, Millis, ObjectId, OperationId, ViewReason,
 };
-use retake_store::{Batch, LogEntry, Message, NewView, Spoken, StoreError, StoredView, Thread};
+use retake_store::{
+    Batch, ConversationMessage, HistoryKey, MessageEntry, NewView, StoreError, StoredView,
+    UserMessage,
+};
 use serde::{Deserialize, Serialize};
 
 use super::HistoryError;
-use super::shown::Shown;
-use super::view::{pop_view, standing, told_view};
+use super::view::{active_views, pop_view, record_view_event};
+use super::visible::VisibleMessages;
 use crate::project::Project;
 
 /// Where a conversation is cut: right before a message of the person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rewind {
+pub enum RewindTarget {
     /// The first one after this checkpoint.
     Checkpoint(ObjectId),
     /// The one that began this turn; turns count from 1.
@@ -27,7 +30,7 @@ pub enum Rewind {
 
 /// What rewinding a conversation hid, or would hide.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rewound {
+pub struct RewindOutcome {
     /// The message before which it was cut, in the person's words; empty if nothing was hidden.
     pub before: String,
     /// Messages of the model's history that are hidden by it.
@@ -39,10 +42,10 @@ pub struct Rewound {
 }
 
 /// The views that a rewind sets, and its counts.
-struct Cut {
-    rewound: Rewound,
-    model: Option<Shown>,
-    display: Option<Shown>,
+struct RewindCut {
+    rewound: RewindOutcome,
+    model: Option<VisibleMessages>,
+    display: Option<VisibleMessages>,
 }
 
 impl Project {
@@ -51,9 +54,9 @@ impl Project {
         &self,
         dialog: &DialogId,
         agent: &AgentId,
-        to: Rewind,
-    ) -> Result<Rewound, HistoryError> {
-        Ok(self.cut((dialog, agent), to, self.store().last_seq()? + 1)?.rewound)
+        to: RewindTarget,
+    ) -> Result<RewindOutcome, HistoryError> {
+        Ok(self.plan_cut((dialog, agent), to, self.store().last_seq()? + 1)?.rewound)
     }
 
     /// Hides a conversation from a message of the person on; [`Project::bring_back`] shows the rest
@@ -62,54 +65,59 @@ impl Project {
         &self,
         dialog: &DialogId,
         agent: &AgentId,
-        to: Rewind,
+        to: RewindTarget,
         operation: Option<OperationId>,
         at: Millis,
-    ) -> Result<Rewound, HistoryError> {
-        let _lock = self.hold()?;
-        self.rewind_held((dialog, agent), to, operation, at)
+    ) -> Result<RewindOutcome, HistoryError> {
+        let _lock = self.acquire_lock()?;
+        self.rewind_locked((dialog, agent), to, operation, at)
     }
 
     /// The same; the caller holds the lock.
-    pub(super) fn rewind_held(
+    pub(super) fn rewind_locked(
         &self,
         (dialog, agent): (&DialogId, &AgentId),
-        to: Rewind,
+        to: RewindTarget,
         operation: Option<OperationId>,
         at: Millis,
-    ) -> Result<Rewound, HistoryError> {
+    ) -> Result<RewindOutcome, HistoryError> {
         let batch = self.store().batch()?;
         let seq = batch.next_seq();
-        let cut = self.cut((dialog, agent), to, seq)?;
-        let views = [(History::Model, &cut.model), (History::Display, &cut.display)];
+        let cut = self.plan_cut((dialog, agent), to, seq)?;
+        let views = [(HistoryKind::Model, &cut.model), (HistoryKind::Display, &cut.display)];
         if views.iter().all(|(_, shown)| shown.is_none()) {
             return Ok(cut.rewound);
         }
-        let of = Thread { dialog, agent, history: History::Model };
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
         for (history, shown) in views {
             if let Some(shown) = shown {
-                put(&batch, Thread { history, ..of }, (seq, at), (shown, operation))?;
+                record_rewind_view(
+                    &batch,
+                    HistoryKey { history, ..of },
+                    (seq, at),
+                    (shown, operation),
+                )?;
             }
         }
-        told_view(&batch, of, (seq, at), (ViewReason::Rewound, operation))?;
+        record_view_event(&batch, of, (seq, at), (ViewReason::Rewound, operation))?;
         batch.commit()?;
         Ok(cut.rewound)
     }
 
     /// Undoes what an operation did to conversations: restores those that it rewound, and rewinds
     /// those that it had brought back; returns how many. One that was changed since stays.
-    pub fn take_back_rewind(
+    pub fn undo_rewind(
         &self,
         undone: OperationId,
         by: Option<OperationId>,
         at: Millis,
     ) -> Result<u64, HistoryError> {
-        let _lock = self.hold()?;
-        self.take_back_held(undone, by, at)
+        let _lock = self.acquire_lock()?;
+        self.undo_rewind_locked(undone, by, at)
     }
 
     /// The same; the caller holds the lock.
-    pub(super) fn take_back_held(
+    pub(super) fn undo_rewind_locked(
         &self,
         undone: OperationId,
         by: Option<OperationId>,
@@ -117,30 +125,30 @@ impl Project {
     ) -> Result<u64, HistoryError> {
         let batch = self.store().batch()?;
         let mut count = 0;
-        for (dialog, agent) in batch.views_of(undone)? {
-            count += u64::from(take_back(&batch, (&dialog, &agent), (undone, by), at)?);
+        for (dialog, agent) in batch.threads_changed_by(undone)? {
+            count += u64::from(undo_rewind_of(&batch, (&dialog, &agent), (undone, by), at)?);
         }
         batch.commit()?;
         Ok(count)
     }
 
     /// Works out what a cut hides; `seq` is the place of the view in the order.
-    fn cut(
+    fn plan_cut(
         &self,
         (dialog, agent): (&DialogId, &AgentId),
-        to: Rewind,
+        to: RewindTarget,
         seq: u64,
-    ) -> Result<Cut, HistoryError> {
-        let of = Thread { dialog, agent, history: History::Model };
+    ) -> Result<RewindCut, HistoryError> {
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
         let spoken = self.store().conversation(dialog)?;
-        let message = self.message_at(dialog, &spoken, to)?;
-        let (views, log) = self.history(of)?;
-        let shown = Shown::in_force(&views);
-        let now = shown.order(&log);
+        let message = self.message_at_target(dialog, &spoken, to)?;
+        let (views, log) = self.load_history(of)?;
+        let shown = VisibleMessages::current(&views);
+        let now = shown.visible_entries(&log);
         let index = match (&message, to) {
             (Some(message), _) => message.index,
-            (None, Rewind::Message(index)) => Some(index),
-            (None, _) => return Ok(Cut::nothing(now.len())),
+            (None, RewindTarget::Message(index)) => Some(index),
+            (None, _) => return Ok(RewindCut::unchanged(now.len())),
         };
         let is_behind = |at: &usize| match (index, &message) {
             (Some(index), _) => log[*at].index.is_some_and(|at| at >= index),
@@ -156,7 +164,7 @@ impl Project {
                 None => at == first,
             })
         };
-        let order = before_condensing(&views, &log, is_first).unwrap_or_else(|| now.clone());
+        let order = order_before_condensing(&views, &log, is_first).unwrap_or_else(|| now.clone());
         let start = order.iter().position(is_behind).unwrap_or(order.len());
         if message.is_none() && start == order.len() {
             let what = format!("index {}", index.unwrap_or_default());
@@ -165,137 +173,142 @@ impl Project {
         let next = super::next_place(&log, &shown);
         let kept = &order[..start];
         let places = kept.iter().map(|&at| log[at].place);
-        let model = (kept != now).then(|| Shown::listed(places, next));
+        let model = (kept != now).then(|| VisibleMessages::listed(places, next));
         let (display, unsaid) = match &message {
             Some(message) if agent.0 == MAIN_AGENT => {
-                self.cut_spoken(of, &spoken, (message.seq, seq))?
+                self.cut_spoken_display(of, &spoken, (message.seq, seq))?
             }
-            _ => self.cut_display(of, order.get(start).and_then(|&at| log[at].ts))?,
+            _ => self.cut_imported_display(of, order.get(start).and_then(|&at| log[at].ts))?,
         };
         let stays: HashSet<_> = kept.iter().collect();
-        let rewound = Rewound {
+        let rewound = RewindOutcome {
             before: message.map(|message| message.text.clone()).unwrap_or_default(),
             hidden: now.iter().filter(|at| !stays.contains(at)).count() as u64,
             kept: start as u64,
             unsaid,
         };
-        Ok(Cut { rewound, model, display })
+        Ok(RewindCut { rewound, model, display })
     }
 
     /// The message of the person before which to cut; none if nothing was said since a checkpoint,
     /// or the dialog's messages are not events.
-    fn message_at<'s>(
+    fn message_at_target<'s>(
         &self,
         dialog: &DialogId,
-        spoken: &'s [Spoken],
-        to: Rewind,
-    ) -> Result<Option<&'s Message>, HistoryError> {
+        spoken: &'s [ConversationMessage],
+        to: RewindTarget,
+    ) -> Result<Option<&'s UserMessage>, HistoryError> {
         let mut persons = spoken.iter().filter_map(|spoken| match spoken {
-            Spoken::Person(message) => Some(message),
-            Spoken::Agent { .. } => None,
+            ConversationMessage::Person(message) => Some(message),
+            ConversationMessage::Agent { .. } => None,
         });
         let unknown = |what: String| HistoryError::NoMessage { dialog: dialog.clone(), what };
         match to {
-            Rewind::Checkpoint(id) => {
+            RewindTarget::Checkpoint(id) => {
                 let checkpoint = self.store().checkpoint(&id)?;
                 let seq = checkpoint.ok_or_else(|| unknown(format!("checkpoint {id}")))?.seq;
                 Ok(persons.find(|message| message.seq > seq))
             }
-            Rewind::Turn(turn) => {
+            RewindTarget::Turn(turn) => {
                 let found = turn.checked_sub(1).and_then(|earlier| persons.nth(earlier as usize));
                 found.map(Some).ok_or_else(|| unknown(format!("turn {turn}")))
             }
-            Rewind::Message(index) => Ok(persons.find(|message| message.index == Some(index))),
+            RewindTarget::Message(index) => {
+                Ok(persons.find(|message| message.index == Some(index)))
+            }
         }
     }
 
     /// Cuts the display history of a dialog with events; its places are journal `seq`s.
-    fn cut_spoken(
+    fn cut_spoken_display(
         &self,
-        of: Thread<'_>,
-        spoken: &[Spoken],
+        of: HistoryKey<'_>,
+        spoken: &[ConversationMessage],
         (before, seq): (u64, u64),
-    ) -> Result<(Option<Shown>, u64), StoreError> {
-        let of = Thread { history: History::Display, ..of };
-        let shown = Shown::in_force(&self.store().views(of)?);
+    ) -> Result<(Option<VisibleMessages>, u64), StoreError> {
+        let of = HistoryKey { history: HistoryKind::Display, ..of };
+        let shown = VisibleMessages::current(&self.store().views(of)?);
         let behind = spoken.iter().filter(|spoken| spoken.seq() >= before);
         let unsaid = behind.filter(|spoken| shown.shows(spoken.seq() as i64)).count() as u64;
-        Ok(((unsaid > 0).then(|| shown.cut(before as i64, seq as i64)), unsaid))
+        Ok(((unsaid > 0).then(|| shown.cut_before(before as i64, seq as i64)), unsaid))
     }
 
     /// Cuts an imported display history: messages before that time stay.
-    fn cut_display(
+    fn cut_imported_display(
         &self,
-        of: Thread<'_>,
+        of: HistoryKey<'_>,
         ts: Option<Millis>,
-    ) -> Result<(Option<Shown>, u64), StoreError> {
-        let of = Thread { history: History::Display, ..of };
-        let (views, log) = self.history(of)?;
-        let shown = Shown::in_force(&views);
-        let order = shown.order(&log);
+    ) -> Result<(Option<VisibleMessages>, u64), StoreError> {
+        let of = HistoryKey { history: HistoryKind::Display, ..of };
+        let (views, log) = self.load_history(of)?;
+        let shown = VisibleMessages::current(&views);
+        let order = shown.visible_entries(&log);
         let is_behind = |at: &usize| ts.is_some_and(|ts| log[*at].ts.is_some_and(|at| at >= ts));
         let Some(start) = order.iter().position(is_behind) else { return Ok((None, 0)) };
         let kept = order[..start].iter().map(|&at| log[at].place);
         let next = super::next_place(&log, &shown);
-        Ok((Some(Shown::listed(kept, next)), (order.len() - start) as u64))
+        Ok((Some(VisibleMessages::listed(kept, next)), (order.len() - start) as u64))
     }
 }
 
 /// Returns the order shown before a message was condensed: a summary must not outlive what it
 /// summarises. None if the message is visible, or another view hides it.
-fn before_condensing(
+fn order_before_condensing(
     views: &[StoredView],
-    log: &[LogEntry],
+    log: &[MessageEntry],
     is_it: impl Fn(usize) -> bool,
 ) -> Option<Vec<usize>> {
-    let standing = standing(views);
+    let standing = active_views(views);
     let shows = |order: &Vec<usize>| order.iter().any(|&at| is_it(at));
-    let orders = standing.iter().map(|view| Shown::of(view).order(log));
-    let all: Vec<_> = std::iter::once(Shown::all().order(log)).chain(orders).collect();
+    let orders = standing.iter().map(|view| VisibleMessages::of(view).visible_entries(log));
+    let all: Vec<_> =
+        std::iter::once(VisibleMessages::all().visible_entries(log)).chain(orders).collect();
     let below = all.iter().rposition(shows)?;
     // The one right above it hides the message.
     let hides = standing.get(below)?;
     (hides.why == ViewReason::Condensed).then(|| all[below].clone())
 }
 
-impl Cut {
-    fn nothing(kept: usize) -> Self {
-        let rewound = Rewound { kept: kept as u64, ..Rewound::default() };
+impl RewindCut {
+    fn unchanged(kept: usize) -> Self {
+        let rewound = RewindOutcome { kept: kept as u64, ..RewindOutcome::default() };
         Self { rewound, model: None, display: None }
     }
 }
 
-fn put(
+fn record_rewind_view(
     batch: &Batch<'_>,
-    of: Thread<'_>,
+    of: HistoryKey<'_>,
     place: (u64, Millis),
-    (shown, operation): (&Shown, Option<OperationId>),
+    (shown, operation): (&VisibleMessages, Option<OperationId>),
 ) -> Result<(), StoreError> {
     let (why, open_from) = (ViewReason::Rewound, shown.open_from);
     batch.put_view(of, place, &NewView { why, places: &shown.ranges, open_from, operation })
 }
 
 /// Undoes what an operation did to one conversation, if it was not changed since.
-fn take_back(
+fn undo_rewind_of(
     batch: &Batch<'_>,
     (dialog, agent): (&DialogId, &AgentId),
     (undone, by): (OperationId, Option<OperationId>),
     at: Millis,
 ) -> Result<bool, HistoryError> {
     let is_its = |history| {
-        let views = batch.views(Thread { dialog, agent, history })?;
+        let views = batch.views(HistoryKey { dialog, agent, history })?;
         let last = views.last().filter(|view| view.operation == Some(undone)).cloned();
         Ok::<_, StoreError>((views, last))
     };
     let mut again = Vec::new();
     let mut pops = false;
-    for &history in History::ALL {
+    for &history in HistoryKind::ALL {
         let (views, last) = is_its(history)?;
         match last {
             Some(last) if last.why == ViewReason::BroughtBack => {
                 // The view that was current before it was brought back.
                 let before = &views[..views.len() - 1];
-                again.extend(standing(before).last().map(|view| (history, Shown::of(view))));
+                again.extend(
+                    active_views(before).last().map(|view| (history, VisibleMessages::of(view))),
+                );
             }
             Some(_) => pops = true,
             None => {}
@@ -304,13 +317,13 @@ fn take_back(
     if pops {
         pop_view(batch, (dialog, agent), by, at)?;
     }
-    let of = Thread { dialog, agent, history: History::Model };
+    let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
     if !again.is_empty() {
         let place = (batch.next_seq(), at);
         for (history, shown) in &again {
-            put(batch, Thread { history: *history, ..of }, place, (shown, by))?;
+            record_rewind_view(batch, HistoryKey { history: *history, ..of }, place, (shown, by))?;
         }
-        told_view(batch, of, place, (ViewReason::Rewound, by))?;
+        record_view_event(batch, of, place, (ViewReason::Rewound, by))?;
     }
     Ok(pops || !again.is_empty())
 }

@@ -5,21 +5,21 @@
 
 use std::time::Duration;
 
-use retake_model::{ModelMessage, Role};
+use retake_model::{MessageRole, ModelMessage};
 use serde_json::{Value, json};
 
-use super::tokens::{CountTokens, message_tokens};
+use super::tokens::{TokenCounter, message_tokens};
 
 /// Prefix of a message that summarises others (HIST-7).
-pub const SUMMARY_HEAD: &str = "[Previous conversation summary]\n";
+pub const SUMMARY_PREFIX: &str = "[Previous conversation summary]\n";
 
 /// Backoff after the first failure; it doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 /// Maximum backoff; a longer one ends the retries.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 /// Writes summaries of conversations.
-pub trait Summarise {
+pub trait Summariser {
     /// A summary of these messages, in order; the first may itself be a summary of what came
     /// before them.
     fn summarise(
@@ -36,12 +36,12 @@ pub struct SummaryError {
     /// The reason, naming who was asked.
     pub why: String,
     /// Whether asking again may help.
-    pub retry: Retry,
+    pub retry: SummaryRetry,
 }
 
 /// Whether asking again may help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retry {
+pub enum SummaryRetry {
     /// It will not.
     Never,
     /// After a moment.
@@ -52,13 +52,13 @@ pub enum Retry {
 
 /// A summariser and the limits of its requests.
 #[derive(Clone, Copy)]
-pub struct Asking<'a> {
+pub struct SummaryRequest<'a> {
     /// Who writes it.
-    pub summariser: &'a dyn Summarise,
+    pub summariser: &'a dyn Summariser,
     /// How its tokens are counted.
-    pub count: CountTokens<'a>,
+    pub count: TokenCounter<'a>,
     /// Maximum tokens of the summary.
-    pub at_most_tokens: u32,
+    pub max_tokens: u32,
     /// Maximum tokens of one request; more is summarised in parts.
     pub max_input_tokens: u64,
     /// Maximum attempts of each request.
@@ -67,10 +67,10 @@ pub struct Asking<'a> {
     pub pause: &'a dyn Fn(Duration),
 }
 
-impl std::fmt::Debug for Asking<'_> {
+impl std::fmt::Debug for SummaryRequest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Asking")
-            .field("at_most_tokens", &self.at_most_tokens)
+            .field("at_most_tokens", &self.max_tokens)
             .field("max_input_tokens", &self.max_input_tokens)
             .field("attempts", &self.attempts)
             .finish_non_exhaustive()
@@ -79,9 +79,9 @@ impl std::fmt::Debug for Asking<'_> {
 
 /// A message that stands for others.
 pub(super) fn summary_message(summary: &str) -> ModelMessage {
-    let text = format!("{SUMMARY_HEAD}{summary}");
+    let text = format!("{SUMMARY_PREFIX}{summary}");
     ModelMessage {
-        role: Role::User,
+        role: MessageRole::User,
         content: vec![json!({ "type": "text", "text": text })],
         ts: None,
         is_summary: true,
@@ -89,26 +89,26 @@ pub(super) fn summary_message(summary: &str) -> ModelMessage {
     }
 }
 
-impl Asking<'_> {
+impl SummaryRequest<'_> {
     /// A summary of all these messages: in parts if they are too many for one request, each part
     /// with the summary so far at its beginning.
-    pub(super) fn summary_of(&self, messages: &[ModelMessage]) -> Result<String, SummaryError> {
+    pub(super) fn summarise_all(&self, messages: &[ModelMessage]) -> Result<String, SummaryError> {
         let mut so_far: Option<String> = None;
         let mut rest = messages;
         while !rest.is_empty() {
             let mut part: Vec<_> = so_far.as_deref().map(summary_message).into_iter().collect();
-            let taken = self.fill(&mut part, rest);
+            let taken = self.fill_request(&mut part, rest);
             rest = &rest[taken..];
-            so_far = Some(self.patiently(&part)?);
+            so_far = Some(self.request_with_retry(&part)?);
         }
         so_far.ok_or_else(|| SummaryError {
             why: "there is nothing to summarise".to_owned(),
-            retry: Retry::Never,
+            retry: SummaryRetry::Never,
         })
     }
 
     /// Adds as many messages as fit, at least one, and returns how many.
-    fn fill(&self, part: &mut Vec<ModelMessage>, rest: &[ModelMessage]) -> usize {
+    fn fill_request(&self, part: &mut Vec<ModelMessage>, rest: &[ModelMessage]) -> usize {
         let used: u64 = part.iter().map(|message| message_tokens(message, self.count)).sum();
         let room = self.max_input_tokens.saturating_sub(used);
         let mut left = room;
@@ -118,7 +118,7 @@ impl Asking<'_> {
                 if at > 0 {
                     return at;
                 }
-                part.push(shortened(message, room, self.count));
+                part.push(without_middle(message, room, self.count));
                 return 1;
             }
             left -= tokens;
@@ -128,21 +128,23 @@ impl Asking<'_> {
     }
 
     /// Requests a summary, with retries up to `attempts`.
-    fn patiently(&self, messages: &[ModelMessage]) -> Result<String, SummaryError> {
-        let mut pause = FIRST_PAUSE;
+    fn request_with_retry(&self, messages: &[ModelMessage]) -> Result<String, SummaryError> {
+        let mut pause = INITIAL_BACKOFF;
         let mut attempt = 1;
         loop {
-            let failed = match self.summariser.summarise(messages, self.at_most_tokens) {
+            let failed = match self.summariser.summarise(messages, self.max_tokens) {
                 Ok(summary) if !summary.trim().is_empty() => return Ok(summary.trim().to_owned()),
-                Ok(_) => SummaryError { why: "the summary is empty".into(), retry: Retry::Soon },
+                Ok(_) => {
+                    SummaryError { why: "the summary is empty".into(), retry: SummaryRetry::Soon }
+                }
                 Err(failed) => failed,
             };
             let wait = match failed.retry {
-                Retry::Never => return Err(failed),
-                Retry::Soon => pause,
-                Retry::After(named) => named.max(pause),
+                SummaryRetry::Never => return Err(failed),
+                SummaryRetry::Soon => pause,
+                SummaryRetry::After(named) => named.max(pause),
             };
-            if attempt >= self.attempts || wait > LONGEST_PAUSE {
+            if attempt >= self.attempts || wait > MAX_BACKOFF {
                 return Err(failed);
             }
             (self.pause)(wait);
@@ -152,7 +154,7 @@ impl Asking<'_> {
 }
 
 /// Returns a message that is too long for a request without its middle.
-fn shortened(message: &ModelMessage, room: u64, count: CountTokens<'_>) -> ModelMessage {
+fn without_middle(message: &ModelMessage, room: u64, count: TokenCounter<'_>) -> ModelMessage {
     let text: String = match message.content.as_slice() {
         [Value::Object(block)] if block.contains_key("text") => {
             block["text"].as_str().unwrap_or_default().to_owned()
@@ -162,7 +164,10 @@ fn shortened(message: &ModelMessage, room: u64, count: CountTokens<'_>) -> Model
     let mut keep = text.len();
     loop {
         keep = keep / 4 * 3;
-        let (head, tail) = (floor(&text, keep / 2), ceil(&text, text.len() - keep / 2));
+        let (head, tail) = (
+            floor_char_boundary(&text, keep / 2),
+            ceil_char_boundary(&text, text.len() - keep / 2),
+        );
         let left_out = tail - head;
         let cut = format!("{}\n[… {left_out} bytes left out]\n{}", &text[..head], &text[tail..]);
         let content = vec![json!({ "type": "text", "text": cut })];
@@ -173,11 +178,11 @@ fn shortened(message: &ModelMessage, room: u64, count: CountTokens<'_>) -> Model
     }
 }
 
-fn floor(text: &str, at: usize) -> usize {
+fn floor_char_boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-fn ceil(text: &str, at: usize) -> usize {
+fn ceil_char_boundary(text: &str, at: usize) -> usize {
     (at..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
 }
 
@@ -188,12 +193,12 @@ mod tests {
     use super::*;
 
     /// Gives prepared answers, and keeps what it was asked.
-    struct Scripted {
+    struct ScriptedSummariser {
         answers: RefCell<Vec<Result<String, SummaryError>>>,
         asked: RefCell<Vec<Vec<String>>>,
     }
 
-    impl Summarise for Scripted {
+    impl Summariser for ScriptedSummariser {
         fn summarise(
             &self,
             messages: &[ModelMessage],
@@ -205,7 +210,7 @@ mod tests {
         }
     }
 
-    fn failed(retry: Retry) -> Result<String, SummaryError> {
+    fn failed(retry: SummaryRetry) -> Result<String, SummaryError> {
         Err(SummaryError { why: "no".to_owned(), retry })
     }
 
@@ -218,33 +223,37 @@ mod tests {
         texts.iter().map(message).collect()
     }
 
-    type Outcome = (Result<String, SummaryError>, Vec<Vec<String>>, Vec<u64>);
+    type SummaryResult = (Result<String, SummaryError>, Vec<Vec<String>>, Vec<u64>);
 
     /// The summary of these texts, what was asked for it, and the pauses in seconds.
-    fn ask(answers: Vec<Result<String, SummaryError>>, texts: &[&str], most: u64) -> Outcome {
-        let scripted = Scripted { answers: answers.into(), asked: RefCell::default() };
+    fn ask(answers: Vec<Result<String, SummaryError>>, texts: &[&str], most: u64) -> SummaryResult {
+        let scripted = ScriptedSummariser { answers: answers.into(), asked: RefCell::default() };
         let pauses = RefCell::new(Vec::new());
-        let asking = Asking {
+        let asking = SummaryRequest {
             summariser: &scripted,
             count: &|text| text.len() as u64,
-            at_most_tokens: 100,
+            max_tokens: 100,
             max_input_tokens: most,
             attempts: 3,
             pause: &|pause| pauses.borrow_mut().push(pause.as_secs()),
         };
-        let summary = asking.summary_of(&said(texts));
+        let summary = asking.summarise_all(&said(texts));
         (summary, scripted.asked.into_inner(), pauses.into_inner())
     }
 
     #[test]
     fn asking_is_repeated_a_few_times_if_that_may_help() {
-        let after = |seconds| failed(Retry::After(Duration::from_secs(seconds)));
+        let after = |seconds| failed(SummaryRetry::After(Duration::from_secs(seconds)));
         let cases = [
             (vec![Ok(" fine\n".to_owned())], true, vec![]),
-            (vec![failed(Retry::Soon), after(5), Ok("fine".to_owned())], true, vec![1, 5]),
+            (vec![failed(SummaryRetry::Soon), after(5), Ok("fine".to_owned())], true, vec![1, 5]),
             (vec![Ok(" ".to_owned()), Ok("fine".to_owned())], true, vec![1]),
-            (vec![failed(Retry::Soon), failed(Retry::Soon), after(0)], false, vec![1, 2]),
-            (vec![failed(Retry::Never)], false, vec![]),
+            (
+                vec![failed(SummaryRetry::Soon), failed(SummaryRetry::Soon), after(0)],
+                false,
+                vec![1, 2],
+            ),
+            (vec![failed(SummaryRetry::Never)], false, vec![]),
             (vec![after(3600)], false, vec![]),
         ];
         for (answers, is_fine, expected) in cases {

@@ -7,28 +7,28 @@ use retake_model::ModelMessage;
 use serde_json::Value;
 
 /// Counts the tokens of a text.
-pub type CountTokens<'a> = &'a dyn Fn(&str) -> u64;
+pub type TokenCounter<'a> = &'a dyn Fn(&str) -> u64;
 
 /// Tokens of a message beside its content: role and end marker.
-const EACH_MESSAGE: u64 = 4;
+const TOKENS_PER_MESSAGE: u64 = 4;
 /// Tokens of an image, whose bytes are not read as text; about what models count for a large one.
-const EACH_PICTURE: u64 = 1600;
+const TOKENS_PER_IMAGE: u64 = 1600;
 
 /// Counts the tokens of a message: its texts, and the JSON of its other blocks.
-pub fn message_tokens(message: &ModelMessage, count: CountTokens<'_>) -> u64 {
-    EACH_MESSAGE + blocks_tokens(&message.content, count)
+pub fn message_tokens(message: &ModelMessage, count: TokenCounter<'_>) -> u64 {
+    TOKENS_PER_MESSAGE + blocks_tokens(&message.content, count)
 }
 
-fn blocks_tokens(blocks: &[Value], count: CountTokens<'_>) -> u64 {
+fn blocks_tokens(blocks: &[Value], count: TokenCounter<'_>) -> u64 {
     blocks.iter().map(|block| block_tokens(block, count)).sum()
 }
 
-fn block_tokens(block: &Value, count: CountTokens<'_>) -> u64 {
+fn block_tokens(block: &Value, count: TokenCounter<'_>) -> u64 {
     let text = |key: &str| block[key].as_str().map_or(0, count);
     match block["type"].as_str() {
         Some("text") => text("text"),
         Some("thinking") => text("thinking"),
-        Some("image") => EACH_PICTURE,
+        Some("image") => TOKENS_PER_IMAGE,
         Some("tool_use") => text("name") + count(&block["input"].to_string()),
         Some("tool_result") => match &block["content"] {
             Value::Array(blocks) => blocks_tokens(blocks, count),
@@ -42,7 +42,7 @@ fn block_tokens(block: &Value, count: CountTokens<'_>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use retake_model::Role;
+    use retake_model::MessageRole;
     use serde_json::json;
 
     use super::*;
@@ -58,11 +58,16 @@ mod tests {
             json!({ "type": "tool_result", "tool_use_id": "t", "content": [picture] }),
             json!({ "type": "opaque" }),
         ];
-        let message =
-            ModelMessage { role: Role::User, content, ts: None, is_summary: false, index: None };
+        let message = ModelMessage {
+            role: MessageRole::User,
+            content,
+            ts: None,
+            is_summary: false,
+            index: None,
+        };
         let letters = |text: &str| text.len() as u64;
         let opaque = r#"{"type":"opaque"}"#.len() as u64;
-        let expected = 4 + 5 + 3 + (4 + 7) + 7 + EACH_PICTURE + opaque;
+        let expected = 4 + 5 + 3 + (4 + 7) + 7 + TOKENS_PER_IMAGE + opaque;
         assert_eq!(message_tokens(&message, &letters), expected);
     }
 }

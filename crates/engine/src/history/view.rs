@@ -5,15 +5,15 @@
 
 use std::collections::HashSet;
 
-use retake_model::{AgentId, DialogId, History, Millis, ModelMessage, OperationId, ViewReason};
-use retake_store::{Batch, LogEntry, NewView, StoreError, StoredView, Thread};
+use retake_model::{AgentId, DialogId, HistoryKind, Millis, ModelMessage, OperationId, ViewReason};
+use retake_store::{Batch, HistoryKey, MessageEntry, NewView, StoreError, StoredView};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::shown::Shown;
-use super::taking::new_message;
-use super::told::introduce;
-use super::{HistoryError, note_history};
+use super::ingest::ensure_dialog;
+use super::log_merge::new_message;
+use super::visible::VisibleMessages;
+use super::{HistoryError, record_history_event};
 use crate::project::Project;
 
 /// One entry of the view stack of a history.
@@ -58,7 +58,7 @@ pub struct ViewChange {
 }
 
 /// Returns the active views, the topmost last.
-pub(super) fn standing(views: &[StoredView]) -> Vec<&StoredView> {
+pub(super) fn active_views(views: &[StoredView]) -> Vec<&StoredView> {
     let mut standing = Vec::new();
     for view in views {
         match view.why {
@@ -72,11 +72,11 @@ pub(super) fn standing(views: &[StoredView]) -> Vec<&StoredView> {
 impl Project {
     /// Returns all views of an agent's model history, the oldest first.
     pub fn views(&self, dialog: &DialogId, agent: &AgentId) -> Result<Vec<View>, StoreError> {
-        let of = Thread { dialog, agent, history: History::Model };
-        let (views, log) = self.history(of)?;
-        let stand: Vec<u64> = standing(&views).iter().map(|view| view.seq).collect();
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
+        let (views, log) = self.load_history(of)?;
+        let stand: Vec<u64> = active_views(&views).iter().map(|view| view.seq).collect();
         let view = |view: &StoredView| {
-            let (shown, hidden) = count(&Shown::of(view), &log);
+            let (shown, hidden) = count_messages(&VisibleMessages::of(view), &log);
             let StoredView { seq, at, why, operation, .. } = *view;
             View { seq, at, why, operation, shown, hidden, stands: stand.contains(&seq) }
         };
@@ -91,15 +91,15 @@ impl Project {
         change: &ViewChange,
         at: Millis,
     ) -> Result<View, HistoryError> {
-        let of = Thread { dialog, agent, history: History::Model };
-        let _lock = self.hold()?;
-        let (views, log) = self.history(of)?;
-        if standing(&views).last().map(|view| view.seq) != change.from {
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
+        let _lock = self.acquire_lock()?;
+        let (views, log) = self.load_history(of)?;
+        if active_views(&views).last().map(|view| view.seq) != change.from {
             return Err(HistoryError::Moved(dialog.clone()));
         }
         let known: HashSet<i64> = log.iter().map(|entry| entry.place).collect();
         let batch = self.store().batch()?;
-        introduce(&batch, of, None, at)?;
+        ensure_dialog(&batch, of, None, at)?;
         let seq = batch.next_seq();
         let mut own = log.iter().map(|entry| entry.place).min().unwrap_or(0).min(0);
         let mut places = Vec::with_capacity(change.items.len());
@@ -119,8 +119,8 @@ impl Project {
                 }
             }
         }
-        let shown = Shown::listed(places, change.open_from);
-        let view = put_view(&batch, of, (seq, at), (&shown, change.why, None))?;
+        let shown = VisibleMessages::listed(places, change.open_from);
+        let view = record_view(&batch, of, (seq, at), (&shown, change.why, None))?;
         batch.commit()?;
         Ok(view)
     }
@@ -132,7 +132,7 @@ impl Project {
         agent: &AgentId,
         at: Millis,
     ) -> Result<View, HistoryError> {
-        let _lock = self.hold()?;
+        let _lock = self.acquire_lock()?;
         let batch = self.store().batch()?;
         let view = pop_view(&batch, (dialog, agent), None, at)?;
         batch.commit()?;
@@ -141,9 +141,9 @@ impl Project {
 }
 
 /// Counts the visible messages, and the received ones that are hidden.
-fn count(shown: &Shown, log: &[LogEntry]) -> (u64, u64) {
+fn count_messages(shown: &VisibleMessages, log: &[MessageEntry]) -> (u64, u64) {
     let hidden = log.iter().filter(|entry| entry.place >= 0 && !shown.shows(entry.place));
-    (shown.order(log).len() as u64, hidden.count() as u64)
+    (shown.visible_entries(log).len() as u64, hidden.count() as u64)
 }
 
 /// Pops the newest view of a conversation, in both of its histories if it is of both.
@@ -153,14 +153,16 @@ pub(super) fn pop_view(
     operation: Option<OperationId>,
     at: Millis,
 ) -> Result<View, HistoryError> {
-    let threads = History::ALL.iter().map(|&history| Thread { dialog, agent, history });
+    let threads = HistoryKind::ALL.iter().map(|&history| HistoryKey { dialog, agent, history });
     let mut tops = Vec::new();
     for of in threads {
         let views = batch.views(of)?;
-        let stand = standing(&views);
+        let stand = active_views(&views);
         if let Some(top) = stand.last() {
-            let below =
-                stand.len().checked_sub(2).map_or_else(Shown::all, |at| Shown::of(stand[at]));
+            let below = stand
+                .len()
+                .checked_sub(2)
+                .map_or_else(VisibleMessages::all, |at| VisibleMessages::of(stand[at]));
             tops.push((top.seq, of, below));
         }
     }
@@ -176,32 +178,33 @@ pub(super) fn pop_view(
         };
         batch.put_view(*of, place, &view)?;
     }
-    let of = Thread { dialog, agent, history: History::Model };
-    told_view(batch, of, place, (ViewReason::BroughtBack, operation))
+    let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
+    record_view_event(batch, of, place, (ViewReason::BroughtBack, operation))
 }
 
 /// Records a view of one history and its journal event.
-pub(super) fn put_view(
+pub(super) fn record_view(
     batch: &Batch<'_>,
-    of: Thread<'_>,
+    of: HistoryKey<'_>,
     place: (u64, Millis),
-    (shown, why, operation): (&Shown, ViewReason, Option<OperationId>),
+    (shown, why, operation): (&VisibleMessages, ViewReason, Option<OperationId>),
 ) -> Result<View, HistoryError> {
     let view = NewView { why, places: &shown.ranges, open_from: shown.open_from, operation };
     batch.put_view(of, place, &view)?;
-    told_view(batch, of, place, (why, operation))
+    record_view_event(batch, of, place, (why, operation))
 }
 
 /// Records the journal event of a view that was just stored.
-pub(super) fn told_view(
+pub(super) fn record_view_event(
     batch: &Batch<'_>,
-    of: Thread<'_>,
+    of: HistoryKey<'_>,
     (seq, at): (u64, Millis),
     (why, operation): (ViewReason, Option<OperationId>),
 ) -> Result<View, HistoryError> {
-    let of = Thread { history: History::Model, ..of };
-    let (shown, hidden) = count(&Shown::in_force(&batch.views(of)?), &batch.message_log(of)?);
+    let of = HistoryKey { history: HistoryKind::Model, ..of };
+    let (shown, hidden) =
+        count_messages(&VisibleMessages::current(&batch.views(of)?), &batch.message_log(of)?);
     let body = json!({ "why": why, "kept": shown, "hidden": hidden, "operation": operation });
-    note_history(batch, of, (seq, at), "conversation_view", body)?;
+    record_history_event(batch, of, (seq, at), "conversation_view", body)?;
     Ok(View { seq, at, why, operation, shown, hidden, stands: why != ViewReason::BroughtBack })
 }

@@ -2,29 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use retake_model::{Change, ChangeId, FileKind, FileState, ProjectPath, Side};
+use retake_model::{Change, ChangeId, FileKind, FileState, PathState, ProjectPath};
 use retake_store::{Store, StoreError, hash_blob};
 
-use crate::content::comparable;
-use crate::merge::{Labels, Merged, merge};
-use crate::plan::Reason;
+use crate::content::comparable_content;
+use crate::merge::{ConflictLabels, MergeResult, merge};
+use crate::plan::PlanReason;
 
 /// One step of a file from `before` to `after`, made by one change or by several in a row.
 #[derive(Clone, Debug)]
-pub(crate) struct Net {
+pub(crate) struct NetChange {
     /// Where the file was before.
     pub(crate) from: ProjectPath,
     /// Where it was after; the same path unless it was moved.
     pub(crate) path: ProjectPath,
-    pub(crate) before: Side,
-    pub(crate) after: Side,
+    pub(crate) before: PathState,
+    pub(crate) after: PathState,
     /// The changes in it, oldest first.
     pub(crate) changes: Vec<ChangeId>,
     /// The content to go back to, if only some hunks are taken back.
     pub(crate) partly: Option<Vec<u8>>,
 }
 
-impl Net {
+impl NetChange {
     /// The step that one change made.
     pub(crate) fn of(change: &Change) -> Self {
         Self {
@@ -45,13 +45,13 @@ impl Net {
 
 /// A file's state in the draft, with its content if the store does not have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
-    pub(crate) side: Side,
+pub(crate) struct DraftFile {
+    pub(crate) side: PathState,
     pub(crate) content: Option<Vec<u8>>,
 }
 
-impl From<Side> for Held {
-    fn from(side: Side) -> Self {
+impl From<PathState> for DraftFile {
+    fn from(side: PathState) -> Self {
         Self { side, content: None }
     }
 }
@@ -60,7 +60,7 @@ impl From<Side> for Held {
 #[derive(Clone)]
 pub(crate) struct Draft<'s> {
     store: &'s Store,
-    changed: BTreeMap<ProjectPath, Held>,
+    changed: BTreeMap<ProjectPath, DraftFile>,
     /// Conflicts are written into the files, between markers.
     markers: bool,
 }
@@ -71,13 +71,13 @@ impl<'s> Draft<'s> {
     }
 
     /// Returns the recorded state of a path.
-    pub(crate) fn now(&self, path: &ProjectPath) -> Result<Side, StoreError> {
+    pub(crate) fn now(&self, path: &ProjectPath) -> Result<PathState, StoreError> {
         let entry = self.store.manifest_entry(path)?;
-        Ok(entry.map_or(Side::Absent, |entry| entry.stored.into()))
+        Ok(entry.map_or(PathState::Absent, |entry| entry.state.into()))
     }
 
     /// Returns the state of a path in the draft.
-    pub(crate) fn at(&self, path: &ProjectPath) -> Result<Held, StoreError> {
+    pub(crate) fn at(&self, path: &ProjectPath) -> Result<DraftFile, StoreError> {
         match self.changed.get(path) {
             Some(held) => Ok(held.clone()),
             None => Ok(self.now(path)?.into()),
@@ -85,12 +85,12 @@ impl<'s> Draft<'s> {
     }
 
     /// Iterates over the paths that the draft changed.
-    pub(crate) fn changed(&self) -> impl Iterator<Item = (&ProjectPath, &Held)> {
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (&ProjectPath, &DraftFile)> {
         self.changed.iter()
     }
 
     /// Puts a recorded state at a path.
-    pub(crate) fn put(&mut self, path: &ProjectPath, side: Side) {
+    pub(crate) fn put(&mut self, path: &ProjectPath, side: PathState) {
         self.set(path, side.into());
     }
 
@@ -99,7 +99,7 @@ impl<'s> Draft<'s> {
         self.changed.extend(other.changed.clone());
     }
 
-    fn set(&mut self, path: &ProjectPath, held: Held) {
+    fn set(&mut self, path: &ProjectPath, held: DraftFile) {
         self.changed.insert(path.clone(), held);
     }
 
@@ -107,21 +107,21 @@ impl<'s> Draft<'s> {
     /// obstacle; then the draft is unchanged.
     pub(crate) fn take_back(
         &mut self,
-        net: &Net,
+        net: &NetChange,
         place: &ProjectPath,
-    ) -> Result<Result<Reason, Reason>, StoreError> {
+    ) -> Result<Result<PlanReason, PlanReason>, StoreError> {
         let ours = self.at(place)?;
-        if net.before == Side::Unknown {
-            return Ok(Err(Reason::NotCaptured));
+        if net.before == PathState::Unknown {
+            return Ok(Err(PlanReason::NotCaptured));
         }
-        if ours.side == Side::Unknown {
-            return Ok(Err(self.not_kept(place, net.before.is_absent())?));
+        if ours.side == PathState::Unknown {
+            return Ok(Err(self.not_kept_reason(place, net.before.is_absent())?));
         }
-        if net.after == Side::Unknown {
-            return Ok(Err(Reason::ChangeNotCaptured));
+        if net.after == PathState::Unknown {
+            return Ok(Err(PlanReason::ChangeNotCaptured));
         }
         match (net.before.known(), net.after.known()) {
-            (None, None) => Ok(Ok(Reason::Already)),
+            (None, None) => Ok(Ok(PlanReason::Already)),
             (None, Some(after)) => Ok(self.take_back_creation(place, &ours, after)),
             (Some(_), None) => self.take_back_deletion(net),
             (Some(_), Some(after)) => self.take_back_edit(net, place, &ours, after),
@@ -129,54 +129,65 @@ impl<'s> Draft<'s> {
     }
 
     /// Returns the reason why a file whose content the store lacks may not be replaced.
-    pub(crate) fn not_kept(&self, path: &ProjectPath, new: bool) -> Result<Reason, StoreError> {
+    pub(crate) fn not_kept_reason(
+        &self,
+        path: &ProjectPath,
+        new: bool,
+    ) -> Result<PlanReason, StoreError> {
         let gaps = self.store.gaps()?.into_iter().map(|(gap, _)| gap);
         let why = gaps.filter(|gap| gap.path == *path).map(|gap| gap.reason).next();
-        Ok(Reason::NotKept { new, why })
+        Ok(PlanReason::NotKept { new, why })
     }
 
     fn take_back_creation(
         &mut self,
         place: &ProjectPath,
-        ours: &Held,
+        ours: &DraftFile,
         after: &FileState,
-    ) -> Result<Reason, Reason> {
+    ) -> Result<PlanReason, PlanReason> {
         match ours.side.known() {
-            None => Ok(Reason::Already),
+            None => Ok(PlanReason::Already),
             Some(now) if (now.kind, now.oid) == (after.kind, after.oid) => {
-                self.set(place, Side::Absent.into());
-                Ok(Reason::Exact)
+                self.set(place, PathState::Absent.into());
+                Ok(PlanReason::Exact)
             }
-            Some(_) => Err(Reason::ChangedSince),
+            Some(_) => Err(PlanReason::ChangedSince),
         }
     }
 
     /// The file comes back under the name that it had before, also if it was moved first.
-    fn take_back_deletion(&mut self, net: &Net) -> Result<Result<Reason, Reason>, StoreError> {
+    fn take_back_deletion(
+        &mut self,
+        net: &NetChange,
+    ) -> Result<Result<PlanReason, PlanReason>, StoreError> {
         let ours = self.at(&net.from)?;
         if ours.side == net.before {
-            return Ok(Ok(Reason::Already));
+            return Ok(Ok(PlanReason::Already));
         }
         if !ours.side.is_absent() {
-            return Ok(Err(Reason::Occupied("a newer file".to_owned())));
+            return Ok(Err(PlanReason::Occupied("a newer file".to_owned())));
         }
-        let back = self.as_it_went(&net.from, net.before)?;
+        let back = self.with_latest_mode(&net.from, net.before)?;
         self.set(&net.from, back.into());
-        Ok(Ok(Reason::Exact))
+        Ok(Ok(PlanReason::Exact))
     }
 
     /// Applies the mode that the file had when it was last deleted: after an undo the person may
     /// have changed it, before a redo deleted the file again.
-    fn as_it_went(&self, path: &ProjectPath, before: Side) -> Result<Side, StoreError> {
+    fn with_latest_mode(
+        &self,
+        path: &ProjectPath,
+        before: PathState,
+    ) -> Result<PathState, StoreError> {
         let last = match self.store.last_change_of(path) {
             // A damaged row does not prevent bringing the file back.
             Err(StoreError::Row(_)) => None,
             last => last?,
         };
         let went = last.filter(|last| last.after.is_absent()).map(|last| last.before);
-        Ok(match (before.known(), went.as_ref().and_then(Side::known)) {
+        Ok(match (before.known(), went.as_ref().and_then(PathState::known)) {
             (Some(state), Some(last)) if (state.kind, state.oid) == (last.kind, last.oid) => {
-                Side::Known(FileState { mode: last.mode, ..*state })
+                PathState::Known(FileState { mode: last.mode, ..*state })
             }
             _ => before,
         })
@@ -184,26 +195,26 @@ impl<'s> Draft<'s> {
 
     fn take_back_edit(
         &mut self,
-        net: &Net,
+        net: &NetChange,
         place: &ProjectPath,
-        ours: &Held,
+        ours: &DraftFile,
         after: &FileState,
-    ) -> Result<Result<Reason, Reason>, StoreError> {
+    ) -> Result<Result<PlanReason, PlanReason>, StoreError> {
         // A file that was moved on since goes back to where it was only with the move itself.
         let home = if net.from == net.path { place } else { &net.from };
         let Some(now) = ours.side.known() else {
             let is_back = self.at(home)?.side == net.before;
-            return Ok(if is_back { Ok(Reason::Already) } else { Err(Reason::GoneSince) });
+            return Ok(if is_back { Ok(PlanReason::Already) } else { Err(PlanReason::GoneSince) });
         };
         if home != place && *place != net.path {
-            return Ok(Err(Reason::GoneSince));
+            return Ok(Err(PlanReason::GoneSince));
         }
         if home != place && !self.at(home)?.side.is_absent() {
-            return Ok(Err(Reason::Occupied("a newer file".to_owned())));
+            return Ok(Err(PlanReason::Occupied("a newer file".to_owned())));
         }
         let theirs = match &net.partly {
-            Some(bytes) => Held {
-                side: Side::Known(FileState {
+            Some(bytes) => DraftFile {
+                side: PathState::Known(FileState {
                     oid: hash_blob(bytes)?,
                     size: bytes.len() as u64,
                     // Kind and mode are not in the hunks.
@@ -216,16 +227,16 @@ impl<'s> Draft<'s> {
         let (result, reason) = match self.merge(after, ours, now, &theirs)? {
             Ok(merged) => merged,
             // In the draft the line numbers differ from those of the file on disk.
-            Err(Reason::Conflict(places, _)) if self.changed.contains_key(place) => {
-                return Ok(Err(Reason::Conflict(places, Vec::new())));
+            Err(PlanReason::Conflict(places, _)) if self.changed.contains_key(place) => {
+                return Ok(Err(PlanReason::Conflict(places, Vec::new())));
             }
             Err(obstacle) => return Ok(Err(obstacle)),
         };
         if home == place && result.side == ours.side {
-            return Ok(Ok(Reason::Already));
+            return Ok(Ok(PlanReason::Already));
         }
         if home != place {
-            self.set(place, Side::Absent.into());
+            self.set(place, PathState::Absent.into());
         }
         self.set(home, result);
         Ok(Ok(reason))
@@ -235,13 +246,13 @@ impl<'s> Draft<'s> {
     fn merge(
         &self,
         base: &FileState,
-        ours: &Held,
+        ours: &DraftFile,
         now: &FileState,
-        theirs: &Held,
-    ) -> Result<Result<(Held, Reason), Reason>, StoreError> {
-        let Some(target) = theirs.side.known() else { return Ok(Err(Reason::NotCaptured)) };
+        theirs: &DraftFile,
+    ) -> Result<Result<(DraftFile, PlanReason), PlanReason>, StoreError> {
+        let Some(target) = theirs.side.known() else { return Ok(Err(PlanReason::NotCaptured)) };
         let Some(mode) = three_way(base.mode, now.mode, target.mode) else {
-            return Ok(Err(Reason::ChangedSince));
+            return Ok(Err(PlanReason::ChangedSince));
         };
         let whole =
             three_way((base.kind, base.oid), (now.kind, now.oid), (target.kind, target.oid));
@@ -249,13 +260,13 @@ impl<'s> Draft<'s> {
             let from = if oid == target.oid { theirs } else { ours };
             let length = from.side.known().map_or(0, |state| state.size);
             let mode = if kind == target.kind && kind != now.kind { target.mode } else { mode };
-            let side = Side::Known(FileState { kind, mode, oid, size: length });
+            let side = PathState::Known(FileState { kind, mode, oid, size: length });
             let later_stay = (kind, oid) != (target.kind, target.oid);
-            let reason = if later_stay { Reason::Merged } else { Reason::Exact };
-            return Ok(Ok((Held { side, content: from.content.clone() }, reason)));
+            let reason = if later_stay { PlanReason::Merged } else { PlanReason::Exact };
+            return Ok(Ok((DraftFile { side, content: from.content.clone() }, reason)));
         }
         if [base.kind, now.kind, target.kind] != [FileKind::File; 3] {
-            return Ok(Err(Reason::ChangedSince));
+            return Ok(Err(PlanReason::ChangedSince));
         }
         self.merge_text(base, ours, theirs, mode)
     }
@@ -263,40 +274,40 @@ impl<'s> Draft<'s> {
     fn merge_text(
         &self,
         base: &FileState,
-        ours: &Held,
-        theirs: &Held,
+        ours: &DraftFile,
+        theirs: &DraftFile,
         mode: u32,
-    ) -> Result<Result<(Held, Reason), Reason>, StoreError> {
-        let base = self.text(&Side::Known(*base).into())?;
+    ) -> Result<Result<(DraftFile, PlanReason), PlanReason>, StoreError> {
+        let base = self.text(&PathState::Known(*base).into())?;
         let (ours, theirs) = (self.text(ours)?, self.text(theirs)?);
         let (Some(base), Some(ours), Some(theirs)) = (base, ours, theirs) else {
-            return Ok(Err(Reason::ChangedSince));
+            return Ok(Err(PlanReason::ChangedSince));
         };
-        let labels = Labels { base: "taken back", ours: "now", theirs: "before" };
+        let labels = ConflictLabels { base: "taken back", ours: "now", theirs: "before" };
         let (bytes, reason) = match merge(&base, &ours, &theirs, &labels) {
-            Merged::Clean(bytes) => (bytes, Reason::Merged),
-            Merged::Conflict { markers, places, .. } if self.markers => {
-                (markers, Reason::Markers(places))
+            MergeResult::Clean(bytes) => (bytes, PlanReason::Merged),
+            MergeResult::Conflict { markers, places, .. } if self.markers => {
+                (markers, PlanReason::Markers(places))
             }
-            Merged::Conflict { places, lines, .. } => {
-                return Ok(Err(Reason::Conflict(places, lines)));
+            MergeResult::Conflict { places, lines, .. } => {
+                return Ok(Err(PlanReason::Conflict(places, lines)));
             }
-            Merged::NotText => return Ok(Err(Reason::ChangedSince)),
+            MergeResult::NotText => return Ok(Err(PlanReason::ChangedSince)),
         };
         let (kind, oid, size) = (FileKind::File, hash_blob(&bytes)?, bytes.len() as u64);
-        let merged = Side::Known(FileState { kind, mode, oid, size });
-        Ok(Ok((Held { side: merged, content: Some(bytes) }, reason)))
+        let merged = PathState::Known(FileState { kind, mode, oid, size });
+        Ok(Ok((DraftFile { side: merged, content: Some(bytes) }, reason)))
     }
 
-    fn text(&self, held: &Held) -> Result<Option<Vec<u8>>, StoreError> {
+    fn text(&self, held: &DraftFile) -> Result<Option<Vec<u8>>, StoreError> {
         match &held.content {
             Some(content) => Ok(Some(content.clone())),
-            None => comparable(self.store, &held.side),
+            None => comparable_content(self.store, &held.side),
         }
     }
 
     /// Returns what occupies a path in the draft: a folder there, or a file above it.
-    pub(crate) fn in_the_way(&self, path: &ProjectPath) -> Result<Option<String>, StoreError> {
+    pub(crate) fn find_occupant(&self, path: &ProjectPath) -> Result<Option<String>, StoreError> {
         let mut above = path.parent();
         while let Some(folder) = above {
             if !self.at(&folder)?.side.is_absent() {

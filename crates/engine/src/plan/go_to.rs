@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use retake_model::{Actor, ChangeId, ChangeStatus, DialogId, ProjectPath, Side};
-use retake_store::{ChangeFilter, Mark, Store, StoreError};
+use retake_model::{Actor, ChangeId, ChangeStatus, DialogId, PathState, ProjectPath};
+use retake_store::{ChangeFilter, StatusMark, Store, StoreError};
 
 use crate::plan::draft::Draft;
-use crate::plan::groups::Groups;
-use crate::plan::nesting::Nesting;
-use crate::plan::{Action, Plan, PlannedFile, Reason};
+use crate::plan::groups::PathGroups;
+use crate::plan::nesting::PathNesting;
+use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
 
 /// Options of a restore to an earlier state.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub(crate) fn go_to(
     dialog: Option<&DialogId>,
     options: &GoToOptions,
 ) -> Result<(), StoreError> {
-    let histories = histories_since(store, seq)?;
+    let histories = changes_by_path_since(store, seq)?;
     let draft = Draft::new(store, false);
     let mut parts: HashMap<&ProjectPath, u64> = HashMap::new();
     let mut planned = Vec::new();
@@ -56,8 +56,8 @@ pub(crate) fn go_to(
         let mut files = Vec::new();
         for path in &paths {
             let (history, now) = (&histories[*path], draft.now(path)?);
-            files.push(if now == Side::Unknown && history.before != Side::Unknown {
-                let reason = draft.not_kept(path, history.before.is_absent())?;
+            files.push(if now == PathState::Unknown && history.before != PathState::Unknown {
+                let reason = draft.not_kept_reason(path, history.before.is_absent())?;
                 PlannedFile::left((*path).clone(), now, reason)
             } else {
                 plan_path(path, history, now, dialog, options)
@@ -74,40 +74,40 @@ pub(crate) fn go_to(
         for mut file in files {
             let history = &histories[&file.path];
             file.part = part;
-            let agents = |seen: &&Seen| seen.actor == Actor::Agent;
+            let agents = |seen: &&PathChange| seen.actor == Actor::Agent;
             file.changes = history.seen.iter().filter(agents).map(|seen| seen.change).collect();
             let here = if nothing_stays { &history.seen } else { history.since_moved_away() };
             let taken = here.iter().filter(agents).filter(|seen| seen.is_effective() && !is_left);
-            plan.marks.extend(taken.map(|seen| Mark {
+            plan.marks.extend(taken.map(|seen| StatusMark {
                 change: seen.change,
                 part,
                 old: seen.status,
                 new: ChangeStatus::Reverted,
             }));
-            if file.action != Action::Leave {
-                plan.cross(history, dialog);
+            if file.action != FileAction::Leave {
+                plan.add_crossed_dialogs(history, dialog);
             }
-            if file.action != Action::Leave || file.reason != Reason::Already {
+            if file.action != FileAction::Leave || file.reason != PlanReason::Already {
                 plan.files.push(file);
             }
         }
     }
     plan.marks.sort_by_key(|mark| mark.change);
     plan.marks.dedup_by_key(|mark| mark.change);
-    bring_back_statuses(store, plan, seq, &parts)?;
+    restore_statuses(store, plan, seq, &parts)?;
     leave_blocked(store, plan)
 }
 
 /// Groups paths that are restored together: both ends of a move by an agent, and a file in the
 /// place of a folder.
-fn groups(histories: &Histories) -> Vec<Vec<&ProjectPath>> {
-    let mut groups = Groups::default();
+fn groups(histories: &ChangesByPath) -> Vec<Vec<&ProjectPath>> {
+    let mut groups = PathGroups::default();
     for (path, history) in histories {
         for old in &history.moved_from {
             groups.join(old, path);
         }
     }
-    for (path, top) in Nesting::of(histories.keys()).pairs() {
+    for (path, top) in PathNesting::of(histories.keys()).pairs() {
         groups.join(top, path);
     }
     let mut parts: BTreeMap<&ProjectPath, Vec<&ProjectPath>> = BTreeMap::new();
@@ -118,7 +118,7 @@ fn groups(histories: &Histories) -> Vec<Vec<&ProjectPath>> {
 }
 
 fn is_left(file: &PlannedFile) -> bool {
-    file.action == Action::Leave && file.reason != Reason::Already
+    file.action == FileAction::Leave && file.reason != PlanReason::Already
 }
 
 /// Leaves all files of a group if one of them is left.
@@ -127,19 +127,19 @@ fn leave_together(files: &mut [PlannedFile]) {
     else {
         return;
     };
-    for file in files.iter_mut().filter(|file| file.action != Action::Leave) {
+    for file in files.iter_mut().filter(|file| file.action != FileAction::Leave) {
         file.leave(reason.clone());
     }
 }
 
 /// Marks changes that were in effect then, and were taken back since, as in effect again.
-fn bring_back_statuses(
+fn restore_statuses(
     store: &Store,
     plan: &mut Plan,
     seq: u64,
     parts: &HashMap<&ProjectPath, u64>,
 ) -> Result<(), StoreError> {
-    let is_left = |file: &&PlannedFile| file.action == Action::Leave;
+    let is_left = |file: &&PlannedFile| file.action == FileAction::Leave;
     let left: HashSet<u64> = plan.files.iter().filter(is_left).map(|file| file.part).collect();
     for (id, then) in store.statuses_at(seq)? {
         let Some(change) = store.change(id)?.filter(|change| change.status != then) else {
@@ -147,23 +147,23 @@ fn bring_back_statuses(
         };
         let Some(part) = parts.get(&change.path).copied() else { continue };
         if !left.contains(&part) {
-            plan.marks.push(Mark { change: id, part, old: change.status, new: then });
+            plan.marks.push(StatusMark { change: id, part, old: change.status, new: then });
         }
     }
     Ok(())
 }
 
 /// The changes of one path since a place in the order.
-struct History {
+struct PathChanges {
     /// Its state before them.
-    before: Side,
+    before: PathState,
     /// Its changes, oldest first.
-    seen: Vec<Seen>,
+    seen: Vec<PathChange>,
     /// The paths from which it was moved here by an actor other than the user.
     moved_from: Vec<ProjectPath>,
 }
 
-impl History {
+impl PathChanges {
     /// Returns whether agents of the dialog may have changed it.
     fn is_of(&self, dialog: &DialogId) -> bool {
         let agents = self.seen.iter().filter(|seen| seen.actor == Actor::Agent);
@@ -172,14 +172,14 @@ impl History {
 
     /// Returns the changes of the file that has this name now: changes of a file that the user
     /// moved away stay in effect under its new name, unless that is restored, too.
-    fn since_moved_away(&self) -> &[Seen] {
+    fn since_moved_away(&self) -> &[PathChange] {
         let moved = self.seen.iter().rposition(|seen| seen.is_users() && seen.moved_away);
         &self.seen[moved.map_or(0, |at| at + 1)..]
     }
 }
 
 /// The fields of one change that a restore needs; kept small, since there may be very many.
-struct Seen {
+struct PathChange {
     change: ChangeId,
     actor: Actor,
     status: ChangeStatus,
@@ -189,7 +189,7 @@ struct Seen {
     dialogs: Rc<[DialogId]>,
 }
 
-impl Seen {
+impl PathChange {
     fn is_users(&self) -> bool {
         matches!(self.actor, Actor::User | Actor::Unknown)
     }
@@ -199,26 +199,27 @@ impl Seen {
     }
 }
 
-type Histories = BTreeMap<ProjectPath, History>;
+type ChangesByPath = BTreeMap<ProjectPath, PathChanges>;
 
 /// Loads the changes since `seq`, grouped by path.
-fn histories_since(store: &Store, seq: u64) -> Result<Histories, StoreError> {
+fn changes_by_path_since(store: &Store, seq: u64) -> Result<ChangesByPath, StoreError> {
     let filter = ChangeFilter { after: Some(seq), oldest_first: true, ..ChangeFilter::default() };
-    let mut histories = Histories::new();
-    let mut note = |path: &ProjectPath, before: Side, seen: Seen, from: Option<&ProjectPath>| {
-        let new = || History { before, seen: Vec::new(), moved_from: Vec::new() };
-        let history = histories.entry(path.clone()).or_insert_with(new);
-        history.moved_from.extend(from.filter(|_| !seen.is_users()).cloned());
-        history.seen.push(seen);
-    };
+    let mut histories = ChangesByPath::new();
+    let mut note =
+        |path: &ProjectPath, before: PathState, seen: PathChange, from: Option<&ProjectPath>| {
+            let new = || PathChanges { before, seen: Vec::new(), moved_from: Vec::new() };
+            let history = histories.entry(path.clone()).or_insert_with(new);
+            history.moved_from.extend(from.filter(|_| !seen.is_users()).cloned());
+            history.seen.push(seen);
+        };
     let mut dialogs: Rc<[DialogId]> = Rc::new([]);
-    store.each_change(&filter, &mut |change| {
+    store.for_each_change(&filter, &mut |change| {
         let own = change.dialog.iter().chain(change.candidates.iter().map(|by| &by.dialog));
         // Consecutive changes mostly belong to the same dialog.
         if !own.clone().eq(dialogs.iter()) {
             dialogs = own.cloned().collect();
         }
-        let seen = |moved_away| Seen {
+        let seen = |moved_away| PathChange {
             change: change.id,
             actor: change.actor,
             status: change.status,
@@ -227,7 +228,7 @@ fn histories_since(store: &Store, seq: u64) -> Result<Histories, StoreError> {
         };
         if let Some(old) = &change.old_path {
             note(old, change.before, seen(true), None);
-            note(&change.path, Side::Absent, seen(false), Some(old));
+            note(&change.path, PathState::Absent, seen(false), Some(old));
         } else {
             note(&change.path, change.before, seen(false), None);
         }
@@ -237,52 +238,52 @@ fn histories_since(store: &Store, seq: u64) -> Result<Histories, StoreError> {
 
 fn plan_path(
     path: &ProjectPath,
-    history: &History,
-    now: Side,
+    history: &PathChanges,
+    now: PathState,
     dialog: Option<&DialogId>,
     options: &GoToOptions,
 ) -> PlannedFile {
     let then = history.before;
     let left = |reason| PlannedFile::left(path.clone(), now, reason);
-    if then == Side::Unknown {
-        return left(Reason::NotCaptured);
+    if then == PathState::Unknown {
+        return left(PlanReason::NotCaptured);
     }
     if then == now {
-        return left(Reason::Already);
+        return left(PlanReason::Already);
     }
-    let by_git = |seen: &Seen| seen.actor == Actor::Git;
+    let by_git = |seen: &PathChange| seen.actor == Actor::Git;
     if !options.across_git && history.seen.iter().any(by_git) {
-        return left(Reason::GitSince);
+        return left(PlanReason::GitSince);
     }
-    let by_user = history.seen.iter().any(Seen::is_users);
-    let made_by_user = history.seen.first().is_some_and(Seen::is_users);
+    let by_user = history.seen.iter().any(PathChange::is_users);
+    let made_by_user = history.seen.first().is_some_and(PathChange::is_users);
     let going = |reason| PlannedFile::going(path.clone(), now, then, reason);
     if options.exact {
         return match (then.is_absent() && made_by_user, by_user) {
-            (true, _) => going(Reason::Yours),
-            (_, true) => going(Reason::ReplacesYours),
-            _ => going(Reason::Restored),
+            (true, _) => going(PlanReason::Yours),
+            (_, true) => going(PlanReason::ReplacesYours),
+            _ => going(PlanReason::Restored),
         };
     }
-    if let Some(other) = dialog.and_then(|ours| others(history, ours).next()) {
-        return left(Reason::OtherDialog(other.to_string()));
+    if let Some(other) = dialog.and_then(|ours| other_dialogs(history, ours).next()) {
+        return left(PlanReason::OtherDialog(other.to_string()));
     }
     if then.is_absent() {
         // Only a file that an agent or Retake made and that the user has not edited since.
         return match (made_by_user, by_user) {
-            (true, _) => left(Reason::MadeByYou),
-            (_, true) => left(Reason::EditedByYou),
-            _ => going(Reason::Restored),
+            (true, _) => left(PlanReason::MadeByYou),
+            (_, true) => left(PlanReason::EditedByYou),
+            _ => going(PlanReason::Restored),
         };
     }
-    going(if by_user { Reason::ReplacesYours } else { Reason::Restored })
+    going(if by_user { PlanReason::ReplacesYours } else { PlanReason::Restored })
 }
 
 impl Plan {
     /// Adds the other dialogs whose changes are taken back.
-    fn cross(&mut self, history: &History, dialog: Option<&DialogId>) {
+    fn add_crossed_dialogs(&mut self, history: &PathChanges, dialog: Option<&DialogId>) {
         let Some(ours) = dialog else { return };
-        for other in others(history, ours) {
+        for other in other_dialogs(history, ours) {
             if !self.crosses.contains(other) {
                 self.crosses.push(other.clone());
             }
@@ -291,8 +292,11 @@ impl Plan {
 }
 
 /// The other dialogs whose agents changed a path, as far as that is in effect.
-fn others<'h>(history: &'h History, ours: &'h DialogId) -> impl Iterator<Item = &'h DialogId> {
-    let is_agents = |seen: &&Seen| seen.actor == Actor::Agent && seen.is_effective();
+fn other_dialogs<'h>(
+    history: &'h PathChanges,
+    ours: &'h DialogId,
+) -> impl Iterator<Item = &'h DialogId> {
+    let is_agents = |seen: &&PathChange| seen.actor == Actor::Agent && seen.is_effective();
     let agents = history.seen.iter().filter(is_agents);
     agents.flat_map(|seen| seen.dialogs.iter()).filter(move |dialog| *dialog != ours)
 }
@@ -305,9 +309,9 @@ fn leave_blocked(store: &Store, plan: &mut Plan) -> Result<(), StoreError> {
             draft.put(&file.path, file.then);
         }
         let mut blocked = HashMap::new();
-        for file in plan.writes().filter(|file| file.action == Action::Create) {
-            if let Some(what) = draft.in_the_way(&file.path)? {
-                blocked.insert(file.part, Reason::Occupied(what));
+        for file in plan.writes().filter(|file| file.action == FileAction::Create) {
+            if let Some(what) = draft.find_occupant(&file.path)? {
+                blocked.insert(file.part, PlanReason::Occupied(what));
             }
         }
         if blocked.is_empty() {

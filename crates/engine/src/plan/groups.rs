@@ -6,9 +6,9 @@ use retake_model::ProjectPath;
 
 /// Disjoint groups of paths.
 #[derive(Debug, Default)]
-pub(crate) struct Groups<'p>(HashMap<&'p ProjectPath, &'p ProjectPath>);
+pub(crate) struct PathGroups<'p>(HashMap<&'p ProjectPath, &'p ProjectPath>);
 
-impl<'p> Groups<'p> {
+impl<'p> PathGroups<'p> {
     /// Joins the groups of two paths.
     pub(crate) fn join(&mut self, a: &'p ProjectPath, b: &'p ProjectPath) {
         let (a, b) = (self.leader(a), self.leader(b));

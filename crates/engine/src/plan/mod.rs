@@ -11,7 +11,7 @@ pub(crate) mod draft;
 pub(crate) mod go_to;
 pub(crate) mod groups;
 pub(crate) mod nesting;
-pub(crate) mod past;
+pub(crate) mod path_history;
 pub(crate) mod reason;
 pub(crate) mod selection;
 pub(crate) mod take_back;
@@ -19,14 +19,14 @@ pub(crate) mod take_back;
 use std::collections::BTreeSet;
 
 use retake_model::{
-    ChangeId, ChangeStatus, DialogId, Gap, Millis, ObjectId, OperationId, OperationKind,
-    ProjectPath, Side,
+    ChangeId, ChangeStatus, DialogId, Gap, Millis, ObjectId, OperationId, OperationKind, PathState,
+    ProjectPath,
 };
-use retake_store::Mark;
+use retake_store::StatusMark;
 use serde::{Deserialize, Serialize};
 
 use crate::history::PlannedRewind;
-pub use reason::Reason;
+pub use reason::PlanReason;
 
 /// What an operation would do, or did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -54,11 +54,11 @@ pub struct Plan {
     pub taken_back_by_git: Vec<ChangeId>,
     /// The rewind of the conversation that goes with it, or that is the whole operation.
     pub rewind: Option<Box<PlannedRewind>>,
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<StatusMark>,
     /// The changes among them that were approved when the plan was made.
     pub(crate) approved: BTreeSet<ChangeId>,
     pub(crate) undoes: Vec<OperationId>,
-    pub(crate) sequel: Sequel,
+    pub(crate) sequel: FollowUp,
     /// Files that were left alone before the operation was interrupted, and are not listed again.
     pub(crate) left_out: u64,
 }
@@ -69,13 +69,13 @@ pub struct PlannedFile {
     /// The path.
     pub path: ProjectPath,
     /// The action.
-    pub action: Action,
+    pub action: FileAction,
     /// Why it is done, or why the file is left alone.
-    pub reason: Reason,
+    pub reason: PlanReason,
     /// The state now.
-    pub now: Side,
+    pub now: PathState,
     /// The state afterwards.
-    pub then: Side,
+    pub then: PathState,
     /// The changes that it takes back.
     pub changes: Vec<ChangeId>,
     /// Later changes that stand in the way: `--cascade` would take them back too.
@@ -94,7 +94,7 @@ pub struct PlannedFile {
 
 /// The action on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Action {
+pub enum FileAction {
     /// It comes to be.
     Create,
     /// Its content is replaced.
@@ -107,7 +107,7 @@ pub enum Action {
     Leave,
 }
 
-impl Action {
+impl FileAction {
     /// The stable name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -120,12 +120,12 @@ impl Action {
     }
 
     /// Returns the action that leads from one state to another.
-    pub(crate) fn between(now: &Side, then: &Side) -> Self {
+    pub(crate) fn between(now: &PathState, then: &PathState) -> Self {
         match (now, then) {
             _ if now == then => Self::Leave,
-            (Side::Absent, _) => Self::Create,
-            (_, Side::Absent) => Self::Delete,
-            (Side::Known(now), Side::Known(then))
+            (PathState::Absent, _) => Self::Create,
+            (_, PathState::Absent) => Self::Delete,
+            (PathState::Known(now), PathState::Known(then))
                 if now.kind == then.kind && now.oid == then.oid =>
             {
                 Self::Mode
@@ -138,7 +138,7 @@ impl Action {
 /// The follow-up once the files are written; stored with the operation, for recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "then", rename_all = "snake_case")]
-pub(crate) enum Sequel {
+pub(crate) enum FollowUp {
     /// Nothing.
     Nothing,
     /// A checkpoint names the restored state (RSTR-1).
@@ -166,14 +166,14 @@ impl Plan {
             marks: Vec::new(),
             approved: BTreeSet::new(),
             undoes: Vec::new(),
-            sequel: Sequel::Nothing,
+            sequel: FollowUp::Nothing,
             left_out: 0,
         }
     }
 
     /// The files that are (or were to be) written.
     pub fn writes(&self) -> impl Iterator<Item = &PlannedFile> {
-        self.files.iter().filter(|file| file.action != Action::Leave)
+        self.files.iter().filter(|file| file.action != FileAction::Leave)
     }
 
     /// The files that are left although something was to be done to them.
@@ -209,23 +209,31 @@ impl Plan {
     /// The selected changes that are left as long as their files stay as they are. A file that is
     /// not writable does not count: that reason may be temporary.
     pub(crate) fn left_for_good(&self) -> impl Iterator<Item = ChangeId> {
-        let for_now = |reason: &Reason| matches!(reason, Reason::MovedOn | Reason::NotWritable(_));
+        let for_now = |reason: &PlanReason| {
+            matches!(reason, PlanReason::MovedOn | PlanReason::NotWritable(_))
+        };
         let left = self.left().filter(move |file| !for_now(&file.reason));
         left.flat_map(|file| file.changes.iter().copied())
     }
 
     /// The files in which edits by the person are replaced.
     pub fn replaces_user_edits(&self) -> impl Iterator<Item = &PlannedFile> {
-        self.writes().filter(|file| matches!(file.reason, Reason::ReplacesYours | Reason::Yours))
+        self.writes()
+            .filter(|file| matches!(file.reason, PlanReason::ReplacesYours | PlanReason::Yours))
     }
 }
 
 impl PlannedFile {
     /// A file that goes to another state.
-    pub(crate) fn going(path: ProjectPath, now: Side, then: Side, reason: Reason) -> Self {
+    pub(crate) fn going(
+        path: ProjectPath,
+        now: PathState,
+        then: PathState,
+        reason: PlanReason,
+    ) -> Self {
         Self {
             path,
-            action: Action::between(&now, &then),
+            action: FileAction::between(&now, &then),
             reason,
             now,
             then,
@@ -240,18 +248,19 @@ impl PlannedFile {
     }
 
     /// A file that is left as it is.
-    pub(crate) fn left(path: ProjectPath, now: Side, reason: Reason) -> Self {
+    pub(crate) fn left(path: ProjectPath, now: PathState, reason: PlanReason) -> Self {
         Self::going(path, now, now, reason)
     }
 
     /// Returns whether something was asked for and is not done.
     pub fn is_left(&self) -> bool {
-        self.done == Some(false) || (self.action == Action::Leave && !self.reason.is_settled())
+        self.done == Some(false)
+            || (self.action == FileAction::Leave && !self.reason.is_as_wanted())
     }
 
     /// Turns the file into one that is left.
-    pub(crate) fn leave(&mut self, reason: Reason) {
-        self.action = Action::Leave;
+    pub(crate) fn leave(&mut self, reason: PlanReason) {
+        self.action = FileAction::Leave;
         self.then = self.now;
         self.content = None;
         self.reason = reason;

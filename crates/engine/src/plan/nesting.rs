@@ -6,13 +6,13 @@ use retake_model::ProjectPath;
 
 /// The paths of a set that cannot all exist as files at once, as one lies beneath another.
 #[derive(Debug, Default)]
-pub(crate) struct Nesting<'p> {
+pub(crate) struct PathNesting<'p> {
     /// A path that lies beneath another one, and the outermost of those.
     above: HashMap<&'p ProjectPath, &'p ProjectPath>,
     tops: HashSet<&'p ProjectPath>,
 }
 
-impl<'p> Nesting<'p> {
+impl<'p> PathNesting<'p> {
     pub(crate) fn of(paths: impl IntoIterator<Item = &'p ProjectPath>) -> Self {
         let paths: HashSet<&ProjectPath> = paths.into_iter().collect();
         let mut nesting = Self::default();

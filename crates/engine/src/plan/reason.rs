@@ -5,14 +5,14 @@ use std::fmt;
 
 use retake_model::{ChangeStatus, GapReason};
 
-use crate::adjacent::Place;
+use crate::adjacent::ConflictLines;
 
 /// Maximum places of a conflict that are listed; the rest is counted.
-const LISTED: usize = 5;
+const MAX_LISTED_PLACES: usize = 5;
 
 /// The reason why a file is written, or left as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Reason {
+pub enum PlanReason {
     /// There are no later changes: it goes back to the exact state before.
     Exact,
     /// Merged: later changes stay.
@@ -32,7 +32,7 @@ pub enum Reason {
     /// git took the change back; it may come back with a branch.
     TakenBackByGit,
     /// Later changes conflict, in this many places: these lines of the file, if they are known.
-    Conflict(usize, Vec<Place>),
+    Conflict(usize, Vec<ConflictLines>),
     /// It was changed since, and is no text that could be merged.
     ChangedSince,
     /// It was deleted or moved since.
@@ -77,7 +77,7 @@ pub enum Reason {
     Damaged(String),
 }
 
-impl Reason {
+impl PlanReason {
     /// The stable name.
     pub fn code(&self) -> &'static str {
         match self {
@@ -113,12 +113,12 @@ impl Reason {
     }
 
     /// Returns whether a file that is left for this reason is as it should be.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_as_wanted(&self) -> bool {
         matches!(self, Self::Already | Self::TakenBackByGit | Self::Decided(_) | Self::MadeByYou)
     }
 
     /// Returns a hint for the person about a file that is left for this reason.
-    pub fn way_out(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Conflict(..) | Self::ChangedSince | Self::GoneSince => {
                 Some("--cascade takes the later changes back too")
@@ -140,12 +140,12 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for PlanReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exact => f.write_str("as it was before"),
             Self::Merged => f.write_str("taken out; later edits stay"),
-            Self::Markers(count) => write!(f, "conflict markers in {}", places(*count)),
+            Self::Markers(count) => write!(f, "conflict markers in {}", count_places(*count)),
             Self::Restored => f.write_str("as in the checkpoint"),
             Self::ReplacesYours => f.write_str("as in the checkpoint; replaces your edits"),
             Self::Yours => f.write_str("not in the checkpoint; made by you"),
@@ -153,7 +153,8 @@ impl fmt::Display for Reason {
             Self::Already => f.write_str("is so already"),
             Self::TakenBackByGit => f.write_str("git took it back already"),
             Self::Conflict(count, lines) => {
-                let place = if lines.is_empty() { places(*count) } else { numbers(lines) };
+                let place =
+                    if lines.is_empty() { count_places(*count) } else { describe_lines(lines) };
                 write!(f, "later changes touch the same lines ({place})")
             }
             Self::ChangedSince => f.write_str("changed since, and cannot be merged"),
@@ -161,8 +162,8 @@ impl fmt::Display for Reason {
             Self::Occupied(what) => write!(f, "{what} stands in its place"),
             Self::NotCaptured => f.write_str("the earlier content was not captured"),
             Self::ChangeNotCaptured => f.write_str("what the change wrote was not captured"),
-            Self::NotKept { new: true, why } => write!(f, "new, and {}", unkept(*why)),
-            Self::NotKept { new: false, why } => write!(f, "{} now", unkept(*why)),
+            Self::NotKept { new: true, why } => write!(f, "new, and {}", describe_gap(*why)),
+            Self::NotKept { new: false, why } => write!(f, "{} now", describe_gap(*why)),
             Self::NotOnRecord => {
                 f.write_str("nothing of this name is tracked now, or was in the checkpoint")
             }
@@ -182,25 +183,25 @@ impl fmt::Display for Reason {
 }
 
 /// `line 3`, or `lines 3-5, 9 and 2 more places`.
-fn numbers(lines: &[Place]) -> String {
-    let number = |place: &Place| match place.count {
+fn describe_lines(lines: &[ConflictLines]) -> String {
+    let number = |place: &ConflictLines| match place.count {
         0 => format!("before {}", place.first),
         1 => place.first.to_string(),
         count => format!("{}-{}", place.first, place.first + count - 1),
     };
-    let shown: Vec<_> = lines.iter().take(LISTED).map(number).collect();
+    let shown: Vec<_> = lines.iter().take(MAX_LISTED_PLACES).map(number).collect();
     let word = match lines {
-        [Place { count: 0 | 1, .. }] => "line",
+        [ConflictLines { count: 0 | 1, .. }] => "line",
         _ => "lines",
     };
-    let more = match lines.len().saturating_sub(LISTED) {
+    let more = match lines.len().saturating_sub(MAX_LISTED_PLACES) {
         0 => String::new(),
         more => format!(" and {more} more {}", if more == 1 { "place" } else { "places" }),
     };
     format!("{word} {}{more}", shown.join(", "))
 }
 
-fn unkept(why: Option<GapReason>) -> &'static str {
+fn describe_gap(why: Option<GapReason>) -> &'static str {
     match why {
         Some(GapReason::TooLarge) => "too large to be kept",
         Some(GapReason::Unreadable) => "not readable",
@@ -209,6 +210,6 @@ fn unkept(why: Option<GapReason>) -> &'static str {
     }
 }
 
-fn places(count: usize) -> String {
+fn count_places(count: usize) -> String {
     format!("{count} {}", if count == 1 { "place" } else { "places" })
 }

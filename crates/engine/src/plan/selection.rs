@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
-    Actor, AgentId, CallId, Candidate, Change, ChangeId, Confidence, DialogId, Millis, ProjectPath,
+    Actor, AgentId, CallId, CandidateCall, Change, ChangeId, Confidence, DialogId, Millis,
+    ProjectPath,
 };
 use retake_store::{ChangeFilter, Store, StoreError};
 
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
 /// A filter of agents' changes; all given conditions must hold. Empty means all changes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -35,31 +36,31 @@ pub struct Selection {
 
 /// The changes that a selection finds.
 #[derive(Debug, Default)]
-pub(crate) struct Selected {
+pub(crate) struct SelectedChanges {
     /// In the files now, oldest first.
     pub(crate) effective: Vec<Change>,
     /// Asked for by name, but taken back before.
-    pub(crate) settled: Vec<Change>,
+    pub(crate) taken_back: Vec<Change>,
     /// Some agent out of scope may have made them.
     pub(crate) shared: Vec<Change>,
 }
 
 impl Selection {
     /// Finds the changes, each with the formatter's changes that belong to it.
-    pub(crate) fn find(&self, store: &Store) -> Result<Selected, VerbError> {
+    pub(crate) fn find(&self, store: &Store) -> Result<SelectedChanges, OperationError> {
         if let Some(dialog) = &self.dialog
             && store.dialog(dialog)?.is_none()
         {
-            return Err(VerbError::UnknownDialog(dialog.clone()));
+            return Err(OperationError::UnknownDialog(dialog.clone()));
         }
         let found =
             if self.changes.is_empty() { self.by_scope(store)? } else { self.by_name(store)? };
         self.refuse_ambiguous(&found)?;
-        let mut selected = Selected::default();
+        let mut selected = SelectedChanges::default();
         for change in found.into_values().filter(|change| self.is_meant(change)) {
             if !change.is_effective() {
                 if !self.changes.is_empty() {
-                    selected.settled.push(change);
+                    selected.taken_back.push(change);
                 }
             } else if self.include_shared || self.owns(&change) {
                 selected.effective.push(change);
@@ -73,7 +74,7 @@ impl Selection {
         Ok(selected)
     }
 
-    fn by_scope(&self, store: &Store) -> Result<BTreeMap<ChangeId, Change>, VerbError> {
+    fn by_scope(&self, store: &Store) -> Result<BTreeMap<ChangeId, Change>, OperationError> {
         let mut found = BTreeMap::new();
         let mut filters = vec![self.filter()];
         while let Some(filter) = filters.pop() {
@@ -92,12 +93,12 @@ impl Selection {
         Ok(found)
     }
 
-    fn by_name(&self, store: &Store) -> Result<BTreeMap<ChangeId, Change>, VerbError> {
+    fn by_name(&self, store: &Store) -> Result<BTreeMap<ChangeId, Change>, OperationError> {
         let mut found = BTreeMap::new();
         for &id in &self.changes {
-            let change = store.change(id)?.ok_or(VerbError::UnknownChange(id))?;
+            let change = store.change(id)?.ok_or(OperationError::UnknownChange(id))?;
             if change.actor != Actor::Agent {
-                return Err(VerbError::NotAnAgents { change: id, actor: change.actor });
+                return Err(OperationError::NotAnAgents { change: id, actor: change.actor });
             }
             let first = change.joins.map(|first| store.change(first)).transpose()?.flatten();
             for change in [Some(change), first].into_iter().flatten() {
@@ -111,7 +112,7 @@ impl Selection {
 
     /// Fails if a message, agent or call without a dialog matches several: their ids are per
     /// dialog.
-    fn refuse_ambiguous(&self, found: &BTreeMap<ChangeId, Change>) -> Result<(), VerbError> {
+    fn refuse_ambiguous(&self, found: &BTreeMap<ChangeId, Change>) -> Result<(), OperationError> {
         let what = match (&self.call, &self.agent, self.message) {
             _ if self.dialog.is_some() || !self.changes.is_empty() => return Ok(()),
             (Some(call), ..) => format!("a call {call}"),
@@ -121,7 +122,7 @@ impl Selection {
         };
         let dialogs: BTreeSet<_> =
             found.values().filter_map(|change| change.dialog.as_ref()).collect();
-        if dialogs.len() > 1 { Err(VerbError::NeedsDialog(what)) } else { Ok(()) }
+        if dialogs.len() > 1 { Err(OperationError::NeedsDialog(what)) } else { Ok(()) }
     }
 
     /// Describes the selection for people.
@@ -157,7 +158,7 @@ impl Selection {
 
     /// Returns whether all calls that can have made the change match the selection.
     fn owns(&self, change: &Change) -> bool {
-        let is_meant = |by: &Candidate| {
+        let is_meant = |by: &CandidateCall| {
             self.dialog.as_ref().is_none_or(|dialog| by.dialog == *dialog)
                 && self.agent.as_ref().is_none_or(|agent| by.agent == *agent)
                 && self.call.as_ref().is_none_or(|call| by.call == *call)

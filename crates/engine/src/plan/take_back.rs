@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, ProjectPath};
-use retake_store::{Mark, Store, StoreError, Trace};
+use retake_store::{PathChangeRow, StatusMark, Store, StoreError};
 
-use crate::plan::draft::{Draft, Net};
-use crate::plan::groups::Groups;
-use crate::plan::nesting::Nesting;
-use crate::plan::past::Past;
-use crate::plan::{Action, Plan, PlannedFile, Reason};
+use crate::plan::draft::{Draft, NetChange};
+use crate::plan::groups::PathGroups;
+use crate::plan::nesting::PathNesting;
+use crate::plan::path_history::PathHistories;
+use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
 
 /// Two paths that are written together or not at all.
-pub(crate) type Bond = (ProjectPath, ProjectPath);
+pub(crate) type PathBond = (ProjectPath, ProjectPath);
 
 /// Options for taking changes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakeBackOptions {
     /// The treatment of later changes that block it.
-    pub cascade: Cascade,
+    pub cascade: CascadePolicy,
     /// Write conflicts into the files, between markers.
     pub markers: bool,
     /// Take back what git changed since.
@@ -33,7 +33,7 @@ pub struct TakeBackOptions {
 
 /// The treatment of later changes that block it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Cascade {
+pub enum CascadePolicy {
     /// They stay, and so does the file.
     #[default]
     Leave,
@@ -44,17 +44,17 @@ pub enum Cascade {
 }
 
 /// Maximum blocking changes that are tried one by one to find a minimal set.
-const TRIED: usize = 32;
+const MAX_BLOCKERS_TRIED: usize = 32;
 
 /// Plans to take the changes back; each gets `status` if that succeeds.
 pub(crate) fn take_back(
     store: &Store,
     plan: &mut Plan,
-    (changes, bonds): (&[Change], &[Bond]),
+    (changes, bonds): (&[Change], &[PathBond]),
     status: ChangeStatus,
     options: TakeBackOptions,
 ) -> Result<(), StoreError> {
-    take_back_with(store, plan, (changes, bonds), &Net::of, (status, options))
+    take_back_with(store, plan, (changes, bonds), &NetChange::of, (status, options))
 }
 
 /// Plans to take back some hunks of one change, which then goes back to this content.
@@ -69,11 +69,11 @@ pub(crate) fn take_back_hunks(
 ) -> Result<(), StoreError> {
     let net = |other: &Change| {
         if other.id != change.id {
-            return Net::of(other);
+            return NetChange::of(other);
         }
         // The file stays where it is: a move is not in its hunks.
         let (from, partly) = (change.path.clone(), Some(goes_back_to.to_vec()));
-        Net { from, partly, ..Net::of(change) }
+        NetChange { from, partly, ..NetChange::of(change) }
     };
     let changes = std::slice::from_ref(change);
     take_back_with(store, plan, (changes, &[]), &net, (ChangeStatus::Rejected, options))?;
@@ -84,8 +84,8 @@ pub(crate) fn take_back_hunks(
 fn take_back_with(
     store: &Store,
     plan: &mut Plan,
-    (changes, bonds): (&[Change], &[Bond]),
-    net: &dyn Fn(&Change) -> Net,
+    (changes, bonds): (&[Change], &[PathBond]),
+    net: &dyn Fn(&Change) -> NetChange,
     (status, options): (ChangeStatus, TakeBackOptions),
 ) -> Result<(), StoreError> {
     let mut set: BTreeMap<ChangeId, Change> =
@@ -93,12 +93,12 @@ fn take_back_with(
     let asked: BTreeSet<&DialogId> =
         changes.iter().filter_map(|change| change.dialog.as_ref()).collect();
     let oldest = set.keys().next().copied().unwrap_or(ChangeId(0));
-    let past = Past::since(store, oldest);
+    let past = PathHistories::since(store, oldest);
     // Each round only adds changes to the set, so this terminates.
     loop {
-        let nets: Vec<Net> = set.values().map(net).collect();
-        let parts = tried(&past, &nets, bonds, options)?;
-        let more = grow(&past, &set, &parts, options.cascade)?;
+        let nets: Vec<NetChange> = set.values().map(net).collect();
+        let parts = try_parts(&past, &nets, bonds, options)?;
+        let more = changes_to_cascade(&past, &set, &parts, options.cascade)?;
         if more.is_empty() {
             write_plan(&past, plan, &parts, (&set, &asked), status)?;
             let asked: BTreeSet<_> = changes.iter().map(|change| change.id).collect();
@@ -112,34 +112,34 @@ fn take_back_with(
 }
 
 /// One file, followed through moves, with the outcome in the draft.
-struct Part<'s> {
+struct TakeBackPart<'s> {
     draft: Draft<'s>,
-    nets: Vec<Net>,
-    result: Result<Reason, Obstacle>,
+    nets: Vec<NetChange>,
+    result: Result<PlanReason, TakeBackObstacle>,
     /// The nets of which git took back what they did, as indices.
     by_git: BTreeSet<usize>,
 }
 
-struct Obstacle {
+struct TakeBackObstacle {
     /// The net change that could not be taken back, as an index.
     net: usize,
-    reason: Reason,
+    reason: PlanReason,
     /// Later changes that would have to be taken back too.
     blockers: Vec<ChangeId>,
 }
 
-fn tried<'s>(
-    past: &Past<'s>,
-    nets: &[Net],
-    bonds: &[Bond],
+fn try_parts<'s>(
+    past: &PathHistories<'s>,
+    nets: &[NetChange],
+    bonds: &[PathBond],
     options: TakeBackOptions,
-) -> Result<Vec<Part<'s>>, StoreError> {
+) -> Result<Vec<TakeBackPart<'s>>, StoreError> {
     let set: BTreeSet<ChangeId> = nets.iter().flat_map(|net| net.changes.clone()).collect();
     let mut parts = Vec::new();
     let mut bonds = bonds.to_vec();
     for net in nets {
         // A file that was moved since is the file that it is now.
-        bonds.push((net.path.clone(), past.whereabouts(net, &set)?));
+        bonds.push((net.path.clone(), past.current_path(net, &set)?));
     }
     for nets in split(nets, &bonds) {
         let nets = collapse(nets);
@@ -149,10 +149,10 @@ fn tried<'s>(
             Err((net, reason)) => {
                 draft = Draft::new(past.store, options.markers);
                 let blockers = blockers(past, &nets, net, &set, options)?;
-                (Err(Obstacle { net, reason, blockers }), BTreeSet::new())
+                (Err(TakeBackObstacle { net, reason, blockers }), BTreeSet::new())
             }
         };
-        parts.push(Part { draft, nets, result, by_git });
+        parts.push(TakeBackPart { draft, nets, result, by_git });
     }
     leave_blocked(&mut parts)?;
     Ok(parts)
@@ -160,8 +160,8 @@ fn tried<'s>(
 
 /// Changes of one file belong together, also across moves, and so does what one part of an
 /// operation did.
-fn split(nets: &[Net], bonds: &[Bond]) -> Vec<Vec<Net>> {
-    let mut groups = Groups::default();
+fn split(nets: &[NetChange], bonds: &[PathBond]) -> Vec<Vec<NetChange>> {
+    let mut groups = PathGroups::default();
     for net in nets {
         groups.join(&net.from, &net.path);
     }
@@ -169,28 +169,29 @@ fn split(nets: &[Net], bonds: &[Bond]) -> Vec<Vec<Net>> {
         groups.join(a, b);
     }
     // A file that was where now a folder is, and what is in that folder, go together.
-    let nesting = Nesting::of(nets.iter().flat_map(|net| [&net.from, &net.path]));
+    let nesting = PathNesting::of(nets.iter().flat_map(|net| [&net.from, &net.path]));
     for (path, top) in nesting.pairs() {
         groups.join(top, path);
     }
-    let mut parts: BTreeMap<&ProjectPath, Vec<Net>> = BTreeMap::new();
+    let mut parts: BTreeMap<&ProjectPath, Vec<NetChange>> = BTreeMap::new();
     for net in nets {
         parts.entry(groups.leader(&net.path)).or_default().push(net.clone());
     }
     for part in parts.values_mut() {
-        part.sort_by_key(Net::newest);
+        part.sort_by_key(NetChange::newest);
     }
     parts.into_values().collect()
 }
 
 /// Joins consecutive changes into one net change; changes in between that cancel out are ignored.
-fn collapse(nets: Vec<Net>) -> Vec<Net> {
-    let mut result: Vec<Net> = Vec::new();
+fn collapse(nets: Vec<NetChange>) -> Vec<NetChange> {
+    let mut result: Vec<NetChange> = Vec::new();
     for net in nets {
-        let continues =
-            |last: &Net| last.path == net.from && last.after == net.before && last.partly.is_none();
+        let continues = |last: &NetChange| {
+            last.path == net.from && last.after == net.before && last.partly.is_none()
+        };
         match result.iter().rposition(continues) {
-            Some(at) if !between(&result, at, &net) => {
+            Some(at) if !is_separated(&result, at, &net) => {
                 result[at].path = net.path;
                 result[at].after = net.after;
                 result[at].changes.extend(net.changes);
@@ -205,67 +206,68 @@ fn collapse(nets: Vec<Net>) -> Vec<Net> {
 }
 
 /// Returns whether a net change after the one at `at` lies between it and one that continues it.
-fn between(nets: &[Net], at: usize, net: &Net) -> bool {
+fn is_separated(nets: &[NetChange], at: usize, net: &NetChange) -> bool {
     nets[at + 1..].iter().any(|other| touches(other, net) || touches(other, &nets[at]))
 }
 
-fn touches(a: &Net, b: &Net) -> bool {
+fn touches(a: &NetChange, b: &NetChange) -> bool {
     [&a.from, &a.path].iter().any(|path| **path == b.from || **path == b.path)
 }
 
 /// The reason of a part that can be taken back, with the nets that git took back; else the index
 /// of the net that cannot, and why.
-type Tried = Result<(Reason, BTreeSet<usize>), (usize, Reason)>;
+type PartOutcome = Result<(PlanReason, BTreeSet<usize>), (usize, PlanReason)>;
 
 /// Takes the nets of a part back in the draft, newest first.
 fn try_part(
-    past: &Past<'_>,
+    past: &PathHistories<'_>,
     draft: &mut Draft<'_>,
-    nets: &[Net],
+    nets: &[NetChange],
     set: &BTreeSet<ChangeId>,
     across_git: bool,
-) -> Result<Tried, StoreError> {
-    let mut overall = Reason::Already;
+) -> Result<PartOutcome, StoreError> {
+    let mut overall = PlanReason::Already;
     let mut git_did = BTreeSet::new();
     for (at, net) in nets.iter().enumerate().rev() {
-        let place = past.whereabouts(net, set)?;
+        let place = past.current_path(net, set)?;
         // A change by git matters only if there is still something to take back.
         let by_git = !across_git && past.git_changed(net, &place)?;
         match draft.take_back(net, &place)? {
-            Ok(Reason::Already) if by_git => drop(git_did.insert(at)),
-            Ok(Reason::Already) => {}
-            _ if by_git => return Ok(Err((at, Reason::GitSince))),
-            Ok(reason @ Reason::Markers(_)) => overall = reason,
-            Ok(Reason::Merged) if !matches!(overall, Reason::Markers(_)) => {
-                overall = Reason::Merged;
+            Ok(PlanReason::Already) if by_git => drop(git_did.insert(at)),
+            Ok(PlanReason::Already) => {}
+            _ if by_git => return Ok(Err((at, PlanReason::GitSince))),
+            Ok(reason @ PlanReason::Markers(_)) => overall = reason,
+            Ok(PlanReason::Merged) if !matches!(overall, PlanReason::Markers(_)) => {
+                overall = PlanReason::Merged;
             }
-            Ok(reason) if overall == Reason::Already => overall = reason,
+            Ok(reason) if overall == PlanReason::Already => overall = reason,
             Ok(_) => {}
             Err(reason) => return Ok(Err((at, reason))),
         }
     }
-    let only_git = git_did.len() == nets.len() && overall == Reason::Already;
-    Ok(Ok((if only_git { Reason::TakenBackByGit } else { overall }, git_did)))
+    let only_git = git_did.len() == nets.len() && overall == PlanReason::Already;
+    Ok(Ok((if only_git { PlanReason::TakenBackByGit } else { overall }, git_did)))
 }
 
 /// Returns a minimal set of later changes that would have to be taken back too.
 fn blockers(
-    past: &Past<'_>,
-    nets: &[Net],
+    past: &PathHistories<'_>,
+    nets: &[NetChange],
     stuck: usize,
     set: &BTreeSet<ChangeId>,
     options: TakeBackOptions,
 ) -> Result<Vec<ChangeId>, StoreError> {
     let net = &nets[stuck];
-    let place = past.whereabouts(net, set)?;
+    let place = past.current_path(net, set)?;
     let mut candidates = BTreeSet::new();
     for path in BTreeSet::from([&net.path, &net.from, &place]) {
-        let later = past.later(path, net.newest())?.into_iter();
-        let stays = |trace: &Trace| !set.contains(&trace.change) && trace.actor != Actor::Retake;
+        let later = past.later_traces(path, net.newest())?.into_iter();
+        let stays =
+            |trace: &PathChangeRow| !set.contains(&trace.change) && trace.actor != Actor::Retake;
         candidates.extend(later.filter(stays).map(|trace| trace.change));
     }
     let all: Vec<ChangeId> = candidates.into_iter().collect();
-    if all.len() > TRIED {
+    if all.len() > MAX_BLOCKERS_TRIED {
         return Ok(all);
     }
     let mut needed = past.changes(&all)?;
@@ -284,23 +286,23 @@ fn blockers(
 
 /// Returns whether a part can be taken back together with these changes.
 fn goes_with(
-    past: &Past<'_>,
-    nets: &[Net],
+    past: &PathHistories<'_>,
+    nets: &[NetChange],
     also: &[Change],
     set: &BTreeSet<ChangeId>,
     options: TakeBackOptions,
 ) -> Result<bool, StoreError> {
     let mut set = set.clone();
     set.extend(also.iter().map(|change| change.id));
-    let mut all: Vec<Net> = nets.to_vec();
-    all.extend(also.iter().map(Net::of));
-    all.sort_by_key(Net::newest);
+    let mut all: Vec<NetChange> = nets.to_vec();
+    all.extend(also.iter().map(NetChange::of));
+    all.sort_by_key(NetChange::newest);
     let mut draft = Draft::new(past.store, options.markers);
     Ok(try_part(past, &mut draft, &collapse(all), &set, true)?.is_ok())
 }
 
 /// Leaves parts whose path would be occupied by a folder or lie beneath a file after all parts.
-fn leave_blocked(parts: &mut [Part<'_>]) -> Result<(), StoreError> {
+fn leave_blocked(parts: &mut [TakeBackPart<'_>]) -> Result<(), StoreError> {
     loop {
         let mut all = None;
         for part in parts.iter().filter(|part| part.result.is_ok()) {
@@ -314,7 +316,7 @@ fn leave_blocked(parts: &mut [Part<'_>]) -> Result<(), StoreError> {
                 if held.side.is_absent() || !all.now(path)?.is_absent() {
                     continue;
                 }
-                if let Some(what) = all.in_the_way(path)? {
+                if let Some(what) = all.find_occupant(path)? {
                     blocked.insert(at, what);
                 }
             }
@@ -324,25 +326,25 @@ fn leave_blocked(parts: &mut [Part<'_>]) -> Result<(), StoreError> {
         }
         for (at, what) in blocked {
             let net = parts[at].nets.len().saturating_sub(1);
-            let reason = Reason::Occupied(what);
-            parts[at].result = Err(Obstacle { net, reason, blockers: Vec::new() });
+            let reason = PlanReason::Occupied(what);
+            parts[at].result = Err(TakeBackObstacle { net, reason, blockers: Vec::new() });
         }
     }
 }
 
 /// Returns the blocking changes that the cascade policy adds to the set.
-fn grow(
-    past: &Past<'_>,
+fn changes_to_cascade(
+    past: &PathHistories<'_>,
     set: &BTreeMap<ChangeId, Change>,
-    parts: &[Part<'_>],
-    cascade: Cascade,
+    parts: &[TakeBackPart<'_>],
+    cascade: CascadePolicy,
 ) -> Result<Vec<Change>, StoreError> {
-    if cascade == Cascade::Leave {
+    if cascade == CascadePolicy::Leave {
         return Ok(Vec::new());
     }
     let may_go = |change: &Change| {
         let is_open = change.actor == Actor::Agent && change.status == ChangeStatus::Pending;
-        cascade == Cascade::All || (is_open && change.confidence != Confidence::Shared)
+        cascade == CascadePolicy::All || (is_open && change.confidence != Confidence::Shared)
     };
     let mut goes = Vec::new();
     for obstacle in parts.iter().filter_map(|part| part.result.as_ref().err()) {
@@ -355,9 +357,9 @@ fn grow(
 }
 
 fn write_plan(
-    past: &Past<'_>,
+    past: &PathHistories<'_>,
     plan: &mut Plan,
-    parts: &[Part<'_>],
+    parts: &[TakeBackPart<'_>],
     (set, asked): (&BTreeMap<ChangeId, Change>, &BTreeSet<&DialogId>),
     status: ChangeStatus,
 ) -> Result<(), StoreError> {
@@ -387,50 +389,53 @@ fn write_plan(
             plan.taken_back_by_git.extend(&by_git);
             let decided = changes.iter().filter(|id| !by_git.contains(id));
             let marked = decided.filter_map(|id| set.get(id));
-            plan.marks.extend(marked.map(|change| Mark {
+            plan.marks.extend(marked.map(|change| StatusMark {
                 change: change.id,
                 part: number,
                 old: change.status,
                 new: if change.actor == Actor::Agent { status } else { ChangeStatus::Reverted },
             }));
             if by_git.len() < changes.len() {
-                crossed(past, plan, (&part.nets, set), asked)?;
+                add_crossed_dialogs(past, plan, (&part.nets, set), asked)?;
             }
         }
     }
     Ok(())
 }
 
-fn part_files(part: &Part<'_>, reason: &Reason) -> Result<Vec<PlannedFile>, StoreError> {
+fn part_files(
+    part: &TakeBackPart<'_>,
+    reason: &PlanReason,
+) -> Result<Vec<PlannedFile>, StoreError> {
     let mut files = Vec::new();
     for (path, held) in part.draft.changed() {
         let now = part.draft.now(path)?;
         let mut file = PlannedFile::going(path.clone(), now, held.side, reason.clone());
         file.content.clone_from(&held.content);
-        if file.action != Action::Leave {
+        if file.action != FileAction::Leave {
             files.push(file);
         }
     }
     if let (true, Some(net)) = (files.is_empty(), part.nets.last()) {
         let now = part.draft.now(&net.path)?;
         // The combined result of the nets may be there already.
-        let by_git = *reason == Reason::TakenBackByGit;
-        let reason = if by_git { Reason::TakenBackByGit } else { Reason::Already };
+        let by_git = *reason == PlanReason::TakenBackByGit;
+        let reason = if by_git { PlanReason::TakenBackByGit } else { PlanReason::Already };
         files.push(PlannedFile::left(net.path.clone(), now, reason));
     }
     Ok(files)
 }
 
 /// Adds the other dialogs whose changes are taken back too, or that changed the same files later.
-fn crossed(
-    past: &Past<'_>,
+fn add_crossed_dialogs(
+    past: &PathHistories<'_>,
     plan: &mut Plan,
-    (nets, set): (&[Net], &BTreeMap<ChangeId, Change>),
+    (nets, set): (&[NetChange], &BTreeMap<ChangeId, Change>),
     asked: &BTreeSet<&DialogId>,
 ) -> Result<(), StoreError> {
     for net in nets {
         let taken = net.changes.iter().filter_map(|id| set.get(id)?.dialog.clone());
-        let later = past.later(&net.path, net.newest())?.into_iter();
+        let later = past.later_traces(&net.path, net.newest())?.into_iter();
         for dialog in later.filter_map(|trace| trace.dialog).chain(taken) {
             if !asked.contains(&dialog) && !plan.crosses.contains(&dialog) {
                 plan.crosses.push(dialog);

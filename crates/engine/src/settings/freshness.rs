@@ -3,12 +3,12 @@
 use retake_model::{AgentId, ContextSource, DialogId};
 use serde::Deserialize;
 
-use crate::freshness::{Knower, MOST_STEPS};
+use crate::freshness::{AgentKnowledge, MAX_REPLAYED_STEPS};
 
 /// Notices to agents about files that changed since they read them (CTX-20).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Freshness {
+pub struct FreshnessSettings {
     /// What is done before an edit of such a file. If it is not set: `deny` where an agent can be
     /// told why, else `note`.
     pub policy: Option<FreshnessPolicy>,
@@ -32,15 +32,24 @@ pub enum FreshnessPolicy {
     Off,
 }
 
-impl Default for Freshness {
+impl Default for FreshnessSettings {
     fn default() -> Self {
         let sources = ContextSource::ALL.to_vec();
         Self { policy: None, threshold_ms: 0, sources, formatters: false }
     }
 }
 
-impl Freshness {
-    pub(crate) fn knower<'a>(&self, dialog: &'a DialogId, agent: &'a AgentId) -> Knower<'a> {
-        Knower { dialog, agent, minds_formatters: self.formatters, most_steps: MOST_STEPS }
+impl FreshnessSettings {
+    pub(crate) fn knowledge_of<'a>(
+        &self,
+        dialog: &'a DialogId,
+        agent: &'a AgentId,
+    ) -> AgentKnowledge<'a> {
+        AgentKnowledge {
+            dialog,
+            agent,
+            formatters_are_foreign: self.formatters,
+            max_steps: MAX_REPLAYED_STEPS,
+        }
     }
 }

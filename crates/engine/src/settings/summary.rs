@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// The key is never in the settings: only the name of the environment variable that has it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Summary {
+pub struct SummarySettings {
     /// The API that the model speaks.
     pub api: SummaryApi,
     /// Where: the address before `/chat/completions` or `/v1/messages`.
@@ -39,7 +39,7 @@ pub enum SummaryApi {
     Anthropic,
 }
 
-impl Default for Summary {
+impl Default for SummarySettings {
     fn default() -> Self {
         Self {
             api: SummaryApi::default(),
@@ -54,7 +54,7 @@ impl Default for Summary {
     }
 }
 
-impl Summary {
+impl SummarySettings {
     /// The name of the environment variable with the key.
     pub fn key_env(&self) -> &str {
         let usual = match self.api {

@@ -8,7 +8,7 @@ use super::quote;
 /// Maximum brace groups in one word that are expanded.
 const MAX_GROUPS: usize = 8;
 /// Maximum bytes of a word with groups that is expanded.
-const MAX_LENGTH: usize = 4096;
+const MAX_WORD_BYTES: usize = 4096;
 
 /// Expands `text` to words; `None` if there are more than `max` or it is too complex.
 pub(super) fn expand(text: &str, max: usize) -> Option<Vec<String>> {
@@ -18,7 +18,7 @@ pub(super) fn expand(text: &str, max: usize) -> Option<Vec<String>> {
     match unquoted_openings(text) {
         0 => Some(vec![text.to_owned()]),
         // The search for a group is quadratic in the worst case.
-        1..=MAX_GROUPS if text.len() <= MAX_LENGTH => expand_groups(text, max),
+        1..=MAX_GROUPS if text.len() <= MAX_WORD_BYTES => expand_groups(text, max),
         _ => None,
     }
 }
@@ -51,14 +51,14 @@ fn expand_groups(text: &str, max: usize) -> Option<Vec<String>> {
     Some(middles.iter().flat_map(join).collect())
 }
 
-enum Members {
+enum BraceMembers {
     List(Vec<String>),
     Numbers(i64, i64),
     Letters(u8, u8),
     Involved,
 }
 
-impl Members {
+impl BraceMembers {
     fn into_words(self, max: usize) -> Option<Vec<String>> {
         match self {
             Self::List(words) => Some(words),
@@ -83,7 +83,7 @@ impl Members {
 }
 
 /// Finds the first group of `text`: its start, end and members.
-fn group(text: &str) -> Option<(usize, usize, Members)> {
+fn group(text: &str) -> Option<(usize, usize, BraceMembers)> {
     let mut at = 0;
     while at < text.len() {
         if let Some(end) = quote::part_end(text, at) {
@@ -100,7 +100,7 @@ fn group(text: &str) -> Option<(usize, usize, Members)> {
     None
 }
 
-fn members(text: &str, start: usize) -> Option<(usize, Members)> {
+fn members(text: &str, start: usize) -> Option<(usize, BraceMembers)> {
     let (mut depth, mut at, mut from) = (0_usize, start, start);
     let mut words = Vec::new();
     while at < text.len() {
@@ -121,7 +121,7 @@ fn members(text: &str, start: usize) -> Option<(usize, Members)> {
                     return sequence(last).map(|members| (at + 1, members));
                 }
                 words.push(last.to_owned());
-                return Some((at + 1, Members::List(words)));
+                return Some((at + 1, BraceMembers::List(words)));
             }
             _ => {}
         }
@@ -130,23 +130,23 @@ fn members(text: &str, start: usize) -> Option<(usize, Members)> {
     None
 }
 
-fn sequence(text: &str) -> Option<Members> {
+fn sequence(text: &str) -> Option<BraceMembers> {
     let (from, to) = text.split_once("..")?;
     if let (Ok(low), Ok(high)) = (from.parse::<i32>(), to.parse::<i32>()) {
         let padded = |text: &str| {
             let digits = text.trim_start_matches(['-', '+']);
             digits.len() > 1 && digits.starts_with('0')
         };
-        let numbers = Members::Numbers(low.into(), high.into());
-        return Some(if padded(from) || padded(to) { Members::Involved } else { numbers });
+        let numbers = BraceMembers::Numbers(low.into(), high.into());
+        return Some(if padded(from) || padded(to) { BraceMembers::Involved } else { numbers });
     }
     match (from.as_bytes(), to.as_bytes()) {
         ([from], [to]) if from.is_ascii_alphabetic() && to.is_ascii_alphabetic() => {
             // `{Z..a}` passes through punctuation that would need quoting.
             let same_case = from.is_ascii_lowercase() == to.is_ascii_lowercase();
-            Some(if same_case { Members::Letters(*from, *to) } else { Members::Involved })
+            Some(if same_case { BraceMembers::Letters(*from, *to) } else { BraceMembers::Involved })
         }
-        _ if to.contains("..") => Some(Members::Involved),
+        _ if to.contains("..") => Some(BraceMembers::Involved),
         _ => None,
     }
 }

@@ -10,29 +10,29 @@ use brush_parser::ast::{
     IoFileRedirectTarget, IoRedirect, SimpleCommand,
 };
 
-use super::state::{Folder, Value};
-use super::walk::Walker;
-use super::word::{self, Word};
-use super::{Effect, danger, files, find, git, quote, reads, script, wrappers};
+use super::state::{VariableValue, WorkingFolder};
+use super::walk::ScriptWalker;
+use super::word::{self, ShellWord};
+use super::{TargetEffect, danger, files, find, git, quote, reads, script, wrappers};
 
 /// One simple command, ready to be looked up.
-pub(super) struct Call {
+pub(super) struct ShellCall {
     /// The name without its folder.
     pub(super) name: String,
     /// The words after the name.
-    pub(super) args: Vec<Word>,
+    pub(super) args: Vec<ShellWord>,
     /// Its standard input, if a heredoc or here-string gives it.
     pub(super) stdin: Option<String>,
 }
 
-pub(super) type Handler = fn(&mut Walker, &Call);
+pub(super) type CommandHandler = fn(&mut ScriptWalker, &ShellCall);
 
 /// The handlers of commands whose words name the files that they change.
-const HANDLERS: &[(&str, Handler)] = &[
+const HANDLERS: &[(&str, CommandHandler)] = &[
     ("cd chdir pushd", wrappers::cd),
     ("popd", wrappers::popd),
     ("export declare typeset local readonly", declare),
-    ("unset read mapfile readarray getopts let", forget),
+    ("unset read mapfile readarray getopts let", forget_variables),
     ("printf", printf),
     ("eval", wrappers::eval),
     ("trap", wrappers::trap),
@@ -75,7 +75,7 @@ const HANDLERS: &[(&str, Handler)] = &[
 ];
 
 /// Walks one simple command of the tree.
-pub(super) fn simple(walker: &mut Walker, command: &SimpleCommand) {
+pub(super) fn walk_simple(walker: &mut ScriptWalker, command: &SimpleCommand) {
     let mut stdin = None;
     let mut words = Vec::new();
     let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
@@ -97,31 +97,40 @@ pub(super) fn simple(walker: &mut Walker, command: &SimpleCommand) {
         return;
     }
     let diverts_all = matches!(words.as_slice(), [only] if only.exact() == Some("exec"));
-    if !walker.redirected(command) {
-        run(walker, words, stdin);
+    if !walker.follow_redirections(command) {
+        walk_words(walker, words, stdin);
     } else if diverts_all {
-        walker.divert();
+        walker.divert_output();
     } else {
-        walker.unseen(|walker| run(walker, words, stdin));
+        walker.walk_unseen(|walker| walk_words(walker, words, stdin));
     }
 }
 
 /// Walks a command given by its words.
-pub(super) fn run(walker: &mut Walker, mut words: Vec<Word>, stdin: Option<String>) {
-    if words.is_empty() || !walker.step() {
+pub(super) fn walk_words(
+    walker: &mut ScriptWalker,
+    mut words: Vec<ShellWord>,
+    stdin: Option<String>,
+) {
+    if words.is_empty() || !walker.count_step() {
         return;
     }
-    let printed = walker.printed(&words);
+    let printed = walker.files_printed(&words);
     let args = words.split_off(1);
     let alone = args.is_empty();
     dispatch(walker, &words[0], args, stdin);
-    walker.print(printed, &words[0], alone);
+    walker.add_printed(printed, &words[0], alone);
 }
 
-fn dispatch(walker: &mut Walker, name: &Word, args: Vec<Word>, stdin: Option<String>) {
+fn dispatch(
+    walker: &mut ScriptWalker,
+    name: &ShellWord,
+    args: Vec<ShellWord>,
+    stdin: Option<String>,
+) {
     if name.text == "[" {
         // Unquoted `[` opens a glob; alone it is a command.
-        return often_harmless(walker, &Call { name: name.text.clone(), args, stdin });
+        return often_harmless(walker, &ShellCall { name: name.text.clone(), args, stdin });
     }
     let Some(name) = name.exact() else {
         return walker.lose_track();
@@ -133,16 +142,16 @@ fn dispatch(walker: &mut Walker, name: &Word, args: Vec<Word>, stdin: Option<Str
         set_positional(walker, &args);
         return walker.nested(|walker| {
             if elsewhere {
-                walker.unseen(|walker| walker.compound(&body.0));
+                walker.walk_unseen(|walker| walker.compound(&body.0));
             } else {
                 walker.compound(&body.0);
             }
         });
     }
-    let Some(name) = known_place(name) else { return script_file(walker, &args) };
+    let Some(name) = system_command(name) else { return script_file(walker, &args) };
     let among = |names: &str| names.split_ascii_whitespace().any(|known| known == name);
     match HANDLERS.iter().find(|(names, _)| among(names)) {
-        Some((_, handler)) => handler(walker, &Call { name: name.to_owned(), args, stdin }),
+        Some((_, handler)) => handler(walker, &ShellCall { name: name.to_owned(), args, stdin }),
         None if among(HARMLESS) => {}
         None => unknown(walker, &args, stdin.as_deref()),
     }
@@ -178,7 +187,7 @@ const WRITING_OPTIONS: &[(&str, &str, &[&str])] = &[
 const OFTEN_HARMLESS: &str =
     "[ ack ag bat batcat bind compgen complete fc file hash history jobs less rg test xmllint";
 
-fn often_harmless(walker: &mut Walker, call: &Call) {
+fn often_harmless(walker: &mut ScriptWalker, call: &ShellCall) {
     if matches!(call.name.as_str(), "[" | "test") {
         if call.args.iter().any(|word| quote::may_run(&word.text)) {
             walker.lose_track();
@@ -188,7 +197,7 @@ fn often_harmless(walker: &mut Walker, call: &Call) {
     let is_own = |names: &str| names.split_ascii_whitespace().any(|known| known == call.name);
     let own = WRITING_OPTIONS.iter().find(|(names, ..)| is_own(names));
     let (letters, long) = own.map_or(("", &[][..]), |(_, letters, long)| (*letters, *long));
-    let writes = |word: &Word| {
+    let writes = |word: &ShellWord| {
         let is_short = word.is_option() && !word.text.starts_with("--");
         !word.literal && call.name == "jobs"
             || (is_short && word.text.contains(|c| letters.contains(c)))
@@ -200,47 +209,47 @@ fn often_harmless(walker: &mut Walker, call: &Call) {
 }
 
 /// `alias k='rm -rf'`: from here on a name may be any command.
-fn alias(walker: &mut Walker, call: &Call) {
+fn alias(walker: &mut ScriptWalker, call: &ShellCall) {
     if !call.args.is_empty() {
         walker.lose_track();
     }
 }
 
 /// An unknown command: it may edit the files that it names, or run the command that follows.
-fn unknown(walker: &mut Walker, args: &[Word], stdin: Option<&str>) {
+fn unknown(walker: &mut ScriptWalker, args: &[ShellWord], stdin: Option<&str>) {
     const RUN: &str = "bash cp dd find git gzip ln mv patch perl rm rmdir rsync sed sh shred tar tee \
          truncate unlink xargs zsh";
     let is_run = |text: &str| RUN.split_ascii_whitespace().any(|known| known == text);
-    let runs = |word: &Word| word.text.split_ascii_whitespace().any(is_run);
+    let runs = |word: &ShellWord| word.text.split_ascii_whitespace().any(is_run);
     if args.iter().any(runs) || stdin.is_some_and(danger::mentions_destroyer) {
         walker.destroy_unknown();
     }
     for word in args {
-        walker.give(word);
+        walker.add_possible_edit(word);
     }
 }
 
 /// A script of the project: it may do anything to its arguments, and the text may have just
 /// created it.
-pub(super) fn script_file(walker: &mut Walker, args: &[Word]) {
+pub(super) fn script_file(walker: &mut ScriptWalker, args: &[ShellWord]) {
     walker.lose_track();
-    args.iter().filter(|word| !word.is_option()).for_each(|word| walker.give(word));
+    args.iter().filter(|word| !word.is_option()).for_each(|word| walker.add_possible_edit(word));
 }
 
 /// Commands that run a script, which is their first operand or the value of an option.
-fn interpreter(walker: &mut Walker, call: &Call) {
+fn interpreter(walker: &mut ScriptWalker, call: &ShellCall) {
     let operands: Vec<_> = call.args.iter().filter(|word| !word.is_option()).cloned().collect();
     script_file(walker, operands.get(1..).unwrap_or_default());
 }
 
 /// `source FILE`: it may change the working folder.
-fn source(walker: &mut Walker, call: &Call) {
+fn source(walker: &mut ScriptWalker, call: &ShellCall) {
     interpreter(walker, call);
-    walker.state.folder = Folder::Unknown;
+    walker.state.folder = WorkingFolder::Unknown;
 }
 
 /// The bare name of a command in a system folder; a project's own `./ls` is not `ls`.
-pub(super) fn known_place(name: &str) -> Option<&str> {
+pub(super) fn system_command(name: &str) -> Option<&str> {
     match name.rsplit_once('/') {
         None => Some(name),
         Some(("/bin" | "/usr/bin" | "/usr/local/bin" | "/sbin" | "/usr/sbin", bare)) => Some(bare),
@@ -249,9 +258,9 @@ pub(super) fn known_place(name: &str) -> Option<&str> {
 }
 
 fn item_words(
-    walker: &mut Walker,
+    walker: &mut ScriptWalker,
     item: &CommandPrefixOrSuffixItem,
-    words: &mut Vec<Word>,
+    words: &mut Vec<ShellWord>,
     stdin: &mut Option<String>,
 ) {
     match item {
@@ -264,19 +273,23 @@ fn item_words(
             *stdin = redirect(walker, item).or(stdin.take());
         }
         CommandPrefixOrSuffixItem::ProcessSubstitution(_, shell) => {
-            walker.unseen(|walker| walker.apart(|walker| walker.list(&shell.list)));
+            walker.walk_unseen(|walker| walker.in_subshell(|walker| walker.list(&shell.list)));
             // A pipe's name: no file of the project.
-            words.push(Word::plain("/dev/fd/63"));
+            words.push(ShellWord::plain("/dev/fd/63"));
         }
     }
 }
 
 /// Adds the target that a redirection writes; returns the standard input that it gives, if known.
-pub(super) fn redirect(walker: &mut Walker, redirect: &IoRedirect) -> Option<String> {
+pub(super) fn redirect(walker: &mut ScriptWalker, redirect: &IoRedirect) -> Option<String> {
     match redirect {
         IoRedirect::File(_, kind, target) => file_redirect(walker, kind, target),
         IoRedirect::OutputAndError(word, append) => {
-            output(walker, &word.value, if *append { Effect::Append } else { Effect::Write });
+            output(
+                walker,
+                &word.value,
+                if *append { TargetEffect::Append } else { TargetEffect::Write },
+            );
         }
         IoRedirect::HereString(_, word) => {
             let word = walker.whole_word(&word.value);
@@ -294,11 +307,15 @@ pub(super) fn redirect(walker: &mut Walker, redirect: &IoRedirect) -> Option<Str
     None
 }
 
-fn file_redirect(walker: &mut Walker, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget) {
+fn file_redirect(
+    walker: &mut ScriptWalker,
+    kind: &IoFileRedirectKind,
+    target: &IoFileRedirectTarget,
+) {
     match (kind, target) {
         (_, IoFileRedirectTarget::Fd(_)) => {}
         (_, IoFileRedirectTarget::ProcessSubstitution(_, shell)) => {
-            walker.unseen(|walker| walker.apart(|walker| walker.list(&shell.list)));
+            walker.walk_unseen(|walker| walker.in_subshell(|walker| walker.list(&shell.list)));
         }
         (
             IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput,
@@ -310,27 +327,29 @@ fn file_redirect(walker: &mut Walker, kind: &IoFileRedirectKind, target: &IoFile
         ) => {
             // `>&2`, `>&-` and `>&3-` are descriptors, `>&file` is a file.
             if !word.value.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
-                output(walker, &word.value, Effect::Write);
+                output(walker, &word.value, TargetEffect::Write);
             }
         }
         (kind, IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word)) => {
             let effect = match kind {
                 // `<>` overwrites in place, from the start.
-                IoFileRedirectKind::Append | IoFileRedirectKind::ReadAndWrite => Effect::Append,
-                _ => Effect::Write,
+                IoFileRedirectKind::Append | IoFileRedirectKind::ReadAndWrite => {
+                    TargetEffect::Append
+                }
+                _ => TargetEffect::Write,
             };
             output(walker, &word.value, effect);
         }
     }
 }
 
-fn output(walker: &mut Walker, text: &str, what: Effect) {
+fn output(walker: &mut ScriptWalker, text: &str, what: TargetEffect) {
     let word = walker.whole_word(text);
     // Appending destroys the earlier state, too.
     walker.destroy(&word, what, false);
 }
 
-fn assign(walker: &mut Walker, assignment: &Assignment, lasting: bool) {
+fn assign(walker: &mut ScriptWalker, assignment: &Assignment, lasting: bool) {
     let value = match &assignment.value {
         AssignmentValue::Scalar(word) => Some(walker.whole_word(&word.value)),
         AssignmentValue::Array(items) => {
@@ -344,7 +363,7 @@ fn assign(walker: &mut Walker, assignment: &Assignment, lasting: bool) {
         &assignment.name;
     let scalar = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
     if !lasting && let Some(value) = &value {
-        setting(walker, &value.text);
+        check_setting(walker, &value.text);
     }
     if lasting {
         set_variable(walker, name, value.filter(|_| scalar).and_then(as_value));
@@ -352,13 +371,13 @@ fn assign(walker: &mut Walker, assignment: &Assignment, lasting: bool) {
 }
 
 /// Checks an environment variable: some programs run its value, as git does with `GIT_PAGER`.
-pub(super) fn setting(walker: &mut Walker, value: &str) {
+pub(super) fn check_setting(walker: &mut ScriptWalker, value: &str) {
     if danger::mentions_destroyer(value) {
         walker.destroy_unknown();
     }
 }
 
-fn set_variable(walker: &mut Walker, name: &str, value: Option<Value>) {
+fn set_variable(walker: &mut ScriptWalker, name: &str, value: Option<VariableValue>) {
     // It changes how words are split from here on.
     if name == "IFS" {
         walker.lose_track();
@@ -367,10 +386,10 @@ fn set_variable(walker: &mut Walker, name: &str, value: Option<Value>) {
 }
 
 /// Converts a word to a value. A glob in an assignment is plain text until it is used unquoted.
-fn as_value(word: Word) -> Option<Value> {
+fn as_value(word: ShellWord) -> Option<VariableValue> {
     word.literal.then(|| {
         let text = if word.glob { unescape(&word.text) } else { word.text };
-        Value { text, glob: false }
+        VariableValue { text, glob: false }
     })
 }
 
@@ -383,16 +402,16 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-fn set_positional(walker: &mut Walker, args: &[Word]) {
+fn set_positional(walker: &mut ScriptWalker, args: &[ShellWord]) {
     for at in 1..10 {
         let value = args.get(at - 1).filter(|word| word.literal);
-        let value = value.map(|word| Value { text: word.text.clone(), glob: word.glob });
+        let value = value.map(|word| VariableValue { text: word.text.clone(), glob: word.glob });
         walker.state.set(&at.to_string(), value);
     }
 }
 
 /// `export A=b`.
-fn declare(walker: &mut Walker, call: &Call) {
+fn declare(walker: &mut ScriptWalker, call: &ShellCall) {
     for word in &call.args {
         // `declare -n` makes an alias of another variable.
         if word.is_option() && word.text.contains('n') {
@@ -405,16 +424,16 @@ fn declare(walker: &mut Walker, call: &Call) {
         };
         if let Some(value) = value {
             if call.name == "export" {
-                setting(walker, value);
+                check_setting(walker, value);
             }
-            let value = Word { text: value.to_owned(), ..word.clone() };
+            let value = ShellWord { text: value.to_owned(), ..word.clone() };
             set_variable(walker, name, as_value(value));
         }
     }
 }
 
 /// `read A`, `unset A`: from here on the variable's value is unknown.
-fn forget(walker: &mut Walker, call: &Call) {
+fn forget_variables(walker: &mut ScriptWalker, call: &ShellCall) {
     for word in &call.args {
         if word.literal {
             walker.arithmetic(&word.text);
@@ -428,8 +447,8 @@ fn forget(walker: &mut Walker, call: &Call) {
 }
 
 /// `printf -v A`, `printf -vA`.
-fn printf(walker: &mut Walker, call: &Call) {
+fn printf(walker: &mut ScriptWalker, call: &ShellCall) {
     if call.args.first().is_some_and(|word| !word.literal || word.text.starts_with("-v")) {
-        forget(walker, call);
+        forget_variables(walker, call);
     }
 }

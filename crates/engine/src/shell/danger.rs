@@ -8,7 +8,7 @@
 
 use std::path::{Component, Path};
 
-use super::{Effect, Target};
+use super::{CommandTarget, TargetEffect};
 
 /// Substrings that mean destruction: text not followed that has one may destroy anything.
 const DESTROYERS: &str = "append apply checkout clean copy delet drop dump edit empty erase exec extract git \
@@ -16,7 +16,7 @@ const DESTROYERS: &str = "append apply checkout clean copy delet drop dump edit 
      restor rsync save shred sponge stash switch system to_csv to_json trunc unlink unpack unzip updat \
      wipe writ xargs";
 /// The same as whole words: as substrings these are too short.
-const SHORT: &str = "cp dd ln mv rm rmdir rmtree sed tar tee zip";
+const SHORT_DESTROYERS: &str = "cp dd ln mv rm rmdir rmtree sed tar tee zip";
 
 /// Returns whether text that was not followed names anything that destroys files.
 pub(super) fn mentions_destroyer(text: &str) -> bool {
@@ -27,7 +27,7 @@ pub(super) fn mentions_destroyer(text: &str) -> bool {
         || words.any(|word| {
             // node calls them `rmSync` and the like.
             let word = word.strip_suffix("sync").unwrap_or(word);
-            SHORT.split_ascii_whitespace().any(|known| known == word)
+            SHORT_DESTROYERS.split_ascii_whitespace().any(|known| known == word)
         })
 }
 
@@ -38,39 +38,39 @@ pub(super) fn mentions_git(text: &str) -> bool {
 
 /// Matches the paths that one target of a command may destroy, in any working folder.
 #[derive(Debug)]
-pub(crate) struct Danger {
+pub(crate) struct DangerMatcher {
     /// The possible readings of the target.
-    patterns: Vec<Pattern>,
+    patterns: Vec<DangerPattern>,
     /// A folder that matches is destroyed with its content.
     beneath: bool,
 }
 
 #[derive(Debug)]
-enum Pattern {
+enum DangerPattern {
     /// The folder itself: everything.
     Everything,
     /// This text, in lower case.
     Text(String),
-    Glob(Vec<Piece>),
+    Glob(Vec<GlobPiece>),
 }
 
 /// A part of a glob, in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Piece {
+enum GlobPiece {
     Char(char),
     AnyChar,
     AnyText,
 }
 
-impl Danger {
+impl DangerMatcher {
     /// Creates the matcher of a target for the project at `root`.
-    pub(crate) fn of(target: &Target, root: &Path) -> Self {
+    pub(crate) fn of(target: &CommandTarget, root: &Path) -> Self {
         let text = relative(&target.path).to_lowercase();
         let parts: Vec<_> = text.split('/').filter(|part| !part.is_empty()).collect();
-        let mut patterns = vec![Pattern::of(&parts, target.glob)];
+        let mut patterns = vec![DangerPattern::of(&parts, target.glob)];
         let starts = starts_at_root(&parts, target, root);
-        patterns.extend(starts.into_iter().map(|at| Pattern::of(&parts[at..], target.glob)));
-        let writes = matches!(target.what, Effect::Write | Effect::Append);
+        patterns.extend(starts.into_iter().map(|at| DangerPattern::of(&parts[at..], target.glob)));
+        let writes = matches!(target.what, TargetEffect::Write | TargetEffect::Append);
         let beneath = target.recursive || target.glob || !writes;
         Self { patterns, beneath }
     }
@@ -86,7 +86,7 @@ impl Danger {
     }
 }
 
-impl Pattern {
+impl DangerPattern {
     fn of(parts: &[&str], glob: bool) -> Self {
         match parts.join("/") {
             text if text.is_empty() => Self::Everything,
@@ -125,7 +125,7 @@ impl Pattern {
 
 /// Returns the indices of the target's components at which the project's root may end: those
 /// before are the root's last folders, or the whole target is a folder above it.
-fn starts_at_root(parts: &[&str], target: &Target, root: &Path) -> Vec<usize> {
+fn starts_at_root(parts: &[&str], target: &CommandTarget, root: &Path) -> Vec<usize> {
     let folders = root.components().filter(|part| matches!(part, Component::Normal(_)));
     let folders: Vec<_> =
         folders.map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
@@ -161,7 +161,7 @@ fn has_text(path: &str, text: &str, beneath: bool) -> bool {
     })
 }
 
-impl Piece {
+impl GlobPiece {
     fn letter(self) -> char {
         match self {
             Self::Char(c) => c,
@@ -198,7 +198,7 @@ fn relative(text: &str) -> String {
     parts.join("/")
 }
 
-fn pieces(text: &str) -> Vec<Piece> {
+fn pieces(text: &str) -> Vec<GlobPiece> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -207,29 +207,29 @@ fn pieces(text: &str) -> Vec<Piece> {
             '\\' => {
                 let next = rest[1..].chars().next();
                 used += next.map_or(0, char::len_utf8);
-                Piece::Char(next.unwrap_or(c))
+                GlobPiece::Char(next.unwrap_or(c))
             }
             // `**/` is no folder, too.
             '*' => {
                 let stars = rest.len() - rest.trim_start_matches('*').len();
                 used = stars + usize::from(stars > 1 && rest[stars..].starts_with('/'));
-                Piece::AnyText
+                GlobPiece::AnyText
             }
-            '?' => Piece::AnyChar,
+            '?' => GlobPiece::AnyChar,
             // Shells disagree where brackets end, as classes contain brackets: the last one is
             // taken.
             '[' => match rest.rfind(']') {
                 Some(end) => {
                     used = end + 1;
-                    Piece::AnyText
+                    GlobPiece::AnyText
                 }
-                None => Piece::AnyChar,
+                None => GlobPiece::AnyChar,
             },
-            c => Piece::Char(c),
+            c => GlobPiece::Char(c),
         };
         rest = &rest[used..];
         // A star beside a star says nothing more.
-        if pieces.last() != Some(&Piece::AnyText) || piece != Piece::AnyText {
+        if pieces.last() != Some(&GlobPiece::AnyText) || piece != GlobPiece::AnyText {
             pieces.push(piece);
         }
     }
@@ -237,13 +237,13 @@ fn pieces(text: &str) -> Vec<Piece> {
 }
 
 /// Returns whether the glob matches the whole text; backtracks only to the last star.
-fn matches(pattern: &[Piece], text: &str) -> bool {
+fn matches(pattern: &[GlobPiece], text: &str) -> bool {
     let (mut at, mut rest) = (0, text.chars());
     let mut star = None;
     loop {
         let mut ahead = rest.clone();
         match (pattern.get(at), ahead.next()) {
-            (Some(Piece::AnyText), _) => {
+            (Some(GlobPiece::AnyText), _) => {
                 star = Some((at, rest.clone()));
                 at += 1;
                 continue;
@@ -270,9 +270,9 @@ mod tests {
     /// Returns whether `target`, a pattern if it looks like one, threatens `path`.
     fn threatens(target: &str, path: &str) -> bool {
         let glob = target.contains(['*', '?', '[']);
-        let (path_text, cwd, what) = (target.to_owned(), None, Effect::Delete);
-        let target = Target { path: path_text, cwd, glob, recursive: true, what };
-        Danger::of(&target, Path::new("/w/Project")).threatens(&path.to_lowercase())
+        let (path_text, cwd, what) = (target.to_owned(), None, TargetEffect::Delete);
+        let target = CommandTarget { path: path_text, cwd, glob, recursive: true, what };
+        DangerMatcher::of(&target, Path::new("/w/Project")).threatens(&path.to_lowercase())
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! `find` and `fd`: readers, unless an action deletes or runs something.
 
-use super::Effect;
-use super::commands::{self, Call};
-use super::walk::Walker;
-use super::word::Word;
+use super::TargetEffect;
+use super::commands::{self, ShellCall};
+use super::walk::ScriptWalker;
+use super::word::ShellWord;
 
 /// Maximum start folders whose action is followed one by one.
 const MAX_STARTS: usize = 16;
 
 /// `find DIR… TESTS ACTIONS`.
-pub(super) fn find(walker: &mut Walker, call: &Call) {
+pub(super) fn find(walker: &mut ScriptWalker, call: &ShellCall) {
     let args = &call.args;
     if args.iter().any(|word| !word.literal) {
         // Any unknown word could be `-delete`.
@@ -17,18 +17,24 @@ pub(super) fn find(walker: &mut Walker, call: &Call) {
     }
     let leading = args.iter().take_while(|word| matches!(word.text.as_str(), "-H" | "-L" | "-P"));
     let skipped = leading.count();
-    let is_start = |word: &&Word| !word.text.starts_with(['-', '(', '!', ')']);
-    let starts: Vec<Word> = args[skipped..].iter().take_while(is_start).cloned().collect();
+    let is_start = |word: &&ShellWord| !word.text.starts_with(['-', '(', '!', ')']);
+    let starts: Vec<ShellWord> = args[skipped..].iter().take_while(is_start).cloned().collect();
     let tests = &args[skipped + starts.len()..];
-    let starts = if starts.is_empty() { vec![Word::plain(".")] } else { starts };
+    let starts = if starts.is_empty() { vec![ShellWord::plain(".")] } else { starts };
     let known = walker.effects.destroys.len();
     for (at, word) in tests.iter().enumerate() {
         match word.text.as_str() {
-            "-delete" => starts.iter().for_each(|dir| walker.destroy(dir, Effect::Delete, true)),
-            "-exec" | "-execdir" | "-ok" | "-okdir" => run(walker, &starts, &tests[at + 1..]),
+            "-delete" => {
+                for dir in &starts {
+                    walker.destroy(dir, TargetEffect::Delete, true);
+                }
+            }
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                walk_action(walker, &starts, &tests[at + 1..]);
+            }
             "-fprint" | "-fprintf" | "-fprint0" | "-fls" => {
                 if let Some(file) = tests.get(at + 1) {
-                    walker.destroy(file, Effect::Write, false);
+                    walker.destroy(file, TargetEffect::Write, false);
                 }
             }
             _ => {}
@@ -42,26 +48,26 @@ pub(super) fn find(walker: &mut Walker, call: &Call) {
 }
 
 /// Walks the words up to `;` or `+` with `{}` as "any file below the start".
-fn run(walker: &mut Walker, starts: &[Word], words: &[Word]) {
+fn walk_action(walker: &mut ScriptWalker, starts: &[ShellWord], words: &[ShellWord]) {
     let end = words.iter().position(|word| matches!(word.text.as_str(), ";" | "+"));
     let words = &words[..end.unwrap_or(words.len())];
     if starts.len() > MAX_STARTS {
         return walker.destroy_unknown();
     }
     for start in starts {
-        let found = Word { below: true, ..start.clone() };
-        let place = |word: &Word| match word.text.as_str() {
+        let found = ShellWord { below: true, ..start.clone() };
+        let place = |word: &ShellWord| match word.text.as_str() {
             "{}" => found.clone(),
-            text if text.contains("{}") => Word::unknown(),
+            text if text.contains("{}") => ShellWord::unknown(),
             _ => word.clone(),
         };
-        walker.unseen(|w| commands::run(w, words.iter().map(place).collect(), None));
+        walker.walk_unseen(|w| commands::walk_words(w, words.iter().map(place).collect(), None));
     }
 }
 
 /// `fd PATTERN`: a reader without `-x` and `-X`.
-pub(super) fn fd(walker: &mut Walker, call: &Call) {
-    let runs = |word: &Word| {
+pub(super) fn fd(walker: &mut ScriptWalker, call: &ShellCall) {
+    let runs = |word: &ShellWord| {
         !word.literal
             || word.text.starts_with("--exec")
             || (word.is_option() && !word.text.starts_with("--") && word.text.contains(['x', 'X']))

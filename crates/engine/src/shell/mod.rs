@@ -3,7 +3,7 @@
 //!
 //! The scan of the project stays the truth: this names targets, it never narrows the scan.
 //! If the text does not tell which files are destroyed, any may be. Only a few literal shapes are
-//! [`Understood`]: then nothing but the targets is changed.
+//! [`UnderstoodShape`]: then nothing but the targets is changed.
 //! Invariants: no I/O, no panic and no stack overflow on any input, bounded time: input length,
 //! nesting, expansions and visited commands are all limited, and past a limit the text counts as
 //! not followed.
@@ -26,11 +26,11 @@ mod walk;
 mod word;
 mod wrappers;
 
-pub(crate) use danger::{Danger, name_matches};
+pub(crate) use danger::{DangerMatcher, name_matches};
 pub use quote::quoted;
-pub use understood::Understood;
+pub use understood::UnderstoodShape;
 
-use crate::tool::Reading;
+use crate::tool::FileReading;
 
 #[cfg(test)]
 mod limit_tests;
@@ -41,28 +41,28 @@ mod tests;
 
 /// The effects of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects {
+pub struct CommandEffects {
     /// The paths that it writes, deletes or moves, as far as its words are literal.
-    pub targets: Vec<Target>,
+    pub targets: Vec<CommandTarget>,
     /// It has one of the shapes that change nothing but the targets.
-    pub understood: Option<Understood>,
+    pub understood: Option<UnderstoodShape>,
     /// Some command is git with a subcommand that may change the working tree or refs.
     pub runs_git: bool,
     /// A part of it outlives the command.
     pub background: bool,
     /// The paths whose content is lost: the shield must capture them first.
-    pub destroys: Vec<Target>,
+    pub destroys: Vec<CommandTarget>,
     /// The files that it passes to unknown programs, which may edit them.
-    pub may_edit: Vec<Target>,
+    pub may_edit: Vec<CommandTarget>,
     /// The files whose content its output shows: only what is certain from its text.
-    pub reads: Vec<Reading>,
+    pub reads: Vec<FileReading>,
     /// It destroys a file whose name is unknown before it runs.
     pub destroys_unknown: bool,
 }
 
 /// One path, pattern or folder that a command changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct CommandTarget {
     /// The path after quote removal, relative to `cwd`; `~` stays as it is.
     pub path: String,
     /// The folder that a literal `cd` led to, relative to where the command started.
@@ -72,12 +72,12 @@ pub struct Target {
     /// Everything below `path` is meant too.
     pub recursive: bool,
     /// The effect on it.
-    pub what: Effect,
+    pub what: TargetEffect,
 }
 
 /// The effect on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum TargetEffect {
     /// Written: created, replaced or changed in place.
     Write,
     /// Written at the end only.
@@ -95,16 +95,16 @@ pub enum Effect {
     CheckoutTree,
 }
 
-impl Effects {
+impl CommandEffects {
     /// Replaces `~` by the person's home folder.
     #[must_use]
-    pub(crate) fn at_home(mut self, home: &str) -> Self {
+    pub(crate) fn with_home(mut self, home: &str) -> Self {
         let resolve = |path: &mut String| {
             if let Some(rest) = path.strip_prefix('~').filter(|rest| is_home(rest)) {
                 *path = format!("{home}{rest}");
             }
         };
-        let is_at_home = |target: &&Target| target.path.starts_with('~');
+        let is_at_home = |target: &&CommandTarget| target.path.starts_with('~');
         // The text may have made another folder the home: what it destroys counts both ways.
         let at_home: Vec<_> = self.destroys.iter().filter(is_at_home).cloned().collect();
         for target in self.targets.iter_mut().chain(&mut self.destroys) {
@@ -122,9 +122,9 @@ fn is_home(rest: &str) -> bool {
 }
 
 /// Analyses a command line.
-pub fn effects(command: &str) -> Effects {
-    parse::guarded(command, || walk::analyse(command)).unwrap_or_else(|| Effects {
+pub fn effects(command: &str) -> CommandEffects {
+    parse::run_guarded(command, || walk::analyse(command)).unwrap_or_else(|| CommandEffects {
         destroys_unknown: danger::mentions_destroyer(command),
-        ..Effects::default()
+        ..CommandEffects::default()
     })
 }

@@ -1,10 +1,10 @@
 //! Options and operands of a simple command, the way `getopt` tells them apart.
 
-use super::word::Word;
+use super::word::ShellWord;
 
 /// The options of a command that take a value.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spec {
+pub(super) struct OptionSpec {
     /// Letters that take a value, attached or as the next word.
     pub(super) short: &'static str,
     /// Long names (without dashes) whose value is the next word unless given by `=`.
@@ -13,16 +13,16 @@ pub(super) struct Spec {
 
 /// A command's words, split into options and operands.
 #[derive(Debug, Default)]
-pub(super) struct Options {
+pub(super) struct CommandOptions {
     /// Every option: its name (a letter or a long name) and its value.
-    given: Vec<(String, Option<Word>)>,
+    given: Vec<(String, Option<ShellWord>)>,
     /// The other words.
-    pub(super) operands: Vec<Word>,
+    pub(super) operands: Vec<ShellWord>,
 }
 
-impl Options {
+impl CommandOptions {
     /// Parses `words`, which do not include the command's name.
-    pub(super) fn parse(words: &[Word], spec: Spec) -> Self {
+    pub(super) fn parse(words: &[ShellWord], spec: OptionSpec) -> Self {
         let mut options = Self::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -42,12 +42,14 @@ impl Options {
     fn long<'a>(
         &mut self,
         text: &str,
-        word: &Word,
-        spec: Spec,
-        words: &mut impl Iterator<Item = &'a Word>,
+        word: &ShellWord,
+        spec: OptionSpec,
+        words: &mut impl Iterator<Item = &'a ShellWord>,
     ) {
         let entry = match text.split_once('=') {
-            Some((name, value)) => (name, Some(Word { text: value.to_owned(), ..word.clone() })),
+            Some((name, value)) => {
+                (name, Some(ShellWord { text: value.to_owned(), ..word.clone() }))
+            }
             None if spec.long.contains(&text) => (text, words.next().cloned()),
             None => (text, None),
         };
@@ -57,9 +59,9 @@ impl Options {
     fn short<'a>(
         &mut self,
         letters: &str,
-        word: &Word,
-        spec: Spec,
-        words: &mut impl Iterator<Item = &'a Word>,
+        word: &ShellWord,
+        spec: OptionSpec,
+        words: &mut impl Iterator<Item = &'a ShellWord>,
     ) {
         for (at, letter) in letters.char_indices() {
             let rest = &letters[at + letter.len_utf8()..];
@@ -70,7 +72,7 @@ impl Options {
             let value = if rest.is_empty() {
                 words.next().cloned()
             } else {
-                Some(Word { text: rest.to_owned(), ..word.clone() })
+                Some(ShellWord { text: rest.to_owned(), ..word.clone() })
             };
             self.given.push((letter.to_string(), value));
             return;
@@ -89,13 +91,13 @@ impl Options {
     }
 
     /// The values of every one of `names`.
-    pub(super) fn values<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Word> {
+    pub(super) fn values<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a ShellWord> {
         let given = self.given.iter().filter(|(name, _)| names.contains(&name.as_str()));
         given.filter_map(|(_, value)| value.as_ref())
     }
 
     /// The last value of one of `names`.
-    pub(super) fn value<'a>(&'a self, names: &'a [&str]) -> Option<&'a Word> {
+    pub(super) fn value<'a>(&'a self, names: &'a [&str]) -> Option<&'a ShellWord> {
         self.values(names).last()
     }
 }

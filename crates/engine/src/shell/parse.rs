@@ -11,10 +11,10 @@ use brush_parser::ast::Program;
 use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
 /// Maximum bytes of a command that is parsed: a hook has a time budget, only heredocs are longer.
-pub(super) const MAX_LENGTH: usize = 256 * 1024;
+pub(super) const MAX_COMMAND_BYTES: usize = 256 * 1024;
 /// Stack of the parser thread. Measured: about 20 kB per level of the grammar, 5 kB per level of
 /// the tokenizer.
-const LARGE_STACK: usize = 32 << 20;
+const PARSER_STACK_BYTES: usize = 32 << 20;
 /// Maximum substitutions in a text, on which the tokenizer recurses.
 const MAX_SUBSTITUTIONS: usize = 2_000;
 /// Maximum words and parentheses that open a level, in the whole text.
@@ -29,20 +29,20 @@ const OPENERS: &[&str] = &["{", "if", "case", "for", "while", "until", "select",
 const CLOSERS: &[&str] = &["}", "fi", "esac", "done", "]]"];
 
 /// Runs `work` on a thread with a large stack, and catches its panics.
-pub(super) fn guarded<T: Send>(text: &str, work: impl FnOnce() -> T + Send) -> Option<T> {
-    if text.len() > MAX_LENGTH || text.contains('\0') {
+pub(super) fn run_guarded<T: Send>(text: &str, work: impl FnOnce() -> T + Send) -> Option<T> {
+    if text.len() > MAX_COMMAND_BYTES || text.contains('\0') {
         return None;
     }
     let caught = || catch_unwind(AssertUnwindSafe(work)).ok();
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(LARGE_STACK);
+        let thread = std::thread::Builder::new().stack_size(PARSER_STACK_BYTES);
         thread.spawn_scoped(scope, caught).ok()?.join().ok()?
     })
 }
 
 /// Parses shell text; `None` if it is no shell text or beyond the limits.
-pub(super) fn program(text: &str) -> Option<Program> {
-    if text.len() > MAX_LENGTH || substitutions(text) > MAX_SUBSTITUTIONS {
+pub(super) fn parse_program(text: &str) -> Option<Program> {
+    if text.len() > MAX_COMMAND_BYTES || substitutions(text) > MAX_SUBSTITUTIONS {
         return None;
     }
     let options = ParserOptions::default();

@@ -13,7 +13,7 @@ pub fn quoted(word: &str) -> String {
 
 /// The kind of substitution whose end is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Inside {
+pub(super) enum SubstitutionKind {
     /// `$(…)`
     Parentheses,
     /// `${…}`
@@ -21,17 +21,17 @@ pub(super) enum Inside {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum QuoteLevel {
     Parenthesis,
     Brace,
     Quotes,
 }
 
 /// Returns the offset of the bracket that closes `inside`, given the text after its opening.
-pub(super) fn closing(text: &str, inside: Inside) -> Option<usize> {
+pub(super) fn closing_offset(text: &str, inside: SubstitutionKind) -> Option<usize> {
     let first = match inside {
-        Inside::Parentheses => Level::Parenthesis,
-        Inside::Braces => Level::Brace,
+        SubstitutionKind::Parentheses => QuoteLevel::Parenthesis,
+        SubstitutionKind::Braces => QuoteLevel::Brace,
     };
     let bytes = text.as_bytes();
     let mut levels = vec![first];
@@ -41,20 +41,20 @@ pub(super) fn closing(text: &str, inside: Inside) -> Option<usize> {
         match byte {
             b'\\' => at += 1,
             b'`' => at += 1 + backquote_end(&text[at + 1..]),
-            b'\'' if level != Level::Quotes => at += 1 + text[at + 1..].find('\'')?,
-            b'"' if level == Level::Quotes => pop(&mut levels),
-            b'"' => levels.push(Level::Quotes),
+            b'\'' if level != QuoteLevel::Quotes => at += 1 + text[at + 1..].find('\'')?,
+            b'"' if level == QuoteLevel::Quotes => pop(&mut levels),
+            b'"' => levels.push(QuoteLevel::Quotes),
             b'$' if bytes.get(at + 1) == Some(&b'(') => {
-                levels.push(Level::Parenthesis);
+                levels.push(QuoteLevel::Parenthesis);
                 at += 1;
             }
             b'$' if bytes.get(at + 1) == Some(&b'{') => {
-                levels.push(Level::Brace);
+                levels.push(QuoteLevel::Brace);
                 at += 1;
             }
-            b'(' if level == Level::Parenthesis => levels.push(Level::Parenthesis),
-            b')' if level == Level::Parenthesis => pop(&mut levels),
-            b'}' if level == Level::Brace => pop(&mut levels),
+            b'(' if level == QuoteLevel::Parenthesis => levels.push(QuoteLevel::Parenthesis),
+            b')' if level == QuoteLevel::Parenthesis => pop(&mut levels),
+            b'}' if level == QuoteLevel::Brace => pop(&mut levels),
             _ => {}
         }
         if levels.is_empty() {
@@ -65,7 +65,7 @@ pub(super) fn closing(text: &str, inside: Inside) -> Option<usize> {
     None
 }
 
-fn pop(levels: &mut Vec<Level>) {
+fn pop(levels: &mut Vec<QuoteLevel>) {
     levels.pop();
 }
 
@@ -93,8 +93,10 @@ pub(super) fn part_end(text: &str, at: usize) -> Option<usize> {
         b'`' => 2 + backquote_end(&rest[1..]),
         b'"' => 2 + quotes_end(&rest[1..])?,
         b'$' if rest.starts_with("$'") => 2 + ansi_c(&rest[2..]).1,
-        b'$' if rest.starts_with("$(") => 3 + closing(&rest[2..], Inside::Parentheses)?,
-        b'$' if rest.starts_with("${") => 3 + closing(&rest[2..], Inside::Braces)?,
+        b'$' if rest.starts_with("$(") => {
+            3 + closing_offset(&rest[2..], SubstitutionKind::Parentheses)?
+        }
+        b'$' if rest.starts_with("${") => 3 + closing_offset(&rest[2..], SubstitutionKind::Braces)?,
         _ => return None,
     };
     Some((at + length).min(text.len()))
@@ -107,7 +109,7 @@ fn quotes_end(text: &str) -> Option<usize> {
             b'"' => return Some(at),
             b'\\' => at += 2,
             b'$' if text[at..].starts_with("$(") => {
-                at += 3 + closing(&text[at + 2..], Inside::Parentheses)?;
+                at += 3 + closing_offset(&text[at + 2..], SubstitutionKind::Parentheses)?;
             }
             _ => at += 1,
         }
@@ -131,7 +133,7 @@ pub(super) fn ansi_c(text: &str) -> (String, usize) {
 }
 
 /// Escapes of one letter in `$'…'`.
-const SIMPLE: &[(char, u8)] = &[
+const SIMPLE_ESCAPES: &[(char, u8)] = &[
     ('n', b'\n'),
     ('t', b'\t'),
     ('r', b'\r'),
@@ -153,7 +155,7 @@ fn escape<'a>(text: &'a str, bytes: &mut Vec<u8>) -> &'a str {
         return text;
     };
     let rest = &text[c.len_utf8()..];
-    if let Some((_, byte)) = SIMPLE.iter().find(|(name, _)| *name == c) {
+    if let Some((_, byte)) = SIMPLE_ESCAPES.iter().find(|(name, _)| *name == c) {
         bytes.push(*byte);
         return rest;
     }

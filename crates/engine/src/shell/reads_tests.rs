@@ -12,7 +12,7 @@ use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
 use super::effects;
-use crate::tool::{Part, Reading, show_readings};
+use crate::tool::{FilePart, FileReading, show_readings};
 
 /// Files and how many lines they have; each line names its file and its number.
 const FILES: &[(&str, u32)] = &[("a", 30), ("b", 4), ("sub/c", 12), ("a b", 3), ("empty", 0)];
@@ -32,16 +32,16 @@ fn project() -> TempDir {
 }
 
 /// The lines of the file that a reading claims.
-fn claimed(reading: &Reading) -> Vec<String> {
+fn claimed(reading: &FileReading) -> Vec<String> {
     let folder = reading.cwd.as_ref().map(|cwd| format!("{cwd}/")).unwrap_or_default();
     let path = format!("{folder}{}", reading.path).replace("./", "");
     let Some((path, count)) = FILES.iter().find(|(name, _)| *name == path) else {
         return Vec::new();
     };
     let (first, last) = match reading.part {
-        Part::Whole => (1, *count),
-        Part::Lines(lines) => (lines.first, lines.last.min(*count)),
-        Part::Last(lines) => ((count + 1).saturating_sub(lines).max(1), *count),
+        FilePart::Whole => (1, *count),
+        FilePart::Lines(lines) => (lines.first, lines.last.min(*count)),
+        FilePart::Last(lines) => ((count + 1).saturating_sub(lines).max(1), *count),
     };
     (first..=last).map(|number| line(path, number)).collect()
 }
@@ -53,7 +53,7 @@ fn printed(command: &str, folder: &Path) -> String {
     String::from_utf8_lossy(&shell.output().unwrap().stdout).into_owned()
 }
 
-fn check_with_shell(command: &str, folder: &Path) -> Vec<Reading> {
+fn check_with_shell(command: &str, folder: &Path) -> Vec<FileReading> {
     let readings = effects(command).reads;
     let printed = printed(command, folder);
     for claim in readings.iter().flat_map(claimed) {

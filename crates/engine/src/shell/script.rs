@@ -3,28 +3,28 @@
 //! Their programs are only checked for constructs that could write elsewhere: a program that is
 //! not plainly harmless destroys unknown files.
 
-use super::Effect;
-use super::commands::Call;
-use super::options::{Options, Spec};
-use super::state::Folder;
-use super::walk::Walker;
-use super::word::Word;
-use crate::tool::{Edit, parse_patch};
+use super::TargetEffect;
+use super::commands::ShellCall;
+use super::options::{CommandOptions, OptionSpec};
+use super::state::WorkingFolder;
+use super::walk::ScriptWalker;
+use super::word::ShellWord;
+use crate::tool::{EditKind, parse_patch};
 
 /// Options of `sed` that write nothing by themselves.
 const SED_OPTIONS: &str = "E binary debug e expression help i l line-length n null-data posix quiet r \
      regexp-extended s sandbox separate silent u unbuffered version z zero-terminated";
 
 /// `sed [-i[SUFFIX]] [-e SCRIPT | -f FILE | SCRIPT] FILES`.
-pub(super) fn sed(walker: &mut Walker, call: &Call) {
+pub(super) fn sed(walker: &mut ScriptWalker, call: &ShellCall) {
     let mut words = call.args.clone();
     // BSD writes `-i ''`; an empty word is no file anywhere else.
     words.retain(|word| !(word.literal && word.text.is_empty()));
     let in_place: Vec<String> = words.iter().filter_map(in_place_suffix).collect();
-    let plain: Vec<Word> =
+    let plain: Vec<ShellWord> =
         words.iter().filter(|word| in_place_suffix(word).is_none()).cloned().collect();
-    let spec = Spec { short: "efl", long: &["expression", "file", "line-length"] };
-    let options = Options::parse(&plain, spec);
+    let spec = OptionSpec { short: "efl", long: &["expression", "file", "line-length"] };
+    let options = CommandOptions::parse(&plain, spec);
     let given = options.has(&["e", "expression", "f", "file"]);
     let clustered = options.has(&["i", "I"]);
     // A script in a file, and unknown options, may write anywhere.
@@ -33,8 +33,8 @@ pub(super) fn sed(walker: &mut Walker, call: &Call) {
     }
     let (own, files) = options.operands.split_at(usize::from(!given).min(options.operands.len()));
     let scripts = options.values(&["e", "expression"]).chain(own);
-    let harmless = |word: &Word| word.exact().is_some_and(is_plain_sed) || is_plain_glob(word);
-    let may_write = |word: &Word| !harmless(word) && word.text.contains(['w', 'W', 'e']);
+    let harmless = |word: &ShellWord| word.exact().is_some_and(is_plain_sed) || is_plain_glob(word);
+    let may_write = |word: &ShellWord| !harmless(word) && word.text.contains(['w', 'W', 'e']);
     if scripts.into_iter().any(may_write) {
         walker.destroy_unknown();
     }
@@ -42,7 +42,7 @@ pub(super) fn sed(walker: &mut Walker, call: &Call) {
         return;
     }
     for file in files {
-        walker.destroy(file, Effect::Write, false);
+        walker.destroy(file, TargetEffect::Write, false);
         for suffix in in_place.iter().filter(|suffix| !suffix.is_empty()) {
             backup(walker, file, suffix);
         }
@@ -50,12 +50,12 @@ pub(super) fn sed(walker: &mut Walker, call: &Call) {
 }
 
 /// A script such as `s/a*/b/` written without quotes looks like a pattern.
-fn is_plain_glob(word: &Word) -> bool {
+fn is_plain_glob(word: &ShellWord) -> bool {
     word.literal && word.glob && is_plain_sed(&word.text.replace('\\', ""))
 }
 
 /// `-i`, `-i.bak`, `-ni`, `--in-place=.bak`: the suffix.
-fn in_place_suffix(word: &Word) -> Option<String> {
+fn in_place_suffix(word: &ShellWord) -> Option<String> {
     if !word.is_option() {
         return None;
     }
@@ -68,12 +68,12 @@ fn in_place_suffix(word: &Word) -> Option<String> {
     before.bytes().all(|b| b"nrEszu".contains(&b)).then(|| suffix.to_owned())
 }
 
-fn backup(walker: &mut Walker, file: &Word, suffix: &str) {
+fn backup(walker: &mut ScriptWalker, file: &ShellWord, suffix: &str) {
     if suffix.contains('*') {
         return walker.destroy_unknown();
     }
     let text = format!("{}{suffix}", file.text);
-    walker.destroy(&Word { text, ..file.clone() }, Effect::Write, false);
+    walker.destroy(&ShellWord { text, ..file.clone() }, TargetEffect::Write, false);
 }
 
 /// Returns whether a script neither writes a file nor runs a command (`w`, `W`, `e`, such flags).
@@ -117,12 +117,14 @@ pub(super) fn is_single_sed(script: &str) -> bool {
         None => script.trim_start_matches(is_address),
     };
     match rest.strip_prefix('s') {
-        Some(parts) => parts.starts_with(['/', ',', '|', '#', ':', '@']) && ends(parts),
+        Some(parts) => {
+            parts.starts_with(['/', ',', '|', '#', ':', '@']) && is_whole_substitution(parts)
+        }
         None => matches!(rest, "p" | "d" | "q" | "="),
     }
 }
 
-fn ends(parts: &str) -> bool {
+fn is_whole_substitution(parts: &str) -> bool {
     substitution(parts).is_some_and(str::is_empty)
 }
 
@@ -150,7 +152,7 @@ fn skip_part(text: &str, mark: char) -> Option<&str> {
 }
 
 /// `perl -i -pe 'PROGRAM' FILES`: the files that are edited in place.
-pub(super) fn perl(walker: &mut Walker, call: &Call) {
+pub(super) fn perl(walker: &mut ScriptWalker, call: &ShellCall) {
     let mut files = Vec::new();
     let mut in_place = None;
     let mut words = call.args.iter();
@@ -172,11 +174,11 @@ pub(super) fn perl(walker: &mut Walker, call: &Call) {
     }
     walker.lose_track();
     for file in &files {
-        walker.endanger(file, Effect::Write, false);
+        walker.endanger(file, TargetEffect::Write, false);
     }
     let Some(suffix) = in_place else { return };
     for file in files {
-        walker.destroy(file, Effect::Write, false);
+        walker.destroy(file, TargetEffect::Write, false);
         if !suffix.is_empty() {
             backup(walker, file, suffix);
         }
@@ -184,11 +186,12 @@ pub(super) fn perl(walker: &mut Walker, call: &Call) {
 }
 
 /// `awk 'PROGRAM' FILES`: a program may print to files and run commands.
-pub(super) fn awk(walker: &mut Walker, call: &Call) {
-    let spec = Spec { short: "Fvfilo", long: &["file", "assign", "field-separator", "include"] };
-    let options = Options::parse(&call.args, spec);
+pub(super) fn awk(walker: &mut ScriptWalker, call: &ShellCall) {
+    let spec =
+        OptionSpec { short: "Fvfilo", long: &["file", "assign", "field-separator", "include"] };
+    let options = CommandOptions::parse(&call.args, spec);
     let program = options.operands.first();
-    let may_write = |word: &Word| {
+    let may_write = |word: &ShellWord| {
         let text = word.text.as_str();
         !word.literal || text.contains(['>', '|', '@']) || text.contains("system")
     };
@@ -202,11 +205,11 @@ pub(super) fn awk(walker: &mut Walker, call: &Call) {
 }
 
 /// `yq`: a reader without `-i`.
-pub(super) fn yq(walker: &mut Walker, call: &Call) {
-    let options = Options::parse(&call.args, Spec { short: "pIo", long: &[] });
+pub(super) fn yq(walker: &mut ScriptWalker, call: &ShellCall) {
+    let options = CommandOptions::parse(&call.args, OptionSpec { short: "pIo", long: &[] });
     if options.has(&["i", "inplace"]) {
         let files = options.operands.iter().skip(1);
-        files.for_each(|file| walker.destroy(file, Effect::Write, false));
+        files.for_each(|file| walker.destroy(file, TargetEffect::Write, false));
     }
     if options.has(&["s", "split-exp"]) {
         walker.destroy_unknown();
@@ -214,9 +217,9 @@ pub(super) fn yq(walker: &mut Walker, call: &Call) {
 }
 
 /// `ed FILE`: it edits the file, and could do anything.
-pub(super) fn ed(walker: &mut Walker, call: &Call) {
-    for file in Options::parse(&call.args, Spec { short: "pc", long: &[] }).operands {
-        walker.destroy(&file, Effect::Write, false);
+pub(super) fn ed(walker: &mut ScriptWalker, call: &ShellCall) {
+    for file in CommandOptions::parse(&call.args, OptionSpec { short: "pc", long: &[] }).operands {
+        walker.destroy(&file, TargetEffect::Write, false);
     }
     // `w NAME` writes another one.
     walker.destroy_unknown();
@@ -227,12 +230,12 @@ const PATCH_OPTIONS: &str = "E F N R binary d directory f force forward fuzz i i
      reject-file remove-empty-files reverse s silent strip t u unified verbose";
 
 /// `patch [-pN] [FILE [PATCH]]`.
-pub(super) fn patch(walker: &mut Walker, call: &Call) {
-    let spec = Spec {
+pub(super) fn patch(walker: &mut ScriptWalker, call: &ShellCall) {
+    let spec = OptionSpec {
         short: "pidoBDFgrVYz",
         long: &["strip", "input", "directory", "output", "fuzz", "reject-file"],
     };
-    let options = Options::parse(&call.args, spec);
+    let options = CommandOptions::parse(&call.args, spec);
     if options.has(&["dry-run", "C"]) {
         return;
     }
@@ -242,20 +245,20 @@ pub(super) fn patch(walker: &mut Walker, call: &Call) {
     }
     let folder = walker.state.folder.clone();
     if options.has(&["d", "directory"]) {
-        walker.state.folder = Folder::Unknown;
+        walker.state.folder = WorkingFolder::Unknown;
     }
     let strip = options.value(&["p", "strip"]).and_then(|word| word.text.parse().ok());
     if let Some(rejects) = options.value(&["r", "reject-file"]) {
-        walker.destroy(rejects, Effect::Write, false);
+        walker.destroy(rejects, TargetEffect::Write, false);
     }
     let output = options.value(&["o", "output"]).or(options.operands.first()).cloned();
     match (output, &call.stdin) {
         (Some(file), _) => patch_file(walker, &file),
         (None, Some(text)) => {
-            patched(walker, text, strip.unwrap_or(0));
+            add_patch_targets(walker, text, strip.unwrap_or(0));
             for beside in ["*.orig", "*.rej"] {
-                let word = Word { glob: true, ..Word::plain(beside) };
-                walker.endanger(&word, Effect::Write, false);
+                let word = ShellWord { glob: true, ..ShellWord::plain(beside) };
+                walker.endanger(&word, TargetEffect::Write, false);
             }
         }
         (None, None) => walker.destroy_unknown(),
@@ -263,44 +266,45 @@ pub(super) fn patch(walker: &mut Walker, call: &Call) {
     walker.state.folder = folder;
 }
 
-fn patch_file(walker: &mut Walker, file: &Word) {
-    walker.destroy(file, Effect::Write, false);
+fn patch_file(walker: &mut ScriptWalker, file: &ShellWord) {
+    walker.destroy(file, TargetEffect::Write, false);
     for suffix in [".orig", ".rej"] {
-        let beside = Word { text: format!("{}{suffix}", file.text), ..file.clone() };
-        walker.destroy(&beside, Effect::Write, false);
+        let beside = ShellWord { text: format!("{}{suffix}", file.text), ..file.clone() };
+        walker.destroy(&beside, TargetEffect::Write, false);
     }
 }
 
 /// `apply_patch <<'EOF'`, `apply_patch "$TEXT"`.
-pub(super) fn apply_patch(walker: &mut Walker, call: &Call) {
-    let argument = call.args.first().and_then(Word::exact).map(str::to_owned);
+pub(super) fn apply_patch(walker: &mut ScriptWalker, call: &ShellCall) {
+    let argument = call.args.first().and_then(ShellWord::exact).map(str::to_owned);
     match argument.or_else(|| call.stdin.clone()) {
-        Some(text) => patched(walker, &text, 0),
+        Some(text) => add_patch_targets(walker, &text, 0),
         None => walker.destroy_unknown(),
     }
 }
 
 /// Adds every file that a patch names; `strip` leading folders are removed, beyond `a/` and `b/`.
-pub(super) fn patched(walker: &mut Walker, text: &str, strip: usize) {
+pub(super) fn add_patch_targets(walker: &mut ScriptWalker, text: &str, strip: usize) {
     let edits = parse_patch(text);
     if edits.is_empty() || text.contains("\nIndex: ") {
         walker.destroy_unknown();
     }
     // The parser has already taken `a/` and `b/` off.
     let levels = strip.saturating_sub(1);
-    let bare =
-        |path: &str| Word::plain(path.splitn(levels.saturating_add(1), '/').last().unwrap_or(path));
+    let bare = |path: &str| {
+        ShellWord::plain(path.splitn(levels.saturating_add(1), '/').last().unwrap_or(path))
+    };
     for edit in &edits {
         // Options may change its folder, or strip more components.
         let name = edit.path.rsplit('/').next().unwrap_or(&edit.path);
-        walker.endanger(&Word::plain(name), Effect::Write, false);
+        walker.endanger(&ShellWord::plain(name), TargetEffect::Write, false);
         match &edit.edit {
-            Edit::Delete => walker.destroy(&bare(&edit.path), Effect::Delete, false),
-            Edit::MoveTo { to, .. } => {
-                walker.destroy(&bare(&edit.path), Effect::Move, false);
-                walker.destroy(&bare(to), Effect::Write, false);
+            EditKind::Delete => walker.destroy(&bare(&edit.path), TargetEffect::Delete, false),
+            EditKind::MoveTo { to, .. } => {
+                walker.destroy(&bare(&edit.path), TargetEffect::Move, false);
+                walker.destroy(&bare(to), TargetEffect::Write, false);
             }
-            _ => walker.destroy(&bare(&edit.path), Effect::Write, false),
+            _ => walker.destroy(&bare(&edit.path), TargetEffect::Write, false),
         }
     }
 }

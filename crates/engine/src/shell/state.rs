@@ -9,11 +9,11 @@ use std::rc::Rc;
 use brush_parser::ast::FunctionBody;
 
 /// Maximum bytes of a variable's value; longer ones become unknown: `a=$a$a` in a loop is bounded.
-const MAX_VALUE: usize = 4096;
+const MAX_VALUE_BYTES: usize = 4096;
 
 /// The working folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Folder {
+pub(super) enum WorkingFolder {
     /// The folder in which the command started.
     Start,
     /// The folder to which literal `cd`s led.
@@ -24,7 +24,7 @@ pub(super) enum Folder {
 
 /// A variable's value, if the text tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Value {
+pub(super) struct VariableValue {
     /// The value after expansion.
     pub(super) text: String,
     /// It stands for every file that matches this pattern (a loop over `*.txt`).
@@ -33,24 +33,29 @@ pub(super) struct Value {
 
 /// The state at one point.
 #[derive(Clone, Debug)]
-pub(super) struct State {
-    pub(super) folder: Folder,
-    variables: BTreeMap<String, Option<Value>>,
+pub(super) struct ShellState {
+    pub(super) folder: WorkingFolder,
+    variables: BTreeMap<String, Option<VariableValue>>,
     /// Number of occurrences of each name in the whole text other than as `$name`.
     mentions: Rc<BTreeMap<String, usize>>,
     pub(super) functions: BTreeMap<String, Rc<FunctionBody>>,
 }
 
-impl State {
+impl ShellState {
     /// The state at the start of a text.
     pub(super) fn new(text: &str) -> Self {
         let (variables, functions) = (BTreeMap::new(), BTreeMap::new());
-        Self { folder: Folder::Start, variables, mentions: Rc::new(mentions(text)), functions }
+        Self {
+            folder: WorkingFolder::Start,
+            variables,
+            mentions: Rc::new(mentions(text)),
+            functions,
+        }
     }
 
     /// Returns whether a variable can have no other value than the known one. A variable set in one
     /// place has that value or none; `PWD` and `HOME` keep their value if nothing sets them.
-    pub(super) fn is_settled(&self, name: &str) -> bool {
+    pub(super) fn is_unambiguous(&self, name: &str) -> bool {
         let count = |name: &str| self.mentions.get(name).copied().unwrap_or(0);
         match name {
             "PWD" => ["cd", "pushd", "popd", "chdir", "PWD"].iter().all(|name| count(name) == 0),
@@ -60,8 +65,8 @@ impl State {
     }
 
     /// The value of a variable that the text set, or that always means the same place.
-    pub(super) fn value(&self, name: &str) -> Option<Value> {
-        let fixed = |text: &str| Some(Value { text: text.to_owned(), glob: false });
+    pub(super) fn value(&self, name: &str) -> Option<VariableValue> {
+        let fixed = |text: &str| Some(VariableValue { text: text.to_owned(), glob: false });
         match self.variables.get(name) {
             Some(value) => value.clone(),
             // Targets are resolved against the folder, and the engine knows `~`.
@@ -72,8 +77,8 @@ impl State {
     }
 
     /// Sets a variable; `None` is "not known".
-    pub(super) fn set(&mut self, name: &str, value: Option<Value>) {
-        let value = value.filter(|value| value.text.len() <= MAX_VALUE);
+    pub(super) fn set(&mut self, name: &str, value: Option<VariableValue>) {
+        let value = value.filter(|value| value.text.len() <= MAX_VALUE_BYTES);
         self.variables.insert(name.to_owned(), value);
     }
 
@@ -81,20 +86,20 @@ impl State {
     pub(super) fn enter(&mut self, path: &str) {
         let absolute = path.starts_with('/') || path.starts_with('~');
         self.folder = match &self.folder {
-            _ if absolute => Folder::At(path.to_owned()),
+            _ if absolute => WorkingFolder::At(path.to_owned()),
             same if path == "." => same.clone(),
-            Folder::Start => Folder::At(path.to_owned()),
-            Folder::At(folder) if folder.len() < MAX_VALUE => {
-                Folder::At(format!("{}/{path}", folder.trim_end_matches('/')))
+            WorkingFolder::Start => WorkingFolder::At(path.to_owned()),
+            WorkingFolder::At(folder) if folder.len() < MAX_VALUE_BYTES => {
+                WorkingFolder::At(format!("{}/{path}", folder.trim_end_matches('/')))
             }
-            _ => Folder::Unknown,
+            _ => WorkingFolder::Unknown,
         };
     }
 
     /// Joins the state of another branch: values that differ become unknown.
     pub(super) fn join(&mut self, other: &Self) {
         if self.folder != other.folder {
-            self.folder = Folder::Unknown;
+            self.folder = WorkingFolder::Unknown;
         }
         for (name, value) in &mut self.variables {
             if other.variables.get(name) != Some(value) {

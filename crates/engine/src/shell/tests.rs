@@ -5,21 +5,21 @@
 //! `@dir` the folder; `anywhere a` is destroyed in a folder that is not known. Flags: `git`, `&`,
 //! `?` for something unknown that is destroyed, and `.` for an understood shape.
 
-use super::{Effect, Effects, Target, effects};
+use super::{CommandEffects, CommandTarget, TargetEffect, effects};
 
-fn letter(what: Effect) -> char {
+fn letter(what: TargetEffect) -> char {
     match what {
-        Effect::Write => 'W',
-        Effect::Append => 'A',
-        Effect::Delete => 'D',
-        Effect::Move => 'M',
-        Effect::CleanUntracked => 'U',
-        Effect::CleanIgnored => 'I',
-        Effect::CheckoutTree => 'T',
+        TargetEffect::Write => 'W',
+        TargetEffect::Append => 'A',
+        TargetEffect::Delete => 'D',
+        TargetEffect::Move => 'M',
+        TargetEffect::CleanUntracked => 'U',
+        TargetEffect::CleanIgnored => 'I',
+        TargetEffect::CheckoutTree => 'T',
     }
 }
 
-fn show_target(target: &Target, destroyed: bool) -> String {
+fn show_target(target: &CommandTarget, destroyed: bool) -> String {
     let flag = |on: bool, mark: &str| if on { mark.to_owned() } else { String::new() };
     let cwd = target.cwd.as_ref().map(|cwd| format!("@{cwd}")).unwrap_or_default();
     [
@@ -34,7 +34,7 @@ fn show_target(target: &Target, destroyed: bool) -> String {
     .concat()
 }
 
-pub(super) fn show(effects: &Effects) -> String {
+pub(super) fn show(effects: &CommandEffects) -> String {
     let mut parts: Vec<String> = effects
         .targets
         .iter()

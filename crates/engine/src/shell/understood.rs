@@ -12,12 +12,12 @@ use brush_parser::ast::{
     SimpleCommand,
 };
 
-use super::commands::known_place;
+use super::commands::system_command;
 use super::{git, parse, script};
 
 /// The precondition of a command line of an understood shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Understood {
+pub struct UnderstoodShape {
     /// The folder of its leading `cd`, which must exist.
     pub enters: Option<String>,
 }
@@ -29,10 +29,10 @@ const READERS: &str = "basename cat cksum cmp comm cut df diff dirname du echo e
      unexpand wc which whoami";
 
 /// Returns whether the words of a command have an understood form.
-type Form = fn(&[Argument]) -> bool;
+type FormCheck = fn(&[ShellArgument]) -> bool;
 
 /// Commands of which some forms are understood.
-const FORMS: &[(&str, Form)] = &[
+const FORMS: &[(&str, FormCheck)] = &[
     ("[", builtin),
     ("awk", awk),
     ("chmod", chmod),
@@ -54,16 +54,16 @@ const FORMS: &[(&str, Form)] = &[
 ];
 
 /// Analyses a command line; `None` if its shape is not understood.
-pub(super) fn understood(text: &str) -> Option<Understood> {
-    let program = parse::program(text)?;
+pub(super) fn match_shape(text: &str) -> Option<UnderstoodShape> {
+    let program = parse::parse_program(text)?;
     // Some agents wrap every command in `bash -lc`.
     if let Some(inner) = inner_script(&program) {
-        return shape(&parse::program(&inner)?);
+        return program_shape(&parse::parse_program(&inner)?);
     }
-    shape(&program)
+    program_shape(&program)
 }
 
-fn shape(program: &Program) -> Option<Understood> {
+fn program_shape(program: &Program) -> Option<UnderstoodShape> {
     if replaces_what_it_used(program) {
         return None;
     }
@@ -73,18 +73,18 @@ fn shape(program: &Program) -> Option<Understood> {
         return None;
     }
     if let [only] = items.as_slice()
-        && let Some(folder) = entered(&only.0.first)
+        && let Some(folder) = folder_of_cd(&only.0.first)
     {
         let follows = |next: &AndOr| matches!(next, AndOr::And(pipeline) if is_plain(pipeline));
         let is_whole = !only.0.additional.is_empty() && only.0.additional.iter().all(follows);
-        return is_whole.then_some(Understood { enters: Some(folder) });
+        return is_whole.then_some(UnderstoodShape { enters: Some(folder) });
     }
     let is_plain_item = |item: &&CompoundListItem| {
         let additional = item.0.additional.iter();
         is_plain(&item.0.first)
             && additional.map(|(AndOr::And(next) | AndOr::Or(next))| next).all(is_plain)
     };
-    items.iter().all(is_plain_item).then(Understood::default)
+    items.iter().all(is_plain_item).then(UnderstoodShape::default)
 }
 
 /// Returns whether `mv` or `sed -i` may replace a symlink that another command wrote through: then
@@ -137,10 +137,12 @@ fn words_in(command: &SimpleCommand) -> Vec<String> {
 }
 
 /// The folder of `cd FOLDER`.
-fn entered(pipeline: &Pipeline) -> Option<String> {
+fn folder_of_cd(pipeline: &Pipeline) -> Option<String> {
     let (name, words) = plain_words(only_simple(pipeline)?)?;
     match (name.as_str(), words.as_slice()) {
-        ("cd", [Argument::Literal(folder)]) if !folder.is_empty() && !folder.starts_with('-') => {
+        ("cd", [ShellArgument::Literal(folder)])
+            if !folder.is_empty() && !folder.starts_with('-') =>
+        {
             Some(folder.clone())
         }
         _ => None,
@@ -154,8 +156,8 @@ fn inner_script(program: &Program) -> Option<String> {
         return None;
     };
     let (name, words) = plain_words(only_simple(&item.first)?)?;
-    match (known_place(&name)?, words.as_slice()) {
-        ("bash" | "sh" | "zsh", [Argument::Literal(flag), Argument::Literal(text)])
+    match (system_command(&name)?, words.as_slice()) {
+        ("bash" | "sh" | "zsh", [ShellArgument::Literal(flag), ShellArgument::Literal(text)])
             if matches!(flag.as_str(), "-c" | "-lc") && item.additional.is_empty() =>
         {
             Some(text.clone())
@@ -166,17 +168,17 @@ fn inner_script(program: &Program) -> Option<String> {
 
 fn only_simple(pipeline: &Pipeline) -> Option<&SimpleCommand> {
     match pipeline.seq.as_slice() {
-        [Command::Simple(simple)] if is_untouched(pipeline) => Some(simple),
+        [Command::Simple(simple)] if is_unprefixed(pipeline) => Some(simple),
         _ => None,
     }
 }
 
-fn is_untouched(pipeline: &Pipeline) -> bool {
+fn is_unprefixed(pipeline: &Pipeline) -> bool {
     pipeline.timed.is_none() && !pipeline.bang
 }
 
 /// The name and words of a command without redirections.
-fn plain_words(command: &SimpleCommand) -> Option<(String, Vec<Argument>)> {
+fn plain_words(command: &SimpleCommand) -> Option<(String, Vec<ShellArgument>)> {
     let has_redirection = command
         .suffix
         .iter()
@@ -186,12 +188,13 @@ fn plain_words(command: &SimpleCommand) -> Option<(String, Vec<Argument>)> {
 }
 
 /// The name and words of a command whose redirections are plain ones.
-fn words_of(command: &SimpleCommand) -> Option<(String, Vec<Argument>)> {
+fn words_of(command: &SimpleCommand) -> Option<(String, Vec<ShellArgument>)> {
     let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
     if !prefix.into_iter().all(is_plain_setting) {
         return None;
     }
-    let Argument::Literal(name) = Argument::read(&command.word_or_name.as_ref()?.value)? else {
+    let ShellArgument::Literal(name) = ShellArgument::read(&command.word_or_name.as_ref()?.value)?
+    else {
         return None;
     };
     let mut words = Vec::new();
@@ -200,7 +203,7 @@ fn words_of(command: &SimpleCommand) -> Option<(String, Vec<Argument>)> {
             CommandPrefixOrSuffixItem::Word(word)
             // `grep a=b` has a word that looks like an assignment.
             | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                words.push(Argument::read(&word.value)?);
+                words.push(ShellArgument::read(&word.value)?);
             }
             CommandPrefixOrSuffixItem::IoRedirect(redirect) if is_plain_redirect(redirect) => {}
             _ => return None,
@@ -218,16 +221,16 @@ fn is_plain_setting(item: &CommandPrefixOrSuffixItem) -> bool {
         return false;
     };
     let is_known = matches!(name.as_str(), "LANG" | "TZ" | "NO_COLOR" | "TERM");
-    let is_literal = matches!(Argument::read(&value.value), Some(Argument::Literal(_)));
+    let is_literal = matches!(ShellArgument::read(&value.value), Some(ShellArgument::Literal(_)));
     (is_known || name.starts_with("LC_")) && is_literal && !assignment.append
 }
 
 fn is_plain(pipeline: &Pipeline) -> bool {
     // With `!` or `time`, only commands that read are understood.
-    let only_reads = !is_untouched(pipeline);
+    let only_reads = !is_unprefixed(pipeline);
     let is_plain = |command: &Command| match command {
         Command::Simple(simple) => words_of(simple).is_some_and(|(name, words)| {
-            known_place(&name)
+            system_command(&name)
                 .is_some_and(|name| (is_reader(name) || !only_reads) && is_known(name, &words))
         }),
         _ => false,
@@ -241,25 +244,25 @@ fn is_reader(name: &str) -> bool {
     among(READERS) || among("[ awk command find git rg test")
 }
 
-fn is_known(name: &str, words: &[Argument]) -> bool {
+fn is_known(name: &str, words: &[ShellArgument]) -> bool {
     if READERS.split_ascii_whitespace().any(|reader| reader == name) {
         return true;
     }
     if name == "command" {
         return command(words);
     }
-    let may_be_option = words.contains(&Argument::Pattern);
+    let may_be_option = words.contains(&ShellArgument::Pattern);
     let form = FORMS.iter().find(|(known, _)| *known == name).filter(|_| !may_be_option);
     form.is_some_and(|(_, is_understood)| is_understood(words))
 }
 
 /// `command -v NAME`, `command ls`.
-fn command(words: &[Argument]) -> bool {
+fn command(words: &[ShellArgument]) -> bool {
     match words {
-        [Argument::Literal(option), names @ ..] if matches!(option.as_str(), "-v" | "-V") => {
+        [ShellArgument::Literal(option), names @ ..] if matches!(option.as_str(), "-v" | "-V") => {
             names.iter().all(|name| name.literal().is_some())
         }
-        [Argument::Literal(name), rest @ ..] => {
+        [ShellArgument::Literal(name), rest @ ..] => {
             name != "command" && is_reader(name) && is_known(name, rest)
         }
         _ => false,
@@ -267,7 +270,7 @@ fn command(words: &[Argument]) -> bool {
 }
 
 fn is_plain_redirect(redirect: &IoRedirect) -> bool {
-    let is_file = |text: &str| matches!(Argument::read(text), Some(Argument::Literal(_)));
+    let is_file = |text: &str| matches!(ShellArgument::read(text), Some(ShellArgument::Literal(_)));
     match redirect {
         IoRedirect::File(_, kind, target) => match (kind, target) {
             (
@@ -298,7 +301,7 @@ fn is_plain_redirect(redirect: &IoRedirect) -> bool {
 
 /// One word of a command.
 #[derive(Debug, PartialEq, Eq)]
-enum Argument {
+enum ShellArgument {
     /// It means itself.
     Literal(String),
     /// A glob that can only expand to paths: it begins with a letter, `.`, `/` or the home.
@@ -307,7 +310,7 @@ enum Argument {
     Pattern,
 }
 
-impl Argument {
+impl ShellArgument {
     /// Removes quotes; `None` if anything in the word is expanded, but for a plain pattern.
     fn read(word: &str) -> Option<Self> {
         // Alone they are a command and the end of it, not a pattern.
@@ -377,7 +380,7 @@ fn quoted_backslash(chars: &mut std::str::Chars<'_>) -> Option<String> {
 }
 
 /// The operands of a command that has no other options than these letters, all of them literal.
-fn operands<'a>(words: &'a [Argument], letters: &str) -> Option<Vec<&'a str>> {
+fn operands<'a>(words: &'a [ShellArgument], letters: &str) -> Option<Vec<&'a str>> {
     let mut operands = Vec::new();
     for word in words {
         let text = word.literal()?;
@@ -392,14 +395,14 @@ fn operands<'a>(words: &'a [Argument], letters: &str) -> Option<Vec<&'a str>> {
 }
 
 /// Built-ins that evaluate a subscript if there is one: `test -v 'a[$(rm x)]'`.
-fn builtin(words: &[Argument]) -> bool {
+fn builtin(words: &[ShellArgument]) -> bool {
     let is_plain = |text: &str| text == "]" || !text.contains(['$', '`', '[']);
-    let is_word = |word: &Argument| word.literal().is_some_and(is_plain);
+    let is_word = |word: &ShellArgument| word.literal().is_some_and(is_plain);
     words.iter().all(is_word) && !words.iter().any(|word| word.literal() == Some("-v"))
 }
 
-fn chmod(words: &[Argument]) -> bool {
-    let Some((Argument::Literal(mode), files)) = words.split_first() else { return false };
+fn chmod(words: &[ShellArgument]) -> bool {
+    let Some((ShellArgument::Literal(mode), files)) = words.split_first() else { return false };
     let is_mode = |mode: &str| {
         mode.bytes().all(|b| b.is_ascii_digit())
             || (mode.contains(['+', '=']) && mode.bytes().all(|b| b"ugoa+=rwxX,".contains(&b)))
@@ -408,12 +411,12 @@ fn chmod(words: &[Argument]) -> bool {
 }
 
 /// `rg --pre COMMAND` and the like.
-fn runs_a_program(word: &Argument) -> bool {
+fn runs_a_program(word: &ShellArgument) -> bool {
     word.literal().is_some_and(|text| text.starts_with("--pre") || text.starts_with("--host"))
 }
 
 /// `find` with tests alone.
-fn find(words: &[Argument]) -> bool {
+fn find(words: &[ShellArgument]) -> bool {
     const ALONE: &str = "! ( ) -a -and -depth -empty -executable -ls -mount -not -o -or -print -print0 -prune \
          -quit -readable -writable -xdev";
     const VALUED: &str = "-group -iname -ipath -iregex -maxdepth -mindepth -mmin -mtime -name -path -perm \
@@ -441,14 +444,14 @@ fn is_newer(text: &str) -> bool {
 }
 
 /// `awk [-F x] 'PROGRAM' FILES` with a program that can only print.
-fn awk(words: &[Argument]) -> bool {
+fn awk(words: &[ShellArgument]) -> bool {
     let words = match words {
-        [Argument::Literal(option), _, rest @ ..] if option == "-F" => rest,
-        [Argument::Literal(option), rest @ ..] if option.starts_with("-F") => rest,
+        [ShellArgument::Literal(option), _, rest @ ..] if option == "-F" => rest,
+        [ShellArgument::Literal(option), rest @ ..] if option.starts_with("-F") => rest,
         words => words,
     };
-    let Some((Argument::Literal(program), files)) = words.split_first() else { return false };
-    let is_file = |word: &Argument| word.literal().is_none_or(|text| !text.starts_with('-'));
+    let Some((ShellArgument::Literal(program), files)) = words.split_first() else { return false };
+    let is_file = |word: &ShellArgument| word.literal().is_none_or(|text| !text.starts_with('-'));
     let can_only_print = !program.starts_with('-')
         && !program.contains(['>', '|', '@'])
         && !program.contains("system")
@@ -457,7 +460,7 @@ fn awk(words: &[Argument]) -> bool {
 }
 
 /// `sed` with one command that prints, deletes or substitutes, in place or not.
-fn sed(words: &[Argument]) -> bool {
+fn sed(words: &[ShellArgument]) -> bool {
     let mut in_place = false;
     let mut rest = Vec::new();
     for word in words {
@@ -468,24 +471,28 @@ fn sed(words: &[Argument]) -> bool {
             _ => rest.push(word),
         }
     }
-    let Some((Argument::Literal(script), files)) = rest.split_first() else { return false };
-    let is_literal = |word: &&Argument| word.literal().is_some_and(|text| !text.is_empty());
+    let Some((ShellArgument::Literal(script), files)) = rest.split_first() else { return false };
+    let is_literal = |word: &&ShellArgument| word.literal().is_some_and(|text| !text.is_empty());
     script::is_single_sed(script) && (!in_place || files.iter().all(is_literal))
 }
 
 /// `git` with subcommands that change neither files nor refs.
-fn git(words: &[Argument]) -> bool {
+fn git(words: &[ShellArgument]) -> bool {
     const READERS: &str = "blame cat-file describe diff grep log ls-files ls-tree merge-base name-rev rev-list \
          rev-parse shortlog show status";
     let mut words = words;
     loop {
         words = match words {
-            [Argument::Literal(option), rest @ ..] if option == "--no-pager" => rest,
-            [Argument::Literal(option), Argument::Literal(_), rest @ ..] if option == "-C" => rest,
+            [ShellArgument::Literal(option), rest @ ..] if option == "--no-pager" => rest,
+            [ShellArgument::Literal(option), ShellArgument::Literal(_), rest @ ..]
+                if option == "-C" =>
+            {
+                rest
+            }
             _ => break,
         };
     }
-    let Some((Argument::Literal(name), words)) = words.split_first() else { return false };
+    let Some((ShellArgument::Literal(name), words)) = words.split_first() else { return false };
     // git accepts any unique abbreviation of an option: `--outp=f` writes a file.
     let writes = |text: &str| {
         git::opens_pager(name, text)

@@ -5,8 +5,8 @@
 //! makes the word not literal.
 
 use super::braces;
-use super::quote::{self, Inside};
-use super::state::{State, Value};
+use super::quote::{self, SubstitutionKind};
+use super::state::{ShellState, VariableValue};
 
 /// Maximum words to which one word is expanded.
 const MAX_WORDS: usize = 256;
@@ -14,7 +14,7 @@ const MAX_WORDS: usize = 256;
 /// One word after expansion.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a word")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct ShellWord {
     /// The text after quote removal; only part of it if not `literal`.
     pub(super) text: String,
     /// The text is all of it.
@@ -28,7 +28,7 @@ pub(super) struct Word {
     pub(super) expanded: bool,
 }
 
-impl Word {
+impl ShellWord {
     /// A literal word.
     pub(super) fn plain(text: &str) -> Self {
         Self { text: text.to_owned(), literal: true, ..Self::default() }
@@ -52,8 +52,8 @@ impl Word {
 
 /// The words that one written word becomes, and the commands run on the way.
 #[derive(Debug, Default)]
-pub(super) struct Expansion {
-    pub(super) words: Vec<Word>,
+pub(super) struct WordExpansion {
+    pub(super) words: Vec<ShellWord>,
     /// The texts of `$(…)` and backquotes.
     pub(super) commands: Vec<String>,
     /// Variables that it may set: `${a:=b}`, `$((a=1))`.
@@ -63,30 +63,34 @@ pub(super) struct Expansion {
 }
 
 /// Expands a word of a command: braces, variables, splitting.
-pub(super) fn expand(text: &str, state: &State) -> Expansion {
-    let mut all = Expansion::default();
+pub(super) fn expand(text: &str, state: &ShellState) -> WordExpansion {
+    let mut all = WordExpansion::default();
     match braces::expand(text, MAX_WORDS) {
-        Some(words) => words.iter().for_each(|word| all.add(scan(word, state, Mode::Split))),
-        None => all.add(scan(text, state, Mode::Whole).unknown()),
+        Some(words) => {
+            for word in &words {
+                all.add(scan(word, state, ExpansionMode::Split));
+            }
+        }
+        None => all.add(scan(text, state, ExpansionMode::Whole).unknown()),
     }
     all
 }
 
 /// Expands a word that stays one word: an assignment's value, a here-string.
-pub(super) fn expand_whole(text: &str, state: &State) -> (Word, Expansion) {
-    let mut expansion = scan(text, state, Mode::Whole);
-    let word = expansion.words.pop().unwrap_or_else(|| Word::plain(""));
+pub(super) fn expand_whole(text: &str, state: &ShellState) -> (ShellWord, WordExpansion) {
+    let mut expansion = scan(text, state, ExpansionMode::Whole);
+    let word = expansion.words.pop().unwrap_or_else(|| ShellWord::plain(""));
     (word, expansion)
 }
 
 /// Expands the body of a heredoc, in which quotes mean themselves.
-pub(super) fn expand_heredoc(text: &str, state: &State) -> (Word, Expansion) {
-    let mut expansion = scan(text, state, Mode::Heredoc);
-    let word = expansion.words.pop().unwrap_or_else(|| Word::plain(""));
+pub(super) fn expand_heredoc(text: &str, state: &ShellState) -> (ShellWord, WordExpansion) {
+    let mut expansion = scan(text, state, ExpansionMode::Heredoc);
+    let word = expansion.words.pop().unwrap_or_else(|| ShellWord::plain(""));
     (word, expansion)
 }
 
-impl Expansion {
+impl WordExpansion {
     fn add(&mut self, other: Self) {
         self.words.extend(other.words);
         self.commands.extend(other.commands);
@@ -95,27 +99,27 @@ impl Expansion {
     }
 
     fn unknown(mut self) -> Self {
-        self.words = vec![Word::unknown()];
+        self.words = vec![ShellWord::unknown()];
         self
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum ExpansionMode {
     Split,
     Whole,
     Heredoc,
 }
 
-fn scan(text: &str, state: &State, mode: Mode) -> Expansion {
-    let mut scanner = Scanner {
+fn scan(text: &str, state: &ShellState, mode: ExpansionMode) -> WordExpansion {
+    let mut scanner = WordScanner {
         rest: text,
         state,
         mode,
-        quoted: mode == Mode::Heredoc,
-        word: Word::plain(""),
-        started: mode != Mode::Split,
-        out: Expansion::default(),
+        quoted: mode == ExpansionMode::Heredoc,
+        word: ShellWord::plain(""),
+        started: mode != ExpansionMode::Split,
+        out: WordExpansion::default(),
     };
     while let Some(c) = scanner.rest.chars().next() {
         scanner.step(c);
@@ -124,20 +128,20 @@ fn scan(text: &str, state: &State, mode: Mode) -> Expansion {
     scanner.out
 }
 
-struct Scanner<'a> {
+struct WordScanner<'a> {
     rest: &'a str,
-    state: &'a State,
-    mode: Mode,
+    state: &'a ShellState,
+    mode: ExpansionMode,
     quoted: bool,
-    word: Word,
+    word: ShellWord,
     /// The word exists even if its text is empty.
     started: bool,
-    out: Expansion,
+    out: WordExpansion,
 }
 
-impl Scanner<'_> {
+impl WordScanner<'_> {
     fn step(&mut self, c: char) {
-        let heredoc = self.mode == Mode::Heredoc;
+        let heredoc = self.mode == ExpansionMode::Heredoc;
         match c {
             '\\' => self.backslash(),
             '"' if !heredoc => {
@@ -160,7 +164,7 @@ impl Scanner<'_> {
                 self.word.text.push(c);
             }
             // Only an extended pattern has these unquoted inside a word.
-            '(' | ')' if !self.quoted && self.mode == Mode::Split => {
+            '(' | ')' if !self.quoted && self.mode == ExpansionMode::Split => {
                 self.skip(1);
                 self.word.literal = false;
             }
@@ -237,8 +241,8 @@ impl Scanner<'_> {
             Some('\'') if !self.quoted => self.ansi_c(),
             // `$"…"` is `"…"` in every locale that agents use.
             Some('"') if !self.quoted => {}
-            Some('(') => self.nested(Inside::Parentheses),
-            Some('{') => self.nested(Inside::Braces),
+            Some('(') => self.nested(SubstitutionKind::Parentheses),
+            Some('{') => self.nested(SubstitutionKind::Braces),
             Some('[') => self.opaque(),
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
                 let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -260,22 +264,22 @@ impl Scanner<'_> {
     }
 
     /// `$(…)`, `$((…))` or `${…}`.
-    fn nested(&mut self, inside: Inside) {
+    fn nested(&mut self, inside: SubstitutionKind) {
         self.skip(1);
-        let Some(end) = quote::closing(self.rest, inside) else {
+        let Some(end) = quote::closing_offset(self.rest, inside) else {
             return self.opaque();
         };
         let inner = &self.rest[..end];
         self.skip(end + 1);
         match inside {
-            Inside::Braces => self.parameter(inner),
+            SubstitutionKind::Braces => self.parameter(inner),
             // Arithmetic: a number, which is no path; but it may hold substitutions.
-            Inside::Parentheses if inner.starts_with('(') && inner.ends_with(')') => {
+            SubstitutionKind::Parentheses if inner.starts_with('(') && inner.ends_with(')') => {
                 self.out.obscure |= quote::may_run(inner);
                 self.assigns(inner);
                 self.unknown();
             }
-            Inside::Parentheses => self.command(inner.to_owned()),
+            SubstitutionKind::Parentheses => self.command(inner.to_owned()),
         }
     }
 
@@ -320,15 +324,15 @@ impl Scanner<'_> {
     }
 
     fn variable(&mut self, name: &str) {
-        let Some(Value { text, glob }) = self.state.value(name) else {
+        let Some(VariableValue { text, glob }) = self.state.value(name) else {
             return self.unknown();
         };
-        self.word.expanded |= !self.state.is_settled(name);
+        self.word.expanded |= !self.state.is_unambiguous(name);
         if glob {
             self.make_glob();
             self.word.text.push_str(&text);
             self.started = true;
-        } else if self.quoted || self.mode != Mode::Split {
+        } else if self.quoted || self.mode != ExpansionMode::Split {
             self.push_all(&text);
         } else {
             text.chars().for_each(|c| self.push_unquoted(c));
@@ -351,7 +355,7 @@ impl Scanner<'_> {
 
     fn end_word(&mut self) {
         let expanded = self.word.expanded;
-        let next = Word { expanded, ..Word::plain("") };
+        let next = ShellWord { expanded, ..ShellWord::plain("") };
         let word = std::mem::replace(&mut self.word, next);
         if std::mem::replace(&mut self.started, false) {
             self.out.words.push(word);

@@ -1,13 +1,13 @@
 //! Commands that run another command, or change the working folder.
 
-use super::commands::{self, Call};
-use super::options::{Options, Spec};
-use super::state::Folder;
-use super::walk::Walker;
-use super::word::Word;
+use super::commands::{self, ShellCall};
+use super::options::{CommandOptions, OptionSpec};
+use super::state::WorkingFolder;
+use super::walk::ScriptWalker;
+use super::word::ShellWord;
 
 /// Options with a value, per wrapper that takes its command as the remaining words.
-const VALUED: &[(&str, &str, &[&str])] = &[
+const VALUED_OPTIONS: &[(&str, &str, &[&str])] = &[
     ("sudo", "ugpCDhrtTU", &["user", "group", "prompt", "chdir", "host", "role", "type"]),
     ("doas", "uC", &[]),
     ("nice", "n", &["adjustment"]),
@@ -21,31 +21,31 @@ const VALUED: &[(&str, &str, &[&str])] = &[
 ];
 
 /// `cd DIR`, `pushd DIR`.
-pub(super) fn cd(walker: &mut Walker, call: &Call) {
-    let words: Vec<&Word> = call.args.iter().filter(|word| !word.is_option()).collect();
+pub(super) fn cd(walker: &mut ScriptWalker, call: &ShellCall) {
+    let words: Vec<&ShellWord> = call.args.iter().filter(|word| !word.is_option()).collect();
     match words.as_slice() {
-        [] if call.name == "pushd" => lose(walker),
-        [] => walker.state.folder = Folder::At("~".to_owned()),
+        [] if call.name == "pushd" => lose_folder(walker),
+        [] => walker.state.folder = WorkingFolder::At("~".to_owned()),
         [word] => match word.exact().filter(|text| *text != "-" && !text.is_empty()) {
             Some(path) => walker.state.enter(path),
-            None => lose(walker),
+            None => lose_folder(walker),
         },
-        _ => lose(walker),
+        _ => lose_folder(walker),
     }
 }
 
 /// `popd`: the folder is unknown, since the stack is not tracked.
-pub(super) fn popd(walker: &mut Walker, _: &Call) {
-    lose(walker);
+pub(super) fn popd(walker: &mut ScriptWalker, _: &ShellCall) {
+    lose_folder(walker);
 }
 
-fn lose(walker: &mut Walker) {
-    walker.state.folder = Folder::Unknown;
+fn lose_folder(walker: &mut ScriptWalker) {
+    walker.state.folder = WorkingFolder::Unknown;
 }
 
 /// `eval 'text'`.
-pub(super) fn eval(walker: &mut Walker, call: &Call) {
-    let words: Option<Vec<&str>> = call.args.iter().map(Word::exact).collect();
+pub(super) fn eval(walker: &mut ScriptWalker, call: &ShellCall) {
+    let words: Option<Vec<&str>> = call.args.iter().map(ShellWord::exact).collect();
     match words {
         Some(words) => walker.script(&words.join(" ")),
         None => walker.lose_track(),
@@ -53,20 +53,23 @@ pub(super) fn eval(walker: &mut Walker, call: &Call) {
 }
 
 /// `trap 'text' SIGNAL`.
-pub(super) fn trap(walker: &mut Walker, call: &Call) {
-    match call.args.iter().find(|word| !word.is_option()).map(Word::exact) {
+pub(super) fn trap(walker: &mut ScriptWalker, call: &ShellCall) {
+    match call.args.iter().find(|word| !word.is_option()).map(ShellWord::exact) {
         Some(Some("-")) | None => {}
-        Some(Some(text)) => walker.unseen(|walker| walker.subscript(text)),
+        Some(Some(text)) => walker.walk_unseen(|walker| walker.subscript(text)),
         Some(None) => walker.lose_track(),
     }
 }
 
 /// `bash -lc 'text'`, `bash <<EOF`.
-pub(super) fn shell(walker: &mut Walker, call: &Call) {
-    let options = Options::parse(&call.args, Spec { short: "oO", long: &["rcfile", "init-file"] });
+pub(super) fn shell(walker: &mut ScriptWalker, call: &ShellCall) {
+    let options = CommandOptions::parse(
+        &call.args,
+        OptionSpec { short: "oO", long: &["rcfile", "init-file"] },
+    );
     if options.has(&["c"]) {
         // `-c` takes the first operand, wherever it stands among the letters.
-        match options.operands.first().map(Word::exact) {
+        match options.operands.first().map(ShellWord::exact) {
             Some(Some(text)) => walker.subscript(text),
             _ => walker.lose_track(),
         }
@@ -81,7 +84,7 @@ pub(super) fn shell(walker: &mut Walker, call: &Call) {
 }
 
 /// `env A=b CMD`, and alone it prints.
-pub(super) fn env(walker: &mut Walker, call: &Call) {
+pub(super) fn env(walker: &mut ScriptWalker, call: &ShellCall) {
     let rest = after_options(call);
     let own = &call.args[..call.args.len() - rest.len()];
     let begins = |starts: [&str; 2]| {
@@ -93,45 +96,45 @@ pub(super) fn env(walker: &mut Walker, call: &Call) {
     let rest = after_settings(walker, rest);
     let stdin = call.stdin.clone();
     if begins(["-C", "--chdir"]) {
-        walker.apart(|walker| {
-            lose(walker);
-            commands::run(walker, rest, stdin);
+        walker.in_subshell(|walker| {
+            lose_folder(walker);
+            commands::walk_words(walker, rest, stdin);
         });
     } else {
-        commands::run(walker, rest, stdin);
+        commands::walk_words(walker, rest, stdin);
     }
 }
 
 /// `sudo CMD`: the command is the same, with more rights.
-pub(super) fn sudo(walker: &mut Walker, call: &Call) {
+pub(super) fn sudo(walker: &mut ScriptWalker, call: &ShellCall) {
     let rest = after_settings(walker, after_options(call));
-    commands::run(walker, rest, call.stdin.clone());
+    commands::walk_words(walker, rest, call.stdin.clone());
 }
 
 /// `command CMD`; with `-v` it only looks the command up.
-pub(super) fn command(walker: &mut Walker, call: &Call) {
+pub(super) fn command(walker: &mut ScriptWalker, call: &ShellCall) {
     if !call.args.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V")) {
         plain(walker, call);
     }
 }
 
 /// Wrappers whose remaining words are the command.
-pub(super) fn plain(walker: &mut Walker, call: &Call) {
+pub(super) fn plain(walker: &mut ScriptWalker, call: &ShellCall) {
     // `timeout 5 CMD` has one operand of its own.
     let own = usize::from(matches!(call.name.as_str(), "timeout" | "chrt"));
-    let rest: Vec<Word> = after_options(call).iter().skip(own).cloned().collect();
-    commands::run(walker, rest, call.stdin.clone());
+    let rest: Vec<ShellWord> = after_options(call).iter().skip(own).cloned().collect();
+    commands::walk_words(walker, rest, call.stdin.clone());
 }
 
 /// `nohup CMD`, `setsid CMD`: the command may outlive this one.
-pub(super) fn background(walker: &mut Walker, call: &Call) {
+pub(super) fn background(walker: &mut ScriptWalker, call: &ShellCall) {
     walker.effects.background = true;
     match call.name.as_str() {
         "nohup" | "setsid" => {
             if call.name == "nohup" {
-                walker.change(&Word::plain("nohup.out"), super::Effect::Append, false);
+                walker.change(&ShellWord::plain("nohup.out"), super::TargetEffect::Append, false);
             }
-            walker.unseen(|walker| plain(walker, call));
+            walker.walk_unseen(|walker| plain(walker, call));
         }
         "disown" => {}
         _ => walker.lose_track(),
@@ -139,23 +142,23 @@ pub(super) fn background(walker: &mut Walker, call: &Call) {
 }
 
 /// `xargs CMD`: the command with unknown further words.
-pub(super) fn xargs(walker: &mut Walker, call: &Call) {
+pub(super) fn xargs(walker: &mut ScriptWalker, call: &ShellCall) {
     let rest = after_options(call);
     if rest.is_empty() {
         return;
     }
     let place = placeholder(&call.args[..call.args.len() - rest.len()]);
-    let fill = |word: &Word| match &place {
-        Some(place) if word.text.contains(place.as_str()) => Word::unknown(),
+    let fill = |word: &ShellWord| match &place {
+        Some(place) if word.text.contains(place.as_str()) => ShellWord::unknown(),
         _ => word.clone(),
     };
-    let more = place.is_none().then(Word::unknown);
+    let more = place.is_none().then(ShellWord::unknown);
     let words = rest.iter().map(fill).chain(more).collect();
-    walker.unseen(|walker| commands::run(walker, words, None));
+    walker.walk_unseen(|walker| commands::walk_words(walker, words, None));
 }
 
 /// Returns the placeholder of `xargs` for its input: `{}` in `-I{}`, `-I {}` and `-i`.
-fn placeholder(options: &[Word]) -> Option<String> {
+fn placeholder(options: &[ShellWord]) -> Option<String> {
     let at = options.iter().position(|word| {
         ["-I", "-i", "--replace"].iter().any(|option| word.text.starts_with(option))
     })?;
@@ -169,8 +172,8 @@ fn placeholder(options: &[Word]) -> Option<String> {
 }
 
 /// The words after the wrapper's own options.
-fn after_options(call: &Call) -> &[Word] {
-    let valued = VALUED.iter().find(|(name, ..)| *name == call.name);
+fn after_options(call: &ShellCall) -> &[ShellWord] {
+    let valued = VALUED_OPTIONS.iter().find(|(name, ..)| *name == call.name);
     let (short, long) = valued.map_or(("", &[][..]), |(_, short, long)| (*short, *long));
     let mut at = 0;
     while let Some(word) = call.args.get(at).filter(|word| word.is_option()) {
@@ -190,27 +193,27 @@ fn after_options(call: &Call) -> &[Word] {
 }
 
 /// Letters whose value, if any, is attached.
-fn optional_value(call: &Call, text: &str) -> bool {
+fn optional_value(call: &ShellCall, text: &str) -> bool {
     call.name == "xargs" && matches!(text, "-e" | "-i" | "-l" | "-x")
 }
 
 /// The words after `A=b`.
-fn after_settings(walker: &mut Walker, words: &[Word]) -> Vec<Word> {
+fn after_settings(walker: &mut ScriptWalker, words: &[ShellWord]) -> Vec<ShellWord> {
     let count = words.iter().take_while(|word| is_assignment(word)).count();
     let (settings, rest) = words.split_at(count);
     for word in settings {
-        commands::setting(walker, word.text.split_once('=').map_or("", |(_, value)| value));
+        commands::check_setting(walker, word.text.split_once('=').map_or("", |(_, value)| value));
     }
     rest.to_vec()
 }
 
-fn is_assignment(word: &Word) -> bool {
+fn is_assignment(word: &ShellWord) -> bool {
     word.text.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     })
 }
 
 /// `wait`: background commands have ended when this returns.
-pub(super) fn wait(walker: &mut Walker, _call: &Call) {
+pub(super) fn wait(walker: &mut ScriptWalker, _call: &ShellCall) {
     walker.effects.background = false;
 }

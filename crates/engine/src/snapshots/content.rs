@@ -4,41 +4,41 @@ use std::io::{self, Write};
 
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
-use retake_model::{FileState, ProjectPath, Side};
+use retake_model::{FileState, PathState, ProjectPath};
 use retake_store::{Store, StoreError};
 use sha2::{Digest as _, Sha256};
 
-use super::Snapshots;
+use super::SnapshotCounts;
 use crate::secrets::usually_holds_secrets;
 
 /// Writes contents, and counts what it leaves out.
-pub(super) struct Writer<'a> {
+pub(super) struct SnapshotWriter<'a> {
     pub(super) store: &'a Store,
     pub(super) with_secrets: bool,
-    pub(super) done: &'a mut Snapshots,
+    pub(super) done: &'a mut SnapshotCounts,
 }
 
 /// Facts about a content, from reading it once.
-pub(super) struct Probe {
+pub(super) struct ContentProbe {
     pub(super) is_text: bool,
     sha256: String,
 }
 
-impl Writer<'_> {
+impl SnapshotWriter<'_> {
     /// Writes one side of a change: `null`, or an object with content, hash and size (DM-10).
-    pub(super) fn side(
+    pub(super) fn write_side(
         &mut self,
         path: &ProjectPath,
-        side: &Side,
+        side: &PathState,
         out: &mut dyn Write,
     ) -> Result<(), StoreError> {
         let state = match side {
-            Side::Absent => return Ok(out.write_all(b"null")?),
-            Side::Unknown => {
+            PathState::Absent => return Ok(out.write_all(b"null")?),
+            PathState::Unknown => {
                 self.done.missing += 1;
                 return Ok(out.write_all(br#"{"content":null,"captured":false}"#)?);
             }
-            Side::Known(state) => state,
+            PathState::Known(state) => state,
         };
         let Some(probe) = self.probe(state)? else {
             return Ok(write!(out, r#"{{"content":null,"damaged":true,"size":{}}}"#, state.size)?);
@@ -65,8 +65,9 @@ impl Writer<'_> {
     }
 
     /// Reads a content once; `None` if it is damaged or gone.
-    pub(super) fn probe(&mut self, state: &FileState) -> Result<Option<Probe>, StoreError> {
-        let mut reading = Reading { hasher: Sha256::new(), rest: Vec::new(), is_text: true };
+    pub(super) fn probe(&mut self, state: &FileState) -> Result<Option<ContentProbe>, StoreError> {
+        let mut reading =
+            ProbeWriter { hasher: Sha256::new(), partial_char: Vec::new(), is_text: true };
         match self.store.read_into(&state.oid, &mut reading) {
             Ok(_) => {}
             Err(StoreError::Missing(_) | StoreError::Damaged { .. }) => {
@@ -75,10 +76,10 @@ impl Writer<'_> {
             }
             Err(error) => return Err(error),
         }
-        let is_text = reading.is_text && reading.rest.is_empty();
+        let is_text = reading.is_text && reading.partial_char.is_empty();
         let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
         let sha256 = reading.hasher.finalize().iter().fold(String::new(), hex);
-        Ok(Some(Probe { is_text, sha256 }))
+        Ok(Some(ContentProbe { is_text, sha256 }))
     }
 
     /// Writes the content as a JSON string.
@@ -90,7 +91,7 @@ impl Writer<'_> {
     ) -> Result<(), StoreError> {
         out.write_all(b"\"")?;
         if as_text {
-            self.store.read_into(&state.oid, &mut Escaping { out })?;
+            self.store.read_into(&state.oid, &mut JsonEscapeWriter { out })?;
         } else {
             let mut encoder = EncoderWriter::new(&mut *out, &STANDARD);
             self.store.read_into(&state.oid, &mut encoder)?;
@@ -101,25 +102,25 @@ impl Writer<'_> {
 }
 
 /// Hashes, and checks for UTF-8; characters may be split between two writes.
-struct Reading {
+struct ProbeWriter {
     hasher: Sha256,
-    rest: Vec<u8>,
+    partial_char: Vec<u8>,
     is_text: bool,
 }
 
-impl Write for Reading {
+impl Write for ProbeWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.hasher.update(bytes);
         if self.is_text {
-            self.rest.extend_from_slice(bytes);
-            match std::str::from_utf8(&self.rest) {
-                Ok(_) => self.rest.clear(),
+            self.partial_char.extend_from_slice(bytes);
+            match std::str::from_utf8(&self.partial_char) {
+                Ok(_) => self.partial_char.clear(),
                 Err(error) if error.error_len().is_none() => {
-                    self.rest.drain(..error.valid_up_to());
+                    self.partial_char.drain(..error.valid_up_to());
                 }
                 Err(_) => {
                     self.is_text = false;
-                    self.rest.clear();
+                    self.partial_char.clear();
                 }
             }
         }
@@ -132,11 +133,11 @@ impl Write for Reading {
 }
 
 /// Escapes text for a JSON string. Bytes beyond ASCII pass, so a character may come in parts.
-struct Escaping<'a> {
+struct JsonEscapeWriter<'a> {
     out: &'a mut dyn Write,
 }
 
-impl Write for Escaping<'_> {
+impl Write for JsonEscapeWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut plain = 0;
         for (at, byte) in bytes.iter().enumerate() {

@@ -2,37 +2,37 @@
 
 use std::io::Write;
 
-use retake_model::{Change, ChangeType, Means, ProjectPath, Side};
+use retake_model::{Change, ChangeMethod, ChangeType, PathState, ProjectPath};
 use retake_store::{Dialog, StoreError};
 use serde_json::{Value, json};
 
-use super::content::Writer;
-use crate::iso::iso;
+use super::content::SnapshotWriter;
+use crate::iso::iso_8601;
 
 /// One change with both contents (DM-9, DM-10).
-pub(super) fn snapshot(
-    writer: &mut Writer<'_>,
+pub(super) fn write_snapshot(
+    writer: &mut SnapshotWriter<'_>,
     dialog: &Dialog,
     change: &Change,
     out: &mut dyn Write,
 ) -> Result<(), StoreError> {
-    let mut head = head(change);
+    let mut head = change_head(change);
     head["sessionId"] = dialog.id.0.as_str().into();
     let head = head.to_string();
     // The contents are streamed between the head and the end of the object.
     write!(out, "{},\n\"before\":", &head[..head.len() - 1])?;
-    writer.side(change.from_path(), &change.before, out)?;
+    writer.write_side(change.from_path(), &change.before, out)?;
     out.write_all(b",\n\"after\":")?;
-    writer.side(&change.path, &change.after, out)?;
-    write!(out, ",\n\"metadata\":{}}}\n", metadata(change))?;
+    writer.write_side(&change.path, &change.after, out)?;
+    write!(out, ",\n\"metadata\":{}}}\n", change_metadata(change))?;
     Ok(())
 }
 
 /// One change in the index (DM-11).
 pub(super) fn index_row(change: &Change) -> Value {
-    let size = |side: &Side| side.known().map(|state| state.size);
+    let size = |side: &PathState| side.known().map(|state| state.size);
     let lines = change.lines.as_ref();
-    let mut row = head(change);
+    let mut row = change_head(change);
     row["stats"] = json!({
         "linesAdded": lines.map(|lines| lines.added),
         "linesRemoved": lines.map(|lines| lines.removed),
@@ -42,12 +42,12 @@ pub(super) fn index_row(change: &Change) -> Value {
     row
 }
 
-fn head(change: &Change) -> Value {
+fn change_head(change: &Change) -> Value {
     let mut head = json!({
         "id": change.id.to_string(),
         "filePath": change.path.to_string(),
-        "operation": operation(change),
-        "timestamp": iso(change.at),
+        "operation": operation_name(change),
+        "timestamp": iso_8601(change.at),
         "agentId": change.agent.as_ref().map_or("unknown", |id| id.0.as_str()),
     });
     if let Some(old) = &change.old_path {
@@ -66,36 +66,36 @@ pub(super) fn hex_if_needed(path: &ProjectPath) -> Option<String> {
 }
 
 /// `write`, `patch` or `delete`, whatever did it.
-fn operation(change: &Change) -> &'static str {
-    match (change.operation, change.change_type) {
+fn operation_name(change: &Change) -> &'static str {
+    match (change.method, change.change_type) {
         (_, ChangeType::Delete) => "delete",
-        (Means::Write, _) | (_, ChangeType::Create) => "write",
-        (Means::Patch, _) => "patch",
+        (ChangeMethod::Write, _) | (_, ChangeType::Create) => "write",
+        (ChangeMethod::Patch, _) => "patch",
         _ if change.lines.is_some() => "patch",
         _ => "write",
     }
 }
 
-fn metadata(change: &Change) -> Value {
+fn change_metadata(change: &Change) -> Value {
     let mut metadata = json!({ "changeType": change.change_type.as_str() });
     if let Some(lines) = &change.lines {
         metadata["linesAdded"] = lines.added.into();
         metadata["linesRemoved"] = lines.removed.into();
         if let (Some(first), Some(last)) = (lines.hunks.first(), lines.hunks.last())
-            && operation(change) == "patch"
+            && operation_name(change) == "patch"
         {
             metadata["startLine"] = first.new_start.into();
             let end = last.new_start + last.new_lines;
             metadata["endLine"] = end.saturating_sub(1).max(first.new_start).into();
         }
     }
-    if operation(change) == "write" {
+    if operation_name(change) == "write" {
         metadata["isOverwrite"] = (!change.before.is_absent()).into();
     }
     metadata
 }
 
 /// A text as JSON.
-pub(super) fn text(text: &str) -> String {
+pub(super) fn json_string(text: &str) -> String {
     Value::from(text).to_string()
 }

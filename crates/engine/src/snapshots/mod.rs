@@ -20,15 +20,15 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use retake_model::{Change, DialogId};
-use retake_seam::dir::Dir;
+use retake_seam::dir::ConfinedDir;
 use retake_store::{ChangeFilter, Dialog, StoreError};
 
-use crate::iso::iso;
+use crate::iso::iso_8601;
 use crate::project::Project;
-use content::Writer;
+use content::SnapshotWriter;
 
 /// Changes read per page.
-const PAGE: usize = 256;
+const CHANGES_PER_PAGE: usize = 256;
 
 /// Choices of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct SnapshotOptions {
 
 /// Counts of what was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Snapshots {
+pub struct SnapshotCounts {
     /// Dialogs.
     pub dialogs: u64,
     /// Changes, counted once for each dialog that they belong to.
@@ -83,9 +83,9 @@ impl Project {
         folder: &Path,
         options: &SnapshotOptions,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Snapshots, SnapshotError> {
+    ) -> Result<SnapshotCounts, SnapshotError> {
         let failed = |source| SnapshotError::Write { path: folder.to_owned(), source };
-        let dir = Dir::open(folder).map_err(failed)?;
+        let dir = ConfinedDir::open(folder).map_err(failed)?;
         let place = folder.canonicalize().map_err(failed)?;
         if place.starts_with(self.root()) {
             return Err(SnapshotError::InProject(folder.to_owned()));
@@ -93,24 +93,28 @@ impl Project {
         if !options.force && !dir.is_empty().map_err(failed)? {
             return Err(SnapshotError::NotEmpty(folder.to_owned()));
         }
-        let mut export = Export { project: self, options, done: Snapshots::default() };
+        let mut export = SnapshotExport { project: self, options, done: SnapshotCounts::default() };
         match export.write(&dir, progress) {
             Ok(()) => Ok(export.done),
             // The seam's and the disk's errors come as steps; here they are about the folder.
-            Err(StoreError::Step(source)) => Err(failed(source)),
+            Err(StoreError::Write(source)) => Err(failed(source)),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-struct Export<'a> {
+struct SnapshotExport<'a> {
     project: &'a Project,
     options: &'a SnapshotOptions,
-    done: Snapshots,
+    done: SnapshotCounts,
 }
 
-impl Export<'_> {
-    fn write(&mut self, dir: &Dir, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
+impl SnapshotExport<'_> {
+    fn write(
+        &mut self,
+        dir: &ConfinedDir,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), StoreError> {
         let wanted =
             |dialog: &Dialog| self.options.dialog.as_ref().is_none_or(|id| *id == dialog.id);
         let mut dialogs = self.project.store().dialogs()?;
@@ -119,18 +123,18 @@ impl Export<'_> {
         let sessions = dir.folder("sessions")?;
         let mut names = HashSet::new();
         for dialog in &dialogs {
-            let folder = sessions.folder(&names::unique(&dialog.id.0, &mut names))?;
-            self.dialog(&folder, dialog, &mut |done| progress(done.min(all), all))?;
+            let folder = sessions.folder(&names::unique_name(&dialog.id.0, &mut names))?;
+            self.write_dialog(&folder, dialog, &mut |done| progress(done.min(all), all))?;
             self.done.dialogs += 1;
         }
-        records::write(self, dir)?;
+        records::write_file_changes(self, dir)?;
         progress(all, all);
         Ok(())
     }
 
-    fn dialog(
+    fn write_dialog(
         &mut self,
-        folder: &Dir,
+        folder: &ConfinedDir,
         dialog: &Dialog,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), StoreError> {
@@ -139,14 +143,14 @@ impl Export<'_> {
         write!(
             index,
             "{{\n\"sessionId\":{},\n\"createdAt\":{},\n\"changes\":[",
-            documents::text(&dialog.id.0),
-            documents::text(&iso(dialog.started_at)),
+            documents::json_string(&dialog.id.0),
+            documents::json_string(&iso_8601(dialog.started_at)),
         )?;
         let filter = ChangeFilter { dialog: Some(dialog.id.clone()), ..ChangeFilter::default() };
         let mut comma = "\n";
         self.project.each_change(filter, &mut |change| {
             let mut file = snapshots.file(&format!("{}.json", change.id))?;
-            documents::snapshot(&mut self.writer(), dialog, change, &mut file)?;
+            documents::write_snapshot(&mut self.content_writer(), dialog, change, &mut file)?;
             file.finish()?;
             write!(index, "{comma}{}", documents::index_row(change))?;
             comma = ",\n";
@@ -158,8 +162,8 @@ impl Export<'_> {
         Ok(index.finish()?)
     }
 
-    fn writer(&mut self) -> Writer<'_> {
-        Writer {
+    fn content_writer(&mut self) -> SnapshotWriter<'_> {
+        SnapshotWriter {
             store: self.project.store(),
             with_secrets: self.options.with_secrets,
             done: &mut self.done,
@@ -174,7 +178,8 @@ impl Project {
         filter: ChangeFilter,
         tell: &mut dyn FnMut(&Change) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut filter = ChangeFilter { oldest_first: true, limit: Some(PAGE), ..filter };
+        let mut filter =
+            ChangeFilter { oldest_first: true, limit: Some(CHANGES_PER_PAGE), ..filter };
         loop {
             let changes = self.store().changes(&filter)?;
             for change in &changes {

@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 /// Maximum bytes of a name; file systems allow 255.
-const LONGEST: usize = 180;
+const MAX_NAME_BYTES: usize = 180;
 
 /// Returns a safe file name for a dialog's id that is unique in the export.
 ///
 /// Letters, digits, `-`, `_` and inner dots stay, all else is percent-encoded. Names are compared
 /// without case, as some file systems do.
-pub(super) fn unique(id: &str, taken: &mut HashSet<String>) -> String {
+pub(super) fn unique_name(id: &str, taken: &mut HashSet<String>) -> String {
     let mut name = String::new();
     for (at, byte) in id.bytes().enumerate() {
         let plain = byte.is_ascii_alphanumeric()
@@ -24,8 +24,8 @@ pub(super) fn unique(id: &str, taken: &mut HashSet<String>) -> String {
             let _ = write!(name, "%{byte:02X}");
         }
     }
-    let too_long = name.len() > LONGEST;
-    name.truncate(LONGEST);
+    let too_long = name.len() > MAX_NAME_BYTES;
+    name.truncate(MAX_NAME_BYTES);
     if name.is_empty() || too_long || taken.contains(&name.to_ascii_lowercase()) {
         let hash = Sha256::digest(id.as_bytes());
         name.push('~');
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn any_id_becomes_one_safe_name() {
         let mut taken = HashSet::new();
-        let mut name = |id: &str| unique(id, &mut taken);
+        let mut name = |id: &str| unique_name(id, &mut taken);
         assert_eq!(name("dialog-1_a.b"), "dialog-1_a.b");
         assert_eq!(name("../../etc/passwd"), "%2E.%2F..%2Fetc%2Fpasswd");
         assert_eq!(name(".."), "%2E%2E");

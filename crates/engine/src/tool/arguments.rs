@@ -12,7 +12,7 @@ use super::python;
 use crate::shell::quoted;
 
 /// Keys of one file's path.
-pub(super) const PATH: &[&str] = &[
+pub(super) const PATH_KEYS: &[&str] = &[
     "filepath",
     "path",
     "filename",
@@ -29,44 +29,45 @@ pub(super) const PATH: &[&str] = &[
     "targetpath",
 ];
 /// Keys of a move's destination.
-pub(super) const DESTINATION: &[&str] =
+pub(super) const DESTINATION_KEYS: &[&str] =
     &["destination", "destinationpath", "newpath", "moveto", "targetpath"];
 /// Keys of a list of files.
-pub(super) const FILES: &[&str] = &["files", "paths", "filepaths", "changes"];
+pub(super) const FILES_KEYS: &[&str] = &["files", "paths", "filepaths", "changes"];
 /// Keys of the whole new content.
-pub(super) const CONTENT: &[&str] =
+pub(super) const CONTENT_KEYS: &[&str] =
     &["content", "contents", "filetext", "newcontent", "text", "newtext", "filecontent", "data"];
 /// Keys of the text to replace.
-pub(super) const OLD: &[&str] = &["oldstring", "oldstr", "oldtext", "search", "find", "old"];
+pub(super) const OLD_TEXT_KEYS: &[&str] =
+    &["oldstring", "oldstr", "oldtext", "search", "find", "old"];
 /// Keys of the replacement text.
-pub(super) const NEW: &[&str] =
+pub(super) const NEW_TEXT_KEYS: &[&str] =
     &["newstring", "newstr", "newtext", "replace", "replacement", "new"];
 /// Keys of the flag to replace every occurrence.
-pub(super) const ALL: &[&str] = &["replaceall", "allowmultiple", "all"];
+pub(super) const REPLACE_ALL_KEYS: &[&str] = &["replaceall", "allowmultiple", "all"];
 /// Keys of the expected number of occurrences.
-pub(super) const COUNT: &[&str] = &["expectedreplacements", "expectedoccurrences"];
+pub(super) const COUNT_KEYS: &[&str] = &["expectedreplacements", "expectedoccurrences"];
 /// Keys of the line after which text is inserted.
-pub(super) const INSERT_LINE: &[&str] = &["insertline", "insertafterline"];
+pub(super) const INSERT_LINE_KEYS: &[&str] = &["insertline", "insertafterline"];
 /// Keys of a patch or a diff.
-pub(super) const PATCH: &[&str] =
+pub(super) const PATCH_KEYS: &[&str] =
     &["patchtext", "patch", "diff", "input", "command", "changes", "content", "text"];
 /// Keys of the list of a multi-edit.
-pub(super) const EDITS: &[&str] = &["edits", "replacements", "operations"];
+pub(super) const EDITS_KEYS: &[&str] = &["edits", "replacements", "operations"];
 /// Keys of the flag for a background run.
-pub(super) const BACKGROUND: &[&str] =
+pub(super) const BACKGROUND_KEYS: &[&str] =
     &["runinbackground", "isbackground", "background", "isbackgroundprocess", "detach"];
 /// Keys of a command's working folder.
-pub(super) const CWD: &[&str] =
+pub(super) const CWD_KEYS: &[&str] =
     &["cwd", "workdir", "workingdirectory", "dirpath", "directory", "workingdir"];
 /// Keys of the shell text.
-const COMMAND: &[&str] =
+const COMMAND_KEYS: &[&str] =
     &["command", "cmd", "commandline", "argv", "script", "fullcommandtext", "chars"];
 
 /// The arguments of one call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Arguments<'a>(Cow<'a, Value>);
+pub struct ToolArguments<'a>(Cow<'a, Value>);
 
-impl<'a> Arguments<'a> {
+impl<'a> ToolArguments<'a> {
     /// Parses the arguments; never fails, because raw text is a form too.
     pub fn parse(input: &'a Value) -> Self {
         let Value::String(text) = input else {
@@ -79,7 +80,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Creates arguments from members.
-    pub(super) fn made_of(members: Map<String, Value>) -> Self {
+    pub(super) fn from_members(members: Map<String, Value>) -> Self {
         Self(Cow::Owned(Value::Object(members)))
     }
 
@@ -136,7 +137,7 @@ impl<'a> Arguments<'a> {
             let lines: Vec<String> = lines.iter().filter_map(command_line).collect();
             return (!lines.is_empty()).then(|| lines.join("\n"));
         }
-        self.pick(COMMAND, command_line)
+        self.pick(COMMAND_KEYS, command_line)
             .or_else(|| self.text(&["commands", "input"]).map(str::to_owned))
             .or_else(|| self.raw().map(str::to_owned))
     }
@@ -219,7 +220,7 @@ fn command_line(value: &Value) -> Option<String> {
             words.filter(|words| !words.is_empty()).map(|words| words.join(" "))
         }
         Value::Object(object) => {
-            let command = COMMAND.iter().find_map(|name| member(object, name))?.as_str()?;
+            let command = COMMAND_KEYS.iter().find_map(|name| member(object, name))?.as_str()?;
             match member(object, "args").and_then(Value::as_array) {
                 Some(args) => {
                     let rest = args.iter().filter_map(Value::as_str).map(quoted);

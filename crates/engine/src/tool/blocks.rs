@@ -12,10 +12,10 @@
 //! Marker lengths vary between agents, and `------- SEARCH` / `+++++++ REPLACE` is a variant; a
 //! text with a broken block gives nothing rather than half of it.
 
-use super::Replacement;
+use super::TextReplacement;
 
 /// The replacements of all blocks, or nothing if `text` holds no well-formed block.
-pub(super) fn parse(text: &str) -> Option<Vec<Replacement>> {
+pub(super) fn parse(text: &str) -> Option<Vec<TextReplacement>> {
     let mut lines = text.lines();
     let mut found = Vec::new();
     while let Some(line) = lines.next() {
@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<Replacement>> {
     (!found.is_empty()).then_some(found)
 }
 
-fn block<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<Replacement> {
+fn block<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<TextReplacement> {
     let mut old = Vec::new();
     let mut start = None;
     loop {
@@ -48,7 +48,7 @@ fn block<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<Replacement> {
         }
         new.push(line);
     }
-    Some(Replacement {
+    Some(TextReplacement {
         old: whole_lines(&old),
         new: whole_lines(&new),
         line: start,

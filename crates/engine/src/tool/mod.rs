@@ -1,6 +1,6 @@
 //! Interprets a tool call: the files it reads and edits, from its name and arguments alone.
 //!
-//! Every agent names its tools and arguments differently; here they become one [`Intent`].
+//! Every agent names its tools and arguments differently; here they become one [`ToolIntent`].
 //! Invariants: no I/O, no panic on any input, and time linear in the input's size. Nothing here is
 //! trusted: a prediction only proves something when it equals what is found on disk (design 6).
 
@@ -23,25 +23,25 @@ mod tests;
 #[cfg(test)]
 pub(crate) use reads_tests::show_readings;
 
-pub use arguments::Arguments;
+pub use arguments::ToolArguments;
 pub(crate) use names::is_from_server;
 pub use names::{ToolKind, kind_of, kind_of_call};
 pub use patch::{PatchDialect, PatchHunk, parse_patch};
-pub use predict::{Predicted, predict, predict_moved};
+pub use predict::{PredictedFile, predict, predict_moved};
 
-use retake_model::Lines;
+use retake_model::LineSpan;
 use serde_json::Value;
 
 /// The intent of one tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Intent {
+pub struct ToolIntent {
     /// The kind of call.
     pub kind: ToolKind,
     /// Every file that it names to write, edit or delete, as the agent wrote it: absolute, or
     /// relative to its working folder. Both ends of a move are listed.
     pub paths: Vec<String>,
     /// The files whose content it shows to the agent, as far as the arguments tell.
-    pub reads: Vec<Reading>,
+    pub reads: Vec<FileReading>,
     /// The shell text, if it runs one.
     pub command: Option<String>,
     /// The folder that the arguments ask the command to run in.
@@ -54,22 +54,22 @@ pub struct Intent {
 
 /// A file whose content a call shows to the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct FileReading {
     /// The file, as the agent wrote it.
     pub path: String,
     /// The folder that the path starts at, if the call moved there first.
     pub cwd: Option<String>,
     /// The part that is shown.
-    pub part: Part,
+    pub part: FilePart,
 }
 
 /// The part of a file that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum FilePart {
     /// All of it.
     Whole,
     /// These lines, as far as it has them.
-    Lines(Lines),
+    Lines(LineSpan),
     /// This many lines at its end.
     Last(u32),
 }
@@ -80,16 +80,16 @@ pub struct FileEdit {
     /// The file, as the agent wrote it.
     pub path: String,
     /// The edit.
-    pub edit: Edit,
+    pub edit: EditKind,
 }
 
 /// The edit that a call makes to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Edit {
+pub enum EditKind {
     /// The whole content is replaced.
     Content(Vec<u8>),
     /// Texts are replaced, in this order.
-    Replace(Vec<Replacement>),
+    Replace(Vec<TextReplacement>),
     /// A patch is applied.
     Hunks(Vec<PatchHunk>),
     /// Lines are put in after line `line` (0: at the top).
@@ -114,7 +114,7 @@ pub enum Edit {
 
 /// One text replacement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Replacement {
+pub struct TextReplacement {
     /// The text that must be there.
     pub old: String,
     /// The new text.
@@ -128,10 +128,10 @@ pub struct Replacement {
 }
 
 /// Interprets one tool call.
-pub fn intent(tool: &str, input: &Value) -> Intent {
-    let arguments = Arguments::parse(input);
+pub fn intent(tool: &str, input: &Value) -> ToolIntent {
+    let arguments = ToolArguments::parse(input);
     let kind = kind_of_call(tool, &arguments);
-    let mut intent = Intent {
+    let mut intent = ToolIntent {
         kind,
         paths: Vec::new(),
         reads: Vec::new(),
@@ -144,8 +144,8 @@ pub fn intent(tool: &str, input: &Value) -> Intent {
         ToolKind::Read => intent.reads = reads::collect(tool, &arguments),
         ToolKind::Shell => {
             intent.command = arguments.command();
-            intent.cwd = arguments.text(arguments::CWD).map(str::to_owned);
-            intent.background = arguments.flag(arguments::BACKGROUND);
+            intent.cwd = arguments.text(arguments::CWD_KEYS).map(str::to_owned);
+            intent.background = arguments.flag(arguments::BACKGROUND_KEYS);
         }
         ToolKind::Delete => {
             intent.paths = edits::named_paths(&arguments);
@@ -154,7 +154,7 @@ pub fn intent(tool: &str, input: &Value) -> Intent {
         ToolKind::Write | ToolKind::Edit | ToolKind::Other => {
             intent.edits = edits::collect(&arguments);
             intent.paths = edits::paths_of(&intent.edits, &edits::named_paths(&arguments));
-            intent.background = arguments.flag(arguments::BACKGROUND);
+            intent.background = arguments.flag(arguments::BACKGROUND_KEYS);
         }
     }
     intent

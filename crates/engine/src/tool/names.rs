@@ -4,7 +4,7 @@
 //! are one row. `Read` means "changes no project file itself": searches, web access, plans, and
 //! also the tools that start a subagent, because the subagent's own calls are reported one by one.
 
-use super::arguments::{self, Arguments, squash};
+use super::arguments::{self, ToolArguments, squash};
 
 /// The effect of a tool call on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,7 +38,7 @@ impl ToolKind {
 }
 
 /// Normalised tool names, by kind; one text per row keeps the table readable.
-const NAMES: &[(ToolKind, &str)] = &[
+const TOOL_NAMES: &[(ToolKind, &str)] = &[
     (
         ToolKind::Write,
         "write writefile writetofile writefiles filewrite fswrite create createfile \
@@ -93,26 +93,26 @@ const NAMES: &[(ToolKind, &str)] = &[
 
 /// The read tools that show the content of the files that they name. The others list, search, or
 /// read no file at all.
-const SHOWERS: &str = "read readfile readfiles readmanyfiles readmultiplefiles fsread \
+const CONTENT_READERS: &str = "read readfile readfiles readmanyfiles readmultiplefiles fsread \
      readtextfile readmediafile notebookread readnotebook view viewfile viewimage cat openfile";
 
 /// Tool names that mean the same on MCP servers; any other name may do anything there.
-const OF_SERVERS: &str = "createfile deletefile directorytree edit editfile executecommand filesearch find \
+const SERVER_TOOLS: &str = "createfile deletefile directorytree edit editfile executecommand filesearch find \
      findfiles getfileinfo glob grep listdir listdirectory listdirectorywithsizes listfiles ls \
      movefile read readfile readfiles readmediafile readmultiplefiles readtextfile runcommand \
      searchfilecontent searchfiles shell strreplace viewfile write writefile writetofile bash";
 
 /// The kind that a tool's name stands for.
 pub fn kind_of(tool_name: &str) -> ToolKind {
-    known(tool_name).map_or(ToolKind::Other, |(kind, _)| kind)
+    lookup_tool(tool_name).map_or(ToolKind::Other, |(kind, _)| kind)
 }
 
 /// Returns whether a call of kind [`ToolKind::Read`] shows the content of the files that it names.
 pub(super) fn shows_content(tool: &str) -> bool {
-    match known(tool) {
+    match lookup_tool(tool) {
         // Only an editor's command `view` makes it a reader.
         Some((ToolKind::Edit, _)) => true,
-        Some((_, name)) => SHOWERS.split_ascii_whitespace().any(|shower| shower == name),
+        Some((_, name)) => CONTENT_READERS.split_ascii_whitespace().any(|shower| shower == name),
         None => false,
     }
 }
@@ -123,12 +123,12 @@ pub(crate) fn is_from_server(tool: &str) -> bool {
 }
 
 /// Looks up the kind of a tool and its normalised name.
-fn known(tool_name: &str) -> Option<(ToolKind, String)> {
+fn lookup_tool(tool_name: &str) -> Option<(ToolKind, String)> {
     let name = tool_name.trim();
     if !is_from_server(name) {
         return lookup(squash(name));
     }
-    let is_shared = |name: &str| OF_SERVERS.split_ascii_whitespace().any(|known| known == name);
+    let is_shared = |name: &str| SERVER_TOOLS.split_ascii_whitespace().any(|known| known == name);
     lookup(squash(tool_of_server(name)?)).filter(|(_, name)| is_shared(name))
 }
 
@@ -145,7 +145,7 @@ fn tool_of_server(name: &str) -> Option<&str> {
 }
 
 /// The kind of a call: some tools are several in one, and an argument decides.
-pub fn kind_of_call(tool: &str, arguments: &Arguments<'_>) -> ToolKind {
+pub fn kind_of_call(tool: &str, arguments: &ToolArguments<'_>) -> ToolKind {
     let kind = kind_of(tool);
     if kind != ToolKind::Edit {
         return kind;
@@ -159,14 +159,14 @@ pub fn kind_of_call(tool: &str, arguments: &Arguments<'_>) -> ToolKind {
 }
 
 /// Cline's `editor` with nothing but a new text creates the file.
-fn gives_whole_file(arguments: &Arguments<'_>) -> bool {
-    arguments.text(arguments::NEW).is_some()
-        && arguments.text(arguments::OLD).is_none()
-        && arguments.number(arguments::INSERT_LINE).is_none()
+fn gives_whole_file(arguments: &ToolArguments<'_>) -> bool {
+    arguments.text(arguments::NEW_TEXT_KEYS).is_some()
+        && arguments.text(arguments::OLD_TEXT_KEYS).is_none()
+        && arguments.number(arguments::INSERT_LINE_KEYS).is_none()
 }
 
 fn lookup(squashed: String) -> Option<(ToolKind, String)> {
     let row = |names: &str| names.split_ascii_whitespace().any(|name| name == squashed);
-    let kind = NAMES.iter().find(|(_, names)| row(names)).map(|(kind, _)| *kind)?;
+    let kind = TOOL_NAMES.iter().find(|(_, names)| row(names)).map(|(kind, _)| *kind)?;
     Some((kind, squashed))
 }

@@ -3,7 +3,7 @@
 //! Both become the same hunks: an old block and a new one, with hints where to look. Parsing is
 //! lenient about what surrounds a patch (a heredoc, prose) and never invents lines.
 
-use super::{Edit, FileEdit};
+use super::{EditKind, FileEdit};
 
 /// The patch format, which decides about the newline at the end of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl PatchHunk {
         self.old.is_empty() && self.new.is_empty()
     }
 
-    fn both(&mut self, line: &str) {
+    fn push_context(&mut self, line: &str) {
         self.old.push(line.to_owned());
         self.new.push(line.to_owned());
     }
@@ -58,12 +58,12 @@ impl PatchHunk {
 
 /// The edits of a patch in either format; empty if `text` holds none.
 pub fn parse_patch(text: &str) -> Vec<FileEdit> {
-    if text.contains("*** Begin Patch") { codex(text) } else { unified(text) }
+    if text.contains("*** Begin Patch") { parse_codex(text) } else { parse_unified(text) }
 }
 
 // ---- Codex ---------------------------------------------------------------------------------
 
-fn codex(text: &str) -> Vec<FileEdit> {
+fn parse_codex(text: &str) -> Vec<FileEdit> {
     let begin = |line: &&str| line.trim() != "*** Begin Patch";
     let mut edits: Vec<FileEdit> = Vec::new();
     for line in text.lines().skip_while(begin).skip(1) {
@@ -88,28 +88,28 @@ fn codex(text: &str) -> Vec<FileEdit> {
 fn codex_header(line: &str) -> Option<FileEdit> {
     let (verb, path) = line.strip_prefix("*** ")?.split_once(" File: ")?;
     let edit = match verb {
-        "Add" => Edit::Content(Vec::new()),
-        "Update" => Edit::Hunks(Vec::new()),
-        "Delete" => Edit::Delete,
+        "Add" => EditKind::Content(Vec::new()),
+        "Update" => EditKind::Hunks(Vec::new()),
+        "Delete" => EditKind::Delete,
         _ => return None,
     };
     Some(FileEdit { path: path.trim().to_owned(), edit })
 }
 
-fn codex_line(edit: &mut Edit, line: &str) {
-    if let (Edit::Hunks(hunks), Some(to)) = (&mut *edit, line.strip_prefix("*** Move to: ")) {
+fn codex_line(edit: &mut EditKind, line: &str) {
+    if let (EditKind::Hunks(hunks), Some(to)) = (&mut *edit, line.strip_prefix("*** Move to: ")) {
         let hunks = std::mem::take(hunks);
-        *edit = Edit::MoveTo { to: to.trim().to_owned(), hunks };
+        *edit = EditKind::MoveTo { to: to.trim().to_owned(), hunks };
         return;
     }
     match edit {
-        Edit::Content(content) => {
+        EditKind::Content(content) => {
             if let Some(added) = line.strip_prefix('+') {
                 content.extend_from_slice(added.as_bytes());
                 content.push(b'\n');
             }
         }
-        Edit::Hunks(hunks) | Edit::MoveTo { hunks, .. } => codex_hunk_line(hunks, line),
+        EditKind::Hunks(hunks) | EditKind::MoveTo { hunks, .. } => codex_hunk_line(hunks, line),
         _ => {}
     }
 }
@@ -137,14 +137,14 @@ fn codex_hunk_line(hunks: &mut Vec<PatchHunk>, line: &str) {
     } else if let Some(text) = line.strip_prefix('-') {
         hunk.old.push(text.to_owned());
     } else if let Some(text) = line.strip_prefix(' ') {
-        hunk.both(text);
+        hunk.push_context(text);
     } else if line.is_empty() {
-        hunk.both("");
+        hunk.push_context("");
     }
 }
 
-fn drop_empty_hunks(edit: &mut Edit) {
-    if let Edit::Hunks(hunks) | Edit::MoveTo { hunks, .. } = edit {
+fn drop_empty_hunks(edit: &mut EditKind) {
+    if let EditKind::Hunks(hunks) | EditKind::MoveTo { hunks, .. } = edit {
         hunks.retain(|hunk| !hunk.is_empty());
     }
 }
@@ -153,16 +153,16 @@ fn drop_empty_hunks(edit: &mut Edit) {
 
 /// The headers of one file, as far as they are parsed.
 #[derive(Default)]
-struct Header {
+struct DiffHeader {
     old: Option<String>,
     new: Option<String>,
     renames: bool,
     deletes: bool,
 }
 
-fn unified(text: &str) -> Vec<FileEdit> {
+fn parse_unified(text: &str) -> Vec<FileEdit> {
     let mut edits = Vec::new();
-    let mut header = Header::default();
+    let mut header = DiffHeader::default();
     let mut hunks: Vec<PatchHunk> = Vec::new();
     let mut left = (0_usize, 0_usize);
     let mut previous = "";
@@ -186,7 +186,7 @@ fn unified(text: &str) -> Vec<FileEdit> {
         // `rename to` names the new file before `---` does; that is no second file.
         let complete = header.new.is_some() && (!header.renames || !hunks.is_empty());
         if line.starts_with("diff --git ") || (next_is_new && complete) {
-            finish(&mut edits, &mut header, &mut hunks);
+            finish_file(&mut edits, &mut header, &mut hunks);
         }
         if let Some((start, old, new)) = ranges(line).filter(|_| header.new.is_some()) {
             let mut hunk = PatchHunk::new(PatchDialect::Unified);
@@ -199,11 +199,11 @@ fn unified(text: &str) -> Vec<FileEdit> {
             header_line(&mut header, line);
         }
     }
-    finish(&mut edits, &mut header, &mut hunks);
+    finish_file(&mut edits, &mut header, &mut hunks);
     edits
 }
 
-fn header_line(header: &mut Header, line: &str) {
+fn header_line(header: &mut DiffHeader, line: &str) {
     if let Some(path) = line.strip_prefix("--- ") {
         header.old = Some(file_name(path, "a/"));
     } else if let Some(path) = line.strip_prefix("+++ ") {
@@ -246,7 +246,7 @@ fn unified_line(hunk: &mut PatchHunk, line: &str, left: (usize, usize)) -> (usiz
             (old.saturating_sub(1), new)
         }
         Some(b' ') | None => {
-            hunk.both(line.get(1..).unwrap_or_default());
+            hunk.push_context(line.get(1..).unwrap_or_default());
             (old.saturating_sub(1), new.saturating_sub(1))
         }
         Some(_) => (0, 0),
@@ -292,24 +292,26 @@ fn unquoted(name: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn finish(edits: &mut Vec<FileEdit>, header: &mut Header, hunks: &mut Vec<PatchHunk>) {
+fn finish_file(edits: &mut Vec<FileEdit>, header: &mut DiffHeader, hunks: &mut Vec<PatchHunk>) {
     let hunks = std::mem::take(hunks);
-    let Header { old, new, renames, deletes } = std::mem::take(header);
+    let DiffHeader { old, new, renames, deletes } = std::mem::take(header);
     let (Some(old), Some(new)) = (old, new) else {
         return;
     };
     let edit = match (old.is_empty(), new.is_empty()) {
         (true, true) => return,
-        (true, false) => FileEdit { edit: Edit::Content(created(&hunks)), path: new },
-        (false, true) => FileEdit { edit: Edit::Delete, path: old },
-        _ if deletes => FileEdit { edit: Edit::Delete, path: old },
-        _ if renames && old != new => FileEdit { edit: Edit::MoveTo { to: new, hunks }, path: old },
-        _ => FileEdit { edit: Edit::Hunks(hunks), path: new },
+        (true, false) => FileEdit { edit: EditKind::Content(created_content(&hunks)), path: new },
+        (false, true) => FileEdit { edit: EditKind::Delete, path: old },
+        _ if deletes => FileEdit { edit: EditKind::Delete, path: old },
+        _ if renames && old != new => {
+            FileEdit { edit: EditKind::MoveTo { to: new, hunks }, path: old }
+        }
+        _ => FileEdit { edit: EditKind::Hunks(hunks), path: new },
     };
     edits.push(edit);
 }
 
-fn created(hunks: &[PatchHunk]) -> Vec<u8> {
+fn created_content(hunks: &[PatchHunk]) -> Vec<u8> {
     let lines: Vec<&str> = hunks.iter().flat_map(|hunk| &hunk.new).map(String::as_str).collect();
     let mut content = lines.join("\n").into_bytes();
     if !lines.is_empty() && !hunks.iter().any(|hunk| hunk.no_newline) {

@@ -4,11 +4,11 @@
 //! its edit with some tolerance is simply not predicted. Texts that are not UTF-8 are not
 //! predicted either, since agents cannot edit them faithfully.
 
-use super::{Edit, PatchDialect, PatchHunk, Replacement};
+use super::{EditKind, PatchDialect, PatchHunk, TextReplacement};
 
 /// The predicted file after an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Predicted {
+pub enum PredictedFile {
     /// A file with these bytes.
     Content(Vec<u8>),
     /// No file.
@@ -16,33 +16,33 @@ pub enum Predicted {
 }
 
 /// Maximum bytes of a prediction: replacing every `a` by a page would make gigabytes.
-const MAX_RESULT: usize = 64 << 20;
+const MAX_RESULT_BYTES: usize = 64 << 20;
 
 /// Applies `edit` to `before` (`None`: the file did not exist); `None` if it is unpredictable.
-pub fn predict(edit: &Edit, before: Option<&[u8]>) -> Option<Predicted> {
+pub fn predict(edit: &EditKind, before: Option<&[u8]>) -> Option<PredictedFile> {
     let content = match edit {
-        Edit::Content(content) => content.clone(),
-        Edit::Replace(replacements) => replace(replacements, before)?,
-        Edit::Hunks(hunks) => patch(hunks, before?)?,
-        Edit::Insert { line, text } => insert(*line, text, before?)?,
-        Edit::Append(text) => [before.unwrap_or_default(), text.as_bytes()].concat(),
-        Edit::Delete | Edit::MoveTo { .. } => return Some(Predicted::Absent),
+        EditKind::Content(content) => content.clone(),
+        EditKind::Replace(replacements) => replace(replacements, before)?,
+        EditKind::Hunks(hunks) => patched_content(hunks, before?)?,
+        EditKind::Insert { line, text } => insert(*line, text, before?)?,
+        EditKind::Append(text) => [before.unwrap_or_default(), text.as_bytes()].concat(),
+        EditKind::Delete | EditKind::MoveTo { .. } => return Some(PredictedFile::Absent),
     };
-    Some(Predicted::Content(content))
+    Some(PredictedFile::Content(content))
 }
 
 /// Predicts the content at a move's destination from the content at its source.
-pub fn predict_moved(edit: &Edit, source: &[u8]) -> Option<Vec<u8>> {
+pub fn predict_moved(edit: &EditKind, source: &[u8]) -> Option<Vec<u8>> {
     match edit {
-        Edit::MoveTo { hunks, .. } if hunks.is_empty() => Some(source.to_vec()),
-        Edit::MoveTo { hunks, .. } => patch(hunks, source),
+        EditKind::MoveTo { hunks, .. } if hunks.is_empty() => Some(source.to_vec()),
+        EditKind::MoveTo { hunks, .. } => patched_content(hunks, source),
         _ => None,
     }
 }
 
 // ---- Replacements --------------------------------------------------------------------------
 
-fn replace(replacements: &[Replacement], before: Option<&[u8]>) -> Option<Vec<u8>> {
+fn replace(replacements: &[TextReplacement], before: Option<&[u8]>) -> Option<Vec<u8>> {
     let Some(before) = before else {
         return create(replacements);
     };
@@ -54,7 +54,7 @@ fn replace(replacements: &[Replacement], before: Option<&[u8]>) -> Option<Vec<u8
 }
 
 /// An empty old text on a missing file creates it; later replacements then work on that.
-fn create(replacements: &[Replacement]) -> Option<Vec<u8>> {
+fn create(replacements: &[TextReplacement]) -> Option<Vec<u8>> {
     let (first, rest) = replacements.split_first()?;
     if !first.old.is_empty() {
         return None;
@@ -63,18 +63,18 @@ fn create(replacements: &[Replacement]) -> Option<Vec<u8>> {
 }
 
 /// Replaces as given, or with the line endings of the file, which most agents convert to.
-fn replace_any_ending(replacement: &Replacement, text: &str) -> Option<String> {
+fn replace_any_ending(replacement: &TextReplacement, text: &str) -> Option<String> {
     let literal = replace_one(replacement, text);
     if literal.is_some() || !uses_crlf(text) {
         return literal.or_else(|| without_last_newline(replacement, text));
     }
     let old = replacement.old.replace('\n', "\r\n");
     let new = replacement.new.replace('\n', "\r\n");
-    replace_one(&Replacement { old, new, ..replacement.clone() }, text)
+    replace_one(&TextReplacement { old, new, ..replacement.clone() }, text)
 }
 
 /// A block of whole lines at the end of a file that lacks the last newline.
-fn without_last_newline(replacement: &Replacement, text: &str) -> Option<String> {
+fn without_last_newline(replacement: &TextReplacement, text: &str) -> Option<String> {
     let old = replacement.old.strip_suffix('\n').filter(|old| !old.is_empty())?;
     let rest = text.strip_suffix(old)?;
     let whole_lines = rest.is_empty() || rest.ends_with('\n');
@@ -82,8 +82,8 @@ fn without_last_newline(replacement: &Replacement, text: &str) -> Option<String>
     whole_lines.then(|| [rest, new].concat())
 }
 
-fn replace_one(replacement: &Replacement, text: &str) -> Option<String> {
-    let Replacement { old, new, all, count, line } = replacement;
+fn replace_one(replacement: &TextReplacement, text: &str) -> Option<String> {
+    let TextReplacement { old, new, all, count, line } = replacement;
     if old.is_empty() {
         // Nothing to find: only an empty file can become `new`.
         return text.is_empty().then(|| new.clone());
@@ -95,7 +95,7 @@ fn replace_one(replacement: &Replacement, text: &str) -> Option<String> {
         _ => found == 1 || (*all && found > 0),
     };
     let size = text.len().saturating_add(found.saturating_mul(new.len()));
-    (fits && size <= MAX_RESULT).then(|| text.replace(old.as_str(), new))
+    (fits && size <= MAX_RESULT_BYTES).then(|| text.replace(old.as_str(), new))
 }
 
 fn replace_at_line(old: &str, new: &str, line: usize, text: &str) -> Option<String> {
@@ -130,7 +130,7 @@ fn uses_crlf(text: &str) -> bool {
 
 // ---- Patches -------------------------------------------------------------------------------
 
-fn patch(hunks: &[PatchHunk], before: &[u8]) -> Option<Vec<u8>> {
+fn patched_content(hunks: &[PatchHunk], before: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(before).ok()?;
     let patched = apply(hunks, text).or_else(|| {
         let plain = uses_crlf(text).then(|| text.replace("\r\n", "\n"))?;

@@ -8,8 +8,8 @@ use super::*;
 fn predicted(tool: &str, input: &Value, before: Option<&str>) -> Option<String> {
     let intent = intent(tool, input);
     match predict(&intent.edits.first()?.edit, before.map(str::as_bytes))? {
-        Predicted::Content(content) => Some(String::from_utf8(content).unwrap()),
-        Predicted::Absent => Some("(absent)".to_owned()),
+        PredictedFile::Content(content) => Some(String::from_utf8(content).unwrap()),
+        PredictedFile::Absent => Some("(absent)".to_owned()),
     }
 }
 

@@ -10,17 +10,17 @@ const MAX_DEPTH: usize = 64;
 
 /// Parses one literal that takes up the whole text.
 pub(super) fn parse(text: &str) -> Option<Value> {
-    let mut reader = Reader { rest: text };
+    let mut reader = PythonReader { rest: text };
     let value = reader.value(0)?;
     reader.space();
     reader.rest.is_empty().then_some(value)
 }
 
-struct Reader<'a> {
+struct PythonReader<'a> {
     rest: &'a str,
 }
 
-impl Reader<'_> {
+impl PythonReader<'_> {
     fn value(&mut self, depth: usize) -> Option<Value> {
         if depth > MAX_DEPTH {
             return None;

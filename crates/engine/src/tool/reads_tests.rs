@@ -5,17 +5,17 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::{Part, Reading, intent};
+use super::{FilePart, FileReading, intent};
 
 /// `a` is the whole file, `a:3-9` lines, `a:3-` to the end, `a:-9` the last lines.
-pub(crate) fn show_readings(readings: &[Reading]) -> String {
-    let one = |Reading { path, cwd, part }: &Reading| {
+pub(crate) fn show_readings(readings: &[FileReading]) -> String {
+    let one = |FileReading { path, cwd, part }: &FileReading| {
         let folder = cwd.as_ref().map(|cwd| format!("{cwd} ")).unwrap_or_default();
         let part = match part {
-            Part::Whole => String::new(),
-            Part::Lines(lines) if lines.last == u32::MAX => format!(":{}-", lines.first),
-            Part::Lines(lines) => format!(":{}-{}", lines.first, lines.last),
-            Part::Last(count) => format!(":-{count}"),
+            FilePart::Whole => String::new(),
+            FilePart::Lines(lines) if lines.last == u32::MAX => format!(":{}-", lines.first),
+            FilePart::Lines(lines) => format!(":{}-{}", lines.first, lines.last),
+            FilePart::Last(count) => format!(":-{count}"),
         };
         format!("{folder}{path}{part}")
     };

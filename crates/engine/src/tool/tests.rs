@@ -96,23 +96,23 @@ fn names() {
 }
 
 /// Paths, command and edits in one line.
-pub(super) fn show(intent: &Intent) -> String {
+pub(super) fn show(intent: &ToolIntent) -> String {
     let mut parts = vec![intent.kind.as_str().to_owned(), format!("[{}]", intent.paths.join(" "))];
     parts.extend(intent.command.as_ref().map(|command| format!("$ {command}")));
     parts.extend(intent.cwd.as_ref().map(|cwd| format!("in {cwd}")));
     for FileEdit { path, edit } in &intent.edits {
         let what = match edit {
-            Edit::Content(content) => format!("= {:?}", String::from_utf8_lossy(content)),
-            Edit::Replace(list) => list
+            EditKind::Content(content) => format!("= {:?}", String::from_utf8_lossy(content)),
+            EditKind::Replace(list) => list
                 .iter()
                 .map(|r| format!("{:?} -> {:?}{}", r.old, r.new, if r.all { " all" } else { "" }))
                 .collect::<Vec<_>>()
                 .join(", "),
-            Edit::Hunks(hunks) => format!("{} hunks", hunks.len()),
-            Edit::Insert { line, text } => format!("{line}: {text:?}"),
-            Edit::Append(text) => format!("+= {text:?}"),
-            Edit::Delete => "deleted".to_owned(),
-            Edit::MoveTo { to, hunks } => format!("to {to}, {} hunks", hunks.len()),
+            EditKind::Hunks(hunks) => format!("{} hunks", hunks.len()),
+            EditKind::Insert { line, text } => format!("{line}: {text:?}"),
+            EditKind::Append(text) => format!("+= {text:?}"),
+            EditKind::Delete => "deleted".to_owned(),
+            EditKind::MoveTo { to, hunks } => format!("to {to}, {} hunks", hunks.len()),
         };
         parts.push(format!("{path} {what}"));
     }

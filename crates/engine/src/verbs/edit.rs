@@ -7,16 +7,16 @@ use retake_model::{CallId, ChangeStatus, DialogId, Event, EventKind, Millis, Ope
 use retake_store::{Call, CallState};
 use serde_json::{Value, json};
 
-use crate::apply::Applied;
+use crate::apply::AppliedPlan;
 use crate::plan::Plan;
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, take_back};
 use crate::project::Project;
-use crate::record::Recorded;
-use crate::verb::VerbError;
+use crate::record::RecordOutcome;
+use crate::verb::OperationError;
 
 /// The tool name under which an edit of a host is recorded.
-pub(crate) const EDIT_OF_HOST: &str = "edit_files";
+pub(crate) const HOST_EDIT_TOOL: &str = "edit_files";
 
 impl Project {
     /// Begins an edit of these paths, relative to the root; `edit` is the caller's name for it.
@@ -26,9 +26,9 @@ impl Project {
         edit: &str,
         paths: &[&str],
         at: Millis,
-    ) -> Result<Recorded, VerbError> {
+    ) -> Result<RecordOutcome, OperationError> {
         let input = json!({ "paths": paths });
-        let (call, tool) = (Some(CallId(edit.to_owned())), EDIT_OF_HOST.to_owned());
+        let (call, tool) = (Some(CallId(edit.to_owned())), HOST_EDIT_TOOL.to_owned());
         let begin = EventKind::ToolBegin { call, tool, input };
         Ok(self.record(&Event::new(dialog.clone(), begin), at)?)
     }
@@ -39,7 +39,7 @@ impl Project {
         dialog: &DialogId,
         edit: &str,
         at: Millis,
-    ) -> Result<Recorded, VerbError> {
+    ) -> Result<RecordOutcome, OperationError> {
         self.end_edit(dialog, edit, true, at)
     }
 
@@ -49,7 +49,7 @@ impl Project {
         dialog: &DialogId,
         edit: &str,
         at: Millis,
-    ) -> Result<Applied, VerbError> {
+    ) -> Result<AppliedPlan, OperationError> {
         let begun = self.open_edit(dialog, edit)?.begin_seq;
         self.end_edit(dialog, edit, false, at)?;
         let selection = Selection {
@@ -57,7 +57,7 @@ impl Project {
             call: Some(CallId(edit.to_owned())),
             ..Selection::default()
         };
-        let plan = self.planned(at, |project| {
+        let plan = self.make_plan(at, |project| {
             let mut selected = selection.find(project.store())?;
             // The name may have been used for an earlier edit.
             selected.effective.retain(|change| change.id.0 > begun);
@@ -67,7 +67,7 @@ impl Project {
             let (changes, status) = (&selected.effective, ChangeStatus::Reverted);
             let options = TakeBackOptions::default();
             take_back(project.store(), &mut plan, (changes, &[]), status, options)?;
-            project.name_left(&mut plan, &selected)?;
+            project.list_left_changes(&mut plan, &selected)?;
             Ok(plan)
         })?;
         self.apply(&plan, at)
@@ -79,16 +79,16 @@ impl Project {
         edit: &str,
         ok: bool,
         at: Millis,
-    ) -> Result<Recorded, VerbError> {
+    ) -> Result<RecordOutcome, OperationError> {
         let call = Some(self.open_edit(dialog, edit)?.call);
         let (tool, input) = (None, Value::Null);
         let (background, task) = (false, None);
         let end = EventKind::ToolEnd { call, ok: Some(ok), tool, input, background, task };
         Ok(self.record(&Event::new(dialog.clone(), end), at)?)
     }
-    fn open_edit(&self, dialog: &DialogId, edit: &str) -> Result<Call, VerbError> {
+    fn open_edit(&self, dialog: &DialogId, edit: &str) -> Result<Call, OperationError> {
         let call = self.store().call(dialog, &CallId(edit.to_owned()))?;
-        let is_open = |call: &Call| call.tool == EDIT_OF_HOST && call.state == CallState::Open;
-        call.filter(is_open).ok_or_else(|| VerbError::UnknownEdit(edit.to_owned()))
+        let is_open = |call: &Call| call.tool == HOST_EDIT_TOOL && call.state == CallState::Open;
+        call.filter(is_open).ok_or_else(|| OperationError::UnknownEdit(edit.to_owned()))
     }
 }

@@ -1,12 +1,12 @@
 //! Restore: puts the files into the state of a checkpoint.
 
-use retake_model::{Checkpoint, DialogId, Millis, OperationKind, ProjectPath, Side};
+use retake_model::{Checkpoint, DialogId, Millis, OperationKind, PathState, ProjectPath};
 use retake_store::{ChangeFilter, StoreError};
 
 use crate::plan::go_to::{GoToOptions, go_to};
-use crate::plan::{Plan, PlannedFile, Reason, Sequel};
+use crate::plan::{FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
 impl Project {
     /// Plans to put the files into the state of a checkpoint (RSTR-1, design section 8).
@@ -15,14 +15,14 @@ impl Project {
         checkpoint: &Checkpoint,
         options: &GoToOptions,
         at: Millis,
-    ) -> Result<Plan, VerbError> {
+    ) -> Result<Plan, OperationError> {
         if let Some(dialog) = &options.dialog {
             self.known_dialog(dialog)?;
         }
-        self.planned(at, |project| {
+        self.make_plan(at, |project| {
             let unknown = project.unknown_paths(&options.paths, checkpoint.seq)?;
             if !unknown.is_empty() && unknown.len() == options.paths.len() {
-                return Err(VerbError::unknown_paths(&unknown));
+                return Err(OperationError::unknown_paths(&unknown));
             }
             let mut plan = Plan::new(OperationKind::Restore, title(checkpoint, options));
             let dialog = options.dialog.as_ref().or(checkpoint.dialog.as_ref());
@@ -30,10 +30,10 @@ impl Project {
             go_to(project.store(), &mut plan, checkpoint.seq, dialog, options)?;
             if plan.writes().next().is_some() {
                 let dialog = dialog.map(|dialog| dialog.0.clone());
-                plan.sequel = Sequel::Restored { to: checkpoint.id, dialog };
+                plan.sequel = FollowUp::Restored { to: checkpoint.id, dialog };
             }
             for path in unknown {
-                let mut file = PlannedFile::left(path, Side::Absent, Reason::NotOnRecord);
+                let mut file = PlannedFile::left(path, PathState::Absent, PlanReason::NotOnRecord);
                 file.part = u64::MAX;
                 plan.files.push(file);
             }

@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use retake_model::{Actor, Change, ChangeId, ChangeStatus, Millis, OperationKind};
-use retake_store::Mark;
+use retake_store::StatusMark;
 
-use crate::apply::keep_hunks;
-use crate::content::comparable;
-use crate::merge::turn_back_hunks;
+use crate::apply::set_hunk_decisions;
+use crate::content::comparable_content;
+use crate::merge::revert_hunks;
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, take_back, take_back_hunks};
-use crate::plan::{Plan, Sequel};
+use crate::plan::{FollowUp, Plan};
 use crate::project::Project;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
 /// The result of accepting.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct AcceptedChanges {
     /// Accepted now.
     pub changes: Vec<ChangeId>,
     /// Accepted before.
@@ -31,13 +31,17 @@ pub struct Accepted {
 
 impl Project {
     /// Accepts the pending changes of a selection. Writes no file.
-    pub fn accept(&self, selection: &Selection, at: Millis) -> Result<Accepted, VerbError> {
-        let _lock = self.hold()?;
+    pub fn accept(
+        &self,
+        selection: &Selection,
+        at: Millis,
+    ) -> Result<AcceptedChanges, OperationError> {
+        let _lock = self.acquire_lock()?;
         let selected = selection.find(self.store())?;
-        if let Some(change) = selected.settled.first() {
-            return Err(VerbError::Decided { change: change.id, status: change.status });
+        if let Some(change) = selected.taken_back.first() {
+            return Err(OperationError::Decided { change: change.id, status: change.status });
         }
-        let mut accepted = Accepted::default();
+        let mut accepted = AcceptedChanges::default();
         let batch = self.store().batch()?;
         accepted.shared = selected.shared.iter().map(|change| change.id).collect();
         for change in &selected.effective {
@@ -58,19 +62,23 @@ impl Project {
         change: ChangeId,
         numbers: &[u32],
         at: Millis,
-    ) -> Result<Accepted, VerbError> {
-        let _lock = self.hold()?;
-        let found = self.decidable(change)?;
-        check_numbers(&found, numbers)?;
+    ) -> Result<AcceptedChanges, OperationError> {
+        let _lock = self.acquire_lock()?;
+        let found = self.agent_change_in_effect(change)?;
+        hunk_indices(&found, numbers)?;
         let accepted = ChangeStatus::Accepted;
-        let status = self.status_with(&found, numbers, accepted)?;
+        let status = self.status_after(&found, numbers, accepted)?;
         let batch = self.store().batch()?;
         let numbers = numbers.to_vec();
-        keep_hunks(&batch, &Sequel::Hunks { change: change.0, numbers, status: accepted }, true)?;
+        set_hunk_decisions(
+            &batch,
+            &FollowUp::Hunks { change: change.0, numbers, status: accepted },
+            true,
+        )?;
         // Also if the status stays the same: the hunks are decided on.
         batch.set_status(change, status, at)?;
         batch.commit()?;
-        Ok(Accepted { changes: vec![change], ..Accepted::default() })
+        Ok(AcceptedChanges { changes: vec![change], ..AcceptedChanges::default() })
     }
 
     /// Plans to take back changes that the person does not want.
@@ -82,12 +90,12 @@ impl Project {
         selection: &Selection,
         options: TakeBackOptions,
         at: Millis,
-    ) -> Result<Plan, VerbError> {
-        self.planned(at, |project| {
+    ) -> Result<Plan, OperationError> {
+        self.make_plan(at, |project| {
             let store = project.store();
             let mut selected = selection.find(store)?;
-            if let Some(approved) = approved(selection, &selected.effective) {
-                return Err(VerbError::Approved(approved));
+            if let Some(approved) = first_approved(selection, &selected.effective) {
+                return Err(OperationError::Approved(approved));
             }
             if selection.changes.is_empty() {
                 selected.effective.retain(|change| change.status == ChangeStatus::Pending);
@@ -97,7 +105,7 @@ impl Project {
             plan.dialog.clone_from(&selection.dialog);
             let status = ChangeStatus::Rejected;
             take_back(store, &mut plan, (&selected.effective, &[]), status, options)?;
-            project.name_left(&mut plan, &selected)?;
+            project.list_left_changes(&mut plan, &selected)?;
             Ok(plan)
         })
     }
@@ -109,7 +117,7 @@ impl Project {
         numbers: &[u32],
         options: TakeBackOptions,
         at: Millis,
-    ) -> Result<Plan, VerbError> {
+    ) -> Result<Plan, OperationError> {
         self.plan_hunks(OperationKind::Reject, change, numbers, options, at)
     }
 
@@ -120,13 +128,13 @@ impl Project {
         numbers: &[u32],
         options: TakeBackOptions,
         at: Millis,
-    ) -> Result<Plan, VerbError> {
-        self.planned(at, |project| {
-            let found = project.decidable(change)?;
+    ) -> Result<Plan, OperationError> {
+        self.make_plan(at, |project| {
+            let found = project.agent_change_in_effect(change)?;
             if kind == OperationKind::Reject && found.approved.is_some() {
-                return Err(VerbError::Approved(change));
+                return Err(OperationError::Approved(change));
             }
-            let indices = check_numbers(&found, numbers)?;
+            let indices = hunk_indices(&found, numbers)?;
             let list: Vec<_> = numbers.iter().map(ToString::to_string).collect();
             let title = format!("{kind} of hunk {} of {change}", list.join(", "));
             let mut plan = Plan::new(kind, title);
@@ -135,34 +143,34 @@ impl Project {
                 OperationKind::Reject => ChangeStatus::Rejected,
                 _ => ChangeStatus::Reverted,
             };
-            let new = project.status_with(&found, numbers, status)?;
-            let goes_back_to = project.without_hunks(&found, &indices)?;
+            let new = project.status_after(&found, numbers, status)?;
+            let goes_back_to = project.content_without_hunks(&found, &indices)?;
             take_back_hunks(project.store(), &mut plan, &found, &goes_back_to, options)?;
             let file = plan.files.iter().find(|file| file.changes.contains(&change));
             if let (Some(part), true) = (file.map(|file| file.part), new != found.status) {
-                plan.marks.push(Mark { change, part, old: found.status, new });
+                plan.marks.push(StatusMark { change, part, old: found.status, new });
             }
-            plan.sequel = Sequel::Hunks { change: change.0, numbers: numbers.to_vec(), status };
+            plan.sequel = FollowUp::Hunks { change: change.0, numbers: numbers.to_vec(), status };
             Ok(plan)
         })
     }
 
     /// Loads a change; an error unless an agent made it and it is in effect.
-    fn decidable(&self, id: ChangeId) -> Result<Change, VerbError> {
-        let change = self.store().change(id)?.ok_or(VerbError::UnknownChange(id))?;
+    fn agent_change_in_effect(&self, id: ChangeId) -> Result<Change, OperationError> {
+        let change = self.store().change(id)?.ok_or(OperationError::UnknownChange(id))?;
         if change.is_effective() && change.actor == Actor::Agent {
             return Ok(change);
         }
-        Err(VerbError::Decided { change: id, status: change.status })
+        Err(OperationError::Decided { change: id, status: change.status })
     }
 
     /// Returns a change's status after these hunks are decided on; it changes with the last one.
-    fn status_with(
+    fn status_after(
         &self,
         change: &Change,
         numbers: &[u32],
         status: ChangeStatus,
-    ) -> Result<ChangeStatus, VerbError> {
+    ) -> Result<ChangeStatus, OperationError> {
         let mut decided: BTreeMap<u32, ChangeStatus> =
             self.store().hunk_decisions(change.id)?.into_iter().collect();
         for &number in numbers {
@@ -170,7 +178,7 @@ impl Project {
                 // An accepted hunk can still be taken back; one taken back cannot be decided on.
                 None | Some(ChangeStatus::Accepted | ChangeStatus::Pending) => {}
                 Some(status) => {
-                    return Err(VerbError::HunkDecided { change: change.id, number, status });
+                    return Err(OperationError::HunkDecided { change: change.id, number, status });
                 }
             }
         }
@@ -184,33 +192,37 @@ impl Project {
         })
     }
 
-    fn without_hunks(&self, change: &Change, indices: &[usize]) -> Result<Vec<u8>, VerbError> {
+    fn content_without_hunks(
+        &self,
+        change: &Change,
+        indices: &[usize],
+    ) -> Result<Vec<u8>, OperationError> {
         let store = self.store();
         let (before, after) =
-            (comparable(store, &change.before)?, comparable(store, &change.after)?);
+            (comparable_content(store, &change.before)?, comparable_content(store, &change.after)?);
         let hunks = change.lines.as_ref().map_or(&[][..], |lines| &lines.hunks);
         let (Some(before), Some(after)) = (before, after) else {
             return Err(retake_store::StoreError::NotCaptured.into());
         };
-        turn_back_hunks(&before, &after, hunks, indices)
+        revert_hunks(&before, &after, hunks, indices)
             .map_err(|error| retake_store::StoreError::Row(error.to_string()).into())
     }
 }
 
-fn approved(selection: &Selection, changes: &[Change]) -> Option<ChangeId> {
+fn first_approved(selection: &Selection, changes: &[Change]) -> Option<ChangeId> {
     let named = changes.iter().filter(|change| selection.changes.contains(&change.id));
     named.filter(|change| change.approved.is_some()).map(|change| change.id).next()
 }
 
 /// Converts hunk numbers (from 1) to indices, and checks them.
-fn check_numbers(change: &Change, numbers: &[u32]) -> Result<Vec<usize>, VerbError> {
+fn hunk_indices(change: &Change, numbers: &[u32]) -> Result<Vec<usize>, OperationError> {
     if numbers.is_empty() {
-        return Err(VerbError::NoHunks(change.id));
+        return Err(OperationError::NoHunks(change.id));
     }
     let has = change.lines.as_ref().map_or(0, |lines| lines.hunks.len());
     let index = |&number: &u32| match (number as usize).checked_sub(1) {
         Some(index) if index < has => Ok(index),
-        _ => Err(VerbError::UnknownHunk { change: change.id, number, has }),
+        _ => Err(OperationError::UnknownHunk { change: change.id, number, has }),
     };
     numbers.iter().map(index).collect()
 }

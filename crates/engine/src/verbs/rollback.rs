@@ -2,15 +2,15 @@
 
 use retake_model::{ChangeStatus, Millis, OperationKind};
 
-use crate::arrival::first_words;
+use crate::arrival::first_line_prefix;
 use crate::plan::Plan;
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, take_back};
 use crate::project::Project;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
 /// Maximum characters of a message that are quoted in a title.
-const MESSAGE_CHARS: usize = 50;
+const MAX_MESSAGE_CHARS: usize = 50;
 
 impl Project {
     /// Plans to take back changes of agents; what came later stays (ROLL-1…7).
@@ -19,25 +19,25 @@ impl Project {
         selection: &Selection,
         options: TakeBackOptions,
         at: Millis,
-    ) -> Result<Plan, VerbError> {
+    ) -> Result<Plan, OperationError> {
         if let Some(dialog) = &selection.dialog {
             self.known_dialog(dialog)?;
         }
-        self.planned(at, |project| {
+        self.make_plan(at, |project| {
             let store = project.store();
             let selected = selection.find(store)?;
             let mut title = format!("rollback of {}", selection.describe());
             if let (Some(dialog), Some(turn)) = (&selection.dialog, selection.message)
-                && let Some(message) = store.message_of(dialog, turn)?
+                && let Some(message) = store.message_of_turn(dialog, turn)?
             {
-                let words = first_words(&message.text, MESSAGE_CHARS);
+                let words = first_line_prefix(&message.text, MAX_MESSAGE_CHARS);
                 title = format!("{title} ({words})");
             }
             let mut plan = Plan::new(OperationKind::Rollback, title);
             plan.dialog.clone_from(&selection.dialog);
             let status = ChangeStatus::Reverted;
             take_back(store, &mut plan, (&selected.effective, &[]), status, options)?;
-            project.name_left(&mut plan, &selected)?;
+            project.list_left_changes(&mut plan, &selected)?;
             Ok(plan)
         })
     }
@@ -49,7 +49,7 @@ impl Project {
         numbers: &[u32],
         options: TakeBackOptions,
         at: Millis,
-    ) -> Result<Plan, VerbError> {
+    ) -> Result<Plan, OperationError> {
         self.plan_hunks(OperationKind::Rollback, change, numbers, options, at)
     }
 }

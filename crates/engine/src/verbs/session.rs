@@ -8,23 +8,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
     Change, ChangeStatus, Checkpoint, CheckpointKind, DialogId, Millis, ObjectId, OperationKind,
-    ProjectPath, SessionState, Side, WorkSession,
+    PathState, ProjectPath, SessionState, WorkSession,
 };
-use retake_store::{ChangeFilter, Mark, StoreError};
+use retake_store::{ChangeFilter, StatusMark, StoreError};
 use serde_json::json;
 
 use crate::checkpoint;
-use crate::journal::note;
+use crate::journal::record_entry;
 use crate::plan::go_to::{GoToOptions, go_to};
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, take_back};
-use crate::plan::{Action, Plan, PlannedFile, Sequel};
+use crate::plan::{FileAction, FollowUp, Plan, PlannedFile};
 use crate::project::Project;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
 /// The result of an approval (SESS-2).
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Approved {
+pub struct Approval {
     /// The approval, a merge on `main`.
     pub commit: ObjectId,
     /// The work session that was approved.
@@ -60,11 +60,11 @@ pub struct SessionFile {
     /// The path.
     pub path: ProjectPath,
     /// Without the dialog's work: what a reset would leave.
-    pub base: Side,
+    pub base: PathState,
     /// The content of `base`, if a reset would merge it.
     pub base_content: Option<Vec<u8>>,
     /// Now.
-    pub now: Side,
+    pub now: PathState,
 }
 
 impl SessionStatus {
@@ -81,17 +81,22 @@ impl Project {
         dialog: &DialogId,
         message: Option<&str>,
         at: Millis,
-    ) -> Result<Approved, VerbError> {
+    ) -> Result<Approval, OperationError> {
         self.known_dialog(dialog)?;
-        let _lock = self.settle(at)?;
+        let _lock = self.lock_and_refresh(at)?;
         let (unapproved, shared) = self.unapproved(dialog)?;
         let gone = self.store().approved_and_taken_back(dialog)?;
         let batch = self.store().batch()?;
         let name = message.unwrap_or("Approved").to_owned();
         let kind = CheckpointKind::Closing;
-        let closing =
-            checkpoint::make(&batch, kind, &format!("Closing: {name}"), Some(dialog), at)?;
-        let session = checkpoint::session_of(&batch, dialog, at)?;
+        let closing = checkpoint::create_checkpoint(
+            &batch,
+            kind,
+            &format!("Closing: {name}"),
+            Some(dialog),
+            at,
+        )?;
+        let session = checkpoint::work_session_of(&batch, dialog, at)?;
         let parents = [session.base, closing.id];
         let place = (batch.next_seq(), at);
         let commit = batch.put_commit(&closing.tree, &parents, &name, Some(dialog), place)?;
@@ -99,7 +104,7 @@ impl Project {
             batch.set_approved(change.id, session.number, at)?;
         }
         for change in &gone {
-            batch.forget_approval(change.id, at)?;
+            batch.clear_approval(change.id, at)?;
         }
         let mut waiting = 0;
         for change in &shared {
@@ -117,11 +122,11 @@ impl Project {
             "session": session.name(), "commit": commit, "new_session": new_session,
             "changes": unapproved.len() + gone.len(),
         });
-        note(&batch, place, "approved", Some(dialog), body)?;
+        record_entry(&batch, place, "approved", Some(dialog), body)?;
         batch.commit()?;
         let in_it = |made: &Checkpoint| made.session == Some(session.number);
         let checkpoints = self.store().checkpoints(Some(dialog), usize::MAX >> 1)?;
-        Ok(Approved {
+        Ok(Approval {
             commit,
             checkpoints: checkpoints.into_iter().filter(in_it).count() as u64,
             changes: (unapproved.len() + gone.len()) as u64,
@@ -140,13 +145,13 @@ impl Project {
         exact: bool,
         options: TakeBackOptions,
         at: Millis,
-    ) -> Result<Plan, VerbError> {
+    ) -> Result<Plan, OperationError> {
         self.known_dialog(dialog)?;
-        self.planned(at, |project| {
+        self.make_plan(at, |project| {
             let mut plan = Plan::new(OperationKind::Reset, format!("reset of dialog {dialog}"));
             plan.dialog = Some(dialog.clone());
             if exact {
-                let seq = project.approved_at(dialog)?;
+                let seq = project.session_base_seq(dialog)?;
                 let options = GoToOptions {
                     exact: true,
                     across_git: options.across_git,
@@ -154,12 +159,12 @@ impl Project {
                 };
                 go_to(project.store(), &mut plan, seq, Some(dialog), &options)?;
             } else {
-                project.plan_without(&mut plan, dialog, options)?;
+                project.plan_without_unapproved(&mut plan, dialog, options)?;
             }
             let session = project.store().active_session(dialog)?;
             if let Some(session) = session.filter(|_| exact || !plan.is_stuck()) {
                 let number = session.number;
-                plan.sequel = Sequel::NewSession { dialog: dialog.0.clone(), number };
+                plan.sequel = FollowUp::NewSession { dialog: dialog.0.clone(), number };
             }
             Ok(plan)
         })
@@ -167,14 +172,14 @@ impl Project {
 
     /// Returns the state of a dialog since its last approval, as of the last scan: a caller that
     /// needs the present state scans first (W-4).
-    pub fn session_status(&self, dialog: &DialogId) -> Result<SessionStatus, VerbError> {
+    pub fn session_status(&self, dialog: &DialogId) -> Result<SessionStatus, OperationError> {
         self.known_dialog(dialog)?;
         let sessions = self.store().work_sessions(dialog)?;
         let merged = sessions.iter().filter(|session| session.state == SessionState::Merged);
         let mut plan = Plan::new(OperationKind::Reset, String::new());
         // What git did since is shown as well: this only compares.
         let options = TakeBackOptions { across_git: true, ..TakeBackOptions::default() };
-        self.plan_without(&mut plan, dialog, options)?;
+        self.plan_without_unapproved(&mut plan, dialog, options)?;
         let files = plan.files.iter().map(|file| self.session_file(file, dialog));
         let files: Result<Vec<_>, _> = files.collect();
         Ok(SessionStatus {
@@ -188,12 +193,12 @@ impl Project {
 
     /// Plans to take back the unapproved changes of a dialog, and to bring back changes that were
     /// approved and taken back since: both are unapproved work.
-    fn plan_without(
+    fn plan_without_unapproved(
         &self,
         plan: &mut Plan,
         dialog: &DialogId,
         options: TakeBackOptions,
-    ) -> Result<(), VerbError> {
+    ) -> Result<(), OperationError> {
         let store = self.store();
         let selection = Selection { dialog: Some(dialog.clone()), ..Selection::default() };
         let mut selected = selection.find(store)?;
@@ -203,7 +208,7 @@ impl Project {
         let mut changes: BTreeMap<_, _> =
             selected.effective.iter().map(|change| (change.id, change.clone())).collect();
         for change in &gone {
-            let bringing_back = self.bringing_back(change)?;
+            let bringing_back = self.changes_to_bring_back(change)?;
             changes.extend(bringing_back.into_iter().map(|change| (change.id, change)));
         }
         let changes: Vec<Change> = changes.into_values().collect();
@@ -213,21 +218,21 @@ impl Project {
             let part = file.map_or(u64::MAX, |file| file.part);
             if !plan.files.iter().any(|file| file.part == part && file.is_left()) {
                 let (change, old) = (change.id, change.status);
-                plan.marks.push(Mark { change, part, old, new: ChangeStatus::Accepted });
+                plan.marks.push(StatusMark { change, part, old, new: ChangeStatus::Accepted });
             }
         }
-        self.name_left(plan, &selected)?;
+        self.list_left_changes(plan, &selected)?;
         Ok(())
     }
 
     /// Returns the changes to take back in order to bring back an approved one: those that Retake
     /// wrote when it took it back, and unapproved ones that went with it.
-    fn bringing_back(&self, change: &Change) -> Result<Vec<Change>, StoreError> {
+    fn changes_to_bring_back(&self, change: &Change) -> Result<Vec<Change>, StoreError> {
         let store = self.store();
         let Some((operation, part)) = store.taken_back_by(change.id)? else {
             return Ok(Vec::new());
         };
-        let steps = store.steps(operation)?;
+        let steps = store.operation_steps(operation)?;
         let in_part =
             |path: &ProjectPath| steps.iter().any(|step| step.part == part && step.path == *path);
         let filter = ChangeFilter { made_by: Some(operation), ..ChangeFilter::default() };
@@ -246,11 +251,11 @@ impl Project {
         dialog: &DialogId,
     ) -> Result<Option<SessionFile>, StoreError> {
         let (path, now) = (file.path.clone(), file.now);
-        if file.action != Action::Leave {
+        if file.action != FileAction::Leave {
             let base_content = file.content.clone();
             return Ok(Some(SessionFile { path, base: file.then, base_content, now }));
         }
-        if file.reason.is_settled() {
+        if file.reason.is_as_wanted() {
             return Ok(None);
         }
         // It cannot be taken back as it is: the content before the dialog's first change is the
@@ -258,12 +263,12 @@ impl Project {
         let first = file.changes.iter().min().copied();
         let first = first.map(|id| self.store().change(id)).transpose()?.flatten();
         let base = first.filter(|change| change.dialog.as_ref() == Some(dialog));
-        let base = base.map_or(Side::Unknown, |change| change.before);
+        let base = base.map_or(PathState::Unknown, |change| change.before);
         Ok(Some(SessionFile { path, base, base_content: None, now }))
     }
 
     /// The dialog's changes that are in effect and not approved, and those that are shared.
-    fn unapproved(&self, dialog: &DialogId) -> Result<(Vec<Change>, Vec<Change>), VerbError> {
+    fn unapproved(&self, dialog: &DialogId) -> Result<(Vec<Change>, Vec<Change>), OperationError> {
         let selection = Selection { dialog: Some(dialog.clone()), ..Selection::default() };
         let mut selected = selection.find(self.store())?;
         selected.effective.retain(|change| change.approved.is_none());
@@ -272,9 +277,11 @@ impl Project {
     }
 
     /// Returns the `seq` of the state that a dialog's session began from.
-    fn approved_at(&self, dialog: &DialogId) -> Result<u64, VerbError> {
+    fn session_base_seq(&self, dialog: &DialogId) -> Result<u64, OperationError> {
         let store = self.store();
-        let Some(session) = store.active_session(dialog)? else { return Err(VerbError::NoDialog) };
+        let Some(session) = store.active_session(dialog)? else {
+            return Err(OperationError::NoDialog);
+        };
         // A checkpoint or an approval; the objects it was made from may have been
         // garbage-collected.
         Ok(store.commit_seq(&session.base)?)

@@ -6,30 +6,34 @@
 
 use std::collections::BTreeSet;
 
-use retake_model::{Actor, Change, DialogId, Means, Millis, ProjectPath};
+use retake_model::{Actor, Change, ChangeMethod, DialogId, Millis, ProjectPath};
 use retake_store::{ChangeFilter, StoreError};
-use retake_workspace::Rules;
+use retake_workspace::IgnoreRules;
 
-use crate::look::Looked;
+use crate::look::RefreshOutcome;
 use crate::memory;
 use crate::project::Project;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
 impl Project {
     /// Tracks these files from now on, although ignore rules match them; a missing file is recorded
     /// as deleted (STAGE-5).
-    pub fn stage(&self, paths: &[ProjectPath], at: Millis) -> Result<Looked, VerbError> {
-        let _lock = self.hold()?;
+    pub fn stage(
+        &self,
+        paths: &[ProjectPath],
+        at: Millis,
+    ) -> Result<RefreshOutcome, OperationError> {
+        let _lock = self.acquire_lock()?;
         self.catch_up(at)?;
-        Ok(self.look_locked_at(paths, at)?)
+        Ok(self.refresh_paths_locked(paths, at)?)
     }
 
     /// The hidden files that a dialog's tools wrote since its last checkpoint: they are in the
     /// next one (STAGE-3).
     pub fn staged(&self, dialog: &DialogId) -> Result<Vec<ProjectPath>, StoreError> {
         let store = self.store();
-        let Some(rules) = memory::rules(store)? else { return Ok(Vec::new()) };
-        let rules = Rules::new(rules);
+        let Some(rules) = memory::load_rules(store)? else { return Ok(Vec::new()) };
+        let rules = IgnoreRules::new(rules);
         let session = store.active_session(dialog)?;
         let tip = session.map(|session| store.checkpoint(&session.tip)).transpose()?.flatten();
         let written = store.changes(&ChangeFilter {
@@ -38,7 +42,8 @@ impl Project {
             after: tip.map(|checkpoint| checkpoint.seq),
             ..ChangeFilter::default()
         })?;
-        let by_tool = |change: &Change| matches!(change.operation, Means::Write | Means::Patch);
+        let by_tool =
+            |change: &Change| matches!(change.method, ChangeMethod::Write | ChangeMethod::Patch);
         let paths = written.into_iter().filter(by_tool).map(|change| change.path);
         let mut staged = BTreeSet::new();
         for path in paths.filter(|path| rules.is_ignored(path, false)) {

@@ -14,13 +14,13 @@ use retake_model::{
     Actor, Change, ChangeId, ChangeStatus, DialogId, Operation, OperationId, OperationKind,
     OperationState,
 };
-use retake_store::{ChangeFilter, Mark, StoreError};
+use retake_store::{ChangeFilter, StatusMark, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::take_back::TakeBackOptions;
-use crate::plan::{Plan, Reason};
+use crate::plan::{Plan, PlanReason};
 use crate::project::Project;
-use crate::verb::VerbError;
+use crate::verb::OperationError;
 
 /// One step that `undo` takes back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,9 +55,9 @@ impl UndoStep {
         match self {
             Self::Turn { dialog, turn, .. } => format!("turn {turn} of dialog {dialog}"),
             Self::Redone { redo, is_part, .. } => {
-                let what = redo.title.strip_prefix(REDO_OF).unwrap_or(&redo.title);
-                let what = what.strip_prefix(REDONE_OF).unwrap_or(what);
-                if *is_part { format!("{REDONE_OF}{what}") } else { what.to_owned() }
+                let what = redo.title.strip_prefix(REDO_TITLE_PREFIX).unwrap_or(&redo.title);
+                let what = what.strip_prefix(REDONE_TITLE_PREFIX).unwrap_or(what);
+                if *is_part { format!("{REDONE_TITLE_PREFIX}{what}") } else { what.to_owned() }
             }
             Self::Operation(operation) => format!("{} ({})", operation.id, operation.title),
         }
@@ -65,52 +65,53 @@ impl UndoStep {
 }
 
 /// Prefix of a redo's title.
-pub(crate) const REDO_OF: &str = "redo of ";
+pub(crate) const REDO_TITLE_PREFIX: &str = "redo of ";
 /// Prefix for a redo that brought back only a part of a turn.
-const REDONE_OF: &str = "what was redone of ";
+const REDONE_TITLE_PREFIX: &str = "what was redone of ";
 
 /// The next step, and the steps that were passed over.
 #[derive(Default)]
-pub(super) struct Next {
+pub(super) struct NextUndo {
     pub(super) step: Option<(UndoStep, Plan)>,
     /// Newer turns that git took back, newest first.
     pub(super) by_git: Vec<UndoStep>,
 }
 
 /// A step that may be the next one.
-enum Candidate {
+enum StepCandidate {
     Turn(DialogId, u64),
     Operation(Operation),
 }
 
 /// Maximum number of operations that are searched for the next step.
-const OPERATIONS: usize = 1000;
+const MAX_OPERATIONS_SEARCHED: usize = 1000;
 /// Number of turns that are loaded first; each further page is four times as large.
-const TURNS: usize = 50;
+const FIRST_TURN_PAGE: usize = 50;
 
 impl Project {
     /// The step that an undo would take back now.
-    pub fn next_undo(&self, options: TakeBackOptions) -> Result<Option<UndoStep>, VerbError> {
+    pub fn next_undo(&self, options: TakeBackOptions) -> Result<Option<UndoStep>, OperationError> {
         Ok(self.next_step(options)?.step.map(|(step, _)| step))
     }
 
     /// The newest step of which there is something to take back, with the plan for it.
-    pub(super) fn next_step(&self, options: TakeBackOptions) -> Result<Next, VerbError> {
+    pub(super) fn next_step(&self, options: TakeBackOptions) -> Result<NextUndo, OperationError> {
         // With other options, a step that was left may succeed.
         let again = options != TakeBackOptions::default();
-        let (mut next, mut seen, mut count) = (Next::default(), 0, TURNS);
+        let (mut next, mut seen, mut count) = (NextUndo::default(), 0, FIRST_TURN_PAGE);
         loop {
-            let (candidates, is_all) = self.candidates(count, again)?;
+            let (candidates, is_all) = self.step_candidates(count, again)?;
             for candidate in candidates.into_iter().skip(seen) {
                 seen += 1;
-                let Some(step) = self.step(candidate)? else { continue };
+                let Some(step) = self.resolve_step(candidate)? else { continue };
                 let title = format!("undo of {}", step.describe());
                 let plan = self.plan_step(OperationKind::Undo, title, &step, options)?;
-                if self.is_worth_it(&plan, again)? {
+                if self.is_worthwhile(&plan, again)? {
                     next.step = Some((step, plan));
                     return Ok(next);
                 }
-                let by_git = plan.files.iter().any(|file| file.reason == Reason::TakenBackByGit);
+                let by_git =
+                    plan.files.iter().any(|file| file.reason == PlanReason::TakenBackByGit);
                 if by_git && !matches!(step, UndoStep::Redone { .. }) {
                     next.by_git.push(step);
                 }
@@ -132,10 +133,14 @@ impl Project {
 
     /// The steps down to the `turns`th turn, newest first, and whether these are all. With more
     /// turns the list goes on, and begins as it did.
-    fn candidates(&self, turns: usize, again: bool) -> Result<(Vec<Candidate>, bool), StoreError> {
+    fn step_candidates(
+        &self,
+        turns: usize,
+        again: bool,
+    ) -> Result<(Vec<StepCandidate>, bool), StoreError> {
         let is_step =
             |one: &Operation| !matches!(one.kind, OperationKind::Undo | OperationKind::Abort);
-        let operations = self.store().operations(OPERATIONS)?.into_iter();
+        let operations = self.store().operations(MAX_OPERATIONS_SEARCHED)?.into_iter();
         let mut operations: VecDeque<Operation> =
             operations.filter(|one| is_step(one) && one.undone_by.is_none()).collect();
         let found = self.store().turns_in_effect(turns, again)?;
@@ -143,25 +148,25 @@ impl Project {
         let mut candidates = Vec::new();
         for (dialog, turn, place) in found {
             while operations.front().is_some_and(|one| one.id.0 > place) {
-                candidates.extend(operations.pop_front().map(Candidate::Operation));
+                candidates.extend(operations.pop_front().map(StepCandidate::Operation));
             }
-            candidates.push(Candidate::Turn(dialog, turn));
+            candidates.push(StepCandidate::Turn(dialog, turn));
         }
         if is_all {
-            candidates.extend(operations.into_iter().map(Candidate::Operation));
+            candidates.extend(operations.into_iter().map(StepCandidate::Operation));
         }
         Ok((candidates, is_all))
     }
 
     /// Returns whether a plan is worth offering: it does something, or leaves changes not yet
     /// tried.
-    fn is_worth_it(&self, plan: &Plan, again: bool) -> Result<bool, StoreError> {
+    fn is_worthwhile(&self, plan: &Plan, again: bool) -> Result<bool, StoreError> {
         if plan.does_something() || (again && !plan.is_whole()) {
             return Ok(true);
         }
         for file in plan.left() {
             for change in &file.changes {
-                if !self.store().was_left(*change)? {
+                if !self.store().was_left_by_undo(*change)? {
                     return Ok(true);
                 }
             }
@@ -169,22 +174,24 @@ impl Project {
         Ok(false)
     }
 
-    fn step(&self, candidate: Candidate) -> Result<Option<UndoStep>, StoreError> {
+    fn resolve_step(&self, candidate: StepCandidate) -> Result<Option<UndoStep>, StoreError> {
         match candidate {
-            Candidate::Turn(dialog, turn) => {
-                let changes = self.turn(&dialog, turn)?;
+            StepCandidate::Turn(dialog, turn) => {
+                let changes = self.changes_of_turn(&dialog, turn)?;
                 Ok(Some(UndoStep::Turn { dialog, turn, changes }))
             }
-            Candidate::Operation(one) if !self.has_effect(one.id)? => Ok(None),
-            Candidate::Operation(one) if one.kind == OperationKind::Redo => self.redone(one),
-            Candidate::Operation(one) => Ok(Some(UndoStep::Operation(one))),
+            StepCandidate::Operation(one) if !self.has_effect(one.id)? => Ok(None),
+            StepCandidate::Operation(one) if one.kind == OperationKind::Redo => {
+                self.redone_step(one)
+            }
+            StepCandidate::Operation(one) => Ok(Some(UndoStep::Operation(one))),
         }
     }
 
     /// Makes the step of a redo; `None` if its changes were taken back since with their turn.
-    fn redone(&self, redo: Operation) -> Result<Option<UndoStep>, StoreError> {
+    fn redone_step(&self, redo: Operation) -> Result<Option<UndoStep>, StoreError> {
         let marks = self.store().marks(redo.id, true)?;
-        if !self.stand(&marks)? {
+        if !self.are_in_effect(&marks)? {
             return Ok(None);
         }
         let brought_back: BTreeSet<ChangeId> = marks.iter().map(|mark| mark.change).collect();
@@ -200,7 +207,7 @@ impl Project {
         }
         let mut is_part = redo.state == OperationState::Partial;
         if let Some((dialog, number)) = &turn {
-            let others = self.turn(dialog, *number)?;
+            let others = self.changes_of_turn(dialog, *number)?;
             is_part |= others.iter().any(|change| !brought_back.contains(&change.id));
         }
         Ok(Some(UndoStep::Redone { redo, turn, root, is_part }))
@@ -208,9 +215,9 @@ impl Project {
 
     /// Returns whether a change that these marks brought back is in effect or, if they brought none
     /// back, whether a status is still as they set it.
-    fn stand(&self, marks: &[Mark]) -> Result<bool, StoreError> {
+    fn are_in_effect(&self, marks: &[StatusMark]) -> Result<bool, StoreError> {
         let brings_back =
-            |mark: &Mark| matches!(mark.new, ChangeStatus::Pending | ChangeStatus::Accepted);
+            |mark: &StatusMark| matches!(mark.new, ChangeStatus::Pending | ChangeStatus::Accepted);
         let any = marks.iter().any(brings_back);
         for mark in marks.iter().filter(|mark| !any || brings_back(mark)) {
             let stands = |change: Change| {
@@ -226,7 +233,7 @@ impl Project {
     /// Returns the first operation of a chain of undo and redo.
     fn root_of(&self, redo: &Operation) -> Result<(OperationId, OperationKind), StoreError> {
         let mut root = (redo.id, redo.kind);
-        while let Some(&undone) = self.store().undone_by(root.0)?.first() {
+        while let Some(&undone) = self.store().operations_undone_by(root.0)?.first() {
             let Some(operation) = self.store().operation(undone)? else { break };
             root = (operation.id, operation.kind);
         }
@@ -235,7 +242,7 @@ impl Project {
 
     /// Loads the changes of a turn that are in effect, oldest first, without those shared by
     /// dialogs.
-    fn turn(&self, dialog: &DialogId, turn: u64) -> Result<Vec<Change>, StoreError> {
+    fn changes_of_turn(&self, dialog: &DialogId, turn: u64) -> Result<Vec<Change>, StoreError> {
         let filter = ChangeFilter {
             dialog: Some(dialog.clone()),
             turn: Some(turn),

@@ -6,21 +6,21 @@
 use std::collections::{HashMap, HashSet};
 
 use retake_model::{Change, ChangeStatus, Gap, Millis, Operation, OperationId, OperationKind};
-use retake_store::{ChangeFilter, IdleCall, Mark, StoreError};
+use retake_store::{CallWithoutChanges, ChangeFilter, StatusMark, StoreError};
 
-use crate::apply::Applied;
-use crate::plan::take_back::{Bond, TakeBackOptions, take_back};
-use crate::plan::{Plan, PlannedFile, Reason};
+use crate::apply::AppliedPlan;
+use crate::plan::take_back::{PathBond, TakeBackOptions, take_back};
+use crate::plan::{Plan, PlanReason, PlannedFile};
 use crate::project::Project;
 use crate::tool::{ToolKind, kind_of};
-use crate::verb::VerbError;
-use crate::verbs::steps::{REDO_OF, UndoStep};
+use crate::verb::OperationError;
+use crate::verbs::steps::{REDO_TITLE_PREFIX, UndoStep};
 
 /// Explains why there is nothing to undo although agents were at work.
 #[derive(Clone, Debug, Default)]
 pub struct NothingToUndo {
     /// The newest calls that could have changed files and to which no change is ascribed.
-    pub calls: Vec<IdleCall>,
+    pub calls: Vec<CallWithoutChanges>,
     /// Gaps since they began: changes of these paths are unknown.
     pub gaps: Vec<Gap>,
     /// The turns that git took back; they count again if git brings them back.
@@ -39,11 +39,11 @@ impl NothingToUndo {
 /// The part number of marks that need no file of the plan.
 const NO_PART: u64 = u64::MAX;
 /// Maximum number of operations that are searched for one to redo.
-const OPERATIONS: usize = 1000;
+const MAX_OPERATIONS_SEARCHED: usize = 1000;
 /// Maximum number of left turns listed when there is nothing to undo.
-const LEFT: usize = 10;
+const MAX_LEFT_TURNS: usize = 10;
 /// Maximum number of calls listed when there is nothing to undo.
-const CALLS: usize = 10;
+const MAX_IDLE_CALLS: usize = 10;
 
 impl Project {
     /// Plans to take back the newest step.
@@ -51,22 +51,22 @@ impl Project {
         &self,
         options: TakeBackOptions,
         at: Millis,
-    ) -> Result<(Plan, UndoStep), VerbError> {
+    ) -> Result<(Plan, UndoStep), OperationError> {
         let mut taken = None;
-        let plan = self.planned(at, |project| {
+        let plan = self.make_plan(at, |project| {
             let next = project.next_step(options)?;
-            let (step, mut plan) = next.step.ok_or(VerbError::NothingTo("undo"))?;
+            let (step, mut plan) = next.step.ok_or(OperationError::NothingTo("undo"))?;
             plan.passed = next.by_git.iter().map(UndoStep::describe).collect();
             taken = Some(step);
             Ok(plan)
         })?;
-        Ok((plan, taken.ok_or(VerbError::NothingTo("undo"))?))
+        Ok((plan, taken.ok_or(OperationError::NothingTo("undo"))?))
     }
 
     /// Explains why [`Project::plan_undo`] finds nothing.
-    pub fn nothing_to_undo(&self) -> Result<NothingToUndo, VerbError> {
-        let could_change = |call: &IdleCall| kind_of(&call.tool) != ToolKind::Read;
-        let calls = self.store().calls_without_changes(CALLS)?;
+    pub fn nothing_to_undo(&self) -> Result<NothingToUndo, OperationError> {
+        let could_change = |call: &CallWithoutChanges| kind_of(&call.tool) != ToolKind::Read;
+        let calls = self.store().calls_without_changes(MAX_IDLE_CALLS)?;
         let calls: Vec<_> = calls.into_iter().filter(could_change).collect();
         let began = calls.first().map_or(Millis::MAX, |first| first.begin_at);
         let is_since = |(_, since): &(Gap, Millis)| *since >= began;
@@ -74,7 +74,7 @@ impl Project {
         let by_git = self.next_step(TakeBackOptions::default())?.by_git;
         let taken_back_by_git = by_git.iter().map(UndoStep::describe).collect();
         let name = |(dialog, turn)| UndoStep::Turn { dialog, turn, changes: Vec::new() }.describe();
-        let left = self.left_turns(LEFT)?.into_iter().map(name).collect();
+        let left = self.left_turns(MAX_LEFT_TURNS)?.into_iter().map(name).collect();
         Ok(NothingToUndo { calls, gaps, taken_back_by_git, left })
     }
 
@@ -83,18 +83,20 @@ impl Project {
         &self,
         options: TakeBackOptions,
         at: Millis,
-    ) -> Result<(Plan, Operation), VerbError> {
+    ) -> Result<(Plan, Operation), OperationError> {
         let mut undone = None;
-        let plan = self.planned(at, |project| {
+        let plan = self.make_plan(at, |project| {
             let is_next = |operation: &Operation| {
                 operation.kind == OperationKind::Undo && operation.undone_by.is_none()
             };
-            for operation in project.store().operations(OPERATIONS)?.into_iter().filter(is_next) {
+            for operation in
+                project.store().operations(MAX_OPERATIONS_SEARCHED)?.into_iter().filter(is_next)
+            {
                 if !project.has_effect(operation.id)? {
                     continue;
                 }
                 let what = operation.title.strip_prefix("undo of ").unwrap_or(&operation.title);
-                let title = format!("{REDO_OF}{what}");
+                let title = format!("{REDO_TITLE_PREFIX}{what}");
                 let step = UndoStep::Operation(operation.clone());
                 let plan = project.plan_step(OperationKind::Redo, title, &step, options)?;
                 if plan.does_something() || !plan.is_whole() {
@@ -102,22 +104,26 @@ impl Project {
                     return Ok(plan);
                 }
             }
-            Err(VerbError::NothingTo("redo"))
+            Err(OperationError::NothingTo("redo"))
         })?;
-        let undone = undone.ok_or(VerbError::NothingTo("redo"))?;
+        let undone = undone.ok_or(OperationError::NothingTo("redo"))?;
         Ok((plan, undone))
     }
 
     /// Takes an operation back at once; the caller holds the lock and has scanned.
-    pub(crate) fn undo_operation(&self, id: OperationId, at: Millis) -> Result<Applied, VerbError> {
-        let operation = self.store().operation(id)?.ok_or(VerbError::UnknownOperation(id))?;
+    pub(crate) fn undo_operation(
+        &self,
+        id: OperationId,
+        at: Millis,
+    ) -> Result<AppliedPlan, OperationError> {
+        let operation = self.store().operation(id)?.ok_or(OperationError::UnknownOperation(id))?;
         let title = format!("undo of {} ({})", operation.id, operation.title);
         let step = UndoStep::Operation(operation);
         // Changes by git in between do not matter here.
         let options = TakeBackOptions { across_git: true, ..TakeBackOptions::default() };
         let mut plan = self.plan_step(OperationKind::Undo, title, &step, options)?;
-        self.note_approved(&mut plan)?;
-        self.apply_settled(&plan, at)
+        self.remember_approved(&mut plan)?;
+        self.apply_locked(&plan, at)
     }
 
     /// Plans to take one step back.
@@ -127,7 +133,7 @@ impl Project {
         title: String,
         step: &UndoStep,
         options: TakeBackOptions,
-    ) -> Result<Plan, VerbError> {
+    ) -> Result<Plan, OperationError> {
         let (mut plan, store) = (Plan::new(kind, title), self.store());
         let status = ChangeStatus::Reverted;
         match step {
@@ -138,17 +144,18 @@ impl Project {
             UndoStep::Operation(operation) | UndoStep::Redone { redo: operation, .. } => {
                 plan.dialog.clone_from(&operation.dialog);
                 plan.undoes.push(operation.id);
-                let (changes, bonds) = (self.made_by(operation.id)?, self.bonds(operation.id)?);
+                let (changes, bonds) =
+                    (self.changes_made_by(operation.id)?, self.path_bonds(operation.id)?);
                 take_back(store, &mut plan, (&changes, &bonds), status, options)?;
-                self.bring_back_statuses(&mut plan, operation)?;
+                self.restore_statuses(&mut plan, operation)?;
             }
         }
         Ok(plan)
     }
 
     /// Restores the statuses that the undone operation had changed.
-    fn bring_back_statuses(&self, plan: &mut Plan, undone: &Operation) -> Result<(), StoreError> {
-        let steps = self.store().steps(undone.id)?;
+    fn restore_statuses(&self, plan: &mut Plan, undone: &Operation) -> Result<(), StoreError> {
+        let steps = self.store().operation_steps(undone.id)?;
         let planned: HashMap<_, _> =
             plan.files.iter().map(|file| (&file.path, file.part)).collect();
         let mut parts = HashMap::new();
@@ -157,7 +164,7 @@ impl Project {
         }
         // Changes of a redo that git took back may come back, like the turn that was redone.
         let stays = |file: &&PlannedFile| {
-            let by_git = file.reason == Reason::TakenBackByGit;
+            let by_git = file.reason == PlanReason::TakenBackByGit;
             file.is_left() || (by_git && undone.kind == OperationKind::Redo)
         };
         let left: HashSet<u64> = plan.files.iter().filter(stays).map(|file| file.part).collect();
@@ -172,14 +179,14 @@ impl Project {
             let came_back = matches!(mark.new, ChangeStatus::Pending | ChangeStatus::Accepted);
             if change.status == mark.new || (came_back && change.is_effective()) {
                 let (old, new) = (change.status, mark.old);
-                plan.marks.push(Mark { change: change.id, part, old, new });
+                plan.marks.push(StatusMark { change: change.id, part, old, new });
             }
         }
         Ok(())
     }
 
     /// Loads the changes that an operation wrote and that are still in effect.
-    fn made_by(&self, id: OperationId) -> Result<Vec<Change>, StoreError> {
+    fn changes_made_by(&self, id: OperationId) -> Result<Vec<Change>, StoreError> {
         let filter =
             ChangeFilter { made_by: Some(id), oldest_first: true, ..ChangeFilter::default() };
         let mut changes = self.store().changes(&filter)?;
@@ -194,10 +201,10 @@ impl Project {
     }
 
     /// Returns the pairs of paths that one part of an operation wrote: they are undone together.
-    fn bonds(&self, id: OperationId) -> Result<Vec<Bond>, StoreError> {
+    fn path_bonds(&self, id: OperationId) -> Result<Vec<PathBond>, StoreError> {
         let mut firsts = HashMap::new();
         let mut bonds = Vec::new();
-        for step in self.store().steps(id)? {
+        for step in self.store().operation_steps(id)? {
             let first = firsts.entry(step.part).or_insert_with(|| step.path.clone());
             if *first != step.path {
                 bonds.push((first.clone(), step.path));

@@ -1,6 +1,6 @@
 //! A decision or a checkpoint is there wholly or not at all, and wholly if it was acknowledged.
 
-use retake_testkit::sweep::{FAULTS, Sweep};
+use retake_testkit::sweep::{ALL_FAULTS, FaultSweep};
 use retake_testkit::{TestProject, child, play};
 
 use super::assert_clean;
@@ -36,17 +36,17 @@ fn sweep(test: &str, role: &str, act: &str) {
     let project = TestProject::in_memory();
     play(&project, STORY);
     let before = decided(&project);
-    let sweep = Sweep::new(test, role, &project);
+    let sweep = FaultSweep::new(test, role, &project);
     let after = decided(&project);
     assert_ne!(before, after);
-    for faults in FAULTS {
-        sweep.each(faults, |done| {
+    for faults in ALL_FAULTS {
+        sweep.run_each(faults, |done| {
             let now = decided(&project);
             let is_done = now == after;
             assert!(is_done || now == before, "{done}: {now}");
             assert!(is_done || done.acks.is_empty(), "acknowledged, but not there: {done}");
             assert_clean(&project.open());
-            assert_eq!(project.look().changes, [], "{done}");
+            assert_eq!(project.refresh().changes, [], "{done}");
         });
     }
 }

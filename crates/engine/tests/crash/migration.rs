@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
-use retake_engine::model::Side;
+use retake_engine::model::PathState;
 use retake_store::SCHEMA_VERSION;
-use retake_testkit::sweep::{FAULTS, Sweep};
+use retake_testkit::sweep::{ALL_FAULTS, FaultSweep};
 use retake_testkit::{TestProject, child, expect, play};
 use rusqlite::Connection;
 
@@ -53,7 +53,7 @@ fn schema(project: &TestProject) -> u32 {
 /// Every change with both of its contents, and every checkpoint.
 fn on_record(test: &TestProject) -> String {
     let project = test.open();
-    let content = |side: &Side| match project.content(side).unwrap() {
+    let content = |side: &PathState| match project.content(side).unwrap() {
         Some(bytes) => bytes.escape_ascii().to_string(),
         None => "absent".to_owned(),
     };
@@ -87,7 +87,7 @@ fn an_old_database_keeps_everything() {
     .assert_eq(&on_record(&project));
     assert_eq!(schema(&project), SCHEMA_VERSION);
     assert_clean(&project.open());
-    assert_eq!(project.look().changes, []);
+    assert_eq!(project.refresh().changes, []);
     // What was done then can be taken back now.
     play(&project, "rollback file=a.txt");
     assert_eq!(project.read("a.txt"), b"one\ntwo\nthree\nmine\n");
@@ -99,17 +99,17 @@ fn a_fault_at_any_write_of_a_migration() {
         let project = child::project();
         let opened = project.retake().open(&project.root());
         // What cannot be written is opened all the same, to be read.
-        if opened.is_ok_and(|opened| opened.look(project.tick()).is_ok()) {
+        if opened.is_ok_and(|opened| opened.refresh(project.tick()).is_ok()) {
             child::acknowledge("migrated");
         }
         return;
     }
     let project = old_project();
     let test = "migration::a_fault_at_any_write_of_a_migration";
-    let sweep = Sweep::new(test, "migration", &project);
+    let sweep = FaultSweep::new(test, "migration", &project);
     let whole = on_record(&project);
-    for faults in FAULTS {
-        sweep.each(faults, |done| {
+    for faults in ALL_FAULTS {
+        sweep.run_each(faults, |done| {
             let found = schema(&project);
             let is_done = found == SCHEMA_VERSION;
             assert!(is_done || found == OLD, "schema {found}: {done}");

@@ -2,7 +2,7 @@
 //! one is there; and no process writes to a record that was put aside.
 
 use retake_engine::StoreError;
-use retake_testkit::sweep::{FAULTS, Sweep};
+use retake_testkit::sweep::{ALL_FAULTS, FaultSweep};
 use retake_testkit::{TestProject, child, play};
 
 use super::assert_clean;
@@ -23,7 +23,7 @@ fn damaged() -> TestProject {
     let store = project.open().store().folder().to_owned();
     let mut log = std::fs::read(store.join("retake.db-wal")).unwrap();
     log[32 + 16] ^= 1; // the sum of the first frame
-    retake_seam::fs::touch(&store.join("retake.db-wal"), &log).unwrap();
+    retake_seam::fs::write_unsynced(&store.join("retake.db-wal"), &log).unwrap();
     project
 }
 
@@ -41,11 +41,11 @@ fn a_fault_at_any_write_of_a_salvage() {
     let project = damaged();
     let refused = project.retake().open(&project.root()).map(drop).unwrap_err().to_string();
     assert!(refused.contains("later commits cannot be seen"), "{refused}");
-    let sweep = Sweep::new("salvage::a_fault_at_any_write_of_a_salvage", "salvage", &project);
+    let sweep = FaultSweep::new("salvage::a_fault_at_any_write_of_a_salvage", "salvage", &project);
     let whole = changes(&project);
     assert_eq!(whole.len(), 2, "{whole:?}");
-    for faults in FAULTS {
-        sweep.each(faults, |done| {
+    for faults in ALL_FAULTS {
+        sweep.run_each(faults, |done| {
             let opened = project.retake().open(&project.root()).map(drop);
             assert!(opened.is_ok() || done.acks.is_empty(), "{opened:?}: {done}");
             if let Err(error) = opened {
@@ -67,9 +67,9 @@ fn who_had_it_open_writes_no_more() {
     let (opened, looking) = (project.open(), project.open());
     project.retake().salvage(&project.root(), project.tick()).unwrap();
     project.write("a.txt", "two\n");
-    let refused = opened.look(project.tick()).unwrap_err();
+    let refused = opened.refresh(project.tick()).unwrap_err();
     assert!(refused.to_string().contains("is not the one that was opened"), "{refused}");
     let batch = looking.store().batch().map(drop);
     assert!(matches!(batch, Err(StoreError::NotInPlace(_))), "{batch:?}");
-    assert_eq!(project.look().changes.len(), 1, "it is on record where it belongs");
+    assert_eq!(project.refresh().changes.len(), 1, "it is on record where it belongs");
 }

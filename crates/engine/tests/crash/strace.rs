@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use retake_engine::PurgeTarget;
-use retake_testkit::machine::{self, Need};
-use retake_testkit::{TestProject, child, figures, play};
+use retake_testkit::machine::{self, MachineRequirement};
+use retake_testkit::{TestProject, child, play, proof_counts};
 
 use super::{prepared, tell_story, verify_story, with_files};
 
@@ -66,7 +66,7 @@ fn strace(test: &str, role: &str, project: &TestProject, arguments: &[&str]) -> 
     for (name, value) in child.get_envs() {
         strace.env(name, value.unwrap());
     }
-    strace.env(child::OUTER, project.outer());
+    strace.env(child::OUTER_VARIABLE, project.outer());
     strace
 }
 
@@ -90,7 +90,7 @@ fn do_everything() {
     project.init();
     play(&project, EVERYTHING);
     let (opened, at) = (project.open(), project.tick());
-    opened.collect(at, &mut |_, _| {}).unwrap();
+    opened.collect_garbage(at, &mut |_, _| {}).unwrap();
     opened.purge(&PurgeTarget::Path("large".parse().unwrap()), at).unwrap();
 }
 
@@ -99,7 +99,7 @@ fn every_call_that_strace_sees_is_announced_by_a_step() {
     if child::role().is_some() {
         return do_everything();
     }
-    if !machine::has(&[Need::Program("strace")]) {
+    if !machine::has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let (project, aside) = (with_files(), tempfile::tempdir().unwrap());
@@ -135,7 +135,7 @@ fn every_call_that_strace_sees_is_announced_by_a_step() {
         assert!(is_fine, "nobody announced {}({}\nlast step: {last}", call.name, call.text);
     }
     assert!(changing > 300, "only {changing} calls: does strace see the child?");
-    figures::note("strace", "announced", "everything", changing);
+    proof_counts::record_count("strace", "announced", "everything", changing);
 }
 
 /// Kills and errors at system calls themselves, by strace.
@@ -144,12 +144,12 @@ fn strace_kills_at_calls_that_change_something() {
     if child::role().is_some() {
         return tell_story();
     }
-    if !machine::has(&[Need::Program("strace")]) {
+    if !machine::has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let test = "strace::strace_kills_at_calls_that_change_something";
     let project = prepared();
-    let kept = project.keep();
+    let kept = project.copy_all();
     let seen = project.outer().join("seen");
     let trace = format!("trace={CALLS}");
     let run = |arguments: &[&str]| -> Output {
@@ -173,7 +173,7 @@ fn strace_kills_at_calls_that_change_something() {
     for (name, (_, changing)) in &counts {
         for at in some_of(changing) {
             for how in ["signal=KILL", "error=EIO"] {
-                project.bring_back(&kept);
+                project.restore_copy(&kept);
                 let inject = format!("inject={name}:{how}:when={at}");
                 let only = format!("trace={name}");
                 let output = run(&["-e", &only, "-e", &inject, "-o", "/dev/null"]);
@@ -183,13 +183,13 @@ fn strace_kills_at_calls_that_change_something() {
         }
     }
     assert!(tries > 20, "only {tries} of {counts:?}");
-    figures::note("strace", "injected", "record", tries);
+    proof_counts::record_count("strace", "injected", "record", tries);
 }
 
 /// By default the first, the middle and the last.
 fn some_of(places: &[usize]) -> Vec<usize> {
     match places.len() {
-        many if many > 3 && !figures::is_long() => {
+        many if many > 3 && !proof_counts::is_long_run() => {
             vec![places[0], places[many / 2], places[many - 1]]
         }
         _ => places.to_vec(),

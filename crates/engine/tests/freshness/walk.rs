@@ -5,7 +5,7 @@
 
 use fastrand::Rng;
 use retake_engine::Staleness;
-use retake_testkit::seeds::Walks;
+use retake_testkit::seeds::WalkCounts;
 use retake_testkit::{TestProject, play};
 
 const STEPS: usize = 25;
@@ -13,7 +13,7 @@ const STEPS: usize = 25;
 #[test]
 fn what_is_stale_is_what_an_agent_knew_and_others_changed() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/freshness.txt");
-    Walks { quick: 25, long: 2000 }.run(kept, |seed| Walk::new(seed).run());
+    WalkCounts { quick: 25, long: 2000 }.run(kept, |seed| Walk::new(seed).run());
 }
 
 /// A line that nobody else has, or the end of the file.

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use retake_engine::model::{ModelMessage, Role};
+use retake_engine::model::{MessageRole, ModelMessage};
 use retake_engine::{
-    Asking, CondenseError, Condensing, HistoryError, KeptMessage, Project, Retry, Summarise,
-    SummaryError, message_tokens,
+    CondenseError, CondenseMethod, HistoryError, HistoryMessage, Project, Summariser, SummaryError,
+    SummaryRequest, SummaryRetry, message_tokens,
 };
 use retake_testkit::TestProject;
 use serde_json::{Value, json};
@@ -24,17 +24,17 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(answer: Result<&str, Retry>) -> Self {
+    fn new(answer: Result<&str, SummaryRetry>) -> Self {
         let failed = |retry| SummaryError { why: "it is out".to_owned(), retry };
         let answer = answer.map(str::to_owned).map_err(failed);
         Self { answer, waited: RefCell::default() }
     }
 
-    fn with<T>(&self, act: impl FnOnce(&Asking<'_>) -> T) -> T {
-        act(&Asking {
+    fn with<T>(&self, act: impl FnOnce(&SummaryRequest<'_>) -> T) -> T {
+        act(&SummaryRequest {
             summariser: self,
             count: &letters,
-            at_most_tokens: 50,
+            max_tokens: 50,
             max_input_tokens: 200,
             attempts: 3,
             pause: &|time| self.waited.borrow_mut().push(time),
@@ -42,13 +42,13 @@ impl Writer {
     }
 }
 
-impl Summarise for Writer {
+impl Summariser for Writer {
     fn summarise(&self, _: &[ModelMessage], _: u32) -> Result<String, SummaryError> {
         self.answer.clone()
     }
 }
 
-fn block(role: Role, block: Value) -> ModelMessage {
+fn block(role: MessageRole, block: Value) -> ModelMessage {
     ModelMessage { content: vec![block], ..message(role, "", None) }
 }
 
@@ -62,11 +62,11 @@ fn talk(rng: &mut fastrand::Rng, count: usize, calls: &mut u32) -> Vec<ModelMess
                 *calls += 1;
                 open.push(*calls);
                 let call = json!({ "type": "tool_use", "id": calls.to_string(), "name": "x", "input": {} });
-                block(Role::Assistant, call)
+                block(MessageRole::Assistant, call)
             }
             1 if !open.is_empty() => {
                 let id = open.remove(rng.usize(..open.len())).to_string();
-                block(Role::User, json!({ "type": "tool_result", "tool_use_id": id, "content": "y" }))
+                block(MessageRole::User, json!({ "type": "tool_result", "tool_use_id": id, "content": "y" }))
             }
             _ => user("words"),
         });
@@ -75,7 +75,7 @@ fn talk(rng: &mut fastrand::Rng, count: usize, calls: &mut u32) -> Vec<ModelMess
 }
 
 /// The ids of calls, or of those that results are of.
-fn ids(messages: &[KeptMessage], key: &str) -> Vec<String> {
+fn ids(messages: &[HistoryMessage], key: &str) -> Vec<String> {
     let blocks = messages.iter().flat_map(|kept| &kept.message.content);
     blocks.filter_map(|block| block[key].as_str()).map(str::to_owned).collect()
 }
@@ -109,7 +109,7 @@ fn whatever_is_condensed_pairs_stay_whole_and_the_log_too() {
         let numbers = numbered(told.len() as u64, &more);
         project.add_model_messages(&dialog(), &main_agent(), &numbers, at).unwrap();
         told.extend(more);
-        let answer = if rng.bool() { Ok("short") } else { Err(Retry::Soon) };
+        let answer = if rng.bool() { Ok("short") } else { Err(SummaryRetry::Soon) };
         let keep = rng.usize(..5);
         let plan = match project.plan_condense(&dialog(), &main_agent(), keep, &letters) {
             Ok(plan) => plan,
@@ -127,15 +127,15 @@ fn whatever_is_condensed_pairs_stay_whole_and_the_log_too() {
         assert_eq!(done.tokens_after, tokens);
         assert_eq!(done.view.shown, view.len() as u64);
         match &done.how {
-            Condensing::Summary(summary) => {
+            CondenseMethod::Summary(summary) => {
                 let message = &view[done.replaced.start].message;
                 let said = format!("[Previous conversation summary]\n{summary}");
                 assert_eq!(message.content, [json!({ "type": "text", "text": said })]);
-                assert_eq!((message.role, message.ts), (Role::User, Some(at)));
+                assert_eq!((message.role, message.ts), (MessageRole::User, Some(at)));
                 assert!(message.is_summary);
                 condensed[0] += 1;
             }
-            Condensing::Forced(why) => {
+            CondenseMethod::Forced(why) => {
                 assert_eq!(why, "it is out");
                 condensed[1] += 1;
             }
@@ -177,7 +177,7 @@ fn nobody_s_view_is_overrun_and_what_came_meanwhile_is_shown() {
     assert_eq!(plan.replaced, 1..4);
     let nothing = project.plan_condense(&dialog, &agent, 3, &letters);
     assert!(matches!(nothing, Err(CondenseError::Nothing(_))));
-    let slow = Writer::new(Err(Retry::After(Duration::from_secs(9))));
+    let slow = Writer::new(Err(SummaryRetry::After(Duration::from_secs(9))));
     let forced = slow.with(|asking| plan.summarise(asking, 9)).unwrap();
     assert_eq!(slow.waited.take(), [Duration::from_secs(9); 2]);
     project.condense(&forced, 10).unwrap();

@@ -3,7 +3,7 @@
 //! `RETAKE_WALK_SEED=n` replays one walk, `RETAKE_LONG=1` does many more.
 
 use super::*;
-use retake_testkit::seeds::Walks;
+use retake_testkit::seeds::WalkCounts;
 
 /// What the histories should be, kept in the simplest way.
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl Oracle {
 
     fn new_message(&mut self, rng: &mut fastrand::Rng) -> ModelMessage {
         self.said += 1;
-        let role = if rng.bool() { Role::User } else { Role::Assistant };
+        let role = if rng.bool() { MessageRole::User } else { MessageRole::Assistant };
         // Some say the same.
         let text = if rng.u8(..6) == 0 { "go on".to_owned() } else { format!("m{}", self.said) };
         message(role, &text, Some(self.said))
@@ -101,7 +101,7 @@ fn act(project: &Project, oracle: &mut Oracle, rng: &mut fastrand::Rng, at: i64)
             for _ in 0..rng.usize(1..3) {
                 let mut message = oracle.new_message(rng);
                 message.content[0] = json!({ "type": "text", "text": format!("other {at}") });
-                message.role = Role::User;
+                message.role = MessageRole::User;
                 whole.push(message.clone());
                 let place = oracle.tell(message);
                 oracle.line.push(place);
@@ -145,7 +145,7 @@ fn act(project: &Project, oracle: &mut Oracle, rng: &mut fastrand::Rng, at: i64)
         6 => {
             let index = rng.u64(..=oracle.said + 1);
             let behind = |place: &i64| oracle.get(*place).index.is_some_and(|at| at >= index);
-            let to = Rewind::Message(index);
+            let to = RewindTarget::Message(index);
             let rewound = project.rewind_conversation(&dialog, &agent, to, None, at);
             let mut kept = oracle.places_to_cut(index);
             match kept.iter().position(behind) {
@@ -174,7 +174,7 @@ fn act(project: &Project, oracle: &mut Oracle, rng: &mut fastrand::Rng, at: i64)
 #[test]
 fn a_random_walk_loses_nothing_and_shows_what_a_simple_model_shows() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/history.txt");
-    Walks { quick: 24, long: 1000 }.run(kept, walk);
+    WalkCounts { quick: 24, long: 1000 }.run(kept, walk);
 }
 
 fn walk(seed: u64) {
@@ -187,7 +187,7 @@ fn walk(seed: u64) {
     oracle.line.push(place);
     for step in 0..60 {
         act(&project, &mut oracle, &mut rng, test.tick());
-        let pairs = |kept: Vec<KeptMessage>| -> Vec<(i64, ModelMessage)> {
+        let pairs = |kept: Vec<HistoryMessage>| -> Vec<(i64, ModelMessage)> {
             kept.into_iter().map(|kept| (kept.place, kept.message)).collect()
         };
         let log = pairs(project.model_log(&dialog(), &main_agent()).unwrap());

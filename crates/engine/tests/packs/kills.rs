@@ -1,7 +1,7 @@
 //! Stopped at each step that concerns packs: what was there before or what shall be, never less.
 
 use retake_engine::{PurgeError, PurgeTarget};
-use retake_testkit::sweep::{FAULTS, Sweep};
+use retake_testkit::sweep::{ALL_FAULTS, FaultSweep};
 use retake_testkit::{TestProject, child};
 
 use super::{assert_recorded, assert_sound, cloned, collect, write_many};
@@ -41,9 +41,9 @@ fn a_fault_at_any_step_leaves_a_whole_store() {
             test.shell("echo x > d1/x; git add .; git -c user.name=x -c user.email=x commit -qm 2");
             test.shell("git gc -q --prune=now");
         }
-        let sweep = Sweep::of_home(NAME, role, test).sparse();
-        for faults in FAULTS {
-            sweep.each(faults, |_| verify(test, role));
+        let sweep = FaultSweep::for_home(NAME, role, test).sparse();
+        for faults in ALL_FAULTS {
+            sweep.run_each(faults, |_| verify(test, role));
         }
     }
 }
@@ -56,7 +56,7 @@ fn verify(test: &TestProject, role: &str) {
     act(test, role);
     assert_sound(&test.open());
     if role == "gc" {
-        test.look();
+        test.refresh();
     }
     if role != "purge" {
         assert_recorded(test, &test.open());

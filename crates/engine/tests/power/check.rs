@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use retake_engine::model::{ObjectId, OperationState, WorkSession};
-use retake_engine::{ChangeFilter, Project, Recovery};
-use retake_store::Problem;
+use retake_engine::{ChangeFilter, Project, RecoveryChoice};
+use retake_store::StoreProblem;
 use retake_testkit::{TestProject, git};
 
 use super::told::{Files, Told, files, tree_files, tree_of};
@@ -86,7 +86,7 @@ pub(crate) fn check(test: &TestProject, place: &Place<'_>, turn: usize) {
         let is_whole = found == *place.old || found == *place.new;
         assert!(is_whole, "{label}: {found:?} is neither {:?} nor {:?}", place.old, place.new);
     }
-    project.look(test.tick()).unwrap();
+    project.refresh(test.tick()).unwrap();
     let status = project.status().unwrap();
     assert_eq!(status.spooled, 0, "{label}");
     let is_told = status.gaps.iter().any(|(gap, _)| gap.path.as_bytes() == b"spool");
@@ -107,15 +107,14 @@ fn is_damaged_repository(root: &Path) -> bool {
 /// How many events were being spooled when the power failed. Whether they were acknowledged is
 /// found out by looking for their messages; that something was there is told, not hidden.
 fn torn_spool_lines(project: &Project, label: &str) -> usize {
-    let found = project.check_up(true, &mut |_, _| {}).unwrap().verification;
-    let is_torn =
-        |problem: &Problem| matches!(problem, Problem::SpoolLine(line) if line.contains('\0'));
+    let found = project.check_health(true, &mut |_, _| {}).unwrap().verification;
+    let is_torn = |problem: &StoreProblem| matches!(problem, StoreProblem::SpoolLine(line) if line.contains('\0'));
     assert!(found.problems.iter().all(is_torn), "{label}: {:?}", found.problems);
     found.problems.len()
 }
 
 fn assert_clean(project: &Project, label: &str) {
-    let found = project.check_up(true, &mut |_, _| {}).unwrap().verification;
+    let found = project.check_health(true, &mut |_, _| {}).unwrap().verification;
     assert_eq!(found.problems, [], "{label}");
 }
 
@@ -209,9 +208,9 @@ fn check_recovery(test: &TestProject, project: &Project, place: &Place<'_>, turn
         assert!(is_there, "{label}: {file} is not in the store");
     }
     let (how, goal) = if turn.is_multiple_of(2) {
-        (Recovery::Resume, place.new)
+        (RecoveryChoice::Resume, place.new)
     } else {
-        (Recovery::Undo, place.old)
+        (RecoveryChoice::Undo, place.old)
     };
     let applied = project.recover(how, test.tick()).unwrap();
     assert!(applied.is_whole(), "{label}, {how:?}: {:?}", applied.plan);

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use retake_testkit::amnesia::{Amnesia, Cut, Forget, Medium, Moment, Side};
+use retake_testkit::lossy_fs::{CutSide, DiskImage, LossModel, LossyFs, PowerCut, SyncPoint};
 use retake_testkit::{TestProject, child};
 
 use super::check::{Place, check};
@@ -81,8 +81,8 @@ fn variable(name: &str) -> String {
 /// A disk, what was on it at first, and where the child's words go.
 pub(crate) struct Rig {
     test: &'static str,
-    disk: Amnesia,
-    start: Medium,
+    disk: LossyFs,
+    start: DiskImage,
     words: tempfile::NamedTempFile,
     /// Everything that is said in a run without cuts.
     whole: tempfile::NamedTempFile,
@@ -92,11 +92,11 @@ impl Rig {
     /// Prepares a project; everything that is on the disk then is durable.
     pub(crate) fn new(test: &'static str) -> Self {
         let file = || tempfile::NamedTempFile::new().unwrap();
-        let (disk, words, whole) = (Amnesia::new(), file(), file());
+        let (disk, words, whole) = (LossyFs::new(), file(), file());
         std::fs::create_dir(disk.path().join("project")).unwrap();
-        let mut rig = Self { test, disk, start: Medium::default(), words, whole };
+        let mut rig = Self { test, disk, start: DiskImage::default(), words, whole };
         rig.run("prepare");
-        rig.start = rig.disk.medium().settled();
+        rig.start = rig.disk.medium().all_durable();
         rig
     }
 
@@ -111,7 +111,7 @@ impl Rig {
         let watched = began.elapsed();
         for n in (0..count).step_by(strides.live) {
             for (side, forget) in live_cuts(n) {
-                self.cut_live(Cut { nth: n as u64 + 1, side }, forget);
+                self.cut_live(PowerCut { nth: n as u64 + 1, side }, forget);
                 cuts += 1;
             }
         }
@@ -127,13 +127,13 @@ impl Rig {
         self.watch();
         let steps = self.steps(everywhere);
         for step in &steps {
-            self.disk.put(self.start.clone());
+            self.disk.mount_image(self.start.clone());
             let mut killed = self.command("story");
             let killed = killed.env("RETAKE_KILL_AT", step.to_string()).status().unwrap();
             assert_eq!(killed.signal(), Some(9), "step {step}: {}", self.said());
             self.run("story");
             let label = format!("{}: killed at step {step}, then told to the end", self.test);
-            self.disk.power_on(Forget::Unsynced);
+            self.disk.power_on(LossModel::Unsynced);
             self.check(self.words.path(), None, &label, 0);
         }
         eprintln!("{}: {} kills and cuts in {:.1?}", self.test, steps.len(), began.elapsed());
@@ -142,7 +142,7 @@ impl Rig {
 
     /// The steps to be killed at.
     fn steps(&mut self, everywhere: bool) -> BTreeSet<u64> {
-        self.disk.put(self.start.clone());
+        self.disk.mount_image(self.start.clone());
         let counted = tempfile::NamedTempFile::new().unwrap();
         let mut story = self.command("story");
         let status = story.env("RETAKE_COUNT_STEPS", counted.path()).status().unwrap();
@@ -157,47 +157,48 @@ impl Rig {
     }
 
     /// Tells the story without a cut.
-    fn watch(&mut self) -> Vec<Moment> {
-        self.disk.put(self.start.clone());
-        self.disk.watch(self.words.path());
+    fn watch(&mut self) -> Vec<SyncPoint> {
+        self.disk.mount_image(self.start.clone());
+        self.disk.record_syncs(self.words.path());
         self.run("story");
-        let moments = self.disk.moments();
+        let moments = self.disk.take_sync_points();
         std::fs::copy(self.words.path(), self.whole.path()).unwrap();
-        self.disk.power_on(Forget::Unsynced);
+        self.disk.power_on(LossModel::Unsynced);
         self.check(self.whole.path(), None, &format!("{}: at the end", self.test), 0);
         moments
     }
 
     /// Looks at what a cut at a moment of the watched run would have left.
-    fn cut_there(&mut self, n: usize, moment: &Moment, strides: Strides) -> u64 {
+    fn cut_there(&mut self, n: usize, moment: &SyncPoint, strides: Strides) -> u64 {
         let mut cuts = Vec::new();
         // Just after this sync the same is durable as just before the next one.
         if n.is_multiple_of(strides.unsynced) {
-            cuts.push((Side::Before, Forget::Unsynced));
+            cuts.push((CutSide::Before, LossModel::Unsynced));
         }
         if n.is_multiple_of(strides.bytes) {
-            for side in [Side::Before, Side::After] {
-                cuts.extend([(side, Forget::Bytes), (side, Forget::BytesToZeros)]);
+            for side in [CutSide::Before, CutSide::After] {
+                cuts.extend([(side, LossModel::Bytes), (side, LossModel::BytesToZeros)]);
             }
         }
         let (stride, seeds) = strides.chance;
         if n.is_multiple_of(stride) {
             let seed = |nth: u64| n as u64 * 1000 + nth;
-            let side = |nth: u64| if nth.is_multiple_of(2) { Side::Before } else { Side::After };
-            cuts.extend((0..seeds).map(|nth| (side(nth), Forget::Some { seed: seed(nth) })));
+            let side =
+                |nth: u64| if nth.is_multiple_of(2) { CutSide::Before } else { CutSide::After };
+            cuts.extend((0..seeds).map(|nth| (side(nth), LossModel::Some { seed: seed(nth) })));
         }
         for (side, forget) in &cuts {
             let (test, nth, path) = (self.test, n + 1, moment.path());
             let label = format!("{test}: {side:?} sync {nth} of {path}, {forget:?}");
-            self.disk.put(moment.cut(*side).after(*forget));
-            self.check(self.whole.path(), Some(moment.said), &label, n);
+            self.disk.mount_image(moment.medium_after_cut(*side).after_loss(*forget));
+            self.check(self.whole.path(), Some(moment.witness_bytes), &label, n);
         }
         cuts.len() as u64
     }
 
     /// Lets the power fail under the child.
-    fn cut_live(&mut self, cut: Cut, forget: Forget) {
-        self.disk.put(self.start.clone());
+    fn cut_live(&mut self, cut: PowerCut, forget: LossModel) {
+        self.disk.mount_image(self.start.clone());
         self.disk.cut_at(cut);
         let mut child = self.command("story").spawn().unwrap();
         await_end(&mut child);
@@ -243,10 +244,11 @@ impl Rig {
 }
 
 /// The kinds of loss take turns, and but for a long run so do the sides.
-fn live_cuts(n: usize) -> Vec<(Side, Forget)> {
+fn live_cuts(n: usize) -> Vec<(CutSide, LossModel)> {
     let seed = n as u64;
-    let kinds = [Forget::Unsynced, Forget::Some { seed }, Forget::Bytes, Forget::BytesToZeros];
-    let sides = [Side::Before, Side::After];
+    let kinds =
+        [LossModel::Unsynced, LossModel::Some { seed }, LossModel::Bytes, LossModel::BytesToZeros];
+    let sides = [CutSide::Before, CutSide::After];
     if is_long() {
         return (0..2).map(|nth| (sides[nth], kinds[(n + nth) % kinds.len()])).collect();
     }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use retake_engine::model::ObjectId;
 use retake_engine::{GoToOptions, PurgeTarget, Selection, TakeBackOptions};
-use retake_store::Limits;
-use retake_testkit::amnesia::{self, Amnesia, Forget};
-use retake_testkit::machine::{self, Need};
+use retake_store::RetentionLimits;
+use retake_testkit::lossy_fs::{self, LossModel, LossyFs};
+use retake_testkit::machine::{self, MachineRequirement};
 use retake_testkit::{TestProject, child, git};
 
 use super::rig::{Rig, Roles, Strides, is_child, is_long};
@@ -21,7 +21,9 @@ const EVERY: Strides = Strides { unsynced: 1, bytes: 1, chance: (1, 4), live: 1 
 
 /// Does a child's part, or cuts the story off as the parent.
 fn play(test: &'static str, prepare: fn(&TestProject), story: fn(&Teller), quick: Strides) {
-    if !is_child(Roles { prepare, story }) && machine::has(&[Need::Root, Need::Fuse]) {
+    if !is_child(Roles { prepare, story })
+        && machine::has_all(&[MachineRequirement::Root, MachineRequirement::Fuse])
+    {
         Rig::new(test).sweep(if is_long() { EVERY } else { quick });
     }
 }
@@ -139,7 +141,7 @@ fn restore(
     project: &retake_engine::Project,
     point: &ObjectId,
     at: i64,
-) -> Result<retake_engine::Plan, retake_engine::VerbError> {
+) -> Result<retake_engine::Plan, retake_engine::OperationError> {
     let checkpoint = project.find_checkpoint(&point.to_string())?;
     let options = GoToOptions { exact: true, ..GoToOptions::default() };
     project.plan_restore(&checkpoint, &options, at)
@@ -170,7 +172,7 @@ fn tell_upkeep(teller: &Teller) {
     teller.write("d3", "d3-a", "secret.txt", &secret);
     teller.write("d3", "d3-b", "f1.txt", b"stays\n");
     tell(&Told::ReleaseDialogs(vec!["d1".to_owned(), "d2".to_owned()]));
-    assert!(teller.project().collect(FAR, &mut |_, _| {}).unwrap().complete);
+    assert!(teller.project().collect_garbage(FAR, &mut |_, _| {}).unwrap().complete);
     teller.write("d3", "d3-c", "f1.txt", b"recorded after a collection\n");
     tell(&Told::ReleasePath("secret.txt".to_owned()));
     let target = PurgeTarget::Path("secret.txt".parse().unwrap());
@@ -205,12 +207,12 @@ fn tell_packs(teller: &Teller) {
 /// What lies in a folder can only be reached by the names of all folders above it.
 #[test]
 fn ways() {
-    if machine::has(&[Need::Root, Need::Fuse]) {
-        let mut disk = Amnesia::new();
+    if machine::has_all(&[MachineRequirement::Root, MachineRequirement::Fuse]) {
+        let mut disk = LossyFs::new();
         let folder = disk.path().join("not/there/yet");
         retake_seam::fs::create_private_dir_all(&folder).unwrap();
         retake_seam::fs::replace_durably(&folder.join("file"), b"whole").unwrap();
-        disk.power_on(Forget::Unsynced);
+        disk.power_on(LossModel::Unsynced);
         assert_eq!(std::fs::read(folder.join("file")).unwrap(), b"whole");
     }
 }
@@ -219,7 +221,7 @@ fn ways() {
 #[test]
 fn killed_before() {
     let roles = Roles { prepare: write_many, story: tell_first_look };
-    if !is_child(roles) && machine::has(&[Need::Root, Need::Fuse]) {
+    if !is_child(roles) && machine::has_all(&[MachineRequirement::Root, MachineRequirement::Fuse]) {
         Rig::new("stories::killed_before").kill_first(is_long());
     }
 }
@@ -233,7 +235,7 @@ fn tell_first_look(teller: &Teller) {
 #[test]
 fn killed_before_spooling() {
     let roles = Roles { prepare: few_recorded_files, story: tell_left_behind };
-    if !is_child(roles) && machine::has(&[Need::Root, Need::Fuse]) {
+    if !is_child(roles) && machine::has_all(&[MachineRequirement::Root, MachineRequirement::Fuse]) {
         Rig::new("stories::killed_before_spooling").kill_first(true);
     }
 }
@@ -246,7 +248,7 @@ fn tell_left_behind(teller: &Teller) {
 /// The first look at a repository, whose packs are borrowed, until git lets go of them.
 #[test]
 fn borrowed_pack() {
-    if machine::has(&[Need::Program("git")]) {
+    if machine::has_all(&[MachineRequirement::Program("git")]) {
         let quick = Strides { unsynced: 1, bytes: 11, chance: (6, 1), live: 13 };
         play("stories::borrowed_pack", clone_of_many, tell_borrowed, quick);
     }
@@ -273,7 +275,8 @@ fn tell_borrowed(teller: &Teller) {
     assert_eq!(std::fs::read_dir(packs).unwrap().count(), 2, "a pack and its index are borrowed");
     let root = teller.test.root();
     repack(&root);
-    let limits = Limits { max_age: None, max_dialogs: 30, max_bytes: u64::MAX, protect: 0 };
+    let limits =
+        RetentionLimits { max_age: None, max_dialogs: 30, max_bytes: u64::MAX, protect: 0 };
     let wait = Duration::from_secs(20);
     let done = teller.project().store().gc(&limits, FAR, wait, &mut |_, _| {}).unwrap();
     assert!(done.complete);
@@ -285,5 +288,5 @@ fn repack(root: &Path) {
     git::run(root, &["add", "-A"]);
     git::run(root, &["commit", "-qm", "more"]);
     git::run(root, &["gc", "-q", "--prune=now"]);
-    amnesia::sync_all(root).unwrap();
+    lossy_fs::sync_all(root).unwrap();
 }

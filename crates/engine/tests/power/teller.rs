@@ -1,8 +1,8 @@
 //! The child: an agent, a person and Retake's verbs, each step told of.
 
 use retake_engine::model::{DialogId, Event, EventKind, ObjectId, OperationState};
-use retake_engine::{Applied, Plan, Project, VerbError};
-use retake_testkit::{TestProject, amnesia};
+use retake_engine::{AppliedPlan, OperationError, Plan, Project};
+use retake_testkit::{TestProject, lossy_fs};
 use serde_json::{Value, json};
 
 use super::told::{Told, files, id, kept_files, tell, tree_files, tree_of};
@@ -37,7 +37,7 @@ impl Teller {
     /// is put to the test.
     fn user_does(&self, act: impl FnOnce(&TestProject)) {
         act(&self.test);
-        amnesia::sync_all(&self.test.root()).unwrap();
+        lossy_fs::sync_all(&self.test.root()).unwrap();
     }
 
     /// A message of the person, with the checkpoint before it.
@@ -95,7 +95,7 @@ impl Teller {
     pub(crate) fn by_hand(&self, path: &str, content: &[u8]) {
         let before = std::fs::read(self.test.root().join(path)).ok().map(|old| id(&old));
         self.user_does(|test| test.write(path, content));
-        self.test.look();
+        self.test.refresh();
         self.state();
         let after = Some(id(content));
         tell(&Told::Change { dialog: None, path: path.to_owned(), before, after });
@@ -117,15 +117,15 @@ impl Teller {
             tell(&Told::Message { dialog: dialog.to_owned(), text: (*text).to_owned() });
         }
         drop(lock);
-        self.test.look();
+        self.test.refresh();
     }
 
     /// A message that a hook leaves behind because it has no time to wait.
     pub(crate) fn leave_behind(&self, dialog: &str, text: &str) {
-        let (keeper, at) = (self.test.retake().keeper(&self.test.root()), self.test.tick());
+        let (keeper, at) = (self.test.retake().spool_writer(&self.test.root()), self.test.tick());
         let keeper = keeper.unwrap().unwrap();
         let what = EventKind::UserMessage { text: text.to_owned() };
-        keeper.keep(&keeper.new_key(at), &Event::new(dialog, what), at).unwrap();
+        keeper.push(&keeper.new_key(at), &Event::new(dialog, what), at).unwrap();
         tell(&Told::Message { dialog: dialog.to_owned(), text: text.to_owned() });
     }
 
@@ -142,12 +142,12 @@ impl Teller {
     pub(crate) fn verb(
         &self,
         name: &str,
-        plan: impl FnOnce(&Project, i64) -> Result<Plan, VerbError>,
+        plan: impl FnOnce(&Project, i64) -> Result<Plan, OperationError>,
     ) {
         tell(&Told::Verb(name.to_owned()));
         let project = self.project();
         let plan = plan(&project, self.test.tick()).unwrap();
-        let Applied { operation, checkpoint, plan } =
+        let AppliedPlan { operation, checkpoint, plan } =
             project.apply(&plan, self.test.tick()).unwrap();
         let operation = operation.unwrap();
         assert!(operation.state == OperationState::Done, "{name}: {plan:?}");

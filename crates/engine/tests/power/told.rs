@@ -6,7 +6,7 @@ use std::path::Path;
 
 use retake_engine::Project;
 use retake_engine::model::ObjectId;
-use retake_testkit::disk::{self, Entry};
+use retake_testkit::disk::{self, DiskFile};
 use serde::{Deserialize, Serialize};
 
 const MARK: &str = "told ";
@@ -63,7 +63,7 @@ pub(crate) fn id(content: &[u8]) -> String {
 
 /// The files of a project, without those that Retake works with.
 pub(crate) fn files(root: &Path) -> Files {
-    let exact = |entry: &Entry| {
+    let exact = |entry: &DiskFile| {
         let kind = if entry.is_link { "link" } else { "file" };
         format!("{kind} {:o} {}", entry.mode, id(&entry.content))
     };
@@ -82,8 +82,8 @@ pub(crate) fn kept_files(root: &Path) -> Files {
     })
 }
 
-fn read(root: &Path, describe: impl Fn(&Entry) -> String) -> Files {
-    let files = disk::read(root).into_iter();
+fn read(root: &Path, describe: impl Fn(&DiskFile) -> String) -> Files {
+    let files = disk::read_files(root).into_iter();
     let own = files.filter(|(name, _)| !name.contains(".retake-"));
     own.map(|(name, entry)| (name, describe(&entry))).collect()
 }

@@ -9,9 +9,9 @@
 
 use std::collections::BTreeSet;
 
-use retake_engine::model::{Actor, Change, FileKind, Gap, GapReason, ProjectPath, Side};
-use retake_engine::{ChangeFilter, Plan, Project, Recorded};
-use retake_testkit::disk::{Disk, Entry};
+use retake_engine::model::{Actor, Change, FileKind, Gap, GapReason, PathState, ProjectPath};
+use retake_engine::{ChangeFilter, Plan, Project, RecordOutcome};
+use retake_testkit::disk::{DiskFile, DiskFiles};
 
 use crate::generate::{Kind, Program};
 use crate::sight::Sight;
@@ -25,15 +25,15 @@ pub(crate) struct Scene<'s> {
     pub(crate) project: &'s Project,
     pub(crate) program: &'s Program,
     /// When Retake last looked before the person's edits.
-    pub(crate) looked: &'s Disk,
-    pub(crate) before: &'s Disk,
-    pub(crate) after: &'s Disk,
+    pub(crate) looked: &'s DiskFiles,
+    pub(crate) before: &'s DiskFiles,
+    pub(crate) after: &'s DiskFiles,
     pub(crate) sight: &'s Sight,
     /// How many changes there were when Retake last looked, and after the begin.
     pub(crate) known_changes: usize,
     pub(crate) begin_changes: usize,
     pub(crate) earlier_gaps: &'s [Gap],
-    pub(crate) replies: [&'s Recorded; 2],
+    pub(crate) replies: [&'s RecordOutcome; 2],
     /// Paths that were there at any time before the program.
     pub(crate) ever: &'s BTreeSet<String>,
     /// What git tracks after it.
@@ -95,7 +95,7 @@ impl Scene<'_> {
         }
     }
 
-    fn is_on_record(&self, changes: &[Change], path: &str, entry: &Entry) -> bool {
+    fn is_on_record(&self, changes: &[Change], path: &str, entry: &DiskFile) -> bool {
         changes.iter().any(|change| {
             (is_path(change.from_path(), path) && self.has(&change.before, entry))
                 || (is_path(&change.path, path) && self.has(&change.after, entry))
@@ -103,12 +103,12 @@ impl Scene<'_> {
     }
 
     /// Whether Retake takes the path to be like this still: the next look will tell.
-    fn is_in_manifest(&self, path: &str, entry: &Entry) -> bool {
+    fn is_in_manifest(&self, path: &str, entry: &DiskFile) -> bool {
         let known = self.project.store().manifest_entry(&path.parse().unwrap()).unwrap();
-        known.is_some_and(|known| self.has(&known.stored.into(), entry))
+        known.is_some_and(|known| self.has(&known.state.into(), entry))
     }
 
-    fn has(&self, side: &Side, entry: &Entry) -> bool {
+    fn has(&self, side: &PathState, entry: &DiskFile) -> bool {
         let Some(state) = side.known() else { return false };
         (state.kind == FileKind::Link) == entry.is_link
             && state.size == entry.content.len() as u64
@@ -193,11 +193,11 @@ pub(crate) fn hidden_in_manifest(project: &Project, hidden: &BTreeSet<String>) -
 /// What undo has to bring about.
 pub(crate) struct Undone<'s> {
     /// The disk right before the first program.
-    pub(crate) before: &'s Disk,
+    pub(crate) before: &'s DiskFiles,
     /// The disk right before the undo.
-    pub(crate) last: &'s Disk,
+    pub(crate) last: &'s DiskFiles,
     /// The disk after it.
-    pub(crate) now: &'s Disk,
+    pub(crate) now: &'s DiskFiles,
     /// Whether the person did nothing between the programs.
     pub(crate) strict: bool,
     /// What was in sight at the first begin, or at any later one.
@@ -218,7 +218,7 @@ impl Undone<'_> {
             self.taken_away(&mut complaints);
         }
         for (path, entry) in self.last.iter().filter(|(path, _)| !self.is_near_touched(path)) {
-            if !self.now.get(path).is_some_and(|now| now.is_same(entry)) {
+            if !self.now.get(path).is_some_and(|now| now.same_content(entry)) {
                 let step = format!("{} became {}", shown(Some(entry)), shown(self.now.get(path)));
                 complaints.push(format!("(e) undo changed {path}, which no program did: {step}"));
             }
@@ -229,7 +229,7 @@ impl Undone<'_> {
     fn brought_back(&self, complaints: &mut Vec<String>) {
         for (path, entry) in self.before {
             let now = self.now.get(path);
-            if now.is_some_and(|now| now.is_same(entry)) || self.is_in_the_way(path) {
+            if now.is_some_and(|now| now.same_content(entry)) || self.is_in_the_way(path) {
                 continue;
             }
             // A hidden file is taken for its bytes; new permissions alone destroy nothing.
@@ -279,16 +279,19 @@ impl Undone<'_> {
 }
 
 /// The paths that are not the same on two disks.
-pub(crate) fn differing<'d>(a: &'d Disk, b: &'d Disk) -> impl Iterator<Item = &'d String> {
+pub(crate) fn differing<'d>(
+    a: &'d DiskFiles,
+    b: &'d DiskFiles,
+) -> impl Iterator<Item = &'d String> {
     let paths: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let same = |path: &String| match (a.get(path), b.get(path)) {
-        (Some(one), Some(other)) => one.is_same(other),
+        (Some(one), Some(other)) => one.same_content(other),
         _ => false,
     };
     paths.into_iter().filter(move |path| !same(path))
 }
 
-fn has_bytes_of(now: &Entry, was: &Entry) -> bool {
+fn has_bytes_of(now: &DiskFile, was: &DiskFile) -> bool {
     (now.is_link, &now.content) == (was.is_link, &was.content)
 }
 
@@ -301,7 +304,7 @@ fn is_path(path: &ProjectPath, text: &str) -> bool {
     path.as_bytes() == text.as_bytes()
 }
 
-fn shown(entry: Option<&Entry>) -> String {
+fn shown(entry: Option<&DiskFile>) -> String {
     let Some(entry) = entry else { return "nothing".to_owned() };
     let kind = if entry.is_link { "link " } else { "" };
     format!("{kind}{:o} \"{}\"", entry.mode, entry.content.escape_ascii())

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::LazyLock;
 
-use retake_testkit::disk::Disk;
+use retake_testkit::disk::DiskFiles;
 use retake_testkit::git;
 use retake_workspace::{DEFAULT_EXCLUDES, SCRATCH_PATTERNS};
 use tempfile::TempDir;
@@ -36,8 +36,8 @@ impl Sight {
     /// By the rules of `begin`, for what is on any of these disks.
     pub(crate) fn of(
         beside: &Path,
-        begin: &Disk,
-        disks: &[&Disk],
+        begin: &DiskFiles,
+        disks: &[&DiskFiles],
         known: BTreeSet<String>,
     ) -> Self {
         let rules = lay_out(beside, begin);
@@ -52,7 +52,7 @@ impl Sight {
     }
 
     /// What is in sight on a disk.
-    pub(crate) fn seen_on(&self, disk: &Disk) -> BTreeSet<String> {
+    pub(crate) fn seen_on(&self, disk: &DiskFiles) -> BTreeSet<String> {
         disk.keys().filter(|path| self.sees(path)).cloned().collect()
     }
 }
@@ -69,7 +69,7 @@ fn split(output: &[u8]) -> BTreeSet<String> {
 }
 
 /// Puts the rule files of a disk into a folder, and nothing else.
-fn lay_out(beside: &Path, disk: &Disk) -> PathBuf {
+fn lay_out(beside: &Path, disk: &DiskFiles) -> PathBuf {
     let folder = beside.to_owned();
     if folder.exists() {
         std::fs::remove_dir_all(&folder).unwrap();

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use fastrand::Rng;
 use retake_engine::model::{Event, EventKind, Gap};
-use retake_engine::{Plan, Project, Recorded, TakeBackOptions, VerbError};
-use retake_testkit::disk::{self, Disk};
-use retake_testkit::{ListingEyes, TestProject};
+use retake_engine::{OperationError, Plan, Project, RecordOutcome, TakeBackOptions};
+use retake_testkit::disk::{self, DiskFiles};
+use retake_testkit::{ListingHints, TestProject};
 use serde_json::json;
 
 use crate::check::{self, Scene, Undone, all_changes, differing};
@@ -45,9 +45,9 @@ pub(crate) struct Story<'s> {
     /// What was said not to be protected, at any time.
     gaps: Vec<Gap>,
     /// The disk right before the first program.
-    first: Option<Disk>,
+    first: Option<DiskFiles>,
     /// The disk when Retake last looked, and how many changes there were.
-    looked: (Disk, usize),
+    looked: (DiskFiles, usize),
     may_be_late: bool,
 }
 
@@ -84,7 +84,7 @@ impl<'s> Story<'s> {
             hidden: BTreeSet::new(),
             gaps: Vec::new(),
             first: None,
-            looked: (Disk::new(), 0),
+            looked: (DiskFiles::new(), 0),
             may_be_late: false,
         };
         story.log(&format!(
@@ -160,11 +160,11 @@ impl<'s> Story<'s> {
         let input = json!({ "command": program.text() });
         let at_begin = self.record(&TestProject::begin("d1", &id, "Bash", input));
         let begin_changes = self.with(|project| all_changes(project).len());
-        let before = disk::read(&root);
+        let before = disk::read_files(&root);
         if !self.run(program) {
             return false;
         }
-        let after = disk::read(&root);
+        let after = disk::read_files(&root);
         self.tally.ran.fetch_add(1, Ordering::Relaxed);
         if self.rng.u8(0..6) == 0 {
             self.look_around();
@@ -201,13 +201,13 @@ impl<'s> Story<'s> {
     }
 
     /// What is in sight during a call: git's index has not changed since it was last asked.
-    fn sight(&self, before: &Disk, after: &Disk) -> Sight {
+    fn sight(&self, before: &DiskFiles, after: &DiskFiles) -> Sight {
         let known = self.known.union(&self.tracked).cloned().collect();
         let disks = [&self.looked.0, before, after];
         Sight::of(&self.test.outer().join("rules"), before, &disks, known)
     }
 
-    fn remember(&mut self, before: Disk, after: &Disk, sight: &Sight, program: &Program) {
+    fn remember(&mut self, before: DiskFiles, after: &DiskFiles, sight: &Sight, program: &Program) {
         self.touched.extend(differing(&before, after).cloned());
         self.known = sight.seen_on(after);
         self.seen.extend(sight.seen_on(&before));
@@ -234,7 +234,7 @@ impl<'s> Story<'s> {
         let mut look = || {
             looked = true;
             let at = self.test.tick();
-            self.with(|project| project.look_around(at).unwrap());
+            self.with(|project| project.refresh_in_background(at).unwrap());
         };
         let ended = run(&self.test, program, Some((after, &mut look)));
         if looked {
@@ -244,7 +244,7 @@ impl<'s> Story<'s> {
     }
 
     fn take_back(&mut self, strict: bool) {
-        let last = disk::read(&self.test.root());
+        let last = disk::read_files(&self.test.root());
         self.checkpoint(&last);
         if self.rng.bool() {
             self.record(&Event::new("d1", EventKind::TurnEnd { background: Vec::new() }));
@@ -252,13 +252,13 @@ impl<'s> Story<'s> {
         let undone = self.undo();
         let plan = match &undone {
             Ok(plan) => Some(plan),
-            Err(VerbError::NothingTo(_)) => None,
+            Err(OperationError::NothingTo(_)) => None,
             Err(error) => {
                 self.complaints.push(format!("(e) undo failed: {error}"));
                 return;
             }
         };
-        let now = disk::read(&self.test.root());
+        let now = disk::read_files(&self.test.root());
         let first = self.first.as_ref().unwrap_or(&last);
         let undone = Undone {
             before: first,
@@ -275,7 +275,7 @@ impl<'s> Story<'s> {
     }
 
     /// Makes a checkpoint, in which nothing may be that programs made out of sight.
-    fn checkpoint(&mut self, last: &Disk) {
+    fn checkpoint(&mut self, last: &DiskFiles) {
         let at = self.test.tick();
         self.with(|project| project.checkpoint(None, None, at).unwrap());
         let folder = self.test.outer().join("rules");
@@ -286,7 +286,7 @@ impl<'s> Story<'s> {
         self.complaints.extend(taken);
     }
 
-    fn undo(&self) -> Result<Plan, VerbError> {
+    fn undo(&self) -> Result<Plan, OperationError> {
         let (plan_at, at) = (self.test.tick(), self.test.tick());
         self.with(|project| {
             let (plan, _) = project.plan_undo(TakeBackOptions::default(), plan_at)?;
@@ -298,18 +298,18 @@ impl<'s> Story<'s> {
         if self.in_git { tracked(&self.test.root()) } else { BTreeSet::new() }
     }
 
-    fn look_now(&self) -> (Disk, usize) {
+    fn look_now(&self) -> (DiskFiles, usize) {
         let changes = self.with(|project| all_changes(project).len());
-        (disk::read(&self.test.root()), changes)
+        (disk::read_files(&self.test.root()), changes)
     }
 
     fn look_around(&mut self) {
         let at = self.test.tick();
-        self.with(|project| project.look_around(at).unwrap());
+        self.with(|project| project.refresh_in_background(at).unwrap());
         self.log("somebody looked around");
     }
 
-    fn record(&self, event: &Event) -> Recorded {
+    fn record(&self, event: &Event) -> RecordOutcome {
         let at = self.test.tick();
         self.with(|project| project.record(event, at).unwrap())
     }
@@ -336,10 +336,10 @@ impl Host {
 }
 
 fn watching(test: &TestProject, mut project: Project, rng: &mut Rng) -> Host {
-    let rules = project.rules_for_eyes().unwrap();
-    let eyes = ListingEyes::open(&test.root(), rules.clone());
+    let rules = project.watch_rules().unwrap();
+    let eyes = ListingHints::open(&test.root(), rules.clone());
     let eyes = if rng.bool() { eyes.vague(rng.u64(..)) } else { eyes };
-    project.open_eyes(Box::new(eyes), rules);
+    project.set_hint_source(Box::new(eyes), rules);
     Host::Watching(Box::new(project))
 }
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use retake_engine::model::{Event, EventKind};
-use retake_store::Touched;
+use retake_store::TouchedState;
 use retake_testkit::{TestProject, play};
-use retake_workspace::{Known, Stat, StatKind};
+use retake_workspace::{FileStat, StatCache, StatKind};
 
 #[test]
 fn a_stat_that_a_later_edit_could_repeat_is_not_trusted() {
@@ -23,26 +23,26 @@ fn a_stat_that_a_later_edit_could_repeat_is_not_trusted() {
     project.init();
     while !trusted("settled") {
         std::thread::sleep(std::time::Duration::from_millis(5));
-        assert_eq!(project.look().changes, []);
+        assert_eq!(project.refresh().changes, []);
     }
     assert!(!trusted("future"));
     // The edit leaves size and mtime alone; a trusted stat would hide it on a coarse clock.
     project.write("future", "y");
     project.shell("touch -d 2100-01-01 future");
-    assert_eq!(project.look().changes.len(), 1);
+    assert_eq!(project.refresh().changes.len(), 1);
 }
 
 /// What is known of the files' stats: the stat cache, and what was touched since.
-fn stats(project: &TestProject) -> Known {
+fn stats(project: &TestProject) -> StatCache {
     let opened = project.open();
-    let kept = opened.store().stats().unwrap();
-    let mut known = Known::from_bytes(kept.unwrap().bytes).unwrap();
+    let kept = opened.store().stat_cache().unwrap();
+    let mut known = StatCache::from_bytes(kept.unwrap().bytes).unwrap();
     for (path, touched) in opened.store().touched().unwrap() {
         match touched {
-            Touched::Gone => known.remove(&path),
-            Touched::There(stat) => known.insert(
+            TouchedState::Gone => known.remove(&path),
+            TouchedState::There(stat) => known.insert(
                 &path,
-                stat.map(|stat| Stat {
+                stat.map(|stat| FileStat {
                     kind: StatKind::File,
                     mode: stat.mode,
                     size: stat.size,
@@ -68,7 +68,7 @@ fn settle(project: &TestProject) -> usize {
             return all;
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
-        assert_eq!(project.look().changes, []);
+        assert_eq!(project.refresh().changes, []);
     }
 }
 
@@ -121,7 +121,7 @@ fn a_lost_or_damaged_stat_cache_costs_nothing_but_time() {
             None => std::fs::remove_file(&cache).unwrap(),
         }
         project.write("d0/new", n.to_string());
-        assert_eq!(project.look().changes.len(), 1, "{n}");
+        assert_eq!(project.refresh().changes.len(), 1, "{n}");
         assert_ne!(stat_cache(&folder), cache, "it is made anew");
     }
 }
@@ -134,10 +134,10 @@ fn a_look_that_finds_nothing_writes_nothing() {
     settle(&project);
     let wal = || std::fs::metadata(opened.store().folder().join("retake.db-wal")).unwrap().len();
     let before = wal();
-    assert_eq!(opened.look(project.tick()).unwrap().changes, []);
+    assert_eq!(opened.refresh(project.tick()).unwrap().changes, []);
     assert_eq!(wal(), before);
     project.write("a.txt", "two\n");
-    assert_eq!(opened.look(project.tick()).unwrap().changes.len(), 1);
+    assert_eq!(opened.refresh(project.tick()).unwrap().changes.len(), 1);
     assert!(wal() > before);
 }
 
@@ -192,21 +192,21 @@ fn a_stat_cache_of_another_time_is_none() {
     for n in 0..300 {
         project.write(&n.to_string(), "two\n");
     }
-    assert_eq!(project.look().changes.len(), 300);
+    assert_eq!(project.refresh().changes.len(), 300);
     settle(&project);
     // The database is restored, the cache is not.
     for (name, bytes) in &database {
         std::fs::write(folder.join(name), bytes).unwrap();
     }
     let _ = std::fs::remove_file(folder.join("retake.db-shm"));
-    assert_eq!(project.look().changes.len(), 300);
+    assert_eq!(project.refresh().changes.len(), 300);
     settle(&project);
     // An old cache is put in the place of the one that belongs here.
     project.shell("rm -f [1-9]*");
-    assert_eq!(project.look().changes.len(), 299);
+    assert_eq!(project.refresh().changes.len(), 299);
     assert!(!old.exists());
     std::fs::write(stat_cache(&folder), old_bytes).unwrap();
-    assert_eq!(project.look().changes, []);
+    assert_eq!(project.refresh().changes, []);
     assert_eq!(settle(&project), 1);
 }
 
@@ -220,12 +220,12 @@ fn without_room_for_a_stat_cache_there_is_none() {
     for _ in 0..2 {
         retake_seam::fail_once("create", 2, 28); // The first is the stamp; "no space left".
         project.write("a.txt", "two\n");
-        opened.look(project.tick()).unwrap();
-        assert_eq!(opened.store().stats_name().unwrap(), None);
+        opened.refresh(project.tick()).unwrap();
+        assert_eq!(opened.store().stat_cache_id().unwrap(), None);
         assert_eq!(opened.store().touched().unwrap(), []);
     }
     project.write("a.txt", "three\n");
-    assert_eq!(opened.look(project.tick()).unwrap().changes.len(), 1);
+    assert_eq!(opened.refresh(project.tick()).unwrap().changes.len(), 1);
     settle(&project);
 }
 
@@ -244,7 +244,7 @@ fn the_stat_cache_of_an_earlier_program_is_removed() {
     for name in ["cache.db", "cache.db-wal", "cache.db-shm"] {
         std::fs::write(folder.join(name), "SQLite format 3").unwrap();
     }
-    assert_eq!(project.look().changes, []);
+    assert_eq!(project.refresh().changes, []);
     assert_eq!(project.open().status().unwrap().files, 1, "they are counted");
     for name in ["cache.db", "cache.db-wal", "cache.db-shm"] {
         assert!(!folder.join(name).exists(), "{name}");

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 
 use retake_engine::model::{Actor, ChangeStatus};
-use retake_engine::{Applied, ChangeFilter, Plan, Selection, TakeBackOptions, UndoStep, VerbError};
-use retake_testkit::disk::{self, Disk};
+use retake_engine::{
+    AppliedPlan, ChangeFilter, OperationError, Plan, Selection, TakeBackOptions, UndoStep,
+};
+use retake_testkit::disk::{self, DiskFiles};
 
 use crate::Walk;
 
 impl Walk {
     /// Takes back the step that is said to be next.
-    pub(crate) fn undo(&mut self) -> Option<(Applied, UndoStep)> {
+    pub(crate) fn undo(&mut self) -> Option<(AppliedPlan, UndoStep)> {
         let options = TakeBackOptions::default();
         self.look();
         let said = self.opened.next_undo(options).unwrap();
@@ -20,7 +22,7 @@ impl Walk {
                 assert_eq!(said.map(|said| said.describe()), Some(step.describe()));
                 Some((self.carry_out(&plan), step))
             }
-            Err(VerbError::NothingTo(_)) => {
+            Err(OperationError::NothingTo(_)) => {
                 self.note("nothing to undo".to_owned());
                 assert!(said.is_none(), "{said:?}");
                 self.check_nothing_is_silently_left();
@@ -34,14 +36,14 @@ impl Walk {
     pub(crate) fn undo_and_redo(&mut self) {
         self.look();
         let (disk, statuses) = (self.disk(), self.statuses());
-        let Some((Applied { operation: Some(operation), .. }, _)) = self.undo() else { return };
+        let Some((AppliedPlan { operation: Some(operation), .. }, _)) = self.undo() else { return };
         let options = TakeBackOptions::default();
         let (plan, undone) = self.opened.plan_redo(options, self.project.tick()).unwrap();
         self.note(plan.title.clone());
         assert_eq!(undone.id, operation.id, "redo brings back what was undone last");
         let redone = self.carry_out(&plan);
         assert!(redone.is_whole(), "{:?}", redone.plan);
-        assert!(disk::is_same(&self.disk(), &disk), "redo of undo is identity");
+        assert!(disk::same_files(&self.disk(), &disk), "redo of undo is identity");
         assert_eq!(self.statuses(), statuses);
     }
 
@@ -52,11 +54,11 @@ impl Walk {
         let options = TakeBackOptions::default();
         let plan = match self.opened.plan_redo(options, self.project.tick()) {
             Ok((plan, _)) => plan,
-            Err(VerbError::NothingTo(_)) => return,
+            Err(OperationError::NothingTo(_)) => return,
             Err(error) => panic!("{error}"),
         };
         self.note(plan.title.clone());
-        let Applied { operation: Some(redo), .. } = self.carry_out(&plan) else { return };
+        let AppliedPlan { operation: Some(redo), .. } = self.carry_out(&plan) else { return };
         if self.rng.bool() {
             return;
         }
@@ -65,7 +67,7 @@ impl Walk {
         assert!(next.as_ref().is_some_and(is_redo), "{next:?} is next, and not {redo:?}");
         let (undone, _) = self.undo().unwrap();
         assert!(undone.is_whole(), "{:?}", undone.plan);
-        assert!(disk::is_same(&self.disk(), &disk), "undo of redo is identity");
+        assert!(disk::same_files(&self.disk(), &disk), "undo of redo is identity");
         assert_eq!(self.statuses(), statuses);
     }
 
@@ -121,7 +123,7 @@ impl Walk {
     }
 
     /// Carries a plan out and checks everything that must be so after any verb.
-    fn carry_out(&mut self, plan: &Plan) -> Applied {
+    fn carry_out(&mut self, plan: &Plan) -> AppliedPlan {
         let root = self.project.root();
         let (before, git) = (self.disk(), disk::git_state(&root));
         let applied = self.opened.apply(plan, self.project.tick()).unwrap();
@@ -133,7 +135,7 @@ impl Walk {
         for name in before.keys().chain(after.keys()).filter(|name| !written.contains(*name)) {
             assert_eq!(before.get(name), after.get(name), "{name} is not in the plan");
         }
-        let seen = self.opened.look(self.project.tick()).unwrap().changes;
+        let seen = self.opened.refresh(self.project.tick()).unwrap().changes;
         assert_eq!(seen, [], "the record is as the disk");
         let (had, has) = (lines_of_the_person(&before), lines_of_the_person(&after));
         let lost: Vec<_> = had.difference(&has).collect();
@@ -141,8 +143,8 @@ impl Walk {
         applied
     }
 
-    fn disk(&self) -> Disk {
-        disk::read(&self.project.root())
+    fn disk(&self) -> DiskFiles {
+        disk::read_files(&self.project.root())
     }
 
     fn statuses(&self) -> Vec<(u64, ChangeStatus)> {
@@ -156,7 +158,7 @@ fn agents() -> ChangeFilter {
 }
 
 /// The person's lines that are in any file, each with its file.
-fn lines_of_the_person(disk: &Disk) -> BTreeSet<(String, String)> {
+fn lines_of_the_person(disk: &DiskFiles) -> BTreeSet<(String, String)> {
     let mut lines = BTreeSet::new();
     for (name, entry) in disk {
         let text = String::from_utf8_lossy(&entry.content);

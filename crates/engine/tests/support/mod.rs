@@ -67,6 +67,6 @@ impl<'t> Work<'t> {
 
 /// Everything on record can be read.
 pub(crate) fn assert_clean(project: &Project) {
-    let found = project.check_up(true, &mut |_, _| {}).unwrap().verification;
+    let found = project.check_health(true, &mut |_, _| {}).unwrap().verification;
     assert_eq!(found.problems, []);
 }

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use retake_engine::model::{Actor, Change, ChangeStatus};
 use retake_engine::{
-    Action, Applied, Cascade, ChangeFilter, GoToOptions, Plan, Selection, TakeBackOptions,
-    UndoStep, VerbError,
+    AppliedPlan, CascadePolicy, ChangeFilter, FileAction, GoToOptions, OperationError, Plan,
+    Selection, TakeBackOptions, UndoStep,
 };
 
-use retake_testkit::disk::{self, Disk};
+use retake_testkit::disk::{self, DiskFiles};
 
 use crate::{Walk, user_lines};
 
@@ -42,7 +42,8 @@ impl Walk {
     pub(crate) fn reject(&mut self) {
         let selection = self.selection();
         self.note(format!("reject {selection:?}"));
-        let options = TakeBackOptions { cascade: Cascade::Agents, ..TakeBackOptions::default() };
+        let options =
+            TakeBackOptions { cascade: CascadePolicy::Agents, ..TakeBackOptions::default() };
         let plan = self.opened.plan_reject(&selection, options, self.project.tick());
         self.carry_out(plan, Users::Stay);
     }
@@ -51,7 +52,7 @@ impl Walk {
         let selection = self.selection();
         self.note(format!("rollback {selection:?}"));
         let options = self.options();
-        let users = if options.cascade == Cascade::All { Users::MayGo } else { Users::Stay };
+        let users = if options.cascade == CascadePolicy::All { Users::MayGo } else { Users::Stay };
         let plan = self.opened.plan_rollback(&selection, options, self.project.tick());
         self.carry_out(plan, users);
     }
@@ -65,7 +66,7 @@ impl Walk {
                 let users = if is_turn { Users::Stay } else { Users::MayGo };
                 self.carry_out(Ok(plan), users);
             }
-            Err(error) => assert!(matches!(error, VerbError::NothingTo(_)), "{error}"),
+            Err(error) => assert!(matches!(error, OperationError::NothingTo(_)), "{error}"),
         }
     }
 
@@ -84,7 +85,7 @@ impl Walk {
         assert_eq!(Some(operation.id), undone.operation.map(|operation| operation.id));
         let redone = self.carry_out(Ok(plan), Users::MayGo).unwrap();
         assert!(redone.is_whole(), "{:?}", redone.plan);
-        assert!(disk::is_same(&self.disk(), &disk), "redo of undo is identity");
+        assert!(disk::same_files(&self.disk(), &disk), "redo of undo is identity");
         assert_eq!(self.statuses(), statuses);
     }
 
@@ -106,7 +107,7 @@ impl Walk {
     }
 
     /// What was there then is there again.
-    fn check_restored(&self, then: &Disk, before: &Disk) {
+    fn check_restored(&self, then: &DiskFiles, before: &DiskFiles) {
         let now = self.disk();
         let tracked: Vec<String> = self
             .opened
@@ -121,13 +122,13 @@ impl Walk {
             if !tracked.contains(name) && before.get(name) == now.get(name) {
                 continue;
             }
-            let is_back = now.get(name).is_some_and(|now| now.is_same(entry));
+            let is_back = now.get(name).is_some_and(|now| now.same_content(entry));
             assert!(is_back, "{name} is not as it was at the checkpoint");
         }
     }
 
     /// A restore that is not exact deletes nothing that the user made.
-    fn check_only_agents_files_went(&self, before: &Disk, applied: &Applied) {
+    fn check_only_agents_files_went(&self, before: &DiskFiles, applied: &AppliedPlan) {
         let now = self.disk();
         for name in before.keys().filter(|name| !now.contains_key(*name)) {
             let of_path = ChangeFilter {
@@ -165,7 +166,7 @@ impl Walk {
         let plan = self.opened.plan_reset(&dialog, exact, TakeBackOptions::default(), at);
         let users = if exact { Users::MayGo } else { Users::Stay };
         let whole = self.carry_out(plan, users).unwrap().is_whole();
-        self.opened.look(self.project.tick()).unwrap();
+        self.opened.refresh(self.project.tick()).unwrap();
         let status = self.opened.session_status(&dialog).unwrap();
         assert!(!whole || !status.has_unapproved(), "{:?}", status.changed_files);
     }
@@ -176,7 +177,9 @@ impl Walk {
         let options = TakeBackOptions::default();
         let tick = self.project.tick();
         let Ok(plan) = self.opened.plan_rollback(&selection, options, tick) else { return };
-        let Some(file) = plan.writes().find(|file| file.action == Action::Write) else { return };
+        let Some(file) = plan.writes().find(|file| file.action == FileAction::Write) else {
+            return;
+        };
         let path = self.project.root().join(file.path.to_string());
         let line = self.line("user");
         self.note(format!("rollback of everything, {line} saved to {:?} meanwhile", file.path));
@@ -208,10 +211,14 @@ impl Walk {
     }
 
     /// Carries a plan out and checks everything that must be so after any verb.
-    fn carry_out(&mut self, plan: Result<Plan, VerbError>, users: Users) -> Option<Applied> {
+    fn carry_out(
+        &mut self,
+        plan: Result<Plan, OperationError>,
+        users: Users,
+    ) -> Option<AppliedPlan> {
         let plan = match plan {
             Ok(plan) => plan,
-            Err(VerbError::Approved(_) | VerbError::Decided { .. }) => return None,
+            Err(OperationError::Approved(_) | OperationError::Decided { .. }) => return None,
             Err(error) => panic!("{error}"),
         };
         let (before, git) = (self.disk(), disk::git_state(&self.project.root()));
@@ -223,7 +230,7 @@ impl Walk {
         assert_eq!(disk::git_state(&self.project.root()), git, ".git is not touched");
         Self::check_untouched(&applied.plan, &before, &after);
         self.check_no_temps();
-        let seen = self.opened.look(self.project.tick()).unwrap().changes;
+        let seen = self.opened.refresh(self.project.tick()).unwrap().changes;
         assert_eq!(seen, [], "the record is as the disk");
         self.remember(&after);
         if users == Users::Stay {
@@ -234,7 +241,7 @@ impl Walk {
         Some(applied)
     }
 
-    fn check_untouched(plan: &Plan, before: &Disk, after: &Disk) {
+    fn check_untouched(plan: &Plan, before: &DiskFiles, after: &DiskFiles) {
         let written: Vec<String> = plan.writes().map(|file| file.path.to_string()).collect();
         for name in before.keys().chain(after.keys()).filter(|name| !written.contains(name)) {
             assert_eq!(before.get(name), after.get(name), "{name} is not in the plan");
@@ -276,7 +283,8 @@ impl Walk {
     }
 
     fn options(&mut self) -> TakeBackOptions {
-        let cascade = if self.rng.u8(0..4) == 0 { Cascade::All } else { Cascade::Leave };
+        let cascade =
+            if self.rng.u8(0..4) == 0 { CascadePolicy::All } else { CascadePolicy::Leave };
         TakeBackOptions { cascade, markers: false, across_git: self.rng.bool() }
     }
 }

@@ -1,14 +1,14 @@
 //! The neutral event, as any program may send it.
 
 use retake_engine::model::{Event, EventKind};
-use retake_engine::tool::{self, Edit, Predicted};
+use retake_engine::tool::{self, EditKind, PredictedFile};
 use retake_testkit::disk;
 use serde_json::Value;
 
-use crate::stage::{Kept, Stage, with};
+use crate::reused_project::{OpenTestProject, ReusedFixture, with_fixture};
 
 /// Maximum bytes of a prediction, even if the arguments repeat much.
-const LARGEST_PREDICTION: usize = 64 << 20;
+const MAX_PREDICTION_BYTES: usize = 64 << 20;
 
 /// Without the disk: the event is parsed or refused, survives a round trip, and the targets of
 /// its call can be computed.
@@ -40,12 +40,12 @@ fn check_call(tool: &str, input: &Value) {
             intent.paths.contains(&edit.path),
             "an edit of a path that is not named: {intent:?}"
         );
-        if let Edit::MoveTo { to, .. } = &edit.edit {
+        if let EditKind::MoveTo { to, .. } = &edit.edit {
             assert!(intent.paths.contains(to), "a move to a path that is not named: {intent:?}");
         }
         for before in [None, Some(&b"one\ntwo\r\nthree"[..]), Some(b"\xff\0")] {
-            if let Some(Predicted::Content(content)) = tool::predict(&edit.edit, before) {
-                assert!(content.len() <= LARGEST_PREDICTION);
+            if let Some(PredictedFile::Content(content)) = tool::predict(&edit.edit, before) {
+                assert!(content.len() <= MAX_PREDICTION_BYTES);
             }
         }
     }
@@ -55,11 +55,11 @@ fn check_call(tool: &str, input: &Value) {
 }
 
 thread_local! {
-    static STAGE: Kept<Stage> = const { Kept::new(None) };
+    static STAGE: ReusedFixture<OpenTestProject> = const { ReusedFixture::new(None) };
 }
 
-fn stage() -> Stage {
-    Stage::new(|test| {
+fn stage() -> OpenTestProject {
+    OpenTestProject::new(|test| {
         test.write("a.txt", "one\ntwo\nthree\n");
         test.write("src/b.rs", "fn b() {}\n");
         test.write("../canary/a.txt", "not in the project\n");
@@ -69,9 +69,10 @@ fn stage() -> Stage {
 /// Any event can be recorded, and recording changes no file, in the project or beside it.
 pub fn event_recorded(data: &[u8]) {
     let Ok(event) = serde_json::from_slice::<Event>(data) else { return };
-    with(&STAGE, 200, stage, |stage| {
-        let files =
-            || [stage.test.root(), stage.test.outer().join("canary")].map(|at| disk::read(&at));
+    with_fixture(&STAGE, 200, stage, |stage| {
+        let files = || {
+            [stage.test.root(), stage.test.outer().join("canary")].map(|at| disk::read_files(&at))
+        };
         let before = files();
         let recorded = stage.project.record(&event, stage.test.tick());
         let recorded = recorded.unwrap_or_else(|error| panic!("{error}: {event:?}"));
@@ -79,7 +80,7 @@ pub fn event_recorded(data: &[u8]) {
         assert!(files() == before, "recording changed files");
         stage.project.status().unwrap();
         stage.project.context(&event.dialog, &event.agent()).unwrap();
-        let found = stage.project.check_up(false, &mut |_, _| {}).unwrap();
+        let found = stage.project.check_health(false, &mut |_, _| {}).unwrap();
         assert_eq!(found.verification.problems, []);
     });
 }

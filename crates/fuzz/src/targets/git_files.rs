@@ -7,11 +7,11 @@ use retake_testkit::git;
 use retake_workspace::git as read;
 use tempfile::TempDir;
 
-use crate::input::{choose, head, spliced};
-use crate::stage::{Kept, folder, with};
+use crate::input::{choose, spliced, split_head};
+use crate::reused_project::{ReusedFixture, memory_folder, with_fixture};
 
 /// Dictionary of such files.
-pub const WORDS: &[&str] = &[
+pub const DICTIONARY: &[&str] = &[
     "ref: refs/heads/main\n",
     "ref: ../../x",
     "gitdir: ",
@@ -36,7 +36,7 @@ pub const WORDS: &[&str] = &[
     "#",
 ];
 
-const FILES: &[&str] = &[
+const GIT_FILES: &[&str] = &[
     ".git/index",
     ".git/HEAD",
     ".git/packed-refs",
@@ -50,11 +50,11 @@ const FILES: &[&str] = &[
 ];
 
 thread_local! {
-    static REPOSITORY: Kept<TempDir> = const { Kept::new(None) };
+    static REPOSITORY: ReusedFixture<TempDir> = const { ReusedFixture::new(None) };
 }
 
 fn repository() -> TempDir {
-    let folder = folder();
+    let folder = memory_folder();
     let root = folder.path();
     std::fs::create_dir(root.join("d")).unwrap();
     for file in ["a.txt", "d/b.txt"] {
@@ -70,9 +70,9 @@ fn repository() -> TempDir {
 /// A damaged file of git's is an error or nothing, never a panic, and never leads elsewhere. The
 /// second byte of an input chooses where in the file the rest is put.
 pub fn git_files(data: &[u8]) {
-    let (file, rest) = choose(FILES, data);
-    let (place, bytes) = head(rest);
-    with(&REPOSITORY, usize::MAX, repository, |folder| {
+    let (file, rest) = choose(GIT_FILES, data);
+    let (place, bytes) = split_head(rest);
+    with_fixture(&REPOSITORY, usize::MAX, repository, |folder| {
         let file = folder.path().join(file);
         let before = std::fs::read(&file).ok();
         let mut content = spliced(before.as_deref().unwrap_or_default(), place, bytes);
@@ -83,7 +83,7 @@ pub fn git_files(data: &[u8]) {
         }
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, content).unwrap();
-        ask(folder.path());
+        read_repository(folder.path());
         match before {
             Some(before) => std::fs::write(&file, before).unwrap(),
             None => std::fs::remove_file(&file).unwrap(),
@@ -91,16 +91,16 @@ pub fn git_files(data: &[u8]) {
     });
 }
 
-fn ask(root: &Path) {
-    if let Ok(Some(index)) = read::index(root) {
+fn read_repository(root: &Path) {
+    if let Ok(Some(index)) = read::read_index(root) {
         for path in index.entries.keys() {
             assert!(path.components().all(|part| !matches!(part, b"" | b"." | b"..")));
         }
     }
-    if let Some(look) = read::look(root) {
-        assert_eq!(read::GitLook::from_bytes(&look.to_bytes()), Some(look));
+    if let Some(look) = read::read_state(root) {
+        assert_eq!(read::GitState::from_bytes(&look.to_bytes()), Some(look));
     }
-    read::underway(root);
+    read::read_activity(root);
     read::new_reflog_actions(root, 3);
     read::pack_folders(root);
     read::toplevel(root);

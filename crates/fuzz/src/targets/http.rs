@@ -13,15 +13,15 @@ use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use retake_server::Hall;
-use retake_server::http::{Options, description, serve};
+use retake_server::ProjectPool;
+use retake_server::http::{HttpOptions, description, serve};
 use retake_testkit::play;
 use serde_json::Value;
 
-use crate::input::{choose, head, parts};
-use crate::stage::{Kept, Stage, with};
+use crate::input::{choose, parts, split_head};
+use crate::reused_project::{OpenTestProject, ReusedFixture, with_fixture};
 
-const STORY: &str = r"
+const FIXTURE_STORY: &str = r"
     file a.txt: one\ntwo\nthree\nfour\nfive\n
     file keep.txt: keep\n
     init
@@ -33,51 +33,51 @@ const STORY: &str = r"
 ";
 
 thread_local! {
-    static SERVED: Kept<Served> = const { Kept::new(None) };
+    static SERVED: ReusedFixture<HttpFixture> = const { ReusedFixture::new(None) };
 }
 
 /// The whole OpenAPI description, with its schemas.
-static DESCRIPTION: LazyLock<Value> = LazyLock::new(description);
+static API_DESCRIPTION: LazyLock<Value> = LazyLock::new(description);
 
 /// The server never answers 5xx, and always in the documented shape.
 pub fn http(data: &[u8]) {
-    with(&SERVED, 300, Served::new, |served| served.ask(data));
+    with_fixture(&SERVED, 300, HttpFixture::new, |served| served.send_input(data));
 }
 
-struct Served {
+struct HttpFixture {
     address: SocketAddr,
-    routes: Vec<Route>,
+    routes: Vec<ApiRoute>,
     tokens: [String; 3],
     id: String,
-    _server: Server,
+    _server: ServerThread,
 }
 
 /// A thread that runs the server: a thread-local would be dropped too late for it.
-struct Server {
+struct ServerThread {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Drop for Server {
+impl Drop for ServerThread {
     fn drop(&mut self) {
         drop(self.end.take());
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-struct Route {
+struct ApiRoute {
     method: String,
     template: String,
     operation: &'static Value,
 }
 
-impl Served {
+impl HttpFixture {
     fn new() -> Self {
         let ((tell, told), (end, ended)) = (channel(), channel::<()>());
         let thread = std::thread::spawn(move || {
-            let stage = Stage::new(|test| drop(play(test, STORY)));
-            let hall = Hall::new(stage.test.retake(), || 1_700_000_900_000);
-            let running = serve(Arc::new(hall), &Options::default()).unwrap();
+            let stage = OpenTestProject::new(|test| drop(play(test, FIXTURE_STORY)));
+            let hall = ProjectPool::new(stage.test.retake(), || 1_700_000_900_000);
+            let running = serve(Arc::new(hall), &HttpOptions::default()).unwrap();
             let run = stage.test.home().join("run");
             let file = |name| std::fs::read_to_string(run.join(name)).unwrap();
             let tokens = [file("token"), file("agent-token"), "0".repeat(64)];
@@ -86,19 +86,22 @@ impl Served {
             let _ = ended.recv();
         });
         let (address, tokens, id) = told.recv().expect("the server starts");
-        let server = Server { end: Some(end), thread: Some(thread) };
+        let server = ServerThread { end: Some(end), thread: Some(thread) };
         Self { address, routes: routes(), tokens, id, _server: server }
     }
 
-    fn ask(&self, data: &[u8]) {
-        let (number, rest) = head(data);
-        let (token, rest) = head(rest);
+    fn send_input(&self, data: &[u8]) {
+        let (number, rest) = split_head(data);
+        let (token, rest) = split_head(rest);
         let route = &self.routes[number % self.routes.len()];
         let token = &self.tokens[token % self.tokens.len()];
         let [query, name, body] = parts(rest);
         let path = route.path(&self.id, name);
-        let query =
-            if query.is_empty() { String::new() } else { format!("?{}", escaped(query, b"=&%+")) };
+        let query = if query.is_empty() {
+            String::new()
+        } else {
+            format!("?{}", percent_encoded(query, b"=&%+"))
+        };
         let address = self.address;
         let mut request = format!(
             "{} {path}{query} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
@@ -117,22 +120,22 @@ impl Served {
     }
 }
 
-fn routes() -> Vec<Route> {
+fn routes() -> Vec<ApiRoute> {
     let mut routes = Vec::new();
-    for (template, item) in DESCRIPTION["paths"].as_object().unwrap() {
+    for (template, item) in API_DESCRIPTION["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let (method, template) = (method.to_uppercase(), template.clone());
-            routes.push(Route { method, template, operation });
+            routes.push(ApiRoute { method, template, operation });
         }
     }
     assert!(routes.len() > 35, "the description has only {} routes", routes.len());
     routes
 }
 
-impl Route {
+impl ApiRoute {
     fn path(&self, project: &str, name: &[u8]) -> String {
         let (kind, name) = choose(&["d1", "c5", "w1", "a.txt", ""], name);
-        let name = if kind.is_empty() { escaped(name, b"") } else { kind.to_owned() };
+        let name = if kind.is_empty() { percent_encoded(name, b"") } else { kind.to_owned() };
         let parts = self.template.split('/').map(|part| match part {
             "{project}" => project.to_owned(),
             part if part.starts_with('{') => name.clone(),
@@ -141,8 +144,8 @@ impl Route {
         parts.collect::<Vec<_>>().join("/")
     }
 
-    fn check(&self, answer: &Answer) {
-        let Answer { status, headers, body } = answer;
+    fn check(&self, answer: &HttpAnswer) {
+        let HttpAnswer { status, headers, body } = answer;
         let told = String::from_utf8_lossy(body);
         let name = format!("{} {}: {status} {told}", self.method, self.template);
         assert!(*status < 500, "{name}");
@@ -162,7 +165,7 @@ impl Route {
         let schema = &documented["content"]["application/json"]["schema"];
         if kind.starts_with("application/json") && !schema.is_null() {
             let value: Value = serde_json::from_slice(body).unwrap_or_else(|_| panic!("{name}"));
-            if let Err(why) = fits(&value, schema) {
+            if let Err(why) = matches_schema(&value, schema) {
                 panic!("{why}: {name}");
             }
         }
@@ -170,16 +173,19 @@ impl Route {
 }
 
 /// Checks a value against a schema, as far as our own schemas go.
-fn fits(value: &Value, schema: &Value) -> Result<(), String> {
+fn matches_schema(value: &Value, schema: &Value) -> Result<(), String> {
     if let Some(place) = schema["$ref"].as_str() {
-        return fits(value, DESCRIPTION.pointer(place.trim_start_matches('#')).unwrap());
+        return matches_schema(
+            value,
+            API_DESCRIPTION.pointer(place.trim_start_matches('#')).unwrap(),
+        );
     }
     for every in schema["allOf"].as_array().into_iter().flatten() {
-        fits(value, every)?;
+        matches_schema(value, every)?;
     }
     for key in ["oneOf", "anyOf"] {
         let some = schema[key].as_array();
-        if some.is_some_and(|some| !some.iter().any(|one| fits(value, one).is_ok())) {
+        if some.is_some_and(|some| !some.iter().any(|one| matches_schema(value, one).is_ok())) {
             return Err(format!("{value} is none of {key}"));
         }
     }
@@ -188,7 +194,7 @@ fn fits(value: &Value, schema: &Value) -> Result<(), String> {
         Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     };
-    if !types.is_empty() && !types.iter().any(|kind| is_of(value, kind)) {
+    if !types.is_empty() && !types.iter().any(|kind| has_json_type(value, kind)) {
         return Err(format!("{value} is not {types:?}"));
     }
     for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
@@ -197,15 +203,15 @@ fn fits(value: &Value, schema: &Value) -> Result<(), String> {
         }
     }
     for (key, inner) in schema["properties"].as_object().into_iter().flatten() {
-        value.get(key).map_or(Ok(()), |value| fits(value, inner))?;
+        value.get(key).map_or(Ok(()), |value| matches_schema(value, inner))?;
     }
     for item in value.as_array().into_iter().flatten().filter(|_| !schema["items"].is_null()) {
-        fits(item, &schema["items"])?;
+        matches_schema(item, &schema["items"])?;
     }
     Ok(())
 }
 
-fn is_of(value: &Value, kind: &str) -> bool {
+fn has_json_type(value: &Value, kind: &str) -> bool {
     match kind {
         "object" => value.is_object(),
         "array" => value.is_array(),
@@ -219,7 +225,7 @@ fn is_of(value: &Value, kind: &str) -> bool {
 }
 
 /// Bytes as they may stand in a URL; `plain` stay as they are.
-fn escaped(bytes: &[u8], plain: &[u8]) -> String {
+fn percent_encoded(bytes: &[u8], plain: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~,:".contains(byte) || plain.contains(byte) {
             text.push(char::from(*byte));
@@ -230,14 +236,14 @@ fn escaped(bytes: &[u8], plain: &[u8]) -> String {
     })
 }
 
-struct Answer {
+struct HttpAnswer {
     status: u16,
     headers: BTreeMap<String, String>,
     body: Vec<u8>,
 }
 
 /// Sends a request and reads the answer; of an event stream only its head.
-fn send(address: SocketAddr, request: &[u8]) -> Answer {
+fn send(address: SocketAddr, request: &[u8]) -> HttpAnswer {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // A server that refuses a request early may not read the rest of it.
@@ -251,13 +257,13 @@ fn send(address: SocketAddr, request: &[u8]) -> Answer {
             _ => stream.read(&mut part).unwrap(),
         };
         if count == 0 {
-            return Answer::of(&bytes);
+            return HttpAnswer::of(&bytes);
         }
         bytes.extend(&part[..count]);
     }
 }
 
-impl Answer {
+impl HttpAnswer {
     fn of(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|it| it == b"\r\n\r\n").expect("an answer has a head");
         let text = String::from_utf8_lossy(&bytes[..end]).to_lowercase();

@@ -12,11 +12,11 @@ use retake_engine::{Selection, TakeBackOptions};
 use retake_testkit::{TestProject, git};
 use serde_json::json;
 
-use crate::input::{head, parts};
-use crate::stage::{Kept, Stage, with};
+use crate::input::{parts, split_head};
+use crate::reused_project::{OpenTestProject, ReusedFixture, with_fixture};
 
 /// Dictionary of lines and line ends.
-pub const WORDS: &[&str] = &[
+pub const DICTIONARY: &[&str] = &[
     "\n",
     "\r\n",
     "\r",
@@ -38,19 +38,19 @@ pub const WORDS: &[&str] = &[
 ];
 
 thread_local! {
-    static STAGE: Kept<(Stage, usize)> = const { Kept::new(None) };
+    static STAGE: ReusedFixture<(OpenTestProject, usize)> = const { ReusedFixture::new(None) };
 }
 
 /// Taking a change back keeps later edits, adds no line that is in none of the three contents, and
 /// agrees with `git merge-file`; a file that cannot be merged is left alone.
 pub fn merge(data: &[u8]) {
-    let (first, rest) = head(data);
+    let (first, rest) = split_head(data);
     let [before, after, now] = parts(rest);
     if before == after {
         return;
     }
-    let stage = || (Stage::new(|test| test.write("kept.txt", "kept\n")), 0);
-    with(&STAGE, 200, stage, |(stage, number)| {
+    let stage = || (OpenTestProject::new(|test| test.write("kept.txt", "kept\n")), 0);
+    with_fixture(&STAGE, 200, stage, |(stage, number)| {
         *number += 1;
         let found = take_back(stage, *number, [before, after, now]);
         check([before, after, now], found.as_deref());
@@ -61,7 +61,11 @@ pub fn merge(data: &[u8]) {
 }
 
 /// Takes the change back and returns the content; `None` if the file was left alone.
-fn take_back(stage: &Stage, number: usize, [before, after, now]: [&[u8]; 3]) -> Option<Vec<u8>> {
+fn take_back(
+    stage: &OpenTestProject,
+    number: usize,
+    [before, after, now]: [&[u8]; 3],
+) -> Option<Vec<u8>> {
     let (test, project) = (&stage.test, &stage.project);
     let (file, call) = (format!("f{number}.txt"), format!("c{number}"));
     let dialog = format!("d{number}");
@@ -96,13 +100,13 @@ fn check([before, after, now]: [&[u8]; 3], found: Option<&[u8]>) {
         return;
     }
     // What came later than the agent's edit is the person's: none of its lines goes.
-    let (found, now, base) = (counted(found), counted(now), counted(after));
+    let (found, now, base) = (count_lines(found), count_lines(now), count_lines(after));
     for (line, count) in &now {
         let own = count.saturating_sub(base.get(line).copied().unwrap_or(0));
         let kept = found.get(line).copied().unwrap_or(0);
         assert!(kept >= own, "{own} times {:?}, then {kept}", line.escape_ascii().to_string());
     }
-    let theirs = counted(before);
+    let theirs = count_lines(before);
     for line in found.keys() {
         let known = now.contains_key(line) || theirs.contains_key(line);
         assert!(known, "nobody wrote {:?}", line.escape_ascii().to_string());
@@ -110,7 +114,7 @@ fn check([before, after, now]: [&[u8]; 3], found: Option<&[u8]>) {
 }
 
 /// Lines without their ends, and how often each is there.
-fn counted(text: &[u8]) -> BTreeMap<&[u8], usize> {
+fn count_lines(text: &[u8]) -> BTreeMap<&[u8], usize> {
     let mut lines = BTreeMap::new();
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     for line in text.split(|byte| *byte == b'\n') {

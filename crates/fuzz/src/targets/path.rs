@@ -6,10 +6,10 @@ use retake_engine::model::ProjectPath;
 use retake_engine::tool;
 use serde_json::json;
 
-use crate::stage::{Kept, Stage, check_place, with};
+use crate::reused_project::{OpenTestProject, ReusedFixture, check_place, with_fixture};
 
 /// Dictionary of path components.
-pub const WORDS: &[&str] = &[
+pub const DICTIONARY: &[&str] = &[
     "/",
     "//",
     ".",
@@ -49,7 +49,7 @@ pub const WORDS: &[&str] = &[
 ];
 
 thread_local! {
-    static STAGE: Kept<Stage> = const { Kept::new(None) };
+    static STAGE: ReusedFixture<OpenTestProject> = const { ReusedFixture::new(None) };
 }
 
 /// A path is clean or refused, survives a round trip, and names nothing outside the root.
@@ -86,7 +86,7 @@ fn check_project_path(data: &[u8]) {
 /// Any file name in a tool's arguments resolves to a path in the project, or to none.
 fn check_places(text: &str) {
     let stage = || {
-        Stage::new(|test| {
+        OpenTestProject::new(|test| {
             test.write("d/e.txt", "x\n");
             test.write("../canary/a.txt", "not in the project\n");
             test.write("../project-2/a.txt", "neither\n");
@@ -96,11 +96,11 @@ fn check_places(text: &str) {
     };
     let input = json!({ "file_path": text, "content": "x", "edits": [{ "path": text }] });
     let named = tool::intent("Write", &input).paths;
-    with(&STAGE, usize::MAX, stage, |stage| {
+    with_fixture(&STAGE, usize::MAX, stage, |stage| {
         let root = stage.test.root();
         let absolute = format!("{}/{text}", root.display());
         for text in named.iter().chain([&absolute]) {
-            if let Some(path) = stage.project.place(&root, text) {
+            if let Some(path) = stage.project.resolve_path(&root, text) {
                 check_place(&root, &path);
             }
         }

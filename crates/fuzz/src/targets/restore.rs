@@ -10,22 +10,22 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use retake_engine::model::ProjectPath;
-use retake_engine::{GoToOptions, Plan, Selection, TakeBackOptions, VerbError};
-use retake_testkit::disk::{self, Disk};
+use retake_engine::{GoToOptions, OperationError, Plan, Selection, TakeBackOptions};
+use retake_testkit::disk::{self, DiskFiles};
 use retake_testkit::{TestProject, git};
 use serde_json::{Value, json};
 
-use crate::input::head;
-use crate::stage::{Kept, Stage, with};
+use crate::input::split_head;
+use crate::reused_project::{OpenTestProject, ReusedFixture, with_fixture};
 
-const MOST_STEPS: usize = 12;
+const MAX_STEPS: usize = 12;
 
 thread_local! {
-    static STAGE: Kept<(Stage, usize)> = const { Kept::new(None) };
+    static STAGE: ReusedFixture<(OpenTestProject, usize)> = const { ReusedFixture::new(None) };
 }
 
-fn stage() -> (Stage, usize) {
-    let stage = Stage::new(|test| {
+fn stage() -> (OpenTestProject, usize) {
+    let stage = OpenTestProject::new(|test| {
         for folder in ["", "../canary/", "../project-2/"] {
             for file in ["a.txt", "d/e.txt", "x/y/z.txt"] {
                 test.write(&format!("{folder}{file}"), format!("first {folder}\n"));
@@ -38,18 +38,18 @@ fn stage() -> (Stage, usize) {
 
 /// After any changes of the project, taking them back writes only inside it.
 pub fn restore(data: &[u8]) {
-    let (verb, story) = head(data);
-    with(&STAGE, 60, stage, |(stage, number)| {
-        let outside = outside(&stage.test);
+    let (verb, story) = split_head(data);
+    with_fixture(&STAGE, 60, stage, |(stage, number)| {
+        let outside = outside_state(&stage.test);
         let point = stage.project.checkpoint(Some("before"), None, stage.test.tick()).unwrap();
         let mut names = Vec::new();
-        for line in story.split(|byte| *byte == b'\n').take(MOST_STEPS) {
-            let (step, name) = head(line);
+        for line in story.split(|byte| *byte == b'\n').take(MAX_STEPS) {
+            let (step, name) = split_head(line);
             *number += 1;
-            act(stage, *number, step, name);
+            run_step(stage, *number, step, name);
             names.push(name);
         }
-        assert!(self::outside(&stage.test) == outside, "the story itself went astray");
+        assert!(outside_state(&stage.test) == outside, "the story itself went astray");
         let (taking, at) = (TakeBackOptions::default(), stage.test.tick());
         let exact = GoToOptions { exact: true, ..GoToOptions::default() };
         let plan = match verb % 4 {
@@ -58,12 +58,17 @@ pub fn restore(data: &[u8]) {
             2 => stage.project.plan_reject(&Selection::default(), taking, at),
             _ => stage.project.plan_rollback(&Selection::default(), taking, at),
         };
-        carry_out(stage, plan, verb, &names);
-        assert!(self::outside(&stage.test) == outside, "something outside the project changed");
+        apply_plan(stage, plan, verb, &names);
+        assert!(outside_state(&stage.test) == outside, "something outside the project changed");
     });
 }
 
-fn carry_out(stage: &Stage, plan: Result<Plan, VerbError>, verb: usize, names: &[&[u8]]) {
+fn apply_plan(
+    stage: &OpenTestProject,
+    plan: Result<Plan, OperationError>,
+    verb: usize,
+    names: &[&[u8]],
+) {
     // That there is nothing to take back is fine.
     let Ok(plan) = plan else { return };
     if verb & 0x10 == 0 {
@@ -87,7 +92,7 @@ fn path_of(name: &[u8]) -> Value {
     std::str::from_utf8(name).map_or_else(|_| json!(name), |text| json!(text))
 }
 
-fn act(stage: &Stage, number: usize, step: usize, name: &[u8]) {
+fn run_step(stage: &OpenTestProject, number: usize, step: usize, name: &[u8]) {
     let root = stage.test.root();
     let call = format!("c{number}");
     match step % 6 {
@@ -97,30 +102,30 @@ fn act(stage: &Stage, number: usize, step: usize, name: &[u8]) {
             let input = json!({ "file_path": text, "content": content });
             let begin = TestProject::begin("d", &call, "Write", input);
             stage.project.record(&begin, stage.test.tick()).unwrap();
-            if let Some(at) = inside(&root, name) {
-                put(&at, content.as_bytes());
+            if let Some(at) = allowed_path(&root, name) {
+                write_file(&at, content.as_bytes());
             }
             stage.project.record(&TestProject::end("d", &call), stage.test.tick()).unwrap();
         }
         2 => {
-            if let Some(at) = inside(&root, name) {
-                put(&at, format!("by a person {number}\n").as_bytes());
+            if let Some(at) = allowed_path(&root, name) {
+                write_file(&at, format!("by a person {number}\n").as_bytes());
             }
         }
         3 => {
-            if let Some(at) = inside(&root, name) {
+            if let Some(at) = allowed_path(&root, name) {
                 remove(&at);
             }
         }
         // A folder or file is swapped for a link that leads out.
         4 => {
-            if let Some(at) = inside(&root, name) {
+            if let Some(at) = allowed_path(&root, name) {
                 remove(&at);
                 let _ = std::os::unix::fs::symlink("../canary", &at);
             }
         }
         _ => {
-            if let Some(at) = inside(&root, name).filter(|at| at.parent() != Some(&root)) {
+            if let Some(at) = allowed_path(&root, name).filter(|at| at.parent() != Some(&root)) {
                 let folder = at.parent().unwrap();
                 remove(folder);
                 let deep = folder.strip_prefix(&root).unwrap().components().count();
@@ -131,7 +136,7 @@ fn act(stage: &Stage, number: usize, step: usize, name: &[u8]) {
 }
 
 /// Returns the path if the story may change it: in the project, not in `.git`, through no link.
-fn inside(root: &Path, name: &[u8]) -> Option<PathBuf> {
+fn allowed_path(root: &Path, name: &[u8]) -> Option<PathBuf> {
     let path = ProjectPath::new(name).ok()?;
     if path.components().next()?.eq_ignore_ascii_case(b".git") || path.components().count() > 6 {
         return None;
@@ -141,7 +146,7 @@ fn inside(root: &Path, name: &[u8]) -> Option<PathBuf> {
     (!folders.into_iter().any(Path::is_symlink)).then_some(at)
 }
 
-fn put(at: &Path, content: &[u8]) {
+fn write_file(at: &Path, content: &[u8]) {
     if at.is_symlink() {
         remove(at);
     }
@@ -156,8 +161,10 @@ fn remove(at: &Path) {
 }
 
 /// Everything beside the project but Retake's own home, the names there, and `.git`.
-fn outside(test: &TestProject) -> (Vec<Disk>, Vec<String>, Vec<(String, disk::Entry)>) {
-    let folders = ["canary", "project-2"].map(|name| disk::read(&test.outer().join(name)));
+fn outside_state(
+    test: &TestProject,
+) -> (Vec<DiskFiles>, Vec<String>, Vec<(String, disk::DiskFile)>) {
+    let folders = ["canary", "project-2"].map(|name| disk::read_files(&test.outer().join(name)));
     let entries = std::fs::read_dir(test.outer()).unwrap().flatten();
     let mut names: Vec<_> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

@@ -1,11 +1,11 @@
 //! Shell command lines.
 
-use retake_engine::shell::{Effects, effects, quoted};
+use retake_engine::shell::{CommandEffects, effects, quoted};
 
-use crate::stage::{Kept, Stage, check_place, with};
+use crate::reused_project::{OpenTestProject, ReusedFixture, check_place, with_fixture};
 
 /// Dictionary of shell syntax and commands.
-pub const WORDS: &[&str] = &[
+pub const DICTIONARY: &[&str] = &[
     "(",
     ")",
     "{",
@@ -78,12 +78,12 @@ pub const WORDS: &[&str] = &[
 ];
 
 /// Maximum number of targets; these limits and the length of the text bound the work.
-const MOST_TARGETS: usize = 1_000;
-const MOST_READINGS: usize = 1_000;
-const LARGEST_TARGET: usize = 256 * 1024;
+const MAX_TARGETS: usize = 1_000;
+const MAX_READINGS: usize = 1_000;
+const MAX_TARGET_BYTES: usize = 256 * 1024;
 
 thread_local! {
-    static STAGE: Kept<Stage> = const { Kept::new(None) };
+    static STAGE: ReusedFixture<OpenTestProject> = const { ReusedFixture::new(None) };
 }
 
 /// The effects of a command are deterministic, within limits and beneath the root; and a
@@ -97,31 +97,31 @@ pub fn shell(data: &[u8]) {
     check_redirection(&text);
 }
 
-fn check(found: &Effects) {
-    assert!(found.targets.len() <= MOST_TARGETS, "{} targets", found.targets.len());
-    assert!(found.reads.len() <= MOST_READINGS, "{} readings", found.reads.len());
-    assert!(found.destroys.len() <= 2 * MOST_TARGETS, "{} destroyed", found.destroys.len());
+fn check(found: &CommandEffects) {
+    assert!(found.targets.len() <= MAX_TARGETS, "{} targets", found.targets.len());
+    assert!(found.reads.len() <= MAX_READINGS, "{} readings", found.reads.len());
+    assert!(found.destroys.len() <= 2 * MAX_TARGETS, "{} destroyed", found.destroys.len());
     for target in &found.targets {
-        assert!(target.path.len() <= LARGEST_TARGET);
+        assert!(target.path.len() <= MAX_TARGET_BYTES);
         let folder = target.cwd.as_ref().map_or(0, String::len);
-        assert!(folder <= LARGEST_TARGET, "a folder of {folder} bytes");
+        assert!(folder <= MAX_TARGET_BYTES, "a folder of {folder} bytes");
     }
 }
 
 /// Any target that resolves to a path of the project is beneath its root.
-fn check_places(found: &Effects) {
+fn check_places(found: &CommandEffects) {
     let stage = || {
-        Stage::new(|test| {
+        OpenTestProject::new(|test| {
             test.write("a/b.txt", "x\n");
             std::os::unix::fs::symlink("../canary", test.root().join("link")).unwrap();
             test.write("../canary/a.txt", "not in the project\n");
         })
     };
-    with(&STAGE, usize::MAX, stage, |stage| {
+    with_fixture(&STAGE, usize::MAX, stage, |stage| {
         let root = stage.test.root();
         for target in found.targets.iter().take(8) {
             let cwd = target.cwd.as_ref().map_or(root.clone(), |cwd| root.join(cwd));
-            if let Some(path) = stage.project.place(&cwd, &target.path) {
+            if let Some(path) = stage.project.resolve_path(&cwd, &target.path) {
                 check_place(&root, &path);
             }
         }
@@ -132,11 +132,11 @@ fn check_places(found: &Effects) {
 ///
 /// Numbers that no descriptor can have are left out.
 fn check_redirection(text: &str) {
-    const SIGNS: &[&str] = &[">", ">>", ">|", "&>", "&>>", "2>", "1>>", "<>"];
+    const REDIRECTIONS: &[&str] = &[">", ">>", ">|", "&>", "&>>", "2>", "1>>", "<>"];
     let word: String = text.chars().filter(|sign| *sign != '\0').take(60).collect();
     let name: String = word.chars().filter(|sign| !sign.is_control()).take(30).collect();
     let name = format!("out {}", name.replace('/', "_"));
-    let sign = SIGNS[text.len() % SIGNS.len()];
+    let sign = REDIRECTIONS[text.len() % REDIRECTIONS.len()];
     for command in ["echo", "cat", "made-up-command"] {
         let line = format!("{command} {} {sign} {}", quoted(&word), quoted(&name));
         let found = effects(&line);
@@ -145,7 +145,7 @@ fn check_redirection(text: &str) {
         if is_number && found.destroys_unknown {
             continue;
         }
-        let is_it = |target: &retake_engine::shell::Target| {
+        let is_it = |target: &retake_engine::shell::CommandTarget| {
             target.path == name && target.cwd.is_none() && !target.glob
         };
         assert!(found.targets.iter().any(is_it), "{line}\n{found:?}");

@@ -9,16 +9,16 @@ use std::sync::LazyLock;
 
 use retake_engine::model::ObjectId;
 use retake_store::{
-    Access, ObjectKind, PackWriter, Store, StoreError, encode, encode_packed, hash_blob,
+    ObjectKind, PackWriter, Store, StoreAccess, StoreError, encode, encode_packed, hash_blob,
 };
 use rusqlite::{Connection, params};
 
-use crate::input::{choose, head, spliced};
-use crate::stage::{Kept, Stage, with};
+use crate::input::{choose, spliced, split_head};
+use crate::reused_project::{OpenTestProject, ReusedFixture, with_fixture};
 
 /// The part that is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum DamagedPart {
     Data,
     Size,
     Kind,
@@ -34,65 +34,69 @@ enum Part {
     Tree,
 }
 
-const PARTS: &[Part] = &[
-    Part::Data,
-    Part::Size,
-    Part::Kind,
-    Part::Encoding,
-    Part::Bomb,
-    Part::Pack,
-    Part::Index,
-    Part::Database,
-    Part::Log,
-    Part::Spool,
-    Part::Stats,
-    Part::Tree,
+const PARTS: &[DamagedPart] = &[
+    DamagedPart::Data,
+    DamagedPart::Size,
+    DamagedPart::Kind,
+    DamagedPart::Encoding,
+    DamagedPart::Bomb,
+    DamagedPart::Pack,
+    DamagedPart::Index,
+    DamagedPart::Database,
+    DamagedPart::Log,
+    DamagedPart::Spool,
+    DamagedPart::Stats,
+    DamagedPart::Tree,
 ];
 
-const CHUNKED: usize = 300 * 1024;
-const BOMB: u64 = 1 << 29;
+const CHUNKED_BYTES: usize = 300 * 1024;
+const BOMB_UNPACKED_BYTES: u64 = 1 << 29;
 /// Sizes that a row with a bomb claims: the true one, a small one, or an impossible one.
-const CLAIMS: [Option<i64>; 4] = [None, Some(1 << 20), Some(1 << 62), Some(-1)];
+const CLAIMED_SIZES: [Option<i64>; 4] = [None, Some(1 << 20), Some(1 << 62), Some(-1)];
 /// Maximum peak memory of this process.
-const MOST_MEMORY: u64 = 384 << 20;
+const MAX_MEMORY_BYTES: u64 = 384 << 20;
 
 static BOMB_BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let zeros = std::io::Read::take(std::io::repeat(0), BOMB);
+    let zeros = std::io::Read::take(std::io::repeat(0), BOMB_UNPACKED_BYTES);
     zstd::stream::encode_all(zeros, 1).unwrap()
 });
 
 thread_local! {
-    static STORED: Kept<Stored> = const { Kept::new(None) };
+    static STORED: ReusedFixture<StoredProject> = const { ReusedFixture::new(None) };
 }
 
 /// Damage is reported, and all else can still be read.
 pub fn stored(data: &[u8]) {
     let (part, rest) = choose(PARTS, data);
-    let (which, rest) = head(rest);
-    let (place, bytes) = head(rest);
-    with(&STORED, 300, Stored::new, |stored| match part {
-        Part::Data | Part::Size | Part::Kind | Part::Encoding | Part::Bomb => {
+    let (which, rest) = split_head(rest);
+    let (place, bytes) = split_head(rest);
+    with_fixture(&STORED, 300, StoredProject::new, |stored| match part {
+        DamagedPart::Data
+        | DamagedPart::Size
+        | DamagedPart::Kind
+        | DamagedPart::Encoding
+        | DamagedPart::Bomb => {
             stored.damage_row(part, which, place, bytes);
         }
-        Part::Pack => stored.damage_pack("pack", place, bytes),
-        Part::Index => stored.damage_pack("idx", place, bytes),
-        Part::Database => stored.damage_database("retake.db", place, bytes),
-        Part::Log => stored.damage_database("retake.db-wal", place, bytes),
-        Part::Spool => stored.damage_spool(bytes),
-        Part::Stats => stored.damage_stats(place, bytes),
-        Part::Tree => stored.damage_tree(bytes),
+        DamagedPart::Pack => stored.damage_pack("pack", place, bytes),
+        DamagedPart::Index => stored.damage_pack("idx", place, bytes),
+        DamagedPart::Database => stored.damage_database("retake.db", place, bytes),
+        DamagedPart::Log => stored.damage_database("retake.db-wal", place, bytes),
+        DamagedPart::Spool => stored.damage_spool(bytes),
+        DamagedPart::Stats => stored.damage_stats(place, bytes),
+        DamagedPart::Tree => stored.damage_tree(bytes),
     });
 }
 
 /// A project whose store has an object of every kind, and what they hold.
-struct Stored {
-    stage: Stage,
+struct StoredProject {
+    stage: OpenTestProject,
     contents: Vec<(ObjectId, Vec<u8>)>,
 }
 
-impl Stored {
+impl StoredProject {
     fn new() -> Self {
-        let mut noise = vec![0; CHUNKED];
+        let mut noise = vec![0; CHUNKED_BYTES];
         fastrand::Rng::with_seed(1).fill(&mut noise);
         let files = [
             ("raw", b"short".to_vec()),
@@ -106,7 +110,7 @@ impl Stored {
                 test.write(name, content);
             }
         };
-        let stage = Stage::new(write);
+        let stage = OpenTestProject::new(write);
         stage.project.checkpoint(Some("all"), None, stage.test.tick()).unwrap();
         let contents: Vec<_> =
             files.into_iter().map(|(_, bytes)| (hash_blob(&bytes).unwrap(), bytes)).collect();
@@ -132,7 +136,7 @@ impl Stored {
         let mut failed = false;
         for (oid, content) in &self.contents {
             let found = store.read(oid);
-            assert_eq!(found.is_ok(), store.read_if_sound(oid).is_ok_and(|it| it.is_some()));
+            assert_eq!(found.is_ok(), store.read_if_intact(oid).is_ok_and(|it| it.is_some()));
             match found {
                 Ok(found) => assert!(found == *content, "{oid} is another content"),
                 Err(StoreError::Missing(_) | StoreError::Damaged { .. } | StoreError::Row(_)) => {
@@ -147,7 +151,7 @@ impl Stored {
         check_memory();
     }
 
-    fn damage_row(&self, part: Part, which: usize, place: usize, bytes: &[u8]) {
+    fn damage_row(&self, part: DamagedPart, which: usize, place: usize, bytes: &[u8]) {
         let db = self.connection();
         let count: i64 = db.query_row("SELECT count(*) FROM object", [], |row| row.get(0)).unwrap();
         let sql = "SELECT oid, kind, encoding, size, data FROM object ORDER BY size, oid LIMIT 1 OFFSET ?1";
@@ -163,16 +167,17 @@ impl Stored {
             db.execute(sql, params![kind, encoding, size, data, oid]).unwrap();
         };
         match part {
-            Part::Data => put(kind, encoding, size, &spliced(&data, place, bytes)),
-            Part::Size => put(kind, encoding, number, &data),
-            Part::Kind => put(number % 5, encoding, size, &data),
-            Part::Encoding => put(kind, number % 4, size, &data),
+            DamagedPart::Data => put(kind, encoding, size, &spliced(&data, place, bytes)),
+            DamagedPart::Size => put(kind, encoding, number, &data),
+            DamagedPart::Kind => put(number % 5, encoding, size, &data),
+            DamagedPart::Encoding => put(kind, number % 4, size, &data),
             _ => {
-                let claim = CLAIMS[place % CLAIMS.len()].unwrap_or(size);
+                let claim = CLAIMED_SIZES[place % CLAIMED_SIZES.len()].unwrap_or(size);
                 put(kind, 1 + number % 2, claim, &BOMB_BYTES);
             }
         }
-        let chunked = self.contents.iter().find(|(_, it)| it.len() == CHUNKED).map(|(oid, _)| *oid);
+        let chunked =
+            self.contents.iter().find(|(_, it)| it.len() == CHUNKED_BYTES).map(|(oid, _)| *oid);
         // A chunk that is damaged damages what it is part of.
         self.check(self.stage.project.store(), |it| {
             it.as_bytes()[..] == oid || Some(*it) == chunked
@@ -188,7 +193,7 @@ impl Stored {
         let before = std::fs::read(&file).unwrap();
         replace(&file, &spliced(&before, place, bytes));
         let packed = self.contents.last().map(|(oid, _)| *oid);
-        let fresh = Store::open(self.folder(), Access::Read).unwrap();
+        let fresh = Store::open(self.folder(), StoreAccess::Read).unwrap();
         self.check(&fresh, |oid| Some(*oid) == packed);
         replace(&file, &before);
     }
@@ -203,13 +208,13 @@ impl Stored {
             let content = if file == name { spliced(&content, place, bytes) } else { content };
             std::fs::write(copy.join(file), content).unwrap();
         }
-        let Ok(store) = Store::open(&copy, Access::Read) else { return };
+        let Ok(store) = Store::open(&copy, StoreAccess::Read) else { return };
         for (oid, content) in &self.contents {
             assert!(store.read(oid).map_or(true, |found| found == *content), "another content");
         }
         let _ = store.verify(true, &mut |_, _| {});
         let _ = store.manifest();
-        let _ = store.tracked();
+        let _ = store.tracked_paths();
         let _ = store.checkpoints(None, 10);
         check_memory();
     }
@@ -218,7 +223,7 @@ impl Stored {
     fn damage_spool(&self, bytes: &[u8]) {
         let file = self.folder().join("spool.jsonl");
         std::fs::write(&file, bytes).unwrap();
-        let looked = self.stage.project.look(self.stage.test.tick());
+        let looked = self.stage.project.refresh(self.stage.test.tick());
         looked.unwrap_or_else(|error| panic!("{error}: {}", bytes.escape_ascii()));
         std::fs::write(&file, "").unwrap();
     }
@@ -232,7 +237,7 @@ impl Stored {
         let Some(file) = files.map(|it| it.path()).find(is_it) else { return };
         let before = std::fs::read(&file).unwrap();
         replace(&file, &spliced(&before, place, bytes));
-        let looked = self.stage.project.look(self.stage.test.tick()).unwrap();
+        let looked = self.stage.project.refresh(self.stage.test.tick()).unwrap();
         assert!(looked.changes.is_empty(), "{:?}", looked.changes);
     }
 
@@ -241,7 +246,7 @@ impl Stored {
         let (project, test) = (&self.stage.project, &self.stage.test);
         let Ok(tree) = encode(ObjectKind::Tree, bytes) else { return };
         let batch = project.store().batch().unwrap();
-        batch.put(&tree).unwrap();
+        batch.put_object(&tree).unwrap();
         batch.commit().unwrap();
         let db = self.connection();
         let sql = "UPDATE folder_tree SET oid = ?1 WHERE path = x''";
@@ -278,5 +283,5 @@ fn check_memory() {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     let most = kilobytes.unwrap_or(0) * 1024;
-    assert!(most <= MOST_MEMORY, "this process once took {} MiB", most >> 20);
+    assert!(most <= MAX_MEMORY_BYTES, "this process once took {} MiB", most >> 20);
 }

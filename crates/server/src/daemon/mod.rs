@@ -7,6 +7,7 @@
 //! on request or when idle, and finishes the requests in flight.
 
 mod connection;
+pub(crate) mod idle;
 
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,66 +19,66 @@ use std::time::Duration;
 use retake_engine::model::Millis;
 use retake_engine::{Dialog, Retake, WatchState};
 
-use crate::run_folder::{Claim, RunFolder, is_own};
-use crate::wire::{DaemonCode, DaemonStatus, ServedProject, VERSION};
-use crate::{Failure, Hall, Life, Room, http};
+use crate::run_folder::{DaemonLock, RunFolder, is_same_user};
+use crate::wire::{BrowserCode, DaemonStatus, ServedProject, VERSION};
+use crate::{ApiError, IdleTracker, ProjectHandle, ProjectPool, http};
 
 /// Maximum connections at once; further clients are refused and work in process.
-const MOST_ASKERS: usize = 128;
+const MAX_CONNECTIONS: usize = 128;
 /// Grace period for requests in flight at shutdown (docs/reliability.md, row 9).
-const TO_FINISH: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// Dialogs with activity within this time count as open when the daemon starts.
-const RECENT: Millis = 24 * 60 * 60 * 1000;
+const RESUME_WINDOW_MS: Millis = 24 * 60 * 60 * 1000;
 
 /// The daemon of a home, ready to serve.
 #[derive(Debug)]
 pub struct Daemon {
-    hall: Arc<Hall>,
+    projects: Arc<ProjectPool>,
     since: Millis,
     folder: RunFolder,
     listener: UnixListener,
-    claim: Claim,
+    claim: DaemonLock,
 }
 
 impl Daemon {
     /// Becomes the daemon of the home; fails with the pid of the one that runs already.
-    pub fn open(retake: Retake, clock: fn() -> Millis) -> Result<Self, Failure> {
-        let folder = RunFolder::of(retake.folder());
+    pub fn open(retake: Retake, clock: fn() -> Millis) -> Result<Self, ApiError> {
+        let folder = RunFolder::in_home(retake.folder());
         let cannot = |error: io::Error| {
             let message = format!("the daemon cannot use {}: {error}", folder.path().display());
-            Failure::new("daemon", message, "check that folder; commands work without a daemon")
+            ApiError::new("daemon", message, "check that folder; commands work without a daemon")
         };
-        let Some(claim) = folder.claim().map_err(cannot)? else {
+        let Some(claim) = folder.try_lock().map_err(cannot)? else {
             let pid = folder.owner().unwrap_or(0);
-            return Err(Failure::new(
+            return Err(ApiError::new(
                 "daemon_runs",
                 format!("the daemon of {} runs already: process {pid}", retake.folder().display()),
                 "`retake daemon stop` ends it",
             ));
         };
         let listener = folder.listen(&claim).map_err(cannot)?;
-        let hall = Arc::new(Hall::new(retake, clock));
+        let hall = Arc::new(ProjectPool::new(retake, clock));
         let since = hall.now();
-        Ok(Self { hall, since, folder, listener, claim })
+        Ok(Self { projects: hall, since, folder, listener, claim })
     }
 
     /// The open projects.
-    pub fn hall(&self) -> &Arc<Hall> {
-        &self.hall
+    pub fn projects(&self) -> &Arc<ProjectPool> {
+        &self.projects
     }
 
     /// The idle tracker, through which a shutdown is requested.
-    pub fn life(&self) -> Arc<Life> {
-        Arc::clone(self.hall.life())
+    pub fn idle(&self) -> Arc<IdleTracker> {
+        Arc::clone(self.projects.idle())
     }
 
     /// Serves until a shutdown is requested or it was idle for `idle`; returns the reason.
     ///
     /// On this port it also speaks HTTP; if it cannot, everything else works all the same.
-    pub fn serve(self, idle: Duration, port: u16) -> Result<String, Failure> {
-        let Self { hall, since, folder, listener, claim } = self;
-        let options = http::Options { port, ..http::Options::default() };
+    pub fn serve(self, idle: Duration, port: u16) -> Result<String, ApiError> {
+        let Self { projects: hall, since, folder, listener, claim } = self;
+        let options = http::HttpOptions { port, ..http::HttpOptions::default() };
         let http = match http::serve(Arc::clone(&hall), &options) {
             Ok(http) => Some(http),
             Err(failure) => {
@@ -86,25 +87,37 @@ impl Daemon {
             }
         };
         let (url, codes) = http.as_ref().map(|http| (http.url(), Arc::clone(http.codes()))).unzip();
-        let desk = Arc::new(Desk { hall, since, url, codes, askers: AtomicUsize::new(0) });
-        let hall = Arc::clone(&desk.hall);
-        let life = Arc::clone(desk.hall.life());
-        let resumed = Arc::clone(&desk.hall);
+        let desk = Arc::new(DaemonState {
+            projects: hall,
+            since,
+            url,
+            codes,
+            connections: AtomicUsize::new(0),
+        });
+        let hall = Arc::clone(&desk.projects);
+        let life = Arc::clone(desk.projects.idle());
+        let resumed = Arc::clone(&desk.projects);
         // In the background: no client waits for it.
-        let _ = thread::Builder::new().spawn(move || resume(&resumed));
-        thread::Builder::new().spawn(move || accept(&desk, &listener)).map_err(|error| {
-            Failure::new("daemon", format!("there is no thread to listen: {error}"), "try again")
-        })?;
-        let is_claimed = || folder.is_claimed_by(&claim);
-        let because = life.wait(idle, &is_claimed);
+        let _ = thread::Builder::new().spawn(move || resume_recent_projects(&resumed));
+        thread::Builder::new().spawn(move || accept_connections(&desk, &listener)).map_err(
+            |error| {
+                ApiError::new(
+                    "daemon",
+                    format!("there is no thread to listen: {error}"),
+                    "try again",
+                )
+            },
+        )?;
+        let is_claimed = || folder.is_locked_by(&claim);
+        let because = life.wait_for_shutdown(idle, &is_claimed);
         // Clients that connect from now on work in process.
         folder.close(&claim);
-        hall.end_streams();
+        hall.close_streams();
         if let Some(http) = http {
             // Files of another daemon are not ours to remove.
             http.stop(is_claimed());
         }
-        if !life.finish(TO_FINISH) {
+        if !life.drain(SHUTDOWN_GRACE) {
             tracing::warn!("something was not finished in time");
         }
         drop(claim);
@@ -114,32 +127,32 @@ impl Daemon {
 
 /// State shared by the connections.
 #[derive(Debug)]
-struct Desk {
-    hall: Arc<Hall>,
+struct DaemonState {
+    projects: Arc<ProjectPool>,
     since: Millis,
     /// Where it speaks HTTP, and how browsers come in there.
     url: Option<String>,
-    codes: Option<Arc<http::Codes>>,
-    askers: AtomicUsize,
+    codes: Option<Arc<http::OneTimeCodes>>,
+    connections: AtomicUsize,
 }
 
-impl Desk {
+impl DaemonState {
     /// A code that a browser exchanges for a token.
-    fn code(&self, scope: http::Scope) -> Result<DaemonCode, Failure> {
+    fn create_code(&self, scope: http::TokenScope) -> Result<BrowserCode, ApiError> {
         let (Some(url), Some(codes)) = (&self.url, &self.codes) else {
             let message = "the daemon does not speak HTTP";
-            return Err(Failure::new("no_http", message, "see its log; is the port in use?"));
+            return Err(ApiError::new("no_http", message, "see its log; is the port in use?"));
         };
-        Ok(DaemonCode { url: url.clone(), code: codes.make(scope)? })
+        Ok(BrowserCode { url: url.clone(), code: codes.create(scope)? })
     }
 
     fn status(&self) -> DaemonStatus {
-        let project = |room: Arc<Room>| ServedProject {
+        let project = |room: Arc<ProjectHandle>| ServedProject {
             id: room.id().to_owned(),
             root: room.root().to_string_lossy().into_owned(),
-            watch: watched(room.watch_state().as_ref()),
+            watch: describe_watch_state(room.watch_state().as_ref()),
         };
-        let mut projects: Vec<_> = self.hall.rooms().into_iter().map(project).collect();
+        let mut projects: Vec<_> = self.projects.handles().into_iter().map(project).collect();
         projects.sort_by(|one, other| one.root.cmp(&other.root));
         let (pid, version) = (std::process::id(), VERSION.to_owned());
         DaemonStatus { pid, version, since: self.since, http: self.url.clone(), projects }
@@ -147,9 +160,9 @@ impl Desk {
 }
 
 /// Describes how much of a project is watched.
-fn watched(state: Option<&WatchState>) -> String {
+fn describe_watch_state(state: Option<&WatchState>) -> String {
     let Some(state) = state else { return "off".to_owned() };
-    if let Some(why) = &state.blind {
+    if let Some(why) = &state.unavailable_reason {
         return format!("off: {why}");
     }
     match (state.catching_up, state.polled.len()) {
@@ -160,16 +173,16 @@ fn watched(state: Option<&WatchState>) -> String {
 }
 
 /// Opens the projects with recent dialogs, and records what changed while no daemon ran.
-fn resume(hall: &Hall) {
-    let recent = hall.now() - RECENT;
+fn resume_recent_projects(hall: &ProjectPool) {
+    let recent = hall.now() - RESUME_WINDOW_MS;
     let is_at_work = |dialog: &Dialog| dialog.ended_at.is_none() && dialog.last_at > recent;
-    for project in hall.projects().unwrap_or_default() {
+    for project in hall.known_projects().unwrap_or_default() {
         let resume = || {
             let dialogs = hall.retake().open(&project.root)?.store().dialogs()?;
             if dialogs.iter().any(is_at_work) {
-                hall.enter(&project.root)?.work(|_| ())?;
+                hall.open(&project.root)?.run_job(|_| ())?;
             }
-            Ok::<_, Failure>(())
+            Ok::<_, ApiError>(())
         };
         if let Err(failure) = resume() {
             tracing::info!(code = %failure.code, id = project.id, "a project was not resumed");
@@ -177,10 +190,10 @@ fn resume(hall: &Hall) {
     }
 }
 
-fn accept(desk: &Arc<Desk>, listener: &UnixListener) {
+fn accept_connections(desk: &Arc<DaemonState>, listener: &UnixListener) {
     for stream in listener.incoming() {
         match stream {
-            Ok(stream) if is_own(&stream) => receive(desk, stream),
+            Ok(stream) if is_same_user(&stream) => spawn_connection(desk, stream),
             Ok(_) => tracing::warn!("somebody else tried to ask"),
             // Too many open files, say: the rest goes on, and this is tried again.
             Err(error) => {
@@ -191,8 +204,8 @@ fn accept(desk: &Arc<Desk>, listener: &UnixListener) {
     }
 }
 
-fn receive(desk: &Arc<Desk>, stream: UnixStream) {
-    let Some(place) = Place::take(desk) else { return connection::send_away(stream) };
+fn spawn_connection(desk: &Arc<DaemonState>, stream: UnixStream) {
+    let Some(place) = ConnectionPermit::acquire(desk) else { return connection::reject(stream) };
     let serve = move || {
         if let Err(error) = connection::serve(&place.0, stream) {
             tracing::debug!("an asker went away: {error}");
@@ -204,18 +217,18 @@ fn receive(desk: &Arc<Desk>, stream: UnixStream) {
 }
 
 /// A permit of one connection, released when dropped.
-struct Place(Arc<Desk>);
+struct ConnectionPermit(Arc<DaemonState>);
 
-impl Place {
-    fn take(desk: &Arc<Desk>) -> Option<Self> {
-        let before = desk.askers.fetch_add(1, Ordering::Relaxed);
+impl ConnectionPermit {
+    fn acquire(desk: &Arc<DaemonState>) -> Option<Self> {
+        let before = desk.connections.fetch_add(1, Ordering::Relaxed);
         // A permit over the limit is dropped, and so released, at once.
-        Some(Self(Arc::clone(desk))).filter(|_| before < MOST_ASKERS)
+        Some(Self(Arc::clone(desk))).filter(|_| before < MAX_CONNECTIONS)
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.0.askers.fetch_sub(1, Ordering::Relaxed);
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -2,29 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use retake_engine::{self as engine, BlameBody, Origin};
+use retake_engine::{self as engine, BlameBody, LineOrigin};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::path::{PathName, hex};
-use super::{Change, Message};
+use super::{ChangeDocument, MessageDocument};
 use crate::Masking;
 
 /// Who wrote each line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Blame {
+#[schema(as = Blame)]
+pub struct BlameDocument {
     /// The file.
     #[serde(flatten)]
     pub path: PathName,
     /// Its lines.
-    pub lines: Vec<BlameLine>,
+    pub lines: Vec<BlameLineDocument>,
     /// The changes that the lines name, the oldest first.
     pub changes: Vec<BlamedChange>,
 }
 
-impl Blame {
+impl BlameDocument {
     /// Some lines of a file, and the changes that they name.
-    pub fn new(blame: &engine::Blame, lines: &[engine::BlameLine], masking: Masking) -> Self {
+    pub fn new(blame: &engine::FileBlame, lines: &[engine::BlameLine], masking: Masking) -> Self {
         let named: BTreeSet<_> = lines.iter().filter_map(|line| line.origin.change()).collect();
         let blamed = named.iter().filter_map(|id| blame.changes.get(id));
         let all = match &blame.body {
@@ -32,9 +33,9 @@ impl Blame {
             BlameBody::Binary | BlameBody::TooLarge | BlameBody::NotCaptured => Vec::new(),
         };
         let all = all.join(b"\n".as_slice());
-        let masked = masking.changed_lines(&blame.path, &all);
+        let masked = masking.masked_lines(&blame.path, &all);
         let line = |line: &engine::BlameLine| {
-            BlameLine::new(line, masked.get(&(line.number as usize - 1)).cloned())
+            BlameLineDocument::new(line, masked.get(&(line.number as usize - 1)).cloned())
         };
         Self {
             path: (&blame.path).into(),
@@ -46,7 +47,8 @@ impl Blame {
 
 /// One line and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct BlameLine {
+#[schema(as = BlameLine)]
+pub struct BlameLineDocument {
     /// Its number, from 1.
     pub number: u32,
     /// `change`; `baseline` if it was there before anything was recorded; `unseen` if it came
@@ -62,12 +64,12 @@ pub struct BlameLine {
     pub hex: Option<String>,
 }
 
-impl BlameLine {
+impl BlameLineDocument {
     fn new(line: &engine::BlameLine, masked: Option<String>) -> Self {
         let origin = match line.origin {
-            Origin::Change(_) => "change",
-            Origin::Baseline => "baseline",
-            Origin::Unseen => "unseen",
+            LineOrigin::Change(_) => "change",
+            LineOrigin::Baseline => "baseline",
+            LineOrigin::Unseen => "unseen",
         };
         let (text, hex) = match (masked, std::str::from_utf8(&line.text)) {
             (Some(masked), _) => (Some(masked), None),
@@ -89,14 +91,14 @@ impl BlameLine {
 pub struct BlamedChange {
     /// The change.
     #[serde(flatten)]
-    pub change: Change,
+    pub change: ChangeDocument,
     /// The message that began its turn.
-    pub message: Option<Message>,
+    pub message: Option<MessageDocument>,
 }
 
 impl BlamedChange {
-    fn new(blamed: &engine::Blamed, masking: Masking) -> Self {
-        let message = blamed.message.as_ref().map(|message| Message::new(message, masking));
+    fn new(blamed: &engine::BlameSource, masking: Masking) -> Self {
+        let message = blamed.message.as_ref().map(|message| MessageDocument::new(message, masking));
         Self { change: (&blamed.change).into(), message }
     }
 }

@@ -1,20 +1,21 @@
 //! Changes: one file's step from `before` to `after`.
 
 use retake_engine::model::{
-    self, Actor, ChangeStatus, ChangeType, Confidence, FileKind, FileState, Means, Millis,
+    self, Actor, ChangeMethod, ChangeStatus, ChangeType, Confidence, FileKind, FileState, Millis,
     ProjectPath,
 };
-use retake_engine::{Project, StoreError, iso};
+use retake_engine::{Project, StoreError, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::path::{hex, hex_if_needed};
-use super::{DiffForm, Differ, FileDiff, Message, words};
+use super::{DiffForm, DiffRenderer, FileDiffDocument, MessageDocument, enum_schemas};
 use crate::Masking;
 
 /// One file's step from `before` to `after`, made by an actor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Change {
+#[schema(as = Change)]
+pub struct ChangeDocument {
     /// Its name: `c` and its `seq`.
     #[schema(example = "c12")]
     pub id: String,
@@ -32,17 +33,17 @@ pub struct Change {
     /// The place in the agent's message history of the message that asked for the call.
     pub message_index: Option<u64>,
     /// Who made it.
-    #[schema(schema_with = words::actor)]
+    #[schema(schema_with = enum_schemas::actor)]
     pub actor: Actor,
     /// How sure that is, strongest first.
-    #[schema(schema_with = words::confidence)]
+    #[schema(schema_with = enum_schemas::confidence)]
     pub confidence: Confidence,
     /// The agent's tool call, if exactly one can have made it.
     pub call: Option<String>,
     /// The tool's name as the agent gave it.
     pub tool: Option<String>,
     /// Every call that can have made it.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<CandidateDocument>,
     /// The path after it; the path before it if it was deleted.
     pub path: String,
     /// The path's exact bytes in hexadecimal digits; only if it is not UTF-8.
@@ -54,23 +55,23 @@ pub struct Change {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_path_hex: Option<String>,
     /// What happened to the path.
-    #[schema(schema_with = words::change_type)]
+    #[schema(schema_with = enum_schemas::change_type)]
     pub change_type: ChangeType,
     /// How it happened.
-    #[schema(schema_with = words::means)]
-    pub operation: Means,
+    #[schema(schema_with = enum_schemas::change_method)]
+    pub operation: ChangeMethod,
     /// The state before; null if the file did not exist.
-    pub before: Option<Side>,
+    pub before: Option<SideDocument>,
     /// The state after; null if the file is gone.
-    pub after: Option<Side>,
+    pub after: Option<SideDocument>,
     /// Lines added; null for what has no lines.
     pub added: Option<u32>,
     /// Lines removed; null for what has no lines.
     pub removed: Option<u32>,
     /// The places where lines changed.
-    pub hunks: Option<Vec<Hunk>>,
+    pub hunks: Option<Vec<HunkDocument>>,
     /// What was decided about it; null for what no agent did, on which nobody decides.
-    #[schema(schema_with = words::review_status)]
+    #[schema(schema_with = enum_schemas::review_status)]
     pub status: Option<ChangeStatus>,
     /// When it was recorded.
     #[schema(format = DateTime)]
@@ -81,7 +82,7 @@ pub struct Change {
     pub joins: Option<String>,
 }
 
-impl From<&model::Change> for Change {
+impl From<&model::Change> for ChangeDocument {
     fn from(change: &model::Change) -> Self {
         let lines = change.lines.as_ref();
         Self {
@@ -96,20 +97,20 @@ impl From<&model::Change> for Change {
             confidence: change.confidence,
             call: change.call.as_ref().map(|id| id.0.clone()),
             tool: change.tool.clone(),
-            candidates: change.candidates.iter().map(Candidate::from).collect(),
+            candidates: change.candidates.iter().map(CandidateDocument::from).collect(),
             path: change.path.to_string(),
             path_hex: hex_if_needed(&change.path),
             old_path: change.old_path.as_ref().map(ToString::to_string),
             old_path_hex: change.old_path.as_ref().and_then(hex_if_needed),
             change_type: change.change_type,
-            operation: change.operation,
-            before: Side::of(&change.before),
-            after: Side::of(&change.after),
+            operation: change.method,
+            before: SideDocument::of(&change.before),
+            after: SideDocument::of(&change.after),
             added: lines.map(|lines| lines.added),
             removed: lines.map(|lines| lines.removed),
-            hunks: lines.map(|lines| Hunk::numbered(&lines.hunks)),
+            hunks: lines.map(|lines| HunkDocument::numbered(&lines.hunks)),
             status: change.review_status(),
-            timestamp: iso(change.at),
+            timestamp: iso_8601(change.at),
             at: change.at,
             joins: change.joins.map(|id| id.to_string()),
         }
@@ -118,7 +119,8 @@ impl From<&model::Change> for Change {
 
 /// A call that can have made a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Candidate {
+#[schema(as = Candidate)]
+pub struct CandidateDocument {
     /// The dialog.
     pub dialog: String,
     /// The agent within the dialog.
@@ -129,8 +131,8 @@ pub struct Candidate {
     pub tool: String,
 }
 
-impl From<&model::Candidate> for Candidate {
-    fn from(candidate: &model::Candidate) -> Self {
+impl From<&model::CandidateCall> for CandidateDocument {
+    fn from(candidate: &model::CandidateCall) -> Self {
         Self {
             dialog: candidate.dialog.0.clone(),
             agent: candidate.agent.0.clone(),
@@ -142,7 +144,8 @@ impl From<&model::Candidate> for Candidate {
 
 /// A place where lines changed; line numbers count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Hunk {
+#[schema(as = Hunk)]
+pub struct HunkDocument {
     /// The number by which it is named, from 1.
     pub number: u32,
     /// First line on the old side.
@@ -155,7 +158,7 @@ pub struct Hunk {
     pub new_lines: u32,
 }
 
-impl Hunk {
+impl HunkDocument {
     fn numbered(hunks: &[model::Hunk]) -> Vec<Self> {
         let hunk = |(number, hunk): (u32, &model::Hunk)| Self {
             number,
@@ -171,7 +174,8 @@ impl Hunk {
 /// One side of a change that existed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Side {
+#[schema(as = Side)]
+pub enum SideDocument {
     /// It was not captured; the gaps say why.
     Unknown,
     /// A regular file.
@@ -193,13 +197,13 @@ pub struct SideState {
     pub mode: String,
 }
 
-impl Side {
+impl SideDocument {
     /// A side; none if the file did not exist.
-    pub fn of(side: &model::Side) -> Option<Self> {
+    pub fn of(side: &model::PathState) -> Option<Self> {
         match side {
-            model::Side::Absent => None,
-            model::Side::Unknown => Some(Self::Unknown),
-            model::Side::Known(state) => Some(Self::captured(state)),
+            model::PathState::Absent => None,
+            model::PathState::Unknown => Some(Self::Unknown),
+            model::PathState::Known(state) => Some(Self::captured(state)),
         }
     }
 
@@ -220,10 +224,11 @@ pub fn octal(mode: u32) -> String {
 
 /// The exact content of a side: as text if it is UTF-8, else in hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Content {
+#[schema(as = Content)]
+pub struct ContentDocument {
     /// Its state.
     #[serde(flatten)]
-    pub state: Side,
+    pub state: SideDocument,
     /// The content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -232,16 +237,16 @@ pub struct Content {
     pub hex: Option<String>,
 }
 
-impl Content {
+impl ContentDocument {
     /// The content of a state of a path; one that is no text is left out if its file usually
     /// holds secrets.
     pub fn new(path: &ProjectPath, state: &FileState, bytes: &[u8], masking: Masking) -> Self {
         let (text, hex) = match std::str::from_utf8(bytes) {
-            Ok(text) => (Some(masking.content(path, text).into_owned()), None),
-            Err(_) if masking.hides(path) => (None, None),
+            Ok(text) => (Some(masking.mask_content(path, text).into_owned()), None),
+            Err(_) if masking.is_secret_file(path) => (None, None),
             Err(_) => (None, Some(hex(bytes))),
         };
-        Self { state: Side::captured(state), text, hex }
+        Self { state: SideDocument::captured(state), text, hex }
     }
 }
 
@@ -253,19 +258,20 @@ pub struct SideContent {
     /// `before` or `after`.
     pub side: String,
     /// The content.
-    pub content: Content,
+    pub content: ContentDocument,
 }
 
 /// Changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Changes {
+#[schema(as = Changes)]
+pub struct ChangeList {
     /// The changes.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangeDocument>,
 }
 
-impl From<&[model::Change]> for Changes {
+impl From<&[model::Change]> for ChangeList {
     fn from(changes: &[model::Change]) -> Self {
-        Self { changes: changes.iter().map(Change::from).collect() }
+        Self { changes: changes.iter().map(ChangeDocument::from).collect() }
     }
 }
 
@@ -273,11 +279,11 @@ impl From<&[model::Change]> for Changes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ShownChange {
     /// The change.
-    pub change: Change,
+    pub change: ChangeDocument,
     /// The difference that it made.
-    pub diff: FileDiff,
+    pub diff: FileDiffDocument,
     /// The message of the person that it was made for.
-    pub message: Option<Message>,
+    pub message: Option<MessageDocument>,
     /// What the agent said with it.
     pub said: Option<String>,
 }
@@ -290,14 +296,14 @@ impl ShownChange {
         form: DiffForm,
         masking: Masking,
     ) -> Result<Self, StoreError> {
-        let diff = Differ::new(project, form, masking).file(&project.diff(change)?)?;
-        let message = project.message_behind(change)?;
-        let said = project.said_with(change)?;
+        let diff = DiffRenderer::new(project, form, masking).render_file(&project.diff(change)?)?;
+        let message = project.message_for_change(change)?;
+        let said = project.agent_text_for_change(change)?;
         Ok(Self {
             change: change.into(),
             diff,
-            message: message.map(|message| Message::new(&message, masking)),
-            said: masking.words(said.as_deref()),
+            message: message.map(|message| MessageDocument::new(&message, masking)),
+            said: masking.mask_optional(said.as_deref()),
         })
     }
 }

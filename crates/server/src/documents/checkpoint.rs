@@ -1,17 +1,18 @@
 //! Checkpoints: named states of the whole project.
 
 use retake_engine::model::{self, CheckpointKind, DialogId};
-use retake_engine::{Project, StoreError, iso};
+use retake_engine::{Project, StoreError, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::enum_schemas;
 use super::session::session_name;
-use super::words;
 use crate::Masking;
 
 /// A named, durable state of the whole project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Checkpoint {
+#[schema(as = Checkpoint)]
+pub struct CheckpointDocument {
     /// Its id, which is a git commit's.
     pub id: String,
     /// Its place in the project's order: it holds everything recorded before it.
@@ -22,7 +23,7 @@ pub struct Checkpoint {
     #[schema(format = DateTime)]
     pub timestamp: String,
     /// Why it was made.
-    #[schema(schema_with = words::checkpoint_kind)]
+    #[schema(schema_with = enum_schemas::checkpoint_kind)]
     pub kind: CheckpointKind,
     /// What it is called.
     pub message: String,
@@ -37,16 +38,16 @@ pub struct Checkpoint {
     pub unstable: u64,
 }
 
-impl Checkpoint {
+impl CheckpointDocument {
     /// A checkpoint.
     pub fn new(checkpoint: &model::Checkpoint, masking: Masking) -> Self {
         Self {
             id: checkpoint.id.to_string(),
             seq: checkpoint.seq,
             tree: checkpoint.tree.to_string(),
-            timestamp: iso(checkpoint.at),
+            timestamp: iso_8601(checkpoint.at),
             kind: checkpoint.kind,
-            message: masking.text(&checkpoint.message).into_owned(),
+            message: masking.mask_text(&checkpoint.message).into_owned(),
             dialog: checkpoint.dialog.as_ref().map(|id| id.0.clone()),
             session: checkpoint.session.map(session_name),
             files: checkpoint.files,
@@ -57,15 +58,16 @@ impl Checkpoint {
 
 /// Checkpoints, the newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Checkpoints {
+#[schema(as = Checkpoints)]
+pub struct CheckpointList {
     /// The checkpoints.
-    pub checkpoints: Vec<Checkpoint>,
+    pub checkpoints: Vec<CheckpointDocument>,
 }
 
-impl Checkpoints {
+impl CheckpointList {
     /// These checkpoints.
     pub fn new(checkpoints: &[model::Checkpoint], masking: Masking) -> Self {
-        let document = |one: &model::Checkpoint| Checkpoint::new(one, masking);
+        let document = |one: &model::Checkpoint| CheckpointDocument::new(one, masking);
         Self { checkpoints: checkpoints.iter().map(document).collect() }
     }
 }
@@ -102,7 +104,7 @@ impl DialogCheckpoints {
         let initial = checkpoints.iter().rev().find(is_initial).map(|one| one.id.to_string());
         let document = |one: &model::Checkpoint| DialogCheckpoint {
             commit_id: one.id.to_string(),
-            message: masking.text(&one.message).into_owned(),
+            message: masking.mask_text(&one.message).into_owned(),
         };
         Ok(Self {
             dialog_id: dialog.0.clone(),

@@ -1,12 +1,14 @@
 //! The files in the context of agents, and which of them are stale (DM-12, DM-13, C-26).
 
 use retake_engine::model::{AgentId, DialogId, Millis, ProjectPath};
-use retake_engine::{self as engine, Project, Reader, RecordState, Staleness, StoreError, iso};
+use retake_engine::{
+    self as engine, Audience, Project, RecordState, Staleness, StoreError, iso_8601,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::PathName;
-use super::words;
+use super::enum_schemas;
 
 /// Which entries are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,24 +21,26 @@ pub struct ContextChoice {
 
 /// The files that a dialog's agents know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Context {
+#[schema(as = Context)]
+pub struct ContextDocument {
     /// By agent, then by path, then in the order in which it happened.
-    pub files_in_context: Vec<ContextEntry>,
+    pub files_in_context: Vec<ContextEntryDocument>,
     /// What to ask for the next page with; null if this was the last.
     pub cursor: Option<u64>,
 }
 
 /// Something that happened to a file in an agent's context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ContextEntry {
+#[schema(as = ContextEntry)]
+pub struct ContextEntryDocument {
     /// The file.
     #[serde(flatten)]
     pub path: PathName,
     /// `active`, or `stale` if there is a newer entry; it says nothing of the content.
-    #[schema(schema_with = words::record_state)]
+    #[schema(schema_with = enum_schemas::record_state)]
     pub record_state: String,
     /// What happened.
-    #[schema(schema_with = words::context_source)]
+    #[schema(schema_with = enum_schemas::context_source)]
     pub record_source: String,
     /// When the agent last read the file, in milliseconds since the epoch.
     pub roo_read_date: Option<Millis>,
@@ -57,12 +61,13 @@ pub struct ContextEntry {
     #[schema(example = "c12")]
     pub change: Option<String>,
     /// How the file is not as the agent last saw it; null if it is.
-    pub stale: Option<StaleFile>,
+    pub stale: Option<StaleFileDocument>,
 }
 
 /// A file that is not as an agent last saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct StaleFile {
+#[schema(as = StaleFile)]
+pub struct StaleFileDocument {
     /// The file.
     #[serde(flatten)]
     pub path: PathName,
@@ -89,7 +94,7 @@ pub struct StaleFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChangedBy {
     /// What they are.
-    #[schema(schema_with = words::actor)]
+    #[schema(schema_with = enum_schemas::actor)]
     pub actor: String,
     /// The product, if it is an agent.
     pub kind: Option<String>,
@@ -103,7 +108,8 @@ pub struct ChangedBy {
 
 /// What an agent should know before it goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct StaleContext {
+#[schema(as = StaleContext)]
+pub struct StaleContextDocument {
     /// `note`: tell the agent's model; `deny`: do not run the call, and give the model the message
     /// as the reason.
     #[schema(example = "deny")]
@@ -111,12 +117,13 @@ pub struct StaleContext {
     /// What to tell the agent's model.
     pub message: String,
     /// The files that are not as the agent last saw them.
-    pub files: Vec<StaleFile>,
+    pub files: Vec<StaleFileDocument>,
 }
 
 /// An agent that has not seen files as they are now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct StaleAgent {
+#[schema(as = StaleAgent)]
+pub struct StaleAgentDocument {
     /// The dialog.
     pub dialog: String,
     /// The agent.
@@ -129,7 +136,8 @@ pub struct StaleAgent {
 
 /// What came of telling that an agent has seen files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Marked {
+#[schema(as = Marked)]
+pub struct MarkedFiles {
     /// How many files are known to the agent as they are now.
     pub marked: u64,
     /// Those that are not tracked, or are no files.
@@ -158,7 +166,8 @@ pub struct SkippedPath {
 
 /// An agent's context as other programs keep it: the file `task_metadata.json` (DM-13).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct TaskMetadata {
+#[schema(as = TaskMetadata)]
+pub struct TaskMetadataDocument {
     /// What happened to each file, in order.
     pub files_in_context: Vec<TaskMetadataEntry>,
 }
@@ -170,10 +179,10 @@ pub struct TaskMetadataEntry {
     #[schema(example = "src/main.rs")]
     pub path: String,
     /// `active` for the newest entry of a path, else `stale`.
-    #[schema(schema_with = words::record_state)]
+    #[schema(schema_with = enum_schemas::record_state)]
     pub record_state: String,
     /// What happened.
-    #[schema(schema_with = words::context_source)]
+    #[schema(schema_with = enum_schemas::context_source)]
     pub record_source: String,
     /// When the agent last read the file, in milliseconds since the epoch.
     #[schema(required)]
@@ -185,7 +194,7 @@ pub struct TaskMetadataEntry {
     pub user_edit_date: Option<Millis>,
 }
 
-impl Context {
+impl ContextDocument {
     /// What these agents of a dialog know.
     pub fn read(
         project: &Project,
@@ -201,7 +210,7 @@ impl Context {
                 }
                 let first = if choice.timeline { 0 } else { file.entries.len() - 1 };
                 let shown = first..file.entries.len();
-                entries.extend(shown.map(|number| ContextEntry::new(agent, &file, number)));
+                entries.extend(shown.map(|number| ContextEntryDocument::new(agent, &file, number)));
             }
         }
         Ok(Self { files_in_context: entries, cursor: None })
@@ -218,7 +227,7 @@ impl Context {
     }
 }
 
-impl ContextEntry {
+impl ContextEntryDocument {
     fn new(agent: &AgentId, file: &engine::ContextFile, number: usize) -> Self {
         let entry = &file.entries[number];
         let is_newest = number + 1 == file.entries.len();
@@ -235,14 +244,14 @@ impl ContextEntry {
             lines: entry.lines.as_ref().map(|lines| lines.iter().map(|&one| one.into()).collect()),
             by: entry.by.as_ref().map(ChangedBy::from),
             change: entry.change.map(|change| change.to_string()),
-            stale: stale.map(|stale| StaleFile::new(stale, Reader::Person)),
+            stale: stale.map(|stale| StaleFileDocument::new(stale, Audience::Person)),
         }
     }
 }
 
-impl StaleFile {
+impl StaleFileDocument {
     /// In words for this reader.
-    pub fn new(file: &engine::StaleFile, to: Reader) -> Self {
+    pub fn new(file: &engine::StaleFile, to: Audience) -> Self {
         let (what, lines, moved_to) = match &file.what {
             Staleness::Lines(places) => {
                 ("lines", places.iter().map(|place| place.lines.into()).collect(), None)
@@ -257,14 +266,14 @@ impl StaleFile {
             lines,
             moved_to,
             by: file.by.iter().map(ChangedBy::from).collect(),
-            since: file.since.map(iso),
-            text: file.words(to),
+            since: file.since.map(iso_8601),
+            text: file.describe(to),
         }
     }
 }
 
-impl From<&engine::Who> for ChangedBy {
-    fn from(who: &engine::Who) -> Self {
+impl From<&engine::ChangeAuthor> for ChangedBy {
+    fn from(who: &engine::ChangeAuthor) -> Self {
         Self {
             actor: who.actor.as_str().to_owned(),
             kind: who.kind.clone(),
@@ -275,9 +284,9 @@ impl From<&engine::Who> for ChangedBy {
     }
 }
 
-impl From<&engine::StaleContext> for StaleContext {
+impl From<&engine::StaleContext> for StaleContextDocument {
     fn from(stale: &engine::StaleContext) -> Self {
-        let files = stale.files.iter().map(|file| StaleFile::new(file, Reader::Agent));
+        let files = stale.files.iter().map(|file| StaleFileDocument::new(file, Audience::Agent));
         Self {
             reaction: stale.reaction.as_str().to_owned(),
             message: stale.message.clone(),
@@ -286,7 +295,7 @@ impl From<&engine::StaleContext> for StaleContext {
     }
 }
 
-impl From<&engine::StaleAgent> for StaleAgent {
+impl From<&engine::StaleAgent> for StaleAgentDocument {
     fn from(stale: &engine::StaleAgent) -> Self {
         Self {
             dialog: stale.dialog.0.clone(),
@@ -297,16 +306,16 @@ impl From<&engine::StaleAgent> for StaleAgent {
     }
 }
 
-impl Marked {
+impl MarkedFiles {
     /// Of so many files that were named, these are not tracked.
     pub fn new(named: usize, untracked: &[ProjectPath]) -> Self {
         let marked = (named - untracked.len()) as u64;
-        Self { marked, untracked: super::path::names(untracked) }
+        Self { marked, untracked: super::path::path_names(untracked) }
     }
 }
 
-impl From<&engine::Imported> for ContextImported {
-    fn from(imported: &engine::Imported) -> Self {
+impl From<&engine::MetadataImport> for ContextImported {
+    fn from(imported: &engine::MetadataImport) -> Self {
         let skipped = imported.skipped.iter().cloned();
         Self {
             entries: imported.entries as u64,
@@ -316,7 +325,7 @@ impl From<&engine::Imported> for ContextImported {
     }
 }
 
-impl From<&engine::TaskMetadata> for TaskMetadata {
+impl From<&engine::TaskMetadata> for TaskMetadataDocument {
     fn from(metadata: &engine::TaskMetadata) -> Self {
         let entry = |entry: &engine::MetadataEntry| TaskMetadataEntry {
             path: entry.path.clone(),

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use retake_engine::model::{AgentId, DialogId, MAIN_AGENT};
 use retake_engine::{
-    self as engine, CondensePlan, Condensing, KeptMessage, Project, StoreError, iso,
+    self as engine, CondenseMethod, CondensePlan, HistoryMessage, Project, StoreError, iso_8601,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::session::session_name;
-use crate::door::ImportHistory;
-use crate::history::Found;
+use crate::history::ParsedConversation;
+use crate::request::ImportHistory;
 use crate::{Masking, SecretCalls, tokens};
 
 /// A page of what the model gets, the newest page first.
@@ -23,7 +23,7 @@ pub struct ModelHistory {
     /// Whose conversation it is.
     pub agent: String,
     /// The messages, the oldest first.
-    pub messages: Vec<ModelMessage>,
+    pub messages: Vec<ModelMessageDocument>,
     /// Tokens of the messages of this page: exact for OpenAI's models, an estimate for others.
     pub tokens: u64,
     /// Whether there is more before it.
@@ -34,7 +34,8 @@ pub struct ModelHistory {
 
 /// A message as the model gets it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct ModelMessage {
+#[schema(as = ModelMessage)]
+pub struct ModelMessageDocument {
     /// Its place in this list, from 0.
     pub idx: u64,
     /// Its place in the log; below 0 if Retake wrote it.
@@ -86,14 +87,16 @@ impl ModelHistory {
         } else {
             (shown, None)
         };
-        let secret = SecretCalls::of(all.iter().map(|kept| &kept.message));
+        let secret = SecretCalls::find(all.iter().map(|kept| &kept.message));
         let end = page.cursor.map_or(all.len(), |cursor| all.len().min(cursor as usize));
         let start = end.saturating_sub(page.limit);
         let hidden =
-            |kept: &KeptMessage| shown.as_ref().is_some_and(|all| !all.contains(&kept.place));
+            |kept: &HistoryMessage| shown.as_ref().is_some_and(|all| !all.contains(&kept.place));
         let messages: Vec<_> = (start as u64..)
             .zip(&all[start..end])
-            .map(|(idx, kept)| ModelMessage::new((idx, kept), hidden(kept), masking, &secret))
+            .map(|(idx, kept)| {
+                ModelMessageDocument::new((idx, kept), hidden(kept), masking, &secret)
+            })
             .collect();
         Ok(Self {
             dialog: dialog.0.clone(),
@@ -106,9 +109,9 @@ impl ModelHistory {
     }
 }
 
-impl ModelMessage {
+impl ModelMessageDocument {
     fn new(
-        (idx, kept): (u64, &KeptMessage),
+        (idx, kept): (u64, &HistoryMessage),
         hidden: bool,
         masking: Masking,
         secret: &SecretCalls,
@@ -118,13 +121,13 @@ impl ModelMessage {
             idx,
             place: kept.place,
             role: message.role.to_string(),
-            content: masking.message(&message.content, secret),
+            content: masking.mask_message(&message.content, secret),
             ts: message.ts,
             is_summary: message.is_summary,
             hidden,
             checkpoint: kept.checkpoint.map(|id| id.to_string()),
             session: kept.session.map(session_name),
-            tokens: engine::message_tokens(message, &tokens::count),
+            tokens: engine::message_tokens(message, &tokens::count_tokens),
         }
     }
 }
@@ -161,7 +164,7 @@ impl From<&engine::View> for ConversationView {
     fn from(view: &engine::View) -> Self {
         Self {
             seq: view.seq,
-            at: iso(view.at),
+            at: iso_8601(view.at),
             why: view.why.to_string(),
             operation: view.operation.map(|id| id.to_string()),
             shown: view.shown,
@@ -211,7 +214,11 @@ pub struct ImportProblem {
 
 impl ImportedHistory {
     /// The document of an import; without `added`, of a dry run.
-    pub fn new(found: &Found, asked: &ImportHistory, added: Option<&engine::Added>) -> Self {
+    pub fn new(
+        found: &ParsedConversation,
+        asked: &ImportHistory,
+        added: Option<&engine::AddedMessages>,
+    ) -> Self {
         let problems = found.conversation.problems.iter();
         Self {
             dialog: asked.dialog.0.clone(),
@@ -282,11 +289,11 @@ impl CondensedHistory {
     }
 
     /// What condensing did.
-    pub fn done(plan: &CondensePlan, done: &engine::Condensed, masking: Masking) -> Self {
-        let text = |text: &String| Some(masking.text(text).into_owned());
+    pub fn done(plan: &CondensePlan, done: &engine::CondenseOutcome, masking: Masking) -> Self {
+        let text = |text: &String| Some(masking.mask_text(text).into_owned());
         let (how, why, summary) = match &done.how {
-            Condensing::Summary(summary) => ("summary", None, text(summary)),
-            Condensing::Forced(why) => ("forced", text(why), None),
+            CondenseMethod::Summary(summary) => ("summary", None, text(summary)),
+            CondenseMethod::Forced(why) => ("forced", text(why), None),
         };
         Self {
             dry_run: false,

@@ -1,6 +1,6 @@
 //! Dialogs, their agents, and what was said in them.
 
-use retake_engine::{self as engine, Project, StoreError, iso};
+use retake_engine::{self as engine, Project, StoreError, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -9,7 +9,8 @@ use crate::Masking;
 
 /// A conversation between a person and agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Dialog {
+#[schema(as = Dialog)]
+pub struct DialogDocument {
     /// The agent's own id of it.
     pub id: String,
     /// The product of its main agent.
@@ -30,29 +31,30 @@ pub struct Dialog {
     /// When it ended, if it did.
     pub ended: Option<String>,
     /// Who acts in it.
-    pub agents: Vec<Agent>,
+    pub agents: Vec<AgentDocument>,
 }
 
-impl Dialog {
+impl DialogDocument {
     /// A dialog with its agents.
     pub fn new(dialog: &engine::Dialog, agents: &[engine::DialogAgent], masking: Masking) -> Self {
         Self {
             id: dialog.id.0.clone(),
             kind: dialog.kind.clone(),
-            title: masking.words(dialog.title.as_deref()),
+            title: masking.mask_optional(dialog.title.as_deref()),
             turns: dialog.turns,
             turn_open: dialog.turn_open,
-            started: iso(dialog.started_at),
-            last_activity: iso(dialog.last_at),
-            ended: dialog.ended_at.map(iso),
-            agents: agents.iter().map(Agent::from).collect(),
+            started: iso_8601(dialog.started_at),
+            last_activity: iso_8601(dialog.last_at),
+            ended: dialog.ended_at.map(iso_8601),
+            agents: agents.iter().map(AgentDocument::from).collect(),
         }
     }
 }
 
 /// An agent of a dialog.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Agent {
+#[schema(as = Agent)]
+pub struct AgentDocument {
     /// Its id; `main` is the one that the person talks to.
     pub id: String,
     /// Its product.
@@ -61,7 +63,7 @@ pub struct Agent {
     pub parent: Option<String>,
 }
 
-impl From<&engine::DialogAgent> for Agent {
+impl From<&engine::DialogAgent> for AgentDocument {
     fn from(agent: &engine::DialogAgent) -> Self {
         Self {
             id: agent.id.0.clone(),
@@ -73,23 +75,26 @@ impl From<&engine::DialogAgent> for Agent {
 
 /// Every dialog, the latest activity first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Dialogs {
+#[schema(as = Dialogs)]
+pub struct DialogList {
     /// The dialogs.
-    pub dialogs: Vec<Dialog>,
+    pub dialogs: Vec<DialogDocument>,
 }
 
-impl Dialogs {
+impl DialogList {
     /// The dialogs of a project.
     pub fn read(project: &Project, masking: Masking) -> Result<Self, StoreError> {
         let dialogs = project.dialogs()?;
-        let document = |(dialog, agents): &(_, Vec<_>)| Dialog::new(dialog, agents, masking);
+        let document =
+            |(dialog, agents): &(_, Vec<_>)| DialogDocument::new(dialog, agents, masking);
         Ok(Self { dialogs: dialogs.iter().map(document).collect() })
     }
 }
 
 /// A message of the person, which began a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Message {
+#[schema(as = Message)]
+pub struct MessageDocument {
     /// Its place in the project's order.
     pub seq: u64,
     /// What it says.
@@ -103,12 +108,12 @@ pub struct Message {
     pub session: Option<String>,
 }
 
-impl Message {
+impl MessageDocument {
     /// A message.
-    pub fn new(message: &engine::Message, masking: Masking) -> Self {
+    pub fn new(message: &engine::UserMessage, masking: Masking) -> Self {
         Self {
             seq: message.seq,
-            text: masking.text(&message.text).into_owned(),
+            text: masking.mask_text(&message.text).into_owned(),
             message_index: message.index,
             checkpoint: message.checkpoint.clone(),
             session: message.session.map(session_name),

@@ -8,21 +8,23 @@ use retake_engine::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Side;
+use super::SideDocument;
 use super::path::{PathName, hex_if_needed};
-use crate::syntax::{Reader, Token, Tokens};
+use crate::syntax::{DiffHighlighter, LineTokens, TokenKind};
 use crate::{Masking, patch};
 
 /// Differences, file by file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Diffs {
+#[schema(as = Diffs)]
+pub struct DiffList {
     /// The files.
-    pub files: Vec<FileDiff>,
+    pub files: Vec<FileDiffDocument>,
 }
 
 /// The difference that was made to a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct FileDiff {
+#[schema(as = FileDiff)]
+pub struct FileDiffDocument {
     /// The path after.
     #[serde(flatten)]
     pub path: PathName,
@@ -32,9 +34,9 @@ pub struct FileDiff {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_path_hex: Option<String>,
     /// The state before; null if the file did not exist.
-    pub before: Option<Side>,
+    pub before: Option<SideDocument>,
     /// The state after; null if the file is gone.
-    pub after: Option<Side>,
+    pub after: Option<SideDocument>,
     /// `lines`, or why there are none: `binary`, `too_large`, `not_captured`.
     #[schema(example = "lines")]
     pub body: String,
@@ -56,14 +58,15 @@ pub struct DiffHunk {
     #[schema(example = "@@ -1,3 +1,4 @@")]
     pub header: String,
     /// Its lines.
-    pub lines: Vec<DiffLine>,
+    pub lines: Vec<DiffLineDocument>,
 }
 
 /// One line of a difference.
 ///
 /// Places in it count UTF-16 code units, as JavaScript and language servers do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct DiffLine {
+#[schema(as = DiffLine)]
+pub struct DiffLineDocument {
     /// Which side has it.
     pub kind: LineKind,
     /// Its number before, from 1.
@@ -101,7 +104,7 @@ pub struct DiffToken {
     /// Where it ends.
     pub end: u32,
     /// What it is.
-    pub token: Token,
+    pub token: TokenKind,
 }
 
 /// What a difference is written as.
@@ -117,40 +120,40 @@ pub enum DiffForm {
 
 /// Writes the differences of one request.
 #[derive(Debug)]
-pub struct Differ<'a> {
+pub struct DiffRenderer<'a> {
     project: &'a Project,
     form: DiffForm,
     masking: Masking,
-    syntax: Reader,
+    syntax: DiffHighlighter,
 }
 
-impl<'a> Differ<'a> {
+impl<'a> DiffRenderer<'a> {
     /// For differences in a project.
     pub fn new(project: &'a Project, form: DiffForm, masking: Masking) -> Self {
-        Self { project, form, masking, syntax: Reader::default() }
+        Self { project, form, masking, syntax: DiffHighlighter::default() }
     }
 
     /// Several differences.
-    pub fn files(&mut self, diffs: &[engine::FileDiff]) -> Result<Diffs, StoreError> {
-        let files: Result<_, _> = diffs.iter().map(|diff| self.file(diff)).collect();
-        Ok(Diffs { files: files? })
+    pub fn render_files(&mut self, diffs: &[engine::FileDiff]) -> Result<DiffList, StoreError> {
+        let files: Result<_, _> = diffs.iter().map(|diff| self.render_file(diff)).collect();
+        Ok(DiffList { files: files? })
     }
 
     /// One difference.
-    pub fn file(&mut self, diff: &engine::FileDiff) -> Result<FileDiff, StoreError> {
+    pub fn render_file(&mut self, diff: &engine::FileDiff) -> Result<FileDiffDocument, StoreError> {
         let text = self.text(diff)?;
         let (body, counts) = match &diff.body {
-            DiffBody::Lines(lines) => ("lines", Some(patch::count(lines))),
+            DiffBody::Lines(lines) => ("lines", Some(patch::count_lines(lines))),
             DiffBody::Binary => ("binary", None),
             DiffBody::TooLarge => ("too_large", None),
             DiffBody::NotCaptured => ("not_captured", None),
         };
-        Ok(FileDiff {
+        Ok(FileDiffDocument {
             path: (&diff.path).into(),
             old_path: diff.old_path.to_string(),
             old_path_hex: hex_if_needed(&diff.old_path),
-            before: Side::of(&diff.before),
-            after: Side::of(&diff.after),
+            before: SideDocument::of(&diff.before),
+            after: SideDocument::of(&diff.after),
             body: body.to_owned(),
             added: counts.map(|counts| counts.0),
             removed: counts.map(|counts| counts.1),
@@ -161,9 +164,9 @@ impl<'a> Differ<'a> {
 
     fn text(&self, diff: &engine::FileDiff) -> Result<Vec<u8>, StoreError> {
         let mut text = Vec::new();
-        for mut diff in patch::for_git(self.project, diff)? {
+        for mut diff in patch::split_for_git(self.project, diff)? {
             self.mask(&mut diff)?;
-            text.extend(patch::plain(&diff));
+            text.extend(patch::render_patch(&diff));
         }
         Ok(text)
     }
@@ -173,10 +176,10 @@ impl<'a> Differ<'a> {
         let DiffBody::Lines(lines) = &mut diff.body else { return Ok(Vec::new()) };
         let before = self.project.content(&diff.before)?.unwrap_or_default();
         let after = self.project.content(&diff.after)?.unwrap_or_default();
-        let secret = self.masking.hiding([&diff.old_path, &diff.path]);
+        let secret = self.masking.secret_name([&diff.old_path, &diff.path]);
         let (old, new) = (secret.unwrap_or(&diff.old_path), secret.unwrap_or(&diff.path));
-        self.masking.lines((old, &before), (new, &after), lines);
-        Ok(self.masking.bytes(new, after))
+        self.masking.mask_diff((old, &before), (new, &after), lines);
+        Ok(self.masking.mask_bytes(new, after))
     }
 
     fn hunks(&mut self, diff: &engine::FileDiff) -> Result<Option<Vec<DiffHunk>>, StoreError> {
@@ -191,7 +194,7 @@ impl<'a> Differ<'a> {
         } else {
             self.syntax.tokens(diff.path.as_bytes(), &after, lines)
         };
-        let tokens = tokens.unwrap_or_else(|| vec![Tokens::new(); lines.len()]);
+        let tokens = tokens.unwrap_or_else(|| vec![LineTokens::new(); lines.len()]);
         let marks = changed_words_of_diff(lines).into_iter().zip(tokens);
         Ok(Some(hunks(lines, marks)))
     }
@@ -199,7 +202,7 @@ impl<'a> Differ<'a> {
 
 fn hunks(
     lines: &[engine::DiffLine],
-    marks: impl Iterator<Item = (WordRanges, Tokens)>,
+    marks: impl Iterator<Item = (WordRanges, LineTokens)>,
 ) -> Vec<DiffHunk> {
     let mut hunks: Vec<DiffHunk> = Vec::new();
     let (mut old, mut new) = (0, 0);
@@ -229,8 +232,8 @@ fn hunks(
             number(kind != LineKind::Added, &mut old),
             number(kind != LineKind::Removed, &mut new),
         );
-        let places = Places::of(text);
-        let line = DiffLine {
+        let places = Utf16Offsets::of(text);
+        let line = DiffLineDocument {
             kind,
             old,
             new,
@@ -247,12 +250,12 @@ fn hunks(
 }
 
 /// From places in bytes to places in UTF-16 code units of the text that is told.
-struct Places {
+struct Utf16Offsets {
     /// For each byte, and the end; none if they are the same.
     units: Option<Vec<u32>>,
 }
 
-impl Places {
+impl Utf16Offsets {
     fn of(text: &[u8]) -> Self {
         if text.is_ascii() {
             return Self { units: None };
@@ -280,7 +283,7 @@ impl Places {
         (place(range.start), place(range.end))
     }
 
-    fn token(&self, range: &Range<usize>, token: Token) -> DiffToken {
+    fn token(&self, range: &Range<usize>, token: TokenKind) -> DiffToken {
         let (start, end) = self.range(range);
         DiffToken { start, end, token }
     }

@@ -1,18 +1,19 @@
 //! A check-up: can everything that was recorded be restored?
 
-use retake_engine::{self as engine, Problem, Project};
+use retake_engine::{self as engine, Project, StoreProblem};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::Masking;
-use crate::describe::{plural, size};
+use crate::describe::{format_size, plural};
 
 /// Free bytes below which recording may fail.
-const LOW_SPACE: u64 = 64 * 1024 * 1024;
+const LOW_SPACE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Whether everything that was recorded can be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct CheckUp {
+#[schema(as = CheckUp)]
+pub struct CheckUpDocument {
     /// Whether no check found a problem.
     pub healthy: bool,
     /// The folder of the record.
@@ -30,12 +31,13 @@ pub struct CheckUp {
     /// Events that wait to be taken in.
     pub spooled: u64,
     /// What was checked.
-    pub checks: Vec<Check>,
+    pub checks: Vec<DoctorCheck>,
 }
 
 /// One thing that was checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Check {
+#[schema(as = Check)]
+pub struct DoctorCheck {
     /// Its name.
     pub name: String,
     /// `ok`, `problem` or `skipped`.
@@ -46,25 +48,25 @@ pub struct Check {
     pub problems: Vec<String>,
 }
 
-impl Check {
+impl DoctorCheck {
     fn new(name: &str, text: String, problems: Vec<String>) -> Self {
         let state = if problems.is_empty() { "ok" } else { "problem" };
         Self { name: name.to_owned(), state: state.to_owned(), text, problems }
     }
 }
 
-impl CheckUp {
+impl CheckUpDocument {
     /// What a check-up found; `read_data` tells whether it read every byte.
     pub fn new(
         project: &Project,
-        found: &engine::CheckUp,
+        found: &engine::HealthReport,
         read_data: bool,
         masking: Masking,
     ) -> Self {
         let mut checks = checks(found, read_data);
         // A line of the spool is an event as an agent sent it.
         for problem in checks.iter_mut().flat_map(|check| &mut check.problems) {
-            *problem = masking.text(problem).into_owned();
+            *problem = masking.mask_text(problem).into_owned();
         }
         Self {
             healthy: checks.iter().all(|check| check.problems.is_empty()),
@@ -82,7 +84,8 @@ impl CheckUp {
 
 /// What was saved of a damaged record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Salvaged {
+#[schema(as = Salvaged)]
+pub struct SalvageDocument {
     /// Rows that could be read.
     pub rows: u64,
     /// The tables of which rows could not be read.
@@ -91,9 +94,9 @@ pub struct Salvaged {
     pub kept: String,
 }
 
-impl Salvaged {
+impl SalvageDocument {
     /// What a salvage came to.
-    pub fn new(salvaged: &engine::Salvaged) -> Self {
+    pub fn new(salvaged: &engine::SalvageReport) -> Self {
         let lost = salvaged.tables.iter().filter(|table| !table.whole);
         Self {
             rows: salvaged.tables.iter().map(|table| table.rows).sum(),
@@ -103,9 +106,9 @@ impl Salvaged {
     }
 }
 
-fn checks(found: &engine::CheckUp, read_data: bool) -> Vec<Check> {
+fn checks(found: &engine::HealthReport, read_data: bool) -> Vec<DoctorCheck> {
     let verification = &found.verification;
-    let problems = |wanted: fn(&Problem) -> bool| -> Vec<String> {
+    let problems = |wanted: fn(&StoreProblem) -> bool| -> Vec<String> {
         verification.problems.iter().filter(|problem| wanted(problem)).map(problem_text).collect()
     };
     let changes = plural(verification.changes, "change", "changes");
@@ -115,7 +118,7 @@ fn checks(found: &engine::CheckUp, read_data: bool) -> Vec<Check> {
     } else {
         "not read; `retake doctor --read-data` checks every byte".to_owned()
     };
-    let mut contents = Check::new("contents", contents, problems(is_damage));
+    let mut contents = DoctorCheck::new("contents", contents, problems(is_damage));
     if !read_data && contents.problems.is_empty() {
         "skipped".clone_into(&mut contents.state);
     }
@@ -127,56 +130,56 @@ fn checks(found: &engine::CheckUp, read_data: bool) -> Vec<Check> {
         ),
     };
     vec![
-        Check::new(
+        DoctorCheck::new(
             "database",
             "its structure is sound".to_owned(),
-            problems(|p| matches!(p, Problem::Database(_) | Problem::Row(_))),
+            problems(|p| matches!(p, StoreProblem::Database(_) | StoreProblem::Row(_))),
         ),
-        Check::new(
+        DoctorCheck::new(
             "references",
             format!("every content on record is there ({changes}, {objects})"),
-            problems(|p| matches!(p, Problem::Dangling { .. })),
+            problems(|p| matches!(p, StoreProblem::Dangling { .. })),
         ),
         contents,
-        Check::new("spool", spooled, problems(|p| matches!(p, Problem::SpoolLine(_)))),
+        DoctorCheck::new("spool", spooled, problems(|p| matches!(p, StoreProblem::SpoolLine(_)))),
         folder_check(found),
         space_check(found),
     ]
 }
 
-fn folder_check(found: &engine::CheckUp) -> Check {
+fn folder_check(found: &engine::HealthReport) -> DoctorCheck {
     let problems = if found.replaced {
         vec!["another folder stands where the recorded one was; say which it is with `retake init --same` or `retake init --new`".to_owned()]
     } else {
         Vec::new()
     };
-    Check::new("folder", "it is the recorded one".to_owned(), problems)
+    DoctorCheck::new("folder", "it is the recorded one".to_owned(), problems)
 }
 
-fn space_check(found: &engine::CheckUp) -> Check {
-    let store = size(found.store_bytes);
+fn space_check(found: &engine::HealthReport) -> DoctorCheck {
+    let store = format_size(found.store_bytes);
     let (text, problems) = match found.free_bytes {
-        Some(free) if free < LOW_SPACE => (
+        Some(free) if free < LOW_SPACE_BYTES => (
             String::new(),
-            vec![format!("only {} are free where the record ({store}) lies", size(free))],
+            vec![format!("only {} are free where the record ({store}) lies", format_size(free))],
         ),
-        Some(free) => (format!("{} free, the record takes {store}", size(free)), Vec::new()),
+        Some(free) => (format!("{} free, the record takes {store}", format_size(free)), Vec::new()),
         None => (format!("the record takes {store}; how much is free is not known"), Vec::new()),
     };
-    Check::new("space", text, problems)
+    DoctorCheck::new("space", text, problems)
 }
 
-fn is_damage(problem: &Problem) -> bool {
-    matches!(problem, Problem::Damaged { .. } | Problem::Pack { .. })
+fn is_damage(problem: &StoreProblem) -> bool {
+    matches!(problem, StoreProblem::Damaged { .. } | StoreProblem::Pack { .. })
 }
 
-fn problem_text(problem: &Problem) -> String {
+fn problem_text(problem: &StoreProblem) -> String {
     match problem {
-        Problem::Database(text) | Problem::Row(text) => text.clone(),
-        Problem::Dangling { record, oid } => format!("{oid} is missing ({record})"),
-        Problem::Damaged { oid, why } => format!("{oid}: {why}"),
-        Problem::Pack { name, why } => format!("{name} cannot be used: {why}"),
-        Problem::SpoolLine(line) => {
+        StoreProblem::Database(text) | StoreProblem::Row(text) => text.clone(),
+        StoreProblem::Dangling { record, oid } => format!("{oid} is missing ({record})"),
+        StoreProblem::Damaged { oid, why } => format!("{oid}: {why}"),
+        StoreProblem::Pack { name, why } => format!("{name} cannot be used: {why}"),
+        StoreProblem::SpoolLine(line) => {
             let start: String = line.chars().take(80).collect();
             format!("a line cannot be understood: {start}")
         }

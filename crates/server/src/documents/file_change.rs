@@ -1,7 +1,7 @@
 //! The change records of editors: one file of one tool call (DM-1…DM-7, API-1…API-5).
 
-use retake_engine::model::{Change, DialogId, FileState, ProjectPath, Side};
-use retake_engine::{FileRecord, Project, StoreError, TOO_LARGE_TO_SHOW, iso, replaced_text};
+use retake_engine::model::{Change, DialogId, FileState, PathState, ProjectPath};
+use retake_engine::{FileRecord, MAX_DIFF_BYTES, Project, StoreError, iso_8601, replaced_text};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -9,7 +9,7 @@ use super::path::hex_if_needed;
 use crate::Masking;
 
 /// Maximum bytes of contents in one list.
-const MOST_CONTENT: usize = 8 * 1024 * 1024;
+const MAX_CONTENT_BYTES: usize = 8 * 1024 * 1024;
 
 /// One file's change by one tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -84,7 +84,7 @@ impl FileChangeRecord {
             let range = |&(start_line, end_line): &_| LineRange { start_line, end_line };
             ranges.iter().map(range).collect()
         };
-        let contents = Contents::read(project, change, masking)?;
+        let contents = RecordContents::read(project, change, masking)?;
         Ok(Self {
             file_path: absolute(&change.path),
             path: change.path.to_string(),
@@ -93,7 +93,7 @@ impl FileChangeRecord {
             agent_id: record.agent_id().to_owned(),
             change_type: record.change_type().to_owned(),
             tool_name: record.tool_name(),
-            timestamp: iso(change.at),
+            timestamp: iso_8601(change.at),
             status: record.status().to_owned(),
             tool_call_id: record.tool_call_id.clone(),
             message_index: change.message_index,
@@ -112,25 +112,25 @@ impl FileChangeRecord {
         [&self.old_content, &self.pre_tool_content, &self.new_content].into_iter().flatten()
     }
 
-    fn leave_out_contents(&mut self) {
+    fn clear_contents(&mut self) {
         (self.old_content, self.pre_tool_content, self.new_content) = (None, None, None);
     }
 }
 
-struct Contents {
+struct RecordContents {
     old: Option<String>,
     before: Option<String>,
     after: Option<String>,
 }
 
-impl Contents {
+impl RecordContents {
     fn read(project: &Project, change: &Change, masking: Masking) -> Result<Self, StoreError> {
-        let text = |path: &ProjectPath, side: &Side| -> Result<Option<String>, StoreError> {
+        let text = |path: &ProjectPath, side: &PathState| -> Result<Option<String>, StoreError> {
             let Some(bytes) = content(project, side.known())? else { return Ok(None) };
             let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
-            Ok(text.map(|text| masking.content(path, &text).into_owned()))
+            Ok(text.map(|text| masking.mask_content(path, &text).into_owned()))
         };
-        let secret = masking.hiding([change.from_path(), &change.path]);
+        let secret = masking.secret_name([change.from_path(), &change.path]);
         let before = text(secret.unwrap_or(change.from_path()), &change.before)?;
         let after = text(secret.unwrap_or(&change.path), &change.after)?;
         let old = before.as_deref().map(|before| replaced_text(change, before));
@@ -140,7 +140,7 @@ impl Contents {
 
 /// A content that is there, sound and small enough to tell.
 fn content(project: &Project, state: Option<&FileState>) -> Result<Option<Vec<u8>>, StoreError> {
-    let Some(state) = state.filter(|state| state.size <= TOO_LARGE_TO_SHOW) else {
+    let Some(state) = state.filter(|state| state.size <= MAX_DIFF_BYTES) else {
         return Ok(None);
     };
     match project.store().read(&state.oid) {
@@ -171,8 +171,8 @@ impl FileChanges {
         for record in project.file_records(dialog)? {
             let mut read = FileChangeRecord::read(project, &record, masking)?;
             told += read.contents().map(String::len).sum::<usize>();
-            if told > MOST_CONTENT {
-                read.leave_out_contents();
+            if told > MAX_CONTENT_BYTES {
+                read.clear_contents();
             }
             file_changes.push(read);
         }

@@ -1,7 +1,7 @@
 //! The messages of a dialog (API-6, G-3).
 
 use retake_engine::model::{AgentId, DialogId, MAIN_AGENT};
-use retake_engine::{Project, Spoken, StoreError};
+use retake_engine::{ConversationMessage, Project, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -11,7 +11,8 @@ use crate::Masking;
 
 /// A page of what was said in a dialog, the newest page first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct History {
+#[schema(as = History)]
+pub struct DialogHistory {
     /// What was said, the oldest first.
     pub events: Vec<HistoryEvent>,
     /// Whether there is more before it.
@@ -45,7 +46,7 @@ pub enum HistoryEvent {
     },
 }
 
-impl History {
+impl DialogHistory {
     /// A page of what was said in a dialog; where nothing was heard, of what was taken in.
     pub fn read(
         project: &Project,
@@ -53,7 +54,7 @@ impl History {
         page: HistoryPage,
         masking: Masking,
     ) -> Result<Self, StoreError> {
-        let mut said = Said::all(project, dialog, page.whole)?;
+        let mut said = HistoryItem::all(project, dialog, page.whole)?;
         let end = page.cursor.map_or(said.len(), |cursor| said.len().min(cursor as usize));
         let start = end.saturating_sub(page.limit);
         let events = (start as u64..).zip(said.drain(start..end));
@@ -77,14 +78,14 @@ pub struct HistoryPage {
 }
 
 /// Something that was said: to Retake itself, or in a conversation that was taken in.
-enum Said {
-    Heard(Spoken),
+enum HistoryItem {
+    Heard(ConversationMessage),
     TakenIn(Value),
 }
 
-impl Said {
+impl HistoryItem {
     fn all(project: &Project, dialog: &DialogId, whole: bool) -> Result<Vec<Self>, StoreError> {
-        let spoken = project.spoken(dialog)?;
+        let spoken = project.spoken_messages(dialog)?;
         if !spoken.is_empty() {
             let shown = spoken.into_iter().filter(|(_, hidden)| whole || !hidden);
             return Ok(shown.map(|(spoken, _)| Self::Heard(spoken)).collect());
@@ -100,15 +101,15 @@ impl Said {
     }
 
     fn event(self, idx: u64, masking: Masking) -> HistoryEvent {
-        let words = |text: &str| masking.text(text).into_owned();
+        let words = |text: &str| masking.mask_text(text).into_owned();
         match self {
-            Self::Heard(Spoken::Person(message)) => HistoryEvent::User {
+            Self::Heard(ConversationMessage::Person(message)) => HistoryEvent::User {
                 content: words(&message.text),
                 checkpoint: message.checkpoint,
                 session: message.session.map(session_name),
                 idx,
             },
-            Self::Heard(Spoken::Agent { text, .. }) => {
+            Self::Heard(ConversationMessage::Agent { text, .. }) => {
                 HistoryEvent::Chat { content: words(&text), idx }
             }
             Self::TakenIn(entry) => {

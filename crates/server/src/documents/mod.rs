@@ -19,8 +19,10 @@ mod conversation;
 mod dialog;
 mod diff;
 mod doctor;
+pub(crate) mod enum_schemas;
 mod file_change;
 mod history;
+mod maintenance;
 mod operation;
 mod outcome;
 mod path;
@@ -29,40 +31,48 @@ mod record;
 mod review;
 mod session;
 mod status;
-mod upkeep;
-pub(crate) mod words;
 
-pub use blame::{Blame, BlameLine, BlamedChange};
+pub use blame::{BlameDocument, BlameLineDocument, BlamedChange};
 pub use change::{
-    Candidate, Change, Changes, Content, Hunk, ShownChange, Side, SideContent, SideState, octal,
+    CandidateDocument, ChangeDocument, ChangeList, ContentDocument, HunkDocument, ShownChange,
+    SideContent, SideDocument, SideState, octal,
 };
-pub use checkpoint::{Checkpoint, Checkpoints, DialogCheckpoint, DialogCheckpoints};
+pub use checkpoint::{CheckpointDocument, CheckpointList, DialogCheckpoint, DialogCheckpoints};
 pub use context::{
-    ChangedBy, Context, ContextChoice, ContextEntry, ContextImported, Marked, SkippedPath,
-    StaleAgent, StaleContext, StaleFile, TaskMetadata, TaskMetadataEntry,
+    ChangedBy, ContextChoice, ContextDocument, ContextEntryDocument, ContextImported, MarkedFiles,
+    SkippedPath, StaleAgentDocument, StaleContextDocument, StaleFileDocument, TaskMetadataDocument,
+    TaskMetadataEntry,
 };
 pub use conversation::{
     CondensedHistory, ConversationView, ConversationViews, ExportedHistory, ImportProblem,
-    ImportedHistory, ModelHistory, ModelMessage, ModelPage, agent_or_main,
+    ImportedHistory, ModelHistory, ModelMessageDocument, ModelPage, agent_or_main,
 };
-pub use dialog::{Agent, Dialog, Dialogs, Message};
-pub use diff::{DiffForm, DiffHunk, DiffLine, DiffToken, Differ, Diffs, FileDiff, LineKind};
-pub use doctor::{Check, CheckUp, Salvaged};
+pub use dialog::{AgentDocument, DialogDocument, DialogList, MessageDocument};
+pub use diff::{
+    DiffForm, DiffHunk, DiffLineDocument, DiffList, DiffRenderer, DiffToken, FileDiffDocument,
+    LineKind,
+};
+pub use doctor::{CheckUpDocument, DoctorCheck, SalvageDocument};
 pub use file_change::{FileChangeRecord, FileChanges, LineRange, ReviewedFileChanges};
-pub use history::{History, HistoryEvent, HistoryPage};
-pub use operation::{Interrupted, Operation, Operations, Recoverable};
+pub use history::{DialogHistory, HistoryEvent, HistoryPage};
+pub use maintenance::{
+    CollectedDocument, ForecastDialog, ForecastDocument, MeterDocument, PurgeDocument,
+    PurgeForecast, PurgedContentDocument, RemovedDocument,
+};
+pub use operation::{InterruptedDocument, OperationDocument, OperationList, RecoverableOperation};
 pub use outcome::{
-    FileReason, Outcome, PlannedFile, ResetOutcome, RewoundConversation, UncoveredPath, ways_out,
+    FileReason, OperationOutcome, PlannedFileDocument, ResetOutcome, RewoundConversation,
+    UncoveredPath, suggested_commands,
 };
 pub use path::PathName;
-pub use project::{Project, Projects};
-pub use record::{Recorded, Warning};
-pub use review::{Accepted, Approved};
+pub use project::{ProjectDocument, ProjectList};
+pub use record::{EventReply, RecordWarning};
+pub use review::{AcceptedDocument, ApprovedDocument};
 pub use session::{
-    ApproveRequest, ApproveResult, ChangedFile, ResetResult, RestoreRequest, RestoreResult,
-    SessionStatus, WorkSession, WorkSessions,
+    ApproveDialogBody, ApproveResult, ChangedFile, ResetResult, RestoreDialogBody, RestoreResult,
+    SessionStatusDocument, WorkSessionDocument, WorkSessionList,
 };
-pub use status::{ACTIVE, AgentWork, DialogWork, Gap, IgnoredPath, Status, StatusRow, net_status};
-pub use upkeep::{
-    Collected, Forecast, ForecastDialog, Meter, PurgeForecast, Purged, PurgedContent, Removed,
+pub use status::{
+    ACTIVE_WINDOW_MS, AgentWork, DialogWork, GapDocument, IgnoredPath, StatusDocument,
+    StatusRowDocument, net_status,
 };

@@ -1,17 +1,18 @@
 //! Operations: what Retake did to the files.
 
 use retake_engine::model::{self, OperationKind, OperationState};
-use retake_engine::{self as engine, iso};
+use retake_engine::{self as engine, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::path::{PathName, names};
-use super::words;
+use super::enum_schemas;
+use super::path::{PathName, path_names};
 use crate::Masking;
 
 /// One act of Retake on the files, itself recorded and reversible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Operation {
+#[schema(as = Operation)]
+pub struct OperationDocument {
     /// Its name: `o` and its place in the project's order.
     #[schema(example = "o12")]
     pub id: String,
@@ -19,14 +20,14 @@ pub struct Operation {
     #[schema(format = DateTime)]
     pub timestamp: String,
     /// What it does.
-    #[schema(schema_with = words::operation_kind)]
+    #[schema(schema_with = enum_schemas::operation_kind)]
     pub kind: OperationKind,
     /// What it is called, for people.
     pub title: String,
     /// The dialog that it is about, if it is one.
     pub dialog: Option<String>,
     /// Where it stands.
-    #[schema(schema_with = words::operation_state)]
+    #[schema(schema_with = enum_schemas::operation_state)]
     pub state: OperationState,
     /// The checkpoint of everything as it was before.
     pub safety: String,
@@ -34,11 +35,11 @@ pub struct Operation {
     pub undone_by: Option<String>,
 }
 
-impl From<&model::Operation> for Operation {
+impl From<&model::Operation> for OperationDocument {
     fn from(operation: &model::Operation) -> Self {
         Self {
             id: operation.id.to_string(),
-            timestamp: iso(operation.at),
+            timestamp: iso_8601(operation.at),
             kind: operation.kind,
             title: operation.title.clone(),
             dialog: operation.dialog.as_ref().map(|id| id.0.clone()),
@@ -49,78 +50,83 @@ impl From<&model::Operation> for Operation {
     }
 }
 
-impl Operation {
+impl OperationDocument {
     /// Without secrets, of which people may have written some into what it is called by.
     #[must_use]
     pub fn masked(mut self, masking: Masking) -> Self {
-        self.title = masking.text(&self.title).into_owned();
+        self.title = masking.mask_text(&self.title).into_owned();
         self
     }
 }
 
 /// Operations, the newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Operations {
+#[schema(as = Operations)]
+pub struct OperationList {
     /// The operations.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<OperationDocument>,
 }
 
-impl Operations {
+impl OperationList {
     /// Without secrets.
     #[must_use]
     pub fn masked(self, masking: Masking) -> Self {
-        let masked = |operation: Operation| operation.masked(masking);
+        let masked = |operation: OperationDocument| operation.masked(masking);
         Self { operations: self.operations.into_iter().map(masked).collect() }
     }
 }
 
-impl From<&[model::Operation]> for Operations {
+impl From<&[model::Operation]> for OperationList {
     fn from(operations: &[model::Operation]) -> Self {
-        Self { operations: operations.iter().map(Operation::from).collect() }
+        Self { operations: operations.iter().map(OperationDocument::from).collect() }
     }
 }
 
 /// An operation that was interrupted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Interrupted {
+#[schema(as = Interrupted)]
+pub struct InterruptedDocument {
     /// The operation.
     #[serde(flatten)]
-    pub operation: Operation,
+    pub operation: OperationDocument,
     /// The files that it had written.
     pub written: Vec<PathName>,
     /// The files that it had not written yet.
     pub missing: Vec<PathName>,
 }
 
-impl From<&engine::Interrupted> for Interrupted {
-    fn from(interrupted: &engine::Interrupted) -> Self {
+impl From<&engine::InterruptedOperation> for InterruptedDocument {
+    fn from(interrupted: &engine::InterruptedOperation) -> Self {
         Self {
             operation: (&interrupted.operation).into(),
-            written: names(&interrupted.written),
-            missing: names(&interrupted.missing),
+            written: path_names(&interrupted.written),
+            missing: path_names(&interrupted.missing),
         }
     }
 }
 
 /// What there is to recover.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Recoverable {
+#[schema(as = Recoverable)]
+pub struct RecoverableOperation {
     /// The operation that was interrupted, if one was.
-    pub interrupted: Option<Interrupted>,
+    pub interrupted: Option<InterruptedDocument>,
 }
 
-impl Recoverable {
+impl RecoverableOperation {
     /// Without secrets.
     #[must_use]
     pub fn masked(self, masking: Masking) -> Self {
-        let masked =
-            |one: Interrupted| Interrupted { operation: one.operation.masked(masking), ..one };
+        let masked = |one: InterruptedDocument| InterruptedDocument {
+            operation: one.operation.masked(masking),
+            ..one
+        };
         Self { interrupted: self.interrupted.map(masked) }
     }
 }
 
-impl From<Option<&engine::Interrupted>> for Recoverable {
-    fn from(interrupted: Option<&engine::Interrupted>) -> Self {
-        Self { interrupted: interrupted.map(Interrupted::from) }
+impl From<Option<&engine::InterruptedOperation>> for RecoverableOperation {
+    fn from(interrupted: Option<&engine::InterruptedOperation>) -> Self {
+        Self { interrupted: interrupted.map(InterruptedDocument::from) }
     }
 }

@@ -1,23 +1,24 @@
 //! A plan and its outcome: one shape for both.
 
 use retake_engine::model::{self, ChangeId, ObjectId, OperationKind};
-use retake_engine::{self as engine, Plan, Project, Reason, Rewound, StoreError};
+use retake_engine::{self as engine, Plan, PlanReason, Project, RewindOutcome, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::enum_schemas;
 use super::path::PathName;
-use super::words;
-use crate::questions::{Question, questions};
-use crate::{Failure, Masking, describe};
+use crate::confirm::{Confirmation, confirmations};
+use crate::{ApiError, Masking, describe};
 
 /// What an operation would do, or did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Outcome {
+#[schema(as = Outcome)]
+pub struct OperationOutcome {
     /// The operation that it was; null if nothing was done.
     #[schema(example = "o12")]
     pub operation: Option<String>,
     /// What it is.
-    #[schema(schema_with = words::operation_kind)]
+    #[schema(schema_with = enum_schemas::operation_kind)]
     pub kind: OperationKind,
     /// What it is called, for people.
     pub title: String,
@@ -32,7 +33,7 @@ pub struct Outcome {
     /// Whether everything that was asked for is (or would be) done.
     pub whole: bool,
     /// Each file that is concerned.
-    pub files: Vec<PlannedFile>,
+    pub files: Vec<PlannedFileDocument>,
     /// Other dialogs that changed some of these files later.
     pub crosses: Vec<String>,
     /// Changes that nobody asked for and that are taken back too, since they stand in the way.
@@ -57,25 +58,25 @@ pub struct Outcome {
     pub asks: Vec<String>,
     /// The same in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub questions: Vec<Question>,
+    pub questions: Vec<Confirmation>,
     /// Why it was not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<ApiError>,
 }
 
-impl Outcome {
+impl OperationOutcome {
     /// What a plan would do.
     pub fn planned(project: &Project, plan: &Plan) -> Result<Self, StoreError> {
         Ok(Self { dry_run: true, ..Self::done(project, plan, None, None)? })
     }
 
     /// A plan that was not carried out, and why.
-    pub fn refused(project: &Project, plan: &Plan, why: Failure) -> Result<Self, StoreError> {
+    pub fn refused(project: &Project, plan: &Plan, why: ApiError) -> Result<Self, StoreError> {
         Ok(Self { error: Some(why), ..Self::done(project, plan, None, None)? })
     }
 
     /// The outcome of an applied plan.
-    pub fn applied(project: &Project, applied: &engine::Applied) -> Result<Self, StoreError> {
+    pub fn applied(project: &Project, applied: &engine::AppliedPlan) -> Result<Self, StoreError> {
         Self::done(project, &applied.plan, applied.operation.as_ref(), applied.checkpoint)
     }
 
@@ -86,7 +87,7 @@ impl Outcome {
         operation: Option<&model::Operation>,
         checkpoint: Option<ObjectId>,
     ) -> Result<Self, StoreError> {
-        let questions = questions(project, plan, describe::as_it_is)?;
+        let questions = confirmations(project, plan, describe::unescaped)?;
         Ok(Self {
             operation: operation.map(|operation| operation.id.to_string()),
             kind: plan.kind,
@@ -96,9 +97,9 @@ impl Outcome {
             checkpoint: checkpoint.map(|id| id.to_string()),
             dry_run: false,
             whole: plan.is_whole(),
-            files: plan.files.iter().map(|file| PlannedFile::new(plan, file)).collect(),
+            files: plan.files.iter().map(|file| PlannedFileDocument::new(plan, file)).collect(),
             crosses: plan.crosses.iter().map(|id| id.0.clone()).collect(),
-            cascaded: ids(&plan.cascaded),
+            cascaded: id_strings(&plan.cascaded),
             conversation: plan.rewind.as_deref().map(RewoundConversation::from),
             not_covered: plan.not_covered.iter().map(UncoveredPath::from).collect(),
             considered: Vec::new(),
@@ -113,12 +114,12 @@ impl Outcome {
     /// Without secrets, of which people may have written some into what it is called by.
     #[must_use]
     pub fn masked(mut self, masking: Masking) -> Self {
-        self.title = masking.text(&self.title).into_owned();
+        self.title = masking.mask_text(&self.title).into_owned();
         if let Some(conversation) = &mut self.conversation {
-            conversation.before = masking.words(conversation.before.as_deref());
+            conversation.before = masking.mask_optional(conversation.before.as_deref());
         }
         for call in &mut self.considered {
-            call.command = masking.words(call.command.as_deref());
+            call.command = masking.mask_optional(call.command.as_deref());
         }
         self
     }
@@ -137,7 +138,7 @@ impl Outcome {
 
     /// The same, marked as a dry run or not.
     #[must_use]
-    pub fn asked(self, dry_run: bool) -> Self {
+    pub fn with_dry_run(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }
     }
 
@@ -180,8 +181,8 @@ pub struct ConsideredCall {
     pub command: Option<String>,
 }
 
-impl From<&engine::IdleCall> for ConsideredCall {
-    fn from(call: &engine::IdleCall) -> Self {
+impl From<&engine::CallWithoutChanges> for ConsideredCall {
+    fn from(call: &engine::CallWithoutChanges) -> Self {
         Self {
             dialog: call.dialog.0.clone(),
             call: call.call.0.clone(),
@@ -217,7 +218,7 @@ pub struct RewoundConversation {
 
 impl From<&engine::PlannedRewind> for RewoundConversation {
     fn from(rewind: &engine::PlannedRewind) -> Self {
-        let Rewound { before, hidden, kept, unsaid } = &rewind.rewound;
+        let RewindOutcome { before, hidden, kept, unsaid } = &rewind.rewound;
         Self {
             dialog: rewind.dialog.0.clone(),
             agent: rewind.agent.0.clone(),
@@ -237,7 +238,7 @@ impl From<&engine::PlannedRewind> for RewoundConversation {
 pub struct ResetOutcome {
     /// What becomes of the files.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: OperationOutcome,
     /// The work session that is active now; null if nothing was done.
     #[schema(example = "session_3")]
     pub new_session: Option<String>,
@@ -245,7 +246,8 @@ pub struct ResetOutcome {
 
 /// One file of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PlannedFile {
+#[schema(as = PlannedFile)]
+pub struct PlannedFileDocument {
     /// The path.
     #[serde(flatten)]
     pub path: PathName,
@@ -263,9 +265,9 @@ pub struct PlannedFile {
     pub warning: Option<String>,
 }
 
-impl PlannedFile {
+impl PlannedFileDocument {
     fn new(plan: &Plan, file: &engine::PlannedFile) -> Self {
-        let ways = if file.is_left() { ways_out(plan, file) } else { Vec::new() };
+        let ways = if file.is_left() { suggested_commands(plan, file) } else { Vec::new() };
         let way_out = (!ways.is_empty()).then(|| ways.join("; "));
         Self {
             path: (&file.path).into(),
@@ -276,8 +278,8 @@ impl PlannedFile {
                 message: file.reason.to_string(),
                 way_out,
             },
-            changes: ids(&file.changes),
-            blockers: ids(&file.blockers),
+            changes: id_strings(&file.changes),
+            blockers: id_strings(&file.blockers),
             warning: file.warning.clone(),
         }
     }
@@ -315,39 +317,39 @@ impl From<&model::Gap> for UncoveredPath {
 /// What a person can do about a file that is left: one way or another.
 ///
 /// The reason knows an option; here it is known whether that helps with this file and command.
-pub fn ways_out(plan: &Plan, file: &engine::PlannedFile) -> Vec<String> {
+pub fn suggested_commands(plan: &Plan, file: &engine::PlannedFile) -> Vec<String> {
     let (kind, newest) = (plan.kind, file.changes.iter().max());
     let undoes_turn = kind == OperationKind::Undo && !plan.undoes_operation();
     let way = match &file.reason {
         // The turn counts as tried then, and the same command goes on to the one before.
-        Reason::NotWritable(_) if undoes_turn && newest.is_some() => {
-            let changes = ids(&file.changes).join(",");
+        PlanReason::NotWritable(_) if undoes_turn && newest.is_some() => {
+            let changes = id_strings(&file.changes).join(",");
             Some(format!("`retake rollback --change {changes}` tries it again"))
         }
-        Reason::Conflict(..) => return out_of_conflict(file),
-        Reason::ChangedSince | Reason::GoneSince if file.blockers.is_empty() => {
+        PlanReason::Conflict(..) => return conflict_commands(file),
+        PlanReason::ChangedSince | PlanReason::GoneSince if file.blockers.is_empty() => {
             newest.map(|id| format!("`retake show {id} --before` prints what it was"))
         }
-        Reason::Shared if !matches!(kind, OperationKind::Reject | OperationKind::Rollback) => {
+        PlanReason::Shared if !matches!(kind, OperationKind::Reject | OperationKind::Rollback) => {
             newest.map(|id| format!("`retake rollback --change {id}` takes it back"))
         }
-        reason => reason.way_out().map(ToOwned::to_owned),
+        reason => reason.hint().map(ToOwned::to_owned),
     };
     way.into_iter().collect()
 }
 
 /// The three ways out of a conflict; later changes cannot go along if that would not help.
-fn out_of_conflict(file: &engine::PlannedFile) -> Vec<String> {
+fn conflict_commands(file: &engine::PlannedFile) -> Vec<String> {
     let mut ways = vec![
         "leave it: the file stays as it is".to_owned(),
         "--markers writes both versions into the file".to_owned(),
     ];
     if !file.blockers.is_empty() {
-        ways.extend(file.reason.way_out().map(ToOwned::to_owned));
+        ways.extend(file.reason.hint().map(ToOwned::to_owned));
     }
     ways
 }
 
-fn ids(changes: &[ChangeId]) -> Vec<String> {
+fn id_strings(changes: &[ChangeId]) -> Vec<String> {
     changes.iter().map(ToString::to_string).collect()
 }

@@ -22,7 +22,7 @@ impl From<&ProjectPath> for PathName {
 }
 
 /// Several paths.
-pub(super) fn names<'a>(paths: impl IntoIterator<Item = &'a ProjectPath>) -> Vec<PathName> {
+pub(super) fn path_names<'a>(paths: impl IntoIterator<Item = &'a ProjectPath>) -> Vec<PathName> {
     paths.into_iter().map(PathName::from).collect()
 }
 

@@ -1,12 +1,13 @@
 //! Projects.
 
-use retake_engine::{KnownProject, iso};
+use retake_engine::{KnownProject, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// A folder that is tracked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Project {
+#[schema(as = Project)]
+pub struct ProjectDocument {
     /// Its id.
     pub id: String,
     /// Its folder.
@@ -16,25 +17,26 @@ pub struct Project {
     pub created_at: String,
 }
 
-impl From<&KnownProject> for Project {
+impl From<&KnownProject> for ProjectDocument {
     fn from(project: &KnownProject) -> Self {
         Self {
             id: project.id.clone(),
             root: project.root.to_string_lossy().into_owned(),
-            created_at: iso(project.created_at),
+            created_at: iso_8601(project.created_at),
         }
     }
 }
 
 /// Every project on record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Projects {
+#[schema(as = Projects)]
+pub struct ProjectList {
     /// The projects.
-    pub projects: Vec<Project>,
+    pub projects: Vec<ProjectDocument>,
 }
 
-impl From<&[KnownProject]> for Projects {
+impl From<&[KnownProject]> for ProjectList {
     fn from(projects: &[KnownProject]) -> Self {
-        Self { projects: projects.iter().map(Project::from).collect() }
+        Self { projects: projects.iter().map(ProjectDocument::from).collect() }
     }
 }

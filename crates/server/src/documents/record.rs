@@ -4,28 +4,29 @@ use retake_engine::{self as engine, Notice, NoticeCode};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Change, StaleContext};
-use crate::Failure;
+use super::{ChangeDocument, StaleContextDocument};
+use crate::ApiError;
 
 /// What came of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Recorded {
+#[schema(as = Recorded)]
+pub struct EventReply {
     /// Whether nothing is wrong with it.
     pub ok: bool,
     /// Its place in the project's order; null if it waits to be taken in, or says nothing new.
     pub seq: Option<u64>,
     /// The changes that were found on its occasion.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangeDocument>,
     /// The checkpoint that was made before it, if it asks for one.
     pub checkpoint: Option<String>,
     /// What the sender should know.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<RecordWarning>,
     /// What its agent should know of files that changed since it saw them, if there is anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stale: Option<StaleContext>,
+    pub stale: Option<StaleContextDocument>,
     /// What is wrong with it; what changed is recorded all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<ApiError>,
     /// Where it came from, if it came as a line of several and something is wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
@@ -33,7 +34,8 @@ pub struct Recorded {
 
 /// Something that the sender of an event should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Warning {
+#[schema(as = Warning)]
+pub struct RecordWarning {
     /// A stable name.
     #[schema(example = "gap")]
     pub code: String,
@@ -41,25 +43,25 @@ pub struct Warning {
     pub message: String,
 }
 
-impl From<&engine::Recorded> for Recorded {
-    fn from(recorded: &engine::Recorded) -> Self {
+impl From<&engine::RecordOutcome> for EventReply {
+    fn from(recorded: &engine::RecordOutcome) -> Self {
         let at = recorded.notices.iter().position(is_error);
         let (mut error, mut warnings) = (None, Vec::new());
         for (number, notice) in recorded.notices.iter().enumerate() {
             let (code, message) = (notice.code.as_str(), notice.message.clone());
             if at == Some(number) {
-                error = Some(Failure::new(code, message, hint(notice.code)));
+                error = Some(ApiError::new(code, message, hint(notice.code)));
             } else {
-                warnings.push(Warning { code: code.to_owned(), message });
+                warnings.push(RecordWarning { code: code.to_owned(), message });
             }
         }
         Self {
             ok: error.is_none(),
             seq: recorded.seq,
-            changes: recorded.changes.iter().map(Change::from).collect(),
+            changes: recorded.changes.iter().map(ChangeDocument::from).collect(),
             checkpoint: recorded.checkpoint.map(|id| id.to_string()),
             warnings,
-            stale: recorded.stale.as_ref().map(StaleContext::from),
+            stale: recorded.stale.as_ref().map(StaleContextDocument::from),
             error,
             line: None,
         }

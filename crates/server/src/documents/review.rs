@@ -7,7 +7,8 @@ use utoipa::ToSchema;
 
 /// What accepting did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Accepted {
+#[schema(as = Accepted)]
+pub struct AcceptedDocument {
     /// The changes that were accepted.
     pub accepted: Vec<String>,
     /// Those that were accepted before.
@@ -16,9 +17,9 @@ pub struct Accepted {
     pub hunks: Vec<u32>,
 }
 
-impl Accepted {
+impl AcceptedDocument {
     /// What accepting did; `hunks` are the places that it was about, if it was about places.
-    pub fn new(accepted: &engine::Accepted, hunks: &[u32]) -> Self {
+    pub fn new(accepted: &engine::AcceptedChanges, hunks: &[u32]) -> Self {
         let ids = |ids: &[ChangeId]| ids.iter().map(ToString::to_string).collect();
         Self {
             accepted: ids(&accepted.changes),
@@ -30,7 +31,8 @@ impl Accepted {
 
 /// What approving did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Approved {
+#[schema(as = Approved)]
+pub struct ApprovedDocument {
     /// The dialog.
     pub dialog: String,
     /// The approval, a commit on `main`.
@@ -51,9 +53,9 @@ pub struct Approved {
     pub message: Option<String>,
 }
 
-impl Approved {
+impl ApprovedDocument {
     /// What approving a dialog did.
-    pub fn new(dialog: &DialogId, approved: &engine::Approved, message: Option<&str>) -> Self {
+    pub fn new(dialog: &DialogId, approved: &engine::Approval, message: Option<&str>) -> Self {
         Self {
             dialog: dialog.0.clone(),
             commit: approved.commit.to_string(),

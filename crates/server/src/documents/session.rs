@@ -5,18 +5,16 @@
 
 use std::io;
 
-use retake_engine::iso;
+use retake_engine::iso_8601;
 use retake_engine::model::{self, DialogId, SessionState};
-use retake_engine::{
-    self as engine, DiffBody, Project, SessionFile, StoreError, TOO_LARGE_TO_SHOW,
-};
+use retake_engine::{self as engine, DiffBody, MAX_DIFF_BYTES, Project, SessionFile, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::enum_schemas;
 use super::path::PathName;
-use super::words;
 use crate::patch;
-use crate::{Failure, Masking};
+use crate::{ApiError, Masking};
 
 /// What a session is called: `session_2`.
 pub(super) fn session_name(number: u64) -> String {
@@ -25,7 +23,8 @@ pub(super) fn session_name(number: u64) -> String {
 
 /// What a dialog did since its last approval (STAT-1).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct SessionStatus {
+#[schema(as = SessionStatus)]
+pub struct SessionStatusDocument {
     /// The work session that collects changes.
     #[schema(example = "session_2")]
     pub active_session: Option<String>,
@@ -40,7 +39,7 @@ pub struct SessionStatus {
     pub changed_files: Vec<ChangedFile>,
 }
 
-impl SessionStatus {
+impl SessionStatusDocument {
     /// The status of a dialog, with what is told of each of its changed files.
     pub fn new(status: &engine::SessionStatus, changed_files: Vec<ChangedFile>) -> Self {
         let active = status.active.as_ref();
@@ -48,13 +47,13 @@ impl SessionStatus {
             active_session: active.map(model::WorkSession::name),
             session_ref: active.map(model::WorkSession::ref_name),
             has_unapproved: status.has_unapproved(),
-            last_approved_at: status.last_approved_at.map(iso),
+            last_approved_at: status.last_approved_at.map(iso_8601),
             changed_files,
         }
     }
 
     /// The status of a dialog.
-    pub fn read(project: &Project, dialog: &DialogId, masking: Masking) -> Result<Self, Failure> {
+    pub fn read(project: &Project, dialog: &DialogId, masking: Masking) -> Result<Self, ApiError> {
         let status = project.session_status(dialog)?;
         let files = status.changed_files.iter();
         let files: Result<_, _> =
@@ -97,7 +96,7 @@ impl ChangedFile {
             (_, true) => "deleted",
             _ => "modified",
         };
-        let size = |side: &model::Side| side.known().map_or(0, |state| state.size);
+        let size = |side: &model::PathState| side.known().map_or(0, |state| state.size);
         let mut told = Self {
             path: (&file.path).into(),
             status: status.to_owned(),
@@ -106,7 +105,7 @@ impl ChangedFile {
             diff: None,
             base_content: None,
             is_binary: false,
-            is_too_large: [&file.base, &file.now].iter().any(|side| size(side) > TOO_LARGE_TO_SHOW),
+            is_too_large: [&file.base, &file.now].iter().any(|side| size(side) > MAX_DIFF_BYTES),
         };
         if told.is_too_large {
             told.is_binary = is_large_binary(project, file)?;
@@ -129,31 +128,31 @@ impl ChangedFile {
     ) {
         self.is_binary =
             [base.as_deref(), now].into_iter().flatten().any(|bytes| bytes.contains(&0));
-        let is_unknown = |side: &model::Side| matches!(side, model::Side::Unknown);
+        let is_unknown = |side: &model::PathState| matches!(side, model::PathState::Unknown);
         if self.is_binary || is_unknown(&file.base) || is_unknown(&file.now) {
             return;
         }
         let (old, new) = (base.as_deref().unwrap_or_default(), now.unwrap_or_default());
         if let DiffBody::Lines(mut lines) = DiffBody::between(old, new) {
-            (self.additions, self.deletions) = patch::count(&lines);
+            (self.additions, self.deletions) = patch::count_lines(&lines);
             if self.status == "modified" && !lines.is_empty() {
-                masking.lines((&file.path, old), (&file.path, new), &mut lines);
-                self.diff = Some(patch::standard(file.path.as_bytes(), &lines));
+                masking.mask_diff((&file.path, old), (&file.path, new), &mut lines);
+                self.diff = Some(patch::render_unified(file.path.as_bytes(), &lines));
             }
         }
         let base = base.and_then(|base| String::from_utf8(base).ok());
-        self.base_content = base.map(|base| masking.content(&file.path, &base).into_owned());
+        self.base_content = base.map(|base| masking.mask_content(&file.path, &base).into_owned());
     }
 }
 
 /// The exact content of a side; none if it did not exist or was not captured.
-fn content(project: &Project, side: &model::Side) -> Result<Option<Vec<u8>>, StoreError> {
-    Ok(if matches!(side, model::Side::Unknown) { None } else { project.content(side)? })
+fn content(project: &Project, side: &model::PathState) -> Result<Option<Vec<u8>>, StoreError> {
+    Ok(if matches!(side, model::PathState::Unknown) { None } else { project.content(side)? })
 }
 
 /// Large content is looked through for a NUL byte without being kept.
 fn is_large_binary(project: &Project, file: &SessionFile) -> Result<bool, StoreError> {
-    let mut seen = NulSeen(file.base_content.as_ref().is_some_and(|bytes| bytes.contains(&0)));
+    let mut seen = NulDetector(file.base_content.as_ref().is_some_and(|bytes| bytes.contains(&0)));
     let base = if file.base_content.is_some() { None } else { file.base.known() };
     for state in base.into_iter().chain(file.now.known()) {
         project.store().read_into(&state.oid, &mut seen)?;
@@ -161,9 +160,9 @@ fn is_large_binary(project: &Project, file: &SessionFile) -> Result<bool, StoreE
     Ok(seen.0)
 }
 
-struct NulSeen(bool);
+struct NulDetector(bool);
 
-impl io::Write for NulSeen {
+impl io::Write for NulDetector {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 |= bytes.contains(&0);
         Ok(bytes.len())
@@ -176,7 +175,8 @@ impl io::Write for NulSeen {
 
 /// One round of approval of a dialog.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct WorkSession {
+#[schema(as = WorkSession)]
+pub struct WorkSessionDocument {
     /// Its name.
     #[schema(example = "session_2")]
     pub session: String,
@@ -184,7 +184,7 @@ pub struct WorkSession {
     #[schema(example = "refs/heads/session_2")]
     pub session_ref: String,
     /// Where it stands.
-    #[schema(schema_with = words::session_state)]
+    #[schema(schema_with = enum_schemas::session_state)]
     pub state: SessionState,
     /// When it was opened.
     #[schema(format = DateTime)]
@@ -201,36 +201,37 @@ pub struct WorkSession {
     pub message: Option<String>,
 }
 
-impl WorkSession {
+impl WorkSessionDocument {
     /// A work session.
     pub fn new(session: &model::WorkSession, masking: Masking) -> Self {
         Self {
             session: session.name(),
             session_ref: session.ref_name(),
             state: session.state,
-            opened_at: iso(session.opened_at),
-            closed_at: session.closed_at.map(iso),
+            opened_at: iso_8601(session.opened_at),
+            closed_at: session.closed_at.map(iso_8601),
             base: session.base.to_string(),
             tip: session.tip.to_string(),
             approved_commit: session.approved_commit.map(|id| id.to_string()),
-            message: masking.words(session.message.as_deref()),
+            message: masking.mask_optional(session.message.as_deref()),
         }
     }
 }
 
 /// The work sessions of a dialog, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct WorkSessions {
+#[schema(as = WorkSessions)]
+pub struct WorkSessionList {
     /// The dialog; null if there is none yet.
     pub dialog: Option<String>,
     /// Its sessions.
-    pub sessions: Vec<WorkSession>,
+    pub sessions: Vec<WorkSessionDocument>,
 }
 
-impl WorkSessions {
+impl WorkSessionList {
     /// The work sessions of a dialog.
     pub fn new(dialog: &DialogId, sessions: &[model::WorkSession], masking: Masking) -> Self {
-        let document = |one: &model::WorkSession| WorkSession::new(one, masking);
+        let document = |one: &model::WorkSession| WorkSessionDocument::new(one, masking);
         Self { dialog: Some(dialog.0.clone()), sessions: sessions.iter().map(document).collect() }
     }
 }
@@ -238,7 +239,8 @@ impl WorkSessions {
 /// What is sent to approve (API-9).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct ApproveRequest {
+#[schema(as = ApproveRequest)]
+pub struct ApproveDialogBody {
     /// What the person says to it.
     pub message: Option<String>,
 }
@@ -255,8 +257,8 @@ pub struct ApproveResult {
     pub commits_approved: u64,
 }
 
-impl From<&engine::Approved> for ApproveResult {
-    fn from(approved: &engine::Approved) -> Self {
+impl From<&engine::Approval> for ApproveResult {
+    fn from(approved: &engine::Approval) -> Self {
         Self {
             approved_commit: approved.commit.to_string(),
             new_session: approved.new_session.clone(),
@@ -278,7 +280,8 @@ pub struct ResetResult {
 /// What is sent to restore (API-11).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RestoreRequest {
+#[schema(as = RestoreRequest)]
+pub struct RestoreDialogBody {
     /// The checkpoint; the start of its id is enough.
     pub checkpoint_id: String,
 }

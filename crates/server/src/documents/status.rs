@@ -1,20 +1,21 @@
 //! Unreviewed agent changes, and unprotected files.
 
 use retake_engine::model::{self, AgentId, Millis};
-use retake_engine::{self as engine, Looked, iso};
+use retake_engine::{self as engine, RefreshOutcome, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::path::{PathName, names};
-use super::{Interrupted, StaleAgent};
-use crate::{Failure, Masking};
+use super::path::{PathName, path_names};
+use super::{InterruptedDocument, StaleAgentDocument};
+use crate::{ApiError, Masking};
 
 /// Milliseconds without activity after which a dialog's stale agents are not listed.
-pub const ACTIVE: Millis = 24 * 60 * 60 * 1000;
+pub const ACTIVE_WINDOW_MS: Millis = 24 * 60 * 60 * 1000;
 
 /// What agents did that nobody has decided on, and what is not protected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Status {
+#[schema(as = Status)]
+pub struct StatusDocument {
     /// The project's folder.
     pub root: String,
     /// The folder of its record.
@@ -26,14 +27,14 @@ pub struct Status {
     /// What git took back of agents' changes: in no file now, and it counts again if git brings it
     /// back.
     #[serde(default)]
-    pub taken_back_by_git: Vec<TakenBack>,
+    pub taken_back_by_git: Vec<TakenBackRow>,
     /// Agents of dialogs that were active within a day, which have not seen files as they are.
-    pub stale: Vec<StaleAgent>,
+    pub stale: Vec<StaleAgentDocument>,
     /// What is not protected.
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<GapDocument>,
     /// Ignore rules that agents changed and nobody has decided on.
     #[serde(default)]
-    pub rule_changes: Vec<RuleChange>,
+    pub rule_changes: Vec<RuleChangeDocument>,
     /// Files that are tracked.
     pub files: u64,
     /// Changes on record.
@@ -52,40 +53,40 @@ pub struct Status {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Vec<IgnoredPath>>,
     /// The operation that was interrupted, if one was: nothing is undone before that is settled.
-    pub interrupted: Option<Interrupted>,
+    pub interrupted: Option<InterruptedDocument>,
 }
 
-impl Status {
+impl StatusDocument {
     /// The status of a project at this time; `looked` is what a look just found.
     pub fn read(
         project: &engine::Project,
         at: Millis,
-        looked: Option<&Looked>,
+        looked: Option<&RefreshOutcome>,
         with_ignored: bool,
         masking: Masking,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ApiError> {
         let status = project.status()?;
         let interrupted = project.interrupted()?;
-        let stale = project.stale_agents(at.saturating_sub(ACTIVE))?;
+        let stale = project.stale_agents(at.saturating_sub(ACTIVE_WINDOW_MS))?;
         let ignored = looked.filter(|_| with_ignored).map(|looked| &looked.ignored);
         Ok(Self {
             root: project.root().to_string_lossy().into_owned(),
             store: project.store().folder().to_string_lossy().into_owned(),
             looked: looked.is_some(),
             dialogs: status.dialogs.iter().map(|one| DialogWork::new(one, masking)).collect(),
-            taken_back_by_git: status.taken_back_by_git.iter().map(TakenBack::from).collect(),
-            stale: stale.iter().map(StaleAgent::from).collect(),
-            gaps: status.gaps.iter().map(|(gap, since)| Gap::new(gap, *since)).collect(),
-            rule_changes: project.rule_changes()?.iter().map(RuleChange::from).collect(),
+            taken_back_by_git: status.taken_back_by_git.iter().map(TakenBackRow::from).collect(),
+            stale: stale.iter().map(StaleAgentDocument::from).collect(),
+            gaps: status.gaps.iter().map(|(gap, since)| GapDocument::new(gap, *since)).collect(),
+            rule_changes: project.rule_changes()?.iter().map(RuleChangeDocument::from).collect(),
             files: status.files,
             changes: status.changes,
             spooled: status.spooled as u64,
             store_bytes: status.store_bytes,
             ignored_count: looked.map(|looked| looked.ignored_count),
             scratch: looked.map(|looked| looked.scratch),
-            nested_repositories: looked.map(|looked| names(&looked.nested_repositories)),
+            nested_repositories: looked.map(|looked| path_names(&looked.nested_repositories)),
             ignored: ignored.map(|ignored| ignored.iter().map(IgnoredPath::from).collect()),
-            interrupted: interrupted.as_ref().map(Interrupted::from),
+            interrupted: interrupted.as_ref().map(InterruptedDocument::from),
         })
     }
 }
@@ -111,8 +112,8 @@ impl DialogWork {
         Self {
             dialog: dialog.map(|dialog| dialog.id.0.clone()),
             kind: dialog.and_then(|dialog| dialog.kind.clone()),
-            title: dialog.and_then(|dialog| masking.words(dialog.title.as_deref())),
-            last_activity: dialog.map(|dialog| iso(dialog.last_at)),
+            title: dialog.and_then(|dialog| masking.mask_optional(dialog.title.as_deref())),
+            last_activity: dialog.map(|dialog| iso_8601(dialog.last_at)),
             agents: status.agents.iter().map(AgentWork::from).collect(),
         }
     }
@@ -124,21 +125,22 @@ pub struct AgentWork {
     /// The agent; null for what several agents share.
     pub agent: Option<String>,
     /// The paths.
-    pub files: Vec<StatusRow>,
+    pub files: Vec<StatusRowDocument>,
 }
 
-impl From<&(Option<AgentId>, Vec<engine::StatusRow>)> for AgentWork {
-    fn from((agent, rows): &(Option<AgentId>, Vec<engine::StatusRow>)) -> Self {
+impl From<&(Option<AgentId>, Vec<engine::PendingPath>)> for AgentWork {
+    fn from((agent, rows): &(Option<AgentId>, Vec<engine::PendingPath>)) -> Self {
         Self {
             agent: agent.as_ref().map(|id| id.0.clone()),
-            files: rows.iter().map(StatusRow::from).collect(),
+            files: rows.iter().map(StatusRowDocument::from).collect(),
         }
     }
 }
 
 /// A path that an agent changed and nobody has decided on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct StatusRow {
+#[schema(as = StatusRow)]
+pub struct StatusRowDocument {
     /// The path.
     #[serde(flatten)]
     pub path: PathName,
@@ -156,8 +158,8 @@ pub struct StatusRow {
     pub removed: Option<u64>,
 }
 
-impl From<&engine::StatusRow> for StatusRow {
-    fn from(row: &engine::StatusRow) -> Self {
+impl From<&engine::PendingPath> for StatusRowDocument {
+    fn from(row: &engine::PendingPath) -> Self {
         Self {
             path: (&row.path).into(),
             status: net_status(row).map(ToOwned::to_owned),
@@ -172,18 +174,19 @@ impl From<&engine::StatusRow> for StatusRow {
 
 /// What git took back of an agent's changes to a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct TakenBack {
+#[schema(as = TakenBack)]
+pub struct TakenBackRow {
     /// The dialog; null for what several dialogs share.
     pub dialog: Option<String>,
     /// The agent; null for what several agents share.
     pub agent: Option<String>,
     /// The changes.
     #[serde(flatten)]
-    pub row: StatusRow,
+    pub row: StatusRowDocument,
 }
 
-impl From<&engine::StatusRow> for TakenBack {
-    fn from(row: &engine::StatusRow) -> Self {
+impl From<&engine::PendingPath> for TakenBackRow {
+    fn from(row: &engine::PendingPath) -> Self {
         Self {
             dialog: row.dialog.as_ref().map(|id| id.0.clone()),
             agent: row.agent.as_ref().map(|id| id.0.clone()),
@@ -193,7 +196,7 @@ impl From<&engine::StatusRow> for TakenBack {
 }
 
 /// What an agent's changes made of a path in all; none if it came and went.
-pub fn net_status(row: &engine::StatusRow) -> Option<&'static str> {
+pub fn net_status(row: &engine::PendingPath) -> Option<&'static str> {
     match (row.existed, row.exists) {
         (false, false) => None,
         (true, false) => Some("deleted"),
@@ -205,7 +208,8 @@ pub fn net_status(row: &engine::StatusRow) -> Option<&'static str> {
 
 /// Something that is not protected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Gap {
+#[schema(as = Gap)]
+pub struct GapDocument {
     /// The path, or the folder under which everything is concerned.
     #[serde(flatten)]
     pub path: PathName,
@@ -219,20 +223,21 @@ pub struct Gap {
     pub since: String,
 }
 
-impl Gap {
+impl GapDocument {
     fn new(gap: &model::Gap, since: Millis) -> Self {
         Self {
             path: (&gap.path).into(),
             reason: gap.reason.as_str().to_owned(),
             detail: gap.detail.clone(),
-            since: iso(since),
+            since: iso_8601(since),
         }
     }
 }
 
 /// A rule file that an agent changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RuleChange {
+#[schema(as = RuleChange)]
+pub struct RuleChangeDocument {
     /// The rule file.
     #[serde(flatten)]
     pub path: PathName,
@@ -246,14 +251,14 @@ pub struct RuleChange {
     pub hides: Vec<PathName>,
 }
 
-impl From<&engine::RuleChange> for RuleChange {
+impl From<&engine::RuleChange> for RuleChangeDocument {
     fn from(rule: &engine::RuleChange) -> Self {
         Self {
             path: (&rule.path).into(),
             change: rule.change.to_string(),
             dialog: rule.dialog.as_ref().map(|dialog| dialog.0.clone()),
             agent: rule.agent.as_ref().map(|agent| agent.0.clone()),
-            hides: names(&rule.hides),
+            hides: path_names(&rule.hides),
         }
     }
 }
@@ -270,8 +275,8 @@ pub struct IgnoredPath {
     pub by: String,
 }
 
-impl From<&engine::Ignored> for IgnoredPath {
-    fn from(ignored: &engine::Ignored) -> Self {
+impl From<&engine::IgnoredName> for IgnoredPath {
+    fn from(ignored: &engine::IgnoredName) -> Self {
         Self { path: (&ignored.path).into(), folder: ignored.is_dir, by: ignored.by.clone() }
     }
 }

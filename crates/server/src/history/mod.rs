@@ -5,58 +5,68 @@
 
 mod opencode_db;
 
-use retake_agents::history::{self as forms, Conversation, DisplayMessage, Form, Unreadable};
+use retake_agents::history::{
+    self as forms, Conversation, ConversationReadError, DisplayMessage, HistoryFormat,
+};
 use retake_engine::model::{AgentId, DialogId, MAIN_AGENT, Millis, ModelMessage};
-use retake_engine::{KeptMessage, Project};
+use retake_engine::{HistoryMessage, Project};
 use serde_json::Value;
 
 pub use opencode_db::{OpencodeSession, is_database, opencode_session, opencode_sessions};
 
-use crate::door::ImportHistory;
-use crate::{Failure, Masking, SecretCalls};
+use crate::request::ImportHistory;
+use crate::{ApiError, Masking, SecretCalls};
 
 /// A conversation that was read, with the form in which it was written.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ParsedConversation {
     /// How it was written.
-    pub form: Form,
+    pub form: HistoryFormat,
     /// What it says.
     pub conversation: Conversation,
 }
 
-impl Found {
+impl ParsedConversation {
     /// Reads the content of a file. `form` is what the person says it is; without that its
     /// content tells, and then its name.
-    pub fn read(name: &str, content: &[u8], form: Option<Form>) -> Result<Self, Failure> {
+    pub fn parse(
+        name: &str,
+        content: &[u8],
+        form: Option<HistoryFormat>,
+    ) -> Result<Self, ApiError> {
         let unreadable = |why: &dyn std::fmt::Display| {
             let message = format!("{name} cannot be taken in: {why}");
-            Failure::new(
+            ApiError::new(
                 "unreadable_history",
                 message,
                 "it is left as it is, and nothing was added",
             )
         };
         if content.iter().all(u8::is_ascii_whitespace) {
-            return Err(unreadable(&Unreadable::Empty));
+            return Err(unreadable(&ConversationReadError::Empty));
         }
-        let form = form.or_else(|| forms::sniff(name, content)).ok_or_else(|| {
-            let names = Form::ALL.map(Form::as_str).join(", ");
+        let form = form.or_else(|| forms::detect_format(name, content)).ok_or_else(|| {
+            let names = HistoryFormat::ALL.map(HistoryFormat::as_str).join(", ");
             let message = format!("{name} cannot be taken in: it is in no form that is known");
-            Failure::new("unreadable_history", message, format!("name one of these: {names}"))
+            ApiError::new("unreadable_history", message, format!("name one of these: {names}"))
         })?;
         let conversation = forms::read(form, content).map_err(|error| unreadable(&error))?;
         Ok(Self { form, conversation })
     }
 
     /// Builds the request that imports it.
-    pub fn import(&self, dialog: DialogId, agent: Option<&str>) -> Result<ImportHistory, Failure> {
+    pub fn import_request(
+        &self,
+        dialog: DialogId,
+        agent: Option<&str>,
+    ) -> Result<ImportHistory, ApiError> {
         let own = self.conversation.subagent.as_ref().map(|agent| agent.0.as_str());
         let agent = AgentId::from(agent.or(own).unwrap_or(MAIN_AGENT));
         let display = self.conversation.display.iter().map(serde_json::to_value);
         Ok(ImportHistory {
             dialog,
             agent,
-            kind: product(self.form).map(str::to_owned),
+            kind: agent_of_form(self.form).map(str::to_owned),
             messages: self
                 .conversation
                 .messages
@@ -70,9 +80,9 @@ impl Found {
 
 /// Options of an export.
 #[derive(Clone, Copy, Debug)]
-pub struct Writing {
+pub struct ExportOptions {
     /// The form.
-    pub form: Form,
+    pub form: HistoryFormat,
     /// Also what is hidden.
     pub whole: bool,
     /// Whether secrets are left out.
@@ -85,25 +95,25 @@ pub struct Writing {
 pub fn export(
     project: &Project,
     (dialog, agent): (&DialogId, &AgentId),
-    how: Writing,
-) -> Result<String, Failure> {
+    how: ExportOptions,
+) -> Result<String, ApiError> {
     let (kept, shown) = if how.whole {
         (project.model_log(dialog, agent)?, project.display_log(dialog, agent)?)
     } else {
         (project.model_messages(dialog, agent)?, project.display_messages(dialog, agent)?)
     };
-    let secret = SecretCalls::of(kept.iter().map(|kept| &kept.message));
-    let message = |kept: KeptMessage| ModelMessage {
-        content: how.masking.message(&kept.message.content, &secret),
+    let secret = SecretCalls::find(kept.iter().map(|kept| &kept.message));
+    let message = |kept: HistoryMessage| ModelMessage {
+        content: how.masking.mask_message(&kept.message.content, &secret),
         ..kept.message
     };
     let messages: Vec<ModelMessage> = kept.into_iter().map(message).collect();
-    let shown: Vec<_> = shown.iter().map(|entry| how.masking.json(entry)).collect();
+    let shown: Vec<_> = shown.iter().map(|entry| how.masking.mask_json(entry)).collect();
     let conversation = Conversation {
         dialog: Some(dialog.0.clone()),
         subagent: (agent.0 != MAIN_AGENT).then(|| agent.clone()),
         cwd: Some(project.root().to_string_lossy().into_owned()),
-        display: display(&shown, &messages),
+        display: display_messages(&shown, &messages),
         messages,
         problems: Vec::new(),
     };
@@ -111,17 +121,17 @@ pub fn export(
 }
 
 /// The messages for display: as they were imported, else made from the model's messages.
-fn display(shown: &[Value], messages: &[ModelMessage]) -> Vec<DisplayMessage> {
+fn display_messages(shown: &[Value], messages: &[ModelMessage]) -> Vec<DisplayMessage> {
     let entry = |entry: &Value| serde_json::from_value(entry.clone()).ok();
     match shown.iter().map(entry).collect::<Option<Vec<_>>>() {
         Some(entries) if !entries.is_empty() => entries,
-        _ => forms::display(messages),
+        _ => forms::display_messages(messages),
     }
 }
 
 /// Returns whether a log begins with these messages, as far as a file holds them.
-pub fn begins_with(log: &[KeptMessage], messages: &[ModelMessage]) -> bool {
-    let same = |kept: &KeptMessage, message: &ModelMessage| {
+pub fn begins_with(log: &[HistoryMessage], messages: &[ModelMessage]) -> bool {
+    let same = |kept: &HistoryMessage, message: &ModelMessage| {
         let index = kept.message.index;
         kept.message == ModelMessage { index, ..message.clone() }
     };
@@ -131,13 +141,13 @@ pub fn begins_with(log: &[KeptMessage], messages: &[ModelMessage]) -> bool {
 }
 
 /// The agent that writes in a form.
-fn product(form: Form) -> Option<&'static str> {
+fn agent_of_form(form: HistoryFormat) -> Option<&'static str> {
     match form {
-        Form::ApiHistory | Form::UiMessages => None,
+        HistoryFormat::ApiHistory | HistoryFormat::UiMessages => None,
         of_agent => Some(of_agent.as_str()),
     }
 }
 
-fn unwritable(error: &serde_json::Error) -> Failure {
-    Failure::new("internal", format!("a message cannot be written: {error}"), "please report it")
+fn unwritable(error: &serde_json::Error) -> ApiError {
+    ApiError::new("internal", format!("a message cannot be written: {error}"), "please report it")
 }

@@ -10,10 +10,10 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use serde_json::{Map, Value, json};
 
-use crate::Failure;
+use crate::ApiError;
 
 /// The first bytes of every SQLite database.
-const MAGIC: &[u8] = b"SQLite format 3\0";
+const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// A conversation in opencode's database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +30,11 @@ pub struct OpencodeSession {
 
 /// Returns whether these bytes begin a database.
 pub fn is_database(content: &[u8]) -> bool {
-    content.starts_with(MAGIC)
+    content.starts_with(SQLITE_MAGIC)
 }
 
 /// The conversations in a database, the latest first.
-pub fn opencode_sessions(file: &Path) -> Result<Vec<OpencodeSession>, Failure> {
+pub fn opencode_sessions(file: &Path) -> Result<Vec<OpencodeSession>, ApiError> {
     let read = || {
         let database = open(file)?;
         let mut query = database.prepare(
@@ -51,7 +51,7 @@ pub fn opencode_sessions(file: &Path) -> Result<Vec<OpencodeSession>, Failure> {
 }
 
 /// One conversation, as the JSON that `opencode export` prints; none if it is not there.
-pub fn opencode_session(file: &Path, id: &str) -> Result<Option<String>, Failure> {
+pub fn opencode_session(file: &Path, id: &str) -> Result<Option<String>, ApiError> {
     let read = || {
         let database = open(file)?;
         let known = "SELECT title, directory FROM session WHERE id = ?1";
@@ -61,17 +61,21 @@ pub fn opencode_session(file: &Path, id: &str) -> Result<Option<String>, Failure
         });
         let Some(info) = session.optional()? else { return Ok(None) };
         let mut messages = Vec::new();
-        for (message, data) in
-            documents(&database, "message WHERE session_id = ?1 ORDER BY time_created, id", id)?
-        {
+        for (message, data) in read_documents(
+            &database,
+            "message WHERE session_id = ?1 ORDER BY time_created, id",
+            id,
+        )? {
             let own = json!({ "id": message, "sessionID": id });
             let of_it = "part WHERE message_id = ?1 ORDER BY id";
-            let parts = documents(&database, of_it, &message)?.into_iter().map(|(part, data)| {
-                let own = json!({ "id": part, "sessionID": id, "messageID": message });
-                joined(&own, &data)
-            });
-            messages
-                .push(json!({ "info": joined(&own, &data), "parts": parts.collect::<Vec<_>>() }));
+            let parts =
+                read_documents(&database, of_it, &message)?.into_iter().map(|(part, data)| {
+                    let own = json!({ "id": part, "sessionID": id, "messageID": message });
+                    merge_row(&own, &data)
+                });
+            messages.push(
+                json!({ "info": merge_row(&own, &data), "parts": parts.collect::<Vec<_>>() }),
+            );
         }
         Ok(Some(json!({ "info": info, "messages": messages }).to_string()))
     };
@@ -83,7 +87,7 @@ fn open(file: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// Ids and documents of a table.
-fn documents(
+fn read_documents(
     database: &Connection,
     from: &str,
     key: &str,
@@ -101,14 +105,14 @@ fn documents(
 }
 
 /// Merges a row's document with its ids.
-fn joined(own: &Value, data: &Value) -> Value {
+fn merge_row(own: &Value, data: &Value) -> Value {
     let mut all: Map<_, _> = data.as_object().cloned().unwrap_or_default();
     all.extend(own.as_object().cloned().unwrap_or_default());
     Value::Object(all)
 }
 
-fn unreadable(file: &Path, error: &rusqlite::Error) -> Failure {
+fn unreadable(file: &Path, error: &rusqlite::Error) -> ApiError {
     let message = format!("{} cannot be read as a database of opencode: {error}", file.display());
     let hint = "`opencode export ID > FILE` writes one conversation, which can be taken in";
-    Failure::new("unreadable_history", message, hint)
+    ApiError::new("unreadable_history", message, hint)
 }

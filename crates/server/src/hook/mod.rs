@@ -2,40 +2,42 @@
 //!
 //! The same code runs in the hook's own process and in the daemon. So nothing here reads the
 //! environment: what matters of it comes with the [`HookCall`]. Progress is reported step by
-//! step ([`HookNews`]), so that a hook whose time budget is used up knows what is left.
+//! step ([`HookProgress`]), so that a hook whose time budget is used up knows what is left.
 //!
 //! Invariant: the keys of what is recorded come from the call's key, so that a call that was
 //! worked on twice, by a daemon that was late and by the hook itself, counts once.
 
-mod model;
-mod talk;
+mod model_history;
+mod transcript;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agents::{Agent, Answer, Heard, Moment};
+use retake_agents::{AgentKind, HookFeedback, HookMessage, HookPhase};
 use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis};
-use retake_engine::{Hears, Project, Reaction, Recorded, Relay, Retake, StaleContext};
+use retake_engine::{
+    EventRelay, Project, RecordOutcome, ReplySupport, Retake, StaleContext, StaleReaction,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Failure;
-use crate::door::Parcel;
-use talk::Talk;
+use crate::ApiError;
+use crate::request::Submission;
+use transcript::TranscriptReader;
 
 /// Time budget of a dialog's last hook: Claude Code waits 1.5 s for it, and Codex 3 s.
-const AT_THE_END: Duration = Duration::from_millis(900);
+const END_BUDGET: Duration = Duration::from_millis(900);
 /// Assumed time between a hook's start and its call.
-const BEFORE_THE_CALL: Duration = Duration::from_millis(50);
+const HOOK_STARTUP: Duration = Duration::from_millis(50);
 /// Id of the one call of a dialog of `retake run`.
-pub const RUN_CALL: &str = "run";
+pub const RUN_CALL_ID: &str = "run";
 
 /// What an agent called a hook with, and what matters of the hook's surroundings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HookCall {
     /// The agent.
-    pub agent: Agent,
+    pub agent: AgentKind,
     /// Its name for the event, if the payload does not have it.
     pub event: Option<String>,
     /// What it sent. It travels beside the call: text in a text would have to be escaped.
@@ -60,9 +62,9 @@ pub struct HookCall {
 /// Progress of a hook call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum HookNews {
+pub enum HookProgress {
     /// The payload is understood: this is how to answer.
-    Heard(Moment),
+    Heard(HookPhase),
     /// The project is open, and what was heard is about to be recorded there.
     Opened {
         /// The project's folder in the home, to keep there what is not recorded in time.
@@ -85,7 +87,7 @@ pub enum HookNews {
     /// The next parcel is recorded.
     Recorded {
         /// What the agent is to be told.
-        told: Option<Told>,
+        told: Option<AgentNotice>,
     },
     /// Something that the person should know.
     Warned(String),
@@ -93,34 +95,35 @@ pub enum HookNews {
 
 /// A notice to the agent about files that changed since it saw them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct AgentNotice {
     /// Whether that is a reason not to do what it is about to do.
-    pub reaction: Reaction,
+    pub reaction: StaleReaction,
     /// In words.
     pub message: String,
 }
 
 /// Records an event in the project of a hook, or in another one with this root.
-pub(crate) type RecordIn<'a> =
-    &'a mut dyn FnMut(Option<&Path>, &Parcel) -> Result<Recorded, Failure>;
+pub(crate) type RecordFn<'a> =
+    &'a mut dyn FnMut(Option<&Path>, &Submission) -> Result<RecordOutcome, ApiError>;
 
 /// Progress callback; an error ends the call.
-pub type Tell<'a> = &'a mut dyn FnMut(HookNews) -> Result<(), Failure>;
+pub type ReportFn<'a> = &'a mut dyn FnMut(HookProgress) -> Result<(), ApiError>;
 
 impl HookCall {
     /// Parses the payload.
-    pub fn hear(&self) -> Result<Heard, Failure> {
+    pub fn parse(&self) -> Result<HookMessage, ApiError> {
         let agent = self.agent;
-        let heard = retake_agents::hear(agent, self.event.as_deref(), self.payload.as_bytes());
+        let heard =
+            retake_agents::parse_hook(agent, self.event.as_deref(), self.payload.as_bytes());
         heard.map_err(|error| {
             let message = format!("{agent} sent what is no payload of a hook: {error}");
-            Failure::new("bad_payload", message, "`retake setup` tells agents what to call")
+            ApiError::new("bad_payload", message, "`retake setup` tells agents what to call")
         })
     }
 
     /// The folder whose project is meant: the agent's own word for its project's folder, because
     /// the working directory moves with every `cd`.
-    pub fn start(&self, heard: &Heard) -> PathBuf {
+    pub fn project_folder(&self, heard: &HookMessage) -> PathBuf {
         if let Some(project) = &self.project {
             return self.cwd.join(project);
         }
@@ -131,98 +134,100 @@ impl HookCall {
     }
 
     /// Runs the whole call in this process.
-    pub fn carry_out(
+    pub fn run(
         &self,
         retake: &Retake,
         clock: fn() -> Millis,
-        tell: Tell<'_>,
-    ) -> Result<(), Failure> {
-        let heard = self.hear()?;
-        tell(HookNews::Heard(heard.moment))?;
-        if is_empty(&heard) {
+        tell: ReportFn<'_>,
+    ) -> Result<(), ApiError> {
+        let heard = self.parse()?;
+        tell(HookProgress::Heard(heard.phase))?;
+        if has_no_events(&heard) {
             return Ok(());
         }
-        let start = self.start(&heard);
+        let start = self.project_folder(&heard);
         let mut project = match retake.open_or_create(&start, self.at) {
             Ok(project) => project,
             Err(error) => {
-                self.keep(retake, &start, &heard)?;
+                self.spool_events(retake, &start, &heard)?;
                 return Err(error.into());
             }
         };
         project.set_clock(clock);
-        let record = &mut |there: Option<&Path>, parcel: &Parcel| match there {
-            None => Ok(project.take(parcel)?),
+        let record = &mut |there: Option<&Path>, parcel: &Submission| match there {
+            None => Ok(project.submit(parcel)?),
             Some(root) => {
                 let mut other = retake.open(root)?;
                 other.set_clock(clock);
-                Ok(other.take(parcel)?)
+                Ok(other.submit(parcel)?)
             }
         };
-        self.work(&project, &heard, record, tell)
+        self.record_events(&project, &heard, record, tell)
     }
 
     /// Records in a project what was heard; `record` does so for one event.
-    pub(crate) fn work(
+    pub(crate) fn record_events(
         &self,
         project: &Project,
-        heard: &Heard,
-        record: RecordIn<'_>,
-        tell: Tell<'_>,
-    ) -> Result<(), Failure> {
+        heard: &HookMessage,
+        record: RecordFn<'_>,
+        tell: ReportFn<'_>,
+    ) -> Result<(), ApiError> {
         let run = match self.run.as_deref().map(|dialog| end_of_run(project, dialog)) {
             None => None,
             Some(Ok(end)) => end,
             // The agent's own event is worth more than the end of the run around it.
             Some(Err(error)) => {
                 let agent = self.agent;
-                tell(HookNews::Warned(format!("the run around {agent} goes on: {error}")))?;
+                tell(HookProgress::Warned(format!("the run around {agent} goes on: {error}")))?;
                 None
             }
         };
         let run_ends = run.is_some();
-        let budget = budget(project, heard);
-        let mut parcels = self.parcels(run, heard);
+        let budget = time_budget(project, heard);
+        let mut parcels = self.submissions(run, heard);
         for parcel in &mut parcels {
             parcel.deadline = Some(self.deadline(budget));
         }
-        tell(HookNews::Opened {
+        tell(HookProgress::Opened {
             folder: project.folder().to_owned(),
             budget,
             root: project.root().to_owned(),
             run_ends,
             parcels: parcels.len(),
         })?;
-        let talk = Talk::new(self, project, heard);
+        let talk = TranscriptReader::new(self, project, heard);
         for mut parcel in parcels {
             if let EventKind::UserMessage { .. } = parcel.event.what {
                 talk.read_before(&mut parcel.event);
             }
-            let told = if self.completes(project, &parcel.event)? {
+            let told = if self.complete_message(project, &parcel.event)? {
                 None
             } else {
                 let recorded = record(None, &parcel);
                 if let Some(relay) = recorded.as_ref().ok().and_then(|it| it.relay.as_ref()) {
                     relay_to_others(relay, &parcel, record, tell);
                 }
-                note(recorded, tell)?
+                report_recorded(recorded, tell)?
             };
             // If the hook has gone, the rest is recorded all the same.
-            let _ = tell(HookNews::Recorded { told });
+            let _ = tell(HookProgress::Recorded { told });
         }
         // A prompt does not wait for what the model got: that is read when the turn has ended.
         if heard.events.iter().any(ends_turn) {
             talk.read_after();
-            model::take_in(self, project, heard);
+            model_history::record_new_messages(self, project, heard);
         }
         Ok(())
     }
 
     /// Cline tells of a task that starts, and then perhaps what the person said: that is one
     /// message.
-    fn completes(&self, project: &Project, event: &Event) -> Result<bool, Failure> {
+    fn complete_message(&self, project: &Project, event: &Event) -> Result<bool, ApiError> {
         match &event.what {
-            EventKind::UserMessage { text } if self.agent == Agent::Cline && !text.is_empty() => {
+            EventKind::UserMessage { text }
+                if self.agent == AgentKind::Cline && !text.is_empty() =>
+            {
                 Ok(project.complete_message(&event.dialog, text)?)
             }
             _ => Ok(false),
@@ -230,32 +235,37 @@ impl HookCall {
     }
 
     /// Spools the events for a project that cannot be opened now, if there is one.
-    fn keep(&self, retake: &Retake, start: &Path, heard: &Heard) -> Result<(), Failure> {
-        let Some(keeper) = retake.keeper(start)? else { return Ok(()) };
-        for parcel in self.parcels(None, heard) {
-            keeper.keep(&parcel.key, &parcel.event, parcel.at)?;
+    fn spool_events(
+        &self,
+        retake: &Retake,
+        start: &Path,
+        heard: &HookMessage,
+    ) -> Result<(), ApiError> {
+        let Some(keeper) = retake.spool_writer(start)? else { return Ok(()) };
+        for parcel in self.submissions(None, heard) {
+            keeper.push(&parcel.key, &parcel.event, parcel.at)?;
         }
         Ok(())
     }
 
     /// Returns the parcels that are left when `recorded` of them are recorded; as
-    /// [`HookNews::Opened`] said, the end of the run around it may be the first of them.
-    pub fn left(&self, run_ends: bool, recorded: usize) -> Result<Vec<Parcel>, Failure> {
-        let run = self.run.as_deref().filter(|_| run_ends).map(run_over);
-        Ok(self.parcels(run, &self.hear()?).into_iter().skip(recorded).collect())
+    /// [`HookProgress::Opened`] said, the end of the run around it may be the first of them.
+    pub fn unrecorded(&self, run_ends: bool, recorded: usize) -> Result<Vec<Submission>, ApiError> {
+        let run = self.run.as_deref().filter(|_| run_ends).map(run_end_event);
+        Ok(self.submissions(run, &self.parse()?).into_iter().skip(recorded).collect())
     }
 
     /// Until when the agent surely waits: its hook began a moment before this call was made.
     fn deadline(&self, budget: Duration) -> Millis {
-        let waits = budget.saturating_sub(BEFORE_THE_CALL).as_millis();
+        let waits = budget.saturating_sub(HOOK_STARTUP).as_millis();
         self.at.saturating_add(Millis::try_from(waits).unwrap_or(Millis::MAX))
     }
 
     /// The parcels of the call; their keys are the same in the hook and in the daemon.
-    fn parcels(&self, run: Option<Event>, heard: &Heard) -> Vec<Parcel> {
+    fn submissions(&self, run: Option<Event>, heard: &HookMessage) -> Vec<Submission> {
         let parcel = |name: String, event: Event| {
             let key = format!("{}.{name}", self.key);
-            Parcel { hears: hears(self.agent), ..Parcel::new(key, event, self.at) }
+            Submission { hears: feedback_of(self.agent), ..Submission::new(key, event, self.at) }
         };
         let run = run.map(|event| parcel("run".to_owned(), event));
         let events = heard.events.iter().cloned().enumerate();
@@ -264,72 +274,82 @@ impl HookCall {
     }
 }
 
-fn hears(agent: Agent) -> Hears {
-    match retake_agents::hears(agent) {
-        Answer::Notes => Hears::Notes,
-        Answer::Denials => Hears::Denials,
-        Answer::DenialsAndLateNotes => Hears::DenialsAndLateNotes,
+fn feedback_of(agent: AgentKind) -> ReplySupport {
+    match retake_agents::feedback_of(agent) {
+        HookFeedback::Notes => ReplySupport::Notes,
+        HookFeedback::Denials => ReplySupport::Denials,
+        HookFeedback::DenialsAndLateNotes => ReplySupport::DenialsAndLateNotes,
     }
 }
 
 /// Returns whether there is nothing to record.
-pub(crate) fn is_empty(heard: &Heard) -> bool {
+pub(crate) fn has_no_events(heard: &HookMessage) -> bool {
     heard.events.is_empty() && heard.conversation.is_empty()
 }
 
 /// The end of the call of a run, if it is open. Whatever reports itself needs no `retake run`
 /// around it, which would claim the person's edits as well.
-pub fn end_of_run(project: &Project, dialog: &str) -> Result<Option<Event>, Failure> {
-    let is_open = project.is_open(&DialogId(dialog.to_owned()), &CallId::from(RUN_CALL))?;
-    Ok(is_open.then(|| run_over(dialog)))
+pub fn end_of_run(project: &Project, dialog: &str) -> Result<Option<Event>, ApiError> {
+    let is_open = project.is_open(&DialogId(dialog.to_owned()), &CallId::from(RUN_CALL_ID))?;
+    Ok(is_open.then(|| run_end_event(dialog)))
 }
 
-fn run_over(dialog: &str) -> Event {
+fn run_end_event(dialog: &str) -> Event {
     Event::new(dialog, run_end(None))
 }
 
 /// The end of the call of a run.
 pub fn run_end(ok: Option<bool>) -> EventKind {
-    let (call, tool, input) = (Some(CallId::from(RUN_CALL)), None, Value::Null);
+    let (call, tool, input) = (Some(CallId::from(RUN_CALL_ID)), None, Value::Null);
     EventKind::ToolEnd { call, ok, tool, input, background: false, task: None }
 }
 
 /// Agents wait for little when they are about to end.
-fn budget(project: &Project, heard: &Heard) -> Duration {
+fn time_budget(project: &Project, heard: &HookMessage) -> Duration {
     let ends = heard.events.iter().any(|event| matches!(event.what, EventKind::DialogEnd {}));
     let set = project.settings().hook.budget();
-    if ends { set.min(AT_THE_END) } else { set }
+    if ends { set.min(END_BUDGET) } else { set }
 }
 
 /// Records an event in the other projects that it concerns. The agent is notified by the first
 /// project only, and a project that fails does not stop the others.
-fn relay_to_others(relay: &Relay, parcel: &Parcel, record: RecordIn<'_>, tell: Tell<'_>) {
+fn relay_to_others(
+    relay: &EventRelay,
+    parcel: &Submission,
+    record: RecordFn<'_>,
+    tell: ReportFn<'_>,
+) {
     let folders = relay.to.iter().map(|other| other.folder.clone()).collect();
     // If the hook has gone, the rest is recorded all the same.
-    let _ = tell(HookNews::Concerns { folders });
-    let parcel = relay.parcel(parcel);
+    let _ = tell(HookProgress::Concerns { folders });
+    let parcel = relay.relayed_submission(parcel);
     for other in &relay.to {
         if let Err(failure) = record(Some(&other.root), &parcel) {
             let (root, message) = (other.root.display(), failure.message);
-            let _ = tell(HookNews::Warned(format!("not recorded in {root}: {message}")));
+            let _ = tell(HookProgress::Warned(format!("not recorded in {root}: {message}")));
         }
     }
 }
 
 /// Reports the warnings of a recorded event; returns the agent's notice.
-fn note(recorded: Result<Recorded, Failure>, tell: Tell<'_>) -> Result<Option<Told>, Failure> {
+fn report_recorded(
+    recorded: Result<RecordOutcome, ApiError>,
+    tell: ReportFn<'_>,
+) -> Result<Option<AgentNotice>, ApiError> {
     match recorded {
         Ok(recorded) => {
             for notice in &recorded.notices {
                 tracing::info!(code = notice.code.as_str(), "{}", notice.message);
             }
-            let told =
-                |stale: StaleContext| Told { reaction: stale.reaction, message: stale.message };
+            let told = |stale: StaleContext| AgentNotice {
+                reaction: stale.reaction,
+                message: stale.message,
+            };
             Ok(recorded.stale.map(told))
         }
         // These are kept until the person has settled it.
         Err(failure) if ["replaced", "gone", "read_only"].contains(&failure.code.as_ref()) => {
-            let _ = tell(HookNews::Warned(format!(
+            let _ = tell(HookProgress::Warned(format!(
                 "the event is kept, not recorded: {}",
                 failure.message
             )));

@@ -6,12 +6,13 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::routes::Acted;
-use crate::Failure;
+use super::routes::OperationResponse;
+use crate::ApiError;
 
 /// A failure with what there is beside it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub(super) struct Problem {
+#[schema(as = Problem)]
+pub(super) struct ErrorResponse {
     /// A stable name for programs.
     #[schema(value_type = String, example = "unknown_change")]
     code: std::borrow::Cow<'static, str>,
@@ -21,24 +22,24 @@ pub(super) struct Problem {
     hint: Option<String>,
     /// With `needs_yes` and `plan_changed`: the plan that was not carried out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<Box<Acted>>,
+    outcome: Option<Box<OperationResponse>>,
     #[serde(skip)]
     #[schema(ignore)]
     status: StatusCode,
 }
 
-impl Problem {
+impl ErrorResponse {
     /// A problem with the status of its code.
     pub(super) fn new(
         code: &'static str,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Self {
-        Failure::new(code, message, hint).into()
+        ApiError::new(code, message, hint).into()
     }
 
     /// The plan that was not carried out, beside the reason.
-    pub(super) fn with(mut self, outcome: Acted) -> Self {
+    pub(super) fn with_outcome(mut self, outcome: OperationResponse) -> Self {
         self.outcome = Some(Box::new(outcome));
         self
     }
@@ -49,15 +50,15 @@ impl Problem {
     }
 }
 
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
-        let Failure { code, message, hint } = failure;
+impl From<ApiError> for ErrorResponse {
+    fn from(failure: ApiError) -> Self {
+        let ApiError { code, message, hint } = failure;
         let status = status_of(&code);
         Self { code, message, hint, outcome: None, status }
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         let status = self.status;
         let mut response = (status, Json(self)).into_response();

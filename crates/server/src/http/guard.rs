@@ -9,29 +9,29 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
-use super::Desk;
-use super::error::Problem;
-use super::token::Scope;
+use super::AppState;
+use super::error::ErrorResponse;
+use super::token::TokenScope;
 
 /// Paths that need no token: they hold nothing of a project.
-pub(super) const PUBLIC: [&str; 2] = ["/api/exchange", "/docs"];
+pub(super) const PUBLIC_PATHS: [&str; 2] = ["/api/exchange", "/docs"];
 
 /// Content security policy of every answer that has none of its own.
-const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
+const BASE_CSP: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'; require-trusted-types-for 'script'";
 
 /// The policy of a page that has this style sheet and no script.
 pub(super) fn page_policy(style_hash: &str) -> String {
-    format!("{POLICY}; style-src 'sha256-{style_hash}'")
+    format!("{BASE_CSP}; style-src 'sha256-{style_hash}'")
 }
 
 /// Host names of this server, with its port.
 #[derive(Clone, Debug)]
-pub(super) struct Names(Vec<String>);
+pub(super) struct HostNames(Vec<String>);
 
-impl Names {
+impl HostNames {
     /// The names of a server on this port.
-    pub(super) fn on(port: u16) -> Self {
+    pub(super) fn for_port(port: u16) -> Self {
         Self(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")).into())
     }
 
@@ -45,19 +45,23 @@ impl Names {
 }
 
 /// Lets a request through, or answers it.
-pub(super) async fn guard(State(desk): State<Desk>, mut request: Request, next: Next) -> Response {
-    let mut answer = match admit(&desk, &mut request) {
+pub(super) async fn guard(
+    State(desk): State<AppState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let mut answer = match check_request(&desk, &mut request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     };
-    dress(answer.headers_mut());
+    add_security_headers(answer.headers_mut());
     answer
 }
 
-fn admit(desk: &Desk, request: &mut Request) -> Result<(), Problem> {
+fn check_request(desk: &AppState, request: &mut Request) -> Result<(), ErrorResponse> {
     check_host(&desk.names, request.uri(), request.headers())?;
     check_origin(&desk.names, request.headers())?;
-    if PUBLIC.contains(&request.uri().path()) {
+    if PUBLIC_PATHS.contains(&request.uri().path()) {
         return Ok(());
     }
     let scope = scope_of(desk, request.headers())?;
@@ -66,7 +70,7 @@ fn admit(desk: &Desk, request: &mut Request) -> Result<(), Problem> {
 }
 
 /// The one value of a header; an error if there are several, or if it is no text.
-fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
+fn single_header(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
@@ -75,42 +79,42 @@ fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     }
 }
 
-fn check_host(names: &Names, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
-    let host = only(headers, header::HOST).ok().flatten();
+fn check_host(names: &HostNames, uri: &Uri, headers: &HeaderMap) -> Result<(), ErrorResponse> {
+    let host = single_header(headers, header::HOST).ok().flatten();
     // In a request for a proxy the address itself names a host.
     let in_uri = uri.authority().is_none_or(|authority| names.is_host(authority.as_str()));
     if in_uri && host.is_some_and(|host| names.is_host(host)) {
         return Ok(());
     }
     let hint = "ask for http://127.0.0.1 with the port, as run/http.json names it";
-    Err(Problem::new("foreign_host", "this host name is not this server's", hint))
+    Err(ErrorResponse::new("foreign_host", "this host name is not this server's", hint))
 }
 
-fn check_origin(names: &Names, headers: &HeaderMap) -> Result<(), Problem> {
-    match only(headers, header::ORIGIN) {
+fn check_origin(names: &HostNames, headers: &HeaderMap) -> Result<(), ErrorResponse> {
+    match single_header(headers, header::ORIGIN) {
         Ok(None) => Ok(()),
         Ok(Some(origin)) if names.is_origin(origin) => Ok(()),
         _ => {
             let hint = "pages of other sites cannot use this interface";
-            Err(Problem::new("foreign_origin", "the request comes from another site", hint))
+            Err(ErrorResponse::new("foreign_origin", "the request comes from another site", hint))
         }
     }
 }
 
-fn scope_of(desk: &Desk, headers: &HeaderMap) -> Result<Scope, Problem> {
-    let value = only(headers, header::AUTHORIZATION).ok().flatten();
+fn scope_of(desk: &AppState, headers: &HeaderMap) -> Result<TokenScope, ErrorResponse> {
+    let value = single_header(headers, header::AUTHORIZATION).ok().flatten();
     let token = value
         .and_then(|value| value.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     token.and_then(|(_, token)| desk.tokens.scope_of(token)).ok_or_else(|| {
         let hint = "send `Authorization: Bearer` and the token in run/http.json; \
                     it changes at each start";
-        Problem::new("unauthorized", "there is no valid token in the request", hint)
+        ErrorResponse::new("unauthorized", "there is no valid token in the request", hint)
     })
 }
 
 /// Adds the security headers of every answer.
-fn dress(headers: &mut HeaderMap) {
+fn add_security_headers(headers: &mut HeaderMap) {
     let fixed = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CACHE_CONTROL, "no-store"),
@@ -121,6 +125,6 @@ fn dress(headers: &mut HeaderMap) {
         headers.insert(name, HeaderValue::from_static(value));
     }
     // A page has a policy of its own.
-    let policy = HeaderValue::from_static(POLICY);
+    let policy = HeaderValue::from_static(BASE_CSP);
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
 }

@@ -12,27 +12,27 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-use super::impatient::Impatient;
-use crate::Failure;
+use super::write_timeout::WriteTimeoutStream;
+use crate::ApiError;
 
 /// Maximum connections; further ones are refused.
-pub(super) const MOST_CONNECTIONS: usize = 256;
+pub(super) const MAX_CONNECTIONS: usize = 256;
 /// Maximum refusals that are answered at once, and the timeout of each.
-const MOST_REFUSALS: usize = 32;
-const REFUSAL_PATIENCE: Duration = Duration::from_secs(1);
+const MAX_REFUSALS: usize = 32;
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout, maximum headers and maximum bytes of a request's head.
-const HEAD_PATIENCE: Duration = Duration::from_secs(10);
-const MOST_HEADERS: usize = 64;
-const LARGEST_HEAD: usize = 32 * 1024;
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_HEADERS: usize = 64;
+const MAX_HEAD_BYTES: usize = 32 * 1024;
 
 /// Response to a connection over the limit.
-const TURNED_AWAY: &str =
+const BUSY_RESPONSE: &str =
     r#"{"code":"busy","message":"too many connections","hint":"close some, or try again"}"#;
 
 /// Listens on these addresses, all with the same port.
-pub(super) async fn bind(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListener>, Failure> {
+pub(super) async fn bind(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListener>, ApiError> {
     if let Some(address) = addresses.iter().find(|address| !address.is_loopback()) {
-        return Err(Failure::new(
+        return Err(ApiError::new(
             "not_loopback",
             format!("{address} can be reached from other machines, so nothing listens there"),
             "use 127.0.0.1 or ::1; to reach it from elsewhere, forward the port with ssh",
@@ -43,7 +43,7 @@ pub(super) async fn bind(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListe
     for address in addresses {
         let cannot = |error| {
             let message = format!("nothing can listen on {address} port {port}: {error}");
-            Failure::new("no_port", message, "choose another port, or 0 for any that is free")
+            ApiError::new("no_port", message, "choose another port, or 0 for any that is free")
         };
         let listener = TcpListener::bind(SocketAddr::new(*address, port)).await.map_err(cannot)?;
         port = listener.local_addr().map_err(cannot)?.port();
@@ -53,13 +53,13 @@ pub(super) async fn bind(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListe
 }
 
 /// Serves connections until it is stopped.
-pub(super) async fn accept(
+pub(super) async fn accept_connections(
     listener: TcpListener,
     router: Router,
     connections: Arc<Semaphore>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let refusals = Arc::new(Semaphore::new(MOST_REFUSALS));
+    let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -74,7 +74,7 @@ pub(super) async fn accept(
             Ok(permit) => {
                 let (router, stop) = (router.clone(), stop.clone());
                 tokio::spawn(async move {
-                    serve(stream, router, stop).await;
+                    serve_connection(stream, router, stop).await;
                     drop(permit);
                 });
             }
@@ -82,7 +82,7 @@ pub(super) async fn accept(
             Err(_) => {
                 if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
                     tokio::spawn(async move {
-                        let _ = tokio::time::timeout(REFUSAL_PATIENCE, turn_away(stream)).await;
+                        let _ = tokio::time::timeout(REFUSAL_TIMEOUT, send_busy(stream)).await;
                         drop(permit);
                     });
                 }
@@ -92,12 +92,12 @@ pub(super) async fn accept(
 }
 
 /// Sends the refusal; reads and discards the request, or the client would lose the answer.
-async fn turn_away(mut stream: TcpStream) -> std::io::Result<()> {
-    let length = TURNED_AWAY.len();
+async fn send_busy(mut stream: TcpStream) -> std::io::Result<()> {
+    let length = BUSY_RESPONSE.len();
     let answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
          content-length: {length}\r\nconnection: close\r\nx-content-type-options: nosniff\r\n\
-         cache-control: no-store\r\n\r\n{TURNED_AWAY}"
+         cache-control: no-store\r\n\r\n{BUSY_RESPONSE}"
     );
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await?;
@@ -106,13 +106,16 @@ async fn turn_away(mut stream: TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-async fn serve(stream: TcpStream, router: Router, mut stop: watch::Receiver<bool>) {
+async fn serve_connection(stream: TcpStream, router: Router, mut stop: watch::Receiver<bool>) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
-        .max_headers(MOST_HEADERS)
-        .max_buf_size(LARGEST_HEAD)
-        .serve_connection(TokioIo::new(Impatient::new(stream)), TowerToHyperService::new(router));
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .serve_connection(
+            TokioIo::new(WriteTimeoutStream::new(stream)),
+            TowerToHyperService::new(router),
+        );
     let mut connection = std::pin::pin!(connection);
     // How a connection ends is the client's affair.
     tokio::select! {

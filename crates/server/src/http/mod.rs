@@ -12,17 +12,17 @@
 //!
 //! Logs hold methods, routes and statuses: never queries, bodies or tokens.
 
-mod code;
 mod error;
+mod extract;
 mod guard;
-mod impatient;
-mod input;
 mod listener;
+mod one_time_code;
 mod openapi;
-mod operation;
 mod page;
+mod route_policy;
 mod routes;
 mod token;
+mod write_timeout;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -33,62 +33,66 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 
-pub use code::Codes;
+pub use one_time_code::OneTimeCodes;
 pub use openapi::description;
-pub use page::page;
-pub use token::Scope;
+pub use page::render_page;
+pub use token::TokenScope;
 
-use crate::stream::Pace;
-use crate::{Failure, Hall};
-use error::Problem;
-use guard::Names;
-use token::{RunFiles, Tokens};
+use crate::stream::StreamTiming;
+use crate::{ApiError, ProjectPool};
+use error::ErrorResponse;
+use guard::HostNames;
+use token::{AccessTokens, TokenFiles};
 
 /// Maximum requests that run at once; others queue for at most [`WORK_PATIENCE`].
-const AT_WORK: usize = 32;
-const WORK_PATIENCE: Duration = Duration::from_secs(10);
+const MAX_CONCURRENT_REQUESTS: usize = 32;
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Grace period for requests in flight at shutdown.
-const STOP_PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// Where to listen.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct HttpOptions {
     /// Loopback addresses.
     pub addresses: Vec<IpAddr>,
     /// The port; 0 is any that is free.
     pub port: u16,
     /// How event streams deal with time.
-    pub pace: Pace,
+    pub timing: StreamTiming,
 }
 
-impl Default for Options {
+impl Default for HttpOptions {
     fn default() -> Self {
-        Self { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0, pace: Pace::default() }
+        Self {
+            addresses: vec![Ipv4Addr::LOCALHOST.into()],
+            port: 0,
+            timing: StreamTiming::default(),
+        }
     }
 }
 
 /// State shared by the handlers.
 #[derive(Clone, Debug)]
-struct Desk {
-    hall: Arc<Hall>,
-    tokens: Arc<Tokens>,
-    codes: Arc<Codes>,
-    names: Names,
-    at_work: Arc<Semaphore>,
-    pace: Pace,
+struct AppState {
+    projects: Arc<ProjectPool>,
+    tokens: Arc<AccessTokens>,
+    codes: Arc<OneTimeCodes>,
+    names: HostNames,
+    request_slots: Arc<Semaphore>,
+    timing: StreamTiming,
 }
 
-impl Desk {
+impl AppState {
     /// Runs a blocking closure on the blocking thread pool.
-    async fn work<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&Hall) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
-        let place = tokio::time::timeout(WORK_PATIENCE, self.at_work.clone().acquire_owned());
-        let Ok(Ok(place)) = place.await else { return Err(Problem::busy()) };
-        let hall = Arc::clone(&self.hall);
+        job: impl FnOnce(&ProjectPool) -> Result<T, ErrorResponse> + Send + 'static,
+    ) -> Result<T, ErrorResponse> {
+        let place = tokio::time::timeout(QUEUE_TIMEOUT, self.request_slots.clone().acquire_owned());
+        let Ok(Ok(place)) = place.await else { return Err(ErrorResponse::busy()) };
+        let hall = Arc::clone(&self.projects);
         // A HTTP request keeps the daemon from idling out, as one on its socket does.
-        let busy = hall.life().begin().ok_or_else(Problem::busy)?;
+        let busy = hall.idle().start_work().ok_or_else(ErrorResponse::busy)?;
         let done = tokio::task::spawn_blocking(move || {
             let done = job(&hall);
             drop((place, busy));
@@ -96,23 +100,23 @@ impl Desk {
         });
         done.await.unwrap_or_else(|_| {
             let hint = "please report it, with what was asked for";
-            Err(Problem::new("internal", "the request ended in a fault of Retake", hint))
+            Err(ErrorResponse::new("internal", "the request ended in a fault of Retake", hint))
         })
     }
 }
 
 /// A server that listens until it is stopped or dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct HttpServer {
     addresses: Vec<SocketAddr>,
-    codes: Arc<Codes>,
+    codes: Arc<OneTimeCodes>,
     stop: watch::Sender<bool>,
     connections: Arc<Semaphore>,
     runtime: Option<Runtime>,
-    files: RunFiles,
+    files: TokenFiles,
 }
 
-impl Running {
+impl HttpServer {
     /// Where it listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -124,7 +128,7 @@ impl Running {
     }
 
     /// One-time codes for browsers.
-    pub fn codes(&self) -> &Arc<Codes> {
+    pub fn codes(&self) -> &Arc<OneTimeCodes> {
         &self.codes
     }
 
@@ -132,64 +136,64 @@ impl Running {
     /// them.
     pub fn stop(mut self, removes_files: bool) {
         if !removes_files {
-            self.files.leave();
+            self.files.disarm();
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         let _ = self.stop.send(true);
         if let Some(runtime) = self.runtime.take() {
-            let all = self.connections.acquire_many(listener::MOST_CONNECTIONS as u32);
-            let _ = runtime.block_on(async { tokio::time::timeout(STOP_PATIENCE, all).await });
-            runtime.shutdown_timeout(STOP_PATIENCE);
+            let all = self.connections.acquire_many(listener::MAX_CONNECTIONS as u32);
+            let _ = runtime.block_on(async { tokio::time::timeout(SHUTDOWN_GRACE, all).await });
+            runtime.shutdown_timeout(SHUTDOWN_GRACE);
         }
     }
 }
 
 /// Serves all projects of a hall.
-pub fn serve(hall: Arc<Hall>, options: &Options) -> Result<Running, Failure> {
+pub fn serve(hall: Arc<ProjectPool>, options: &HttpOptions) -> Result<HttpServer, ApiError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .max_blocking_threads(AT_WORK)
+        .max_blocking_threads(MAX_CONCURRENT_REQUESTS)
         .enable_all()
         .build()
         .map_err(|error| {
-            Failure::new("busy", format!("no threads can be started: {error}"), "try again")
+            ApiError::new("busy", format!("no threads can be started: {error}"), "try again")
         })?;
     let listeners = runtime.block_on(listener::bind(&options.addresses, options.port))?;
     let addresses: Vec<_> =
         listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let Some(first) = addresses.first() else {
-        return Err(Failure::new("no_port", "there is no address to listen on", "name one"));
+        return Err(ApiError::new("no_port", "there is no address to listen on", "name one"));
     };
-    let (tokens, codes) = (Arc::new(Tokens::new()?), Arc::new(Codes::default()));
-    let files = RunFiles::write(hall.retake().folder(), &format!("http://{first}"), &tokens)?;
-    let desk = Desk {
-        hall,
+    let (tokens, codes) = (Arc::new(AccessTokens::new()?), Arc::new(OneTimeCodes::default()));
+    let files = TokenFiles::write(hall.retake().folder(), &format!("http://{first}"), &tokens)?;
+    let desk = AppState {
+        projects: hall,
         tokens,
         codes: Arc::clone(&codes),
-        names: Names::on(first.port()),
-        at_work: Arc::new(Semaphore::new(AT_WORK)),
-        pace: options.pace,
+        names: HostNames::for_port(first.port()),
+        request_slots: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
+        timing: options.timing,
     };
-    let router = guarded(desk);
-    let connections = Arc::new(Semaphore::new(listener::MOST_CONNECTIONS));
+    let router = guarded_router(desk);
+    let connections = Arc::new(Semaphore::new(listener::MAX_CONNECTIONS));
     let (stop, stopped) = watch::channel(false);
     for listener in listeners {
         let (router, places) = (router.clone(), Arc::clone(&connections));
-        runtime.spawn(listener::accept(listener, router, places, stopped.clone()));
+        runtime.spawn(listener::accept_connections(listener, router, places, stopped.clone()));
     }
-    Ok(Running { addresses, codes, stop, connections, runtime: Some(runtime), files })
+    Ok(HttpServer { addresses, codes, stop, connections, runtime: Some(runtime), files })
 }
 
 /// All routes behind the guard. The inner router is the outer one's only answer, so that the
 /// guard comes before anything is looked up.
-fn guarded(desk: Desk) -> Router {
-    let (routes, _) = routes::all().split_for_parts();
-    let routes = routes.fallback(operation::unknown).with_state(desk.clone());
+fn guarded_router(desk: AppState) -> Router {
+    let (routes, _) = routes::all_routes().split_for_parts();
+    let routes = routes.fallback(route_policy::unknown_route).with_state(desk.clone());
     Router::new()
-        .fallback_service(routes.layer(from_fn(operation::told)))
+        .fallback_service(routes.layer(from_fn(route_policy::log_response)))
         .layer(from_fn_with_state(desk, guard::guard))
 }

@@ -9,14 +9,14 @@ use utoipa::openapi::path::Operation as Documented;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
 
-use super::operation::{Operation, Users};
+use super::route_policy::{RouteAccess, RoutePolicy};
 use super::routes;
 
 /// The JSON schema of events.
-const EVENTS: &str = include_str!("../../../../docs/event.schema.json");
+const EVENT_SCHEMA: &str = include_str!("../../../../docs/event.schema.json");
 
 /// Name of the security scheme.
-const BEARER: &str = "bearer";
+const BEARER_SCHEME: &str = "bearer";
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -38,13 +38,13 @@ const BEARER: &str = "bearer";
         (name = "interface", description = "The interface itself."),
     )
 )]
-struct Interface;
+struct ApiDocument;
 
 /// The whole description.
 pub fn description() -> Value {
-    let mut described = serde_json::to_value(made()).unwrap_or_default();
+    let mut described = serde_json::to_value(build_document()).unwrap_or_default();
     // What an event is, is said in one place, which is read by others, too.
-    let events: Value = serde_json::from_str(EVENTS).unwrap_or_default();
+    let events: Value = serde_json::from_str(EVENT_SCHEMA).unwrap_or_default();
     let schemas = &mut described["components"]["schemas"];
     schemas["Event"] = events["$defs"]["event"].clone();
     schemas["NewEvents"]["properties"]["events"]["items"] =
@@ -52,33 +52,37 @@ pub fn description() -> Value {
     described
 }
 
-fn made() -> OpenApi {
-    let mut described = Interface::openapi();
-    described.merge(routes::all().into_openapi());
+fn build_document() -> OpenApi {
+    let mut described = ApiDocument::openapi();
+    described.merge(routes::all_routes().into_openapi());
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .description(Some("The token in HOME/run/http.json, new at each start."));
     described
         .components
         .get_or_insert_with(Components::new)
-        .add_security_scheme(BEARER, SecurityScheme::Http(bearer.build()));
+        .add_security_scheme(BEARER_SCHEME, SecurityScheme::Http(bearer.build()));
     described
 }
 
 /// The answers that come of the guard and of reading the request, so that no route repeats them.
-pub(super) fn document(path: &str, operation: &mut Documented, kept: Operation) {
+pub(super) fn document_operation(path: &str, operation: &mut Documented, kept: RoutePolicy) {
     let has_body = operation.request_body.is_some();
     let has_query = operation.parameters.iter().flatten().next().is_some();
     let mut add = |status: &str, text: &str| {
-        operation.responses.responses.entry(status.to_owned()).or_insert_with(|| problem(text));
+        operation
+            .responses
+            .responses
+            .entry(status.to_owned())
+            .or_insert_with(|| error_response(text));
     };
     if has_body || has_query {
         add("400", "The request cannot be read: `bad_json`, `bad_body`, `bad_query`, `bad_path`.");
     }
-    if kept.users != Users::Anybody {
+    if kept.access != RouteAccess::Public {
         add("401", "There is no valid token: `unauthorized`.");
     }
-    add("403", users(kept.users));
+    add("403", describe_access(kept.access));
     if path.contains('{') {
         add("404", "Something that is named does not exist: `unknown_…`.");
         add("409", "It does not fit what is on record; the code says how.");
@@ -89,14 +93,14 @@ pub(super) fn document(path: &str, operation: &mut Documented, kept: Operation) 
     }
     add("500", "A fault of Retake or of the disk; the code says which.");
     add("503", "Too much is asked for at once: `busy`. Or the disk is full: `no_space`.");
-    if kept.users != Users::Anybody {
-        operation.security = Some(vec![SecurityRequirement::new(BEARER, [""; 0])]);
+    if kept.access != RouteAccess::Public {
+        operation.security = Some(vec![SecurityRequirement::new(BEARER_SCHEME, [""; 0])]);
     }
-    let scope = match kept.users {
-        Users::Anybody => "anybody",
-        Users::Everyone => "agent",
-        Users::HumansOrDryRuns => "human, or agent with dry_run",
-        Users::Humans => "human",
+    let scope = match kept.access {
+        RouteAccess::Public => "anybody",
+        RouteAccess::AnyToken => "agent",
+        RouteAccess::HumansOrDryRuns => "human, or agent with dry_run",
+        RouteAccess::Humans => "human",
     };
     operation
         .extensions
@@ -104,19 +108,19 @@ pub(super) fn document(path: &str, operation: &mut Documented, kept: Operation) 
         .insert("x-scope".into(), scope.into());
 }
 
-fn users(users: Users) -> &'static str {
+fn describe_access(users: RouteAccess) -> &'static str {
     match users {
-        Users::Anybody | Users::Everyone => {
+        RouteAccess::Public | RouteAccess::AnyToken => {
             "The Host or Origin is not this server's: `foreign_host`, `foreign_origin`."
         }
-        Users::HumansOrDryRuns => {
+        RouteAccess::HumansOrDryRuns => {
             "An agent asked for more than a dry run: `human_only`. Or a foreign Host or Origin."
         }
-        Users::Humans => "An agent asked: `human_only`. Or a foreign Host or Origin.",
+        RouteAccess::Humans => "An agent asked: `human_only`. Or a foreign Host or Origin.",
     }
 }
 
-fn problem(text: &str) -> RefOr<utoipa::openapi::Response> {
+fn error_response(text: &str) -> RefOr<utoipa::openapi::Response> {
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
     ResponseBuilder::new().description(text).content("application/json", content).build().into()
 }

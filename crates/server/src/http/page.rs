@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::openapi::description;
 
 /// The page's style sheet; the page's policy allows just this one, by its hash.
-const STYLE: &str = "\
+const STYLE_SHEET: &str = "\
 :root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}\
 body{max-width:60rem;margin:2rem auto;padding:0 1rem}\
 code{font:.9em ui-monospace,monospace}\
@@ -23,15 +23,15 @@ small{opacity:.75}";
 
 /// The hash by which a policy allows the style sheet.
 pub(super) fn style_hash() -> String {
-    BASE64_STANDARD.encode(Sha256::digest(STYLE))
+    BASE64_STANDARD.encode(Sha256::digest(STYLE_SHEET))
 }
 
 /// The whole page.
-pub fn page() -> String {
+pub fn render_page() -> String {
     let described = description();
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <title>Retake: HTTP interface</title><style>{STYLE}</style></head>\n<body>\n\
+         <title>Retake: HTTP interface</title><style>{STYLE_SHEET}</style></head>\n<body>\n\
          <h1>Retake: HTTP interface</h1>\n<p>{}</p>\n",
         escaped(&described["info"]["description"])
     );
@@ -61,12 +61,12 @@ fn operation_section(page: &mut String, path: &str, method: &str, operation: &Va
         "<section id=\"{id}\">\n<h3><code>{} {}</code></h3>\n<p>{} <small>For: {}.</small></p>",
         method.to_uppercase(),
         escape(path),
-        prose(operation),
+        operation_text(operation),
         text(&operation["x-scope"]),
     );
     let mut rows = String::new();
     for parameter in list(&operation["parameters"]) {
-        row(
+        push_row(
             &mut rows,
             &text(&parameter["name"]),
             &parameter["schema"],
@@ -74,11 +74,21 @@ fn operation_section(page: &mut String, path: &str, method: &str, operation: &Va
         );
     }
     for (_, content) in entries(&operation["requestBody"]["content"]) {
-        row(&mut rows, "body", &content["schema"], &text(&operation["requestBody"]["description"]));
+        push_row(
+            &mut rows,
+            "body",
+            &content["schema"],
+            &text(&operation["requestBody"]["description"]),
+        );
     }
     for (status, response) in entries(&operation["responses"]) {
         let schema = entries(&response["content"]).next().map(|(_, content)| &content["schema"]);
-        row(&mut rows, status, schema.unwrap_or(&Value::Null), &text(&response["description"]));
+        push_row(
+            &mut rows,
+            status,
+            schema.unwrap_or(&Value::Null),
+            &text(&response["description"]),
+        );
     }
     let _ = writeln!(page, "<table>{rows}</table>\n</section>");
 }
@@ -96,16 +106,16 @@ fn schema_section(page: &mut String, name: &str, schema: &Value) {
         .chain(list(&schema["oneOf"]))
         .flat_map(|part| entries(&part["properties"]));
     for (name, property) in parts {
-        row(&mut rows, name, property, &text(&property["description"]));
+        push_row(&mut rows, name, property, &text(&property["description"]));
     }
     if rows.is_empty() {
-        let _ = write!(rows, "<tr><td>{}</td></tr>", kind(schema));
+        let _ = write!(rows, "<tr><td>{}</td></tr>", describe_schema(schema));
     }
     let _ = writeln!(page, "<table>{rows}</table>\n</section>");
 }
 
-fn row(rows: &mut String, name: &str, schema: &Value, description: &str) {
-    let kind = kind(schema);
+fn push_row(rows: &mut String, name: &str, schema: &Value, description: &str) {
+    let kind = describe_schema(schema);
     let _ = write!(
         rows,
         "<tr><td><code>{}</code></td><td>{kind}</td><td>{description}</td></tr>",
@@ -114,13 +124,13 @@ fn row(rows: &mut String, name: &str, schema: &Value, description: &str) {
 }
 
 /// Describes in a few words what a schema allows.
-fn kind(schema: &Value) -> String {
+fn describe_schema(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|target| target.rsplit('/').next()) {
         return format!("<a href=\"#schema-{0}\">{0}</a>", escape(name));
     }
     for several in ["oneOf", "anyOf", "allOf"] {
         if schema[several].is_array() {
-            let kinds: Vec<_> = list(&schema[several]).map(kind).collect();
+            let kinds: Vec<_> = list(&schema[several]).map(describe_schema).collect();
             return kinds.join(if several == "allOf" { " and " } else { " or " });
         }
     }
@@ -133,13 +143,13 @@ fn kind(schema: &Value) -> String {
         one => escaped(one),
     };
     if schema["items"].is_object() {
-        return format!("{named} of {}", kind(&schema["items"]));
+        return format!("{named} of {}", describe_schema(&schema["items"]));
     }
     named
 }
 
 /// The summary and what follows it.
-fn prose(operation: &Value) -> String {
+fn operation_text(operation: &Value) -> String {
     let (summary, rest) = (text(&operation["summary"]), text(&operation["description"]));
     if rest.is_empty() { summary } else { format!("{summary} {rest}") }
 }

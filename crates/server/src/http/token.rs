@@ -19,12 +19,13 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-use crate::Failure;
+use crate::ApiError;
 
 /// What somebody may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+#[schema(as = Scope)]
+pub enum TokenScope {
     /// Everything.
     Human,
     /// Record, look, and plan; never decide, and never write files.
@@ -40,18 +41,18 @@ pub(super) struct Secret {
 
 impl Secret {
     /// A new one of this many random bytes, in letters that are safe everywhere.
-    pub(super) fn new<const BYTES: usize>() -> Result<Self, Failure> {
+    pub(super) fn new<const BYTES: usize>() -> Result<Self, ApiError> {
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes).map_err(|error| {
             let message = format!("the system gives no random numbers: {error}");
-            Failure::new("no_random", message, "nothing can be served safely without them")
+            ApiError::new("no_random", message, "nothing can be served safely without them")
         })?;
         let text = BASE64_URL_SAFE_NO_PAD.encode(bytes);
         Ok(Self { digest: digest(&text), text })
     }
 
     /// Returns whether this is the secret, compared by digest.
-    pub(super) fn is(&self, text: &str) -> bool {
+    pub(super) fn matches(&self, text: &str) -> bool {
         self.digest == digest(text)
     }
 
@@ -73,51 +74,51 @@ fn digest(text: &str) -> [u8; 32] {
 
 /// The tokens of this start.
 #[derive(Debug)]
-pub(super) struct Tokens {
+pub(super) struct AccessTokens {
     human: Secret,
     agent: Secret,
 }
 
-impl Tokens {
+impl AccessTokens {
     /// New ones.
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self, ApiError> {
         Ok(Self { human: Secret::new::<32>()?, agent: Secret::new::<32>()? })
     }
 
     /// Returns the scope of a token.
-    pub(super) fn scope_of(&self, token: &str) -> Option<Scope> {
-        let (human, agent) = (self.human.is(token), self.agent.is(token));
-        human.then_some(Scope::Human).or(agent.then_some(Scope::Agent))
+    pub(super) fn scope_of(&self, token: &str) -> Option<TokenScope> {
+        let (human, agent) = (self.human.matches(token), self.agent.matches(token));
+        human.then_some(TokenScope::Human).or(agent.then_some(TokenScope::Agent))
     }
 
     /// The token of a scope.
-    pub(super) fn of(&self, scope: Scope) -> &str {
+    pub(super) fn token_of(&self, scope: TokenScope) -> &str {
         match scope {
-            Scope::Human => self.human.text(),
-            Scope::Agent => self.agent.text(),
+            TokenScope::Human => self.human.text(),
+            TokenScope::Agent => self.agent.text(),
         }
     }
 }
 
 /// The files that tell where to ask, and with which token; gone when this is dropped.
 #[derive(Debug)]
-pub(super) struct RunFiles(Vec<PathBuf>);
+pub(super) struct TokenFiles(Vec<PathBuf>);
 
-impl RunFiles {
+impl TokenFiles {
     /// Writes them into `HOME/run`.
-    pub(super) fn write(home: &Path, url: &str, tokens: &Tokens) -> Result<Self, Failure> {
+    pub(super) fn write(home: &Path, url: &str, tokens: &AccessTokens) -> Result<Self, ApiError> {
         let folder = home.join("run");
         let cannot = |error| {
             let message = format!("{} cannot be written: {error}", folder.display());
-            Failure::new("run_files", message, "check the permissions of that folder")
+            ApiError::new("run_files", message, "check the permissions of that folder")
         };
         retake_seam::fs::create_private_dir_all(&folder).map_err(cannot)?;
-        let human = tokens.of(Scope::Human);
+        let human = tokens.token_of(TokenScope::Human);
         let http = json!({ "url": url, "token": human }).to_string();
         let files = [
             ("http.json", http.as_str()),
             ("token", human),
-            ("agent-token", tokens.of(Scope::Agent)),
+            ("agent-token", tokens.token_of(TokenScope::Agent)),
         ];
         let mut written = Self(Vec::new());
         for (name, text) in files {
@@ -129,14 +130,14 @@ impl RunFiles {
     }
 }
 
-impl RunFiles {
+impl TokenFiles {
     /// Leaves them where they are.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn disarm(&mut self) {
         self.0.clear();
     }
 }
 
-impl Drop for RunFiles {
+impl Drop for TokenFiles {
     fn drop(&mut self) {
         for path in &self.0 {
             // A file that cannot be removed holds tokens that are no longer valid.
@@ -151,13 +152,13 @@ mod tests {
 
     #[test]
     fn tokens_are_long_differ_and_know_their_scope() {
-        let (one, other) = (Tokens::new().unwrap(), Tokens::new().unwrap());
-        let human = one.of(Scope::Human);
+        let (one, other) = (AccessTokens::new().unwrap(), AccessTokens::new().unwrap());
+        let human = one.token_of(TokenScope::Human);
         assert_eq!(human.len(), 43, "256 bits, six in a letter");
-        assert_ne!(human, one.of(Scope::Agent));
-        assert_ne!(human, other.of(Scope::Human));
-        assert_eq!(one.scope_of(human), Some(Scope::Human));
-        assert_eq!(one.scope_of(one.of(Scope::Agent)), Some(Scope::Agent));
+        assert_ne!(human, one.token_of(TokenScope::Agent));
+        assert_ne!(human, other.token_of(TokenScope::Human));
+        assert_eq!(one.scope_of(human), Some(TokenScope::Human));
+        assert_eq!(one.scope_of(one.token_of(TokenScope::Agent)), Some(TokenScope::Agent));
         assert_eq!(other.scope_of(human), None);
         assert_eq!(one.scope_of(&human[..42]), None);
         assert_eq!(one.scope_of(""), None);
@@ -165,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_secret_is_not_told_by_accident() {
-        let tokens = Tokens::new().unwrap();
+        let tokens = AccessTokens::new().unwrap();
         let told = format!("{tokens:?}");
-        assert!(!told.contains(tokens.of(Scope::Human)), "{told}");
+        assert!(!told.contains(tokens.token_of(TokenScope::Human)), "{told}");
     }
 }

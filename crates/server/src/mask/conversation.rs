@@ -15,27 +15,27 @@ pub struct SecretCalls(HashSet<String>);
 
 impl SecretCalls {
     /// Those in these messages.
-    pub fn of<'a>(messages: impl IntoIterator<Item = &'a ModelMessage>) -> Self {
+    pub fn find<'a>(messages: impl IntoIterator<Item = &'a ModelMessage>) -> Self {
         let blocks = messages.into_iter().flat_map(|message| &message.content);
         let secret =
-            blocks.filter(|block| block["type"] == "tool_use" && is_secret(&block["input"]));
+            blocks.filter(|block| block["type"] == "tool_use" && has_secret_path(&block["input"]));
         Self(secret.filter_map(|block| block["id"].as_str()).map(str::to_owned).collect())
     }
 }
 
 impl Masking {
     /// Masks the content of a message.
-    pub fn message(self, content: &[Value], secret: &SecretCalls) -> Vec<Value> {
+    pub fn mask_message(self, content: &[Value], secret: &SecretCalls) -> Vec<Value> {
         let is_secret = |id: &Value| id.as_str().is_some_and(|id| secret.0.contains(id));
         let block = |block: &Value| {
             let (key, id) = match block["type"].as_str() {
                 Some("tool_use") => ("input", &block["id"]),
                 Some("tool_result") => ("content", &block["tool_use_id"]),
-                _ => return self.json(block),
+                _ => return self.mask_json(block),
             };
-            let mut block = self.json(block);
+            let mut block = self.mask_json(block);
             if self == Self::On && is_secret(id) {
-                block[key] = hidden(&block[key]);
+                block[key] = mask_all_text(&block[key]);
             }
             block
         };
@@ -43,20 +43,20 @@ impl Masking {
     }
 
     /// A document with what looks like a secret in its texts, or is given to a name that means one.
-    pub fn json(self, value: &Value) -> Value {
+    pub fn mask_json(self, value: &Value) -> Value {
         match value {
-            Value::String(text) => self.text(text).into(),
-            Value::Array(all) => all.iter().map(|value| self.json(value)).collect(),
-            Value::Object(all) => Value::Object(self.entries(all)),
+            Value::String(text) => self.mask_text(text).into(),
+            Value::Array(all) => all.iter().map(|value| self.mask_json(value)).collect(),
+            Value::Object(all) => Value::Object(self.mask_entries(all)),
             other => other.clone(),
         }
     }
 
-    fn entries(self, all: &Map<String, Value>) -> Map<String, Value> {
+    fn mask_entries(self, all: &Map<String, Value>) -> Map<String, Value> {
         let entry = |(key, value): (&String, &Value)| {
             let told = value.as_str().map(|text| format!("{key}: \"{text}\""));
-            let is_named = told.is_some_and(|told| self.text(&told) != told.as_str());
-            let masked = self.json(value);
+            let is_named = told.is_some_and(|told| self.mask_text(&told) != told.as_str());
+            let masked = self.mask_json(value);
             let masked = if is_named && masked == *value { MASK.into() } else { masked };
             (key.clone(), masked)
         };
@@ -65,30 +65,30 @@ impl Masking {
 }
 
 /// Returns whether some text in it is the path of a file that usually holds secrets.
-fn is_secret(input: &Value) -> bool {
+fn has_secret_path(input: &Value) -> bool {
     match input {
-        Value::String(text) => names_secrets(text),
-        Value::Array(all) => all.iter().any(is_secret),
-        Value::Object(all) => all.values().any(is_secret),
+        Value::String(text) => is_secret_path(text),
+        Value::Array(all) => all.iter().any(has_secret_path),
+        Value::Object(all) => all.values().any(has_secret_path),
         _ => false,
     }
 }
 
-fn names_secrets(text: &str) -> bool {
+fn is_secret_path(text: &str) -> bool {
     let name = text.rsplit('/').next().unwrap_or(text);
     name.parse::<ProjectPath>().is_ok_and(|name| usually_holds_secrets(&name))
 }
 
 /// The same without any text but the paths.
-fn hidden(value: &Value) -> Value {
+fn mask_all_text(value: &Value) -> Value {
     match value {
-        Value::String(text) if names_secrets(text) => value.clone(),
+        Value::String(text) if is_secret_path(text) => value.clone(),
         Value::String(_) => MASK.into(),
-        Value::Array(all) => all.iter().map(hidden).collect(),
+        Value::Array(all) => all.iter().map(mask_all_text).collect(),
         Value::Object(all) => {
             let kept = |key: &str| key == "type";
             let entry = |(key, value): (&String, &Value)| {
-                (key.clone(), if kept(key) { value.clone() } else { hidden(value) })
+                (key.clone(), if kept(key) { value.clone() } else { mask_all_text(value) })
             };
             Value::Object(all.iter().map(entry).collect())
         }

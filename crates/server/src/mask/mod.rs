@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use retake_engine::model::ProjectPath;
-use retake_engine::settings::Api;
+use retake_engine::settings::ApiSettings;
 use retake_engine::{DiffLine, usually_holds_secrets};
 
 pub use conversation::SecretCalls;
@@ -34,64 +34,68 @@ pub enum Masking {
     Off,
 }
 
-impl From<&Api> for Masking {
-    fn from(settings: &Api) -> Self {
+impl From<&ApiSettings> for Masking {
+    fn from(settings: &ApiSettings) -> Self {
         if settings.mask { Self::On } else { Self::Off }
     }
 }
 
 impl Masking {
     /// Returns whether secrets are masked and this file usually holds some.
-    pub fn hides(self, path: &ProjectPath) -> bool {
+    pub fn is_secret_file(self, path: &ProjectPath) -> bool {
         self == Self::On && usually_holds_secrets(path)
     }
 
     /// The first of these names of a file that says that it holds secrets: a file keeps them when
     /// it is renamed.
-    pub fn hiding(self, names: [&ProjectPath; 2]) -> Option<&ProjectPath> {
-        names.into_iter().find(|name| self.hides(name))
+    pub fn secret_name(self, names: [&ProjectPath; 2]) -> Option<&ProjectPath> {
+        names.into_iter().find(|name| self.is_secret_file(name))
     }
 
     /// Masks a message.
-    pub fn text(self, text: &str) -> Cow<'_, str> {
+    pub fn mask_text(self, text: &str) -> Cow<'_, str> {
         if self == Self::Off {
             return Cow::Borrowed(text);
         }
-        then(keys::mask(text), |text| pattern::mask(text, false))
+        mask_step(keys::mask_private_keys(text), |text| pattern::mask_patterns(text, false))
     }
 
     /// Masks a message, if there is one.
-    pub fn words(self, text: Option<&str>) -> Option<String> {
-        text.map(|text| self.text(text).into_owned())
+    pub fn mask_optional(self, text: Option<&str>) -> Option<String> {
+        text.map(|text| self.mask_text(text).into_owned())
     }
 
     /// The whole content of a file.
-    pub fn content<'a>(self, path: &ProjectPath, text: &'a str) -> Cow<'a, str> {
+    pub fn mask_content<'a>(self, path: &ProjectPath, text: &'a str) -> Cow<'a, str> {
         if self == Self::Off {
             return Cow::Borrowed(text);
         }
-        let named = if usually_holds_secrets(path) { values(text) } else { Cow::Borrowed(text) };
+        let named =
+            if usually_holds_secrets(path) { mask_values(text) } else { Cow::Borrowed(text) };
         let is_yaml = [&b".yml"[..], b".yaml"].iter().any(|end| path.as_bytes().ends_with(end));
-        then(then(named, keys::mask), |text| pattern::mask(text, is_yaml))
+        mask_step(mask_step(named, keys::mask_private_keys), |text| {
+            pattern::mask_patterns(text, is_yaml)
+        })
     }
 
     /// The whole content of a file, text or not.
-    pub fn bytes(self, path: &ProjectPath, content: Vec<u8>) -> Vec<u8> {
+    pub fn mask_bytes(self, path: &ProjectPath, content: Vec<u8>) -> Vec<u8> {
         match self {
             Self::Off => content,
-            Self::On => {
-                self.content(path, &String::from_utf8_lossy(&content)).into_owned().into_bytes()
-            }
+            Self::On => self
+                .mask_content(path, &String::from_utf8_lossy(&content))
+                .into_owned()
+                .into_bytes(),
         }
     }
 
     /// The lines of a file that hold secrets, by their numbers from 0.
-    pub fn changed_lines(self, path: &ProjectPath, content: &[u8]) -> HashMap<usize, String> {
+    pub fn masked_lines(self, path: &ProjectPath, content: &[u8]) -> HashMap<usize, String> {
         if self == Self::Off {
             return HashMap::new();
         }
         let text = String::from_utf8_lossy(content);
-        let masked = self.content(path, &text);
+        let masked = self.mask_content(path, &text);
         let lines = text.split('\n').zip(masked.split('\n')).enumerate();
         let lines = lines.filter(|(_, (line, masked))| line != masked);
         lines.map(|(number, (_, masked))| (number, masked.to_owned())).collect()
@@ -100,14 +104,14 @@ impl Masking {
     /// The lines of a difference between two contents of a file.
     ///
     /// What a line means depends on the lines around it, so both contents are masked as a whole.
-    pub fn lines(
+    pub fn mask_diff(
         self,
         before: (&ProjectPath, &[u8]),
         after: (&ProjectPath, &[u8]),
         lines: &mut [DiffLine],
     ) {
         let (before, after) =
-            (self.changed_lines(before.0, before.1), self.changed_lines(after.0, after.1));
+            (self.masked_lines(before.0, before.1), self.masked_lines(after.0, after.1));
         if before.is_empty() && after.is_empty() {
             return;
         }
@@ -140,7 +144,7 @@ impl Masking {
 }
 
 /// One step after the other, without a copy where nothing is found.
-fn then(text: Cow<'_, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_, str> {
+fn mask_step(text: Cow<'_, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_, str> {
     let changed = match step(&text) {
         Cow::Borrowed(_) => None,
         Cow::Owned(changed) => Some(changed),
@@ -150,8 +154,8 @@ fn then(text: Cow<'_, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_, str>
 
 /// In a file that holds secrets: what is after `=` or `:`, and all of a line that has neither.
 /// Names, comments, sections and brackets stay.
-fn values(text: &str) -> Cow<'_, str> {
-    static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+fn mask_values(text: &str) -> Cow<'_, str> {
+    static NAMED_VALUE: LazyLock<Regex> = LazyLock::new(|| {
         let named = r#"^(\s*(?:export\s+|set\s+|-\s+)?["']?[\w.@/-]+["']?\s*[=:]\s*)(.*)$"#;
         Regex::new(named).expect("the pattern is well formed")
     });
@@ -164,7 +168,7 @@ fn values(text: &str) -> Cow<'_, str> {
         {
             return line.to_owned();
         }
-        match NAMED.captures(body) {
+        match NAMED_VALUE.captures(body) {
             Some(found) if is_structure(found[2].trim_end()) => line.to_owned(),
             Some(found) => format!("{}{MASK}{end}", &found[1]),
             None => format!("{}{MASK}{end}", &body[..body.len() - start.len()]),

@@ -13,7 +13,7 @@ use regex::{Captures, Regex};
 use super::MASK;
 
 /// Token formats with a fixed prefix. The beginning is enough: titles are cut.
-const TOKENS: &str = concat!(
+const TOKEN_FORMS: &str = concat!(
     r"(?-u:\b)(?<secret>(?:AKIA|ASIA)[0-9A-Z]{16}(?-u:\b)",
     r"|gh[pousr]_[A-Za-z0-9]{10,}|github_pat_[0-9A-Za-z_]{10,}|glpat-[0-9A-Za-z_-]{10,}",
     r"|xox[abeoprs]-[A-Za-z0-9-]{10,}|sk-[0-9A-Za-z_-]{20,}|[rs]k_(?:live|test)_[0-9A-Za-z]{16,}",
@@ -23,38 +23,39 @@ const TOKENS: &str = concat!(
 );
 
 /// Credentials in HTTP headers.
-const HEADER: &str = concat!(
+const HEADER_FORM: &str = concat!(
     r#"(?i)(?-u:\b)(?:authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)|bearer)"#,
     r"\s+(?<secret>[A-Za-z0-9._~+/-]{8,}=*)",
 );
 
 /// `scheme://user:password@host`.
-const URL: &str = r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'`<>]*:(?<secret>[^\s/@"'`<>]+)@"#;
+const URL_FORM: &str =
+    r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'`<>]*:(?<secret>[^\s/@"'`<>]+)@"#;
 
 /// Names that mean a password.
-const PASSWORD: &str = r"[a-z0-9_.-]*(?:password|passwd|passphrase|pwd)";
+const PASSWORD_NAMES: &str = r"[a-z0-9_.-]*(?:password|passwd|passphrase|pwd)";
 /// Names that mean another secret.
-const SECRET: &str = concat!(
+const SECRET_NAMES: &str = concat!(
     r"[a-z0-9_.-]*(?:secret|token|credentials?",
     r"|(?:secret|api|access|private|encryption|signing|auth)[_-]?key)",
 );
 
 /// A value in quotes: code and JSON, perhaps with a type before the value.
-const QUOTED: &str = concat!(
+const QUOTED_VALUE: &str = concat!(
     r#"["']?(?:\s*:\s*&?(?:'static\s+)?[A-Za-z]+)?\s*(?::=|=>|=|:)\s*"#,
     r#"(?:"(?<secret>[^"\s]{4,})"|'(?<other>[^'\s]{4,})')"#,
 );
 /// A value without quotes: shells, `.env`, command lines, queries.
-const BARE: &str = r#"=(?<secret>[^\s"'`&;,(){}<>$]{6,})(?:$|[\s&"'`;])"#;
+const BARE_VALUE: &str = r#"=(?<secret>[^\s"'`&;,(){}<>$]{6,})(?:$|[\s&"'`;])"#;
 /// A value without quotes, in YAML.
-const YAML: &str = r#":[ \t]+(?<secret>[^\s"'`#&*|>{}\[\]]{6,})[ \t]*$"#;
+const YAML_VALUE: &str = r#":[ \t]+(?<secret>[^\s"'`#&*|>{}\[\]]{6,})[ \t]*$"#;
 
-struct Rule {
+struct SecretPattern {
     form: Regex,
     is_secret: fn(&str) -> bool,
 }
 
-impl Rule {
+impl SecretPattern {
     fn new(form: &str, is_secret: fn(&str) -> bool) -> Self {
         Self { form: Regex::new(form).expect("the pattern is well formed"), is_secret }
     }
@@ -77,47 +78,52 @@ impl Rule {
     }
 }
 
-static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let quoted = |name: &str| format!(r"(?i)(?-u:\b){name}{QUOTED}");
-    let bare = |name: &str| format!(r"(?im)(?:^|[\s?&;-]){name}{BARE}");
+static SECRET_PATTERNS: LazyLock<Vec<SecretPattern>> = LazyLock::new(|| {
+    let quoted = |name: &str| format!(r"(?i)(?-u:\b){name}{QUOTED_VALUE}");
+    let bare = |name: &str| format!(r"(?im)(?:^|[\s?&;-]){name}{BARE_VALUE}");
     vec![
-        Rule::new(TOKENS, is_token),
-        Rule::new(HEADER, is_credential),
-        Rule::new(URL, is_written_out),
-        Rule::new(&quoted(PASSWORD), is_password),
-        Rule::new(&quoted(SECRET), is_opaque),
-        Rule::new(&bare(PASSWORD), is_password),
-        Rule::new(&bare(SECRET), is_opaque),
+        SecretPattern::new(TOKEN_FORMS, is_token),
+        SecretPattern::new(HEADER_FORM, is_credential),
+        SecretPattern::new(URL_FORM, is_written_out),
+        SecretPattern::new(&quoted(PASSWORD_NAMES), is_password),
+        SecretPattern::new(&quoted(SECRET_NAMES), is_opaque),
+        SecretPattern::new(&bare(PASSWORD_NAMES), is_password),
+        SecretPattern::new(&bare(SECRET_NAMES), is_opaque),
     ]
 });
 
-static YAML_RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let yaml = |name: &str| format!(r#"(?im)^[\s-]*["']?{name}["']?{YAML}"#);
-    vec![Rule::new(&yaml(PASSWORD), is_password), Rule::new(&yaml(SECRET), is_opaque)]
+static YAML_PATTERNS: LazyLock<Vec<SecretPattern>> = LazyLock::new(|| {
+    let yaml = |name: &str| format!(r#"(?im)^[\s-]*["']?{name}["']?{YAML_VALUE}"#);
+    vec![
+        SecretPattern::new(&yaml(PASSWORD_NAMES), is_password),
+        SecretPattern::new(&yaml(SECRET_NAMES), is_opaque),
+    ]
 });
 
 /// Masks what looks like a secret; YAML writes values without quotes.
-pub(super) fn mask(text: &str, is_yaml: bool) -> Cow<'_, str> {
-    let yaml = if is_yaml { YAML_RULES.as_slice() } else { &[] };
-    RULES
+pub(super) fn mask_patterns(text: &str, is_yaml: bool) -> Cow<'_, str> {
+    let yaml = if is_yaml { YAML_PATTERNS.as_slice() } else { &[] };
+    SECRET_PATTERNS
         .iter()
         .chain(yaml)
-        .fold(Cow::Borrowed(text), |text, rule| super::then(text, |text| rule.mask(text)))
+        .fold(Cow::Borrowed(text), |text, rule| super::mask_step(text, |text| rule.mask(text)))
 }
 
-fn has(text: &str, what: fn(&char) -> bool) -> bool {
+fn has_char(text: &str, what: fn(&char) -> bool) -> bool {
     text.chars().any(|char| what(&char))
 }
 
 /// Forms that begin like words need the look of a token.
 fn is_token(text: &str) -> bool {
-    has(text, char::is_ascii_digit)
-        && (!text.starts_with("sk-") || has(text, char::is_ascii_uppercase) || text.len() >= 40)
+    has_char(text, char::is_ascii_digit)
+        && (!text.starts_with("sk-")
+            || has_char(text, char::is_ascii_uppercase)
+            || text.len() >= 40)
 }
 
 /// Not a variable, a place, a pattern, or a word that stands for the real one.
 fn is_written_out(text: &str) -> bool {
-    const WORDS: [&str; 24] = [
+    const PLACEHOLDER_WORDS: [&str; 24] = [
         "password",
         "passwd",
         "passphrase",
@@ -144,7 +150,7 @@ fn is_written_out(text: &str) -> bool {
         "yourpassword",
     ];
     let letters: String = text.chars().filter(char::is_ascii_alphabetic).collect();
-    let is_word = WORDS.contains(&letters.to_ascii_lowercase().as_str());
+    let is_word = PLACEHOLDER_WORDS.contains(&letters.to_ascii_lowercase().as_str());
     let first = text.chars().next();
     let is_filler = text.chars().all(|char| Some(char) == first);
     let is_code = ["$", "{", "}", "<", ">", "(", ")", "://", "%s", "%(", "::", "\\", MASK];
@@ -159,7 +165,8 @@ fn is_password(text: &str) -> bool {
 
 /// Returns whether it may be a credential of a request, which may be base64 of anything.
 fn is_credential(text: &str) -> bool {
-    let is_mixed = has(text, char::is_ascii_lowercase) && has(text, char::is_ascii_uppercase);
+    let is_mixed =
+        has_char(text, char::is_ascii_lowercase) && has_char(text, char::is_ascii_uppercase);
     is_opaque(text) || (is_written_out(text) && is_mixed && text.len() >= 12)
 }
 
@@ -170,6 +177,7 @@ fn is_opaque(text: &str) -> bool {
         letters.chars().all(|char| char.is_ascii_alphabetic()) && part.len() - letters.len() < 4
     };
     let is_chain = text.split(['_', '-', '.', '/', ':']).all(is_word);
-    let is_mixed = has(text, char::is_ascii_digit) && has(text, char::is_ascii_alphabetic);
+    let is_mixed =
+        has_char(text, char::is_ascii_digit) && has_char(text, char::is_ascii_alphabetic);
     is_written_out(text) && text.len() >= 8 && is_mixed && !is_chain
 }

@@ -8,7 +8,7 @@ use retake_engine::{DiffBody, DiffLine};
 use super::*;
 
 fn masked(path: &str, text: &str) -> String {
-    Masking::On.content(&path.parse().unwrap(), text).into_owned()
+    Masking::On.mask_content(&path.parse().unwrap(), text).into_owned()
 }
 
 /// Assembled, so that no scanner takes this file for a leak.
@@ -78,8 +78,8 @@ fn tokens_are_known_by_their_form_anywhere() {
     ] {
         let text = format!("call({token}) # ok\n");
         assert_eq!(masked("a.py", &text), "call(•••) # ok\n", "{token}");
-        assert_eq!(Masking::On.text(&token), "•••");
-        assert_eq!(Masking::Off.text(&token), token);
+        assert_eq!(Masking::On.mask_text(&token), "•••");
+        assert_eq!(Masking::Off.mask_text(&token), token);
     }
 }
 
@@ -150,7 +150,7 @@ fn a_repository_of_ordinary_files_is_told_as_it_is() {
             let Ok(text) = std::fs::read_to_string(&path) else { continue };
             files += 1;
             let shown = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-            let lines = Masking::On.changed_lines(&shown.parse().unwrap(), text.as_bytes());
+            let lines = Masking::On.masked_lines(&shown.parse().unwrap(), text.as_bytes());
             found.extend(lines.values().map(|masked| format!("{shown}: {}", masked.trim())));
         }
     }
@@ -195,7 +195,7 @@ fn a_diff_is_masked_by_what_its_lines_are_in_the_whole_file() {
         unreachable!("they are texts")
     };
     let count = lines.len();
-    Masking::On.lines((&path, before.as_bytes()), (&path, after.as_bytes()), &mut lines);
+    Masking::On.mask_diff((&path, before.as_bytes()), (&path, after.as_bytes()), &mut lines);
     assert_eq!((lines.len(), count), (9, 9));
     let is_masked = |line: &DiffLine| match line {
         DiffLine::Context(text) | DiffLine::Added(text) | DiffLine::Removed(text) => {
@@ -216,7 +216,7 @@ fn calls_about_files_of_secrets_lose_their_contents_and_results() {
         { "type": "tool_result", "tool_use_id": "t2", "content": "a.txt" },
     ]);
     let content: Vec<serde_json::Value> = serde_json::from_value(content).unwrap();
-    let role = retake_engine::model::Role::User;
+    let role = retake_engine::model::MessageRole::User;
     let message = retake_engine::model::ModelMessage {
         role,
         content: content.clone(),
@@ -224,8 +224,8 @@ fn calls_about_files_of_secrets_lose_their_contents_and_results() {
         is_summary: false,
         index: None,
     };
-    let secret = SecretCalls::of([&message]);
-    let told = serde_json::to_string(&Masking::On.message(&content, &secret)).unwrap();
+    let secret = SecretCalls::find([&message]);
+    let told = serde_json::to_string(&Masking::On.mask_message(&content, &secret)).unwrap();
     expect![[r#"[{"id":"t1","input":{"file_path":"/home/dev/.env"},"name":"Read","type":"tool_use"},{"content":[{"text":"•••","type":"text"}],"tool_use_id":"t1","type":"tool_result"},{"id":"t2","input":{"command":"ls","password":"•••","user":"me"},"name":"Run","type":"tool_use"},{"content":"a.txt","tool_use_id":"t2","type":"tool_result"}]"#]].assert_eq(&told);
-    assert_eq!(Masking::Off.message(&content, &secret), content);
+    assert_eq!(Masking::Off.mask_message(&content, &secret), content);
 }

@@ -6,35 +6,35 @@
 
 use std::borrow::Cow;
 
-use retake_engine::model::{Change, Side};
-use retake_engine::{DiffBody, FileDiff, Project, iso};
+use retake_engine::model::{Change, PathState};
+use retake_engine::{DiffBody, FileDiff, Project, iso_8601};
 use serde_json::{Map, Value, json};
 
-use super::event::absolute;
+use super::event::absolute_path;
 use crate::Masking;
-use crate::documents::{self, DiffForm, Differ};
+use crate::documents::{self, DiffForm, DiffRenderer};
 
 /// Maximum bytes of a diff; a longer one is left out: the event is a signal to redraw (EVT-5).
-const LONGEST_DIFF: usize = 64 * 1024;
+const MAX_DIFF_BYTES: usize = 64 * 1024;
 /// The older name of `stale_context`.
-const WARNING: &str = "stale_context_warning";
+const STALE_CONTEXT_WARNING: &str = "stale_context_warning";
 
-pub(super) fn entries(
+pub(super) fn compat_entries(
     project: &Project,
     change: &Change,
     masking: Masking,
 ) -> Vec<(Cow<'static, str>, Value)> {
     let seq = change.id.0;
     let file_changed = json!({
-        "type": "file:changed", "timestamp": iso(change.at), "seq": seq,
-        "iteration": change.message_index.or(change.turn), "change": documents::Change::from(change),
+        "type": "file:changed", "timestamp": iso_8601(change.at), "seq": seq,
+        "iteration": change.message_index.or(change.turn), "change": documents::ChangeDocument::from(change),
     });
     let unified = |diff: &FileDiff| {
-        let mut differ = Differ::new(project, DiffForm::Unified, masking);
-        let text = differ.file(diff).ok()?.diff;
+        let mut differ = DiffRenderer::new(project, DiffForm::Unified, masking);
+        let text = differ.render_file(diff).ok()?.diff;
         // What comes before the names is for git (EVT-5).
         let text = text.find("--- ").map_or(text.as_str(), |start| &text[start..]).to_owned();
-        (text.len() <= LONGEST_DIFF).then_some(text)
+        (text.len() <= MAX_DIFF_BYTES).then_some(text)
     };
     let diff = match project.diff(change) {
         Ok(diff) if matches!(diff.body, DiffBody::Lines(_)) && is_short(&diff) => unified(&diff),
@@ -46,21 +46,23 @@ pub(super) fn entries(
         }
     };
     let file_edit = json!({
-        "type": "file_edit", "file": absolute(project.root(), &change.path), "seq": seq,
+        "type": "file_edit", "file": absolute_path(project.root(), &change.path), "seq": seq,
         "diff": diff, "dialog_id": change.dialog,
     });
     vec![("file:changed".into(), file_changed), ("file_edit".into(), file_edit)]
 }
 
 /// The event `stale_context` under its older name.
-pub(super) fn warning(stale_context: &Map<String, Value>) -> Vec<(Cow<'static, str>, Value)> {
+pub(super) fn stale_context_warning(
+    stale_context: &Map<String, Value>,
+) -> Vec<(Cow<'static, str>, Value)> {
     let mut data = stale_context.clone();
-    data.insert("type".to_owned(), WARNING.into());
-    vec![(WARNING.into(), data.into())]
+    data.insert("type".to_owned(), STALE_CONTEXT_WARNING.into());
+    vec![(STALE_CONTEXT_WARNING.into(), data.into())]
 }
 
 /// Returns whether the diff can be short enough; a large file is not diffed at all.
 fn is_short(diff: &FileDiff) -> bool {
-    let size = |side: &Side| side.known().map_or(0, |state| state.size);
-    size(&diff.before).abs_diff(size(&diff.after)) <= LONGEST_DIFF as u64
+    let size = |side: &PathState| side.known().map_or(0, |state| state.size);
+    size(&diff.before).abs_diff(size(&diff.after)) <= MAX_DIFF_BYTES as u64
 }

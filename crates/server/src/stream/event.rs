@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use retake_engine::model::{Change, ChangeId, ProjectPath};
-use retake_engine::{JournalEvent, Project, Reader, StaleFile, iso};
+use retake_engine::{Audience, JournalEvent, Project, StaleFile, iso_8601};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ use super::compat;
 use crate::{Masking, documents};
 
 /// The names of all events that the journal has, for filters.
-pub const NAMES: &[&str] = &[
+pub const EVENT_NAMES: &[&str] = &[
     "dialog_start",
     "user",
     "assistant_message",
@@ -51,11 +51,11 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// Fields with text of people and agents, which is masked.
-const WORDS: [&str; 4] = ["content", "text", "title", "message"];
+const MASKED_FIELDS: [&str; 4] = ["content", "text", "title", "message"];
 
 /// The event at one `seq`, perhaps under several names.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct StreamEvent {
     /// The place.
     pub seq: u64,
     /// Names and data; the event's own name comes last.
@@ -77,31 +77,34 @@ pub(super) fn change_of(event: &JournalEvent) -> Option<ChangeId> {
 }
 
 /// Renders a project's events.
-pub(super) struct Teller<'p> {
+pub(super) struct EventRenderer<'p> {
     pub(super) project: &'p Project,
     /// Also under the names of older designs.
     pub(super) compat: bool,
     pub(super) masking: Masking,
 }
 
-impl Teller<'_> {
+impl EventRenderer<'_> {
     /// An event, with the change that it is about if that is on record.
-    pub(super) fn tell(&self, event: &JournalEvent, change: Option<&Change>) -> Told {
-        let mut data = self.common(event, change);
+    pub(super) fn render(&self, event: &JournalEvent, change: Option<&Change>) -> StreamEvent {
+        let mut data = self.common_fields(event, change);
         match (event.kind.as_str(), change) {
-            ("user_message", _) => add(&mut data, user(&event.body)),
-            ("file_changed", Some(change)) => add(&mut data, file_changed(change)),
-            ("file_change_status", _) => add(&mut data, status(&event.body)),
-            ("stale_context", _) => add(&mut data, stale_context(&event.body)),
+            ("user_message", _) => merge_fields(&mut data, user_fields(&event.body)),
+            ("file_changed", Some(change)) => merge_fields(&mut data, file_changed_fields(change)),
+            ("file_change_status", _) => merge_fields(&mut data, status_fields(&event.body)),
+            ("stale_context", _) => merge_fields(&mut data, stale_context_fields(&event.body)),
             // The lines themselves may hold anything.
             ("lost_event", _) => {
-                add(&mut data, json!({ "lines": event.body["lines"].as_array().map(Vec::len) }));
+                merge_fields(
+                    &mut data,
+                    json!({ "lines": event.body["lines"].as_array().map(Vec::len) }),
+                );
             }
-            _ => add(&mut data, event.body.clone()),
+            _ => merge_fields(&mut data, event.body.clone()),
         }
-        for key in WORDS {
+        for key in MASKED_FIELDS {
             if let Some(Value::String(text)) = data.get_mut(key) {
-                *text = self.masking.text(text).into_owned();
+                *text = self.masking.mask_text(text).into_owned();
             }
         }
         // Others know a work session by its name.
@@ -110,22 +113,24 @@ impl Teller<'_> {
         }
         let mut entries = match (event.kind.as_str(), change) {
             _ if !self.compat => Vec::new(),
-            ("file_changed", Some(change)) => compat::entries(self.project, change, self.masking),
-            ("stale_context", _) => compat::warning(&data),
+            ("file_changed", Some(change)) => {
+                compat::compat_entries(self.project, change, self.masking)
+            }
+            ("stale_context", _) => compat::stale_context_warning(&data),
             _ => Vec::new(),
         };
         entries.push((name_of(&event.kind).to_owned().into(), Value::Object(data)));
-        Told { seq: event.seq, entries }
+        StreamEvent { seq: event.seq, entries }
     }
 
-    fn common(&self, event: &JournalEvent, change: Option<&Change>) -> Map<String, Value> {
+    fn common_fields(&self, event: &JournalEvent, change: Option<&Change>) -> Map<String, Value> {
         let mut data = Map::new();
-        add(
+        merge_fields(
             &mut data,
             json!({
                 "type": name_of(&event.kind),
                 "seq": event.seq,
-                "timestamp": iso(event.at),
+                "timestamp": iso_8601(event.at),
                 "project": self.project.id(),
                 "dialog_id": event.dialog,
                 "session_id": event.dialog,
@@ -134,11 +139,11 @@ impl Teller<'_> {
             }),
         );
         if let Some(change) = change {
-            add(
+            merge_fields(
                 &mut data,
                 json!({
                     "path": change.path.to_string(),
-                    "file_path": absolute(self.project.root(), &change.path),
+                    "file_path": absolute_path(self.project.root(), &change.path),
                     "tool_call_id": self.project.tool_call_id(change).ok().flatten(),
                 }),
             );
@@ -147,28 +152,29 @@ impl Teller<'_> {
     }
 }
 
-fn user(body: &Value) -> Value {
+fn user_fields(body: &Value) -> Value {
     json!({
         "content": body["text"], "message_index": body["message_index"],
         "checkpoint": body["checkpoint"], "session": body["session"],
     })
 }
 
-fn file_changed(change: &Change) -> Value {
+fn file_changed_fields(change: &Change) -> Value {
     json!({
         "change_id": change.id.to_string(),
         "old_path": change.old_path.as_ref().map(ToString::to_string),
         "change_type": change.change_type,
-        "operation": change.operation,
+        "operation": change.method,
         "actor": change.actor,
         "confidence": change.confidence,
-        "change": documents::Change::from(change),
+        "change": documents::ChangeDocument::from(change),
     })
 }
 
-fn stale_context(body: &Value) -> Value {
-    let files: Vec<_> =
-        stale_files(body).map(|file| documents::StaleFile::new(&file, Reader::Person)).collect();
+fn stale_context_fields(body: &Value) -> Value {
+    let files: Vec<_> = stale_files(body)
+        .map(|file| documents::StaleFileDocument::new(&file, Audience::Person))
+        .collect();
     json!({ "reaction": body["reaction"], "count": body["count"], "files": files })
 }
 
@@ -178,18 +184,18 @@ pub(super) fn stale_files(body: &Value) -> impl Iterator<Item = StaleFile> {
     files.filter_map(|file| StaleFile::deserialize(file).ok())
 }
 
-fn status(body: &Value) -> Value {
+fn status_fields(body: &Value) -> Value {
     json!({
         "change_id": body["change"], "status": body["status"], "approved": body["approved"],
     })
 }
 
-fn add(data: &mut Map<String, Value>, more: Value) {
+fn merge_fields(data: &mut Map<String, Value>, more: Value) {
     if let Value::Object(more) = more {
         data.extend(more);
     }
 }
 
-pub(super) fn absolute(root: &Path, path: &ProjectPath) -> String {
+pub(super) fn absolute_path(root: &Path, path: &ProjectPath) -> String {
     root.join(OsStr::from_bytes(path.as_bytes())).display().to_string()
 }

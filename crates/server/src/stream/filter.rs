@@ -6,18 +6,18 @@
 use std::collections::BTreeSet;
 
 use retake_engine::JournalEvent;
-use retake_engine::model::{AgentId, Candidate, Change, DialogId, ProjectPath};
+use retake_engine::model::{AgentId, CandidateCall, Change, DialogId, ProjectPath};
 
-use super::event::{NAMES, name_of, stale_files};
-use crate::Failure;
+use super::event::{EVENT_NAMES, name_of, stale_files};
+use crate::ApiError;
 
 /// Events about many files, which do not list them.
-const OF_MANY_FILES: &[&str] =
+const MULTI_FILE_EVENTS: &[&str] =
     &["git", "baseline", "operation", "collected", "purged", "context_tracked", "context_imported"];
 
 /// What a client wants; everything if nothing is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct StreamFilter {
     /// Of this dialog, or possibly of it.
     pub dialog: Option<DialogId>,
     /// Of this agent, or possibly of it.
@@ -28,16 +28,16 @@ pub struct Filter {
     pub path: Option<ProjectPath>,
 }
 
-impl Filter {
+impl StreamFilter {
     /// Names of events, separated by commas.
-    pub fn names(list: &str) -> Result<BTreeSet<String>, Failure> {
+    pub fn parse_names(list: &str) -> Result<BTreeSet<String>, ApiError> {
         let names: BTreeSet<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
-        match names.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        match names.iter().find(|name| !EVENT_NAMES.contains(&name.as_str())) {
             None => Ok(names),
-            Some(unknown) => Err(Failure::new(
+            Some(unknown) => Err(ApiError::new(
                 "bad_kind",
                 format!("there are no events '{unknown}'"),
-                format!("the names are {}", NAMES.join(", ")),
+                format!("the names are {}", EVENT_NAMES.join(", ")),
             )),
         }
     }
@@ -57,14 +57,14 @@ impl Filter {
     }
 }
 
-fn may_be_by(change: Option<&Change>, is_it: impl Fn(&Candidate) -> bool) -> bool {
+fn may_be_by(change: Option<&Change>, is_it: impl Fn(&CandidateCall) -> bool) -> bool {
     change.is_some_and(|change| change.candidates.iter().any(is_it))
 }
 
 fn concerns(wanted: &ProjectPath, event: &JournalEvent, change: Option<&Change>) -> bool {
     let is_in = |path: &ProjectPath| path == wanted || path.is_beneath(wanted);
     let Some(change) = change else {
-        return OF_MANY_FILES.contains(&event.kind.as_str())
+        return MULTI_FILE_EVENTS.contains(&event.kind.as_str())
             || stale_files(&event.body).any(|file| is_in(&file.path));
     };
     is_in(&change.path) || change.old_path.as_ref().is_some_and(is_in)

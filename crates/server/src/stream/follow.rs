@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 use retake_engine::{JournalEvent, Project};
 use serde_json::json;
 
-use super::event::{Teller, change_of};
-use super::{Filter, Told};
-use crate::{Failure, Masking, Room};
+use super::event::{EventRenderer, change_of};
+use super::{StreamEvent, StreamFilter};
+use crate::{ApiError, Masking, ProjectHandle};
 
 /// Events per read; between reads the client's presence is checked.
-const PAGE: usize = 64;
+const EVENTS_PER_PAGE: usize = 64;
 /// Poll interval: maximum delay of events that another process recorded.
-const POLL: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Where following starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum StreamStart {
     /// With what is recorded from now on.
     Now,
     /// With the first event after this place.
@@ -30,10 +30,10 @@ pub enum Start {
 
 /// A reader that follows a project's events.
 #[derive(Debug)]
-pub struct Follower {
-    room: Arc<Room>,
+pub struct EventFollower {
+    project: Arc<ProjectHandle>,
     reader: Project,
-    filter: Filter,
+    filter: StreamFilter,
     compat: bool,
     position: u64,
     /// The store's version when it was last read.
@@ -41,24 +41,33 @@ pub struct Follower {
     /// The last page was full.
     has_more: bool,
     /// The signal's counter when it was last waited for.
-    heard: u64,
+    signal_seen: u64,
 }
 
-impl Follower {
+impl EventFollower {
     /// Starts to follow; `compat` adds the names that older designs gave to events (C-21).
     pub fn new(
-        room: Arc<Room>,
-        start: Start,
-        filter: Filter,
+        room: Arc<ProjectHandle>,
+        start: StreamStart,
+        filter: StreamFilter,
         compat: bool,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ApiError> {
         let reader = room.reader()?;
-        let heard = room.news().wait(u64::MAX, Duration::ZERO);
+        let heard = room.commits().wait_past(u64::MAX, Duration::ZERO);
         let position = match start {
-            Start::Now => reader.store().last_seq()?,
-            Start::After(seq) => seq,
+            StreamStart::Now => reader.store().last_seq()?,
+            StreamStart::After(seq) => seq,
         };
-        Ok(Self { room, reader, filter, compat, position, version: 0, has_more: true, heard })
+        Ok(Self {
+            project: room,
+            reader,
+            filter,
+            compat,
+            position,
+            version: 0,
+            has_more: true,
+            signal_seen: heard,
+        })
     }
 
     /// Up to where the order has been read.
@@ -67,35 +76,36 @@ impl Follower {
     }
 
     /// Returns whether the project's streams were closed.
-    pub fn is_over(&self) -> bool {
-        self.room.news().is_over()
+    pub fn is_closed(&self) -> bool {
+        self.project.commits().is_closed()
     }
 
     /// Returns the next events; blocks for them, at most for `patience`.
-    pub fn next(&mut self, patience: Duration) -> Result<Vec<Told>, Failure> {
+    pub fn next_events(&mut self, patience: Duration) -> Result<Vec<StreamEvent>, ApiError> {
         let began = Instant::now();
         loop {
             // Asked before reading: what is committed in between is found the next time.
             let version = self.reader.store().data_version()?;
             if self.has_more || version != self.version {
                 self.version = version;
-                let told = self.read()?;
+                let told = self.read_page()?;
                 if !told.is_empty() {
                     return Ok(told);
                 }
             }
             let left = patience.saturating_sub(began.elapsed());
-            if left.is_zero() || self.is_over() {
+            if left.is_zero() || self.is_closed() {
                 return Ok(Vec::new());
             }
             if !self.has_more {
-                self.heard = self.room.news().wait(self.heard, left.min(POLL));
+                self.signal_seen =
+                    self.project.commits().wait_past(self.signal_seen, left.min(POLL_INTERVAL));
             }
         }
     }
 
-    fn read(&mut self) -> Result<Vec<Told>, Failure> {
-        let page = self.reader.store().event_page(self.position, PAGE)?;
+    fn read_page(&mut self) -> Result<Vec<StreamEvent>, ApiError> {
+        let page = self.reader.store().event_page(self.position, EVENTS_PER_PAGE)?;
         // A place that is not in this record: it was put back to an earlier state, or is another.
         let ahead = self.position > page.last;
         if ahead || self.position < page.removed {
@@ -103,26 +113,26 @@ impl Follower {
             self.position = oldest;
             self.has_more = true;
             let data = json!({
-                "type": "reset", "project": self.room.id(), "after": after, "oldest": oldest + 1,
+                "type": "reset", "project": self.project.id(), "after": after, "oldest": oldest + 1,
             });
-            return Ok(vec![Told { seq: oldest, entries: vec![("reset".into(), data)] }]);
+            return Ok(vec![StreamEvent { seq: oldest, entries: vec![("reset".into(), data)] }]);
         }
         self.has_more = page.has_more;
         let mut told = Vec::new();
         for event in page.events {
-            told.extend(self.tell(&event)?);
+            told.extend(self.render(&event)?);
             self.position = event.seq;
         }
         Ok(told)
     }
 
-    fn tell(&self, event: &JournalEvent) -> Result<Option<Told>, Failure> {
+    fn render(&self, event: &JournalEvent) -> Result<Option<StreamEvent>, ApiError> {
         let change = change_of(event).map(|id| self.reader.change(id)).transpose()?.flatten();
         if !self.filter.wants(event, change.as_ref()) {
             return Ok(None);
         }
         let masking = Masking::from(&self.reader.settings().api);
-        let teller = Teller { project: &self.reader, compat: self.compat, masking };
-        Ok(Some(teller.tell(event, change.as_ref())))
+        let teller = EventRenderer { project: &self.reader, compat: self.compat, masking };
+        Ok(Some(teller.render(event, change.as_ref())))
     }
 }

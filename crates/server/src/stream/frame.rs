@@ -6,18 +6,18 @@
 
 use std::fmt::Write as _;
 
-use super::Told;
+use super::StreamEvent;
 
 /// Reconnection delay of browsers, in milliseconds.
 const RETRY_MS: u32 = 1000;
 
 /// The first frame: where the stream starts, for a client that is cut off before any event.
-pub(super) fn opening(position: u64) -> String {
+pub(super) fn opening_frame(position: u64) -> String {
     format!("retry: {RETRY_MS}\nid: {position}\n\n")
 }
 
 /// The frames of one event.
-pub(super) fn told(told: &Told) -> String {
+pub(super) fn event_frames(told: &StreamEvent) -> String {
     let mut text = String::new();
     for (at, (name, data)) in told.entries.iter().enumerate() {
         if at + 1 == told.entries.len() {
@@ -33,7 +33,7 @@ pub(super) const HEARTBEAT: &str = ":\n\n";
 
 /// Nothing for this client, up to here. A frame without data is no event to a client, but moves
 /// its last id: when it resumes, what was filtered out is not read again.
-pub(super) fn position(seq: u64) -> String {
+pub(super) fn position_frame(seq: u64) -> String {
     format!("id: {seq}\n\n")
 }
 
@@ -44,18 +44,18 @@ mod tests {
 
     #[test]
     fn only_the_last_frame_of_a_group_has_the_id() {
-        let group = Told {
+        let group = StreamEvent {
             seq: 7,
             entries: vec![("file_edit".into(), json!({})), ("file_changed".into(), json!([1]))],
         };
         let text = "event: file_edit\ndata: {}\n\nid: 7\nevent: file_changed\ndata: [1]\n\n";
-        assert_eq!(told(&group), text);
+        assert_eq!(event_frames(&group), text);
     }
 
     #[test]
     fn a_line_break_in_a_text_does_not_end_the_frame() {
         let data = json!({ "content": "a\n\nid: 9\r\nb\u{2028}" });
-        let text = told(&Told { seq: 1, entries: vec![("user".into(), data)] });
+        let text = event_frames(&StreamEvent { seq: 1, entries: vec![("user".into(), data)] });
         assert_eq!(text.matches('\n').count(), 4, "{text}");
         assert!(!text.contains('\r'), "{text}");
     }

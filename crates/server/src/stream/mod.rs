@@ -1,7 +1,7 @@
 //! A project's events as clients follow them.
 //!
 //! The event table is the stream: an event's `id:` is its `seq`, and there is no second model.
-//! [`Follower`] reads it from any place on, [`Filter`] chooses, [`pump`] writes frames into a
+//! [`EventFollower`] reads it from any place on, [`StreamFilter`] chooses, [`pump`] writes frames into a
 //! bounded [`queue`] that the connection drains.
 //!
 //! Invariants:
@@ -17,30 +17,30 @@ mod event;
 mod filter;
 mod follow;
 mod frame;
+mod limit;
 mod pump;
 mod queue;
-mod seats;
 
 use std::time::Duration;
 
-pub use event::{NAMES, Told};
-pub use filter::Filter;
-pub use follow::{Follower, Start};
+pub use event::{EVENT_NAMES, StreamEvent};
+pub use filter::StreamFilter;
+pub use follow::{EventFollower, StreamStart};
+pub use limit::{MAX_STREAMS, StreamLimit, StreamPermit};
 pub use pump::pump;
-pub use queue::{Inlet, Outlet, queue};
-pub use seats::{MOST_STREAMS, Seat, Seats};
+pub use queue::{FrameReceiver, FrameSender, frame_queue};
 
 /// Heartbeat and timeout of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct StreamTiming {
     /// Something is sent at least this often, so that both sides know that the other is there.
     pub heartbeat: Duration,
     /// A client that takes nothing for this long while something waits for it is let go.
-    pub patience: Duration,
+    pub read_timeout: Duration,
 }
 
-impl Default for Pace {
+impl Default for StreamTiming {
     fn default() -> Self {
-        Self { heartbeat: Duration::from_secs(15), patience: Duration::from_secs(10) }
+        Self { heartbeat: Duration::from_secs(15), read_timeout: Duration::from_secs(10) }
     }
 }

@@ -2,19 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use retake_engine::model::{ModelMessage, Role};
-use retake_engine::settings::{Summary, SummaryApi};
-use retake_engine::{Retry, Summarise as _, SummaryError};
-use retake_testkit::answers::{Answer, Answers};
+use retake_engine::model::{MessageRole, ModelMessage};
+use retake_engine::settings::{SummaryApi, SummarySettings};
+use retake_engine::{Summariser as _, SummaryError, SummaryRetry};
+use retake_testkit::stub_server::{StubResponse, StubServer};
 use serde_json::{Value, json};
 
 use super::HttpSummariser;
 
 const KEY: &str = "the-key-that-nobody-sees";
 
-fn settings(api: SummaryApi, url: &str) -> Summary {
+fn settings(api: SummaryApi, url: &str) -> SummarySettings {
     let (url, model) = (Some(url.to_owned()), Some("model-1".to_owned()));
-    Summary { api, url, model, ..Summary::default() }
+    SummarySettings { api, url, model, ..SummarySettings::default() }
 }
 
 fn summariser(api: SummaryApi, url: &str) -> HttpSummariser {
@@ -30,21 +30,21 @@ fn conversation() -> Vec<ModelMessage> {
         index: None,
     };
     vec![
-        message(Role::User, json!([{ "type": "text", "text": "Fix the bug" }])),
+        message(MessageRole::User, json!([{ "type": "text", "text": "Fix the bug" }])),
         message(
-            Role::Assistant,
+            MessageRole::Assistant,
             json!([{ "type": "tool_use", "id": "t1", "name": "Read", "input": { "path": "a.rs" } }]),
         ),
         message(
-            Role::User,
+            MessageRole::User,
             json!([{ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" }]),
         ),
     ]
 }
 
 /// What comes of one request that is answered so.
-fn asked(api: SummaryApi, answer: Answer) -> Result<String, SummaryError> {
-    let server = Answers::serve([answer]);
+fn asked(api: SummaryApi, answer: StubResponse) -> Result<String, SummaryError> {
+    let server = StubServer::start([answer]);
     summariser(api, &server.url()).summarise(&conversation(), 500)
 }
 
@@ -52,12 +52,12 @@ fn asked(api: SummaryApi, answer: Answer) -> Result<String, SummaryError> {
 fn both_protocols_are_spoken() {
     let chat = json!({ "choices": [
         { "message": { "content": "It was fixed." }, "finish_reason": "stop" } ] });
-    let server = Answers::serve([Answer::Json(200, chat)]);
+    let server = StubServer::start([StubResponse::Json(200, chat)]);
     let summary = summariser(SummaryApi::Openai, &format!("{}/v1/", server.url()))
         .summarise(&conversation(), 500)
         .unwrap();
     assert_eq!(summary, "It was fixed.");
-    let request = &server.asked()[0];
+    let request = &server.requests()[0];
     assert_eq!(request.path, "/v1/chat/completions");
     assert!(request.head.contains(&format!("authorization: Bearer {KEY}")), "{:?}", request.head);
     assert_eq!(
@@ -73,11 +73,11 @@ fn both_protocols_are_spoken() {
 
     let message = json!({ "content": [{ "type": "text", "text": "It was " },
         { "type": "text", "text": "fixed." }], "stop_reason": "end_turn" });
-    let server = Answers::serve([Answer::Json(200, message)]);
+    let server = StubServer::start([StubResponse::Json(200, message)]);
     let summary =
         summariser(SummaryApi::Anthropic, &server.url()).summarise(&conversation(), 500).unwrap();
     assert_eq!(summary, "It was fixed.");
-    let request = &server.asked()[0];
+    let request = &server.requests()[0];
     assert_eq!(request.path, "/v1/messages");
     for header in [format!("x-api-key: {KEY}"), "anthropic-version: 2023-06-01".to_owned()] {
         assert!(request.head.contains(&header), "{:?}", request.head);
@@ -88,28 +88,58 @@ fn both_protocols_are_spoken() {
 #[test]
 fn failures_say_whether_asking_again_may_help_and_never_the_key() {
     let wrong_key = json!({ "error": { "message": format!("Incorrect API key: {KEY}") } });
-    let busy = Answer::Plain(429, "retry-after: 7", String::new());
+    let busy = StubResponse::Plain(429, "retry-after: 7", String::new());
     let cut_chat = json!({ "choices": [
         { "message": { "content": "It w" }, "finish_reason": "length" } ] });
     let cut_message = json!({ "content": [{ "type": "text", "text": "It w" }],
         "stop_reason": "max_tokens" });
-    let elsewhere = Answer::Plain(307, "location: http://127.0.0.1:1/", String::new());
+    let elsewhere = StubResponse::Plain(307, "location: http://127.0.0.1:1/", String::new());
     let overloaded = json!({ "type": "error", "error": { "message": "Overloaded" } });
     let cases = [
-        (SummaryApi::Openai, Answer::Json(401, wrong_key.clone()), Retry::Never, "status 401"),
-        (SummaryApi::Anthropic, Answer::Json(401, wrong_key), Retry::Never, "status 401"),
-        (SummaryApi::Openai, busy, Retry::After(Duration::from_secs(7)), "status 429"),
-        (SummaryApi::Anthropic, Answer::Json(529, overloaded), Retry::Soon, "529: Overloaded"),
-        (SummaryApi::Openai, Answer::Plain(200, "a: b", "<html>".into()), Retry::Soon, "not JSON"),
         (
             SummaryApi::Openai,
-            Answer::Json(200, json!({ "choices": [] })),
-            Retry::Soon,
+            StubResponse::Json(401, wrong_key.clone()),
+            SummaryRetry::Never,
+            "status 401",
+        ),
+        (
+            SummaryApi::Anthropic,
+            StubResponse::Json(401, wrong_key),
+            SummaryRetry::Never,
+            "status 401",
+        ),
+        (SummaryApi::Openai, busy, SummaryRetry::After(Duration::from_secs(7)), "status 429"),
+        (
+            SummaryApi::Anthropic,
+            StubResponse::Json(529, overloaded),
+            SummaryRetry::Soon,
+            "529: Overloaded",
+        ),
+        (
+            SummaryApi::Openai,
+            StubResponse::Plain(200, "a: b", "<html>".into()),
+            SummaryRetry::Soon,
+            "not JSON",
+        ),
+        (
+            SummaryApi::Openai,
+            StubResponse::Json(200, json!({ "choices": [] })),
+            SummaryRetry::Soon,
             "no summary",
         ),
-        (SummaryApi::Openai, Answer::Json(200, cut_chat), Retry::Never, "cut off at 500 tokens"),
-        (SummaryApi::Anthropic, Answer::Json(200, cut_message), Retry::Never, "summary.max_tokens"),
-        (SummaryApi::Openai, elsewhere, Retry::Never, "leads elsewhere (status 307)"),
+        (
+            SummaryApi::Openai,
+            StubResponse::Json(200, cut_chat),
+            SummaryRetry::Never,
+            "cut off at 500 tokens",
+        ),
+        (
+            SummaryApi::Anthropic,
+            StubResponse::Json(200, cut_message),
+            SummaryRetry::Never,
+            "summary.max_tokens",
+        ),
+        (SummaryApi::Openai, elsewhere, SummaryRetry::Never, "leads elsewhere (status 307)"),
     ];
     for (api, answer, retry, why) in cases {
         let told = format!("{answer:?}");
@@ -122,43 +152,45 @@ fn failures_say_whether_asking_again_may_help_and_never_the_key() {
 
 #[test]
 fn a_key_that_is_quoted_is_told_nowhere() {
-    let long = format!("{}{KEY}", "x".repeat(super::REASON_CHARS - 10));
-    let refusal = Answer::Json(400, json!({ "error": { "message": long } }));
+    let long = format!("{}{KEY}", "x".repeat(super::MAX_REASON_CHARS - 10));
+    let refusal = StubResponse::Json(400, json!({ "error": { "message": long } }));
     let error = asked(SummaryApi::Openai, refusal).unwrap_err();
     assert!(!error.why.contains(&KEY[..5]), "{error}");
     let chat = json!({ "choices": [{ "message": { "content": format!("It was {KEY}.") } }] });
-    assert_eq!(asked(SummaryApi::Openai, Answer::Json(200, chat)).unwrap(), "It was ….");
+    assert_eq!(asked(SummaryApi::Openai, StubResponse::Json(200, chat)).unwrap(), "It was ….");
 }
 
 #[test]
 fn nobody_is_waited_for_without_end_and_no_answer_is_read_without_end() {
-    let server = Answers::serve([Answer::Nothing]);
-    let impatient = Summary { timeout_seconds: 1, ..settings(SummaryApi::Openai, &server.url()) };
+    let server = StubServer::start([StubResponse::NoReply]);
+    let impatient =
+        SummarySettings { timeout_seconds: 1, ..settings(SummaryApi::Openai, &server.url()) };
     let summariser = HttpSummariser::new(&impatient, |_| None).unwrap();
     let begun = Instant::now();
     let error = summariser.summarise(&conversation(), 500).unwrap_err();
-    assert_eq!(error.retry, Retry::Soon, "{error}");
+    assert_eq!(error.retry, SummaryRetry::Soon, "{error}");
     assert!(begun.elapsed() < Duration::from_secs(60), "{error}");
 
-    let endless = Answer::Plain(200, "a: b", " ".repeat(5 * 1024 * 1024));
+    let endless = StubResponse::Plain(200, "a: b", " ".repeat(5 * 1024 * 1024));
     let error = asked(SummaryApi::Openai, endless).unwrap_err();
     assert!(error.why.contains("limit"), "{error}");
 
     let nobody = HttpSummariser::new(&settings(SummaryApi::Openai, "http://127.0.0.1:1"), |_| None);
     let error = nobody.unwrap().summarise(&conversation(), 500).unwrap_err();
-    assert_eq!(error.retry, Retry::Soon, "{error}");
+    assert_eq!(error.retry, SummaryRetry::Soon, "{error}");
 }
 
 #[test]
 fn what_is_not_set_is_named_and_a_key_never_travels_in_the_open() {
-    let refused = |settings: &Summary, key: Option<&str>| {
+    let refused = |settings: &SummarySettings, key: Option<&str>| {
         let key = key.map(str::to_owned);
         let failure = HttpSummariser::new(settings, |_| key.clone()).unwrap_err();
         assert_eq!(failure.code, "summary_settings");
         failure.message
     };
-    assert!(refused(&Summary::default(), Some(KEY)).contains("summary.url"));
-    let no_model = Summary { model: None, ..settings(SummaryApi::Openai, "https://a.example") };
+    assert!(refused(&SummarySettings::default(), Some(KEY)).contains("summary.url"));
+    let no_model =
+        SummarySettings { model: None, ..settings(SummaryApi::Openai, "https://a.example") };
     assert!(refused(&no_model, Some(KEY)).contains("summary.model"));
     for url in ["http://a.example/v1", "ftp://a.example", "a.example", "http://127.0.0.1.example"] {
         assert!(refused(&settings(SummaryApi::Openai, url), Some(KEY)).contains(url));

@@ -6,22 +6,22 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use retake_server::Hall;
-use retake_server::http::{Options, Scope, serve};
+use retake_server::ProjectPool;
+use retake_server::http::{HttpOptions, TokenScope, serve};
 use retake_testkit::{TestProject, play};
 use serde_json::json;
 
 use crate::client::{Answer, Ask, connect, send};
 use crate::stage::{STORY, Stage};
 
-fn options(addresses: &[IpAddr]) -> Options {
-    Options { addresses: addresses.to_vec(), ..Options::default() }
+fn options(addresses: &[IpAddr]) -> HttpOptions {
+    HttpOptions { addresses: addresses.to_vec(), ..HttpOptions::default() }
 }
 
 #[test]
 fn threat_other_local_users_nothing_listens_where_others_can_reach_it() {
     let project = TestProject::new();
-    let hall = Arc::new(Hall::new(project.retake(), || 0));
+    let hall = Arc::new(ProjectPool::new(project.retake(), || 0));
     let elsewhere: [IpAddr; 4] = [
         Ipv4Addr::UNSPECIFIED.into(),
         Ipv6Addr::UNSPECIFIED.into(),
@@ -42,7 +42,7 @@ fn threat_other_local_users_nothing_listens_where_others_can_reach_it() {
 fn both_loopback_addresses_share_a_port() {
     let project = TestProject::new();
     play(&project, STORY);
-    let hall = Arc::new(Hall::new(project.retake(), || 0));
+    let hall = Arc::new(ProjectPool::new(project.retake(), || 0));
     let both = options(&[Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
     let running = match serve(hall, &both) {
         Ok(running) => running,
@@ -89,7 +89,7 @@ fn threat_token_storage_a_code_is_exchanged_once() {
     let stage = Stage::new(STORY);
     let exchange =
         |code: &str| stage.send(&Ask::new("POST", "/api/exchange").json(&json!({ "code": code })));
-    let code = stage.running.codes().make(Scope::Agent).unwrap();
+    let code = stage.running.codes().create(TokenScope::Agent).unwrap();
     let answer = exchange(&code);
     assert_eq!(answer.json(), json!({ "token": stage.agent(), "scope": "agent" }));
     let again = exchange(&code);
@@ -97,7 +97,7 @@ fn threat_token_storage_a_code_is_exchanged_once() {
     for _ in 0..20 {
         exchange("guess");
     }
-    let code = stage.running.codes().make(Scope::Human).unwrap();
+    let code = stage.running.codes().create(TokenScope::Human).unwrap();
     let slowed = exchange("guess");
     assert_eq!((slowed.status, slowed.code().as_str()), (403, "too_many_codes"));
     assert_eq!(exchange(&code).json()["scope"], "human", "others keep nobody out");

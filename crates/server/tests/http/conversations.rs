@@ -1,6 +1,6 @@
 //! Conversations as the model gets them, over HTTP.
 
-use retake_testkit::answers::{Answer, Answers};
+use retake_testkit::stub_server::{StubResponse, StubServer};
 use retake_testkit::{TestProject, play};
 use serde_json::{Value, json};
 
@@ -68,11 +68,12 @@ fn messages_come_in_pages_masked_and_in_any_form() {
 fn a_conversation_is_condensed_and_brought_back() {
     let answer = json!({ "choices": [
         { "message": { "content": "Numbers were said." }, "finish_reason": "stop" } ] });
-    let server = Answers::serve([Answer::Json(200, answer), Answer::Json(503, json!({}))]);
+    let server =
+        StubServer::start([StubResponse::Json(200, answer), StubResponse::Json(503, json!({}))]);
     let stage = stage(&server.url());
     let planned = stage.done("dialogs/d1/history/condense", &json!({ "dry_run": true, "keep": 2 }));
     assert_eq!((&planned["replaced"], &planned["how"]), (&json!(4), &Value::Null));
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
     let done = stage.done("dialogs/d1/history/condense", &json!({ "keep": 2 }));
     assert_eq!((&done["how"], &done["view"]["hidden"]), (&json!("summary"), &json!(4)));
     assert!(done["tokens_after"].as_u64() < done["tokens_before"].as_u64(), "{done}");

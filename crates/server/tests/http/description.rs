@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use expect_test::expect_file;
-use retake_server::http::{description, page};
+use retake_server::http::{description, render_page};
 use serde_json::Value;
 
 use crate::client::Ask;
@@ -21,7 +21,7 @@ fn the_committed_description_is_up_to_date() {
 
 #[test]
 fn the_committed_page_is_up_to_date() {
-    expect_file![docs("api.html")].assert_eq(&page());
+    expect_file![docs("api.html")].assert_eq(&render_page());
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn the_server_tells_its_description() {
 fn the_page_needs_no_token_and_runs_nothing() {
     let stage = Stage::new(STORY);
     let answer = stage.send(&Ask::new("GET", "/docs"));
-    assert_eq!((answer.status, &answer.body), (200, &page()));
+    assert_eq!((answer.status, &answer.body), (200, &render_page()));
     assert!(answer.header("content-type").unwrap().starts_with("text/html"));
     let policy = answer.header("content-security-policy").unwrap();
     assert!(policy.contains("style-src 'sha256-") && !policy.contains("unsafe"), "{policy}");

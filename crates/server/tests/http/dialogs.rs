@@ -150,7 +150,7 @@ fn approve_reset_and_restore_answer_exactly() {
     assert_eq!(reset.json()["new_session"], "session_3");
     assert!(!stage.project.root().join("more.txt").exists());
     // API-11.
-    let checkpoint = stage.project.named("d1:1");
+    let checkpoint = stage.project.checkpoint_id("d1:1");
     let restored = stage.done("/api/dialogs/d1/restore", &json!({ "checkpoint_id": checkpoint }));
     assert_eq!(keys(&restored), ["new_checkpoint", "restored_to"]);
     assert_eq!(restored["restored_to"], checkpoint);

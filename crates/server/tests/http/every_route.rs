@@ -83,7 +83,7 @@ pub(crate) fn check_headers(answer: &Answer) {
 
 pub(crate) fn routes(stage: &Stage) -> Vec<Route> {
     let described = retake_server::http::description();
-    let checkpoint = stage.project.named("d1:1");
+    let checkpoint = stage.project.checkpoint_id("d1:1");
     let names = [
         ("{project}", stage.id.as_str()),
         ("{dialog}", "d1"),

@@ -98,7 +98,7 @@ fn undo_and_redo_go_back_and_forth() {
 #[test]
 fn restore_and_reset_ask_before_they_delete() {
     let stage = Stage::new(STORY);
-    let checkpoint = stage.project.named("d1:1");
+    let checkpoint = stage.project.checkpoint_id("d1:1");
     let asked = stage.post("restore", &json!({ "checkpoint": checkpoint }));
     assert_eq!((asked.status, asked.code().as_str()), (409, "needs_yes"));
     let done = stage.done("restore", &json!({ "checkpoint": &checkpoint[..8], "yes": true }));
@@ -195,7 +195,7 @@ fn dry_run_is_said_if_it_was_asked_for() {
 #[test]
 fn a_restore_names_paths_that_no_state_has_and_keeps_to_a_dialog() {
     let stage = Stage::new(STORY);
-    let checkpoint = stage.project.named("d1:1");
+    let checkpoint = stage.project.checkpoint_id("d1:1");
     let typo = json!({ "checkpoint": checkpoint, "paths": ["typo"], "yes": true });
     let refused = stage.post("restore", &typo);
     assert_eq!((refused.status, refused.code().as_str()), (404, "unknown_path"));

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use retake_server::Hall;
-use retake_server::http::{Options, Running, serve};
+use retake_server::ProjectPool;
+use retake_server::http::{HttpOptions, HttpServer, serve};
 use retake_testkit::{TestProject, play};
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub(crate) const STORY: &str = r"
 /// A running server.
 pub(crate) struct Stage {
     pub(crate) project: TestProject,
-    pub(crate) running: Running,
+    pub(crate) running: HttpServer,
     pub(crate) id: String,
 }
 
@@ -38,8 +38,8 @@ impl Stage {
     }
 
     pub(crate) fn of(project: TestProject) -> Self {
-        let hall = Hall::new(project.retake(), || 1_700_000_900_000);
-        let running = serve(Arc::new(hall), &Options::default()).unwrap();
+        let hall = ProjectPool::new(project.retake(), || 1_700_000_900_000);
+        let running = serve(Arc::new(hall), &HttpOptions::default()).unwrap();
         let id = project.retake().projects().unwrap().first().unwrap().id.clone();
         Self { project, running, id }
     }

@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use retake_agents::Agent;
+use retake_agents::AgentKind;
 use retake_engine::model::{Event, EventKind};
 use retake_engine::{InitOptions, Retake};
-use retake_server::door::{Look, Parcel, new_key};
 use retake_server::hook::HookCall;
-use retake_server::{Hall, Room};
+use retake_server::request::{RefreshProject, Submission, new_idempotency_key};
+use retake_server::{ProjectHandle, ProjectPool};
 
 struct World {
-    hall: Hall,
+    hall: ProjectPool,
     project: tempfile::TempDir,
     _home: tempfile::TempDir,
 }
@@ -27,28 +27,28 @@ impl World {
         let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let retake = Retake::new(home.path());
         retake.init(project.path(), InitOptions::default(), 1, &mut |_, _| {}).unwrap();
-        Self { hall: Hall::new(retake, || 2), project, _home: home }
+        Self { hall: ProjectPool::new(retake, || 2), project, _home: home }
     }
 
-    fn room(&self) -> Arc<Room> {
-        self.hall.enter(self.project.path()).unwrap()
+    fn room(&self) -> Arc<ProjectHandle> {
+        self.hall.open(self.project.path()).unwrap()
     }
 }
 
-fn say(number: usize) -> Parcel {
+fn say(number: usize) -> Submission {
     let event =
         Event::new(format!("d{number}").as_str(), EventKind::UserMessage { text: "x".into() });
-    Parcel::new(format!("k{number}"), event, 3)
+    Submission::new(format!("k{number}"), event, 3)
 }
 
 #[test]
 fn a_job_that_panics_fails_alone() {
     let world = World::new();
     let room = world.room();
-    let failure = room.work(|_| panic!("on purpose")).unwrap_err();
+    let failure = room.run_job(|_| panic!("on purpose")).unwrap_err();
     assert_eq!(failure.code, "internal");
-    room.ask(Look {}).unwrap();
-    let failure = room.work(|project| assert_eq!(project.id(), "")).unwrap_err();
+    room.run(RefreshProject {}).unwrap();
+    let failure = room.run_job(|project| assert_eq!(project.id(), "")).unwrap_err();
     assert_eq!(failure.code, "internal");
     assert!(room.record(vec![say(1)]).unwrap()[0].is_ok());
 }
@@ -80,9 +80,9 @@ fn a_project_is_served_by_one_room_wherever_it_is_entered() {
     let world = World::new();
     let below = world.project.path().join("below");
     std::fs::DirBuilder::new().create(&below).unwrap();
-    assert!(Arc::ptr_eq(&world.room(), &world.hall.enter(&below).unwrap()));
-    assert!(Arc::ptr_eq(&world.room(), &world.hall.room(world.room().id()).unwrap()));
-    assert_eq!(world.hall.rooms().len(), 1);
+    assert!(Arc::ptr_eq(&world.room(), &world.hall.open(&below).unwrap()));
+    assert!(Arc::ptr_eq(&world.room(), &world.hall.handle(world.room().id()).unwrap()));
+    assert_eq!(world.hall.handles().len(), 1);
 }
 
 /// Nobody who is told of a commit waits until its log is brought in.
@@ -93,7 +93,7 @@ fn a_long_log_is_cut_off_once_nobody_waits() {
     let log = room.read(|project| Ok(project.folder().join("retake.db-wal"))).unwrap();
     let (folder, at_once) = (world.project.path().to_owned(), log.clone());
     let (found, length) = room
-        .work(move |project| {
+        .run_job(move |project| {
             let mut noise = 1_u64;
             let noise = std::iter::repeat_with(|| {
                 noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -101,7 +101,7 @@ fn a_long_log_is_cut_off_once_nobody_waits() {
             });
             let mut file = std::fs::File::create_new(folder.join("large.bin")).unwrap();
             file.write_all(&noise.take(6 << 20).collect::<Vec<_>>()).unwrap();
-            (project.look(3).unwrap().changes.len(), at_once.metadata().unwrap().len())
+            (project.refresh(3).unwrap().changes.len(), at_once.metadata().unwrap().len())
         })
         .unwrap();
     assert!(found == 1 && length > 6 << 20, "{found} changes, {length} bytes");
@@ -118,7 +118,7 @@ fn a_hook_s_call_counts_once_whoever_works_on_it() {
     let world = World::new();
     let payload = r#"{"session_id":"s1","hook_event_name":"UserPromptSubmit","prompt":"hi"}"#;
     let call = HookCall {
-        agent: Agent::ClaudeCode,
+        agent: AgentKind::ClaudeCode,
         event: None,
         payload: payload.into(),
         project: Some(world.project.path().to_owned()),
@@ -126,15 +126,15 @@ fn a_hook_s_call_counts_once_whoever_works_on_it() {
         cwd: "/".into(),
         run: None,
         user_home: None,
-        key: new_key(5),
+        key: new_idempotency_key(5),
         at: 5,
     };
     let turns = |call: &HookCall| {
-        call.carry_out(world.hall.retake(), || 1, &mut |_| Ok(())).unwrap();
+        call.run(world.hall.retake(), || 1, &mut |_| Ok(())).unwrap();
         world.room().read(|project| Ok(project.dialogs()?[0].0.turns)).unwrap()
     };
     assert_eq!((turns(&call), turns(&call)), (1, 1));
-    assert_eq!(turns(&HookCall { key: new_key(5), ..call }), 2);
+    assert_eq!(turns(&HookCall { key: new_idempotency_key(5), ..call }), 2);
 }
 
 #[test]
@@ -143,11 +143,11 @@ fn rooms_that_nobody_asks_for_are_closed_when_there_are_many() {
     let first = world.room();
     let others: Vec<_> = (0..40).map(|_| tempfile::tempdir().unwrap()).collect();
     for other in &others {
-        let room = world.hall.enter_or_create(other.path()).unwrap();
-        room.ask(Look {}).unwrap();
+        let room = world.hall.open_or_create(other.path()).unwrap();
+        room.run(RefreshProject {}).unwrap();
     }
-    assert_eq!(world.hall.rooms().len(), 32);
-    assert!(world.hall.rooms().iter().any(|room| room.id() == first.id()), "it is in use");
+    assert_eq!(world.hall.handles().len(), 32);
+    assert!(world.hall.handles().iter().any(|room| room.id() == first.id()), "it is in use");
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
     let end = Instant::now() + Duration::from_secs(60);
     while threads() > 32 * 3 + 20 {
@@ -155,6 +155,6 @@ fn rooms_that_nobody_asks_for_are_closed_when_there_are_many() {
         thread::sleep(Duration::from_millis(50));
     }
     // One that was closed is opened again.
-    let room = world.hall.enter(others[0].path()).unwrap();
+    let room = world.hall.open(others[0].path()).unwrap();
     assert!(room.record(vec![say(1)]).unwrap()[0].is_ok());
 }

@@ -14,10 +14,12 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
-use retake_engine::model::{Actor, Change, Event, EventKind, Millis, Side};
-use retake_engine::{ChangeFilter, Hears, InitOptions, Reaction, Recorded, Retake};
-use retake_server::door::{Parcel, new_key};
-use retake_server::{Hall, Room};
+use retake_engine::model::{Actor, Change, Event, EventKind, Millis, PathState};
+use retake_engine::{
+    ChangeFilter, InitOptions, RecordOutcome, ReplySupport, Retake, StaleReaction,
+};
+use retake_server::request::{Submission, new_idempotency_key};
+use retake_server::{ProjectHandle, ProjectPool};
 use serde_json::{Value, json};
 
 const FILE: &str = "shared.txt";
@@ -43,8 +45,8 @@ fn no_write_is_taken_for_another_one_s() {
     put(&path, "start\n");
     let retake = Retake::new(&home);
     retake.init(&project, InitOptions::default(), now(), &mut |_, _| {}).unwrap();
-    let hall = Hall::new(retake, now);
-    let room = hall.enter(&project).unwrap();
+    let hall = ProjectPool::new(retake, now);
+    let room = hall.open(&project).unwrap();
     let person = Person::default();
     let agent = thread::scope(|scope| {
         scope.spawn(|| person.write_on(&path));
@@ -96,16 +98,16 @@ impl Person {
 }
 
 /// More often than the daemon would.
-fn look_around(room: &Room, person: &Person) {
+fn look_around(room: &ProjectHandle, person: &Person) {
     let mut rng = Rng::with_seed(2);
     while !person.leaves.load(Ordering::SeqCst) {
-        room.work(|project| project.look_around(now()).unwrap()).unwrap();
+        room.run_job(|project| project.refresh_in_background(now()).unwrap()).unwrap();
         thread::sleep(Duration::from_micros(rng.u64(0..20_000)));
     }
 }
 
 struct AgentAtWork<'a> {
-    room: &'a Room,
+    room: &'a ProjectHandle,
     path: PathBuf,
     calls: usize,
     /// The content that it saw or wrote last.
@@ -132,7 +134,7 @@ impl AgentAtWork<'_> {
         let there = std::fs::read_to_string(&self.path).unwrap();
         let input = json!({ "file_path": FILE, "content": text });
         let begun = self.begin("Write", input);
-        let denied = begun.reaction() == Some(Reaction::Deny);
+        let denied = begun.reaction() == Some(StaleReaction::Deny);
         let idle = before.0 == before.1 && before == person.count();
         if there.starts_with("user") && self.knows.is_some() {
             let expected = self.knows.as_ref() != Some(&there);
@@ -159,7 +161,7 @@ impl AgentAtWork<'_> {
         self.surely = before.0 == before.1 && before == person.count();
     }
 
-    fn begin(&mut self, tool: &str, input: Value) -> Recorded {
+    fn begin(&mut self, tool: &str, input: Value) -> RecordOutcome {
         self.calls += 1;
         let call = Some(format!("c{}", self.calls).as_str().into());
         self.record(EventKind::ToolBegin { call, tool: tool.to_owned(), input })
@@ -171,10 +173,10 @@ impl AgentAtWork<'_> {
         self.record(EventKind::ToolEnd { call, ok, tool, input, background, task });
     }
 
-    fn record(&self, what: EventKind) -> Recorded {
+    fn record(&self, what: EventKind) -> RecordOutcome {
         let at = now();
-        let parcel = Parcel::new(new_key(at), Event::new("d", what), at);
-        let parcel = Parcel { hears: Hears::Denials, ..parcel };
+        let parcel = Submission::new(new_idempotency_key(at), Event::new("d", what), at);
+        let parcel = Submission { hears: ReplySupport::Denials, ..parcel };
         self.room.record(vec![parcel]).unwrap().remove(0).unwrap()
     }
 
@@ -189,10 +191,10 @@ impl AgentAtWork<'_> {
 }
 
 /// Every content is of one of them alone, and so is the change that made it.
-fn nothing_is_mistaken(room: &Room) {
+fn nothing_is_mistaken(room: &ProjectHandle) {
     let contents: Vec<(Change, Vec<u8>)> = room
         .read(|project| {
-            let mut known: HashMap<Side, Vec<u8>> = HashMap::new();
+            let mut known: HashMap<PathState, Vec<u8>> = HashMap::new();
             let mut all = Vec::new();
             for change in project.changes(&ChangeFilter::default())? {
                 let content = match known.get(&change.after) {

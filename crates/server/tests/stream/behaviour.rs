@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use retake_engine::Selection;
-use retake_engine::model::{Actor, AgentId, ChangeId, ContextSource, DialogId, RewindWhat};
-use retake_server::door::{Accept, Apply, Look, MarkSeen, PlanRedo, PlanReject, PlanUndo, Scope};
-use retake_server::stream::{MOST_STREAMS, Pace};
+use retake_engine::model::{Actor, AgentId, ChangeId, ContextSource, DialogId, RewindScope};
+use retake_server::request::{
+    AcceptChanges, ApplyPlan, ChangeScope, MarkSeen, PlanRedo, PlanReject, PlanUndo, RefreshProject,
+};
+use retake_server::stream::{MAX_STREAMS, StreamTiming};
 use retake_testkit::TestProject;
 use serde_json::{Value, json};
 
@@ -27,8 +29,8 @@ fn read_all(served: &Served, query: &str) -> Client {
 
 fn wait_for_seats(served: &Served, taken: usize) {
     let began = Instant::now();
-    while served.room.seats().taken() != taken {
-        assert!(began.elapsed() < DEADLINE, "{} are taken", served.room.seats().taken());
+    while served.room.stream_limit().in_use() != taken {
+        assert!(began.elapsed() < DEADLINE, "{} are taken", served.room.stream_limit().in_use());
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -59,7 +61,7 @@ fn a_stream_starts_now_and_resumes_where_it_was_cut_off() {
 
 #[test]
 fn what_another_process_records_arrives_by_itself() {
-    let served = Served::new(Pace { heartbeat: DEADLINE, ..LIVELY });
+    let served = Served::new(StreamTiming { heartbeat: DEADLINE, ..LIVELY });
     let mut client = Client::default();
     let mut connection = client.connect(&served.door, &served.events(""));
     client.read_until(&mut connection, |client| client.last.is_some());
@@ -100,9 +102,11 @@ fn filters_narrow_each_other() {
     served.record(true, sub);
     served.test.write("srcs/c.rs", "3\n");
     served.record(true, TestProject::end("d2", "s1"));
-    let scope =
-        Scope::Changes(Selection { dialog: Some(DialogId("d1".into())), ..Selection::default() });
-    served.ask(true, Accept { scope }).unwrap();
+    let scope = ChangeScope::Changes(Selection {
+        dialog: Some(DialogId("d1".into())),
+        ..Selection::default()
+    });
+    served.ask(true, AcceptChanges { scope }).unwrap();
     let told = |query: &str| {
         let client = read_all(&served, query);
         let one = |seen: &super::client::Seen| {
@@ -134,7 +138,7 @@ fn an_event_says_whose_it_is_in_the_words_of_every_client() {
     served.edit(true, "d1", "a.txt", "two\n");
     let change = served.test.changes().pop().unwrap();
     let selection = Selection { changes: vec![change.id], ..Selection::default() };
-    served.ask(true, Accept { scope: Scope::Changes(selection) }).unwrap();
+    served.ask(true, AcceptChanges { scope: ChangeScope::Changes(selection) }).unwrap();
     let client = read_all(&served, "");
 
     let user = &client.named("user")[0].data;
@@ -218,7 +222,7 @@ fn what_agents_do_not_know_any_more_is_told() {
     let seen = MarkSeen { dialog, agent, files, source };
     assert!(served.ask(true, seen).unwrap().is_empty());
     served.test.write("a.txt", "one\ntwo\n");
-    served.ask(false, Look {}).unwrap();
+    served.ask(false, RefreshProject {}).unwrap();
     let client = read_all(&served, "?compat=true&path=a.txt&kinds=stale_context");
     let names: Vec<_> = client.seen.iter().map(|seen| seen.name.as_str()).collect();
     assert_eq!(names, ["stale_context_warning", "stale_context"]);
@@ -253,11 +257,12 @@ fn a_rejection_is_one_status_for_each_change_and_one_operation() {
     let first = served.test.changes()[0].id;
     let selection = Selection { changes: vec![first], ..Selection::default() };
     let taking = retake_engine::TakeBackOptions {
-        cascade: retake_engine::Cascade::Agents,
+        cascade: retake_engine::CascadePolicy::Agents,
         ..Default::default()
     };
-    let plan = served.ask(true, PlanReject { scope: Scope::Changes(selection), taking }).unwrap();
-    served.ask(true, Apply { plan }).unwrap();
+    let plan =
+        served.ask(true, PlanReject { scope: ChangeScope::Changes(selection), taking }).unwrap();
+    served.ask(true, ApplyPlan { plan }).unwrap();
     let client = read_all(&served, "?kinds=operation,file_change_status");
     let statuses: Vec<_> = client
         .named("file_change_status")
@@ -297,7 +302,7 @@ fn a_client_that_missed_removed_events_is_told_so() {
     let config = served.test.home().join("config.toml");
     std::fs::write(config, "[retention]\nmax_dialogs = 1\n").unwrap();
     let far = now() + 400 * 24 * 60 * 60 * 1000;
-    served.test.open().collect(far, &mut |_, _| {}).unwrap();
+    served.test.open().collect_garbage(far, &mut |_, _| {}).unwrap();
     let oldest = served.table()[0].seq;
     let client = read_all(&served, "");
     let reset = &client.named("reset")[0].data;
@@ -348,7 +353,7 @@ fn what_makes_no_sense_is_refused() {
 
 #[test]
 fn threat_sse_flood_a_client_that_does_not_read_is_let_go_and_can_resume() {
-    let served = Served::new(Pace { patience: Duration::from_millis(300), ..LIVELY });
+    let served = Served::new(StreamTiming { read_timeout: Duration::from_millis(300), ..LIVELY });
     // More than sockets hold.
     let long = "x".repeat(1024 * 1024);
     for _ in 0..24 {
@@ -381,7 +386,7 @@ fn threat_sse_flood_so_many_may_follow_at_once_and_a_seat_is_free_again_when_one
     let path = served.events("");
     let connections: Vec<_> = (0..200).map(|_| Connection::get(&served.door, &path, &[])).collect();
     let taken = connections.iter().filter(|connection| connection.status == 200).count();
-    assert_eq!(taken, MOST_STREAMS);
+    assert_eq!(taken, MAX_STREAMS);
     let (mut open, refused): (Vec<_>, Vec<_>) =
         connections.into_iter().partition(|connection| connection.status == 200);
     for connection in refused {
@@ -389,7 +394,7 @@ fn threat_sse_flood_so_many_may_follow_at_once_and_a_seat_is_free_again_when_one
         assert_eq!(connection.body()["code"], "too_many_streams");
     }
     open.pop();
-    wait_for_seats(&served, MOST_STREAMS - 1);
+    wait_for_seats(&served, MAX_STREAMS - 1);
     assert_eq!(Connection::get(&served.door, &path, &[]).status, 200);
     drop(open);
     wait_for_seats(&served, 0);
@@ -401,7 +406,7 @@ fn streams_end_when_the_daemon_stops() {
     let mut client = Client::default();
     let mut connection = client.connect(&served.door, &served.events(""));
     client.read_until(&mut connection, |client| client.last.is_some());
-    served.hall.end_streams();
+    served.hall.close_streams();
     client.read_to_end(&mut connection);
     wait_for_seats(&served, 0);
 }
@@ -412,12 +417,12 @@ fn only_what_agents_did_has_a_review_status() {
     served.edit(true, "d1", "a.txt", "two\n");
     served.test.write("mine.txt", "mine\n");
     for verb in ["undo", "redo"] {
-        let (taking, what) = (retake_engine::TakeBackOptions::default(), RewindWhat::Files);
+        let (taking, what) = (retake_engine::TakeBackOptions::default(), RewindScope::Files);
         let plan = match verb {
             "undo" => served.ask(true, PlanUndo { taking, what }).unwrap().map(|(plan, _)| plan),
             _ => served.ask(true, PlanRedo { taking, what }).unwrap().map(|(plan, _)| plan),
         };
-        served.ask(true, Apply { plan: plan.unwrap() }).unwrap();
+        served.ask(true, ApplyPlan { plan: plan.unwrap() }).unwrap();
     }
     let client = read_all(&served, "?kinds=file_changed,file_change_status");
     let mut seen: Vec<_> = client

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use retake_engine::model::{Event, EventKind, Millis};
 use retake_engine::{JournalEvent, Project};
-use retake_server::door::{Parcel, Record, Verb};
-use retake_server::http::{self, Options, Running};
-use retake_server::stream::Pace;
-use retake_server::{Failure, Hall, Room};
+use retake_server::http::{self, HttpOptions, HttpServer};
+use retake_server::request::{ProjectCommand, RecordEvents, Submission};
+use retake_server::stream::StreamTiming;
+use retake_server::{ApiError, ProjectHandle, ProjectPool};
 use retake_testkit::TestProject;
 use serde_json::json;
 
@@ -23,28 +23,28 @@ pub(crate) fn now() -> Millis {
 }
 
 /// Nothing in a test waits for a heartbeat of the real pace.
-pub(crate) const LIVELY: Pace =
-    Pace { heartbeat: Duration::from_millis(100), patience: Duration::from_secs(60) };
+pub(crate) const LIVELY: StreamTiming =
+    StreamTiming { heartbeat: Duration::from_millis(100), read_timeout: Duration::from_secs(60) };
 
 /// A project, a server, and another process that works on the same project.
 pub(crate) struct Served {
     pub(crate) test: TestProject,
-    pub(crate) hall: Arc<Hall>,
-    pub(crate) room: Arc<Room>,
+    pub(crate) hall: Arc<ProjectPool>,
+    pub(crate) room: Arc<ProjectHandle>,
     /// As another process has it open: the server hears nothing of what it does.
     pub(crate) other: Project,
     pub(crate) door: Door,
-    running: Option<Running>,
+    running: Option<HttpServer>,
 }
 
 impl Served {
-    pub(crate) fn new(pace: Pace) -> Self {
+    pub(crate) fn new(pace: StreamTiming) -> Self {
         let test = TestProject::in_memory();
         test.write("a.txt", "one\n");
         let other = test.init();
-        let hall = Arc::new(Hall::new(test.retake(), now));
-        let room = hall.enter(&test.root()).unwrap();
-        let options = Options { pace, ..Options::default() };
+        let hall = Arc::new(ProjectPool::new(test.retake(), now));
+        let room = hall.open(&test.root()).unwrap();
+        let options = HttpOptions { timing: pace, ..HttpOptions::default() };
         let running = http::serve(Arc::clone(&hall), &options).unwrap();
         let token = std::fs::read_to_string(test.home().join("run/agent-token")).unwrap();
         let door = Door { address: running.addresses()[0], token };
@@ -66,18 +66,18 @@ impl Served {
     }
 
     /// Has a verb carried out, by the server or by the other process.
-    pub(crate) fn ask<V>(&self, here: bool, verb: V) -> Result<V::Answer, Failure>
+    pub(crate) fn ask<V>(&self, here: bool, verb: V) -> Result<V::Answer, ApiError>
     where
-        V: Verb + Send + 'static,
+        V: ProjectCommand + Send + 'static,
         V::Answer: Send + 'static,
     {
-        if here { self.room.ask(verb) } else { verb.carry_out(&self.other, now(), &mut |_, _| {}) }
+        if here { self.room.run(verb) } else { verb.run(&self.other, now(), &mut |_, _| {}) }
     }
 
     pub(crate) fn record(&self, here: bool, event: Event) {
         let at = now();
-        let parcels = vec![Parcel::new(format!("test-{at}"), event, at)];
-        let recorded = self.ask(here, Record { parcels }).unwrap();
+        let parcels = vec![Submission::new(format!("test-{at}"), event, at)];
+        let recorded = self.ask(here, RecordEvents { parcels }).unwrap();
         assert!(recorded.iter().all(Result::is_ok), "{recorded:?}");
     }
 
@@ -97,7 +97,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.hall.end_streams();
+        self.hall.close_streams();
         drop(self.running.take());
     }
 }

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use fastrand::Rng;
-use retake_engine::model::{DialogId, Millis, RewindWhat};
+use retake_engine::model::{DialogId, Millis, RewindScope};
 use retake_engine::{GoToOptions, JournalEvent, Plan, Selection, TakeBackOptions};
-use retake_server::door::{
-    Accept, Apply, Approve, Look, PlanRedo, PlanReject, PlanReset, PlanRestore, PlanUndo, Scope,
+use retake_server::request::{
+    AcceptChanges, ApplyPlan, ApproveDialog, ChangeScope, PlanRedo, PlanReject, PlanReset,
+    PlanRestore, PlanUndo, RefreshProject,
 };
-use retake_server::stream::NAMES;
+use retake_server::stream::EVENT_NAMES;
 
 use super::client::{Client, DEADLINE, Door, Seen};
 use super::served::{LIVELY, Served, now};
@@ -41,7 +42,8 @@ fn each_client_sees_every_event_exactly_once_and_in_order() {
         }
         assert!(resets > 0, "no client came after a collection");
     }
-    let unknown: Vec<_> = kinds.iter().filter(|kind| !NAMES.contains(&name_of(kind))).collect();
+    let unknown: Vec<_> =
+        kinds.iter().filter(|kind| !EVENT_NAMES.contains(&name_of(kind))).collect();
     assert!(unknown.is_empty(), "filters do not know {unknown:?}");
 }
 
@@ -166,7 +168,7 @@ fn check_compat(seen: &[Seen]) {
 /// Everything but what is in use goes.
 fn collect(served: &Served) {
     // Settings are read when a project is opened.
-    served.test.open().collect(now() + LATER, &mut |_, _| {}).unwrap();
+    served.test.open().collect_garbage(now() + LATER, &mut |_, _| {}).unwrap();
 }
 
 fn step(served: &Served, rng: &mut Rng) {
@@ -174,8 +176,9 @@ fn step(served: &Served, rng: &mut Rng) {
     let dialog = *rng.choice(&DIALOGS).unwrap();
     let id = DialogId(dialog.into());
     let taking = TakeBackOptions::default();
-    let what = RewindWhat::Files;
-    let changes = || Scope::Changes(Selection { dialog: Some(id.clone()), ..Selection::default() });
+    let what = RewindScope::Files;
+    let changes =
+        || ChangeScope::Changes(Selection { dialog: Some(id.clone()), ..Selection::default() });
     // That there is nothing to decide on is fine: the walk goes on.
     match rng.u8(..16) {
         0..6 => {
@@ -185,9 +188,9 @@ fn step(served: &Served, rng: &mut Rng) {
         6 => served.say(here, dialog, "make it\n\nbetter"),
         7 => {
             served.test.write(rng.choice(&FILES).unwrap(), format!("mine {}\n", rng.u32(..)));
-            served.ask(here, Look {}).unwrap();
+            served.ask(here, RefreshProject {}).unwrap();
         }
-        8 => drop(served.ask(here, Accept { scope: changes() })),
+        8 => drop(served.ask(here, AcceptChanges { scope: changes() })),
         9 => apply(served, here, served.ask(here, PlanReject { scope: changes(), taking }).ok()),
         10 | 11 => {
             let plan = served.ask(here, PlanUndo { taking, what }).ok().flatten();
@@ -197,7 +200,7 @@ fn step(served: &Served, rng: &mut Rng) {
             let plan = served.ask(here, PlanRedo { taking, what }).ok().flatten();
             apply(served, here, plan.map(|(plan, _)| plan));
         }
-        13 => drop(served.ask(here, Approve { dialog: id, message: None })),
+        13 => drop(served.ask(here, ApproveDialog { dialog: id, message: None })),
         14 => {
             let reset = PlanReset { dialog: id, exact: false, taking };
             apply(served, here, served.ask(here, reset).ok());
@@ -217,6 +220,6 @@ fn step(served: &Served, rng: &mut Rng) {
 
 fn apply(served: &Served, here: bool, plan: Option<Plan>) {
     if let Some(plan) = plan {
-        served.ask(here, Apply { plan }).unwrap();
+        served.ask(here, ApplyPlan { plan }).unwrap();
     }
 }

@@ -18,35 +18,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gix_zlib::Inflate;
 use retake_model::ObjectId;
 
-use super::{Pack, files};
+use super::{Pack, pack_files};
 use crate::objects::ObjectKind;
 use crate::{Batch, Store, StoreError};
 
 /// Maximum packs: more make lookups slow, and git itself would repack by then.
-const MOST_PACKS: usize = 128;
+const MAX_PACKS: usize = 128;
 
 /// Packs in which content may be found instead of being stored again: those of the store, and
 /// those of the user's repository.
 #[derive(Debug)]
-pub struct Lender {
-    packs: Vec<Lent>,
+pub struct BorrowedPacks {
+    packs: Vec<BorrowedPack>,
 }
 
 #[derive(Debug)]
-struct Lent {
+struct BorrowedPack {
     pack: Arc<Pack>,
     /// Linked only now: without a row it does not count.
     is_new: bool,
     used: AtomicBool,
 }
 
-impl Lent {
+impl BorrowedPack {
     fn new(pack: Arc<Pack>, is_new: bool) -> Self {
         Self { pack, is_new, used: AtomicBool::new(false) }
     }
 }
 
-impl Lender {
+impl BorrowedPacks {
     /// Returns whether there are no packs.
     pub fn is_empty(&self) -> bool {
         self.packs.is_empty()
@@ -59,7 +59,7 @@ impl Lender {
     }
 
     /// Returns whether it has a blob of just this size under the name, which is then counted on.
-    pub fn has_blob(&self, oid: &ObjectId, size: u64, scratch: &mut Scratch) -> bool {
+    pub fn has_blob(&self, oid: &ObjectId, size: u64, scratch: &mut InflateScratch) -> bool {
         let found = self.packs.iter().find_map(|lent| Some((lent, lent.pack.find(oid)?)));
         let Some((lent, at)) = found else { return false };
         let fits = lent.pack.header(at, &mut scratch.0) == Ok((ObjectKind::Blob, size));
@@ -72,27 +72,27 @@ impl Lender {
 
 /// Buffer for reading pack entries; one for each thread.
 #[derive(Default)]
-pub struct Scratch(Inflate);
+pub struct InflateScratch(Inflate);
 
 impl Store {
     /// Links the packs that lie in these folders. The caller holds the project's lock.
-    pub fn borrow_packs(&self, folders: &[PathBuf]) -> Result<Lender, StoreError> {
+    pub fn borrow_packs(&self, folders: &[PathBuf]) -> Result<BorrowedPacks, StoreError> {
         let ours = self.packs_folder();
         self.remove_stray_packs()?;
         let mut packs: Vec<_> =
-            self.packs()?.into_iter().map(|pack| Lent::new(pack, false)).collect();
+            self.packs()?.into_iter().map(|pack| BorrowedPack::new(pack, false)).collect();
         let known: HashSet<String> = packs.iter().map(|lent| lent.pack.name.clone()).collect();
         for (folder, name) in folders.iter().flat_map(|folder| packs_in(folder)) {
-            if known.contains(&name) || packs.len() >= MOST_PACKS {
+            if known.contains(&name) || packs.len() >= MAX_PACKS {
                 continue;
             }
             retake_seam::fs::create_private_dir_all(&ours)
                 .map_err(StoreError::io("create", &ours))?;
-            if let Some(pack) = link(&folder, &ours, &name) {
-                packs.push(Lent::new(Arc::new(pack), true));
+            if let Some(pack) = link_pack(&folder, &ours, &name) {
+                packs.push(BorrowedPack::new(Arc::new(pack), true));
             }
         }
-        Ok(Lender { packs })
+        Ok(BorrowedPacks { packs })
     }
 
     /// Removes the files of packs that no row names. The caller holds the project's lock.
@@ -124,8 +124,8 @@ fn packs_in(folder: &Path) -> Vec<(PathBuf, String)> {
 }
 
 /// A pack that cannot be linked or read is not borrowed; the content is then read from files.
-fn link(from: &Path, to: &Path, name: &str) -> Option<Pack> {
-    for (from, to) in files(from, name).into_iter().zip(files(to, name)) {
+fn link_pack(from: &Path, to: &Path, name: &str) -> Option<Pack> {
+    for (from, to) in pack_files(from, name).into_iter().zip(pack_files(to, name)) {
         // Not through a symbolic link: that could be changed later.
         if !from.symlink_metadata().ok()?.is_file() {
             return None;
@@ -140,13 +140,13 @@ fn link(from: &Path, to: &Path, name: &str) -> Option<Pack> {
 
 impl Batch<'_> {
     /// Syncs and records the new packs that are in use; removes the others.
-    pub fn keep_borrowed(&self, lender: &Lender) -> Result<(), StoreError> {
+    pub fn keep_borrowed(&self, lender: &BorrowedPacks) -> Result<(), StoreError> {
         let folder = self.packs_folder();
         let new = lender.packs.iter().filter(|lent| lent.is_new);
         let (used, unused): (Vec<_>, Vec<_>) =
             new.partition(|lent| lent.used.load(Ordering::Relaxed));
         for lent in &used {
-            for file in files(&folder, &lent.pack.name) {
+            for file in pack_files(&folder, &lent.pack.name) {
                 let opened = File::open(&file).map_err(StoreError::io("open", &file))?;
                 retake_seam::fs::sync_file(&opened).map_err(StoreError::io("sync", &file))?;
             }
@@ -157,7 +157,7 @@ impl Batch<'_> {
         for lent in used {
             self.put_pack(&lent.pack.name, true)?;
         }
-        for file in unused.iter().flat_map(|lent| files(&folder, &lent.pack.name)) {
+        for file in unused.iter().flat_map(|lent| pack_files(&folder, &lent.pack.name)) {
             retake_seam::fs::remove_file(&file).map_err(StoreError::io("remove", &file))?;
         }
         Ok(())

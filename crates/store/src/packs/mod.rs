@@ -10,8 +10,8 @@
 //! - [`sweep`]: replaces packs of which little is needed.
 
 mod borrow;
+mod repack;
 mod stream;
-mod sweep;
 mod writer;
 
 use std::cell::RefCell;
@@ -29,15 +29,15 @@ use retake_model::ObjectId;
 use crate::objects::ObjectKind;
 use crate::{Store, StoreError};
 
-pub use borrow::{Lender, Scratch};
+pub use borrow::{BorrowedPacks, InflateScratch};
 pub(crate) use stream::write_pack;
-pub use writer::{PackWriter, Packed, encode_packed};
+pub use writer::{PackWriter, PackedObject, encode_packed};
 
 /// Folder of the packs in the project's folder.
-const FOLDER: &str = "packs";
-const HASH: gix_hash::Kind = gix_hash::Kind::Sha1;
+const PACKS_FOLDER: &str = "packs";
+const HASH_KIND: gix_hash::Kind = gix_hash::Kind::Sha1;
 /// Maximum bytes of an unpacked object: nothing that long is ever borrowed.
-const UNPACK_LIMIT: usize = 256 << 20;
+const MAX_UNPACK_BYTES: usize = 256 << 20;
 
 /// An open pack.
 pub(crate) struct Pack {
@@ -53,16 +53,17 @@ impl fmt::Debug for Pack {
 
 impl Pack {
     fn open(folder: &Path, name: &str) -> Result<Self, StoreError> {
-        let [pack, index] = files(folder, name);
+        let [pack, index] = pack_files(folder, name);
         let broken = |file: &Path, why: String| StoreError::Io {
             act: "open",
             path: file.to_owned(),
             source: std::io::Error::other(why),
         };
-        let opened = unpanicked(|| {
-            let data = gix_pack::data::File::at(&pack, HASH).map_err(|error| error.to_string())?;
-            let data = data.with_alloc_limit_bytes(Some(UNPACK_LIMIT));
-            let index = gix_pack::index::File::at(&index, HASH).map_err(|e| e.to_string())?;
+        let opened = catch_panic(|| {
+            let data =
+                gix_pack::data::File::at(&pack, HASH_KIND).map_err(|error| error.to_string())?;
+            let data = data.with_alloc_limit_bytes(Some(MAX_UNPACK_BYTES));
+            let index = gix_pack::index::File::at(&index, HASH_KIND).map_err(|e| e.to_string())?;
             Ok(Bundle { pack: data, index })
         });
         let bundle = opened.map_err(|why| broken(&pack, why))?;
@@ -83,7 +84,7 @@ impl Pack {
 
     fn read(&self, at: u32) -> Result<(ObjectKind, Vec<u8>), String> {
         let mut bytes = Vec::new();
-        let kind = unpanicked(|| {
+        let kind = catch_panic(|| {
             let never = &mut gix_pack::cache::Never;
             let found =
                 self.bundle.get_object_by_index(at, &mut bytes, &mut Inflate::default(), never);
@@ -96,7 +97,7 @@ impl Pack {
     /// Kind and size, without unpacking.
     fn header(&self, at: u32, inflate: &mut Inflate) -> Result<(ObjectKind, u64), String> {
         let Bundle { pack, index } = &self.bundle;
-        unpanicked(|| {
+        catch_panic(|| {
             let entry = |at| pack.entry(index.pack_offset_at_index(at));
             let base = |id: &gix_hash::oid| {
                 index.lookup(id).map(|at| entry(at).map(header::ResolvedBase::InPack)).transpose()
@@ -119,13 +120,13 @@ fn kind_of(kind: gix_object::Kind) -> Result<ObjectKind, String> {
 }
 
 /// Turns a panic into an error: input and parser are foreign, and must not end a hook.
-fn unpanicked<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("it cannot be parsed (the parser gave up)".to_owned()))
 }
 
 /// The two files of a pack.
-fn files(folder: &Path, name: &str) -> [PathBuf; 2] {
+fn pack_files(folder: &Path, name: &str) -> [PathBuf; 2] {
     ["pack", "idx"].map(|end| folder.join(format!("{name}.{end}")))
 }
 
@@ -151,7 +152,7 @@ struct PackRow {
 
 impl Store {
     pub(crate) fn packs_folder(&self) -> PathBuf {
-        self.folder().join(FOLDER)
+        self.folder().join(PACKS_FOLDER)
     }
 
     fn pack_rows(&self) -> Result<Vec<PackRow>, StoreError> {
@@ -194,7 +195,7 @@ impl Store {
     }
 
     /// The bytes of a packed object; not verified. `None` if no pack has it.
-    pub(crate) fn unpack(
+    pub(crate) fn read_packed_unverified(
         &self,
         oid: &ObjectId,
     ) -> Result<Option<(ObjectKind, Vec<u8>)>, StoreError> {

@@ -21,7 +21,7 @@ pub(crate) fn write_pack(
 ) -> Result<(), StoreError> {
     let count = u32::try_from(objects.len())
         .map_err(|_| StoreError::Row("too many objects for one pack".to_owned()))?;
-    let mut pack = Hashed { out, hasher: gix_hash::hasher(gix_hash::Kind::Sha1) };
+    let mut pack = HashingWriter { out, hasher: gix_hash::hasher(gix_hash::Kind::Sha1) };
     pack.write_all(b"PACK\0\0\0\x02")?;
     pack.write_all(&count.to_be_bytes())?;
     for (done, oid) in objects.iter().enumerate() {
@@ -32,19 +32,19 @@ pub(crate) fn write_pack(
         packed.finish()?;
         progress(done as u64 + 1, u64::from(count));
     }
-    let Hashed { out, hasher } = pack;
+    let HashingWriter { out, hasher } = pack;
     let sum = hasher.try_finalize().map_err(|error| StoreError::Collision(error.to_string()))?;
     out.write_all(sum.as_bytes())?;
     Ok(())
 }
 
 /// Hashes what passes through.
-struct Hashed<'a> {
+struct HashingWriter<'a> {
     out: &'a mut dyn Write,
     hasher: gix_hash::Hasher,
 }
 
-impl Write for Hashed<'_> {
+impl Write for HashingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.hasher.update(&bytes[..written]);

@@ -15,22 +15,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 use retake_model::ObjectId;
-use retake_seam::fs::Writer;
+use retake_seam::fs::StepWriter;
 
-use super::files;
+use super::pack_files;
 use crate::objects::ObjectKind;
 use crate::{Batch, Store, StoreError};
 
 const PACK_HEADER: &[u8] = b"PACK\0\0\0\x02\0\0\0\0";
 const INDEX_HEADER: &[u8] = b"\xfftOc\0\0\0\x02";
 /// Offset of the object count in a pack.
-const COUNT_AT: u64 = 8;
+const OBJECT_COUNT_OFFSET: u64 = 8;
 /// First offset that does not fit into 31 bits.
-const FAR: u64 = 1 << 31;
+const LARGE_OFFSET: u64 = 1 << 31;
 
 /// An object ready to be appended to a pack.
 #[derive(Debug)]
-pub struct Packed {
+pub struct PackedObject {
     /// Its name.
     pub oid: ObjectId,
     bytes: Vec<u8>,
@@ -38,14 +38,14 @@ pub struct Packed {
 }
 
 /// Compresses content for a pack under a name that is known to be its own.
-pub fn encode_packed(kind: ObjectKind, oid: ObjectId, bytes: &[u8]) -> io::Result<Packed> {
+pub fn encode_packed(kind: ObjectKind, oid: ObjectId, bytes: &[u8]) -> io::Result<PackedObject> {
     let header = entry_header(kind, bytes.len() as u64);
     let mut packed = ZlibEncoder::new(header, Compression::fast());
     packed.write_all(bytes)?;
     let bytes = packed.finish()?;
     let mut crc = Crc::new();
     crc.update(&bytes);
-    Ok(Packed { oid, crc: crc.sum(), bytes })
+    Ok(PackedObject { oid, crc: crc.sum(), bytes })
 }
 
 /// A pack that is being written.
@@ -53,14 +53,14 @@ pub fn encode_packed(kind: ObjectKind, oid: ObjectId, bytes: &[u8]) -> io::Resul
 pub struct PackWriter {
     folder: PathBuf,
     temp: String,
-    file: BufWriter<Writer<File>>,
+    file: BufWriter<StepWriter<File>>,
     length: u64,
-    entries: Vec<IndexEntry>,
+    entries: Vec<PackIndexEntry>,
     names: HashSet<ObjectId>,
 }
 
 #[derive(Debug)]
-struct IndexEntry {
+struct PackIndexEntry {
     oid: ObjectId,
     crc: u32,
     offset: u64,
@@ -75,21 +75,21 @@ impl PackWriter {
             .map_err(StoreError::io("create", &folder))?;
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let temp = format!("tmp-{}-{count}", std::process::id());
-        let [pack, _] = files(&folder, &temp);
+        let [pack, _] = pack_files(&folder, &temp);
         let file =
             retake_seam::fs::create_private(&pack).map_err(StoreError::io("create", &pack))?;
-        let mut file = BufWriter::with_capacity(1 << 20, Writer(file));
+        let mut file = BufWriter::with_capacity(1 << 20, StepWriter(file));
         file.write_all(PACK_HEADER)?;
         let length = PACK_HEADER.len() as u64;
         Ok(Self { folder, temp, file, length, entries: Vec::new(), names: HashSet::new() })
     }
 
     /// Appends an object, unless it is there already.
-    pub fn add(&mut self, object: &Packed) -> Result<(), StoreError> {
+    pub fn add(&mut self, object: &PackedObject) -> Result<(), StoreError> {
         if !self.names.insert(object.oid) {
             return Ok(());
         }
-        self.entries.push(IndexEntry { oid: object.oid, crc: object.crc, offset: self.length });
+        self.entries.push(PackIndexEntry { oid: object.oid, crc: object.crc, offset: self.length });
         self.file.write_all(&object.bytes)?;
         self.length += object.bytes.len() as u64;
         Ok(())
@@ -100,11 +100,13 @@ impl PackWriter {
         if self.entries.is_empty() {
             return Ok(());
         }
-        let [pack, index] = files(&self.folder, &self.temp);
+        let [pack, index] = pack_files(&self.folder, &self.temp);
         let sum = self.close().map_err(StoreError::io("write", &pack))?;
         self.write_index(&index, &sum).map_err(StoreError::io("write", &index))?;
         let name = format!("pack-{}", ObjectId::from_bytes(sum));
-        for (from, to) in files(&self.folder, &self.temp).iter().zip(files(&self.folder, &name)) {
+        for (from, to) in
+            pack_files(&self.folder, &self.temp).iter().zip(pack_files(&self.folder, &name))
+        {
             retake_seam::fs::rename(from, &to).map_err(StoreError::io("rename", from))?;
         }
         retake_seam::fs::sync_dir(&self.folder).map_err(StoreError::io("sync", &self.folder))?;
@@ -115,7 +117,7 @@ impl PackWriter {
     fn close(&mut self) -> io::Result<[u8; 20]> {
         self.file.flush()?;
         let file = &mut self.file.get_mut().0;
-        file.seek(SeekFrom::Start(COUNT_AT))?;
+        file.seek(SeekFrom::Start(OBJECT_COUNT_OFFSET))?;
         let count = u32::try_from(self.entries.len()).map_err(io::Error::other)?;
         retake_seam::fs::write_all(file, &count.to_be_bytes())?;
         file.seek(SeekFrom::Start(0))?;
@@ -140,12 +142,12 @@ impl PackWriter {
             bytes.extend(entry.crc.to_be_bytes());
         }
         let mut far = Vec::new();
-        for IndexEntry { offset, .. } in &self.entries {
-            let near = if *offset < FAR {
+        for PackIndexEntry { offset, .. } in &self.entries {
+            let near = if *offset < LARGE_OFFSET {
                 *offset
             } else {
                 far.push(*offset);
-                FAR | (far.len() as u64 - 1)
+                LARGE_OFFSET | (far.len() as u64 - 1)
             };
             bytes.extend((near as u32).to_be_bytes());
         }
@@ -162,7 +164,7 @@ impl PackWriter {
 impl Drop for PackWriter {
     fn drop(&mut self) {
         // After the rename they are gone.
-        for file in files(&self.folder, &self.temp) {
+        for file in pack_files(&self.folder, &self.temp) {
             if file.exists() {
                 let _ = retake_seam::fs::remove_file(&file);
             }

@@ -13,25 +13,25 @@ use retake_model::ProjectPath;
 
 use crate::read::read_whole_path;
 
-const LIMIT: u64 = 16 << 20;
+const MAX_ATTRIBUTES_BYTES: u64 = 16 << 20;
 /// The system-wide attributes file.
-const SYSTEM: &str = "/etc/gitattributes";
-const CONVERTING: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
+const SYSTEM_ATTRIBUTES_FILE: &str = "/etc/gitattributes";
+const CONVERTING_ATTRIBUTES: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
 
 /// The attributes that let git convert files.
 #[derive(Debug, Default)]
-pub struct Attributes {
+pub struct GitAttributes {
     search: gix_attributes::Search,
     names: MetadataCollection,
     /// `true` if any source names such an attribute at all.
-    some: bool,
+    names_any: bool,
 }
 
-impl Attributes {
+impl GitAttributes {
     /// Loads the system's attributes, and the user's own.
-    pub fn outside(global: Option<&Path>) -> Self {
+    pub fn load_global(global: Option<&Path>) -> Self {
         let mut attributes = Self::default();
-        for file in [Some(Path::new(SYSTEM)), global].into_iter().flatten() {
+        for file in [Some(Path::new(SYSTEM_ATTRIBUTES_FILE)), global].into_iter().flatten() {
             attributes.add_file(file);
         }
         attributes
@@ -39,16 +39,16 @@ impl Attributes {
 
     /// Adds a file that takes precedence over all others so far.
     pub fn add_file(&mut self, file: &Path) {
-        if let Ok(bytes) = read_whole_path(file, LIMIT) {
-            self.add(&bytes, Path::new(""));
+        if let Ok(bytes) = read_whole_path(file, MAX_ATTRIBUTES_BYTES) {
+            self.add_text(&bytes, Path::new(""));
         }
     }
 
     /// Adds the text of a `.gitattributes` in this folder of the repository. Those of deeper
     /// folders come later.
-    pub fn add(&mut self, text: &[u8], folder: &Path) {
+    pub fn add_text(&mut self, text: &[u8], folder: &Path) {
         let is_named = |name: &str| text.windows(name.len()).any(|part| part == name.as_bytes());
-        self.some |= CONVERTING.into_iter().any(is_named);
+        self.names_any |= CONVERTING_ATTRIBUTES.into_iter().any(is_named);
         let source = folder.join(".gitattributes");
         // Only the file itself could be missing, and its text is here.
         let added = self.search.add_patterns_buffer(
@@ -58,16 +58,16 @@ impl Attributes {
             &mut self.names,
             folder.as_os_str().is_empty(),
         );
-        self.some |= added.is_err();
+        self.names_any |= added.is_err();
     }
 
     /// Returns `true` if git may convert the file's bytes when it writes the blob.
     pub fn converts(&self, path: &ProjectPath) -> bool {
-        if !self.some {
+        if !self.names_any {
             return false;
         }
         let mut found = Outcome::default();
-        found.initialize_with_selection(&self.names, CONVERTING);
+        found.initialize_with_selection(&self.names, CONVERTING_ATTRIBUTES);
         let path = path.as_bytes().into();
         self.search.pattern_matching_relative_path(path, Case::Sensitive, Some(false), &mut found);
         found

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::read::read_whole_path;
 
-const CONFIG_LIMIT: u64 = 4 << 20;
+const MAX_CONFIG_BYTES: u64 = 4 << 20;
 
 /// The user's global ignore file: `core.excludesFile` of `~/.gitconfig` or
 /// `$XDG_CONFIG_HOME/git/config`, else git's default place. It need not exist.
@@ -53,14 +53,14 @@ pub fn local_attributes(root: &Path, home: Option<&Path>) -> Option<PathBuf> {
 }
 
 fn local_file(root: &Path, home: Option<&Path>, key: &[u8]) -> Option<PathBuf> {
-    let repository = super::Repository::find(root)?;
-    let file = file_named_in(&repository.common.join("config"), key, home)?;
+    let repository = super::GitDirs::find(root)?;
+    let file = file_named_in(&repository.common_dir.join("config"), key, home)?;
     Some(root.join(file))
 }
 
 fn file_named_in(config: &Path, key: &[u8], home: Option<&Path>) -> Option<PathBuf> {
-    let text = read_whole_path(config, CONFIG_LIMIT).ok()?;
-    let value = value(&text, b"core", key)?;
+    let text = read_whole_path(config, MAX_CONFIG_BYTES).ok()?;
+    let value = config_value(&text, b"core", key)?;
     match value.strip_prefix(b"~/") {
         Some(rest) => Some(home?.join(OsStr::from_bytes(rest))),
         None if value.is_empty() => None,
@@ -69,7 +69,7 @@ fn file_named_in(config: &Path, key: &[u8], home: Option<&Path>) -> Option<PathB
 }
 
 /// The last value of `section.key`; both names in lower case.
-pub(super) fn value(text: &[u8], section: &[u8], key: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn config_value(text: &[u8], section: &[u8], key: &[u8]) -> Option<Vec<u8>> {
     let mut here = false;
     let mut last = None;
     for line in logical_lines(text) {
@@ -154,11 +154,11 @@ mod tests {
 	EXCLUDESFILE = one \
 two	; comment
 "#;
-        assert_eq!(value(text, b"core", b"excludesfile").unwrap(), b"one two");
+        assert_eq!(config_value(text, b"core", b"excludesfile").unwrap(), b"one two");
         let first = &text[..text.iter().position(|&b| b == b'"').unwrap() + 20];
-        assert_eq!(value(first, b"core", b"excludesfile").unwrap(), b"~/a b");
-        assert_eq!(value(b"[core] a = \"x # y\" z", b"core", b"a").unwrap(), b"x # y z");
-        assert_eq!(value(b"[core\na = b", b"core", b"a"), None);
+        assert_eq!(config_value(first, b"core", b"excludesfile").unwrap(), b"~/a b");
+        assert_eq!(config_value(b"[core] a = \"x # y\" z", b"core", b"a").unwrap(), b"x # y z");
+        assert_eq!(config_value(b"[core\na = b", b"core", b"a"), None);
     }
 
     #[test]
@@ -172,9 +172,11 @@ two	; comment
         assert_eq!(found(None), home.join(".config/git/ignore"));
         assert_eq!(found(Some(Path::new(""))), home.join(".config/git/ignore"));
         assert_eq!(found(Some(&xdg)), xdg.join("git/ignore"));
-        retake_seam::fs::touch(&xdg.join("git/config"), b"[core]\nexcludesfile=/x").unwrap();
+        retake_seam::fs::write_unsynced(&xdg.join("git/config"), b"[core]\nexcludesfile=/x")
+            .unwrap();
         assert_eq!(found(Some(&xdg)), Path::new("/x"));
-        retake_seam::fs::touch(&home.join(".gitconfig"), b"[core]\nexcludesfile=~/y").unwrap();
+        retake_seam::fs::write_unsynced(&home.join(".gitconfig"), b"[core]\nexcludesfile=~/y")
+            .unwrap();
         assert_eq!(found(Some(&xdg)), home.join("y"));
         assert_eq!(global_excludes(None, None), None);
     }

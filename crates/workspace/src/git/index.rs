@@ -8,16 +8,16 @@ use std::time::SystemTime;
 use gix_index::entry::{Flags, Mode, Stage};
 use retake_model::{ObjectId, ProjectPath};
 
-use super::Repository;
+use super::GitDirs;
 use crate::read::{open_path, read_whole_path};
-use crate::{Stat, StatKind};
+use crate::{FileStat, StatKind};
 
-const INDEX_LIMIT: u64 = 2 << 30;
-const SHA1_LEN: usize = 20;
+const MAX_INDEX_BYTES: u64 = 2 << 30;
+const SHA1_BYTES: usize = 20;
 
 /// One file in git's index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IndexEntry {
+pub struct GitIndexEntry {
     /// The blob, after git's filters.
     pub oid: ObjectId,
     /// `0o100644`, `0o100755` or `0o120000`.
@@ -34,17 +34,17 @@ pub struct IndexEntry {
 
 /// The parsed index of a repository.
 #[derive(Debug, Default)]
-pub struct Index {
+pub struct GitIndex {
     /// The files without conflicts (stage 0).
-    pub entries: HashMap<ProjectPath, IndexEntry>,
+    pub entries: HashMap<ProjectPath, GitIndexEntry>,
     /// When the index was written, in ns since the epoch.
     written_ns: i64,
 }
 
-impl Index {
+impl GitIndex {
     /// Returns `true` if a file is unchanged since git last read it, as far as git itself can tell:
     /// a file written at the time of the index, or later, may have changed without a trace (racy).
-    pub fn is_clean(&self, entry: &IndexEntry, stat: &Stat) -> bool {
+    pub fn is_clean(&self, entry: &GitIndexEntry, stat: &FileStat) -> bool {
         let kind = if entry.mode == 0o120_000 { StatKind::Link } else { StatKind::File };
         stat.kind == kind
             && stat.size as u32 == entry.size
@@ -60,14 +60,14 @@ impl Index {
 /// Left out: submodules, folders of a sparse index, and files that are only
 /// announced (`git add -N`). An index in a form that we do not read (SHA-256,
 /// split, damaged) is an error text.
-pub fn index(root: &Path) -> Result<Option<Index>, String> {
-    let Some(repository) = Repository::find(root) else {
+pub fn read_index(root: &Path) -> Result<Option<GitIndex>, String> {
+    let Some(repository) = GitDirs::find(root) else {
         return Ok(None);
     };
-    let file = repository.own.join("index");
+    let file = repository.git_dir.join("index");
     // Before it is read: if it is replaced in between, more files count as doubtful, not fewer.
     let written = std::fs::metadata(&file).and_then(|data| data.modified());
-    let bytes = match read_whole_path(&file, INDEX_LIMIT) {
+    let bytes = match read_whole_path(&file, MAX_INDEX_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("cannot read '{}': {error}", file.display())),
@@ -75,28 +75,28 @@ pub fn index(root: &Path) -> Result<Option<Index>, String> {
     if is_sha256(&repository) {
         return Err("the repository uses SHA-256 object ids".to_owned());
     }
-    verify(&bytes)?;
+    verify_checksum(&bytes)?;
     // The bytes are foreign and the parser is not ours: a panic in it must not
     // end a hook.
     std::panic::catch_unwind(|| parse(&bytes))
         .unwrap_or_else(|_| Err("the index cannot be parsed (the parser gave up)".to_owned()))
-        .map(|entries| Some(Index { entries, written_ns: written.map_or(0, nanoseconds) }))
+        .map(|entries| Some(GitIndex { entries, written_ns: written.map_or(0, nanoseconds) }))
 }
 
 fn nanoseconds(time: SystemTime) -> i64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64)
 }
 
-fn is_sha256(repository: &Repository) -> bool {
-    read_whole_path(&repository.common.join("config"), super::SMALL)
+fn is_sha256(repository: &GitDirs) -> bool {
+    read_whole_path(&repository.common_dir.join("config"), super::MAX_SMALL_FILE_BYTES)
         .ok()
-        .and_then(|text| super::config::value(&text, b"extensions", b"objectformat"))
+        .and_then(|text| super::config::config_value(&text, b"extensions", b"objectformat"))
         .is_some_and(|format| !format.eq_ignore_ascii_case(b"sha1"))
 }
 
 /// Checks the index against its own checksum: a wrong blob id would become a wrong baseline.
-fn verify(bytes: &[u8]) -> Result<(), String> {
-    let Some(at) = bytes.len().checked_sub(SHA1_LEN) else {
+fn verify_checksum(bytes: &[u8]) -> Result<(), String> {
+    let Some(at) = bytes.len().checked_sub(SHA1_BYTES) else {
         return Err("the index is too short".to_owned());
     };
     let (content, trailer) = bytes.split_at(at);
@@ -112,7 +112,7 @@ fn verify(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<HashMap<ProjectPath, IndexEntry>, String> {
+fn parse(bytes: &[u8]) -> Result<HashMap<ProjectPath, GitIndexEntry>, String> {
     let options = gix_index::decode::Options { thread_limit: Some(1), ..Default::default() };
     let (state, _) = gix_index::State::from_bytes(
         bytes,
@@ -139,11 +139,11 @@ fn is_file(entry: &gix_index::Entry) -> bool {
         && [Mode::FILE, Mode::FILE_EXECUTABLE, Mode::SYMLINK].contains(&entry.mode)
 }
 
-fn entry_of(entry: &gix_index::Entry) -> Result<IndexEntry, String> {
+fn entry_of(entry: &gix_index::Entry) -> Result<GitIndexEntry, String> {
     let nanoseconds = |time: gix_index::entry::stat::Time| {
         i64::from(time.secs) * 1_000_000_000 + i64::from(time.nsecs)
     };
-    Ok(IndexEntry {
+    Ok(GitIndexEntry {
         oid: ObjectId::try_from(entry.id.as_bytes()).map_err(|error| error.to_string())?,
         mode: entry.mode.bits(),
         size: entry.stat.size,
@@ -154,14 +154,14 @@ fn entry_of(entry: &gix_index::Entry) -> Result<IndexEntry, String> {
 }
 
 /// Returns an id of the index's state, without reading it whole.
-pub(super) fn id(index: &Path) -> Option<String> {
+pub(super) fn index_id(index: &Path) -> Option<String> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     let mut file = open_path(index).ok()?;
     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let mut trailer = [0; SHA1_LEN];
-    file.seek(SeekFrom::End(-(SHA1_LEN as i64))).ok()?;
+    let mut trailer = [0; SHA1_BYTES];
+    file.seek(SeekFrom::End(-(SHA1_BYTES as i64))).ok()?;
     file.read_exact(&mut trailer).ok()?;
-    if trailer != [0; SHA1_LEN] {
+    if trailer != [0; SHA1_BYTES] {
         return Some(ObjectId::from_bytes(trailer).to_string());
     }
     Some(format!("{}:{}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec()))

@@ -18,20 +18,20 @@ use retake_model::{Millis, ObjectId};
 
 use crate::read::{open_path, read_whole_path};
 
-pub use attributes::Attributes;
+pub use attributes::GitAttributes;
 pub use config::{global_attributes, global_excludes, local_attributes, local_excludes};
-pub use index::{Index, IndexEntry, index};
+pub use index::{GitIndex, GitIndexEntry, read_index};
 
-const SMALL: u64 = 1 << 20;
+const MAX_SMALL_FILE_BYTES: u64 = 1 << 20;
 /// Maximum number of alternates, which also ends cycles of them.
-const MOST_ALTERNATES: usize = 32;
-const PACKED_REFS_LIMIT: u64 = 256 << 20;
+const MAX_ALTERNATES: usize = 32;
+const MAX_PACKED_REFS_BYTES: u64 = 256 << 20;
 /// Maximum bytes of new reflog between two reads; a reflog line has some 200 bytes.
-const REFLOG_LIMIT: u64 = 16 << 20;
+const MAX_REFLOG_BYTES: u64 = 16 << 20;
 
 /// State of a repository; two equal states mean that no git command changed anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GitLook {
+pub struct GitState {
     /// `ref: refs/heads/main 0123…` on a branch (without the id before the
     /// first commit), `0123…` when detached.
     pub head: Option<String>,
@@ -44,7 +44,7 @@ pub struct GitLook {
     pub stash: Option<String>,
 }
 
-impl GitLook {
+impl GitState {
     /// The commit that is checked out.
     pub fn commit(&self) -> Option<ObjectId> {
         self.head.as_deref()?.rsplit(' ').next()?.parse().ok()
@@ -55,7 +55,7 @@ impl GitLook {
         self.head.as_deref()?.strip_prefix("ref: ")?.split(' ').next()
     }
 
-    /// A form to store; [`GitLook::from_bytes`] reads it.
+    /// A form to store; [`GitState::from_bytes`] reads it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let mut bytes =
@@ -83,20 +83,20 @@ impl GitLook {
 }
 
 /// Reads the state of the repository with the working tree `root`; `None` if it has none.
-pub fn look(root: &Path) -> Option<GitLook> {
-    let repository = Repository::find(root)?;
-    let reflog = std::fs::metadata(repository.own.join("logs/HEAD"));
-    Some(GitLook {
+pub fn read_state(root: &Path) -> Option<GitState> {
+    let repository = GitDirs::find(root)?;
+    let reflog = std::fs::metadata(repository.git_dir.join("logs/HEAD"));
+    Some(GitState {
         head: repository.head(),
         reflog_size: reflog.map_or(0, |metadata| metadata.len()),
-        index_id: index::id(&repository.own.join("index")),
+        index_id: index::index_id(&repository.git_dir.join("index")),
         stash: repository.stash(),
     })
 }
 
 /// Git operations in progress in a working tree, by git's own files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Underway {
+pub struct GitActivity {
     /// When a lock on index or HEAD was last touched, in ms since the epoch.
     pub locked_at: Option<Millis>,
     /// When a rebase that is not finished last made a step.
@@ -105,21 +105,21 @@ pub struct Underway {
 
 /// Reads the git operations in progress in the working tree `root`. A killed git leaves its locks,
 /// so the caller has to compare the times with a clock.
-pub fn underway(root: &Path) -> Underway {
-    let Some(repository) = Repository::find(root) else {
-        return Underway::default();
+pub fn read_activity(root: &Path) -> GitActivity {
+    let Some(repository) = GitDirs::find(root) else {
+        return GitActivity::default();
     };
     let newest = |names: &[&str]| {
-        let files = names.iter().map(|name| repository.own.join(name));
-        files.filter_map(|file| touched_at(&file)).max()
+        let files = names.iter().map(|name| repository.git_dir.join(name));
+        files.filter_map(|file| modified_at(&file)).max()
     };
-    Underway {
+    GitActivity {
         locked_at: newest(&["index.lock", "HEAD.lock"]),
         rebased_at: newest(&["rebase-merge", "rebase-merge/done", "rebase-apply"]),
     }
 }
 
-fn touched_at(file: &Path) -> Option<Millis> {
+fn modified_at(file: &Path) -> Option<Millis> {
     let metadata = file.symlink_metadata().ok()?;
     Some(metadata.mtime() * 1000 + metadata.mtime_nsec() / 1_000_000)
 }
@@ -128,10 +128,10 @@ fn touched_at(file: &Path) -> Option<Millis> {
 /// bytes (`checkout: moving from a to b`, `commit: x`); all of them if it shrank.
 /// Lines that leave HEAD at its commit are left out.
 pub fn new_reflog_actions(root: &Path, since_size: u64) -> Vec<String> {
-    let Some(repository) = Repository::find(root) else {
+    let Some(repository) = GitDirs::find(root) else {
         return Vec::new();
     };
-    let added = added_since(&repository.own.join("logs/HEAD"), since_size).unwrap_or_default();
+    let added = read_from(&repository.git_dir.join("logs/HEAD"), since_size).unwrap_or_default();
     added
         .split(|&b| b == b'\n')
         .filter_map(|line| {
@@ -144,7 +144,7 @@ pub fn new_reflog_actions(root: &Path, since_size: u64) -> Vec<String> {
         .collect()
 }
 
-fn added_since(log: &Path, since_size: u64) -> std::io::Result<Vec<u8>> {
+fn read_from(log: &Path, since_size: u64) -> std::io::Result<Vec<u8>> {
     let mut file = open_path(log)?;
     let metadata = file.metadata()?;
     let mut added = Vec::new();
@@ -153,17 +153,17 @@ fn added_since(log: &Path, since_size: u64) -> std::io::Result<Vec<u8>> {
     }
     let start = if metadata.len() < since_size { 0 } else { since_size };
     file.seek(SeekFrom::Start(start))?;
-    file.take(REFLOG_LIMIT).read_to_end(&mut added)?;
+    file.take(MAX_REFLOG_BYTES).read_to_end(&mut added)?;
     Ok(added)
 }
 
 /// The nearest folder at or above `path` that holds a repository.
 pub fn toplevel(path: &Path) -> Option<PathBuf> {
-    path.ancestors().find(|folder| Repository::find(folder).is_some()).map(Path::to_owned)
+    path.ancestors().find(|folder| GitDirs::find(folder).is_some()).map(Path::to_owned)
 }
 
 /// The git directory that `path` is, or lies in: a bare repository, or the `.git` of another one.
-pub fn directory_around(path: &Path) -> Option<&Path> {
+pub fn enclosing_git_dir(path: &Path) -> Option<&Path> {
     // As git tells its own directories from others.
     let is_one = |folder: &&Path| {
         folder.join("HEAD").symlink_metadata().is_ok()
@@ -175,26 +175,27 @@ pub fn directory_around(path: &Path) -> Option<&Path> {
 
 /// The repository's `info/exclude`, whether it exists or not.
 pub fn exclude_file(root: &Path) -> Option<PathBuf> {
-    Some(Repository::find(root)?.common.join("info/exclude"))
+    Some(GitDirs::find(root)?.common_dir.join("info/exclude"))
 }
 
 /// The repository's `info/attributes`, whether it exists or not.
 pub fn attributes_file(root: &Path) -> Option<PathBuf> {
-    Some(Repository::find(root)?.common.join("info/attributes"))
+    Some(GitDirs::find(root)?.common_dir.join("info/attributes"))
 }
 
 /// The folders in which the repository finds its packs: its own, and those that it borrows from.
 pub fn pack_folders(root: &Path) -> Vec<PathBuf> {
-    let Some(repository) = Repository::find(root) else {
+    let Some(repository) = GitDirs::find(root) else {
         return Vec::new();
     };
-    let mut stores = vec![repository.common.join("objects")];
+    let mut stores = vec![repository.common_dir.join("objects")];
     let mut at = 0;
     while let Some(store) = stores.get(at).cloned() {
-        let alternates = read_whole_path(&store.join("info/alternates"), SMALL).unwrap_or_default();
+        let alternates = read_whole_path(&store.join("info/alternates"), MAX_SMALL_FILE_BYTES)
+            .unwrap_or_default();
         for line in alternates.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
             let other = store.join(path_of(line));
-            if !stores.contains(&other) && stores.len() < MOST_ALTERNATES {
+            if !stores.contains(&other) && stores.len() < MAX_ALTERNATES {
                 stores.push(other);
             }
         }
@@ -204,14 +205,14 @@ pub fn pack_folders(root: &Path) -> Vec<PathBuf> {
 }
 
 /// Where a working tree keeps its data.
-struct Repository {
+struct GitDirs {
     /// HEAD, index and reflog of this working tree.
-    own: PathBuf,
+    git_dir: PathBuf,
     /// What all working trees of the repository share.
-    common: PathBuf,
+    common_dir: PathBuf,
 }
 
-impl Repository {
+impl GitDirs {
     /// The repository of the working tree at `root`, without asking the folders above.
     fn find(root: &Path) -> Option<Self> {
         let entry = root.join(".git");
@@ -219,24 +220,26 @@ impl Repository {
             entry
         } else {
             // A linked working tree or a submodule: `gitdir: <path>`.
-            let text = read_whole_path(&entry, SMALL).ok()?;
+            let text = read_whole_path(&entry, MAX_SMALL_FILE_BYTES).ok()?;
             root.join(path_of(text.strip_prefix(b"gitdir:")?))
         };
         // Git takes a folder without HEAD for none of its own.
         own.join("HEAD").symlink_metadata().ok()?;
-        let common = match read_whole_path(&own.join("commondir"), SMALL) {
+        let common = match read_whole_path(&own.join("commondir"), MAX_SMALL_FILE_BYTES) {
             Ok(text) => own.join(path_of(&text)),
             Err(_) => own.clone(),
         };
-        Some(Self { own, common })
+        Some(Self { git_dir: own, common_dir: common })
     }
 
     fn head(&self) -> Option<String> {
         // Reference tables replace the files below; the list of tables changes with each update.
-        if let Ok(tables) = read_whole_path(&self.common.join("reftable/tables.list"), SMALL) {
+        if let Ok(tables) =
+            read_whole_path(&self.common_dir.join("reftable/tables.list"), MAX_SMALL_FILE_BYTES)
+        {
             return Some(format!("reftable {}", tables.escape_ascii()));
         }
-        let head = read_text(&self.own.join("HEAD"))?;
+        let head = read_text(&self.git_dir.join("HEAD"))?;
         let Some(name) = head.strip_prefix("ref:") else {
             return Some(head);
         };
@@ -247,7 +250,7 @@ impl Repository {
 
     /// Stashes live in the log of their reference.
     fn stash(&self) -> Option<String> {
-        match read_whole_path(&self.common.join("logs/refs/stash"), SMALL) {
+        match read_whole_path(&self.common_dir.join("logs/refs/stash"), MAX_SMALL_FILE_BYTES) {
             Ok(log) => {
                 let last = log.trim_ascii_end().rsplit(|&b| b == b'\n').next()?;
                 let id = last.split(|&b| b == b' ').nth(1).filter(|id| !id.contains(&0))?;
@@ -265,11 +268,12 @@ impl Repository {
             return None;
         }
         let loose = |folder: &Path| read_text(&folder.join(name))?.parse().ok();
-        loose(&self.own).or_else(|| loose(&self.common)).or_else(|| self.packed(name))
+        loose(&self.git_dir).or_else(|| loose(&self.common_dir)).or_else(|| self.packed(name))
     }
 
     fn packed(&self, name: &str) -> Option<ObjectId> {
-        let packed = read_whole_path(&self.common.join("packed-refs"), PACKED_REFS_LIMIT).ok()?;
+        let packed =
+            read_whole_path(&self.common_dir.join("packed-refs"), MAX_PACKED_REFS_BYTES).ok()?;
         packed.split(|&b| b == b'\n').find_map(|line| {
             let (oid, reference) = std::str::from_utf8(line).ok()?.split_once(' ')?;
             if reference == name { oid.parse().ok() } else { None }
@@ -278,7 +282,7 @@ impl Repository {
 }
 
 fn read_text(file: &Path) -> Option<String> {
-    let text = String::from_utf8(read_whole_path(file, SMALL).ok()?).ok()?;
+    let text = String::from_utf8(read_whole_path(file, MAX_SMALL_FILE_BYTES).ok()?).ok()?;
     // NUL separates the fields of a stored state, and git writes none.
     Some(text.trim()).filter(|text| !text.is_empty() && !text.contains('\0')).map(str::to_owned)
 }

@@ -9,24 +9,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A number of watches. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Budget {
+pub struct WatchBudget {
     left: Arc<AtomicUsize>,
 }
 
-impl Budget {
+impl WatchBudget {
     /// A budget of this many watches.
     pub fn new(watches: usize) -> Self {
         Self { left: Arc::new(AtomicUsize::new(watches)) }
     }
 
     /// Half of the user's limit.
-    pub fn half_of_users() -> Self {
-        Self::new(users_limit() / 2)
+    pub fn half_of_user_limit() -> Self {
+        Self::new(user_watch_limit() / 2)
     }
 
     /// Takes one; `false` if none is left.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only inotify counts"))]
-    pub(crate) fn take(&self) -> bool {
+    pub(crate) fn try_take(&self) -> bool {
         let one_less = |left: usize| left.checked_sub(1);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
     }
@@ -45,15 +45,15 @@ impl Budget {
 
 /// The user's limit; a user namespace may have a lower one of its own.
 #[cfg(target_os = "linux")]
-fn users_limit() -> usize {
+fn user_watch_limit() -> usize {
     /// Default limit of Linux for years, where `/proc` does not say.
-    const USUAL: usize = 8192;
+    const DEFAULT_MAX_WATCHES: usize = 8192;
     let read = |file| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok();
     ["/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"]
         .into_iter()
         .filter_map(read)
         .min()
-        .unwrap_or(USUAL)
+        .unwrap_or(DEFAULT_MAX_WATCHES)
 }
 
 /// Other systems have no limit.

@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use retake_seam::fs;
 
-const START: &str = "cookie-";
+const COOKIE_PREFIX: &str = "cookie-";
 
-static LAST: AtomicU64 = AtomicU64::new(0);
+static LAST_COOKIE: AtomicU64 = AtomicU64::new(0);
 
 /// The folder in which cookies are made.
 #[derive(Debug)]
-pub(crate) struct Cookies {
+pub(crate) struct CookieFolder {
     folder: PathBuf,
 }
 
-impl Cookies {
+impl CookieFolder {
     /// Prepares the folder, and removes what killed processes left in it.
     ///
     /// The cookie of a living process may go as well: its event is on the way by then.
@@ -29,8 +29,8 @@ impl Cookies {
         let folder = folder.canonicalize()?;
         for entry in std::fs::read_dir(&folder)? {
             let entry = entry?;
-            if entry.file_name().as_encoded_bytes().starts_with(START.as_bytes()) {
-                remove(&entry.path())?;
+            if entry.file_name().as_encoded_bytes().starts_with(COOKIE_PREFIX.as_bytes()) {
+                remove_if_present(&entry.path())?;
             }
         }
         Ok(Self { folder })
@@ -41,16 +41,16 @@ impl Cookies {
     }
 
     /// Makes a cookie and gives its number.
-    pub(crate) fn bake(&self) -> io::Result<u64> {
-        let number = LAST.fetch_add(1, Ordering::SeqCst) + 1;
-        let path = self.folder.join(format!("{START}{}-{number}", std::process::id()));
-        fs::touch(&path, b"")?;
-        remove(&path)?;
+    pub(crate) fn create_cookie(&self) -> io::Result<u64> {
+        let number = LAST_COOKIE.fetch_add(1, Ordering::SeqCst) + 1;
+        let path = self.folder.join(format!("{COOKIE_PREFIX}{}-{number}", std::process::id()));
+        fs::write_unsynced(&path, b"")?;
+        remove_if_present(&path)?;
         Ok(number)
     }
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+fn remove_if_present(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
@@ -58,8 +58,8 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// The number of a cookie of this process, by the name of its file.
-pub(crate) fn number(name: &[u8]) -> Option<u64> {
-    let name = std::str::from_utf8(name).ok()?.strip_prefix(START)?;
+pub(crate) fn cookie_number(name: &[u8]) -> Option<u64> {
+    let name = std::str::from_utf8(name).ok()?.strip_prefix(COOKIE_PREFIX)?;
     let (process, number) = name.split_once('-')?;
     (process.parse() == Ok(std::process::id())).then(|| number.parse().ok())?
 }

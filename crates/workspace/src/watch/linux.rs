@@ -19,17 +19,17 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use super::hint::{News, Notes};
-use super::sieve::Sieve;
-use super::tree::{Seen, Tree, Wd};
-use super::{Budget, Eyes, NoEyes, Sight, cookie};
+use super::filter::EventFilter;
+use super::hint::{EventBatch, HintBuffer};
+use super::tree::{EventTarget, WatchDescriptor, WatchTree};
+use super::{BackendSetup, WatchBackend, WatchBudget, WatchUnavailable, cookie};
 use crate::RuleSources;
 
 /// Size of the event buffer: room for some thousand events per read.
-const BUFFER: usize = 64 << 10;
+const EVENT_BUFFER_BYTES: usize = 64 << 10;
 
 /// Network file systems by magic number: their changes may bypass this machine's kernel (row 51).
-const NETWORK: &[(u64, &str)] = &[
+const NETWORK_FILE_SYSTEMS: &[(u64, &str)] = &[
     (0x6969, "NFS"),
     (0xff53_4d42, "CIFS"),
     (0xfe53_4d42, "SMB2"),
@@ -43,48 +43,54 @@ const NETWORK: &[(u64, &str)] = &[
 
 /// The watcher's thread and the state that it shares with the callers.
 #[derive(Debug)]
-pub(crate) struct Loop {
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct InotifyWatcher {
+    pub(crate) shared: Arc<InotifyShared>,
     /// The thread ends when this is closed.
     alive: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Shared {
-    tree: Mutex<Tree>,
+pub(crate) struct InotifyShared {
+    tree: Mutex<WatchTree>,
     inotify: Arc<OwnedFd>,
-    notes: Arc<Notes>,
-    cookies: Wd,
-    budget: Budget,
+    notes: Arc<HintBuffer>,
+    cookies: WatchDescriptor,
+    budget: WatchBudget,
 }
 
 /// Adds all watches and starts the thread.
-pub(super) fn open(sight: Sight<'_>) -> Result<Box<dyn Eyes>, NoEyes> {
-    let root = rustix::fs::fstatfs(sight.workspace.beneath.root()).map_err(io::Error::from)?;
-    match network(root.f_type as u64) {
-        Some(kind) => Err(NoEyes::Blind(format!(
+pub(super) fn open(sight: BackendSetup<'_>) -> Result<Box<dyn WatchBackend>, WatchUnavailable> {
+    let root = rustix::fs::fstatfs(sight.workspace.safe_root.root()).map_err(io::Error::from)?;
+    match network_file_system(root.f_type as u64) {
+        Some(kind) => Err(WatchUnavailable::NotReported(format!(
             "the project is on a {kind} file system, which does not tell of all changes"
         ))),
-        None => Loop::start(sight).map(|eyes| Box::new(eyes) as Box<dyn Eyes>),
+        None => InotifyWatcher::start(sight).map(|eyes| Box::new(eyes) as Box<dyn WatchBackend>),
     }
 }
 
 /// Returns the name of a network file system by its `statfs` magic number.
-fn network(kind: u64) -> Option<&'static str> {
+fn network_file_system(kind: u64) -> Option<&'static str> {
     let kind = kind & 0xffff_ffff;
-    NETWORK.iter().find(|(magic, _)| *magic == kind).map(|(_, name)| *name)
+    NETWORK_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind).map(|(_, name)| *name)
 }
 
-impl Loop {
-    pub(super) fn start(sight: Sight<'_>) -> Result<Self, NoEyes> {
-        let Sight { workspace, rules, cookies, budget, notes } = sight;
+impl InotifyWatcher {
+    pub(super) fn start(sight: BackendSetup<'_>) -> Result<Self, WatchUnavailable> {
+        let BackendSetup { workspace, rules, cookies, budget, hints: notes } = sight;
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK);
-        let inotify = Arc::new(inotify.map_err(no_instance)?);
+        let inotify = Arc::new(inotify.map_err(instance_error)?);
         let cookies = watch_cookies(&inotify, cookies, &budget)?;
-        let made = Tree::new(workspace, Arc::clone(&inotify), budget.clone(), Sieve::new(rules));
-        let tree = made.inspect_err(|_| budget.give_back(1)).map_err(no_watch)?;
-        let shared = Arc::new(Shared { tree: Mutex::new(tree), inotify, notes, cookies, budget });
+        let made = WatchTree::new(
+            workspace,
+            Arc::clone(&inotify),
+            budget.clone(),
+            EventFilter::new(rules),
+        );
+        let tree = made.inspect_err(|_| budget.give_back(1)).map_err(watch_error)?;
+        let shared =
+            Arc::new(InotifyShared { tree: Mutex::new(tree), inotify, notes, cookies, budget });
         let mut tree = shared.lock();
         shared.refresh(&mut tree);
         drop(tree);
@@ -98,7 +104,7 @@ impl Loop {
     }
 }
 
-impl Drop for Loop {
+impl Drop for InotifyWatcher {
     fn drop(&mut self) {
         self.alive = None;
         if let Some(thread) = self.thread.take() {
@@ -108,49 +114,49 @@ impl Drop for Loop {
     }
 }
 
-impl Eyes for Loop {
+impl WatchBackend for InotifyWatcher {
     fn set_rules(&self, rules: &RuleSources) {
         let mut tree = self.shared.lock();
-        if !tree.sieve.set_rules(rules) {
+        if !tree.filter.set_rules(rules) {
             return;
         }
         let came_into_sight = self.shared.refresh(&mut tree);
         self.shared.notes.add_everything_if(came_into_sight);
     }
 
-    fn set_always(&self, paths: BTreeSet<ProjectPath>) {
+    fn set_always_tracked(&self, paths: BTreeSet<ProjectPath>) {
         let mut tree = self.shared.lock();
-        if tree.sieve.set_always(paths) {
+        if tree.filter.set_always_tracked(paths) {
             self.shared.refresh(&mut tree);
             self.shared.notes.add_everything_if(false);
         }
     }
 }
 
-impl Drop for Shared {
+impl Drop for InotifyShared {
     fn drop(&mut self) {
         // The watch of the cookies; the tree gives back its own.
         self.budget.give_back(1);
     }
 }
 
-impl Shared {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Tree> {
+impl InotifyShared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, WatchTree> {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs until the other end of the pipe is closed.
     fn run(&self, ended: &PipeReader) {
-        let alarm = Alarm { notes: &self.notes };
-        let why = match self.watch_until(ended) {
+        let alarm = PanicGuard { notes: &self.notes };
+        let why = match self.poll_events_until(ended) {
             Ok(()) => return std::mem::forget(alarm),
             Err(errno) => io::Error::from(errno),
         };
-        self.notes.go_blind(format!("the system's reports cannot be read: {why}"));
+        self.notes.disable(format!("the system's reports cannot be read: {why}"));
     }
 
-    fn watch_until(&self, ended: &PipeReader) -> Result<(), Errno> {
-        let mut buffer = vec![MaybeUninit::uninit(); BUFFER];
+    fn poll_events_until(&self, ended: &PipeReader) -> Result<(), Errno> {
+        let mut buffer = vec![MaybeUninit::uninit(); EVENT_BUFFER_BYTES];
         let mut reader = Reader::new(&*self.inotify, &mut buffer);
         loop {
             let mut ready = [
@@ -169,10 +175,10 @@ impl Shared {
     /// Reads one buffer full of events.
     fn read_events(&self, reader: &mut Reader<'_, &OwnedFd>) -> Result<(), Errno> {
         let mut tree = self.lock();
-        let mut news = News::default();
+        let mut news = EventBatch::default();
         loop {
             match reader.next() {
-                Ok(event) => self.take_in(&mut tree, &event, &mut news),
+                Ok(event) => self.handle_event(&mut tree, &event, &mut news),
                 Err(Errno::AGAIN | Errno::INTR) => break,
                 Err(errno) => return Err(errno),
             }
@@ -180,12 +186,17 @@ impl Shared {
                 break;
             }
         }
-        self.publish(&tree);
+        self.publish_counts(&tree);
         self.notes.add(news);
         Ok(())
     }
 
-    fn take_in(&self, tree: &mut Tree, event: &inotify::Event<'_>, news: &mut News) {
+    fn handle_event(
+        &self,
+        tree: &mut WatchTree,
+        event: &inotify::Event<'_>,
+        news: &mut EventBatch,
+    ) {
         let (wd, what) = (event.wd(), event.events());
         if what.contains(ReadFlags::QUEUE_OVERFLOW) {
             return self.overflow(tree, news);
@@ -194,33 +205,33 @@ impl Shared {
         let is_lost = what.intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT);
         match name {
             _ if wd == self.cookies && is_lost => {
-                self.notes.go_blind("the watcher's own folder was removed; start it again".into());
+                self.notes.disable("the watcher's own folder was removed; start it again".into());
             }
             Some(name) if wd == self.cookies => {
-                news.cookie = news.cookie.max(cookie::number(name).unwrap_or_default());
+                news.cookie = news.cookie.max(cookie::cookie_number(name).unwrap_or_default());
             }
-            Some(name) => match tree.look_at(wd, name, what.contains(ReadFlags::ISDIR)) {
-                Seen::Nothing => {}
-                Seen::Ignored(path) => news.ignored.push(path),
-                Seen::Rules => news.everything = true,
-                Seen::Path(path) => news.paths.push(path),
+            Some(name) => match tree.resolve_event(wd, name, what.contains(ReadFlags::ISDIR)) {
+                EventTarget::Nothing => {}
+                EventTarget::Ignored(path) => news.ignored.push(path),
+                EventTarget::Rules => news.everything = true,
+                EventTarget::Path(path) => news.paths.push(path),
             },
             None if wd == tree.root() && is_lost => {
-                self.notes.go_blind("the project folder was unmounted".into());
+                self.notes.disable("the project folder was unmounted".into());
             }
             // Moved, or its permissions changed, which may let us see more.
             None if wd == tree.root() => {
                 self.refresh(tree);
                 news.everything = true;
             }
-            None if is_lost => news.paths.extend(tree.lost(wd)),
+            None if is_lost => news.paths.extend(tree.handle_lost_watch(wd)),
             // Its own attributes: the watch of the folder above reports them, too.
             None => {}
         }
     }
 
     /// Events were lost, and with them perhaps that folders came or went.
-    fn overflow(&self, tree: &mut Tree, news: &mut News) {
+    fn overflow(&self, tree: &mut WatchTree, news: &mut EventBatch) {
         tracing::warn!("too many changes at once for the watcher; catching up");
         news.overflows += 1;
         self.refresh(tree);
@@ -229,20 +240,20 @@ impl Shared {
 
     /// Refreshes the watches of all folders; returns `true` if new ones were added. If the root
     /// cannot be listed, the watcher is disabled.
-    fn refresh(&self, tree: &mut Tree) -> bool {
+    fn refresh(&self, tree: &mut WatchTree) -> bool {
         let met = tree.refresh();
         if let Some(errno) = met.root_error {
             let error = io::Error::from(errno);
-            self.notes.go_blind(format!("the project folder cannot be listed: {error}"));
+            self.notes.disable(format!("the project folder cannot be listed: {error}"));
         }
-        self.publish(tree);
+        self.publish_counts(tree);
         met.new_folders
     }
 
     /// Publishes the watched and polled counts.
-    fn publish(&self, tree: &Tree) {
+    fn publish_counts(&self, tree: &WatchTree) {
         let mut state = self.notes.lock();
-        if state.blind.is_some() {
+        if state.unavailable_reason.is_some() {
             return;
         }
         state.watched = tree.watched();
@@ -254,43 +265,47 @@ impl Shared {
 
 /// Drop guard that disables the hints on a panic: a watcher that silently sees nothing would be
 /// worse than none.
-struct Alarm<'a> {
-    notes: &'a Notes,
+struct PanicGuard<'a> {
+    notes: &'a HintBuffer,
 }
 
-impl Drop for Alarm<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
-        self.notes.go_blind("the watcher failed; start it again".into());
+        self.notes.disable("the watcher failed; start it again".into());
     }
 }
 
-fn watch_cookies(inotify: &OwnedFd, folder: &Path, budget: &Budget) -> Result<Wd, NoEyes> {
-    if !budget.take() {
-        return Err(no_watch(Errno::NOSPC));
+fn watch_cookies(
+    inotify: &OwnedFd,
+    folder: &Path,
+    budget: &WatchBudget,
+) -> Result<WatchDescriptor, WatchUnavailable> {
+    if !budget.try_take() {
+        return Err(watch_error(Errno::NOSPC));
     }
     let flags = WatchFlags::CREATE | WatchFlags::ONLYDIR;
     let added = inotify::add_watch(inotify, folder, flags);
-    added.inspect_err(|_| budget.give_back(1)).map_err(no_watch)
+    added.inspect_err(|_| budget.give_back(1)).map_err(watch_error)
 }
 
-fn no_instance(errno: Errno) -> NoEyes {
+fn instance_error(errno: Errno) -> WatchUnavailable {
     match errno {
-        Errno::MFILE | Errno::NFILE => NoEyes::Blind(
+        Errno::MFILE | Errno::NFILE => WatchUnavailable::NotReported(
             "too many watchers run for this user; end some, or raise \
              fs.inotify.max_user_instances"
                 .to_owned(),
         ),
-        _ => NoEyes::Failed(errno.into()),
+        _ => WatchUnavailable::Failed(errno.into()),
     }
 }
 
-fn no_watch(errno: Errno) -> NoEyes {
+fn watch_error(errno: Errno) -> WatchUnavailable {
     match errno {
-        Errno::NOSPC => NoEyes::Blind(
+        Errno::NOSPC => WatchUnavailable::NotReported(
             "too many folders are watched for this user; raise fs.inotify.max_user_watches"
                 .to_owned(),
         ),
-        _ => NoEyes::Failed(errno.into()),
+        _ => WatchUnavailable::Failed(errno.into()),
     }
 }
 
@@ -300,14 +315,14 @@ mod tests {
 
     #[test]
     fn a_panic_is_told() {
-        let notes = Arc::new(Notes::default());
+        let notes = Arc::new(HintBuffer::default());
         let inside = Arc::clone(&notes);
         let thread = std::thread::spawn(move || {
-            let _alarm = Alarm { notes: &inside };
+            let _alarm = PanicGuard { notes: &inside };
             panic!("on purpose");
         });
         assert!(thread.join().is_err());
-        assert!(notes.lock().blind.is_some());
+        assert!(notes.lock().unavailable_reason.is_some());
     }
 
     #[test]
@@ -315,10 +330,10 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let inotify = || Arc::new(inotify::init(CreateFlags::CLOEXEC).unwrap());
         let workspace = crate::Workspace::open(temp.path()).unwrap();
-        let budget = Budget::new(2);
-        let sieve = Sieve::new(&RuleSources::default());
-        let tree = Tree::new(workspace, inotify(), budget.clone(), sieve).unwrap();
-        let shared = Shared {
+        let budget = WatchBudget::new(2);
+        let sieve = EventFilter::new(&RuleSources::default());
+        let tree = WatchTree::new(workspace, inotify(), budget.clone(), sieve).unwrap();
+        let shared = InotifyShared {
             tree: Mutex::new(tree),
             // Reading it gives nothing, which inotify never does.
             inotify: Arc::new(std::fs::File::open("/dev/null").unwrap().into()),
@@ -328,18 +343,18 @@ mod tests {
         };
         let (ended, _alive) = io::pipe().unwrap();
         shared.run(&ended);
-        let why = shared.notes.lock().blind.clone().unwrap();
+        let why = shared.notes.lock().unavailable_reason.clone().unwrap();
         assert!(why.contains("cannot be read"), "{why}");
     }
 
     #[test]
     fn network_file_systems_are_known_by_their_number() {
-        assert_eq!(network(0x6969), Some("NFS"));
+        assert_eq!(network_file_system(0x6969), Some("NFS"));
         // 32-bit numbers come sign-extended.
-        assert_eq!(network(0xffff_ffff_ff53_4d42), Some("CIFS"));
-        assert_eq!(network(0x6573_5546), Some("FUSE"));
+        assert_eq!(network_file_system(0xffff_ffff_ff53_4d42), Some("CIFS"));
+        assert_eq!(network_file_system(0x6573_5546), Some("FUSE"));
         for local in [0xef53, 0x0102_1994, 0x9123_683e, 0x5846_5342] {
-            assert_eq!(network(local), None, "{local:x}");
+            assert_eq!(network_file_system(local), None, "{local:x}");
         }
     }
 }

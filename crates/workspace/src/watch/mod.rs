@@ -10,12 +10,12 @@
 
 mod budget;
 mod cookie;
-#[cfg(any(test, not(target_os = "linux")))]
-mod foreign;
+mod filter;
 mod hint;
 #[cfg(target_os = "linux")]
 mod linux;
-mod sieve;
+#[cfg(any(test, not(target_os = "linux")))]
+mod notify_backend;
 #[cfg(test)]
 mod tests;
 #[cfg(target_os = "linux")]
@@ -29,25 +29,25 @@ use std::time::Duration;
 
 use retake_model::{Millis, ProjectPath};
 
-pub use budget::Budget;
-use cookie::Cookies;
-#[cfg(not(target_os = "linux"))]
-use foreign as native;
-use hint::Notes;
-pub use hint::{Hint, Pending};
+pub use budget::WatchBudget;
+use cookie::CookieFolder;
+use hint::HintBuffer;
+pub use hint::{ChangeHint, PendingSince};
 #[cfg(target_os = "linux")]
 use linux as native;
+#[cfg(not(target_os = "linux"))]
+use notify_backend as native;
 
-use crate::beneath::FolderId;
+use crate::safe_open::FolderId;
 use crate::{RootId, RuleSources, Workspace, root_id};
 
 /// A watcher of one project root, with a thread of its own; ends when dropped.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FileWatcher {
     /// Ends its thread when dropped; `None` if the system reports no changes.
-    eyes: Option<Box<dyn Eyes>>,
-    notes: Arc<Notes>,
-    cookies: Cookies,
+    backend: Option<Box<dyn WatchBackend>>,
+    hints: Arc<HintBuffer>,
+    cookies: CookieFolder,
     workspace: Workspace,
 }
 
@@ -59,14 +59,14 @@ pub struct WatchState {
     /// Subtrees that could not be watched, for lack of budget or permission. They are in every
     /// hint, but their changes do not wake a waiting caller.
     pub polled: Vec<ProjectPath>,
-    /// `true` if the next hint is [`Hint::Everything`].
+    /// `true` if the next hint is [`ChangeHint::Everything`].
     pub catching_up: bool,
     /// Number of overflows of the event queue.
     pub overflows: u64,
     /// The state of the root.
     pub root: RootState,
-    /// Why nothing can be watched, so that every hint is [`Hint::Everything`].
-    pub blind: Option<String>,
+    /// Why nothing can be watched, so that every hint is [`ChangeHint::Everything`].
+    pub unavailable_reason: Option<String>,
 }
 
 /// The state of the root's path now.
@@ -104,100 +104,100 @@ pub enum WatchError {
 }
 
 /// A watcher backend: receives the changes and writes them into the notes.
-trait Eyes: Send + Sync + std::fmt::Debug {
+trait WatchBackend: Send + Sync + std::fmt::Debug {
     /// See [`Watch::set_rules`].
     fn set_rules(&self, rules: &RuleSources);
     /// See [`Watch::always`].
-    fn set_always(&self, paths: BTreeSet<ProjectPath>);
+    fn set_always_tracked(&self, paths: BTreeSet<ProjectPath>);
 }
 
 /// The reason why a backend cannot start.
 #[derive(Debug)]
-enum NoEyes {
+enum WatchUnavailable {
     /// The system reports no changes; scans then walk everything.
-    Blind(String),
+    NotReported(String),
     /// A system call failed.
     Failed(io::Error),
 }
 
-impl From<io::Error> for NoEyes {
+impl From<io::Error> for WatchUnavailable {
     fn from(error: io::Error) -> Self {
         Self::Failed(error)
     }
 }
 
 /// The arguments for starting a backend.
-struct Sight<'a> {
+struct BackendSetup<'a> {
     workspace: Workspace,
     rules: &'a RuleSources,
     /// The folder of cookies, canonical.
     cookies: &'a Path,
-    budget: Budget,
-    notes: Arc<Notes>,
+    budget: WatchBudget,
+    hints: Arc<HintBuffer>,
 }
 
-impl Watch {
+impl FileWatcher {
     /// Starts to watch.
     ///
     /// `rules` say which folders are not watched (ignored ones; those of version control and
     /// Retake's own never are). `cookies` is a folder of Retake's own, outside the project, in
-    /// which files are made and removed. Until the first [`Watch::take`] the hint is
-    /// [`Hint::Everything`]; it stays so where the system does not report changes, such as on a
-    /// network file system, and [`WatchState::blind`] says why.
+    /// which files are made and removed. Until the first [`FileWatcher::take_hint`] the hint is
+    /// [`ChangeHint::Everything`]; it stays so where the system does not report changes, such as on a
+    /// network file system, and [`WatchState::unavailable_reason`] says why.
     pub fn start(
         workspace: &Workspace,
         rules: &RuleSources,
         cookies: &Path,
-        budget: Budget,
+        budget: WatchBudget,
     ) -> Result<Self, WatchError> {
         Self::start_with(native::open, workspace, rules, cookies, budget)
     }
 
     fn start_with(
-        open: impl FnOnce(Sight<'_>) -> Result<Box<dyn Eyes>, NoEyes>,
+        open: impl FnOnce(BackendSetup<'_>) -> Result<Box<dyn WatchBackend>, WatchUnavailable>,
         workspace: &Workspace,
         rules: &RuleSources,
         cookies: &Path,
-        budget: Budget,
+        budget: WatchBudget,
     ) -> Result<Self, WatchError> {
         let root = workspace.root();
         let failed = |source| WatchError::System { root: root.to_owned(), source };
-        let cookies = Cookies::open(cookies)
+        let cookies = CookieFolder::open(cookies)
             .map_err(|source| WatchError::Cookies { folder: cookies.to_owned(), source })?;
-        let notes = Arc::new(Notes::default());
-        let sight = Sight {
+        let notes = Arc::new(HintBuffer::default());
+        let sight = BackendSetup {
             workspace: workspace.try_clone().map_err(failed)?,
             rules,
             cookies: cookies.folder(),
             budget,
-            notes: Arc::clone(&notes),
+            hints: Arc::clone(&notes),
         };
         let eyes = match open(sight) {
             Ok(eyes) => Some(eyes),
-            Err(NoEyes::Blind(why)) => {
-                notes.go_blind(why);
+            Err(WatchUnavailable::NotReported(why)) => {
+                notes.disable(why);
                 None
             }
-            Err(NoEyes::Failed(source)) => return Err(failed(source)),
+            Err(WatchUnavailable::Failed(source)) => return Err(failed(source)),
         };
         notes.add_everything();
         let workspace = workspace.try_clone().map_err(failed)?;
-        Ok(Self { eyes, notes, cookies, workspace })
+        Ok(Self { backend: eyes, hints: notes, cookies, workspace })
     }
 
     /// Blocks until every change made before this call is in the hint.
     ///
-    /// On timeout (`patience`) or failure the hint becomes [`Hint::Everything`].
-    pub fn settle(&self, patience: Duration) {
+    /// On timeout (`patience`) or failure the hint becomes [`ChangeHint::Everything`].
+    pub fn flush(&self, patience: Duration) {
         if self.is_removed() {
             // There is no event: our descriptor keeps the folder alive, though no path leads to it.
-            self.notes.go_blind("the project folder was removed".to_owned());
+            self.hints.disable("the project folder was removed".to_owned());
         }
-        if self.notes.lock().tells_everything() {
+        if self.hints.lock().covers_everything() {
             return;
         }
-        let settled = match self.cookies.bake() {
-            Ok(number) => self.notes.await_cookie(number, patience),
+        let settled = match self.cookies.create_cookie() {
+            Ok(number) => self.hints.wait_for_cookie(number, patience),
             Err(error) => {
                 let folder = self.cookies.folder().display();
                 tracing::warn!(%folder, %error, "the watcher cannot make a file");
@@ -205,39 +205,39 @@ impl Watch {
             }
         };
         if !settled {
-            self.notes.add_everything();
+            self.hints.add_everything();
         }
     }
 
     /// Takes the hint; later changes go into a new one.
-    pub fn take(&self) -> Hint {
-        self.notes.lock().take()
+    pub fn take_hint(&self) -> ChangeHint {
+        self.hints.lock().take_hint()
     }
 
     /// Takes the ignored names that changed since the last call, as far as their folders are
     /// watched; only some, if there are many.
     pub fn take_ignored(&self) -> BTreeSet<ProjectPath> {
-        self.notes.lock().take_ignored()
+        self.hints.lock().take_ignored()
     }
 
     /// Returns when the first event of a path in the last taken hint was read, in milliseconds of
     /// the system's clock; never earlier than the change.
     pub fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
-        self.notes.lock().first_seen(path)
+        self.hints.lock().first_seen(path)
     }
 
     /// Puts back a hint that could not be used; it is merged with later changes.
-    pub fn put_back(&self, hint: Hint) {
-        self.notes.put_back(hint);
+    pub fn put_back(&self, hint: ChangeHint) {
+        self.hints.put_back(hint);
     }
 
     /// Applies changed rules: watches folders that are no longer ignored, unwatches those that
     /// now are.
     ///
-    /// The hint becomes [`Hint::Everything`] if watches were added, or if an event was dropped
-    /// since the last [`Watch::take`] that may matter by the new rules.
+    /// The hint becomes [`ChangeHint::Everything`] if watches were added, or if an event was dropped
+    /// since the last [`FileWatcher::take_hint`] that may matter by the new rules.
     pub fn set_rules(&self, rules: &RuleSources) {
-        if let Some(eyes) = &self.eyes {
+        if let Some(eyes) = &self.backend {
             eyes.set_rules(rules);
         }
     }
@@ -245,33 +245,33 @@ impl Watch {
     /// Sets the paths that are tracked although the rules ignore them.
     ///
     /// Their folders are watched from now on; the caller has to scan them once after this call.
-    pub fn always(&self, paths: BTreeSet<ProjectPath>) {
-        if let Some(eyes) = &self.eyes {
-            eyes.set_always(paths);
+    pub fn set_always_tracked(&self, paths: BTreeSet<ProjectPath>) {
+        if let Some(eyes) = &self.backend {
+            eyes.set_always_tracked(paths);
         }
     }
 
     /// Returns since when the hint is not empty; `None` if it is (but for polled subtrees).
-    pub fn pending(&self) -> Option<Pending> {
-        self.notes.lock().pending()
+    pub fn pending(&self) -> Option<PendingSince> {
+        self.hints.lock().pending()
     }
 
     /// Blocks until the hint is not empty (`true`) or the timeout `patience` has elapsed.
-    pub fn wait(&self, patience: Duration) -> bool {
-        self.notes.await_pending(patience)
+    pub fn wait_for_changes(&self, patience: Duration) -> bool {
+        self.hints.wait_for_pending(patience)
     }
 
     /// The extent and the state of the watching.
     pub fn state(&self) -> WatchState {
         let root = self.root_state();
-        let state = self.notes.lock();
+        let state = self.hints.lock();
         WatchState {
             watched: state.watched,
             polled: state.polled.iter().cloned().collect(),
-            catching_up: state.tells_everything(),
+            catching_up: state.covers_everything(),
             overflows: state.overflows,
             root,
-            blind: state.blind.clone(),
+            unavailable_reason: state.unavailable_reason.clone(),
         }
     }
 
@@ -294,6 +294,6 @@ impl Watch {
     }
 
     fn stat(&self) -> Result<rustix::fs::Stat, rustix::io::Errno> {
-        rustix::fs::fstat(self.workspace.beneath.root())
+        rustix::fs::fstat(self.workspace.safe_root.root())
     }
 }

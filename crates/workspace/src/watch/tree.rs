@@ -20,17 +20,17 @@ use retake_model::ProjectPath;
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;
 
-use super::Budget;
-use super::sieve::Sieve;
+use super::WatchBudget;
+use super::filter::EventFilter;
 use crate::Workspace;
-use crate::beneath::{Access, OpenFolder, split};
-use crate::folder::{Folder, Kind, is_version_control};
-use crate::known::join;
-use crate::rules::Standing;
+use crate::folder::{FolderEntryKind, FolderListing, is_version_control};
+use crate::rules::FolderStanding;
+use crate::safe_open::{FolderAccess, OpenFolder, split_parent};
+use crate::stat_cache::join_path;
 use crate::walk::IGNORE_FILE;
 
 /// Events watched on every folder. The watch of its parent reports its own removal and moves.
-const EVENTS: WatchFlags = WatchFlags::CREATE
+const FOLDER_EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVE)
     .union(WatchFlags::MODIFY)
@@ -39,50 +39,51 @@ const EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::EXCL_UNLINK)
     .union(WatchFlags::ONLYDIR);
 /// Events watched on the root, whose parent is not watched.
-const ROOT_EVENTS: WatchFlags = EVENTS.union(WatchFlags::MOVE_SELF).union(WatchFlags::DELETE_SELF);
+const ROOT_EVENTS: WatchFlags =
+    FOLDER_EVENTS.union(WatchFlags::MOVE_SELF).union(WatchFlags::DELETE_SELF);
 
 /// A watch descriptor.
-pub(crate) type Wd = i32;
+pub(crate) type WatchDescriptor = i32;
 
 /// The watched folders.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct WatchTree {
     workspace: Workspace,
     inotify: Arc<OwnedFd>,
-    budget: Budget,
-    pub(crate) sieve: Sieve,
-    nodes: HashMap<Wd, Node>,
-    root: Wd,
+    budget: WatchBudget,
+    pub(crate) filter: EventFilter,
+    nodes: HashMap<WatchDescriptor, WatchNode>,
+    root: WatchDescriptor,
     /// The top-most folders that could not be watched.
     polled: BTreeSet<ProjectPath>,
 }
 
 #[derive(Debug)]
-struct Node {
+struct WatchNode {
     /// The folder above and the name in it; `None` for the root.
-    place: Option<Place>,
+    place: Option<ParentLink>,
     /// The standing of its names by the rules.
-    standing: Standing,
-    children: BTreeMap<Arc<[u8]>, Wd>,
+    standing: FolderStanding,
+    children: BTreeMap<Arc<[u8]>, WatchDescriptor>,
 }
 
 #[derive(Clone, Debug)]
-struct Place {
-    parent: Wd,
+struct ParentLink {
+    parent: WatchDescriptor,
     name: Arc<[u8]>,
 }
 
 /// A folder to be watched.
-struct Task {
-    place: Option<Place>,
+struct WatchTask {
+    place: Option<ParentLink>,
     /// Empty: the root.
     path: Vec<u8>,
-    standing: Standing,
+    standing: FolderStanding,
 }
 
 /// The folders that are descended into.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum DescendInto {
     /// Into folders that are not watched yet.
     New,
     /// Into all folders.
@@ -91,7 +92,7 @@ enum Reach {
 
 /// The outcome of adding watches.
 #[derive(Debug, Default)]
-pub(crate) struct Met {
+pub(crate) struct WatchTreeUpdate {
     /// `true` if a folder is watched, or polled, that was not before.
     pub(crate) new_folders: bool,
     /// `true` if one of them holds a `.gitignore`.
@@ -102,7 +103,7 @@ pub(crate) struct Met {
 
 /// The meaning of an event, after a stat of its name.
 #[derive(Debug)]
-pub(crate) enum Seen {
+pub(crate) enum EventTarget {
     /// Nothing that matters, whatever the rules are.
     Nothing,
     /// Something that does not matter by these rules.
@@ -112,28 +113,29 @@ pub(crate) enum Seen {
     Path(ProjectPath),
 }
 
-impl Tree {
+impl WatchTree {
     /// Watches the root, and nothing beneath it yet.
     pub(crate) fn new(
         workspace: Workspace,
         inotify: Arc<OwnedFd>,
-        budget: Budget,
-        sieve: Sieve,
+        budget: WatchBudget,
+        sieve: EventFilter,
     ) -> Result<Self, Errno> {
-        if !budget.take() {
+        if !budget.try_take() {
             return Err(Errno::NOSPC);
         }
         let added = workspace
-            .beneath
-            .open_folder(b"", Access::List)
-            .and_then(|folder| add(&inotify, &folder, ROOT_EVENTS));
+            .safe_root
+            .open_folder(b"", FolderAccess::List)
+            .and_then(|folder| add_inotify_watch(&inotify, &folder, ROOT_EVENTS));
         let root = added.inspect_err(|_| budget.give_back(1))?;
-        let node = Node { place: None, standing: Standing::Open, children: BTreeMap::new() };
+        let node =
+            WatchNode { place: None, standing: FolderStanding::Open, children: BTreeMap::new() };
         let nodes = HashMap::from([(root, node)]);
-        Ok(Self { workspace, inotify, budget, sieve, nodes, root, polled: BTreeSet::new() })
+        Ok(Self { workspace, inotify, budget, filter: sieve, nodes, root, polled: BTreeSet::new() })
     }
 
-    pub(crate) fn root(&self) -> Wd {
+    pub(crate) fn root(&self) -> WatchDescriptor {
         self.root
     }
 
@@ -147,70 +149,75 @@ impl Tree {
     }
 
     /// Goes through all folders: adds missing watches, removes those that are not wanted.
-    pub(crate) fn refresh(&mut self) -> Met {
-        let root = Task { place: None, path: Vec::new(), standing: Standing::Open };
-        self.enter(root, Reach::All)
+    pub(crate) fn refresh(&mut self) -> WatchTreeUpdate {
+        let root = WatchTask { place: None, path: Vec::new(), standing: FolderStanding::Open };
+        self.watch_subtree(root, DescendInto::All)
     }
 
     /// Stats the name of an event, and updates the watches if it is a folder.
-    pub(crate) fn look_at(&mut self, parent: Wd, name: &[u8], is_dir: bool) -> Seen {
+    pub(crate) fn resolve_event(
+        &mut self,
+        parent: WatchDescriptor,
+        name: &[u8],
+        is_dir: bool,
+    ) -> EventTarget {
         // Events of a watch that was given up may still be under way.
         let Some(node) = self.nodes.get(&parent) else {
-            return Seen::Nothing;
+            return EventTarget::Nothing;
         };
         if is_version_control(name) {
-            return Seen::Nothing;
+            return EventTarget::Nothing;
         }
         let child = node.children.get(name).copied();
         let above = node.standing.clone();
-        let path = join(&self.path(parent), name);
+        let path = join_path(&self.path(parent), name);
         // Where a file replaced a folder, another event reports that the folder is gone.
         if !is_dir {
             return match name {
-                IGNORE_FILE => Seen::Rules,
-                _ if self.sieve.wants(&above, &path, false) => Seen::Path(path),
-                _ => Seen::Ignored(path),
+                IGNORE_FILE => EventTarget::Rules,
+                _ if self.filter.accepts(&above, &path, false) => EventTarget::Path(path),
+                _ => EventTarget::Ignored(path),
             };
         }
-        let mut met = Met::default();
-        if let Some(standing) = self.sieve.standing_below(&above, &path) {
-            let place = Some(Place { parent, name: name.into() });
-            let task = Task { place, path: path.as_bytes().to_vec(), standing };
-            met = self.enter(task, Reach::New);
+        let mut met = WatchTreeUpdate::default();
+        if let Some(standing) = self.filter.standing_below(&above, &path) {
+            let place = Some(ParentLink { parent, name: name.into() });
+            let task = WatchTask { place, path: path.as_bytes().to_vec(), standing };
+            met = self.watch_subtree(task, DescendInto::New);
         } else {
-            self.leave(child, &path);
+            self.unwatch_path(child, &path);
         }
         if met.new_rules {
-            Seen::Rules
-        } else if self.sieve.wants(&above, &path, true) {
-            Seen::Path(path)
+            EventTarget::Rules
+        } else if self.filter.accepts(&above, &path, true) {
+            EventTarget::Path(path)
         } else {
-            Seen::Ignored(path)
+            EventTarget::Ignored(path)
         }
     }
 
     /// Handles a watch that the system removed; returns its folder.
-    pub(crate) fn lost(&mut self, wd: Wd) -> Option<ProjectPath> {
+    pub(crate) fn handle_lost_watch(&mut self, wd: WatchDescriptor) -> Option<ProjectPath> {
         self.nodes.get(&wd)?;
         let path = ProjectPath::new(self.path(wd)).ok()?;
-        self.leave(Some(wd), &path);
+        self.unwatch_path(Some(wd), &path);
         Some(path)
     }
 
     /// Watches a folder and those beneath it, breadth first.
-    fn enter(&mut self, start: Task, reach: Reach) -> Met {
-        let mut met = Met::default();
+    fn watch_subtree(&mut self, start: WatchTask, reach: DescendInto) -> WatchTreeUpdate {
+        let mut met = WatchTreeUpdate::default();
         let mut waiting = VecDeque::from([start]);
         while let Some(task) = waiting.pop_front() {
             let known = self.node_at(task.place.as_ref());
             let path = ProjectPath::new(task.path.clone()).ok();
-            match self.watch(&task, known) {
+            match self.watch_and_list(&task, known) {
                 Ok((wd, folder)) => {
                     let is_new = known != Some(wd);
                     met.new_folders |= is_new;
                     met.new_rules |= is_new && folder.has(IGNORE_FILE);
                     met.root_error = met.root_error.or(folder.error.filter(|_| path.is_none()));
-                    self.keep(wd, &task, &folder, reach, &mut waiting);
+                    self.update_children(wd, &task, &folder, reach, &mut waiting);
                 }
                 Err(errno) => {
                     let Some(path) = path else {
@@ -218,8 +225,8 @@ impl Tree {
                         break;
                     };
                     let was_polled = self.polled.contains(&path);
-                    self.leave(known, &path);
-                    if must_be_polled(errno) {
+                    self.unwatch_path(known, &path);
+                    if needs_polling(errno) {
                         met.new_folders |= !was_polled;
                         self.polled.insert(path);
                     }
@@ -229,7 +236,7 @@ impl Tree {
         met
     }
 
-    fn node_at(&self, place: Option<&Place>) -> Option<Wd> {
+    fn node_at(&self, place: Option<&ParentLink>) -> Option<WatchDescriptor> {
         match place {
             None => Some(self.root),
             Some(place) => self.nodes.get(&place.parent)?.children.get(&place.name).copied(),
@@ -237,25 +244,34 @@ impl Tree {
     }
 
     /// Adds a watch for the task's folder and lists it, in this order.
-    fn watch(&mut self, task: &Task, known: Option<Wd>) -> Result<(Wd, Folder), Errno> {
-        let folder = self.workspace.beneath.open_folder(&task.path, Access::List)?;
+    fn watch_and_list(
+        &mut self,
+        task: &WatchTask,
+        known: Option<WatchDescriptor>,
+    ) -> Result<(WatchDescriptor, FolderListing), Errno> {
+        let folder = self.workspace.safe_root.open_folder(&task.path, FolderAccess::List)?;
         if task.place.is_some() && self.workspace.is_own(folder.id) {
             return Err(Errno::NOENT);
         }
-        let wd = self.claim(task, &folder, known)?;
-        Ok((wd, Folder::list(folder.fd, folder.id)))
+        let wd = self.add_watch(task, &folder, known)?;
+        Ok((wd, FolderListing::list(folder.fd, folder.id)))
     }
 
     /// Adds the folder's watch and inserts it into the tree.
-    fn claim(&mut self, task: &Task, folder: &OpenFolder, known: Option<Wd>) -> Result<Wd, Errno> {
+    fn add_watch(
+        &mut self,
+        task: &WatchTask,
+        folder: &OpenFolder,
+        known: Option<WatchDescriptor>,
+    ) -> Result<WatchDescriptor, Errno> {
         let Some(place) = &task.place else {
             return Ok(self.root);
         };
-        let mut paid = self.budget.take();
+        let mut paid = self.budget.try_take();
         if !paid && known.is_none() {
             return Err(Errno::NOSPC);
         }
-        let added = add(&self.inotify, folder, EVENTS);
+        let added = add_inotify_watch(&self.inotify, folder, FOLDER_EVENTS);
         let mut wd = added.inspect_err(|_| self.budget.give_back(paid.into()))?;
         if known == Some(wd) {
             self.budget.give_back(paid.into());
@@ -263,14 +279,14 @@ impl Tree {
         }
         if self.nodes.contains_key(&wd) {
             // It was moved here, and the event of that is not read yet.
-            self.forget(wd);
-            let added = add(&self.inotify, folder, EVENTS);
+            self.remove_watches(wd);
+            let added = add_inotify_watch(&self.inotify, folder, FOLDER_EVENTS);
             wd = added.inspect_err(|_| self.budget.give_back(paid.into()))?;
         }
         if let Some(other) = known {
-            self.forget(other);
+            self.remove_watches(other);
         }
-        paid = paid || self.budget.take();
+        paid = paid || self.budget.try_take();
         let Some(parent) = self.nodes.get_mut(&place.parent).filter(|_| paid) else {
             let _ = inotify::remove_watch(&self.inotify, wd);
             self.budget.give_back(paid.into());
@@ -280,34 +296,34 @@ impl Tree {
         parent.children.insert(Arc::clone(&place.name), wd);
         let standing = task.standing.clone();
         let place = Some(place.clone());
-        self.nodes.insert(wd, Node { place, standing, children: BTreeMap::new() });
+        self.nodes.insert(wd, WatchNode { place, standing, children: BTreeMap::new() });
         Ok(wd)
     }
 
     /// Updates the children of a watched folder: queues new folders, unwatches those that are gone.
-    fn keep(
+    fn update_children(
         &mut self,
-        wd: Wd,
-        task: &Task,
-        folder: &Folder,
-        reach: Reach,
-        waiting: &mut VecDeque<Task>,
+        wd: WatchDescriptor,
+        task: &WatchTask,
+        folder: &FolderListing,
+        reach: DescendInto,
+        waiting: &mut VecDeque<WatchTask>,
     ) {
         let Some(node) = self.nodes.get_mut(&wd) else { return };
         node.standing = task.standing.clone();
         let mut gone = node.children.clone();
         let mut unpolled = self.polled_in(&task.path);
-        let folders = folder.names.iter().filter(|name| name.kind == Kind::Folder);
+        let folders = folder.names.iter().filter(|name| name.kind == FolderEntryKind::Folder);
         for name in folders.filter(|name| !is_version_control(&name.bytes)) {
-            let path = join(&task.path, &name.bytes);
-            let Some(standing) = self.sieve.standing_below(&task.standing, &path) else {
+            let path = join_path(&task.path, &name.bytes);
+            let Some(standing) = self.filter.standing_below(&task.standing, &path) else {
                 continue;
             };
             let known = gone.remove(&*name.bytes);
             unpolled.remove(&path);
-            if known.is_none() || reach == Reach::All {
-                let place = Some(Place { parent: wd, name: (&*name.bytes).into() });
-                waiting.push_back(Task { place, path: path.as_bytes().to_vec(), standing });
+            if known.is_none() || reach == DescendInto::All {
+                let place = Some(ParentLink { parent: wd, name: (&*name.bytes).into() });
+                waiting.push_back(WatchTask { place, path: path.as_bytes().to_vec(), standing });
             }
         }
         let own_path = ProjectPath::new(task.path.clone()).ok();
@@ -320,7 +336,7 @@ impl Tree {
             self.polled.remove(&path);
         }
         for wd in gone.into_values() {
-            self.forget(wd);
+            self.remove_watches(wd);
         }
         for path in unpolled {
             self.polled.remove(&path);
@@ -329,7 +345,7 @@ impl Tree {
 
     /// The polled folders right in this one.
     fn polled_in(&self, folder: &[u8]) -> BTreeSet<ProjectPath> {
-        let is_here = |path: &&ProjectPath| split(path.as_bytes()).0 == folder;
+        let is_here = |path: &&ProjectPath| split_parent(path.as_bytes()).0 == folder;
         match ProjectPath::new(folder) {
             Ok(folder) => folder.those_beneath(&self.polled).filter(is_here).cloned().collect(),
             Err(_) => self.polled.iter().filter(is_here).cloned().collect(),
@@ -337,14 +353,14 @@ impl Tree {
     }
 
     /// Stops watching or polling a path.
-    fn leave(&mut self, wd: Option<Wd>, path: &ProjectPath) {
+    fn unwatch_path(&mut self, wd: Option<WatchDescriptor>, path: &ProjectPath) {
         if let Some(wd) = wd {
-            self.forget(wd);
+            self.remove_watches(wd);
         }
-        self.unpoll(path);
+        self.stop_polling(path);
     }
 
-    fn unpoll(&mut self, folder: &ProjectPath) {
+    fn stop_polling(&mut self, folder: &ProjectPath) {
         self.polled.remove(folder);
         let beneath: Vec<_> = folder.those_beneath(&self.polled).cloned().collect();
         for path in beneath {
@@ -353,9 +369,9 @@ impl Tree {
     }
 
     /// Removes the watches of a folder and of all beneath it.
-    fn forget(&mut self, wd: Wd) {
+    fn remove_watches(&mut self, wd: WatchDescriptor) {
         if let Ok(path) = ProjectPath::new(self.path(wd)) {
-            self.unpoll(&path);
+            self.stop_polling(&path);
         }
         if let Some(place) = self.nodes.get(&wd).and_then(|node| node.place.clone())
             && let Some(parent) = self.nodes.get_mut(&place.parent)
@@ -374,7 +390,7 @@ impl Tree {
     }
 
     /// The path of a folder (empty: the root).
-    fn path(&self, wd: Wd) -> Vec<u8> {
+    fn path(&self, wd: WatchDescriptor) -> Vec<u8> {
         let mut names = Vec::new();
         let mut next = self.nodes.get(&wd);
         while let Some(place) = next.and_then(|node| node.place.as_ref()) {
@@ -386,20 +402,24 @@ impl Tree {
     }
 }
 
-impl Drop for Tree {
+impl Drop for WatchTree {
     fn drop(&mut self) {
         self.budget.give_back(self.nodes.len());
     }
 }
 
 /// Returns `true` if a folder that cannot be watched may still hold files that a scan can see.
-fn must_be_polled(errno: Errno) -> bool {
+fn needs_polling(errno: Errno) -> bool {
     // Gone, a link by now, another mount, or unreachable for any process.
     let nothing = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV, Errno::NAMETOOLONG];
     !nothing.contains(&errno)
 }
 
 /// Watches an opened folder: by its descriptor, so that it is this one and no other.
-fn add(inotify: &OwnedFd, folder: &OpenFolder, events: WatchFlags) -> Result<Wd, Errno> {
+fn add_inotify_watch(
+    inotify: &OwnedFd,
+    folder: &OpenFolder,
+    events: WatchFlags,
+) -> Result<WatchDescriptor, Errno> {
     inotify::add_watch(inotify, format!("/proc/self/fd/{}", folder.fd.as_raw_fd()), events)
 }

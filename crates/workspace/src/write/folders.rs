@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
 
 use retake_model::ProjectPath;
-use retake_seam::at::{self, At};
+use retake_seam::at::{self, EntryAt};
 use rustix::io::Errno;
 
-use super::stage::FEW;
+use super::stage::MAX_SINGLE_SYNCS;
 use super::{WriteError, WriteFault};
 use crate::Workspace;
-use crate::beneath::{Access, OpenFolder};
+use crate::safe_open::{FolderAccess, OpenFolder};
 
 impl Workspace {
     /// Removes the folders above `path` that are empty now, upwards from the
@@ -43,7 +43,7 @@ impl Workspace {
     ) -> Result<(), WriteError> {
         const ACT: &str = "sync the folder of";
         let folders: BTreeMap<_, _> = paths.into_iter().map(|path| (path.parent(), path)).collect();
-        if folders.len() > FEW
+        if folders.len() > MAX_SINGLE_SYNCS
             && let Some(done) = self.sync_file_system()
         {
             let path = folders.into_values().next();
@@ -54,7 +54,7 @@ impl Workspace {
         let mut synced = Vec::new();
         for (folder, path) in folders {
             let sync = || -> Result<(), WriteFault> {
-                match self.open_nearest(folder) {
+                match self.open_nearest_folder(folder) {
                     Ok(found) if synced.contains(&found.id) => Ok(()),
                     Ok(found) => {
                         synced.push(found.id);
@@ -68,10 +68,10 @@ impl Workspace {
         Ok(())
     }
 
-    fn open_nearest(&self, mut folder: Option<ProjectPath>) -> Result<OpenFolder, Errno> {
+    fn open_nearest_folder(&self, mut folder: Option<ProjectPath>) -> Result<OpenFolder, Errno> {
         loop {
             let bytes = folder.as_ref().map_or(&[][..], ProjectPath::as_bytes);
-            match self.beneath.open_folder(bytes, Access::List) {
+            match self.safe_root.open_folder(bytes, FolderAccess::List) {
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if folder.is_some() => {
                     folder = folder.and_then(|folder| folder.parent());
                 }
@@ -90,8 +90,8 @@ impl Workspace {
 
     /// Makes the folders on the way to `path` that are missing; all or none.
     pub(super) fn make_folders(&self, path: &ProjectPath) -> Result<Vec<ProjectPath>, WriteFault> {
-        self.allowed(path)?;
-        let way = self.way(path)?;
+        self.check_allowed(path)?;
+        let way = self.deepest_folder(path)?;
         let above = |path: &ProjectPath| path.parent().filter(|up| Some(up) != way.path.as_ref());
         let mut missing: Vec<_> = std::iter::successors(above(path), above).collect();
         missing.reverse();
@@ -105,7 +105,7 @@ impl Workspace {
                     made.extend(is_new.then_some(folder));
                 }
                 Err(why) => {
-                    self.unmake(&made);
+                    self.remove_made_folders(&made);
                     return Err(why);
                 }
             }
@@ -119,19 +119,19 @@ impl Workspace {
         inside: &OpenFolder,
         folder: &ProjectPath,
     ) -> Result<(OpenFolder, bool), WriteFault> {
-        let at = At { folder: inside.fd.as_fd(), name: folder.file_name() };
+        let at = EntryAt { folder: inside.fd.as_fd(), name: folder.file_name() };
         let is_new = match at::make_folder(at).map_err(WriteFault::from) {
             Ok(()) => true,
             // Another process made it. It is opened like any other, so a link is refused.
             Err(WriteFault::Exists) => false,
             Err(why) => return Err(why),
         };
-        let opened = self.beneath.open_folder(folder.as_bytes(), Access::Pass);
+        let opened = self.safe_root.open_folder(folder.as_bytes(), FolderAccess::Traverse);
         match opened {
             Ok(opened) => Ok((opened, is_new)),
             Err(errno) => {
                 if is_new {
-                    self.unmake(std::slice::from_ref(folder));
+                    self.remove_made_folders(std::slice::from_ref(folder));
                 }
                 Err(match errno {
                     Errno::NOTDIR | Errno::LOOP => WriteFault::LinkOnTheWay(folder.clone()),
@@ -142,7 +142,7 @@ impl Workspace {
     }
 
     /// Removes folders that were just made, innermost first, if they are still empty.
-    pub(super) fn unmake(&self, made: &[ProjectPath]) {
+    pub(super) fn remove_made_folders(&self, made: &[ProjectPath]) {
         for folder in made.iter().rev() {
             if self.remove_folder(folder).is_err() {
                 break;
@@ -151,7 +151,7 @@ impl Workspace {
     }
 
     fn remove_folder(&self, folder: &ProjectPath) -> Result<(), WriteFault> {
-        let spot = self.reach(folder, "remove").map_err(|error| error.why)?;
+        let spot = self.open_target(folder, "remove").map_err(|error| error.why)?;
         Ok(at::remove_folder(spot.at())?)
     }
 }

@@ -5,12 +5,12 @@
 
 use retake_model::ProjectPath;
 
-const PREFIX: &[u8] = b".retake-";
-const SUFFIX: &[u8] = b".tmp";
+const TEMP_PREFIX: &[u8] = b".retake-";
+const TEMP_SUFFIX: &[u8] = b".tmp";
 /// Marks the spare; no tag can hold it.
-const SPARE: u8 = b'~';
+const SPARE_MARK: u8 = b'~';
 /// Maximum bytes of a tag: leaves room in a name of 255 bytes, or of 143 on encrypted folders.
-const TAG_LIMIT: usize = 100;
+const MAX_TAG_BYTES: usize = 100;
 
 /// Returns `true` for the name of a temp or of its spare.
 ///
@@ -22,13 +22,13 @@ pub fn is_temp_name(name: &[u8]) -> bool {
 
 /// The temp's name for a tag; `None` if the tag cannot be part of one.
 pub(super) fn temp_name(tag: &str) -> Option<Vec<u8>> {
-    is_tag(tag.as_bytes()).then(|| [PREFIX, tag.as_bytes(), SUFFIX].concat())
+    is_tag(tag.as_bytes()).then(|| [TEMP_PREFIX, tag.as_bytes(), TEMP_SUFFIX].concat())
 }
 
 /// The name of a temp's spare; `None` of anything but a temp.
 pub(super) fn spare_name(temp: &[u8]) -> Option<Vec<u8>> {
     let (tag, is_spare) = tag_of(temp)?;
-    (!is_spare).then(|| [PREFIX, tag, &[SPARE], SUFFIX].concat())
+    (!is_spare).then(|| [TEMP_PREFIX, tag, &[SPARE_MARK], TEMP_SUFFIX].concat())
 }
 
 /// The path of a temp's spare: where a displaced file is for a moment on file systems that
@@ -42,8 +42,8 @@ pub fn spare_of(temp: &ProjectPath) -> Option<ProjectPath> {
 }
 
 fn tag_of(name: &[u8]) -> Option<(&[u8], bool)> {
-    let inner = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
-    let (tag, is_spare) = match inner.strip_suffix(&[SPARE]) {
+    let inner = name.strip_prefix(TEMP_PREFIX)?.strip_suffix(TEMP_SUFFIX)?;
+    let (tag, is_spare) = match inner.strip_suffix(&[SPARE_MARK]) {
         Some(tag) => (tag, true),
         None => (inner, false),
     };
@@ -52,7 +52,7 @@ fn tag_of(name: &[u8]) -> Option<(&[u8], bool)> {
 
 fn is_tag(tag: &[u8]) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-    (1..=TAG_LIMIT).contains(&tag.len()) && tag.iter().all(plain)
+    (1..=MAX_TAG_BYTES).contains(&tag.len()) && tag.iter().all(plain)
 }
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
         for good in [".retake-a.tmp", ".retake-Op_7-12.tmp", ".retake-a~.tmp"] {
             assert!(is_temp_name(good.as_bytes()), "{good}");
         }
-        let long = format!(".retake-{}.tmp", "a".repeat(TAG_LIMIT + 1));
+        let long = format!(".retake-{}.tmp", "a".repeat(MAX_TAG_BYTES + 1));
         for bad in [
             "",
             "a.tmp",

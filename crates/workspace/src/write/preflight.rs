@@ -7,11 +7,11 @@ use retake_seam::at;
 use rustix::fs::{Access, AtFlags, accessat, fstat, fstatvfs, statat};
 use rustix::io::Errno;
 
-use super::reach::{Spot, Way, movable};
+use super::target::{DeepestFolder, WriteTarget, require_movable};
 use super::{WriteError, WriteFault};
 use crate::Workspace;
-use crate::beneath::look;
-use crate::stat::Thing;
+use crate::safe_open::stat_at;
+use crate::stat::EntryStat;
 
 impl Workspace {
     /// Checks that `path` could be written now, as far as reading can tell:
@@ -19,18 +19,18 @@ impl Workspace {
     ///
     /// The folder that it is in, or the deepest one on its way, must be a real
     /// folder of this mount that we may write.
-    pub fn may_write(&self, path: &ProjectPath) -> Result<(), WriteError> {
+    pub fn check_writable(&self, path: &ProjectPath) -> Result<(), WriteError> {
         let ask = || -> Result<(), WriteFault> {
-            self.allowed(path)?;
-            let way = self.way(path)?;
-            may_change_names(&way)?;
+            self.check_allowed(path)?;
+            let way = self.deepest_folder(path)?;
+            check_folder_writable(&way)?;
             if way.path != path.parent() {
                 return Ok(());
             }
-            match look(way.folder.fd.as_fd(), path.file_name()) {
+            match stat_at(way.folder.fd.as_fd(), path.file_name()) {
                 Ok(thing) => {
-                    movable(thing)?;
-                    may_move(way.folder.fd.as_fd(), path.file_name())
+                    require_movable(thing)?;
+                    check_movable(way.folder.fd.as_fd(), path.file_name())
                 }
                 Err(Errno::NOENT) => Ok(()),
                 Err(errno) => Err(errno.into()),
@@ -42,57 +42,57 @@ impl Workspace {
     /// Gives a regular file another mode (the bits `0o7777`); it stays the
     /// same file with the same content and mtime.
     pub fn set_mode(&self, path: &ProjectPath, mode: u32) -> Result<(), WriteError> {
-        let spot = self.reach(path, "change the mode of")?;
+        let spot = self.open_target(path, "change the mode of")?;
         // Looked at before it is opened: opening a device can have effects.
-        regular(spot.look()?).map_err(|why| spot.fail(why))?;
-        let done = match self.beneath.open_file(spot.at().folder, spot.at().name) {
+        require_regular(spot.stat()?).map_err(|why| spot.error(why))?;
+        let done = match self.safe_root.open_file(spot.at().folder, spot.at().name) {
             Ok(file) => set_mode_of(&file, mode),
             // A mode that shuts out even the owner must not be for ever.
             Err(Errno::ACCESS) => self.set_mode_unopened(&spot, mode),
             Err(Errno::LOOP) => Err(WriteFault::NotAFile("symbolic link")),
             Err(errno) => Err(errno.into()),
         };
-        done.map_err(|why| spot.fail(why))
+        done.map_err(|why| spot.error(why))
     }
 
     /// Returns the hard link count of the regular file at `path`: with more than one,
     /// an exchange separates it from its other names.
     #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // the C types differ between systems
     pub fn link_count(&self, path: &ProjectPath) -> Option<u64> {
-        let spot = self.reach(path, "look at").ok()?;
+        let spot = self.open_target(path, "look at").ok()?;
         let stat = statat(spot.at().folder, spot.at().name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        matches!(Thing::of(&stat), Thing::File(_)).then_some(stat.st_nlink as u64)
+        matches!(EntryStat::of(&stat), EntryStat::File(_)).then_some(stat.st_nlink as u64)
     }
 
     /// Returns device and inode of the regular file at `path`, and its hard link count; `None` if
     /// that is one.
     #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // the C types differ between systems
     pub fn shared_file(&self, path: &ProjectPath) -> Option<((u64, u64), u64)> {
-        let spot = self.reach(path, "look at").ok()?;
+        let spot = self.open_target(path, "look at").ok()?;
         let stat = statat(spot.at().folder, spot.at().name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let names = stat.st_nlink as u64;
-        let is_shared = matches!(Thing::of(&stat), Thing::File(_)) && names > 1;
+        let is_shared = matches!(EntryStat::of(&stat), EntryStat::File(_)) && names > 1;
         is_shared.then_some(((stat.st_dev as u64, stat.st_ino as u64), names))
     }
 
     /// Returns the extended attributes that were set on the regular file at `path`, among them
     /// access lists and capabilities: an exchange loses them all.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub fn attributes(&self, path: &ProjectPath) -> Vec<String> {
+    pub fn extended_attributes(&self, path: &ProjectPath) -> Vec<String> {
         /// Maximum bytes of the list that the system returns.
-        const LONGEST: usize = 64 << 10;
-        let Ok(spot) = self.reach(path, "look at") else { return Vec::new() };
+        const MAX_XATTR_LIST_BYTES: usize = 64 << 10;
+        let Ok(spot) = self.open_target(path, "look at") else { return Vec::new() };
         // Looked at before it is opened: opening a device can have effects.
-        if !matches!(spot.look(), Ok(Thing::File(_))) {
+        if !matches!(spot.stat(), Ok(EntryStat::File(_))) {
             return Vec::new();
         }
-        let Ok(file) = self.beneath.open_file(spot.at().folder, spot.at().name) else {
+        let Ok(file) = self.safe_root.open_file(spot.at().folder, spot.at().name) else {
             return Vec::new();
         };
-        let mut list = vec![0; LONGEST];
+        let mut list = vec![0; MAX_XATTR_LIST_BYTES];
         let length = rustix::fs::flistxattr(&file, &mut list[..]).unwrap_or(0);
         let names = list[..length].split(|byte| *byte == 0).map(String::from_utf8_lossy);
-        names.filter(|name| is_given(name)).map(String::from).collect()
+        names.filter(|name| is_user_attribute(name)).map(String::from).collect()
     }
 
     /// Elsewhere the system itself marks nearly every file.
@@ -104,47 +104,47 @@ impl Workspace {
 
     /// Returns the free bytes of the root's file system that we may use.
     pub fn free_bytes(&self) -> Option<u64> {
-        let found = fstatvfs(self.beneath.root()).ok()?;
+        let found = fstatvfs(self.safe_root.root()).ok()?;
         found.f_bavail.checked_mul(found.f_frsize)
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn set_mode_unopened(&self, spot: &Spot<'_>, mode: u32) -> Result<(), WriteFault> {
-        let located = self.beneath.locate(spot.at().folder, spot.at().name)?;
-        regular(Thing::of(&fstat(&located)?))?;
+    fn set_mode_unopened(&self, spot: &WriteTarget<'_>, mode: u32) -> Result<(), WriteFault> {
+        let located = self.safe_root.open_path_only(spot.at().folder, spot.at().name)?;
+        require_regular(EntryStat::of(&fstat(&located)?))?;
         Ok(at::set_mode_located(located.as_fd(), mode)?)
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     #[allow(clippy::unused_self, reason = "elsewhere it needs the root")]
-    fn set_mode_unopened(&self, spot: &Spot<'_>, mode: u32) -> Result<(), WriteFault> {
+    fn set_mode_unopened(&self, spot: &WriteTarget<'_>, mode: u32) -> Result<(), WriteFault> {
         Ok(at::set_mode_named(spot.at(), mode)?)
     }
 }
 
 /// Returns `true` if a user or program set it; security modules set their labels on any file.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn is_given(attribute: &str) -> bool {
+fn is_user_attribute(attribute: &str) -> bool {
     attribute.starts_with("user.")
         || ["system.posix_acl_access", "security.capability"].contains(&attribute)
 }
 
 fn set_mode_of(file: &OwnedFd, mode: u32) -> Result<(), WriteFault> {
-    regular(Thing::of(&fstat(file)?))?;
+    require_regular(EntryStat::of(&fstat(file)?))?;
     Ok(at::set_mode(file.as_fd(), mode)?)
 }
 
-fn regular(thing: Thing) -> Result<(), WriteFault> {
+fn require_regular(thing: EntryStat) -> Result<(), WriteFault> {
     match thing {
-        Thing::Link(_) => Err(WriteFault::NotAFile("symbolic link")),
-        thing => movable(thing).map(drop),
+        EntryStat::Link(_) => Err(WriteFault::NotAFile("symbolic link")),
+        thing => require_movable(thing).map(drop),
     }
 }
 
 /// Checks that names in this folder may be created, renamed and removed.
-fn may_change_names(way: &Way) -> Result<(), WriteFault> {
+fn check_folder_writable(way: &DeepestFolder) -> Result<(), WriteFault> {
     let folder = way.folder.fd.as_fd();
-    if marks(folder, b".")?.fixed {
+    if move_blockers(folder, b".")?.fixed {
         return Err(WriteFault::Immutable);
     }
     match accessat(folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
@@ -154,16 +154,16 @@ fn may_change_names(way: &Way) -> Result<(), WriteFault> {
     }
 }
 
-fn may_move(folder: BorrowedFd<'_>, name: &[u8]) -> Result<(), WriteFault> {
-    match marks(folder, name)? {
-        Marks { mounted: true, .. } => Err(WriteFault::OtherMount),
-        Marks { fixed: true, .. } => Err(WriteFault::Immutable),
+fn check_movable(folder: BorrowedFd<'_>, name: &[u8]) -> Result<(), WriteFault> {
+    match move_blockers(folder, name)? {
+        MoveBlockers { mounted: true, .. } => Err(WriteFault::OtherMount),
+        MoveBlockers { fixed: true, .. } => Err(WriteFault::Immutable),
         _ => Ok(()),
     }
 }
 
 /// Attributes that forbid to move a file, even for root.
-struct Marks {
+struct MoveBlockers {
     /// Immutable or append-only.
     fixed: bool,
     /// Something is mounted on it.
@@ -171,7 +171,7 @@ struct Marks {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn marks(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Marks, Errno> {
+fn move_blockers(folder: BorrowedFd<'_>, name: &[u8]) -> Result<MoveBlockers, Errno> {
     use rustix::fs::{StatxAttributes, StatxFlags, statx};
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
     let found = match statx(folder, name, flags, StatxFlags::empty()) {
@@ -179,21 +179,21 @@ fn marks(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Marks, Errno> {
         Err(Errno::NOSYS) => StatxAttributes::empty(),
         Err(errno) => return Err(errno),
     };
-    Ok(Marks {
+    Ok(MoveBlockers {
         fixed: found.intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND),
         mounted: found.contains(StatxAttributes::MOUNT_ROOT),
     })
 }
 
 #[cfg(target_vendor = "apple")]
-fn marks(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Marks, Errno> {
+fn marks(folder: BorrowedFd<'_>, name: &[u8]) -> Result<MoveBlockers, Errno> {
     /// The flags `UF_` and `SF_`, `IMMUTABLE` and `APPEND`.
     const FIXED: u32 = 0x0006_0006;
     let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(Marks { fixed: found.st_flags & FIXED != 0, mounted: false })
+    Ok(MoveBlockers { fixed: found.st_flags & FIXED != 0, mounted: false })
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn marks(_: BorrowedFd<'_>, _: &[u8]) -> Result<Marks, Errno> {
-    Ok(Marks { fixed: false, mounted: false })
+fn marks(_: BorrowedFd<'_>, _: &[u8]) -> Result<MoveBlockers, Errno> {
+    Ok(MoveBlockers { fixed: false, mounted: false })
 }

@@ -12,23 +12,23 @@ use retake_model::{FileKind, ProjectPath};
 use retake_seam::at;
 
 use super::name::temp_name;
-use super::reach::Spot;
+use super::target::WriteTarget;
 use super::{WriteError, WriteFault};
 use crate::Workspace;
-use crate::beneath::PATH_LIMIT;
-use crate::stat::Thing;
+use crate::safe_open::PATH_LIMIT;
+use crate::stat::EntryStat;
 
 /// Maximum number of files or folders that are synced one by one; above, syncing the
 /// whole file system at once costs less (measured on ext4: 10 files 0.5 ms
 /// instead of 2.4, 100 files 2 ms instead of 22). A few are still synced one by one:
 /// other processes may have much dirty data there.
-pub(super) const FEW: usize = 4;
+pub(super) const MAX_SINGLE_SYNCS: usize = 4;
 
-const BUFFER: usize = 128 * 1024;
+const WRITE_BUFFER_BYTES: usize = 128 * 1024;
 
 /// A temp that holds a whole content.
 #[derive(Clone, Debug)]
-pub struct Staged {
+pub struct StagedFile {
     /// Where it lies.
     pub temp: ProjectPath,
     /// Regular file or link.
@@ -39,7 +39,7 @@ pub struct Staged {
 }
 
 /// Produces a content; called once.
-type Fill<'f> = &'f mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
+type ContentWriter<'f> = &'f mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 
 impl Workspace {
     /// Where the new content of `path` can be staged: `.retake-<tag>.tmp` in
@@ -50,9 +50,9 @@ impl Workspace {
     /// unique per path of an operation: a temp that exists is never reused.
     pub fn temp_for(&self, path: &ProjectPath, tag: &str) -> Result<ProjectPath, WriteError> {
         let find = || -> Result<ProjectPath, WriteFault> {
-            self.allowed(path)?;
+            self.check_allowed(path)?;
             let name = temp_name(tag).ok_or(WriteFault::NotATemp)?;
-            let mut folder = self.way(path)?.path;
+            let mut folder = self.deepest_folder(path)?.path;
             while let Some(inside) = folder {
                 // One more byte for the spare's name.
                 if inside.as_bytes().len() + 1 + name.len() + 1 < PATH_LIMIT {
@@ -75,9 +75,9 @@ impl Workspace {
         temp: &ProjectPath,
         kind: FileKind,
         mode: u32,
-        fill: Fill<'_>,
-    ) -> Result<Staged, WriteError> {
-        let spot = self.reach_temp(temp, "write")?;
+        fill: ContentWriter<'_>,
+    ) -> Result<StagedFile, WriteError> {
+        let spot = self.open_temp_target(temp, "write")?;
         match kind {
             FileKind::File => stage_file(&spot, mode, fill),
             FileKind::Link => stage_link(&spot, fill),
@@ -85,17 +85,17 @@ impl Workspace {
     }
 
     /// Makes staged contents survive power loss, together.
-    pub fn sync_staged(&self, staged: &[Staged]) -> Result<(), WriteError> {
+    pub fn sync_staged(&self, staged: &[StagedFile]) -> Result<(), WriteError> {
         const ACT: &str = "sync";
-        if staged.len() > FEW
+        if staged.len() > MAX_SINGLE_SYNCS
             && let Some(done) = self.sync_file_system()
         {
             return done.map_err(|error| WriteFault::from(error).at(&staged[0].temp, ACT));
         }
         for one in staged.iter().filter(|one| one.kind == FileKind::File && !one.synced) {
-            let spot = self.reach_temp(&one.temp, ACT)?;
-            let file = self.open_staged(&spot, one.inode).map_err(|why| spot.fail(why))?;
-            at::sync(file).map_err(|error| spot.fail(error))?;
+            let spot = self.open_temp_target(&one.temp, ACT)?;
+            let file = self.open_staged(&spot, one.inode).map_err(|why| spot.error(why))?;
+            at::sync(file).map_err(|error| spot.error(error))?;
         }
         // A link cannot be opened; it becomes durable with its name.
         let links: BTreeSet<_> =
@@ -111,27 +111,27 @@ impl Workspace {
     ) -> Result<(), WriteError> {
         const ACT: &str = "sync the mode of";
         let paths: Vec<_> = paths.into_iter().collect();
-        if paths.len() > FEW
+        if paths.len() > MAX_SINGLE_SYNCS
             && let Some(done) = self.sync_file_system()
         {
             return done.map_err(|error| WriteFault::from(error).at(paths[0], ACT));
         }
         for path in paths {
-            let spot = self.reach(path, ACT)?;
-            let done = match self.beneath.open_file(spot.at().folder, spot.at().name) {
+            let spot = self.open_target(path, ACT)?;
+            let done = match self.safe_root.open_file(spot.at().folder, spot.at().name) {
                 Ok(file) => at::sync(file).map_err(WriteFault::from),
                 Err(errno) => self.sync_unreadable(errno),
             };
-            done.map_err(|why| spot.fail(why))?;
+            done.map_err(|why| spot.error(why))?;
         }
         Ok(())
     }
 
-    fn open_staged(&self, spot: &Spot<'_>, inode: u64) -> Result<OwnedFd, WriteFault> {
+    fn open_staged(&self, spot: &WriteTarget<'_>, inode: u64) -> Result<OwnedFd, WriteFault> {
         let at = spot.at();
-        let file = self.beneath.open_file(at.folder, at.name)?;
-        match Thing::of(&rustix::fs::fstat(&file)?) {
-            Thing::File(stat) if stat.inode == inode => Ok(file),
+        let file = self.safe_root.open_file(at.folder, at.name)?;
+        match EntryStat::of(&rustix::fs::fstat(&file)?) {
+            EntryStat::File(stat) if stat.inode == inode => Ok(file),
             // The file that we wrote is gone.
             _ => Err(WriteFault::Gone),
         }
@@ -141,8 +141,8 @@ impl Workspace {
     /// system cannot.
     pub(super) fn sync_file_system(&self) -> Option<io::Result<()>> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        return passes_syncs_on(self.beneath.root())
-            .then(|| at::sync_file_system(self.beneath.root()));
+        return forwards_syncfs(self.safe_root.root())
+            .then(|| at::sync_file_system(self.safe_root.root()));
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         None
     }
@@ -151,27 +151,31 @@ impl Workspace {
 /// Returns `true` if the kernel forwards `syncfs` to the file system. It does not for FUSE
 /// (sshfs, rclone, encfs): the call succeeds, and nothing was done.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn passes_syncs_on(root: BorrowedFd<'_>) -> bool {
+fn forwards_syncfs(root: BorrowedFd<'_>) -> bool {
     const FUSE: u64 = 0x6573_5546;
     rustix::fs::fstatfs(root).is_ok_and(|found| found.f_type as u64 & 0xffff_ffff != FUSE)
 }
 
-fn stage_file(spot: &Spot<'_>, mode: u32, fill: Fill<'_>) -> Result<Staged, WriteError> {
-    let opened = at::create(spot.at()).map_err(|error| spot.fail(error))?;
-    complete(spot, &opened, mode, fill).map_err(|why| {
+fn stage_file(
+    spot: &WriteTarget<'_>,
+    mode: u32,
+    fill: ContentWriter<'_>,
+) -> Result<StagedFile, WriteError> {
+    let opened = at::create(spot.at()).map_err(|error| spot.error(error))?;
+    fill_temp(spot, &opened, mode, fill).map_err(|why| {
         if let Err(error) = at::unlink(spot.at()) {
             tracing::warn!(temp = %spot.path, %error, "an incomplete temp stays behind");
         }
-        spot.fail(why)
+        spot.error(why)
     })
 }
 
-fn complete(
-    spot: &Spot<'_>,
+fn fill_temp(
+    spot: &WriteTarget<'_>,
     opened: &OwnedFd,
     mode: u32,
-    fill: Fill<'_>,
-) -> Result<Staged, WriteFault> {
+    fill: ContentWriter<'_>,
+) -> Result<StagedFile, WriteFault> {
     write_content(opened.as_fd(), fill)?;
     // After the content: a write takes the setuid bit away.
     at::set_mode(opened.as_fd(), mode)?;
@@ -183,11 +187,12 @@ fn complete(
     #[allow(clippy::unnecessary_cast)] // the C type differs between systems
     let inode = rustix::fs::fstat(opened)?.st_ino as u64;
     let temp = spot.path.clone();
-    Ok(Staged { temp, kind: FileKind::File, inode, synced: unreadable })
+    Ok(StagedFile { temp, kind: FileKind::File, inode, synced: unreadable })
 }
 
-fn write_content(opened: BorrowedFd<'_>, fill: Fill<'_>) -> Result<(), WriteFault> {
-    let mut buffered = BufWriter::with_capacity(BUFFER, Target { file: opened, fault: None });
+fn write_content(opened: BorrowedFd<'_>, fill: ContentWriter<'_>) -> Result<(), WriteFault> {
+    let mut buffered =
+        BufWriter::with_capacity(WRITE_BUFFER_BYTES, TempWriter { file: opened, fault: None });
     let filled = fill(&mut buffered).and_then(|()| buffered.flush());
     // Taken apart, not dropped: that would write the rest once more.
     let (target, _) = buffered.into_parts();
@@ -198,25 +203,25 @@ fn write_content(opened: BorrowedFd<'_>, fill: Fill<'_>) -> Result<(), WriteFaul
     }
 }
 
-fn stage_link(spot: &Spot<'_>, fill: Fill<'_>) -> Result<Staged, WriteError> {
+fn stage_link(spot: &WriteTarget<'_>, fill: ContentWriter<'_>) -> Result<StagedFile, WriteError> {
     let mut target = Vec::new();
-    fill(&mut target).map_err(|error| spot.fail(WriteFault::Filled(error)))?;
+    fill(&mut target).map_err(|error| spot.error(WriteFault::Filled(error)))?;
     if target.is_empty() || target.contains(&0) {
         let error = io::Error::new(io::ErrorKind::InvalidData, "no link has such a target");
-        return Err(spot.fail(WriteFault::Filled(error)));
+        return Err(spot.error(WriteFault::Filled(error)));
     }
-    at::symlink(&target, spot.at()).map_err(|error| spot.fail(error))?;
+    at::symlink(&target, spot.at()).map_err(|error| spot.error(error))?;
     let inode = spot.file_or_link()?.inode;
-    Ok(Staged { temp: spot.path.clone(), kind: FileKind::Link, inode, synced: false })
+    Ok(StagedFile { temp: spot.path.clone(), kind: FileKind::Link, inode, synced: false })
 }
 
 /// Writes to the temp, and remembers an error as the file's own.
-struct Target<'f> {
+struct TempWriter<'f> {
     file: BorrowedFd<'f>,
     fault: Option<io::Error>,
 }
 
-impl Write for Target<'_> {
+impl Write for TempWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         at::write(self.file, bytes).map_err(|error| {
             let copy = error

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use retake_model::{FileKind, Gap, GapReason, ProjectPath};
-use retake_workspace::{Choose, Known, RuleSources, Scan, Staged, Workspace};
+use retake_workspace::{ListingFilter, RuleSources, ScanResult, StagedFile, StatCache, Workspace};
 
 /// A folder that is removed at the end.
 pub(crate) struct Project {
@@ -62,14 +62,14 @@ impl Project {
         Workspace::open(self.root()).unwrap()
     }
 
-    pub(crate) fn scan(&self, known: &Known, base: &RuleSources) -> Scan {
+    pub(crate) fn scan(&self, known: &StatCache, base: &RuleSources) -> ScanResult {
         self.workspace().scan(known, base)
     }
 
     /// What is known after everything was taken in.
-    pub(crate) fn all_known(&self) -> Known {
-        let scan = self.scan(&Known::default(), &RuleSources::default());
-        Known::new(scan.suspects.into_iter().map(|s| (s.path, Some(s.stat))))
+    pub(crate) fn all_known(&self) -> StatCache {
+        let scan = self.scan(&StatCache::default(), &RuleSources::default());
+        StatCache::new(scan.suspects.into_iter().map(|s| (s.path, Some(s.stat))))
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> Vec<u8> {
@@ -116,14 +116,14 @@ pub(crate) fn strings<T: ToString>(items: impl IntoIterator<Item = T>) -> Vec<St
 }
 
 /// The suspects' paths; a known one with `*`.
-pub(crate) fn suspects(scan: &Scan) -> Vec<String> {
-    let show = |s: &retake_workspace::Suspect| {
+pub(crate) fn suspects(scan: &ScanResult) -> Vec<String> {
+    let show = |s: &retake_workspace::SuspectFile| {
         format!("{}{}", s.path.as_bytes().escape_ascii(), if s.known { "*" } else { "" })
     };
     scan.suspects.iter().map(show).collect()
 }
 
-pub(crate) fn missing(scan: &Scan) -> Vec<String> {
+pub(crate) fn missing(scan: &ScanResult) -> Vec<String> {
     strings(&scan.missing)
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn stage(
     temp: &ProjectPath,
     content: &[u8],
     mode: u32,
-) -> Staged {
+) -> StagedFile {
     let fill = &mut |to: &mut dyn Write| to.write_all(content);
     workspace.stage(temp, FileKind::File, mode, fill).unwrap()
 }
@@ -206,12 +206,12 @@ pub(crate) fn run_as_nobody(test: &str) {
 /// Chooses everything.
 pub(crate) struct All;
 
-impl Choose for All {
-    fn file(&mut self, _path: &ProjectPath) -> bool {
+impl ListingFilter for All {
+    fn lists_file(&mut self, _path: &ProjectPath) -> bool {
         true
     }
 
-    fn folder(&mut self, _path: &ProjectPath) -> bool {
+    fn reports_folder(&mut self, _path: &ProjectPath) -> bool {
         true
     }
 }

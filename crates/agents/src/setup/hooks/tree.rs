@@ -8,11 +8,11 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use crate::setup::SetupError;
 use crate::setup::command::HookCommand;
-use crate::setup::splice::{Container, has_comment};
+use crate::setup::splice::{JsonContainer, has_comment};
 
 /// A handler in the file that calls us.
-pub(super) struct Ours<'t> {
-    pub(super) place: Place<'t>,
+pub(super) struct RetakeHandler<'t> {
+    pub(super) position: HandlerPosition<'t>,
     pub(super) command: &'t StringLit<'t>,
     /// What it calls, if it is an entry of just the shape that setup writes.
     pub(super) call: Option<HookCommand>,
@@ -20,7 +20,7 @@ pub(super) struct Ours<'t> {
 
 /// Where a handler is.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'t> {
+pub(super) struct HandlerPosition<'t> {
     pub(super) hooks: &'t Object<'t>,
     pub(super) hooks_at: usize,
     pub(super) event_at: usize,
@@ -34,21 +34,24 @@ pub(super) struct Place<'t> {
 
 /// Keys that existed before Retake, and so must stay on removal.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct PreexistingKeys {
     hooks: bool,
     events: BTreeSet<String>,
 }
 
 /// All handlers of a file, in the order of the file.
-pub(super) fn places<'t>(root: &'t Object<'t>, grouped: bool) -> Vec<Place<'t>> {
+pub(super) fn handler_positions<'t>(
+    root: &'t Object<'t>,
+    grouped: bool,
+) -> Vec<HandlerPosition<'t>> {
     let mut all = Vec::new();
-    for (hooks_at, hooks) in named(root, "hooks") {
+    for (hooks_at, hooks) in properties_named(root, "hooks") {
         let Some(hooks) = hooks.value.as_object() else { continue };
         for (event_at, event) in hooks.properties.iter().enumerate() {
             let Some(list) = event.value.as_array() else { continue };
             for (group_at, group) in list.elements.iter().enumerate() {
                 let handlers = None;
-                let first = Place {
+                let first = HandlerPosition {
                     hooks,
                     hooks_at,
                     event_at,
@@ -62,17 +65,21 @@ pub(super) fn places<'t>(root: &'t Object<'t>, grouped: bool) -> Vec<Place<'t>> 
                     all.push(first);
                     continue;
                 }
-                let handlers = group.as_object().and_then(|group| last(group, "hooks"));
+                let handlers = group.as_object().and_then(|group| last_property(group, "hooks"));
                 let handlers = handlers.and_then(|(_, all)| all.value.as_array());
                 let count = handlers.map_or(0, |handlers| handlers.elements.len());
-                all.extend((0..count).map(|handler_at| Place { handlers, handler_at, ..first }));
+                all.extend((0..count).map(|handler_at| HandlerPosition {
+                    handlers,
+                    handler_at,
+                    ..first
+                }));
             }
         }
     }
     all
 }
 
-impl<'t> Place<'t> {
+impl<'t> HandlerPosition<'t> {
     pub(super) fn handler(&self) -> &'t Value<'t> {
         match self.handlers {
             Some(handlers) => &handlers.elements[self.handler_at],
@@ -86,13 +93,18 @@ impl<'t> Place<'t> {
 
     /// For which tools it is; agents take no word, an empty one and a star for all.
     pub(super) fn matcher(&self) -> &'t str {
-        let matcher = self.group().as_object().and_then(|group| last(group, "matcher"));
+        let matcher = self.group().as_object().and_then(|group| last_property(group, "matcher"));
         let matcher = matcher.and_then(|(_, matcher)| matcher.value.as_string_lit());
         matcher.map(|text| text.value.as_ref()).filter(|text| *text != "*").unwrap_or_default()
     }
 
     /// The text without this handler and what it alone filled. A comment keeps what it is in.
-    pub(super) fn take_out(&self, text: &str, root: &Object<'_>, kept: &Kept) -> String {
+    pub(super) fn remove_from(
+        &self,
+        text: &str,
+        root: &Object<'_>,
+        kept: &PreexistingKeys,
+    ) -> String {
         let free = |inner: Range, outer: Range| {
             !has_comment(&text[outer.start..inner.start])
                 && !has_comment(&text[inner.end..outer.end])
@@ -101,24 +113,26 @@ impl<'t> Place<'t> {
         if let Some(handlers) = self.handlers
             && (handlers.elements.len() > 1 || !free(handler, group))
         {
-            return Container::from(handlers).remove(text, self.handler_at);
+            return JsonContainer::from(handlers).remove(text, self.handler_at);
         }
         let stays = kept.events.contains(self.event.name.as_str());
         if self.list.elements.len() > 1 || stays || !free(group, self.event.range) {
-            return Container::from(self.list).remove(text, self.group_at);
+            return JsonContainer::from(self.list).remove(text, self.group_at);
         }
         let hooks = root.properties[self.hooks_at].range;
         if self.hooks.properties.len() > 1 || kept.hooks || !free(self.event.range, hooks) {
-            return Container::from(self.hooks).remove(text, self.event_at);
+            return JsonContainer::from(self.hooks).remove(text, self.event_at);
         }
-        Container::from(root).remove(text, self.hooks_at)
+        JsonContainer::from(root).remove(text, self.hooks_at)
     }
 }
 
-impl Kept {
-    pub(super) fn in_text(text: &str) -> Option<Self> {
-        let root = Root::parse(text).ok()?;
-        let Some((_, hooks)) = last(&root.object, "hooks") else { return Some(Self::default()) };
+impl PreexistingKeys {
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let root = JsonRoot::parse(text).ok()?;
+        let Some((_, hooks)) = last_property(&root.object, "hooks") else {
+            return Some(Self::default());
+        };
         let events = hooks.value.as_object().map(|hooks| &hooks.properties);
         let name = |event: &ObjectProp<'_>| event.name.as_str().to_owned();
         let events = events.into_iter().flatten().map(name).collect();
@@ -127,11 +141,11 @@ impl Kept {
 }
 
 /// The object that a file holds.
-pub(super) struct Root<'t> {
+pub(super) struct JsonRoot<'t> {
     pub(super) object: Object<'t>,
 }
 
-impl<'t> Root<'t> {
+impl<'t> JsonRoot<'t> {
     pub(super) fn parse(text: &'t str) -> Result<Self, SetupError> {
         let options = ParseOptions {
             allow_comments: true,
@@ -159,25 +173,25 @@ impl<'t> Root<'t> {
 }
 
 /// Splits off the byte order mark that some editors write.
-pub(super) fn split_mark(text: &str) -> (&str, &str) {
+pub(super) fn split_bom(text: &str) -> (&str, &str) {
     text.strip_prefix('\u{feff}').map_or(("", text), |rest| (&text[..3], rest))
 }
 
-fn named<'o, 't>(
+fn properties_named<'o, 't>(
     object: &'o Object<'t>,
     name: &str,
 ) -> impl DoubleEndedIterator<Item = (usize, &'o ObjectProp<'t>)> {
     object.properties.iter().enumerate().filter(move |(_, property)| property.name.as_str() == name)
 }
 
-pub(super) fn last<'o, 't>(
+pub(super) fn last_property<'o, 't>(
     object: &'o Object<'t>,
     name: &str,
 ) -> Option<(usize, &'o ObjectProp<'t>)> {
-    named(object, name).next_back()
+    properties_named(object, name).next_back()
 }
 
-pub(super) fn object<'v, 't>(
+pub(super) fn expect_object<'v, 't>(
     value: &'v Value<'t>,
     what: &str,
 ) -> Result<&'v Object<'t>, SetupError> {
@@ -185,7 +199,10 @@ pub(super) fn object<'v, 't>(
     value.as_object().ok_or_else(shape)
 }
 
-pub(super) fn array<'v, 't>(value: &'v Value<'t>, what: &str) -> Result<&'v Array<'t>, SetupError> {
+pub(super) fn expect_array<'v, 't>(
+    value: &'v Value<'t>,
+    what: &str,
+) -> Result<&'v Array<'t>, SetupError> {
     let shape = || SetupError::Shape { what: format!("\"{what}\""), wanted: "a list" };
     value.as_array().ok_or_else(shape)
 }

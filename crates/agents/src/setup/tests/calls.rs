@@ -1,10 +1,10 @@
 //! Commands of the person's own that call us, and comments and matchers around our entries.
 
 use super::{added, command, form, value};
-use crate::Agent;
+use crate::AgentKind;
 use crate::setup::HookCommand;
 
-const AGENT: Agent = Agent::ClaudeCode;
+const AGENT: AgentKind = AgentKind::ClaudeCode;
 
 fn stop(command: &str) -> String {
     let command = serde_json::Value::from(command);
@@ -84,7 +84,7 @@ fn a_comment_keeps_what_it_is_in() {
 fn a_single_hook_that_is_off_is_told() {
     let off = |list: &str| {
         let text = format!(r#"{{"hooksConfig":{{"disabled":{list}}}}}"#);
-        form(Agent::Gemini).find(&text, None).unwrap().switched_off
+        form(AgentKind::Gemini).find(&text, None).unwrap().switched_off
     };
     assert_eq!(off(r#"["x","retake"]"#).as_deref(), Some("hooksConfig.disabled has it"));
     assert!(off(r#"["/bin/retake hook gemini || true"]"#).is_some());

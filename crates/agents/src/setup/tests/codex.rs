@@ -7,7 +7,7 @@ use crate::setup::codex_trust;
 /// The hashes are those that Codex 0.166.0 itself shows for such hooks.
 #[test]
 fn codex_s_approval_is_read_as_codex_reads_it() {
-    use codex_trust::{Trust, trust};
+    use codex_trust::{CodexTrust, hook_trust};
     let line = "/usr/local/bin/retake hook codex || true";
     let ours = json!({ "type": "command", "command": line, "timeout": 10 });
     let (mut told, theirs) = (ours.clone(), json!({ "type": "command", "command": "true" }));
@@ -25,15 +25,15 @@ fn codex_s_approval_is_read_as_codex_reads_it() {
     let pre = state("pre_tool_use:0:0", PRE_TOOL_USE, "");
     let end = state("session_end:0:0", SESSION_END, "") + &state("stop:0:1", STOP, "");
     let names = ["/link/hooks.json".to_owned(), "/h/hooks.json".to_owned()];
-    let check = |hooks: &str, config: &str| trust(hooks, config, &names, None).unwrap();
-    assert_eq!(check(&hooks, &format!("{pre}{end}")), Some(Trust::Approved));
-    assert_eq!(check(&hooks, &pre), Some(Trust::Waiting));
-    assert_eq!(check(&hooks, ""), Some(Trust::Waiting));
-    assert_eq!(check(&hooks, "not = [toml"), Some(Trust::Waiting));
+    let check = |hooks: &str, config: &str| hook_trust(hooks, config, &names, None).unwrap();
+    assert_eq!(check(&hooks, &format!("{pre}{end}")), Some(CodexTrust::Approved));
+    assert_eq!(check(&hooks, &pre), Some(CodexTrust::Waiting));
+    assert_eq!(check(&hooks, ""), Some(CodexTrust::Waiting));
+    assert_eq!(check(&hooks, "not = [toml"), Some(CodexTrust::Waiting));
     let changed = hooks.replace("\"timeout\":10", "\"timeout\":11");
-    assert_eq!(check(&changed, &format!("{pre}{end}")), Some(Trust::Changed));
+    assert_eq!(check(&changed, &format!("{pre}{end}")), Some(CodexTrust::Changed));
     let off = state("pre_tool_use:0:0", PRE_TOOL_USE, "enabled = false");
-    assert_eq!(check(&hooks, &format!("{off}{end}")), Some(Trust::Off));
+    assert_eq!(check(&hooks, &format!("{off}{end}")), Some(CodexTrust::Off));
     assert_eq!(check("{}", &pre), None);
 }
 
@@ -43,7 +43,7 @@ const STOP: &str = "e38a1ff770c03f06fb6e6ed034324990a1efec0e027540e47e1b066c1a21
 
 #[test]
 fn what_codex_takes_for_absent_is_absent() {
-    use codex_trust::{Trust, trust};
+    use codex_trust::{CodexTrust, hook_trust};
     let names = ["/h/hooks.json".to_owned()];
     let check = |event: &str, extra: &str, hash: &str| {
         let handler = format!(r#"{{"type":"command","command":"retake hook codex"{extra}}}"#);
@@ -52,7 +52,11 @@ fn what_codex_takes_for_absent_is_absent() {
         let snake = if event == "Stop" { "stop" } else { "session_end" };
         let key = format!("/h/hooks.json:{snake}:0:0");
         let config = format!("[hooks.state.\"{key}\"]\ntrusted_hash = \"sha256:{hash}\"\n");
-        assert_eq!(trust(&hooks, &config, &names, None).unwrap(), Some(Trust::Approved), "{hooks}");
+        assert_eq!(
+            hook_trust(&hooks, &config, &names, None).unwrap(),
+            Some(CodexTrust::Approved),
+            "{hooks}"
+        );
     };
     check("Stop", "", STOP_USUAL);
     check("Stop", r#","timeout":null,"statusMessage":null"#, STOP_USUAL);

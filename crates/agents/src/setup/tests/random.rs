@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{added, form, value};
-use crate::Agent;
-use crate::setup::call;
+use crate::AgentKind;
+use crate::setup::recognise_hook;
 
 /// A random document in the shape of settings, with comments and odd layout.
 fn random(rng: &mut fastrand::Rng) -> String {
@@ -77,7 +77,7 @@ fn others(text: &str) -> Value {
             let Some(handlers) = group.get_mut("hooks") else { continue };
             handlers.as_array_mut().unwrap().retain(|handler| {
                 let command = handler["command"].as_str().unwrap_or_default();
-                call(command, Agent::Codex, None).is_none()
+                recognise_hook(command, AgentKind::Codex, None).is_none()
             });
         }
         let emptied = |group: &Value| group.get("hooks").is_some_and(|h| h == &json!([]));
@@ -92,12 +92,12 @@ fn others(text: &str) -> Value {
 
 #[test]
 fn random_documents_keep_everything_that_is_not_ours() {
-    let form = form(Agent::Codex);
+    let form = form(AgentKind::Codex);
     for seed in 0..1000 {
         let before = random(&mut fastrand::Rng::with_seed(seed));
-        let after = added(Agent::Codex, &before);
+        let after = added(AgentKind::Codex, &before);
         let case = format!("seed {seed}\n{before}\n---\n{after}");
-        assert_eq!(added(Agent::Codex, &after), after, "{case}");
+        assert_eq!(added(AgentKind::Codex, &after), after, "{case}");
         assert_eq!(form.find(&after, None).unwrap().missing, 0, "{case}");
         assert_eq!(others(&after), others(&before), "{case}");
         let removed = form.remove(&after, Some(&before), None).unwrap().unwrap();
@@ -110,7 +110,7 @@ fn random_documents_keep_everything_that_is_not_ours() {
         if !before.contains("hook codex") {
             assert_eq!(comments(&removed), comments(&before), "{case}");
             assert_eq!(value(&removed), value(&before), "{case}");
-            assert_eq!(value(&added(Agent::Codex, &removed)), value(&after), "{case}");
+            assert_eq!(value(&added(AgentKind::Codex, &removed)), value(&after), "{case}");
         }
     }
 }

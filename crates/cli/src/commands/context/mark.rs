@@ -5,56 +5,60 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use retake_engine::Project;
-use retake_engine::model::{Lines, ProjectPath};
-use retake_server::documents::Marked;
-use retake_server::door::MarkSeen;
+use retake_engine::model::{LineSpan, ProjectPath};
+use retake_server::documents::MarkedFiles;
+use retake_server::request::MarkSeen;
 
-use crate::args::ContextMark;
-use crate::context::{Context, Exit};
-use crate::describe::{name, plural};
-use crate::failure::Failure;
+use crate::args::ContextMarkArgs;
+use crate::context::{CommandContext, Exit};
+use crate::describe::{display_path, plural};
+use crate::failure::ApiError;
 use crate::output::warn;
 
-pub(super) fn run(context: &Context, options: &ContextMark) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &ContextMarkArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let (dialog, agent) = super::knower(&project, &options.of)?;
-    let files = options.files.iter().map(|text| file(context, &project, text));
+    let (dialog, agent) = super::resolve_agent(&project, &options.agent_args)?;
+    let files = options.files.iter().map(|text| parse_file(context, &project, text));
     let files = files.collect::<Result<Vec<_>>>()?;
     let (named, source) = (files.len(), options.source);
-    let untracked = context.ask(&project, MarkSeen { dialog, agent, files, source })?;
-    let marked = Marked::new(named, &untracked);
+    let untracked = context.run_request(&project, MarkSeen { dialog, agent, files, source })?;
+    let marked = MarkedFiles::new(named, &untracked);
     if context.json {
         context.out.json(&marked)?;
     } else {
         let files = plural(marked.marked, "file as it is", "files as they are");
         context.out.text(&format!("The agent knows {files} now.\n"))?;
         for path in &untracked {
-            warn(&format!("{} is no file that is tracked", name(path)));
+            warn(&format!("{} is no file that is tracked", display_path(path)));
         }
     }
     Ok(if untracked.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
 /// Parses a path with an optional line range, unless a file has that very name.
-fn file(context: &Context, project: &Project, text: &Path) -> Result<(ProjectPath, Option<Lines>)> {
-    let (path, lines) = match with_lines(text) {
+fn parse_file(
+    context: &CommandContext,
+    project: &Project,
+    text: &Path,
+) -> Result<(ProjectPath, Option<LineSpan>)> {
+    let (path, lines) = match split_line_range(text) {
         Some((path, lines)) if !context.cwd.join(text).exists() => (path, Some(lines)),
         _ => (text.to_owned(), None),
     };
-    let Some(placed) = context.path(project, &path)? else {
+    let Some(placed) = context.resolve_path(project, &path)? else {
         let message = format!("{} is the project itself, not a file", path.display());
-        return Err(Failure::new("no_file", message, "name the files that were seen").into());
+        return Err(ApiError::new("no_file", message, "name the files that were seen").into());
     };
     Ok((placed, lines))
 }
 
 /// `PATH:A-B` or `PATH:A`.
-fn with_lines(text: &Path) -> Option<(PathBuf, Lines)> {
+fn split_line_range(text: &Path) -> Option<(PathBuf, LineSpan)> {
     let bytes = text.as_os_str().as_bytes();
     let colon = bytes.iter().rposition(|&byte| byte == b':')?;
     let range = std::str::from_utf8(&bytes[colon + 1..]).ok()?;
     let (first, last) = range.split_once('-').unwrap_or((range, range));
-    let lines = Lines { first: first.parse().ok()?, last: last.parse().ok()? };
+    let lines = LineSpan { first: first.parse().ok()?, last: last.parse().ok()? };
     let path = PathBuf::from(std::ffi::OsStr::from_bytes(&bytes[..colon]));
     (1..=lines.last).contains(&lines.first).then_some((path, lines))
 }
@@ -66,7 +70,7 @@ mod tests {
     #[test]
     fn lines_are_told_from_names() {
         let told = |text: &str| {
-            let (path, lines) = with_lines(Path::new(text))?;
+            let (path, lines) = split_line_range(Path::new(text))?;
             Some((path.to_str()?.to_owned(), lines.first, lines.last))
         };
         assert_eq!(told("a.rs:3-9"), Some(("a.rs".to_owned(), 3, 9)));

@@ -4,22 +4,22 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
-use retake_engine::{Imported, TaskMetadata};
+use retake_engine::{MetadataImport, TaskMetadata};
 use retake_server::documents::ContextImported;
-use retake_server::door::ImportContext;
+use retake_server::request::ImportContext;
 use serde_json::json;
 
-use crate::args::{ContextExport, ContextImport};
-use crate::context::{Context, Exit};
+use crate::args::{ContextExportArgs, ContextImportArgs};
+use crate::context::{CommandContext, Exit};
 use crate::describe::plural;
 use crate::escape::escape;
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::output::warn;
-use crate::written::{Written, write};
+use crate::output_file::{OutputFileOutcome, write_output_file};
 
-pub(super) fn export(context: &Context, options: &ContextExport) -> Result<Exit> {
-    let (project, _) = context.open_and_look()?;
-    let (dialog, agent) = super::knower(&project, &options.of)?;
+pub(super) fn export(context: &CommandContext, options: &ContextExportArgs) -> Result<Exit> {
+    let (project, _) = context.open_and_scan()?;
+    let (dialog, agent) = super::resolve_agent(&project, &options.agent_args)?;
     let metadata = project.export_context(&dialog, &agent)?;
     let text = metadata.to_json()?;
     let Some(path) = &options.output else {
@@ -28,7 +28,7 @@ pub(super) fn export(context: &Context, options: &ContextExport) -> Result<Exit>
         return Ok(Exit::Done);
     };
     let path = context.cwd.join(path);
-    let written = write(&path, text.as_bytes(), 0o666, options.force)?;
+    let written = write_output_file(&path, text.as_bytes(), 0o666, options.force)?;
     let entries = metadata.files_in_context.len();
     if context.json {
         context.out.json(&json!({ "file": path.to_string_lossy(), "entries": entries }))?;
@@ -36,25 +36,25 @@ pub(super) fn export(context: &Context, options: &ContextExport) -> Result<Exit>
         let entries = plural(entries as u64, "entry", "entries");
         let path = escape(path.as_os_str().as_encoded_bytes());
         let kept = match written {
-            Written::Replaced(aside) => {
+            OutputFileOutcome::Replaced(aside) => {
                 format!("; what it said is in {}", escape(aside.as_os_str().as_encoded_bytes()))
             }
-            Written::Known | Written::New => String::new(),
+            OutputFileOutcome::Unchanged | OutputFileOutcome::Created => String::new(),
         };
         context.out.text(&format!("Wrote {entries} to {path}{kept}\n"))?;
     }
     Ok(Exit::Done)
 }
 
-pub(super) fn import(context: &Context, options: &ContextImport) -> Result<Exit> {
-    let metadata = read(&context.cwd.join(&options.file))?;
+pub(super) fn import(context: &CommandContext, options: &ContextImportArgs) -> Result<Exit> {
+    let metadata = read_metadata(&context.cwd.join(&options.file))?;
     let project = context.open_to_write()?;
-    let (dialog, agent) = super::knower(&project, &options.of)?;
-    let imported = context.ask(&project, ImportContext { dialog, agent, metadata })?;
+    let (dialog, agent) = super::resolve_agent(&project, &options.agent_args)?;
+    let imported = context.run_request(&project, ImportContext { dialog, agent, metadata })?;
     if context.json {
         context.out.json(&ContextImported::from(&imported))?;
     } else {
-        context.out.text(&told(&imported))?;
+        context.out.text(&describe_imported(&imported))?;
         for (path, why) in &imported.skipped {
             warn(&format!("{path} was left out: {why}"));
         }
@@ -62,17 +62,17 @@ pub(super) fn import(context: &Context, options: &ContextImport) -> Result<Exit>
     Ok(if imported.skipped.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
-fn read(path: &Path) -> Result<TaskMetadata, Failure> {
+fn read_metadata(path: &Path) -> Result<TaskMetadata, ApiError> {
     let bad = |reason: &dyn std::fmt::Display| {
         let message = format!("nothing was taken in from {}: {reason}", path.display());
         let hint = "the file is as it was; correct it, or export it again";
-        Failure::new("bad_metadata", message, hint)
+        ApiError::new("bad_metadata", message, hint)
     };
     let bytes = fs::read(path).map_err(|error| bad(&error))?;
     TaskMetadata::from_json(&bytes).map_err(|error| bad(&error))
 }
 
-fn told(imported: &Imported) -> String {
+fn describe_imported(imported: &MetadataImport) -> String {
     let entries = plural(imported.entries as u64, "entry", "entries");
     match imported.known {
         0 => format!("Took in {entries}.\n"),

@@ -8,35 +8,35 @@ use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::{AgentId, DialogId, MAIN_AGENT};
 
-use crate::args::{ContextAct, FileContext, Knower};
-use crate::context::{Context, Exit, dialog_or_latest};
-use crate::failure::Failure;
+use crate::args::{ContextAgentArgs, ContextArgs, ContextCommand};
+use crate::context::{CommandContext, Exit, dialog_or_latest};
+use crate::failure::ApiError;
 
-pub(super) fn run(context: &Context, options: &FileContext) -> Result<Exit> {
-    match &options.act {
+pub(super) fn run(context: &CommandContext, options: &ContextArgs) -> Result<Exit> {
+    match &options.command {
         None => show::run(context, &options.show),
-        Some(ContextAct::Mark(options)) => mark::run(context, options),
-        Some(ContextAct::Export(options)) => metadata::export(context, options),
-        Some(ContextAct::Import(options)) => metadata::import(context, options),
+        Some(ContextCommand::Mark(options)) => mark::run(context, options),
+        Some(ContextCommand::Export(options)) => metadata::export(context, options),
+        Some(ContextCommand::Import(options)) => metadata::import(context, options),
     }
 }
 
 /// Resolves the agent: the main one, unless another is named.
-fn knower(project: &Project, of: &Knower) -> Result<(DialogId, AgentId)> {
+fn resolve_agent(project: &Project, of: &ContextAgentArgs) -> Result<(DialogId, AgentId)> {
     let dialog = dialog_or_latest(project, of.dialog.as_deref())?;
     let agent = match &of.agent {
-        Some(name) => named(project, &dialog, name)?,
+        Some(name) => find_agent(project, &dialog, name)?,
         None => AgentId::from(MAIN_AGENT),
     };
     Ok((dialog, agent))
 }
 
 /// Finds an agent of the dialog by its id.
-fn named(project: &Project, dialog: &DialogId, name: &str) -> Result<AgentId> {
+fn find_agent(project: &Project, dialog: &DialogId, name: &str) -> Result<AgentId> {
     let mut agents = project.store().agents(dialog)?.into_iter();
     match agents.find(|agent| agent.id.0 == name) {
         Some(agent) => Ok(agent.id),
-        None => Err(Failure::new(
+        None => Err(ApiError::new(
             "unknown_agent",
             format!("dialog {dialog} has no agent '{name}'"),
             "`retake dialogs` lists the agents of each dialog",

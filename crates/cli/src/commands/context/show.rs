@@ -3,69 +3,69 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{ContextSource, DialogId, Lines, Millis};
-use retake_engine::{ContextEntry, ContextFile, DialogAgent, Project, Reader, VerbError};
+use retake_engine::model::{ContextSource, DialogId, LineSpan, Millis};
+use retake_engine::{Audience, ContextEntry, ContextFile, DialogAgent, OperationError, Project};
 use retake_server::documents::{self, ContextChoice};
 
-use crate::args::ContextShow;
-use crate::context::{Context, Exit, dialog_or_latest};
-use crate::describe::{self, name, plural, short_id};
+use crate::args::ContextShowArgs;
+use crate::context::{CommandContext, Exit, dialog_or_latest};
+use crate::describe::{self, display_path, plural, short_id};
 use crate::escape::escape;
-use crate::output::Style;
-use crate::table::{Cell, Table};
-use crate::time::local;
+use crate::output::TextStyle;
+use crate::table::{TableCell, TextTable};
+use crate::time::format_local;
 
-pub(super) fn run(context: &Context, options: &ContextShow) -> Result<Exit> {
-    let (project, _) = context.open_and_look()?;
-    let dialog = match dialog_or_latest(&project, options.of.dialog.as_deref()) {
-        Err(error) if matches!(error.downcast_ref(), Some(VerbError::NoDialog)) => {
-            return no_dialog(context);
+pub(super) fn run(context: &CommandContext, options: &ContextShowArgs) -> Result<Exit> {
+    let (project, _) = context.open_and_scan()?;
+    let dialog = match dialog_or_latest(&project, options.agent_args.dialog.as_deref()) {
+        Err(error) if matches!(error.downcast_ref(), Some(OperationError::NoDialog)) => {
+            return report_no_dialog(context);
         }
         other => other?,
     };
     let mut agents = project.store().agents(&dialog)?;
-    if let Some(agent) = &options.of.agent {
-        let agent = super::named(&project, &dialog, agent)?;
+    if let Some(agent) = &options.agent_args.agent {
+        let agent = super::find_agent(&project, &dialog, agent)?;
         agents.retain(|one| one.id == agent);
     }
     if context.json {
         let agents: Vec<_> = agents.into_iter().map(|agent| agent.id).collect();
         let choice = ContextChoice { stale: options.stale, timeline: options.timeline };
-        context.out.json(&documents::Context::read(&project, &dialog, &agents, choice)?)?;
+        context.out.json(&documents::ContextDocument::read(&project, &dialog, &agents, choice)?)?;
         return Ok(Exit::Done);
     }
-    let text = told(context, &project, &dialog, &agents, options)?;
+    let text = describe_context(context, &project, &dialog, &agents, options)?;
     context.out.paged(text.as_bytes())?;
     Ok(Exit::Done)
 }
 
-fn no_dialog(context: &Context) -> Result<Exit> {
+fn report_no_dialog(context: &CommandContext) -> Result<Exit> {
     if context.json {
-        context.out.json(&documents::Context::default())?;
+        context.out.json(&documents::ContextDocument::default())?;
     } else {
         context.out.text("No agent has worked in this project yet.\n")?;
     }
     Ok(Exit::Done)
 }
 
-fn told(
-    context: &Context,
+fn describe_context(
+    context: &CommandContext,
     project: &Project,
     dialog: &DialogId,
     agents: &[DialogAgent],
-    options: &ContextShow,
+    options: &ContextShowArgs,
 ) -> Result<String> {
     let mut text = String::new();
     for agent in agents {
         let mut files = project.context(dialog, &agent.id)?;
         let stale = files.iter().filter(|file| file.stale.is_some()).count();
-        let head = head(dialog, agent, files.len(), stale);
+        let head = agent_heading(dialog, agent, files.len(), stale);
         files.retain(|file| file.stale.is_some() || !options.stale);
         if files.is_empty() {
             continue;
         }
-        let _ = writeln!(text, "{}", context.out.paint(&head, Style::Bold));
-        let table = if options.timeline { timeline(&files) } else { newest(&files) };
+        let _ = writeln!(text, "{}", context.out.paint(&head, TextStyle::Bold));
+        let table = if options.timeline { timeline_table(&files) } else { latest_table(&files) };
         text.push_str(&table.render("  ", context.out.colour));
         text.push('\n');
     }
@@ -81,72 +81,78 @@ fn told(
     Ok(text)
 }
 
-fn head(dialog: &DialogId, agent: &DialogAgent, files: usize, stale: usize) -> String {
+fn agent_heading(dialog: &DialogId, agent: &DialogAgent, files: usize, stale: usize) -> String {
     let files = plural(files as u64, "file", "files");
     let stale =
         if stale == 0 { String::new() } else { format!(", {stale} changed since it looked") };
-    format!("{} in dialog {}: {files}{stale}", describe::agent(agent), short_id(&dialog.0))
+    format!("{} in dialog {}: {files}{stale}", describe::describe_agent(agent), short_id(&dialog.0))
 }
 
 /// One line for each file, as it is now.
-fn newest(files: &[ContextFile]) -> Table {
-    let mut table = Table::default();
+fn latest_table(files: &[ContextFile]) -> TextTable {
+    let mut table = TextTable::default();
     let heads = ["FILE", "CAME IN", "READ", "EDITED", "CHANGED BY OTHERS", ""];
-    table.row(heads.map(|text| Cell::new(text, Style::Bold)));
+    table.row(heads.map(|text| TableCell::new(text, TextStyle::Bold)));
     for file in files {
         let (Some(first), Some(last)) = (file.entries.first(), file.entries.last()) else {
             continue;
         };
-        let date = |date: Option<Millis>| Cell::new(date.map_or("-".to_owned(), local), Style::Dim);
-        let stale = file.stale.as_ref().map(|stale| escape(stale.words(Reader::Person)));
+        let date = |date: Option<Millis>| {
+            TableCell::new(date.map_or("-".to_owned(), format_local), TextStyle::Dim)
+        };
+        let stale = file.stale.as_ref().map(|stale| escape(stale.describe(Audience::Person)));
         table.row([
-            Cell::new(name(&file.path), Style::Plain),
-            Cell::new(happened(first), Style::Plain),
+            TableCell::new(display_path(&file.path), TextStyle::Plain),
+            TableCell::new(describe_entry(first), TextStyle::Plain),
             date(last.dates.read),
             date(last.dates.edit),
             date(last.dates.user),
-            Cell::new(stale.unwrap_or_default(), Style::Warn),
+            TableCell::new(stale.unwrap_or_default(), TextStyle::Warn),
         ]);
     }
     table
 }
 
 /// One line for each event of a file.
-fn timeline(files: &[ContextFile]) -> Table {
-    let mut table = Table::default();
+fn timeline_table(files: &[ContextFile]) -> TextTable {
+    let mut table = TextTable::default();
     for file in files {
         for entry in &file.entries {
             let change = entry.change.map_or_else(String::new, |change| change.to_string());
             table.row([
-                Cell::new(name(&file.path), Style::Plain),
-                Cell::new(local(entry.at), Style::Dim),
-                Cell::new(happened(entry), Style::Plain),
-                Cell::new(change, Style::Mark),
+                TableCell::new(display_path(&file.path), TextStyle::Plain),
+                TableCell::new(format_local(entry.at), TextStyle::Dim),
+                TableCell::new(describe_entry(entry), TextStyle::Plain),
+                TableCell::new(change, TextStyle::Mark),
             ]);
         }
         if let Some(stale) = &file.stale {
-            let words = escape(stale.words(Reader::Person));
-            let path = Cell::new(name(&file.path), Style::Plain);
-            table.row([path, Cell::new("now", Style::Dim), Cell::new(words, Style::Warn)]);
+            let words = escape(stale.describe(Audience::Person));
+            let path = TableCell::new(display_path(&file.path), TextStyle::Plain);
+            table.row([
+                path,
+                TableCell::new("now", TextStyle::Dim),
+                TableCell::new(words, TextStyle::Warn),
+            ]);
         }
     }
     table
 }
 
-fn happened(entry: &ContextEntry) -> String {
+fn describe_entry(entry: &ContextEntry) -> String {
     match entry.source {
-        ContextSource::ReadTool => format!("read{}", lines(entry)),
-        ContextSource::FileMentioned => format!("mentioned{}", lines(entry)),
+        ContextSource::ReadTool => format!("read{}", describe_lines(entry)),
+        ContextSource::FileMentioned => format!("mentioned{}", describe_lines(entry)),
         ContextSource::AgentEdited => "edited".to_owned(),
         ContextSource::UserEdited => match &entry.by {
-            Some(who) => format!("changed by {}", escape(who.name(Reader::Person))),
+            Some(who) => format!("changed by {}", escape(who.display_name(Audience::Person))),
             None => "changed by others".to_owned(),
         },
     }
 }
 
-fn lines(entry: &ContextEntry) -> String {
-    let range = |lines: &Lines| match (lines.first, lines.last) {
+fn describe_lines(entry: &ContextEntry) -> String {
+    let range = |lines: &LineSpan| match (lines.first, lines.last) {
         (first, last) if first == last => first.to_string(),
         (first, last) => format!("{first}–{last}"),
     };

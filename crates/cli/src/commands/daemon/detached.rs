@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::commands::run::VARIABLE;
+use crate::commands::run::RUN_DIALOG_VARIABLE;
 
 /// Starts a daemon for a home in the background.
 pub(crate) fn start_detached(home: &Path, idle_seconds: Option<u64>) -> io::Result<Child> {
@@ -15,7 +15,7 @@ pub(crate) fn start_detached(home: &Path, idle_seconds: Option<u64>) -> io::Resu
     }
     // Variables of the agent or git command that runs this hook do not hold for the next one.
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("GIT_") || name == VARIABLE {
+        if name.to_string_lossy().starts_with("GIT_") || name == RUN_DIALOG_VARIABLE {
             command.env_remove(name);
         }
     }

@@ -9,53 +9,53 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use retake_engine::settings::Settings;
-use retake_server::door::Look;
-use retake_server::http::Scope;
-use retake_server::{Client, Daemon, DaemonStatus, NoDaemon, RunFolder, Unanswered};
+use retake_server::http::TokenScope;
+use retake_server::request::RefreshProject;
+use retake_server::{CallError, ConnectError, Daemon, DaemonClient, DaemonStatus, RunFolder};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::args::{self, DaemonAct, DaemonCode, DaemonRun};
-use crate::context::{Context, Exit};
+use crate::args::{self, DaemonCodeArgs, DaemonCommand, DaemonRunArgs};
+use crate::context::{CommandContext, Exit};
 use crate::describe::plural;
 use crate::escape::escape_text;
-use crate::failure::Failure;
-use crate::output::{Style, tell, warn};
+use crate::failure::ApiError;
+use crate::output::{TextStyle, print_message, warn};
 use crate::time;
 
 pub(crate) use detached::start_detached;
 pub(crate) use log::{log_to_file, log_to_stderr};
 
 /// Timeout of a start until the daemon answers, and of a stop until it is gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+const START_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval at which a start or stop is polled.
-const PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-pub(super) fn run(context: &Context, options: &args::Daemon) -> Result<Exit> {
-    match options.act {
-        DaemonAct::Start(options) => start(context, options),
-        DaemonAct::Stop => stop(context),
-        DaemonAct::Status => status(context),
-        DaemonAct::Code(options) => code(context, options),
-        DaemonAct::Run(options) => serve(context, options),
+pub(super) fn run(context: &CommandContext, options: &args::DaemonArgs) -> Result<Exit> {
+    match options.command {
+        DaemonCommand::Start(options) => start(context, options),
+        DaemonCommand::Stop => stop(context),
+        DaemonCommand::Status => status(context),
+        DaemonCommand::Code(options) => print_code(context, options),
+        DaemonCommand::Run(options) => serve(context, options),
     }
 }
 
 /// Runs the daemon in this process until shutdown.
-fn serve(context: &Context, options: DaemonRun) -> Result<Exit> {
+fn serve(context: &CommandContext, options: DaemonRunArgs) -> Result<Exit> {
     if options.detached {
         detached::leave_terminal();
     }
-    open_more_files();
+    raise_file_limit();
     let daemon = Daemon::open(context.retake.clone(), time::now)?;
-    let settings = settings(context).daemon;
-    let idle = options.idle_seconds.map_or(settings.idle(), Duration::from_secs);
-    let life = daemon.life();
+    let settings = settings_or_default(context).daemon;
+    let idle = options.idle_seconds.map_or(settings.idle_timeout(), Duration::from_secs);
+    let life = daemon.idle();
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("signals")?;
     thread::spawn(move || {
         for _ in &mut signals {
-            life.end("it was sent a signal");
+            life.request_shutdown("it was sent a signal");
         }
     });
     tracing::info!(pid = std::process::id(), "the daemon serves");
@@ -65,7 +65,7 @@ fn serve(context: &Context, options: DaemonRun) -> Result<Exit> {
 }
 
 /// Raises the limit of open files: each project takes a dozen.
-fn open_more_files() {
+fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -75,65 +75,68 @@ fn open_more_files() {
 }
 
 /// Loads the settings; invalid ones must not keep the daemon from starting.
-fn settings(context: &Context) -> Settings {
-    Settings::of_home(context.retake.folder()).unwrap_or_else(|problem| {
+fn settings_or_default(context: &CommandContext) -> Settings {
+    Settings::load_home(context.retake.folder()).unwrap_or_else(|problem| {
         warn(&format!("the defaults are in force: {problem}"));
         Settings::default()
     })
 }
 
-fn start(context: &Context, options: DaemonRun) -> Result<Exit> {
+fn start(context: &CommandContext, options: DaemonRunArgs) -> Result<Exit> {
     let home = context.retake.folder();
-    if let Some(pid) = RunFolder::of(home).owner() {
+    if let Some(pid) = RunFolder::in_home(home).owner() {
         let message = format!("the daemon runs already: process {pid}");
-        return Err(Failure::new("daemon_runs", message, "`retake daemon stop` ends it").into());
+        return Err(ApiError::new("daemon_runs", message, "`retake daemon stop` ends it").into());
     }
     let mut child = start_detached(home, options.idle_seconds).context("it cannot be started")?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + START_STOP_TIMEOUT;
     loop {
-        if Client::connect(home).is_ok() {
-            watch_this(context);
+        if DaemonClient::connect(home).is_ok() {
+            watch_current_project(context);
             return status(context);
         }
         let ended = child.try_wait().context("the daemon")?;
         if ended.is_some() || Instant::now() > until {
-            let log = RunFolder::of(home).log();
+            let log = RunFolder::in_home(home).log_path();
             let message = "the daemon does not answer after its start".to_owned();
             let hint = format!("see {}; commands work without it", log.display());
-            return Err(Failure::new("daemon", message, hint).into());
+            return Err(ApiError::new("daemon", message, hint).into());
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
 /// Requests a scan of the current project, so that the daemon watches it.
-fn watch_this(context: &Context) {
-    let asked = context.retake.open(context.start()).map(|project| context.ask(&project, Look {}));
+fn watch_current_project(context: &CommandContext) {
+    let asked = context
+        .retake
+        .open(context.start_folder())
+        .map(|project| context.run_request(&project, RefreshProject {}));
     if let Ok(Err(error)) = asked {
         warn(&format!("this project is not watched yet: {error:#}"));
     }
 }
 
-fn stop(context: &Context) -> Result<Exit> {
+fn stop(context: &CommandContext) -> Result<Exit> {
     let home = context.retake.folder();
-    let folder = RunFolder::of(home);
-    let Some(pid) = folder.owner() else { return not_running(context) };
-    match Client::connect(home) {
+    let folder = RunFolder::in_home(home);
+    let Some(pid) = folder.owner() else { return report_not_running(context) };
+    match DaemonClient::connect(home) {
         // Connecting to an older daemon has asked it to stop already.
-        Ok(client) => drop(answered(client.stop("it was asked to stop"))?),
-        Err(NoDaemon::Older(_)) => {}
-        Err(NoDaemon::Newer(newer)) => {
+        Ok(client) => drop(map_unanswered(client.stop("it was asked to stop"))?),
+        Err(ConnectError::Older(_)) => {}
+        Err(ConnectError::Newer(newer)) => {
             let message = format!("the daemon, process {pid}, is of the newer {}", newer.version);
-            return Err(Failure::new("daemon_newer", message, "stop it with that version").into());
+            return Err(ApiError::new("daemon_newer", message, "stop it with that version").into());
         }
-        Err(NoDaemon::Absent | NoDaemon::Hung) => return Err(hung(pid).into()),
+        Err(ConnectError::Absent | ConnectError::TimedOut) => return Err(hung_failure(pid).into()),
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + START_STOP_TIMEOUT;
     while folder.owner() == Some(pid) {
         if Instant::now() > until {
-            return Err(hung(pid).into());
+            return Err(hung_failure(pid).into());
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
     if context.json {
         context.out.json(&json!({ "running": false, "stopped": pid }))?;
@@ -143,34 +146,34 @@ fn stop(context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn status(context: &Context) -> Result<Exit> {
+fn status(context: &CommandContext) -> Result<Exit> {
     let home = context.retake.folder();
-    let owner = RunFolder::of(home).owner();
-    match (Client::connect(home), owner) {
-        (Ok(client), _) => show(context, &answered(client.status())?),
-        (Err(_), Some(pid)) => Err(hung(pid).into()),
-        (Err(_), None) => not_running(context),
+    let owner = RunFolder::in_home(home).owner();
+    match (DaemonClient::connect(home), owner) {
+        (Ok(client), _) => show_status(context, &map_unanswered(client.status())?),
+        (Err(_), Some(pid)) => Err(hung_failure(pid).into()),
+        (Err(_), None) => report_not_running(context),
     }
 }
 
 /// Prints a one-time code with which a browser, or another program, logs in.
-fn code(context: &Context, options: DaemonCode) -> Result<Exit> {
-    let client = Client::connect(context.retake.folder()).map_err(|_| {
-        Failure::new("no_daemon", "no daemon answers", "`retake daemon start` starts one")
+fn print_code(context: &CommandContext, options: DaemonCodeArgs) -> Result<Exit> {
+    let client = DaemonClient::connect(context.retake.folder()).map_err(|_| {
+        ApiError::new("no_daemon", "no daemon answers", "`retake daemon start` starts one")
     })?;
-    let scope = if options.agent { Scope::Agent } else { Scope::Human };
-    let made = answered(client.code(scope))?;
+    let scope = if options.agent { TokenScope::Agent } else { TokenScope::Human };
+    let made = map_unanswered(client.create_code(scope))?;
     if context.json {
         context.out.json(&made)?;
     } else {
         context.out.text(&format!("{}\n", made.code))?;
         let text = format!("for {}, good once, for a minute", escape_text(&made.url));
-        tell("code", Style::Mark, &text);
+        print_message("code", TextStyle::Mark, &text);
     }
     Ok(Exit::Done)
 }
 
-fn not_running(context: &Context) -> Result<Exit> {
+fn report_not_running(context: &CommandContext) -> Result<Exit> {
     if context.json {
         context.out.json(&json!({ "running": false }))?;
     } else {
@@ -179,27 +182,27 @@ fn not_running(context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn hung(pid: u32) -> Failure {
+fn hung_failure(pid: u32) -> ApiError {
     let message = format!("the daemon, process {pid}, does not answer");
-    Failure::new("daemon_hung", message, format!("`kill -9 {pid}` ends it, and loses nothing"))
+    ApiError::new("daemon_hung", message, format!("`kill -9 {pid}` ends it, and loses nothing"))
 }
 
-fn answered<T>(answer: Result<T, Unanswered>) -> Result<T, Failure> {
+fn map_unanswered<T>(answer: Result<T, CallError>) -> Result<T, ApiError> {
     answer.map_err(|unanswered| match unanswered {
-        Unanswered::Failed(failure) => failure,
-        Unanswered::Lost(pid) => hung(pid),
-        Unanswered::NotDone => {
-            Failure::new("daemon", "the daemon went away", "see `retake daemon status`")
+        CallError::Failed(failure) => failure,
+        CallError::Lost(pid) => hung_failure(pid),
+        CallError::NotDone => {
+            ApiError::new("daemon", "the daemon went away", "see `retake daemon status`")
         }
     })
 }
 
-fn show(context: &Context, status: &DaemonStatus) -> Result<Exit> {
+fn show_status(context: &CommandContext, status: &DaemonStatus) -> Result<Exit> {
     if context.json {
         let mut document = json!({ "running": true });
         if let (Some(all), Ok(known)) = (document.as_object_mut(), serde_json::to_value(status)) {
             all.extend(known.as_object().cloned().unwrap_or_default());
-            all.insert("since".to_owned(), json!(time::iso(status.since)));
+            all.insert("since".to_owned(), json!(time::iso_8601(status.since)));
         }
         context.out.json(&document)?;
         return Ok(Exit::Done);
@@ -208,7 +211,7 @@ fn show(context: &Context, status: &DaemonStatus) -> Result<Exit> {
         "The daemon runs: process {}, version {}, since {}\n",
         status.pid,
         escape_text(&status.version),
-        time::local(status.since),
+        time::format_local(status.since),
     );
     if let Some(address) = &status.http {
         let _ = writeln!(text, "HTTP: {}", escape_text(address));
@@ -220,7 +223,11 @@ fn show(context: &Context, status: &DaemonStatus) -> Result<Exit> {
     }
     context.out.text(&text)?;
     if status.projects.is_empty() {
-        tell("note", Style::Mark, "a project is served from the first time that somebody asks");
+        print_message(
+            "note",
+            TextStyle::Mark,
+            "a project is served from the first time that somebody asks",
+        );
     }
     Ok(Exit::Done)
 }

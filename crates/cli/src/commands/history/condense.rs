@@ -8,86 +8,86 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use retake_engine::{CondensePlan, Condensed, Condensing};
+use retake_engine::{CondenseMethod, CondenseOutcome, CondensePlan};
 use retake_server::documents::{CondensedHistory, ConversationView};
 use retake_server::summary::HttpSummariser;
-use retake_server::{Masking, door, tokens};
+use retake_server::{Masking, request, tokens};
 
-use super::meant;
-use crate::args::{HistoryCondense, Talk};
-use crate::context::{Context, Exit};
+use super::resolve_conversation;
+use crate::args::{ConversationArgs, HistoryCondenseArgs};
+use crate::context::{CommandContext, Exit};
 use crate::describe::{plural, short_id};
 use crate::escape::escape_text;
-use crate::failure::Failure;
-use crate::output::{Style, ask, can_ask, tell, warn};
+use crate::failure::ApiError;
+use crate::output::{TextStyle, ask_yes_no, is_interactive, print_message, warn};
 
-pub(super) fn run(context: &Context, options: &HistoryCondense) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &HistoryCondenseArgs) -> Result<Exit> {
     let project = context.open()?;
-    let (dialog, agent) = meant(&project, &options.talk)?;
-    let plan = project.plan_condense(&dialog, &agent, options.keep, &tokens::count)?;
+    let (dialog, agent) = resolve_conversation(&project, &options.conversation)?;
+    let plan = project.plan_condense(&dialog, &agent, options.keep, &tokens::count_tokens)?;
     if options.dry_run {
         if context.json {
             context.out.json(&CondensedHistory::planned(&plan))?;
         } else {
-            context.out.text(&format!("Would summarise {}\n", subject(&plan)))?;
+            context.out.text(&format!("Would summarise {}\n", describe_subject(&plan)))?;
         }
         return Ok(Exit::Done);
     }
     let settings = &project.settings().summary;
     let summariser = HttpSummariser::new(settings, |name| std::env::var(name).ok())?;
-    if !options.yes && !agreed(&plan, settings.url.as_deref().unwrap_or_default())? {
+    if !options.yes && !confirm_upload(&plan, settings.url.as_deref().unwrap_or_default())? {
         warn("nothing was sent, and nothing was condensed");
         return Ok(Exit::Problem);
     }
     let pause = |time: Duration| {
         let seconds = time.as_secs();
-        tell("note", Style::Mark, &format!("the model is asked again in {seconds} s"));
+        print_message("note", TextStyle::Mark, &format!("the model is asked again in {seconds} s"));
         thread::sleep(time);
     };
-    let with = plan.summarise(&summariser.asking(settings, &pause), context.now())?;
-    let done = context.ask(&project, door::Condense { with })?;
+    let with = plan.summarise(&summariser.request_options(settings, &pause), context.now())?;
+    let done = context.run_request(&project, request::CondenseHistory { with })?;
     if context.json {
         context.out.json(&CondensedHistory::done(&plan, &done, Masking::Off))?;
     } else {
-        context.out.text(&told(&done))?;
+        context.out.text(&describe_condensed(&done))?;
     }
     Ok(match done.how {
-        Condensing::Summary(_) => Exit::Done,
-        Condensing::Forced(_) => Exit::Partly,
+        CondenseMethod::Summary(_) => Exit::Done,
+        CondenseMethod::Forced(_) => Exit::Partly,
     })
 }
 
-fn subject(plan: &CondensePlan) -> String {
+fn describe_subject(plan: &CondensePlan) -> String {
     format!(
         "{} of dialog {}, about {} of {} tokens",
         plural(plan.replaced.len() as u64, "message", "messages"),
         short_id(&plan.dialog.0),
-        plan.tokens_replaced(&tokens::count),
+        plan.tokens_replaced(&tokens::count_tokens),
         plan.tokens_before,
     )
 }
 
 /// Asks the person whether the messages may be sent to the model.
-fn agreed(plan: &CondensePlan, url: &str) -> Result<bool> {
-    let question = format!("Send {} to {url}?", subject(plan));
-    if !can_ask() {
-        return Err(Failure::new(
+fn confirm_upload(plan: &CondensePlan, url: &str) -> Result<bool> {
+    let question = format!("Send {} to {url}?", describe_subject(plan));
+    if !is_interactive() {
+        return Err(ApiError::new(
             "needs_yes",
             format!("there is nobody to ask: {question}"),
             "look at it with --dry-run, then pass --yes",
         )
         .into());
     }
-    Ok(ask(&format!("{} [y/N] ", escape_text(question)))?)
+    Ok(ask_yes_no(&format!("{} [y/N] ", escape_text(question)))?)
 }
 
-fn told(done: &Condensed) -> String {
+fn describe_condensed(done: &CondenseOutcome) -> String {
     let messages = plural(done.replaced.len() as u64, "message", "messages");
     let mut text = match &done.how {
-        Condensing::Summary(summary) => {
+        CondenseMethod::Summary(summary) => {
             format!("A summary stands for {messages} now:\n\n{}\n\n", escape_text(summary))
         }
-        Condensing::Forced(why) => format!(
+        CondenseMethod::Forced(why) => format!(
             "There is no summary: {}\nThe oldest {messages} are hidden instead.\n",
             escape_text(why)
         ),
@@ -98,10 +98,14 @@ fn told(done: &Condensed) -> String {
     text
 }
 
-pub(super) fn back(context: &Context, talk: &Talk) -> Result<Exit> {
+pub(super) fn restore_previous_view(
+    context: &CommandContext,
+    talk: &ConversationArgs,
+) -> Result<Exit> {
     let project = context.open()?;
-    let (dialog, agent) = meant(&project, talk)?;
-    let view = context.ask(&project, door::BringBack { dialog: dialog.clone(), agent })?;
+    let (dialog, agent) = resolve_conversation(&project, talk)?;
+    let view =
+        context.run_request(&project, request::UnhideMessages { dialog: dialog.clone(), agent })?;
     if context.json {
         context.out.json(&ConversationView::from(&view))?;
         return Ok(Exit::Done);

@@ -4,19 +4,19 @@ use std::path::Path;
 
 use anyhow::Result;
 use retake_server::Masking;
-use retake_server::history::{Writing, export};
+use retake_server::history::{ExportOptions, export};
 use serde_json::json;
 
-use super::meant;
-use crate::args::HistoryExport;
-use crate::context::{Context, Exit};
+use super::resolve_conversation;
+use crate::args::HistoryExportArgs;
+use crate::context::{CommandContext, Exit};
 use crate::escape::escape;
-use crate::written::{Written, write};
+use crate::output_file::{OutputFileOutcome, write_output_file};
 
-pub(super) fn run(context: &Context, options: &HistoryExport) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &HistoryExportArgs) -> Result<Exit> {
     let project = context.open()?;
-    let (dialog, agent) = meant(&project, &options.talk)?;
-    let how = Writing {
+    let (dialog, agent) = resolve_conversation(&project, &options.conversation)?;
+    let how = ExportOptions {
         form: options.form,
         whole: options.whole,
         masking: Masking::Off,
@@ -29,24 +29,24 @@ pub(super) fn run(context: &Context, options: &HistoryExport) -> Result<Exit> {
     };
     let path = context.cwd.join(path);
     // A conversation is readable by its owner only.
-    let written = write(&path, text.as_bytes(), 0o600, options.force)?;
+    let written = write_output_file(&path, text.as_bytes(), 0o600, options.force)?;
     let name = |path: &Path| escape(path.as_os_str().as_encoded_bytes());
     if context.json {
         let kept = match &written {
-            Written::Replaced(aside) => Some(aside.to_string_lossy()),
-            Written::Known | Written::New => None,
+            OutputFileOutcome::Replaced(aside) => Some(aside.to_string_lossy()),
+            OutputFileOutcome::Unchanged | OutputFileOutcome::Created => None,
         };
         context.out.json(&json!({
             "dialog": dialog.0, "agent": agent.0, "form": options.form.as_str(),
-            "file": path.to_string_lossy(), "written": !matches!(written, Written::Known),
+            "file": path.to_string_lossy(), "written": !matches!(written, OutputFileOutcome::Unchanged),
             "kept": kept,
         }))?;
         return Ok(Exit::Done);
     }
     context.out.text(&match &written {
-        Written::Known => format!("Nothing new for {}\n", name(&path)),
-        Written::New => format!("Wrote {}\n", name(&path)),
-        Written::Replaced(aside) => {
+        OutputFileOutcome::Unchanged => format!("Nothing new for {}\n", name(&path)),
+        OutputFileOutcome::Created => format!("Wrote {}\n", name(&path)),
+        OutputFileOutcome::Replaced(aside) => {
             format!("Wrote {}; what it said is in {}\n", name(&path), name(aside))
         }
     })?;

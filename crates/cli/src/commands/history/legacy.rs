@@ -9,18 +9,18 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use retake_agents::history::{self as forms, Conversation, Form};
+use retake_agents::history::{self as forms, Conversation, HistoryFormat};
 use retake_engine::Project;
 use retake_engine::model::{Millis, ModelMessage};
-use retake_seam::fs::{Permissions, Staged};
-use retake_server::door::ImportHistory;
+use retake_seam::fs::{StagedPermissions, StagedReplacement};
 use retake_server::history::begins_with;
+use retake_server::request::ImportHistory;
 
-use crate::failure::Failure;
-use crate::written::set_aside;
+use crate::failure::ApiError;
+use crate::output_file::set_aside;
 
 /// Name of the legacy file.
-pub(super) const OLD: &str = "claude_messages.json";
+pub(super) const LEGACY_FILE: &str = "claude_messages.json";
 
 /// Writes a recorded conversation into the new file beside the old one, renames the old one to
 /// a backup, and returns the backup's path.
@@ -33,19 +33,19 @@ pub(super) fn migrate(
 ) -> Result<PathBuf> {
     let left = |why: String| {
         let message = format!("{} is left as it is: {why}", old.display());
-        Failure::new("not_migrated", message, "its messages are on record; import it again")
+        ApiError::new("not_migrated", message, "its messages are on record; import it again")
     };
     let log = project.model_log(&imported.dialog, &imported.agent)?;
     if !begins_with(&log, &conversation.messages) {
         return Err(left("what is on record is not what it says".to_owned()).into());
     }
-    let new = old.with_file_name(Form::ApiHistory.file_name(&imported.dialog.0));
-    let text = forms::write(Form::ApiHistory, conversation, at);
+    let new = old.with_file_name(HistoryFormat::ApiHistory.file_name(&imported.dialog.0));
+    let text = forms::write(HistoryFormat::ApiHistory, conversation, at);
     // A new file that exists takes precedence: its content is compared before and after.
     let check = |written: &[u8]| {
-        let read = forms::read(Form::ApiHistory, written);
+        let read = forms::read(HistoryFormat::ApiHistory, written);
         match read.map_err(|error| left(error.to_string())) {
-            Ok(read) if same(&read.messages, &conversation.messages) => Ok(()),
+            Ok(read) if same_messages(&read.messages, &conversation.messages) => Ok(()),
             Ok(_) => Err(left(format!("{} would not say the same", new.display()))),
             Err(failure) => Err(failure),
         }
@@ -59,15 +59,19 @@ pub(super) fn migrate(
 fn write(old: &Path, new: &Path, text: &str) -> IoResult<()> {
     let known = fs::metadata(old)?;
     let (mode, user, group) = (known.mode() & 0o7777, known.uid(), known.gid());
-    let staged = Staged::new(new, text.as_bytes(), Permissions::Exactly { mode, user, group })?;
+    let staged = StagedReplacement::new(
+        new,
+        text.as_bytes(),
+        StagedPermissions::Exactly { mode, user, group },
+    )?;
     // As late as possible: a concurrent write by another program takes precedence.
     if new.symlink_metadata().is_ok() {
         return Err(Error::other(format!("{} is there by now", new.display())));
     }
-    staged.put()
+    staged.persist()
 }
 
-fn same(one: &[ModelMessage], other: &[ModelMessage]) -> bool {
+fn same_messages(one: &[ModelMessage], other: &[ModelMessage]) -> bool {
     let plain = |message: &ModelMessage| ModelMessage { index: None, ..message.clone() };
     one.iter().map(plain).eq(other.iter().map(plain))
 }

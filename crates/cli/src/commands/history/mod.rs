@@ -11,22 +11,22 @@ use retake_engine::Project;
 use retake_engine::model::{AgentId, DialogId};
 use retake_server::documents::agent_or_main;
 
-use crate::args::{History, HistoryAct, Talk};
-use crate::context::{Context, Exit, dialog_or_latest};
-use crate::failure::Failure;
+use crate::args::{ConversationArgs, HistoryArgs, HistoryCommand};
+use crate::context::{CommandContext, Exit, dialog_or_latest};
+use crate::failure::ApiError;
 
-pub(super) fn run(context: &Context, options: &History) -> Result<Exit> {
-    match &options.act {
+pub(super) fn run(context: &CommandContext, options: &HistoryArgs) -> Result<Exit> {
+    match &options.command {
         None => show::run(context, &options.show),
-        Some(HistoryAct::Import(import)) => import::run(context, import),
-        Some(HistoryAct::Export(export)) => export::run(context, export),
-        Some(HistoryAct::Condense(condense)) => condense::run(context, condense),
-        Some(HistoryAct::Back(talk)) => condense::back(context, talk),
+        Some(HistoryCommand::Import(import)) => import::run(context, import),
+        Some(HistoryCommand::Export(export)) => export::run(context, export),
+        Some(HistoryCommand::Condense(condense)) => condense::run(context, condense),
+        Some(HistoryCommand::Back(talk)) => condense::restore_previous_view(context, talk),
     }
 }
 
 /// Resolves the dialog and agent of a conversation.
-fn meant(project: &Project, talk: &Talk) -> Result<(DialogId, AgentId)> {
+fn resolve_conversation(project: &Project, talk: &ConversationArgs) -> Result<(DialogId, AgentId)> {
     let dialog = dialog_or_latest(project, talk.dialog.as_deref())?;
     let agent = agent_or_main(talk.agent.as_deref());
     let agents = project.dialogs()?.into_iter().find(|(one, _)| one.id == dialog);
@@ -34,7 +34,7 @@ fn meant(project: &Project, talk: &Talk) -> Result<(DialogId, AgentId)> {
     if known || talk.agent.is_none() {
         return Ok((dialog, agent));
     }
-    Err(Failure::new(
+    Err(ApiError::new(
         "unknown_agent",
         format!("dialog {dialog} has no agent '{agent}'"),
         "`retake dialogs` lists the agents of each dialog",

@@ -4,40 +4,41 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::{AgentId, DialogId, MAIN_AGENT, Millis};
-use retake_engine::{Project, Spoken, StoreError};
+use retake_engine::{ConversationMessage, Project, StoreError};
 use retake_server::Masking;
 use retake_server::documents::{
-    self, ConversationViews, HistoryEvent, HistoryPage, ModelHistory, ModelMessage, ModelPage,
+    self, ConversationViews, HistoryEvent, HistoryPage, ModelHistory, ModelMessageDocument,
+    ModelPage,
 };
 use serde_json::Value;
 
-use super::meant;
-use crate::args::HistoryShow;
+use super::resolve_conversation;
+use crate::args::HistoryShowArgs;
 use crate::commands::message::first_words;
-use crate::context::{Context, Exit};
+use crate::context::{CommandContext, Exit};
 use crate::describe::{plural, short_id};
 use crate::escape::{escape, escape_text};
-use crate::output::Style;
-use crate::table::{Cell, Table};
-use crate::time::local;
+use crate::output::TextStyle;
+use crate::table::{TableCell, TextTable};
+use crate::time::format_local;
 
 /// Maximum lines shown of a message.
-const LINES: usize = 6;
+const MAX_MESSAGE_LINES: usize = 6;
 
-pub(super) fn run(context: &Context, options: &HistoryShow) -> Result<Exit> {
+pub(super) fn run(context: &CommandContext, options: &HistoryShowArgs) -> Result<Exit> {
     let project = context.open()?;
-    let (dialog, agent) = meant(&project, &options.talk)?;
+    let (dialog, agent) = resolve_conversation(&project, &options.conversation)?;
     if options.views {
-        views(context, &project, &dialog, &agent)
+        show_views(context, &project, &dialog, &agent)
     } else if options.model {
-        model(context, &project, (&dialog, &agent), options)
+        show_model_history(context, &project, (&dialog, &agent), options)
     } else {
-        said(context, &project, (&dialog, &agent), options)
+        show_messages(context, &project, (&dialog, &agent), options)
     }
 }
 
 /// A message as a person reads it.
-struct Entry {
+struct ShownMessage {
     at: Option<Millis>,
     who: &'static str,
     text: String,
@@ -45,31 +46,31 @@ struct Entry {
     hidden: bool,
 }
 
-fn said(
-    context: &Context,
+fn show_messages(
+    context: &CommandContext,
     project: &Project,
     (dialog, agent): (&DialogId, &AgentId),
-    options: &HistoryShow,
+    options: &HistoryShowArgs,
 ) -> Result<Exit> {
     let is_main = agent.0 == MAIN_AGENT;
     if context.json && is_main {
         let page = HistoryPage { cursor: None, limit: options.limit, whole: options.whole };
-        context.out.json(&documents::History::read(project, dialog, page, Masking::Off)?)?;
+        context.out.json(&documents::DialogHistory::read(project, dialog, page, Masking::Off)?)?;
         return Ok(Exit::Done);
     }
-    let mut entries = if is_main { spoken(project, dialog)? } else { Vec::new() };
+    let mut entries = if is_main { hook_messages(project, dialog)? } else { Vec::new() };
     if entries.is_empty() {
-        entries = displayed(project, dialog, agent, options.whole)?;
+        entries = imported_messages(project, dialog, agent, options.whole)?;
     }
     entries.retain(|entry| options.whole || !entry.hidden);
     let first = entries.len().saturating_sub(options.limit);
     if context.json {
-        context.out.json(&document(&entries, first))?;
+        context.out.json(&history_document(&entries, first))?;
         return Ok(Exit::Done);
     }
     let mut text = String::new();
     for (number, entry) in entries.iter().enumerate().skip(first) {
-        text.push_str(&told(context, number, entry));
+        text.push_str(&render_message(context, number, entry));
     }
     if entries.is_empty() {
         let _ =
@@ -86,28 +87,28 @@ fn said(
 }
 
 /// The entries of a subagent from one on, in the form that those of the main agent have.
-fn document(entries: &[Entry], first: usize) -> documents::History {
-    let event = |(idx, entry): (u64, &Entry)| {
+fn history_document(entries: &[ShownMessage], first: usize) -> documents::DialogHistory {
+    let event = |(idx, entry): (u64, &ShownMessage)| {
         let content = entry.text.clone();
         match entry.who {
             "you" => HistoryEvent::User { content, checkpoint: None, session: None, idx },
             _ => HistoryEvent::Chat { content, idx },
         }
     };
-    documents::History {
+    documents::DialogHistory {
         events: (first as u64..).zip(&entries[first..]).map(event).collect(),
         has_more: first > 0,
         cursor: (first > 0).then_some(first as u64),
     }
 }
 
-fn told(context: &Context, number: usize, entry: &Entry) -> String {
-    let at = entry.at.map_or_else(String::new, |at| format!("  {}", local(at)));
+fn render_message(context: &CommandContext, number: usize, entry: &ShownMessage) -> String {
+    let at = entry.at.map_or_else(String::new, |at| format!("  {}", format_local(at)));
     let head = format!("#{number}  {}{at}{}", entry.who, entry.remark);
-    let style = if entry.hidden { Style::Dim } else { Style::Bold };
+    let style = if entry.hidden { TextStyle::Dim } else { TextStyle::Bold };
     let mut text = context.out.paint(&head, style) + "\n";
     let mut lines = entry.text.trim().lines();
-    for line in lines.by_ref().take(LINES) {
+    for line in lines.by_ref().take(MAX_MESSAGE_LINES) {
         let _ = writeln!(text, "    {}", escape_text(line));
     }
     let more = lines.count() as u64;
@@ -118,15 +119,15 @@ fn told(context: &Context, number: usize, entry: &Entry) -> String {
 }
 
 /// Messages reported by hooks.
-fn spoken(project: &Project, dialog: &DialogId) -> Result<Vec<Entry>, StoreError> {
+fn hook_messages(project: &Project, dialog: &DialogId) -> Result<Vec<ShownMessage>, StoreError> {
     let mut entries = Vec::new();
-    for (spoken, hidden) in project.spoken(dialog)? {
+    for (spoken, hidden) in project.spoken_messages(dialog)? {
         let seq = spoken.seq();
         let event = project.store().events_after(seq - 1, 1)?;
         let at = event.first().filter(|event| event.seq == seq).map(|event| event.at);
         let mut remark = if hidden { "  (hidden)" } else { "" }.to_owned();
         let (who, text) = match spoken {
-            Spoken::Person(message) => {
+            ConversationMessage::Person(message) => {
                 if let Some(checkpoint) = &message.checkpoint {
                     let _ =
                         write!(remark, "  checkpoint {}", &checkpoint[..8.min(checkpoint.len())]);
@@ -136,26 +137,26 @@ fn spoken(project: &Project, dialog: &DialogId) -> Result<Vec<Entry>, StoreError
                 }
                 ("you", message.text)
             }
-            Spoken::Agent { text, .. } => ("agent", text),
+            ConversationMessage::Agent { text, .. } => ("agent", text),
         };
-        entries.push(Entry { at, who, text, remark, hidden });
+        entries.push(ShownMessage { at, who, text, remark, hidden });
     }
     Ok(entries)
 }
 
 /// Messages imported from a file, or saved by a program.
-fn displayed(
+fn imported_messages(
     project: &Project,
     dialog: &DialogId,
     agent: &AgentId,
     whole: bool,
-) -> Result<Vec<Entry>, StoreError> {
+) -> Result<Vec<ShownMessage>, StoreError> {
     let shown = if whole {
         project.display_log(dialog, agent)?
     } else {
         project.display_messages(dialog, agent)?
     };
-    let entry = |(at, entry): (usize, &Value)| Entry {
+    let entry = |(at, entry): (usize, &Value)| ShownMessage {
         at: entry["ts"].as_i64(),
         who: match (at, entry["say"].as_str()) {
             (0, Some("text")) | (_, Some("user_feedback")) => "you",
@@ -169,11 +170,11 @@ fn displayed(
     Ok(shown.iter().enumerate().map(entry).collect())
 }
 
-fn model(
-    context: &Context,
+fn show_model_history(
+    context: &CommandContext,
     project: &Project,
     whose: (&DialogId, &AgentId),
-    options: &HistoryShow,
+    options: &HistoryShowArgs,
 ) -> Result<Exit> {
     let page = ModelPage { whole: options.whole, cursor: None, limit: options.limit };
     let history = ModelHistory::read(project, whose, page, Masking::Off)?;
@@ -186,16 +187,16 @@ fn model(
         context.out.text(&format!("What the model got in dialog {dialog} is not on record.\n"))?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for message in &history.messages {
-        let style = if message.hidden { Style::Dim } else { Style::Plain };
+        let style = if message.hidden { TextStyle::Dim } else { TextStyle::Plain };
         table.row([
-            Cell::new(message.idx.to_string(), Style::Mark),
-            Cell::new(message.ts.map_or_else(|| "-".to_owned(), local), Style::Dim),
-            Cell::new(message.role.clone(), style),
-            Cell::right(message.tokens.to_string(), Style::Dim),
-            Cell::new(blocks(message), style),
-            Cell::new(remark(message), Style::Warn),
+            TableCell::new(message.idx.to_string(), TextStyle::Mark),
+            TableCell::new(message.ts.map_or_else(|| "-".to_owned(), format_local), TextStyle::Dim),
+            TableCell::new(message.role.clone(), style),
+            TableCell::right(message.tokens.to_string(), TextStyle::Dim),
+            TableCell::new(describe_blocks(message), style),
+            TableCell::new(describe_remark(message), TextStyle::Warn),
         ]);
     }
     let mut text = table.render("", context.out.colour);
@@ -210,7 +211,7 @@ fn model(
 }
 
 /// The blocks of a message in a few words.
-fn blocks(message: &ModelMessage) -> String {
+fn describe_blocks(message: &ModelMessageDocument) -> String {
     let words = |text: &str| escape(first_words(text));
     let told = |block: &Value| match block["type"].as_str() {
         Some("text") => words(block["text"].as_str().unwrap_or_default()),
@@ -223,7 +224,7 @@ fn blocks(message: &ModelMessage) -> String {
     message.content.iter().map(told).collect::<Vec<_>>().join(" ")
 }
 
-fn remark(message: &ModelMessage) -> &'static str {
+fn describe_remark(message: &ModelMessageDocument) -> &'static str {
     match (message.is_summary, message.hidden) {
         (true, true) => "summary, hidden",
         (true, false) => "summary",
@@ -232,7 +233,12 @@ fn remark(message: &ModelMessage) -> &'static str {
     }
 }
 
-fn views(context: &Context, project: &Project, dialog: &DialogId, agent: &AgentId) -> Result<Exit> {
+fn show_views(
+    context: &CommandContext,
+    project: &Project,
+    dialog: &DialogId,
+    agent: &AgentId,
+) -> Result<Exit> {
     if context.json {
         context.out.json(&ConversationViews::read(project, dialog, agent)?)?;
         return Ok(Exit::Done);
@@ -242,14 +248,17 @@ fn views(context: &Context, project: &Project, dialog: &DialogId, agent: &AgentI
         context.out.text("The conversation is shown as it was told.\n")?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for view in &views {
         table.row([
-            Cell::new(local(view.at), Style::Dim),
-            Cell::new(view.why.to_string().replace('_', " "), Style::Plain),
-            Cell::new(format!("{} shown", view.shown), Style::Plain),
-            Cell::new(format!("{} hidden", view.hidden), Style::Plain),
-            Cell::new(view.operation.map_or_else(String::new, |id| id.to_string()), Style::Mark),
+            TableCell::new(format_local(view.at), TextStyle::Dim),
+            TableCell::new(view.why.to_string().replace('_', " "), TextStyle::Plain),
+            TableCell::new(format!("{} shown", view.shown), TextStyle::Plain),
+            TableCell::new(format!("{} hidden", view.hidden), TextStyle::Plain),
+            TableCell::new(
+                view.operation.map_or_else(String::new, |id| id.to_string()),
+                TextStyle::Mark,
+            ),
         ]);
     }
     context.out.paged(table.render("", context.out.colour).as_bytes())?;

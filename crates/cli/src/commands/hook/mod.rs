@@ -7,7 +7,7 @@
 //!   process records them.
 //! - A payload that cannot be parsed is one warning on standard error.
 
-mod work;
+mod worker;
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -16,48 +16,48 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use retake_agents::{Agent, Moment, Verdict};
+use retake_agents::{AgentKind, HookPhase, HookVerdict};
 use retake_engine::model::EventKind;
-use retake_engine::settings::Hook as HookSettings;
-use retake_engine::{Keeper, Reaction};
-use retake_server::door::Parcel;
-use retake_server::hook::{HookCall, HookNews, Told};
+use retake_engine::settings::HookSettings;
+use retake_engine::{SpoolWriter, StaleReaction};
+use retake_server::hook::{AgentNotice, HookCall, HookProgress};
+use retake_server::request::Submission;
 
-use crate::args::Hook;
-use crate::context::{Context, Exit};
-use crate::output::{Style, tell, warn};
+use crate::args::HookArgs;
+use crate::context::{CommandContext, Exit};
+use crate::output::{TextStyle, print_message, warn};
 
 /// Grace period after the budget for writing unrecorded events to the spool: a busy disk must not
 /// lose an event.
-const GRACE: Duration = Duration::from_secs(2);
+const SPOOL_GRACE: Duration = Duration::from_secs(2);
 /// Grace period at the end of a dialog: agents that shut down wait for less.
-const GRACE_AT_THE_END: Duration = Duration::from_millis(500);
+const SPOOL_GRACE_AT_END: Duration = Duration::from_millis(500);
 
 /// Notice to an agent whose call begins before the scan has finished.
-const NOT_LOOKED: &str = "Retake has not finished looking at the project yet: of files that were saved just \
+const SCAN_UNFINISHED_NOTICE: &str = "Retake has not finished looking at the project yet: of files that were saved just \
      before this call and that it changes, the earlier content may not be on record. `retake status` \
      will name them.";
 
 /// Where the hook's work runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum HookWorker {
     /// A thread of this process.
-    Hook,
+    InProcess,
     /// The daemon.
     Daemon,
 }
 
 /// Message from the worker thread.
-enum News {
+enum HookWorkerMessage {
     /// The payload was read; this is the call to run.
-    Called(HookCall),
+    PayloadRead(HookCall),
     /// Progress of the worker.
-    Came(By, HookNews),
+    Progress(HookWorker, HookProgress),
 }
 
-pub(super) fn run(context: &Context, options: &Hook) -> Exit {
+pub(super) fn run(context: &CommandContext, options: &HookArgs) -> Exit {
     let started = Instant::now();
-    let agent: Agent = match options.agent.parse() {
+    let agent: AgentKind = match options.agent.parse() {
         Ok(agent) => agent,
         Err(error) => {
             warn(&error.to_string());
@@ -66,136 +66,170 @@ pub(super) fn run(context: &Context, options: &Hook) -> Exit {
     };
     if std::io::stdin().is_terminal() {
         let text = "agents call this and send a payload; `retake setup` tells them to";
-        tell("note", Style::Mark, text);
+        print_message("note", TextStyle::Mark, text);
         return Exit::Done;
     }
-    let Followed { moment, verdict, left } = in_time(context, agent, options, started);
-    let reply = retake_agents::reply(agent, moment, &verdict);
+    let HookResult { phase: moment, verdict, unrecorded: left } =
+        run_within_budget(context, agent, options, started);
+    let reply = retake_agents::render_reply(agent, moment, &verdict);
     // An agent that closed the pipe needs no reply.
     let _ = context.out.text(&reply);
     if let Some(left) = left {
-        keep_within(left.grace(), left);
+        spool_within(left.spool_grace(), left);
     }
     // The worker thread may still be running; it ends with this process.
     Exit::Done
 }
 
 /// Result of waiting for the worker.
-struct Followed {
+struct HookResult {
     /// Which reply the agent waits for.
-    moment: Moment,
+    phase: HookPhase,
     /// The reply to the agent.
-    verdict: Verdict,
+    verdict: HookVerdict,
     /// Events that are not recorded.
-    left: Option<Left>,
+    unrecorded: Option<UnrecordedEvents>,
 }
 
 /// Runs the worker until all is recorded or the budget is used up.
-fn in_time(context: &Context, agent: Agent, options: &Hook, started: Instant) -> Followed {
+fn run_within_budget(
+    context: &CommandContext,
+    agent: AgentKind,
+    options: &HookArgs,
+    started: Instant,
+) -> HookResult {
     let (news, heard) = mpsc::channel();
-    let surroundings = work::Surroundings::new(context, agent, options);
+    let surroundings = worker::HookEnvironment::new(context, agent, options);
     let worker = thread::Builder::new().spawn(move || {
-        if let Err(error) = work::work(&surroundings, &news) {
+        if let Err(error) = worker::run(&surroundings, &news) {
             warn(&format!("not all was recorded for {agent}: {error:#}"));
         }
     });
     match worker {
-        Ok(_) => follow(&heard, started, context.retake.folder()),
+        Ok(_) => follow_worker(&heard, started, context.retake.folder()),
         Err(error) => {
             warn(&format!("nothing was recorded for {agent}: {error}"));
-            Followed { moment: Moment::default(), verdict: Verdict::Proceed, left: None }
+            HookResult {
+                phase: HookPhase::default(),
+                verdict: HookVerdict::Proceed,
+                unrecorded: None,
+            }
         }
     }
 }
 
-fn follow(news: &Receiver<News>, started: Instant, home: &Path) -> Followed {
-    let (mut moment, mut verdict) = (Moment::default(), Verdict::Proceed);
+fn follow_worker(news: &Receiver<HookWorkerMessage>, started: Instant, home: &Path) -> HookResult {
+    let (mut moment, mut verdict) = (HookPhase::default(), HookVerdict::Proceed);
     let mut budget = HookSettings::default().budget();
     let (mut call, mut begun) = (None, None);
     let why = loop {
         let (by, came) = match news.recv_timeout(budget.saturating_sub(started.elapsed())) {
-            Ok(News::Called(called)) => {
+            Ok(HookWorkerMessage::PayloadRead(called)) => {
                 call = Some(called);
                 continue;
             }
-            Ok(News::Came(by, came)) => (by, came),
+            Ok(HookWorkerMessage::Progress(by, came)) => (by, came),
             // The worker has ended; if it failed, it has warned.
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) => break Some(budget.as_millis()),
         };
         match came {
-            HookNews::Heard(heard) => moment = heard,
-            HookNews::Opened { folder, budget: set, root, run_ends, parcels } => {
+            HookProgress::Heard(heard) => moment = heard,
+            HookProgress::Opened { folder, budget: set, root, run_ends, parcels } => {
                 budget = set;
-                let (keeper, recorded) = (Keeper::of(&folder), 0);
+                let (keeper, recorded) = (SpoolWriter::for_folder(&folder), 0);
                 let others = Vec::new();
-                begun = Some(Begun { keeper, others, root, run_ends, parcels, recorded, by });
+                begun = Some(StartedHookWork {
+                    spool: keeper,
+                    others,
+                    root,
+                    run_ends,
+                    submissions: parcels,
+                    recorded,
+                    worker: by,
+                });
             }
-            HookNews::Concerns { folders } => {
+            HookProgress::Concerns { folders } => {
                 if let Some(begun) = &mut begun {
-                    begun.others = folders.iter().map(|folder| Keeper::of(folder)).collect();
+                    begun.others =
+                        folders.iter().map(|folder| SpoolWriter::for_folder(folder)).collect();
                 }
             }
-            HookNews::Recorded { told } => {
-                verdict = told.map_or(verdict, answer);
+            HookProgress::Recorded { told } => {
+                verdict = told.map_or(verdict, verdict_for);
                 if let Some(begun) = &mut begun {
                     begun.recorded += 1;
                     begun.others.clear();
                 }
             }
-            HookNews::Warned(text) => warn(&text),
+            HookProgress::Warned(text) => warn(&text),
         }
     };
     if let (None, Some(ms)) = (&begun, why) {
         warn(&format!("nothing was recorded: there was no payload, or no project, in {ms} ms"));
     }
-    let left = call.zip(begun).and_then(|(call, begun)| begun.left(&call, home));
-    let is_early = why.is_some() && left.as_ref().is_some_and(Left::begins);
-    if is_early && matches!(verdict, Verdict::Proceed) {
-        verdict = Verdict::Note(NOT_LOOKED.to_owned());
+    let left = call.zip(begun).and_then(|(call, begun)| begun.into_unrecorded(&call, home));
+    let is_early = why.is_some() && left.as_ref().is_some_and(UnrecordedEvents::has_tool_begin);
+    if is_early && matches!(verdict, HookVerdict::Proceed) {
+        verdict = HookVerdict::Note(SCAN_UNFINISHED_NOTICE.to_owned());
     }
-    Followed { moment, verdict, left }
+    HookResult { phase: moment, verdict, unrecorded: left }
 }
 
 /// Work whose project is open.
-struct Begun {
-    keeper: Keeper,
+struct StartedHookWork {
+    spool: SpoolWriter,
     /// The other projects that the next parcel concerns.
-    others: Vec<Keeper>,
+    others: Vec<SpoolWriter>,
     root: PathBuf,
     run_ends: bool,
-    parcels: usize,
+    submissions: usize,
     recorded: usize,
-    by: By,
+    worker: HookWorker,
 }
 
-impl Begun {
+impl StartedHookWork {
     /// Returns the unrecorded events; none if all are recorded.
-    fn left(self, call: &HookCall, home: &Path) -> Option<Left> {
-        let Self { keeper, others, root, run_ends, parcels, recorded, by } = self;
+    fn into_unrecorded(self, call: &HookCall, home: &Path) -> Option<UnrecordedEvents> {
+        let Self {
+            spool: keeper,
+            others,
+            root,
+            run_ends,
+            submissions: parcels,
+            recorded,
+            worker: by,
+        } = self;
         if recorded >= parcels {
             return None;
         }
         // The worker has parsed it before.
-        let parcels = call.left(run_ends, recorded).unwrap_or_default();
-        Some(Left { keeper, others, root, parcels, by, home: home.into() })
+        let parcels = call.unrecorded(run_ends, recorded).unwrap_or_default();
+        Some(UnrecordedEvents {
+            spool: keeper,
+            others,
+            root,
+            submissions: parcels,
+            worker: by,
+            home: home.into(),
+        })
     }
 }
 
-fn answer(told: Told) -> Verdict {
+fn verdict_for(told: AgentNotice) -> HookVerdict {
     match told.reaction {
-        Reaction::None => Verdict::Proceed,
-        Reaction::Note => Verdict::Note(told.message),
-        Reaction::Deny => Verdict::Deny(told.message),
+        StaleReaction::None => HookVerdict::Proceed,
+        StaleReaction::Note => HookVerdict::Note(told.message),
+        StaleReaction::Deny => HookVerdict::Deny(told.message),
     }
 }
 
 /// Writes unrecorded events to the spool with a timeout: a pipe without a reader, or a disk that
 /// hangs, must not block the agent.
-fn keep_within(patience: Duration, left: Left) {
+fn spool_within(patience: Duration, left: UnrecordedEvents) {
     let (done, wait) = mpsc::channel();
     let keep = move || {
-        left.keep();
+        left.write_to_spool();
         let _ = done.send(());
     };
     if thread::Builder::new().spawn(keep).is_ok() {
@@ -204,52 +238,52 @@ fn keep_within(patience: Duration, left: Left) {
 }
 
 /// Events that are not recorded yet.
-struct Left {
-    keeper: Keeper,
+struct UnrecordedEvents {
+    spool: SpoolWriter,
     /// The other projects that the first of the parcels concerns.
-    others: Vec<Keeper>,
+    others: Vec<SpoolWriter>,
     root: PathBuf,
-    parcels: Vec<Parcel>,
-    by: By,
+    submissions: Vec<Submission>,
+    worker: HookWorker,
     home: PathBuf,
 }
 
-impl Left {
-    fn grace(&self) -> Duration {
-        let ends = |parcel: &Parcel| matches!(parcel.event.what, EventKind::DialogEnd {});
-        if self.parcels.iter().any(ends) { GRACE_AT_THE_END } else { GRACE }
+impl UnrecordedEvents {
+    fn spool_grace(&self) -> Duration {
+        let ends = |parcel: &Submission| matches!(parcel.event.what, EventKind::DialogEnd {});
+        if self.submissions.iter().any(ends) { SPOOL_GRACE_AT_END } else { SPOOL_GRACE }
     }
 
     /// Returns true if a call begins before the scan has finished.
-    fn begins(&self) -> bool {
-        let begins = |parcel: &Parcel| matches!(parcel.event.what, EventKind::ToolBegin { .. });
-        self.parcels.iter().any(begins)
+    fn has_tool_begin(&self) -> bool {
+        let begins = |parcel: &Submission| matches!(parcel.event.what, EventKind::ToolBegin { .. });
+        self.submissions.iter().any(begins)
     }
 
     /// Writes the events to the spool durably and starts a process that records them.
-    fn keep(&self) {
-        if let Some(first) = self.parcels.first() {
+    fn write_to_spool(&self) {
+        if let Some(first) = self.submissions.first() {
             for other in &self.others {
-                let kept = other.keep(&first.key, &first.event, first.at);
+                let kept = other.push(&first.key, &first.event, first.at);
                 let _ = kept.inspect_err(|error| warn(&format!("an event is lost: {error}")));
             }
         }
-        for parcel in &self.parcels {
-            if let Err(error) = self.keeper.keep(&parcel.key, &parcel.event, parcel.at) {
+        for parcel in &self.submissions {
+            if let Err(error) = self.spool.push(&parcel.key, &parcel.event, parcel.at) {
                 warn(&format!("an event is lost: {error}"));
                 return;
             }
         }
         // A daemon is still working on it.
-        if self.by == By::Hook {
-            catch_up(&self.home, &self.root);
+        if self.worker == HookWorker::InProcess {
+            spawn_catch_up(&self.home, &self.root);
         }
         warn("what could not be recorded in time is kept for later");
     }
 }
 
 /// Starts a process that scans the project and records its spool.
-fn catch_up(home: &Path, root: &Path) {
+fn spawn_catch_up(home: &Path, root: &Path) {
     use std::os::unix::process::CommandExt as _;
     let Ok(program) = std::env::current_exe() else { return };
     let mut command = Command::new(program);

@@ -13,52 +13,53 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SI
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 
-use crate::commands::run::VARIABLE;
+use crate::commands::run::RUN_DIALOG_VARIABLE;
 use crate::context::Exit;
-use crate::output::{Style, tell};
+use crate::output::{TextStyle, print_message};
 
 /// Signals forwarded to the program.
-const PASSED_ON: [i32; 8] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT];
+const FORWARDED_SIGNALS: [i32; 8] =
+    [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT];
 
 /// Exit codes as shells use them.
-const CANNOT_BE_RUN: u8 = 126;
-const NOT_FOUND: u8 = 127;
+const EXIT_CANNOT_EXECUTE: u8 = 126;
+const EXIT_NOT_FOUND: u8 = 127;
 
 /// End of a program.
-pub(super) enum Ended {
+pub(super) enum ChildExit {
     /// It exited with this code.
-    With(u8),
+    Code(u8),
     /// A signal killed it.
-    By(i32),
+    Signal(i32),
 }
 
 /// Runs a program to its end and forwards signals to it.
-pub(super) fn run(words: &[OsString], dialog: Option<&DialogId>) -> Result<Ended> {
+pub(super) fn run(words: &[OsString], dialog: Option<&DialogId>) -> Result<ChildExit> {
     let (program, arguments) = words.split_first().context("no command was given")?;
     // Before the start: a signal in between must not end us and leave the program alone. What is
     // ignored (under `nohup`, say) stays so, for the program as well.
-    let ignored = ignored();
-    let handled = PASSED_ON.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
+    let ignored = ignored_signals();
+    let handled = FORWARDED_SIGNALS.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
     let signals = SignalsInfo::<WithOrigin>::new(handled)?;
     let mut command = Command::new(program);
     command.args(arguments);
     if let Some(dialog) = dialog {
-        command.env(VARIABLE, &dialog.0);
+        command.env(RUN_DIALOG_VARIABLE, &dialog.0);
     }
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(error) => return Ok(Ended::With(not_started(program, &error))),
+        Err(error) => return Ok(ChildExit::Code(report_not_started(program, &error))),
     };
-    pass_on(signals, &child);
+    forward_signals(signals, &child);
     let status = child.wait()?;
     Ok(match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::With(code as u8),
-        (None, signal) => Ended::By(signal.unwrap_or(SIGTERM)),
+        (Some(code), _) => ChildExit::Code(code as u8),
+        (None, signal) => ChildExit::Signal(signal.unwrap_or(SIGTERM)),
     })
 }
 
 /// The signals that this process was told to ignore, as far as the system tells.
-fn ignored() -> u64 {
+fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
@@ -66,7 +67,7 @@ fn ignored() -> u64 {
 
 /// Forwards signals that a process sent to this one alone. The terminal sends its own (for
 /// Ctrl-C and the like) to the whole group, so the program has them already.
-fn pass_on(mut signals: SignalsInfo<WithOrigin>, child: &Child) {
+fn forward_signals(mut signals: SignalsInfo<WithOrigin>, child: &Child) {
     let child = Pid::from_child(child);
     thread::spawn(move || {
         for origin in &mut signals {
@@ -80,15 +81,23 @@ fn pass_on(mut signals: SignalsInfo<WithOrigin>, child: &Child) {
 }
 
 /// Ends this process as the program ended, so that a shell sees the same.
-pub(super) fn end_by(signal: i32) -> Exit {
+pub(super) fn exit_by_signal(signal: i32) -> Exit {
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     // Only if the signal does not end a process by default: as shells tell it.
-    Exit::As(128_u8.saturating_add(signal as u8))
+    Exit::Code(128_u8.saturating_add(signal as u8))
 }
 
 /// Says why a program did not start; gives the code for that.
-fn not_started(program: &OsString, error: &io::Error) -> u8 {
-    tell("error", Style::Bad, &format!("{} cannot be run: {error}", program.to_string_lossy()));
-    tell("hint", Style::Mark, "name a program; for a line of a shell: retake run -- sh -c 'LINE'");
-    if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_BE_RUN }
+fn report_not_started(program: &OsString, error: &io::Error) -> u8 {
+    print_message(
+        "error",
+        TextStyle::Bad,
+        &format!("{} cannot be run: {error}", program.to_string_lossy()),
+    );
+    print_message(
+        "hint",
+        TextStyle::Mark,
+        "name a program; for a line of a shell: retake run -- sh -c 'LINE'",
+    );
+    if error.kind() == io::ErrorKind::NotFound { EXIT_NOT_FOUND } else { EXIT_CANNOT_EXECUTE }
 }

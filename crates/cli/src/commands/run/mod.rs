@@ -8,33 +8,33 @@ mod recording;
 
 use anyhow::Result;
 
-use crate::args::Run;
-use crate::commands::run::child::Ended;
-use crate::commands::run::recording::Recording;
-use crate::context::{Context, Exit};
+use crate::args::RunArgs;
+use crate::commands::run::child::ChildExit;
+use crate::commands::run::recording::RunRecording;
+use crate::context::{CommandContext, Exit};
 use crate::output::warn;
 
 /// Environment variable that tells the program the dialog of its run.
-pub(super) const VARIABLE: &str = "RETAKE_RUN";
+pub(super) const RUN_DIALOG_VARIABLE: &str = "RETAKE_RUN";
 
-pub(super) fn run(context: &Context, options: &Run) -> Result<Exit> {
-    let recording = match Recording::begin(context, options) {
+pub(super) fn run(context: &CommandContext, options: &RunArgs) -> Result<Exit> {
+    let recording = match RunRecording::begin(context, options) {
         Ok(recording) => Some(recording),
         Err(error) => {
             warn(&format!("what the program changes is not recorded: {error:#}"));
             None
         }
     };
-    let dialog = recording.as_ref().map(Recording::dialog);
+    let dialog = recording.as_ref().map(RunRecording::dialog);
     let ended = child::run(&options.command, dialog);
     if let Some(recording) = recording {
-        let recorded = recording.end(context, matches!(ended, Ok(Ended::With(0))));
+        let recorded = recording.end(context, matches!(ended, Ok(ChildExit::Code(0))));
         if let Err(error) = recorded {
             warn(&format!("the end of the program is not recorded: {error:#}"));
         }
     }
     Ok(match ended? {
-        Ended::With(code) => Exit::As(code),
-        Ended::By(signal) => child::end_by(signal),
+        ChildExit::Code(code) => Exit::Code(code),
+        ChildExit::Signal(signal) => child::exit_by_signal(signal),
     })
 }

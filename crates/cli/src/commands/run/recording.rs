@@ -9,24 +9,24 @@ use retake_engine::model::{
     Actor, CallId, Change, DialogId, Event, EventKind, Millis, ProjectPath,
 };
 use retake_engine::shell::quoted;
-use retake_engine::{ChangeFilter, Lock, Project};
-use retake_server::door::{Parcel, Record, new_key};
-use retake_server::hook::{RUN_CALL, end_of_run, run_end};
+use retake_engine::{ChangeFilter, FileLock, Project};
+use retake_server::hook::{RUN_CALL_ID, end_of_run, run_end};
+use retake_server::request::{RecordEvents, Submission, new_idempotency_key};
 use serde_json::json;
 
-use crate::args::Run;
-use crate::commands::run::VARIABLE;
-use crate::context::Context;
-use crate::describe::{name, plural};
-use crate::output::{Style, tell, tell_json};
+use crate::args::RunArgs;
+use crate::commands::run::RUN_DIALOG_VARIABLE;
+use crate::context::CommandContext;
+use crate::describe::{display_path, plural};
+use crate::output::{TextStyle, print_json_message, print_message};
 
 /// Tool name of the call, so that the engine parses the words as a shell command.
-const TOOL: &str = "shell";
+const SHELL_TOOL: &str = "shell";
 /// Maximum files listed; more are only counted.
-const LISTED: usize = 10;
+const MAX_LISTED_FILES: usize = 10;
 
 /// A run that is being recorded.
-pub(super) struct Recording {
+pub(super) struct RunRecording {
     project: Project,
     dialog: DialogId,
     kind: String,
@@ -34,25 +34,25 @@ pub(super) struct Recording {
     /// The last event before it.
     before: u64,
     /// Held while the run goes on, so that other processes see it is alive.
-    _lives: Option<Lock>,
+    _alive_lock: Option<FileLock>,
 }
 
-impl Recording {
+impl RunRecording {
     /// Opens the dialog and the call's window.
-    pub(super) fn begin(context: &Context, options: &Run) -> Result<Self> {
+    pub(super) fn begin(context: &CommandContext, options: &RunArgs) -> Result<Self> {
         let now = context.now();
-        let project = context.retake.open_or_create(context.start(), now)?;
+        let project = context.retake.open_or_create(context.start_folder(), now)?;
         let kind = options.agent.clone().unwrap_or_else(|| program_name(&options.command));
         let dialog = new_dialog(now);
         let recording = Self {
-            _lives: project.live_run(&dialog)?,
+            _alive_lock: project.lock_run(&dialog)?,
             dialog,
             kind,
             cwd: context.cwd.to_str().map(ToOwned::to_owned),
             before: project.store().last_seq()?,
             project,
         };
-        if let Ok(around) = std::env::var(VARIABLE)
+        if let Ok(around) = std::env::var(RUN_DIALOG_VARIABLE)
             && let Some(end) = end_of_run(&recording.project, &around)?
         {
             recording.send(context, end)?;
@@ -65,7 +65,7 @@ impl Recording {
         let line = words.join(" ");
         recording.record(context, EventKind::UserMessage { text: line.clone() })?;
         let input = json!({ "command": line });
-        let (call, tool) = (Some(CallId::from(RUN_CALL)), TOOL.to_owned());
+        let (call, tool) = (Some(CallId::from(RUN_CALL_ID)), SHELL_TOOL.to_owned());
         recording.record(context, EventKind::ToolBegin { call, tool, input })?;
         Ok(recording)
     }
@@ -75,73 +75,79 @@ impl Recording {
     }
 
     /// Closes the window and the dialog, and prints what changed.
-    pub(super) fn end(&self, context: &Context, ok: bool) -> Result<()> {
+    pub(super) fn end(&self, context: &CommandContext, ok: bool) -> Result<()> {
         self.record(context, run_end(Some(ok)))?;
         self.record(context, EventKind::DialogEnd {})?;
         self.project.forget_run(&self.dialog);
-        self.tell(context)
+        self.print_summary(context)
     }
 
-    fn record(&self, context: &Context, what: EventKind) -> Result<()> {
+    fn record(&self, context: &CommandContext, what: EventKind) -> Result<()> {
         let mut event = Event::new(self.dialog.clone(), what);
         event.kind = Some(self.kind.clone());
         event.cwd.clone_from(&self.cwd);
         self.send(context, event)
     }
 
-    fn send(&self, context: &Context, event: Event) -> Result<()> {
+    fn send(&self, context: &CommandContext, event: Event) -> Result<()> {
         let at = context.now();
-        let parcel = Parcel::new(new_key(at), event, at);
-        for recorded in context.ask(&self.project, Record { parcels: vec![parcel.clone()] })? {
-            context.relay(&recorded?, &parcel);
+        let parcel = Submission::new(new_idempotency_key(at), event, at);
+        for recorded in
+            context.run_request(&self.project, RecordEvents { parcels: vec![parcel.clone()] })?
+        {
+            context.relay_to_other_projects(&recorded?, &parcel);
         }
         Ok(())
     }
 
     /// Prints what changed on standard error: standard output is the program's.
-    fn tell(&self, context: &Context) -> Result<()> {
+    fn print_summary(&self, context: &CommandContext) -> Result<()> {
         let (actor, after) = (Some(Actor::Agent), Some(self.before));
         let changes =
             self.project.changes(&ChangeFilter { actor, after, ..ChangeFilter::default() })?;
         let is_own = |change: &Change| change.dialog.as_ref() == Some(&self.dialog);
         let (own, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_own);
-        let (own, others) = (Summary::of(&own), Summary::of(&others));
+        let (own, others) = (RunSummary::of(&own), RunSummary::of(&others));
         if context.json {
             let document = json!({
                 "dialog": self.dialog, "agent": self.kind, "files": own.files.len(),
                 "added": own.added, "removed": own.removed, "paths": own.names(),
                 "files_of_others": others.files.len(),
             });
-            tell_json(&document);
+            print_json_message(&document);
             return Ok(());
         }
         if own.files.is_empty() && others.files.is_empty() {
-            tell("retake", Style::Mark, "no file was changed");
+            print_message("retake", TextStyle::Mark, "no file was changed");
         }
         if !own.files.is_empty() {
-            tell("retake", Style::Mark, &own.told());
-            tell("undo", Style::Mark, &format!("retake rollback --dialog {}", self.dialog));
+            print_message("retake", TextStyle::Mark, &own.describe());
+            print_message(
+                "undo",
+                TextStyle::Mark,
+                &format!("retake rollback --dialog {}", self.dialog),
+            );
         }
         if !others.files.is_empty() {
-            tell(
+            print_message(
                 "retake",
-                Style::Mark,
-                &format!("by agents that report themselves: {}", others.told()),
+                TextStyle::Mark,
+                &format!("by agents that report themselves: {}", others.describe()),
             );
-            tell("undo", Style::Mark, "retake undo");
+            print_message("undo", TextStyle::Mark, "retake undo");
         }
         Ok(())
     }
 }
 
 /// Totals of changes.
-struct Summary {
+struct RunSummary {
     files: BTreeSet<ProjectPath>,
     added: u64,
     removed: u64,
 }
 
-impl Summary {
+impl RunSummary {
     fn of(changes: &[Change]) -> Self {
         let lines = || changes.iter().filter_map(|change| change.lines.as_ref());
         Self {
@@ -152,15 +158,15 @@ impl Summary {
     }
 
     fn names(&self) -> Vec<String> {
-        self.files.iter().map(name).collect()
+        self.files.iter().map(display_path).collect()
     }
 
     /// `2 files changed, +3 -1: a.txt, b.txt`.
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let count = plural(self.files.len() as u64, "file", "files");
         let mut names = self.names();
-        if names.len() > LISTED {
-            names.truncate(LISTED);
+        if names.len() > MAX_LISTED_FILES {
+            names.truncate(MAX_LISTED_FILES);
             names.push("…".to_owned());
         }
         format!("{count} changed, +{} -{}: {}", self.added, self.removed, names.join(", "))

@@ -6,16 +6,16 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Result;
-use retake_engine::settings::{FILE, Settings};
+use retake_engine::settings::{SETTINGS_FILE_NAME, Settings};
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use crate::args::Setup;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::output::{Style, tell};
+use crate::args::SetupArgs;
+use crate::context::CommandContext;
+use crate::failure::ApiError;
+use crate::output::{TextStyle, print_message};
 
 /// Writes the choice of the command line to the settings, and prints the one in force.
-pub(super) fn choose(context: &Context, options: &Setup) -> Result<()> {
+pub(super) fn apply_choice(context: &CommandContext, options: &SetupArgs) -> Result<()> {
     let home = context.retake.folder();
     if let Some(choice) = options.daemon {
         write(home, choice.into())?;
@@ -23,21 +23,21 @@ pub(super) fn choose(context: &Context, options: &Setup) -> Result<()> {
         return Ok(());
     }
     // Invalid settings are reported where they are used.
-    let wanted = Settings::of_home(home).unwrap_or_default().daemon.autostart;
+    let wanted = Settings::load_home(home).unwrap_or_default().daemon.autostart;
     let told = if wanted {
         "hooks start the daemon, so that agents do not wait; --daemon=no declines"
     } else {
         "hooks start no daemon; --daemon has them start it"
     };
-    tell("daemon", Style::Mark, told);
+    print_message("daemon", TextStyle::Mark, told);
     Ok(())
 }
 
-fn write(home: &Path, autostart: bool) -> Result<(), Failure> {
-    let path = home.join(FILE);
+fn write(home: &Path, autostart: bool) -> Result<(), ApiError> {
+    let path = home.join(SETTINGS_FILE_NAME);
     let cannot = |why: String| {
         let message = format!("{} is left as it is: {why}", path.display());
-        Failure::new("settings", message, "correct it, see docs/settings.md")
+        ApiError::new("settings", message, "correct it, see docs/settings.md")
     };
     let text = match std::fs::read_to_string(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -48,7 +48,7 @@ fn write(home: &Path, autostart: bool) -> Result<(), Failure> {
         .and_then(|()| retake_seam::fs::replace_durably(&path, text.as_bytes()))
         .map_err(|error| cannot(error.to_string()))?;
     // Settings that were invalid before are invalid still, and are reported.
-    Settings::of_home(home).map(drop).map_err(|error| cannot(error.to_string()))
+    Settings::load_home(home).map(drop).map_err(|error| cannot(error.to_string()))
 }
 
 /// The settings with the choice in them.

@@ -6,58 +6,65 @@ use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use retake_seam::fs::{Permissions, Staged, create_folder, remove_empty_folder, remove_file};
+use retake_seam::fs::{
+    StagedPermissions, StagedReplacement, create_folder, remove_empty_folder, remove_file,
+};
 
-use super::place::real_path;
-use crate::failure::Failure;
+use super::symlinks::real_path;
+use crate::failure::ApiError;
 
 /// Maximum bytes of a settings file.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_SETTINGS_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Result of an attempt to change a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(super) enum WriteAttempt {
     Done,
     /// The file changed since it was read.
     Changed,
 }
 
 /// Reads a file; `None` if it does not exist.
-pub(super) fn read(path: &Path) -> Result<Option<String>, Failure> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, ApiError> {
     let Some(bytes) = read_bytes(path)? else { return Ok(None) };
     let text = String::from_utf8(bytes)
-        .map_err(|_| left("not_text", path, "it is no UTF-8 text", "correct the file"))?;
+        .map_err(|_| left_unchanged("not_text", path, "it is no UTF-8 text", "correct the file"))?;
     Ok(Some(text))
 }
 
-fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ApiError> {
     // A pipe without a writer would block for ever.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(cannot("read", path, &error)),
+        Err(error) => return Err(io_failure("read", path, &error)),
     };
-    let known = file.metadata().map_err(|error| cannot("read", path, &error))?;
+    let known = file.metadata().map_err(|error| io_failure("read", path, &error))?;
     if !known.is_file() {
-        return Err(left("no_file", path, "it is no regular file", "put it elsewhere"));
+        return Err(left_unchanged("no_file", path, "it is no regular file", "put it elsewhere"));
     }
     let mut bytes = Vec::new();
-    let read = file.take(MOST_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| cannot("read", path, &error))?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > MOST_BYTES) {
-        return Err(left("too_large", path, "it is larger than 64 MiB", "put it elsewhere"));
+    let read = file.take(MAX_SETTINGS_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| io_failure("read", path, &error))?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_SETTINGS_BYTES) {
+        return Err(left_unchanged(
+            "too_large",
+            path,
+            "it is larger than 64 MiB",
+            "put it elsewhere",
+        ));
     }
     Ok(Some(bytes))
 }
 
 /// Returns true if the file exists and its owner cannot execute it.
-pub(super) fn lacks_execution(path: &Path) -> bool {
+pub(super) fn is_not_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|known| known.mode() & 0o100 == 0)
 }
 
 /// The mode of a program that its owner and all who may read it can run.
-fn executable(mode: u32) -> u32 {
+fn executable_mode(mode: u32) -> u32 {
     mode | 0o100 | (mode & 0o444) >> 2
 }
 
@@ -67,49 +74,58 @@ pub(super) fn write(
     now: Option<&str>,
     then: &str,
     is_program: bool,
-) -> Result<Attempt, Failure> {
+) -> Result<WriteAttempt, ApiError> {
     let real = real_path(path)?;
     make_folders(&real)?;
     let permissions = match fs::metadata(&real) {
         Ok(known) => {
-            check(path, &known)?;
+            check_replaceable(path, &known)?;
             let mode = known.mode() & 0o7777;
-            let mode = if is_program { executable(mode) } else { mode };
-            Permissions::Exactly { mode, user: known.uid(), group: known.gid() }
+            let mode = if is_program { executable_mode(mode) } else { mode };
+            StagedPermissions::Exactly { mode, user: known.uid(), group: known.gid() }
         }
-        Err(_) => Permissions::New(if is_program { 0o777 } else { 0o666 }),
+        Err(_) => StagedPermissions::New(if is_program { 0o777 } else { 0o666 }),
     };
-    let staged = Staged::new(&real, then.as_bytes(), permissions);
-    let staged = staged.map_err(|error| not_staged(path, permissions, &error))?;
+    let staged = StagedReplacement::new(&real, then.as_bytes(), permissions);
+    let staged = staged.map_err(|error| staging_failure(path, permissions, &error))?;
     // As late as possible: a concurrent save must not be lost.
     if read(path)?.as_deref() != now || real_path(path)? != real {
-        return Ok(Attempt::Changed);
+        return Ok(WriteAttempt::Changed);
     }
-    staged.put().map_err(|error| cannot("write", path, &error))?;
-    Ok(Attempt::Done)
+    staged.persist().map_err(|error| io_failure("write", path, &error))?;
+    Ok(WriteAttempt::Done)
 }
 
 /// Refuses read-only files and hard links, which a replacement by rename would not respect.
-fn check(path: &Path, known: &Metadata) -> Result<(), Failure> {
+fn check_replaceable(path: &Path, known: &Metadata) -> Result<(), ApiError> {
     if known.permissions().mode() & 0o200 == 0 {
         let hint = format!("if you want it changed: chmod u+w {}", path.display());
-        return Err(left("read_only", path, "it is read-only", hint));
+        return Err(left_unchanged("read_only", path, "it is read-only", hint));
     }
     if known.nlink() > 1 {
         let why = "it has further names (hard links), which would keep the old content";
-        return Err(left("hard_links", path, why, "make it a file of its own, or a symbolic link"));
+        return Err(left_unchanged(
+            "hard_links",
+            path,
+            why,
+            "make it a file of its own, or a symbolic link",
+        ));
     }
     Ok(())
 }
 
-fn not_staged(path: &Path, permissions: Permissions, error: &std::io::Error) -> Failure {
+fn staging_failure(
+    path: &Path,
+    permissions: StagedPermissions,
+    error: &std::io::Error,
+) -> ApiError {
     match permissions {
-        Permissions::Exactly { user, .. } if user != rustix::process::geteuid().as_raw() => {
+        StagedPermissions::Exactly { user, .. } if user != rustix::process::geteuid().as_raw() => {
             let why =
                 format!("it belongs to another user (id {user}), and that must stay: {error}");
-            left("not_owner", path, &why, "run it as that user")
+            left_unchanged("not_owner", path, &why, "run it as that user")
         }
-        _ => cannot("write", path, error),
+        _ => io_failure("write", path, error),
     }
 }
 
@@ -119,19 +135,19 @@ pub(super) fn remove(
     path: &Path,
     now: Option<&str>,
     folders: &[PathBuf],
-) -> Result<Attempt, Failure> {
+) -> Result<WriteAttempt, ApiError> {
     let real = real_path(path)?;
     if read(path)?.as_deref() != now {
-        return Ok(Attempt::Changed);
+        return Ok(WriteAttempt::Changed);
     }
-    remove_file(&real).map_err(|error| cannot("remove", path, &error))?;
+    remove_file(&real).map_err(|error| io_failure("remove", path, &error))?;
     for folder in folders.iter().rev() {
         // A folder that holds other files by now stays.
         if remove_empty_folder(folder).is_err() {
             break;
         }
     }
-    Ok(Attempt::Done)
+    Ok(WriteAttempt::Done)
 }
 
 /// The folders that must be made for a file, from the outermost on.
@@ -142,11 +158,11 @@ pub(super) fn missing_folders(real: &Path) -> Vec<PathBuf> {
     missing
 }
 
-fn make_folders(real: &Path) -> Result<(), Failure> {
+fn make_folders(real: &Path) -> Result<(), ApiError> {
     for folder in missing_folders(real) {
         match create_folder(&folder) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                return Err(cannot("create", &folder, &error));
+                return Err(io_failure("create", &folder, &error));
             }
             _ => {}
         }
@@ -154,12 +170,17 @@ fn make_folders(real: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn cannot(act: &str, path: &Path, error: &impl Display) -> Failure {
+pub(super) fn io_failure(act: &str, path: &Path, error: &impl Display) -> ApiError {
     let message = format!("cannot {act} {}: {error}", path.display());
-    Failure::new("not_written", message, "see who owns it and what its permissions are")
+    ApiError::new("not_written", message, "see who owns it and what its permissions are")
 }
 
 /// Failure for a file that is left as it is.
-pub(super) fn left(code: &'static str, path: &Path, why: &str, hint: impl Into<String>) -> Failure {
-    Failure::new(code, format!("{} is left as it is: {why}", path.display()), hint)
+pub(super) fn left_unchanged(
+    code: &'static str,
+    path: &Path,
+    why: &str,
+    hint: impl Into<String>,
+) -> ApiError {
+    ApiError::new(code, format!("{} is left as it is: {why}", path.display()), hint)
 }

@@ -5,121 +5,125 @@
 
 mod autostart;
 mod files;
-mod place;
+mod hook_status;
 mod plan;
 mod record;
 mod report;
-mod standing;
 mod status;
+mod symlinks;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use retake_agents::Agent;
-use retake_agents::setup::{Folders, HookCommand, Level, Target, config_folder, programs, targets};
+use retake_agents::AgentKind;
+use retake_agents::setup::{
+    ConfigFolders, HookCommand, SetupLevel, SetupTarget, config_folder, program_names,
+    setup_targets,
+};
 
-use crate::args::Setup;
-use crate::context::{Context, Exit};
-use crate::failure::Failure;
-use crate::output::{ask, can_ask};
-use plan::{Aim, Job, Planned};
-use record::Records;
+use crate::args::SetupArgs;
+use crate::context::{CommandContext, Exit};
+use crate::failure::ApiError;
+use crate::output::{ask_yes_no, is_interactive};
+use plan::{PlannedSetupFile, SetupGoal, SetupJob};
+use record::SetupRecords;
 
-pub(super) fn run(context: &Context, options: &Setup) -> Result<Exit> {
-    let machine = Machine::new(context)?;
+pub(super) fn run(context: &CommandContext, options: &SetupArgs) -> Result<Exit> {
+    let machine = SetupEnvironment::new(context)?;
     if options.status {
         return status::run(context, options, &machine);
     }
-    let level = if options.here { Level::Here } else { Level::User };
-    let records = Records::new(context.retake.folder());
-    let agents = machine.chosen(options, level, &records);
+    let level = if options.here { SetupLevel::Here } else { SetupLevel::User };
+    let records = SetupRecords::new(context.retake.folder());
+    let agents = machine.selected_agents(options, level, &records);
     if agents.is_empty() {
-        return Err(Failure::new(
+        return Err(ApiError::new(
             "no_agents",
             "no agent that Retake knows was found on this machine",
             "name the one you want to set up, for example `retake setup claude-code`",
         )
         .into());
     }
-    let aim = if options.remove { Aim::Remove } else { Aim::Add(machine.command.clone()?) };
-    let job = Job { aim, level, machine: &machine, records: &records };
+    let aim =
+        if options.remove { SetupGoal::Remove } else { SetupGoal::Add(machine.command.clone()?) };
+    let job = SetupJob { goal: aim, level, machine: &machine, records: &records };
     let targets = agents.iter().flat_map(|agent| {
-        let targets = targets(*agent, level, &machine.folders);
+        let targets = setup_targets(*agent, level, &machine.folders);
         targets.into_iter().map(|target| (*agent, target))
     });
     let mut planned: Vec<_> =
-        targets.map(|(agent, target)| Planned::new(agent, target, &job)).collect();
-    let report = report::Report { context, machine: &machine, remove: options.remove, level };
+        targets.map(|(agent, target)| PlannedSetupFile::new(agent, target, &job)).collect();
+    let report = report::SetupReport { context, machine: &machine, remove: options.remove, level };
     if options.print {
-        return report.preview(&planned);
+        return report.print_preview(&planned);
     }
-    if planned.iter().any(Planned::writes) && !options.yes {
-        if !can_ask() {
-            return report.refused(&planned, &needs_yes(&planned));
+    if planned.iter().any(PlannedSetupFile::writes) && !options.yes {
+        if !is_interactive() {
+            return report.print_refused(&planned, &needs_yes_failure(&planned));
         }
         if !context.json {
-            context.out.text(&report.diffs(&planned))?;
+            context.out.text(&report.render_diffs(&planned))?;
         }
-        if !ask(&question(&planned, options.remove))? {
-            return report.refused(&planned, &declined());
+        if !ask_yes_no(&confirm_question(&planned, options.remove))? {
+            return report.print_refused(&planned, &declined_failure());
         }
     }
-    carry_out(&mut planned, &job);
-    let exit = report.done(&planned)?;
-    autostart::choose(context, options)?;
+    apply_all(&mut planned, &job);
+    let exit = report.print_done(&planned)?;
+    autostart::apply_choice(context, options)?;
     Ok(exit)
 }
 
 /// Applies all steps; removal goes backwards, as the first file had the shared folder made.
-fn carry_out(planned: &mut [Planned], job: &Job<'_>) {
-    match job.aim {
-        Aim::Add(_) => planned.iter_mut().for_each(|file| file.carry_out(job)),
-        Aim::Remove => planned.iter_mut().rev().for_each(|file| file.carry_out(job)),
+fn apply_all(planned: &mut [PlannedSetupFile], job: &SetupJob<'_>) {
+    match job.goal {
+        SetupGoal::Add(_) => planned.iter_mut().for_each(|file| file.apply(job)),
+        SetupGoal::Remove => planned.iter_mut().rev().for_each(|file| file.apply(job)),
     }
 }
 
-fn question(planned: &[Planned], remove: bool) -> String {
+fn confirm_question(planned: &[PlannedSetupFile], remove: bool) -> String {
     let count = planned.iter().filter(|file| file.writes()).count();
     let files = if count == 1 { "this file".to_owned() } else { format!("these {count} files") };
     let act = if remove { "Take Retake's hooks out of" } else { "Write" };
     format!("{act} {files}? [y/N] ")
 }
 
-fn needs_yes(planned: &[Planned]) -> Failure {
+fn needs_yes_failure(planned: &[PlannedSetupFile]) -> ApiError {
     let mut message = "nothing was changed, since this needs a yes:".to_owned();
     for file in planned.iter().filter(|file| file.writes()) {
         let _ = write!(message, "\n  {}", file.shown);
     }
-    Failure::new("needs_yes", message, "--yes does it, --print shows it")
+    ApiError::new("needs_yes", message, "--yes does it, --print shows it")
 }
 
-fn declined() -> Failure {
-    Failure { code: "declined".into(), message: "nothing was changed".to_owned(), hint: None }
+fn declined_failure() -> ApiError {
+    ApiError { code: "declined".into(), message: "nothing was changed".to_owned(), hint: None }
 }
 
 /// Folders and commands of the person's machine that setup needs.
 #[derive(Debug)]
-struct Machine {
-    folders: Folders,
+struct SetupEnvironment {
+    folders: ConfigFolders,
     home: PathBuf,
     project: PathBuf,
     /// The folders of `PATH`.
     path: Vec<PathBuf>,
     /// The command that hooks run, or why it is unknown: only adding hooks needs it.
-    command: Result<HookCommand, Failure>,
+    command: Result<HookCommand, ApiError>,
     /// Retake's own folder, if it is not the usual one.
     named_home: Option<PathBuf>,
 }
 
-impl Machine {
-    fn new(context: &Context) -> Result<Self> {
+impl SetupEnvironment {
+    fn new(context: &CommandContext) -> Result<Self> {
         let variable = |name: &str| {
             let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
             std::path::absolute(value).ok()
         };
         let home = variable("HOME").ok_or_else(|| {
-            Failure::new("no_home", "HOME is not set", "set it to your home folder")
+            ApiError::new("no_home", "HOME is not set", "set it to your home folder")
         })?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path: Vec<_> =
@@ -127,54 +131,61 @@ impl Machine {
         let named_home = context.named_home.clone();
         let command = own_program(std::env::current_exe(), &path).and_then(|program| {
             HookCommand::new(&program, named_home.as_deref())
-                .map_err(|error| Failure::new("not_text", error.to_string(), "move it elsewhere"))
+                .map_err(|error| ApiError::new("not_text", error.to_string(), "move it elsewhere"))
         });
-        let project = project_folder(&std::path::absolute(context.start())?);
-        let folders = Folders::new(&home, project.clone(), &variable);
+        let project = project_folder(&std::path::absolute(context.start_folder())?);
+        let folders = ConfigFolders::new(&home, project.clone(), &variable);
         Ok(Self { folders, home, project, path, command, named_home })
     }
 
     /// Returns the command that hooks run, if known.
-    fn own(&self) -> Option<&HookCommand> {
+    fn hook_command(&self) -> Option<&HookCommand> {
         self.command.as_ref().ok()
     }
 
     /// The agents that the person named, else those that are installed; what is removed is
     /// removed from all others as well.
-    fn chosen(&self, options: &Setup, level: Level, records: &Records) -> Vec<Agent> {
-        let wanted = |agent: &Agent| match options.agents.as_slice() {
-            [] => self.has(*agent) || options.remove && self.has_traces(*agent, level, records),
+    fn selected_agents(
+        &self,
+        options: &SetupArgs,
+        level: SetupLevel,
+        records: &SetupRecords,
+    ) -> Vec<AgentKind> {
+        let wanted = |agent: &AgentKind| match options.agents.as_slice() {
+            [] => {
+                self.has_agent(*agent) || options.remove && self.was_set_up(*agent, level, records)
+            }
             named => named.contains(agent),
         };
-        Agent::ALL.into_iter().filter(wanted).collect()
+        AgentKind::ALL.into_iter().filter(wanted).collect()
     }
 
     /// Returns true if the agent's program is on the path, or its settings exist.
-    fn has(&self, agent: Agent) -> bool {
+    fn has_agent(&self, agent: AgentKind) -> bool {
         let runs = |program: &&str| self.path.iter().any(|folder| folder.join(program).is_file());
-        programs(agent).iter().any(runs) || config_folder(agent, &self.folders).is_dir()
+        program_names(agent).iter().any(runs) || config_folder(agent, &self.folders).is_dir()
     }
 
     /// Returns true if setup has changed files of this agent.
-    fn has_traces(&self, agent: Agent, level: Level, records: &Records) -> bool {
-        targets(agent, level, &self.folders)
+    fn was_set_up(&self, agent: AgentKind, level: SetupLevel, records: &SetupRecords) -> bool {
+        setup_targets(agent, level, &self.folders)
             .iter()
             .any(|target| records.find(&target.path).is_some() || self.calls_us(target))
     }
 
     /// Returns true if a file has hooks that run Retake.
-    fn calls_us(&self, target: &Target) -> bool {
+    fn calls_us(&self, target: &SetupTarget) -> bool {
         let text = files::read(&target.path).ok().flatten();
-        let found = text.and_then(|text| target.form.find(&text, self.own()).ok());
+        let found = text.and_then(|text| target.form.find(&text, self.hook_command()).ok());
         found.is_some_and(|found| found.present > 0 || !found.calls.is_empty())
     }
 }
 
 /// This program, whose file is `own`, by the name under which an upgrade replaces it.
-fn own_program(own: std::io::Result<PathBuf>, path: &[PathBuf]) -> Result<PathBuf, Failure> {
+fn own_program(own: std::io::Result<PathBuf>, path: &[PathBuf]) -> Result<PathBuf, ApiError> {
     let gone = |why: String| {
         let message = format!("this program's own file cannot be found: {why}");
-        Failure::new("no_program", message, "run it again from where it is installed")
+        ApiError::new("no_program", message, "run it again from where it is installed")
     };
     let own = own.map_err(|error| gone(error.to_string()))?;
     // Linux adds "(deleted)" to the name of a program that was replaced while it runs.

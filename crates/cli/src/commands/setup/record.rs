@@ -10,12 +10,12 @@ use retake_agents::setup::record_name;
 use retake_seam::fs::{create_private_dir_all, remove_file, replace_durably};
 use serde::{Deserialize, Serialize};
 
-use super::files::cannot;
-use crate::failure::Failure;
+use super::files::io_failure;
+use crate::failure::ApiError;
 
 /// Record of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct SetupRecord {
     /// The file, for people.
     path: String,
     /// Its text without our hooks; none if there was no file.
@@ -28,43 +28,43 @@ pub(super) struct Record {
 
 /// The folder of all records.
 #[derive(Debug)]
-pub(super) struct Records {
+pub(super) struct SetupRecords {
     folder: PathBuf,
 }
 
-impl Records {
+impl SetupRecords {
     /// The records in Retake's own folder.
     pub(super) fn new(home: &Path) -> Self {
         Self { folder: home.join("setup") }
     }
 
     /// Returns the record of a file; none if it cannot be read.
-    pub(super) fn find(&self, path: &Path) -> Option<Record> {
+    pub(super) fn find(&self, path: &Path) -> Option<SetupRecord> {
         serde_json::from_slice(&std::fs::read(self.file(path)).ok()?).ok()
     }
 
     /// Saves the record of a file.
-    pub(super) fn keep(
+    pub(super) fn save(
         &self,
         path: &Path,
         before: Option<String>,
         after: String,
         folders: Vec<PathBuf>,
-    ) -> Result<(), Failure> {
-        let record = Record { path: path.display().to_string(), before, after, folders };
+    ) -> Result<(), ApiError> {
+        let record = SetupRecord { path: path.display().to_string(), before, after, folders };
         let json = serde_json::to_vec_pretty(&record).expect("texts and paths are JSON");
         let file = self.file(path);
         create_private_dir_all(&self.folder)
             .and_then(|()| replace_durably(&file, &json))
-            .map_err(|error| cannot("write", &file, &error))
+            .map_err(|error| io_failure("write", &file, &error))
     }
 
     /// Removes the record of a file.
-    pub(super) fn forget(&self, path: &Path) -> Result<(), Failure> {
+    pub(super) fn remove(&self, path: &Path) -> Result<(), ApiError> {
         let file = self.file(path);
         match remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(cannot("remove", &file, &error))
+                Err(io_failure("remove", &file, &error))
             }
             _ => Ok(()),
         }

@@ -4,71 +4,75 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
-use retake_agents::Agent;
+use retake_agents::AgentKind;
 use retake_agents::setup::codex_trust::moves_others;
-use retake_agents::setup::{Found, Level, targets};
+use retake_agents::setup::{FoundHooks, SetupLevel, setup_targets};
 use serde_json::{Value, json};
 
-use super::Machine;
-use super::plan::{Act, Planned, Step};
-use super::standing;
-use crate::context::{Context, Exit};
+use super::SetupEnvironment;
+use super::hook_status;
+use super::plan::{PlannedSetupFile, SetupFileAction, SetupStep};
+use crate::context::{CommandContext, Exit};
 use crate::escape::{escape, escape_text};
-use crate::failure::Failure;
-use crate::output::{Style, tell};
-use crate::table::{Cell, Table};
+use crate::failure::ApiError;
+use crate::output::{TextStyle, print_message};
+use crate::table::{TableCell, TextTable};
 
 /// Inputs of all reports.
-pub(super) struct Report<'a> {
-    pub(super) context: &'a Context,
-    pub(super) machine: &'a Machine,
+pub(super) struct SetupReport<'a> {
+    pub(super) context: &'a CommandContext,
+    pub(super) machine: &'a SetupEnvironment,
     pub(super) remove: bool,
-    pub(super) level: Level,
+    pub(super) level: SetupLevel,
 }
 
-impl Report<'_> {
+impl SetupReport<'_> {
     /// Only what would be written.
-    pub(super) fn preview(&self, planned: &[Planned]) -> Result<Exit> {
+    pub(super) fn print_preview(&self, planned: &[PlannedSetupFile]) -> Result<Exit> {
         if self.context.json {
             self.context.out.json(&self.document(planned, false, None))?;
         } else {
-            let diffs = self.diffs(planned);
+            let diffs = self.render_diffs(planned);
             let nothing = if diffs.is_empty() { "Nothing would be written.\n" } else { "" };
             self.context.out.paged((diffs + nothing).as_bytes())?;
-            tell_failures(planned);
+            print_failures(planned);
         }
-        Ok(exit(planned))
+        Ok(exit_of(planned))
     }
 
     /// The person did not say yes.
-    pub(super) fn refused(&self, planned: &[Planned], failure: &Failure) -> Result<Exit> {
+    pub(super) fn print_refused(
+        &self,
+        planned: &[PlannedSetupFile],
+        failure: &ApiError,
+    ) -> Result<Exit> {
         if self.context.json {
             let document = self.document(planned, false, Some(failure));
             self.context.out.json(&document)?;
         } else {
-            tell_failures(planned);
-            tell("error", Style::Bad, &failure.message);
-            failure.hint.iter().for_each(|hint| tell("hint", Style::Mark, hint));
+            print_failures(planned);
+            print_message("error", TextStyle::Bad, &failure.message);
+            failure.hint.iter().for_each(|hint| print_message("hint", TextStyle::Mark, hint));
         }
         Ok(Exit::Partly)
     }
 
     /// It was done, as far as it could be.
-    pub(super) fn done(&self, planned: &[Planned]) -> Result<Exit> {
+    pub(super) fn print_done(&self, planned: &[PlannedSetupFile]) -> Result<Exit> {
         if self.context.json {
             self.context.out.json(&self.document(planned, true, None))?;
-            return Ok(exit(planned));
+            return Ok(exit_of(planned));
         }
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         for file in planned {
             let (word, style) = match &file.step {
-                Ok(step) => (self.word(file, step), Style::Good),
-                Err(_) => ("left as it is", Style::Bad),
+                Ok(step) => (self.action_word(file, step), TextStyle::Good),
+                Err(_) => ("left as it is", TextStyle::Bad),
             };
             table.row([
-                Cell::new(file.agent.title(), Style::Bold),
-                Cell::new(word, style),
-                Cell::new(escape(&file.shown), Style::Plain),
+                TableCell::new(file.agent.title(), TextStyle::Bold),
+                TableCell::new(word, style),
+                TableCell::new(escape(&file.shown), TextStyle::Plain),
             ]);
         }
         let mut text = table.render("", self.context.out.colour);
@@ -76,104 +80,108 @@ impl Report<'_> {
             let _ = write!(text, "\n{}\n", escape_text(&note));
         }
         self.context.out.text(&text)?;
-        tell_failures(planned);
-        Ok(exit(planned))
+        print_failures(planned);
+        Ok(exit_of(planned))
     }
 
     /// The differences of all files, as a unified diff.
-    pub(super) fn diffs(&self, planned: &[Planned]) -> String {
+    pub(super) fn render_diffs(&self, planned: &[PlannedSetupFile]) -> String {
         let mut text = String::new();
         for file in planned.iter().filter(|file| file.writes()) {
             let Ok(step) = &file.step else { continue };
-            let mut diff = unified(&file.shown, step, CONTEXT_LINES);
-            if step.mends_mode {
+            let mut diff = unified_diff(&file.shown, step, CONTEXT_LINES);
+            if step.fixes_mode {
                 let _ = writeln!(diff, "{}: made executable", file.shown);
             }
             // On a terminal nothing in a settings file may move the cursor.
             let diff = if self.context.out.terminal { escape_text(&diff) } else { diff };
-            text.push_str(&painted(&diff, self.context.out.colour));
+            text.push_str(&colour_diff(&diff, self.context.out.colour));
         }
         text
     }
 
-    fn word(&self, file: &Planned, step: &Step) -> &'static str {
-        match (step.act(), self.remove) {
-            (Act::Nothing, true) => "nothing to remove",
-            (Act::Nothing, false) if self.is_edited(file) => "already there, with your additions",
-            (Act::Nothing, false) => "already there",
+    fn action_word(&self, file: &PlannedSetupFile, step: &SetupStep) -> &'static str {
+        match (step.action(), self.remove) {
+            (SetupFileAction::Nothing, true) => "nothing to remove",
+            (SetupFileAction::Nothing, false) if self.is_edited(file) => {
+                "already there, with your additions"
+            }
+            (SetupFileAction::Nothing, false) => "already there",
             (_, true) => "removed",
-            (_, false) if step.now == step.then => "made executable",
+            (_, false) if step.before == step.after => "made executable",
             (_, false) => "added",
         }
     }
 
     /// Returns the hooks of ours in a file afterwards.
-    fn found(&self, file: &Planned) -> Option<Found> {
-        let text = file.step.as_ref().ok()?.then.as_deref()?;
-        file.target.form.find(text, self.machine.own()).ok()
+    fn hooks_found(&self, file: &PlannedSetupFile) -> Option<FoundHooks> {
+        let text = file.step.as_ref().ok()?.after.as_deref()?;
+        file.target.form.find(text, self.machine.hook_command()).ok()
     }
 
-    fn is_edited(&self, file: &Planned) -> bool {
-        self.found(file).is_some_and(|found| found.is_edited)
+    fn is_edited(&self, file: &PlannedSetupFile) -> bool {
+        self.hooks_found(file).is_some_and(|found| found.is_edited)
     }
 
     /// Notes for the person: remaining steps and warnings.
-    fn notes(&self, planned: &[Planned]) -> Vec<String> {
-        let mut notes: Vec<_> = planned.iter().filter_map(|file| self.moved(file)).collect();
+    fn notes(&self, planned: &[PlannedSetupFile]) -> Vec<String> {
+        let mut notes: Vec<_> = planned.iter().filter_map(|file| self.moved_note(file)).collect();
         if self.remove {
-            notes.extend(planned.iter().filter_map(|file| self.left(file)));
+            notes.extend(planned.iter().filter_map(|file| self.left_commands_note(file)));
             return notes;
         }
-        let agrees =
-            |agent: &Agent| planned.iter().any(|file| file.agent == *agent && file.step.is_ok());
-        let agents: Vec<_> = Agent::ALL.into_iter().filter(agrees).collect();
-        if planned.iter().any(|file| file.agent == Agent::Codex && self.needs_approval(file)) {
-            notes.push(APPROVE_CODEX.to_owned());
+        let agrees = |agent: &AgentKind| {
+            planned.iter().any(|file| file.agent == *agent && file.step.is_ok())
+        };
+        let agents: Vec<_> = AgentKind::ALL.into_iter().filter(agrees).collect();
+        if planned.iter().any(|file| file.agent == AgentKind::Codex && self.needs_approval(file)) {
+            notes.push(CODEX_APPROVAL_HINT.to_owned());
         }
-        if agents.contains(&Agent::Cursor) {
+        if agents.contains(&AgentKind::Cursor) {
             notes.push("Cursor's hooks are untested: they follow its documentation.".to_owned());
         }
         for file in planned {
-            notes.extend(self.switched_off(file));
+            notes.extend(self.switched_off_note(file));
         }
-        if self.level == Level::Here {
-            notes.extend(agents.iter().filter_map(|agent| self.doubled(*agent)));
+        if self.level == SetupLevel::Here {
+            notes.extend(agents.iter().filter_map(|agent| self.duplicate_hooks_note(*agent)));
         }
-        if planned.iter().any(Planned::writes) {
+        if planned.iter().any(PlannedSetupFile::writes) {
             notes.push("Agents that run now take notice when they are started again.".to_owned());
         }
         notes
     }
 
     /// Codex knows approved hooks by their position.
-    fn moved(&self, file: &Planned) -> Option<String> {
-        let step = file.step.as_ref().ok().filter(|_| file.agent == Agent::Codex)?;
-        let now = step.now.as_deref().unwrap_or_default();
-        let then = step.then.as_deref().unwrap_or_default();
-        moves_others(now, then, self.machine.own()).then(|| MOVED_CODEX.to_owned())
+    fn moved_note(&self, file: &PlannedSetupFile) -> Option<String> {
+        let step = file.step.as_ref().ok().filter(|_| file.agent == AgentKind::Codex)?;
+        let now = step.before.as_deref().unwrap_or_default();
+        let then = step.after.as_deref().unwrap_or_default();
+        moves_others(now, then, self.machine.hook_command()).then(|| CODEX_MOVED_HINT.to_owned())
     }
 
     /// Commands of the person's own are not taken out.
-    fn left(&self, file: &Planned) -> Option<String> {
-        let theirs = self.found(file)?.theirs;
+    fn left_commands_note(&self, file: &PlannedSetupFile) -> Option<String> {
+        let theirs = self.hooks_found(file)?.theirs;
         let command = theirs.first()?;
         Some(format!("{} calls Retake in a command of yours: left: {command}", file.shown))
     }
 
-    fn switched_off(&self, file: &Planned) -> Option<String> {
-        let why = self.found(file)?.switched_off?;
+    fn switched_off_note(&self, file: &PlannedSetupFile) -> Option<String> {
+        let why = self.hooks_found(file)?.switched_off?;
         let (title, path) = (file.agent.title(), &file.shown);
         Some(format!("{title} runs no hooks, since {why} in {path}: that is yours to change."))
     }
 
-    fn needs_approval(&self, file: &Planned) -> bool {
+    fn needs_approval(&self, file: &PlannedSetupFile) -> bool {
         file.writes()
-            || file.step.is_ok() && standing::approval(&file.target, self.machine).is_some()
+            || file.step.is_ok()
+                && hook_status::codex_approval(&file.target, self.machine).is_some()
     }
 
     /// Most agents run the hooks of both levels.
-    fn doubled(&self, agent: Agent) -> Option<String> {
-        let of_user = targets(agent, Level::User, &self.machine.folders);
+    fn duplicate_hooks_note(&self, agent: AgentKind) -> Option<String> {
+        let of_user = setup_targets(agent, SetupLevel::User, &self.machine.folders);
         let twice = of_user.iter().any(|target| self.machine.calls_us(target));
         let title = agent.title();
         twice.then(|| {
@@ -183,16 +191,21 @@ impl Report<'_> {
         })
     }
 
-    fn document(&self, planned: &[Planned], done: bool, error: Option<&Failure>) -> Value {
-        let file = |file: &Planned| {
+    fn document(
+        &self,
+        planned: &[PlannedSetupFile],
+        done: bool,
+        error: Option<&ApiError>,
+    ) -> Value {
+        let file = |file: &PlannedSetupFile| {
             let path = file.target.path.display().to_string();
             let mut document = json!({ "agent": file.agent.name(), "path": path });
             match &file.step {
                 Ok(step) => {
-                    document["action"] = action(step.act()).into();
+                    document["action"] = action_name(step.action()).into();
                     document["done"] = done.into();
                     // Context lines may hold keys, and were not asked for.
-                    document["diff"] = unified(&path, step, 0).into();
+                    document["diff"] = unified_diff(&path, step, 0).into();
                 }
                 Err(failure) => {
                     document["action"] = "leave".into();
@@ -204,7 +217,7 @@ impl Report<'_> {
         };
         let mut document = json!({
             "act": if self.remove { "remove" } else { "add" },
-            "level": if self.level == Level::Here { "here" } else { "user" },
+            "level": if self.level == SetupLevel::Here { "here" } else { "user" },
             "files": planned.iter().map(file).collect::<Vec<_>>(),
             "notes": self.notes(planned),
         });
@@ -216,39 +229,39 @@ impl Report<'_> {
 }
 
 /// Note on how to approve our hooks in Codex.
-const APPROVE_CODEX: &str = "Codex runs hooks only after you approved them: start \
+const CODEX_APPROVAL_HINT: &str = "Codex runs hooks only after you approved them: start \
      `codex`, type /hooks, look at Retake's and approve them.\nUntil then Codex skips them \
      without a word, and again after any change of them.";
 
 /// Note that approved Codex hooks moved, and need approval again.
-const MOVED_CODEX: &str = "Hooks of yours for Codex have another position now. Codex skips those \
+const CODEX_MOVED_HINT: &str = "Hooks of yours for Codex have another position now. Codex skips those \
      that you approved before, until you approve them again: start `codex`, type /hooks.";
 
 /// Context lines around a change in diffs for people.
 const CONTEXT_LINES: u32 = 3;
 
-fn tell_failures(planned: &[Planned]) {
+fn print_failures(planned: &[PlannedSetupFile]) {
     for failure in planned.iter().filter_map(|file| file.step.as_ref().err()) {
-        tell("error", Style::Bad, &failure.message);
-        failure.hint.iter().for_each(|hint| tell("hint", Style::Mark, hint));
+        print_message("error", TextStyle::Bad, &failure.message);
+        failure.hint.iter().for_each(|hint| print_message("hint", TextStyle::Mark, hint));
     }
 }
 
-fn action(act: Act) -> &'static str {
+fn action_name(act: SetupFileAction) -> &'static str {
     match act {
-        Act::Nothing => "none",
-        Act::Create => "create",
-        Act::Change => "change",
-        Act::Delete => "delete",
+        SetupFileAction::Nothing => "none",
+        SetupFileAction::Create => "create",
+        SetupFileAction::Change => "change",
+        SetupFileAction::Delete => "delete",
     }
 }
 
-fn exit(planned: &[Planned]) -> Exit {
+fn exit_of(planned: &[PlannedSetupFile]) -> Exit {
     if planned.iter().any(|file| file.step.is_err()) { Exit::Partly } else { Exit::Done }
 }
 
-fn unified(path: &str, step: &Step, context: u32) -> String {
-    let (now, then) = (step.now.as_deref(), step.then.as_deref());
+fn unified_diff(path: &str, step: &SetupStep, context: u32) -> String {
+    let (now, then) = (step.before.as_deref(), step.after.as_deref());
     if now == then {
         return String::new();
     }
@@ -263,14 +276,14 @@ fn unified(path: &str, step: &Step, context: u32) -> String {
     format!("--- {}\n+++ {}\n{hunks}", name(now), name(then))
 }
 
-fn painted(diff: &str, colour: bool) -> String {
+fn colour_diff(diff: &str, colour: bool) -> String {
     let paint = |line: &str| {
         let style = match line.as_bytes().first() {
-            _ if line.starts_with("---") || line.starts_with("+++") => Style::Bold,
-            Some(b'+') => Style::Good,
-            Some(b'-') => Style::Bad,
-            Some(b'@') => Style::Mark,
-            _ => Style::Plain,
+            _ if line.starts_with("---") || line.starts_with("+++") => TextStyle::Bold,
+            Some(b'+') => TextStyle::Good,
+            Some(b'-') => TextStyle::Bad,
+            Some(b'@') => TextStyle::Mark,
+            _ => TextStyle::Plain,
         };
         style.paint(line, colour) + "\n"
     };

@@ -1,24 +1,24 @@
 //! `retake undo N --dry-run`: what each of the steps would do, once those before it are done.
 
 use anyhow::Result;
-use retake_engine::{Cascade, Project};
-use retake_server::door::PlanUndos;
+use retake_engine::{CascadePolicy, Project};
+use retake_server::request::PlanUndos;
 
-use super::{nothing_more, nothing_to_undo};
-use crate::args::Undo;
-use crate::context::{Context, Exit};
-use crate::outcome::{NOT_WRITTEN, Outcome};
+use super::{report_nothing_more, report_nothing_to_undo};
+use crate::args::UndoArgs;
+use crate::context::{CommandContext, Exit};
+use crate::outcome::{NOTHING_WRITTEN_TEXT, PlanOutcome};
 
 /// Prints the same documents, and exits with the same code, as the undo itself would.
-pub(super) fn run(context: &Context, project: &Project, options: &Undo) -> Result<Exit> {
-    let taking = options.taking.options(Cascade::Leave);
-    let (steps, what) = (options.steps, options.rewinding.what());
-    let planned = context.ask(project, PlanUndos { steps, taking, what })?;
+pub(super) fn run(context: &CommandContext, project: &Project, options: &UndoArgs) -> Result<Exit> {
+    let taking = options.take_back.to_options(CascadePolicy::Leave);
+    let (steps, what) = (options.steps, options.rewind.rewind_target());
+    let planned = context.run_request(project, PlanUndos { steps, taking, what })?;
     if planned.is_empty() {
-        return nothing_to_undo(context, project, &options.manner);
+        return report_nothing_to_undo(context, project, &options.apply);
     }
-    let plans: Vec<_> = planned.into_iter().map(|(plan, _)| Outcome::planned(plan)).collect();
-    let exit = plans.last().map_or(Exit::Done, Outcome::exit);
+    let plans: Vec<_> = planned.into_iter().map(|(plan, _)| PlanOutcome::planned(plan)).collect();
+    let exit = plans.last().map_or(Exit::Done, PlanOutcome::exit);
     if context.json {
         for plan in &plans {
             context.out.json(&plan.document(project)?)?;
@@ -28,16 +28,16 @@ pub(super) fn run(context: &Context, project: &Project, options: &Undo) -> Resul
     let mut text = Vec::new();
     for (number, plan) in (1..).zip(&plans) {
         let head = format!("Step {number} of {steps}");
-        text.extend(plan.preview(context, project, &options.manner, &head)?);
+        text.extend(plan.render_preview(context, project, &options.apply, &head)?);
         text.push(b'\n');
     }
     if exit != Exit::Done && plans.len() < steps as usize {
         text.extend(b"That is left in part, so it would be the last step.\n");
     }
-    text.extend(NOT_WRITTEN.bytes());
+    text.extend(NOTHING_WRITTEN_TEXT.bytes());
     context.out.paged(&text)?;
     if exit == Exit::Done && plans.len() < steps as usize {
-        return nothing_more(context);
+        return report_nothing_more(context);
     }
     Ok(exit)
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use retake_testkit::figures;
-use retake_testkit::sweep::{Fault, kill_points};
+use retake_testkit::proof_counts;
+use retake_testkit::sweep::{InjectedFault, kill_points};
 
 use super::*;
 
@@ -47,12 +47,14 @@ fn sweep(agent: &str) {
     let steps = kill_points(&fs::read_to_string(steps).unwrap());
     assert!(steps.len() > 5, "{steps:?}");
     for step in &steps {
-        for fault in [Fault::Kill, Fault::Fail("ENOSPC"), Fault::Stays("EROFS")] {
+        for fault in
+            [InjectedFault::Kill, InjectedFault::Fail("ENOSPC"), InjectedFault::Stays("EROFS")]
+        {
             let seen = format!("{agent}, {fault:?} at {step:?}");
             let machine = prepared();
             let (name, value) = fault.variable(step.number);
             let stopped = machine.command(&arguments).env(name, value).output().unwrap();
-            assert_eq!(stopped.status.code().is_none(), fault == Fault::Kill, "{seen}");
+            assert_eq!(stopped.status.code().is_none(), fault == InjectedFault::Kill, "{seen}");
             let now = files(&machine);
             for (path, file) in &now {
                 let is_one = old.get(path) == Some(file) || new.get(path) == Some(file);
@@ -65,9 +67,9 @@ fn sweep(agent: &str) {
             assert_eq!(files(&machine), old, "{seen}");
         }
     }
-    figures::note("fault", "kill", "setup", steps.len());
-    figures::note("fault", "ENOSPC", "setup", steps.len());
-    figures::note("fault", "EROFS", "setup", steps.len());
+    proof_counts::record_count("fault", "kill", "setup", steps.len());
+    proof_counts::record_count("fault", "ENOSPC", "setup", steps.len());
+    proof_counts::record_count("fault", "EROFS", "setup", steps.len());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 
 use super::{assert_same, check, check_record, files, gaps, made_by, sh, turn};
 use crate::support::{World, ran};
@@ -77,7 +77,7 @@ fn opened(world: &World, arguments: &[&str]) -> (i32, Vec<String>) {
 
 #[test]
 fn row_36_fifos_sockets_and_devices() {
-    if !has(&[Need::Root, Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Root, MachineRequirement::Program("strace")]) {
         return;
     }
     let world = made_by("echo a > a.txt; echo b > b.txt; mkfifo in.fifo; mknod in.null c 1 3");

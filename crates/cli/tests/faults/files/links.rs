@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 use rustix::fs::XattrFlags;
 
 use super::paused::Paused;
@@ -84,7 +84,7 @@ fn finish(world: &World) {
 
 #[test]
 fn row_38_a_link_that_comes_while_files_are_replaced() {
-    if !has(&[Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let agent = "for f in a b c; do echo agent >> src/in/$f; done";
@@ -99,7 +99,7 @@ fn row_38_a_link_that_comes_while_files_are_replaced() {
 
 #[test]
 fn row_38_a_link_that_comes_while_files_are_made() {
-    if !has(&[Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let (world, _) = undone_while_a_link_comes("rm -r src");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 
 use super::watched::Watched;
 use super::{check, check_record, files, gaps, made_by, turn};
@@ -28,7 +28,7 @@ impl Drop for Mounted {
 /// A daemon does not see that something is mounted; nothing is written there all the same.
 #[test]
 fn row_41_a_mount_that_comes_under_a_daemon() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let watched = Watched::start(made_by("echo a > a.txt; mkdir disk; echo c > disk/c"));
@@ -55,7 +55,7 @@ fn row_41_a_mount_that_comes_under_a_daemon() {
 
 #[test]
 fn row_41_other_mounts_inside() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let world = made_by(

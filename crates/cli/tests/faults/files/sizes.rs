@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 
 use super::watched::until;
 use super::{check, check_record, files, gaps, is_long, turn};
@@ -73,7 +73,7 @@ fn traced(world: &World, arguments: &[&str]) -> (Ran, String) {
 
 /// A file of nothing but holes is listed, never read, and never touched by any verb.
 fn too_large(size: u64) {
-    if !has(&[Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let world =

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 use serde_json::json;
 
 use super::paused::Paused;
@@ -13,7 +13,7 @@ use crate::support::World;
 /// A program that has the file open goes on writing to it while another one takes its place.
 #[test]
 fn row_18_a_file_that_a_writer_has_open() {
-    if !has(&[Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let world = made_by("for f in a b c; do echo $f > $f; done");

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 
 use super::watched::{Watched, until};
 use super::{is_long, looked_at_all, sh};
@@ -52,9 +52,9 @@ fn row_25_lost_events_of_the_watcher() {
 
 /// A daemon for which the system's limits of inotify are these.
 fn limited(world: World, limits: &str) -> Option<Watched> {
-    let needed = [Need::Program("unshare")];
+    let needed = [MachineRequirement::Program("unshare")];
     let allowed = Command::new("unshare").args(["-U", "-r", "sh", "-ec", limits]).output();
-    if !has(&needed) || !allowed.is_ok_and(|done| done.status.success()) {
+    if !has_all(&needed) || !allowed.is_ok_and(|done| done.status.success()) {
         retake_testkit::machine::report_not_run("no user namespace can be made");
         return None;
     }

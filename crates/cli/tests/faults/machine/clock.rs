@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 use serde_json::{Value, json};
 
 use super::{assert_sound, come_to, under};
@@ -51,7 +51,7 @@ fn years(world: &World) -> Vec<(String, u64)> {
 /// Whatever the clock says, the newest is what came last: in the log, for undo and for restore.
 #[test]
 fn row_24_the_clock_jumps() {
-    if !has(&[Need::Program("faketime")]) {
+    if !has_all(&[MachineRequirement::Program("faketime")]) {
         return;
     }
     let world = World::with(&[("a.txt", "zero\n")]);
@@ -81,7 +81,7 @@ fn row_24_the_clock_jumps() {
 /// order is older.
 #[test]
 fn row_24_what_a_slow_clock_recorded_is_not_old() {
-    if !has(&[Need::Program("faketime")]) {
+    if !has_all(&[MachineRequirement::Program("faketime")]) {
         return;
     }
     let world = World::with(&[("a.txt", "zero\n")]);
@@ -107,7 +107,7 @@ fn row_24_what_a_slow_clock_recorded_is_not_old() {
 /// One that was recorded by a clock years ahead does not keep all that came after it for years.
 #[test]
 fn row_24_what_a_fast_clock_recorded_keeps_nothing_else() {
-    if !has(&[Need::Program("faketime")]) {
+    if !has_all(&[MachineRequirement::Program("faketime")]) {
         return;
     }
     let world = World::with(&[("a.txt", "zero\n")]);

@@ -47,12 +47,12 @@ fn row_20_missing_and_damaged_contents() {
         world.shell("k1", "echo new > a.txt; echo new > b.txt; echo new > c.txt");
         let victim = object_of(&world, "old a, of some length\n");
         meddle(&world, sql, &victim);
-        let files = disk::read(&world.root());
+        let files = disk::read_files(&world.root());
         let sick = world.run(&["doctor", "--read-data", "--json"]);
         assert_eq!(sick.code, 1, "{sql}");
         let hex = git::run(&world.outer(), &["hash-object", "--no-filters", "content"]);
         assert!(problems(&sick.json()).contains(&hex), "{sql}: {}", sick.text());
-        assert_eq!(disk::read(&world.root()), files, "looking changes nothing");
+        assert_eq!(disk::read_files(&world.root()), files, "looking changes nothing");
         let part = world.run(&["undo", "--yes"]);
         let said = part.text() + &part.stderr;
         assert_eq!(part.code, 3, "{sql}: {said}");
@@ -104,12 +104,12 @@ fn row_20_packs_that_are_cut_off_or_gone() {
         } else {
             std::fs::write(pack, &bytes[..bytes.len() / 3]).unwrap();
         }
-        let files = disk::read(&world.root());
+        let files = disk::read_files(&world.root());
         assert_eq!(world.run(&["doctor", "--read-data"]).code, 1);
         let part = world.run(&["undo", "--yes"]);
         assert_eq!(part.code, 3, "{} {}", part.text(), part.stderr);
         assert_eq!(world.run(&["restore", &first(&world), "--yes"]).code, 3);
-        let now = disk::read(&world.root());
+        let now = disk::read_files(&world.root());
         assert!(
             now.len() >= files.len(),
             "nothing was deleted: {} files of {}",
@@ -122,7 +122,7 @@ fn row_20_packs_that_are_cut_off_or_gone() {
             assert!(text == "new\n" || text == format!("number {number}\n"), "{text}");
         }
         world.run(&["gc"]);
-        assert_eq!(disk::read(&world.root()), now);
+        assert_eq!(disk::read_files(&world.root()), now);
         // With the pack back in its place all is well again.
         std::fs::write(pack, &bytes).unwrap();
         assert_sound(&world);

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 use retake_testkit::{disk, git};
 use serde_json::Value;
 
@@ -169,7 +169,7 @@ fn comparable(said: &[(i32, Value)]) -> Vec<String> {
 
 #[test]
 fn row_55_inherited_git_variables_have_no_effect() {
-    if !has(&[Need::Program("git")]) {
+    if !has_all(&[MachineRequirement::Program("git")]) {
         return;
     }
     let (plain, trap) = (Trap::new(), Trap::new());
@@ -179,7 +179,7 @@ fn row_55_inherited_git_variables_have_no_effect() {
     assert_eq!(said[1].1["changes"].as_array().map_or(0, Vec::len), 0);
     assert!(!trap.ran.exists(), "{}", std::fs::read_to_string(&trap.ran).unwrap());
     assert_eq!(disk::git_state(&trap.victim), theirs, "nobody touched the other repository");
-    assert_eq!(disk::read(&trap.victim).len(), 1);
+    assert_eq!(disk::read_files(&trap.victim).len(), 1);
     assert_eq!(disk::git_state(&trap.world.root()), ours, "nor the person's own");
     assert_sound(&trap.world);
     // A daemon that inherits them neither, nor what it starts.

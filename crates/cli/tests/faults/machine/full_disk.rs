@@ -1,7 +1,7 @@
 //! Rows 11, 12, 13 and 52: no room, no inodes, and more on record than there should be.
 
 use retake_testkit::disk;
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 use serde_json::json;
 
 use super::{
@@ -38,7 +38,7 @@ fn checkpoint(world: &World, message: &str) -> String {
 fn assert_loud_and_harmless(world: &World, errno: &str) {
     hook(world, &before("t2", "make"));
     world.write("a.txt", "three\n");
-    let before = disk::read(&world.root());
+    let before = disk::read_files(&world.root());
     let heard = hook(world, &after("t2", "make"));
     assert_eq!((heard.code, heard.text().as_str()), (0, ""), "{}", heard.stderr);
     assert!(heard.stderr.contains("not all was recorded"), "{}", heard.stderr);
@@ -56,7 +56,7 @@ fn assert_loud_and_harmless(world: &World, errno: &str) {
         let refused = world.run(command);
         assert_eq!(refused.code, 1, "{command:?}: {} {}", refused.text(), refused.stderr);
     }
-    assert_eq!(disk::read(&world.root()), before, "not even a time differs");
+    assert_eq!(disk::read_files(&world.root()), before, "not even a time differs");
     assert_eq!(recorded(world), ["a.txt"], "what was acknowledged is there");
 }
 
@@ -81,7 +81,7 @@ fn assert_goes_on(world: &World) {
 
 #[test]
 fn row_11_no_space_in_the_store() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let (world, _mount) = on_a_small_disk("size=3m");
@@ -94,7 +94,7 @@ fn row_11_no_space_in_the_store() {
 /// With a little room a commit can fail in its middle, at any page of it.
 #[test]
 fn row_11_space_that_ends_in_the_middle_of_a_commit() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let (world, _mount) = on_a_small_disk("size=3m");
@@ -138,12 +138,16 @@ fn project_on_a_small_disk(limits: &str) -> (World, Mount, usize) {
 /// A restore for which there is no room leaves every file as it is, says so, and works once there
 /// is.
 fn assert_wholly_old_then_new(world: &World, count: usize, undo: impl FnOnce()) {
-    let old = disk::read(&world.root());
+    let old = disk::read_files(&world.root());
     let refused = world.run(&["undo", "--yes"]);
     assert!(matches!(refused.code, 1 | 3), "{} {}", refused.text(), refused.stderr);
     let told = refused.text() + &refused.stderr;
     assert!(told.contains("No space left") || told.contains("free"), "{told}");
-    assert_eq!(disk::read(&world.root()), old, "not even a time differs, and nothing is left over");
+    assert_eq!(
+        disk::read_files(&world.root()),
+        old,
+        "not even a time differs, and nothing is left over"
+    );
     undo();
     world.ok(&["undo", "--yes"]);
     for number in 0..count {
@@ -156,7 +160,7 @@ fn assert_wholly_old_then_new(world: &World, count: usize, undo: impl FnOnce()) 
 /// The sum of all sizes would fit; each file takes a block all the same.
 #[test]
 fn row_12_no_space_in_the_project() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let (world, _mount, count) = project_on_a_small_disk("size=2m");
@@ -167,7 +171,7 @@ fn row_12_no_space_in_the_project() {
 /// What cannot fit is refused before anything is written.
 #[test]
 fn row_12_too_little_space_is_known_beforehand() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let world = World::new();
@@ -178,16 +182,16 @@ fn row_12_too_little_space_is_known_beforehand() {
     world.say("d1", "go");
     world.shell("k1", "rm large.txt; echo two > a.txt");
     fill_up(&world.root(), 100 * 4096);
-    let old = disk::read(&world.root());
+    let old = disk::read_files(&world.root());
     let refused = world.run(&["undo", "--yes", "--json"]);
     assert_eq!((refused.code, &refused.json()["error"]["code"]), (1, &json!("no_space")));
-    assert_eq!(disk::read(&world.root()), old);
+    assert_eq!(disk::read_files(&world.root()), old);
     assert_eq!(world.run(&["ops", "--json"]).json()["operations"], json!([]), "nothing was begun");
 }
 
 #[test]
 fn row_13_no_inodes_in_the_project() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let (world, _mount, count) = project_on_a_small_disk("size=2m,nr_inodes=200");
@@ -222,7 +226,7 @@ fn take_inodes(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 /// A store without inodes records on: its files are there. What needs a new file says so.
 #[test]
 fn row_13_no_inodes_in_the_store() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let (world, _mount) = on_a_small_disk("size=4m,nr_inodes=40");
@@ -262,7 +266,7 @@ fn row_13_no_inodes_in_the_store() {
 /// Of a record over its limit the oldest decided work goes; what waits for a decision never does.
 #[test]
 fn row_52_the_record_exceeds_its_limit() {
-    if !has(&[Need::Program("faketime")]) {
+    if !has_all(&[MachineRequirement::Program("faketime")]) {
         return;
     }
     let world = World::with(&[("a.txt", "0\n")]);
@@ -278,11 +282,11 @@ fn row_52_the_record_exceeds_its_limit() {
     }
     let settings = "[retention]\nmax_bytes = 1\n";
     std::fs::write(world.home().join("config.toml"), settings).unwrap();
-    let files = disk::read(&world.root());
+    let files = disk::read_files(&world.root());
     // What was active within a day stays, whatever it was.
     let collected = under(&["faketime", "-f", "+3d"], &world.command(&["gc"])).output().unwrap();
     assert!(collected.status.success(), "{collected:?}");
-    assert_eq!(disk::read(&world.root()), files, "it is about the record, not about files");
+    assert_eq!(disk::read_files(&world.root()), files, "it is about the record, not about files");
     let left = recorded(&world);
     assert!(!left.contains(&"old.bin".to_owned()), "{left:?}");
     assert!(left.contains(&"waits.bin".to_owned()), "{left:?}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use retake_testkit::disk;
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 use serde_json::json;
 
 use super::{Mount, after, assert_sound, before, come_to, done, hook, hook_by, recorded, under};
@@ -25,7 +25,7 @@ fn give_away(folder: &Path) {
 
 /// What holds while the store can be read and not written.
 fn assert_claims_nothing(world: &World, run: &dyn Fn(&[&str]) -> Ran) {
-    let files = disk::read(&world.root());
+    let files = disk::read_files(&world.root());
     for command in [&["init"][..], &["checkpoint", "-m", "x"], &["undo", "--yes"], &["gc"]] {
         let refused = run(command);
         assert_eq!(refused.code, 1, "{command:?}: {} {}", refused.text(), refused.stderr);
@@ -36,7 +36,7 @@ fn assert_claims_nothing(world: &World, run: &dyn Fn(&[&str]) -> Ran) {
     assert!(status.stderr.contains("could not be looked at"), "{}", status.stderr);
     // What is on record can be read all the same.
     assert!(run(&["log"]).text().contains("a.txt"));
-    assert_eq!(disk::read(&world.root()), files);
+    assert_eq!(disk::read_files(&world.root()), files);
 }
 
 fn world_with_a_turn() -> World {
@@ -49,7 +49,7 @@ fn world_with_a_turn() -> World {
 /// The file system is read only, as after an error of the disk.
 #[test]
 fn row_16_the_store_is_on_a_read_only_file_system() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let world = world_with_a_turn();
@@ -69,7 +69,7 @@ fn row_16_the_store_is_on_a_read_only_file_system() {
 /// The store is another user's: nothing of it can be written, or not even read.
 #[test]
 fn row_16_the_store_belongs_to_somebody_else() {
-    if !has(&[Need::Root, Need::Program("setpriv")]) {
+    if !has_all(&[MachineRequirement::Root, MachineRequirement::Program("setpriv")]) {
         return;
     }
     let world = world_with_a_turn();
@@ -119,7 +119,7 @@ fn row_16_the_store_belongs_to_somebody_else() {
 /// the record is not forgotten.
 #[test]
 fn row_16_an_unreadable_record_is_not_a_missing_one() {
-    if !has(&[Need::Root, Need::Program("setpriv")]) {
+    if !has_all(&[MachineRequirement::Root, MachineRequirement::Program("setpriv")]) {
         return;
     }
     let world = world_with_a_turn();
@@ -148,7 +148,11 @@ fn row_16_an_unreadable_record_is_not_a_missing_one() {
 /// one goes back, and the result says that it is not all.
 #[test]
 fn row_17_an_immutable_file_in_the_project() {
-    if !has(&[Need::Root, Need::Program("mkfs.ext4"), Need::Program("chattr")]) {
+    if !has_all(&[
+        MachineRequirement::Root,
+        MachineRequirement::Program("mkfs.ext4"),
+        MachineRequirement::Program("chattr"),
+    ]) {
         return;
     }
     let world = World::new();
@@ -184,7 +188,7 @@ fn row_17_an_immutable_file_in_the_project() {
 /// write to: refused or left, never in half.
 #[test]
 fn row_17_a_read_only_project() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let world = world_with_a_turn();
@@ -203,11 +207,11 @@ fn row_17_a_read_only_project() {
 /// way to the program.
 #[test]
 fn row_51_the_store_lies_on_a_network_file_system() {
-    if !has(&[Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let world = world_with_a_turn();
-    let before = disk::read(&world.home());
+    let before = disk::read_files(&world.home());
     for (magic, kind) in
         [("6969000000000000", "NFS"), ("424d53ff00000000", "CIFS"), ("424d53fe00000000", "SMB2")]
     {
@@ -245,7 +249,7 @@ fn row_51_the_store_lies_on_a_network_file_system() {
         assert_eq!(heard.code, 0);
         assert!(heard.stderr.contains(kind), "{}", heard.stderr);
     }
-    let (mut before, mut after) = (before, disk::read(&world.home()));
+    let (mut before, mut after) = (before, disk::read_files(&world.home()));
     // Nothing but what the hooks were told, which waits.
     for files in [&mut before, &mut after] {
         files.retain(|name, _| !name.ends_with("spool.jsonl") && !name.ends_with("lock"));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use retake_testkit::disk;
-use retake_testkit::machine::{Need, has, report_not_run};
+use retake_testkit::machine::{MachineRequirement, has_all, report_not_run};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::processes::Daemon;
@@ -47,7 +47,7 @@ fn slowed(command: &Command) -> Command {
 /// A signal from another process comes when the first files are put back and many are not.
 #[test]
 fn row_9_asked_to_end_in_the_middle_of_a_restore() {
-    if !has(&[Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     for (how, signal) in [("--resume", Signal::TERM), ("--undo", Signal::INT)] {
@@ -78,7 +78,7 @@ fn row_9_asked_to_end_in_the_middle_of_a_restore() {
 /// for recovery.
 #[test]
 fn row_9_a_daemon_asked_to_end_in_the_middle_of_a_restore() {
-    if !has(&[Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let world = rewritten(8);
@@ -151,7 +151,7 @@ impl Drop for Poor {
 /// The kernel kills what records and what restores, with ever more memory until nothing is killed.
 #[test]
 fn row_10_killed_for_want_of_memory() {
-    if !has(&[Need::Root]) {
+    if !has_all(&[MachineRequirement::Root]) {
         return;
     }
     let Some(poor) = Poor::new("row-10") else {
@@ -215,7 +215,7 @@ fn row_21_stale_locks_and_temporary_files() {
     world.run(&["recover", "--resume"]);
     assert_eq!(leftovers(&world), ["d/.retake-mine.tmp"]);
     assert_eq!(world.read("d/.retake-mine.tmp"), "the person's own\n");
-    let files = disk::read(&world.root());
+    let files = disk::read_files(&world.root());
     let is_there = |text: &str| files.values().any(|file| file.content == text.as_bytes());
     let told = world.ok(&["ops", "--json"]) + &world.ok(&["log", "--json"]);
     assert!(is_there("written in between\n") || told.contains("kept as object"), "{told}");

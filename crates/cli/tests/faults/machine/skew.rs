@@ -120,8 +120,8 @@ fn row_6_a_kill_while_a_store_is_taken_over() {
 
 /// The bytes of everything in the store but what commands may always write: their lock, and what
 /// hooks keep for later.
-fn untouched(store: &Path) -> disk::Disk {
-    let mut files = disk::read(store);
+fn untouched(store: &Path) -> disk::DiskFiles {
+    let mut files = disk::read_files(store);
     files.retain(|name, _| !["lock", "spool.jsonl", "retake.db-shm"].contains(&name.as_str()));
     files
 }
@@ -131,7 +131,7 @@ fn row_50_a_newer_store_is_refused_and_not_touched() {
     let world = worked();
     let ours = version(&world);
     set_version(&world, ours + 1);
-    let (files, store) = (disk::read(&world.root()), untouched(&world.store()));
+    let (files, store) = (disk::read_files(&world.root()), untouched(&world.store()));
     let commands: [&[&str]; 9] = [
         &["init"],
         &["status"],
@@ -164,8 +164,8 @@ fn row_50_a_newer_store_is_refused_and_not_touched() {
         assert!(store[name] == *entry, "{name} was touched");
     }
     let mut files = files;
-    files.insert("a.txt".to_owned(), disk::read(&world.root())["a.txt"].clone());
-    assert_eq!(disk::read(&world.root()), files, "no file was written but by the agent");
+    files.insert("a.txt".to_owned(), disk::read_files(&world.root())["a.txt"].clone());
+    assert_eq!(disk::read_files(&world.root()), files, "no file was written but by the agent");
     // The newer program, when it comes, is told what happened meanwhile.
     set_version(&world, ours);
     world.ok(&["status"]);

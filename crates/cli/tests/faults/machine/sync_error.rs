@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 
 use super::{after, assert_sound, before, come_to, hook, hook_by, leftovers, prompt, under};
 use crate::support::{Ran, World};
@@ -47,7 +47,7 @@ fn checkpoints(world: &World) -> String {
 /// reached the disk, is not built upon.
 #[test]
 fn row_14_a_checkpoint_whose_sync_fails_did_not_happen() {
-    if !has(&[Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let world = World::with(&[("a.txt", "one\n")]);
@@ -78,7 +78,7 @@ fn row_14_a_checkpoint_whose_sync_fails_did_not_happen() {
 /// Each file is wholly old or wholly new, and what was done is told.
 #[test]
 fn row_14_an_undo_whose_sync_fails_is_taken_back_or_told() {
-    if !has(&[Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let world = World::with(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
@@ -112,7 +112,7 @@ fn row_14_an_undo_whose_sync_fails_is_taken_back_or_told() {
 /// The agent goes on; its event is on record or kept, or its loss is said.
 #[test]
 fn row_14_a_hook_whose_sync_fails_ends_well_and_loses_nothing_in_silence() {
-    if !has(&[Need::Program("strace")]) {
+    if !has_all(&[MachineRequirement::Program("strace")]) {
         return;
     }
     let world = World::with(&[("a.txt", "0\n")]);

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 use serde_json::{Value, json};
 
 use super::bounded::{MEMORY, assert_ended_well, command};
@@ -12,7 +12,8 @@ use crate::support::{Ran, World, ran};
 
 const AGENTS: [&str; 7] =
     ["claude-code", "codex", "gemini", "opencode", "copilot", "cline", "cursor"];
-const NEEDS: [Need; 2] = [Need::Program("prlimit"), Need::Program("timeout")];
+const NEEDS: [MachineRequirement; 2] =
+    [MachineRequirement::Program("prlimit"), MachineRequirement::Program("timeout")];
 
 fn hook(world: &World, agent: &str, payload: &[u8]) -> Ran {
     // A payload of nearly 64 MiB, which is heard, takes five times of that while it is.
@@ -54,7 +55,7 @@ fn payload(world: &World, tool: &str, input: &Value) -> Value {
 
 #[test]
 fn threat_hook_input_of_any_form_ends_with_0() {
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let world = World::with(&[("a.txt", "one\n")]);
@@ -90,7 +91,7 @@ fn threat_hook_input_of_any_form_ends_with_0() {
 
 #[test]
 fn threat_hook_input_of_wrong_kinds() {
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let world = World::with(&[("a.txt", "one\n")]);
@@ -110,7 +111,7 @@ fn threat_hook_input_of_wrong_kinds() {
 
 #[test]
 fn threat_hook_input_that_is_huge() {
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let world = World::with(&[("a.txt", "one\n")]);
@@ -133,7 +134,7 @@ fn threat_hook_input_that_is_huge() {
 #[test]
 fn threat_hook_input_about_other_places() {
     const SECRET: &str = "not-of-the-project-93aa";
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let world = World::with(&[("a.txt", "one\n")]);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use retake_testkit::git;
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 
 use super::bounded::{MEMORY, run};
 use super::deflate::{Claim, zlib_zeros, zstd_stored, zstd_zeros};
@@ -19,7 +19,8 @@ const BLOCKS: usize = 8192;
 /// Of one chunk; what is larger is stored in several.
 const CHUNK: usize = 64 * 1024;
 
-const NEEDS: [Need; 2] = [Need::Program("prlimit"), Need::Program("timeout")];
+const NEEDS: [MachineRequirement; 2] =
+    [MachineRequirement::Program("prlimit"), MachineRequirement::Program("timeout")];
 
 /// A stored content as a row has it.
 struct Row {
@@ -70,7 +71,7 @@ fn assert_not_read(world: &World, what: &str) {
 
 #[test]
 fn threat_decompression_bomb_a_row_that_inflates_past_its_size() {
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let small = |claim: &Claim| Row { encoding: 1, size: 7, data: zstd_zeros(BLOCKS, claim) };
@@ -86,7 +87,7 @@ fn threat_decompression_bomb_a_row_that_inflates_past_its_size() {
 
 #[test]
 fn threat_decompression_bomb_a_list_of_chunks() {
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let list = zstd_zeros(BLOCKS, &Claim::Nothing);
@@ -105,7 +106,7 @@ fn threat_decompression_bomb_a_list_of_chunks() {
 
 #[test]
 fn threat_decompression_bomb_what_agents_said() {
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let world = World::with(&[("a.txt", "before\n")]);
@@ -139,7 +140,7 @@ fn threat_decompression_bomb_what_agents_said() {
 /// A repository lends its packs, and may have been made to harm their reader.
 #[test]
 fn threat_decompression_bomb_a_pack_of_the_repository() {
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let world = World::new();
@@ -234,7 +235,7 @@ fn entry_head(size: u64) -> Vec<u8> {
 /// The promise of large files: they are kept whole, and compared with nothing.
 #[test]
 fn threat_huge_diffs_one_line_without_an_end_and_very_many_lines() {
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let world = World::with(&[("line.txt", "short\n"), ("lines.txt", "one\n")]);

@@ -8,12 +8,16 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use retake_testkit::machine::{Need, has};
+use retake_testkit::machine::{MachineRequirement, has_all};
 
 use super::served::{Daemon, until};
 use crate::support::World;
 
-const NEEDS: [Need; 3] = [Need::Root, Need::Program("setpriv"), Need::Program("curl")];
+const NEEDS: [MachineRequirement; 3] = [
+    MachineRequirement::Root,
+    MachineRequirement::Program("setpriv"),
+    MachineRequirement::Program("curl"),
+];
 /// `nobody`.
 const OTHER: &str = "65534";
 
@@ -52,7 +56,7 @@ fn as_other(words: &[&str]) -> (i32, String) {
 
 #[test]
 fn threat_other_local_users_cannot_read_anything() {
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let world = world();
@@ -88,7 +92,7 @@ fn threat_other_local_users_cannot_read_anything() {
 
 #[test]
 fn threat_other_local_users_cannot_connect_and_need_a_token() {
-    if !has(&NEEDS) {
+    if !has_all(&NEEDS) {
         return;
     }
     let world = world();

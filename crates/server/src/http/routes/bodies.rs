@@ -1,21 +1,23 @@
 //! Request bodies of the routes that decide and go back. Unknown fields are rejected.
 
-use retake_engine::model::{CallId, ChangeId, DialogId, Millis, RewindWhat};
-use retake_engine::{Cascade, GoToOptions, Project, Recovery, Selection, TakeBackOptions};
+use retake_engine::model::{CallId, ChangeId, DialogId, Millis, RewindScope};
+use retake_engine::{
+    CascadePolicy, GoToOptions, Project, RecoveryChoice, Selection, TakeBackOptions,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::act::Consent;
-use super::{agent, change_id, dialog, place};
-use crate::Failure;
-use crate::door::{Hunks, Scope};
+use super::apply::Consent;
+use super::{find_agent, find_dialog, parse_change_id, resolve_path};
+use crate::ApiError;
+use crate::request::{ChangeScope, HunkSelection};
 
 /// A body with what every verb that writes files takes besides.
 macro_rules! body {
     ($(#[$about:meta])* $name:ident { $($(#[$told:meta])* $field:ident: $kind:ty,)* }) => {
-        $(#[$about])*
         #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
         #[serde(default, deny_unknown_fields)]
+        $(#[$about])*
         pub(super) struct $name {
             $($(#[$told])* pub(super) $field: $kind,)*
             /// Only tell what would be done.
@@ -43,7 +45,8 @@ macro_rules! body {
 
 body! {
     /// Which changes to take back, and how; what is given all must hold.
-    TakeBack {
+    #[schema(as = TakeBack)]
+    TakeBackBody {
         /// These changes.
         #[schema(example = json!(["c12"]))]
         changes: Vec<String>,
@@ -76,7 +79,8 @@ body! {
 
 body! {
     /// How to take back the newest step, or to bring it back.
-    Step {
+    #[schema(as = Step)]
+    StepBody {
         /// Take back later changes that stand in the way, whoever made them.
         cascade: bool,
         /// Write both versions between markers where later changes stand in the way.
@@ -84,13 +88,14 @@ body! {
         /// Take back what git changed since.
         across_git: bool,
         /// What goes back, or comes back.
-        rewind: Rewinding,
+        rewind: RewindChoice,
     }
 }
 
 body! {
     /// Which state to go back to.
-    Restore {
+    #[schema(as = Restore)]
+    RestoreBody {
         /// The checkpoint; four digits of its id are enough.
         checkpoint: Option<String>,
         /// Instead: the state before this message of the dialog, from 1.
@@ -104,13 +109,14 @@ body! {
         /// Also what git changed since.
         across_git: bool,
         /// What goes back.
-        rewind: Rewinding,
+        rewind: RewindChoice,
     }
 }
 
 body! {
     /// Which dialog to take back to its last approval.
-    Reset {
+    #[schema(as = Reset)]
+    ResetBody {
         /// The dialog.
         #[schema(required, value_type = String)]
         dialog: Option<String>,
@@ -128,7 +134,8 @@ body! {
 /// What goes back: the files, what is shown of the conversation, or both.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Rewinding {
+#[schema(as = Rewinding)]
+pub(super) enum RewindChoice {
     /// Only the files.
     #[default]
     Files,
@@ -138,12 +145,12 @@ pub(super) enum Rewinding {
     Both,
 }
 
-impl From<Rewinding> for RewindWhat {
-    fn from(rewinding: Rewinding) -> Self {
+impl From<RewindChoice> for RewindScope {
+    fn from(rewinding: RewindChoice) -> Self {
         match rewinding {
-            Rewinding::Files => Self::Files,
-            Rewinding::Conversation => Self::Conversation,
-            Rewinding::Both => Self::Both,
+            RewindChoice::Files => Self::Files,
+            RewindChoice::Conversation => Self::Conversation,
+            RewindChoice::Both => Self::Both,
         }
     }
 }
@@ -151,7 +158,8 @@ impl From<Rewinding> for RewindWhat {
 /// Which changes to keep; what is given all must hold.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Keep {
+#[schema(as = Keep)]
+pub(super) struct AcceptBody {
     /// These changes.
     #[schema(example = json!(["c12"]))]
     changes: Vec<String>,
@@ -170,7 +178,8 @@ pub(super) struct Keep {
 /// Which dialog to approve.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Approve {
+#[schema(as = Approve)]
+pub(super) struct ApproveBody {
     /// The dialog.
     pub(super) dialog: String,
     /// What the person says to it.
@@ -181,73 +190,78 @@ pub(super) struct Approve {
 /// How to settle an operation that was interrupted.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Recover {
+#[schema(as = Recover)]
+pub(super) struct RecoverBody {
     /// How.
-    pub(super) how: How,
+    pub(super) how: RecoveryMode,
 }
 
 /// How an interrupted operation is settled.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum How {
+#[schema(as = How)]
+pub(super) enum RecoveryMode {
     /// Write the rest.
     Resume,
     /// Take back what was written.
     Undo,
 }
 
-impl From<How> for Recovery {
-    fn from(how: How) -> Self {
+impl From<RecoveryMode> for RecoveryChoice {
+    fn from(how: RecoveryMode) -> Self {
         match how {
-            How::Resume => Self::Resume,
-            How::Undo => Self::Undo,
+            RecoveryMode::Resume => Self::Resume,
+            RecoveryMode::Undo => Self::Undo,
         }
     }
 }
 
-impl Keep {
+impl AcceptBody {
     /// What that is to the engine.
-    pub(super) fn scope(&self, project: &Project) -> Result<Scope, Failure> {
-        let meant = TakeBack {
+    pub(super) fn scope(&self, project: &Project) -> Result<ChangeScope, ApiError> {
+        let meant = TakeBackBody {
             changes: self.changes.clone(),
             hunks: self.hunks.clone(),
             path: self.path.clone(),
             dialog: self.dialog.clone(),
             agent: self.agent.clone(),
             all: self.all,
-            ..TakeBack::default()
+            ..TakeBackBody::default()
         };
         meant.scope(project)
     }
 }
 
-impl TakeBack {
+impl TakeBackBody {
     /// Which changes that are to the engine.
-    pub(super) fn scope(&self, project: &Project) -> Result<Scope, Failure> {
+    pub(super) fn scope(&self, project: &Project) -> Result<ChangeScope, ApiError> {
         let changes: Vec<ChangeId> =
-            self.changes.iter().map(|id| change_id(id)).collect::<Result<_, _>>()?;
+            self.changes.iter().map(|id| parse_change_id(id)).collect::<Result<_, _>>()?;
         if !self.hunks.is_empty() {
             return match changes.as_slice() {
-                [one] => Ok(Scope::Hunks(Hunks { change: *one, numbers: self.hunks.clone() })),
-                _ => Err(unclear("`hunks` are places of one change", "name it in `changes`")),
+                [one] => Ok(ChangeScope::Hunks(HunkSelection {
+                    change: *one,
+                    numbers: self.hunks.clone(),
+                })),
+                _ => Err(bad_value("`hunks` are places of one change", "name it in `changes`")),
             };
         }
         let selection = Selection {
             changes,
-            path: self.path.as_deref().map(|path| place(project, path)).transpose()?,
-            dialog: self.dialog.as_deref().map(|id| dialog(project, id)).transpose()?,
-            agent: self.agent.as_deref().map(|id| agent(project, id)).transpose()?,
+            path: self.path.as_deref().map(|path| resolve_path(project, path)).transpose()?,
+            dialog: self.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()?,
+            agent: self.agent.as_deref().map(|id| find_agent(project, id)).transpose()?,
             call: self.call.as_deref().map(CallId::from),
             message: self.message,
             after: self.after,
             last: false,
             include_shared: self.include_shared,
         };
-        self.check(project, &selection)?;
-        Ok(Scope::Changes(selection))
+        self.check_selection(project, &selection)?;
+        Ok(ChangeScope::Changes(selection))
     }
 
-    fn check(&self, project: &Project, selection: &Selection) -> Result<(), Failure> {
+    fn check_selection(&self, project: &Project, selection: &Selection) -> Result<(), ApiError> {
         let says_nothing = selection.changes.is_empty()
             && selection.path.is_none()
             && selection.dialog.is_none()
@@ -255,73 +269,74 @@ impl TakeBack {
             && selection.call.is_none()
             && selection.after.is_none();
         if says_nothing && !self.all {
-            return Err(unclear(
+            return Err(bad_value(
                 "nothing says which changes are meant",
                 "name some, or send `all`",
             ));
         }
         match (&selection.dialog, selection.message) {
-            (None, Some(_)) => Err(unclear("`message` is of a dialog", "name it in `dialog`")),
+            (None, Some(_)) => Err(bad_value("`message` is of a dialog", "name it in `dialog`")),
             (Some(dialog), Some(number)) => check_message(project, dialog, number),
             (_, None) => Ok(()),
         }
     }
 
     /// How; without `cascade` it is `otherwise`.
-    pub(super) fn taking(&self, otherwise: Cascade) -> TakeBackOptions {
-        taking(self.cascade, otherwise, self.markers, self.across_git)
+    pub(super) fn take_back_options(&self, otherwise: CascadePolicy) -> TakeBackOptions {
+        take_back_options(self.cascade, otherwise, self.markers, self.across_git)
     }
 }
 
-impl Step {
+impl StepBody {
     /// How.
-    pub(super) fn taking(&self) -> TakeBackOptions {
-        taking(self.cascade, Cascade::Leave, self.markers, self.across_git)
+    pub(super) fn take_back_options(&self) -> TakeBackOptions {
+        take_back_options(self.cascade, CascadePolicy::Leave, self.markers, self.across_git)
     }
 }
 
-impl Reset {
+impl ResetBody {
     /// The dialog.
-    pub(super) fn dialog(&self, project: &Project) -> Result<DialogId, Failure> {
+    pub(super) fn dialog(&self, project: &Project) -> Result<DialogId, ApiError> {
         let id = self.dialog.as_deref();
-        dialog(project, id.ok_or_else(|| unclear("`dialog` is missing", "say which one"))?)
+        find_dialog(project, id.ok_or_else(|| bad_value("`dialog` is missing", "say which one"))?)
     }
 
     /// How.
-    pub(super) fn taking(&self) -> TakeBackOptions {
-        taking(self.cascade, Cascade::Leave, self.markers, self.across_git)
+    pub(super) fn take_back_options(&self) -> TakeBackOptions {
+        take_back_options(self.cascade, CascadePolicy::Leave, self.markers, self.across_git)
     }
 }
 
-impl Restore {
+impl RestoreBody {
     /// How.
-    pub(super) fn options(&self, project: &Project) -> Result<GoToOptions, Failure> {
-        let paths: Result<_, _> = self.paths.iter().map(|path| place(project, path)).collect();
+    pub(super) fn options(&self, project: &Project) -> Result<GoToOptions, ApiError> {
+        let paths: Result<_, _> =
+            self.paths.iter().map(|path| resolve_path(project, path)).collect();
         // A message names its checkpoint, and that one its dialog.
         let of = self.dialog.as_deref().filter(|_| self.before_message.is_none());
         Ok(GoToOptions {
             paths: paths?,
-            dialog: of.map(|id| dialog(project, id)).transpose()?,
+            dialog: of.map(|id| find_dialog(project, id)).transpose()?,
             exact: self.exact,
             across_git: self.across_git,
         })
     }
 
     /// The id of the checkpoint.
-    pub(super) fn checkpoint(&self, project: &Project) -> Result<String, Failure> {
+    pub(super) fn checkpoint(&self, project: &Project) -> Result<String, ApiError> {
         match (&self.checkpoint, self.before_message, &self.dialog) {
             (Some(id), None, _) => Ok(id.clone()),
             (None, Some(number), Some(id)) => {
-                let dialog = dialog(project, id)?;
+                let dialog = find_dialog(project, id)?;
                 check_message(project, &dialog, number)?;
-                let message = project.store().message_of(&dialog, number)?;
+                let message = project.store().message_of_turn(&dialog, number)?;
                 message.and_then(|message| message.checkpoint).ok_or_else(|| {
                     let message =
                         format!("no checkpoint was made before message {number} of dialog {id}");
-                    Failure::new("no_checkpoint", message, "roll back the message instead")
+                    ApiError::new("no_checkpoint", message, "roll back the message instead")
                 })
             }
-            _ => Err(unclear(
+            _ => Err(bad_value(
                 "a state is named by `checkpoint`, or by `before_message` and `dialog`",
                 "send one of them",
             )),
@@ -329,20 +344,25 @@ impl Restore {
     }
 }
 
-fn taking(cascade: bool, otherwise: Cascade, markers: bool, across_git: bool) -> TakeBackOptions {
-    let cascade = if cascade { Cascade::All } else { otherwise };
+fn take_back_options(
+    cascade: bool,
+    otherwise: CascadePolicy,
+    markers: bool,
+    across_git: bool,
+) -> TakeBackOptions {
+    let cascade = if cascade { CascadePolicy::All } else { otherwise };
     TakeBackOptions { cascade, markers, across_git }
 }
 
-fn check_message(project: &Project, dialog: &DialogId, number: u64) -> Result<(), Failure> {
+fn check_message(project: &Project, dialog: &DialogId, number: u64) -> Result<(), ApiError> {
     let has = project.dialog(dialog)?.map_or(0, |dialog| dialog.turns);
     if (1..=has).contains(&number) {
         return Ok(());
     }
     let message = format!("dialog {dialog} has {has} messages, so there is no message {number}");
-    Err(Failure::new("unknown_message", message, "they count from 1"))
+    Err(ApiError::new("unknown_message", message, "they count from 1"))
 }
 
-fn unclear(message: &str, hint: &str) -> Failure {
-    Failure { code: "bad_value".into(), message: message.into(), hint: Some(hint.into()) }
+fn bad_value(message: &str, hint: &str) -> ApiError {
+    ApiError { code: "bad_value".into(), message: message.into(), hint: Some(hint.into()) }
 }

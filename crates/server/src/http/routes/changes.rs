@@ -9,28 +9,33 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::Desk;
-use super::super::error::Problem;
-use super::super::input::{Asked, Named};
-use super::super::operation::EVERYONE;
-use super::{agent, change_id, dialog, limit, masking, place, place_in_order};
-use crate::Failure;
-use crate::documents::{Blame, Change, DiffForm, Differ, Diffs, FileDiff, ShownChange, words};
+use super::super::AppState;
+use super::super::error::ErrorResponse;
+use super::super::extract::{PathParams, QueryParams};
+use super::super::route_policy::EVERYONE;
+use super::{
+    check_seq, find_agent, find_dialog, masking, page_size, parse_change_id, resolve_path,
+};
+use crate::ApiError;
+use crate::documents::{
+    BlameDocument, ChangeDocument, DiffForm, DiffList, DiffRenderer, FileDiffDocument, ShownChange,
+    enum_schemas,
+};
 
-pub(super) fn router() -> OpenApiRouter<Desk> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(EVERYONE.keep(routes!(changes)))
-        .routes(EVERYONE.keep(routes!(change)))
-        .routes(EVERYONE.keep(routes!(change_diff)))
-        .routes(EVERYONE.keep(routes!(diff)))
-        .routes(EVERYONE.keep(routes!(blame)))
+        .routes(EVERYONE.guard_route(routes!(changes)))
+        .routes(EVERYONE.guard_route(routes!(change)))
+        .routes(EVERYONE.guard_route(routes!(change_diff)))
+        .routes(EVERYONE.guard_route(routes!(diff)))
+        .routes(EVERYONE.guard_route(routes!(blame)))
 }
 
 /// Which changes; what is given all must hold.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct ChangesAsked {
+struct ChangesQuery {
     /// Of this dialog.
     dialog: Option<String>,
     /// Of this agent.
@@ -38,10 +43,10 @@ struct ChangesAsked {
     /// Of this file, or of everything in this folder.
     path: Option<String>,
     /// With this review status, which only what agents did has.
-    #[param(schema_with = words::change_status, required = false)]
+    #[param(schema_with = enum_schemas::change_status, required = false)]
     status: Option<ChangeStatus>,
     /// By this actor.
-    #[param(schema_with = words::actor, required = false)]
+    #[param(schema_with = enum_schemas::actor, required = false)]
     actor: Option<Actor>,
     /// Recorded at this time or later, in milliseconds since the epoch.
     since: Option<Millis>,
@@ -52,16 +57,16 @@ struct ChangesAsked {
     limit: Option<usize>,
 }
 
-impl ChangesAsked {
-    fn filter(&self, project: &Project) -> Result<ChangeFilter, Failure> {
+impl ChangesQuery {
+    fn filter(&self, project: &Project) -> Result<ChangeFilter, ApiError> {
         Ok(ChangeFilter {
-            dialog: self.dialog.as_deref().map(|id| dialog(project, id)).transpose()?,
-            agent: self.agent.as_deref().map(|id| agent(project, id)).transpose()?,
-            path: self.path.as_deref().map(|path| place(project, path)).transpose()?,
+            dialog: self.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()?,
+            agent: self.agent.as_deref().map(|id| find_agent(project, id)).transpose()?,
+            path: self.path.as_deref().map(|path| resolve_path(project, path)).transpose()?,
             status: self.status,
             actor: self.actor,
             since: self.since,
-            before: self.before.map(place_in_order).transpose()?.map(ChangeId),
+            before: self.before.map(check_seq).transpose()?.map(ChangeId),
             ..ChangeFilter::default()
         })
     }
@@ -71,7 +76,7 @@ impl ChangesAsked {
 #[derive(Debug, Serialize, ToSchema)]
 struct ChangesPage {
     /// The changes, newest first.
-    changes: Vec<Change>,
+    changes: Vec<ChangeDocument>,
     /// What to send as `before` for the next page; null if this was the last.
     next: Option<u64>,
 }
@@ -79,31 +84,31 @@ struct ChangesPage {
 /// What was changed, the newest first, page by page.
 #[utoipa::path(
     get, path = "/api/projects/{project}/changes", tag = "changes",
-    params(("project" = String, Path, description = "The project's id."), ChangesAsked),
+    params(("project" = String, Path, description = "The project's id."), ChangesQuery),
     responses((status = 200, description = "A page of changes.", body = ChangesPage))
 )]
 async fn changes(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<ChangesAsked>,
-) -> Result<Json<ChangesPage>, Problem> {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<ChangesQuery>,
+) -> Result<Json<ChangesPage>, ErrorResponse> {
     desk.read(id, move |project| {
-        let limit = limit(asked.limit, 100)?;
+        let limit = page_size(asked.limit, 100)?;
         let filter = ChangeFilter { limit: Some(limit + 1), ..asked.filter(project)? };
         let mut found = project.changes(&filter)?;
         let is_last = found.len() <= limit;
         found.truncate(limit);
         let next = found.last().filter(|_| !is_last).map(|change| change.id.0);
-        Ok(Json(ChangesPage { changes: found.iter().map(Change::from).collect(), next }))
+        Ok(Json(ChangesPage { changes: found.iter().map(ChangeDocument::from).collect(), next }))
     })
     .await
 }
 
 /// A change of the project.
-fn find(project: &Project, id: &str) -> Result<Recorded, Failure> {
-    project.change(change_id(id)?)?.ok_or_else(|| {
+fn find_change(project: &Project, id: &str) -> Result<Recorded, ApiError> {
+    project.change(parse_change_id(id)?)?.ok_or_else(|| {
         let message = format!("there is no change {id}");
-        Failure::new("unknown_change", message, "GET /api/projects/{project}/changes lists them")
+        ApiError::new("unknown_change", message, "GET /api/projects/{project}/changes lists them")
     })
 }
 
@@ -111,7 +116,7 @@ fn find(project: &Project, id: &str) -> Result<Recorded, Failure> {
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct DiffAsked {
+struct DiffQuery {
     /// As text alone, or also by lines with changed words and highlighting.
     #[param(inline)]
     form: DiffForm,
@@ -123,17 +128,17 @@ struct DiffAsked {
     params(
         ("project" = String, Path, description = "The project's id."),
         ("change" = String, Path, description = "The change's id.", example = "c12"),
-        DiffAsked,
+        DiffQuery,
     ),
     responses((status = 200, description = "The change.", body = ShownChange))
 )]
 async fn change(
-    State(desk): State<Desk>,
-    Named((id, change)): Named<(String, String)>,
-    Asked(asked): Asked<DiffAsked>,
-) -> Result<Json<ShownChange>, Problem> {
+    State(desk): State<AppState>,
+    PathParams((id, change)): PathParams<(String, String)>,
+    QueryParams(asked): QueryParams<DiffQuery>,
+) -> Result<Json<ShownChange>, ErrorResponse> {
     desk.read(id, move |project| {
-        let change = find(project, &change)?;
+        let change = find_change(project, &change)?;
         Ok(Json(ShownChange::read(project, &change, asked.form, masking(project))?))
     })
     .await
@@ -145,18 +150,18 @@ async fn change(
     params(
         ("project" = String, Path, description = "The project's id."),
         ("change" = String, Path, description = "The change's id.", example = "c12"),
-        DiffAsked,
+        DiffQuery,
     ),
-    responses((status = 200, description = "The difference.", body = FileDiff))
+    responses((status = 200, description = "The difference.", body = FileDiffDocument))
 )]
 async fn change_diff(
-    State(desk): State<Desk>,
-    Named((id, change)): Named<(String, String)>,
-    Asked(asked): Asked<DiffAsked>,
-) -> Result<Json<FileDiff>, Problem> {
+    State(desk): State<AppState>,
+    PathParams((id, change)): PathParams<(String, String)>,
+    QueryParams(asked): QueryParams<DiffQuery>,
+) -> Result<Json<FileDiffDocument>, ErrorResponse> {
     desk.read(id, move |project| {
-        let diff = project.diff(&find(project, &change)?)?;
-        Ok(Json(Differ::new(project, asked.form, masking(project)).file(&diff)?))
+        let diff = project.diff(&find_change(project, &change)?)?;
+        Ok(Json(DiffRenderer::new(project, asked.form, masking(project)).render_file(&diff)?))
     })
     .await
 }
@@ -165,7 +170,7 @@ async fn change_diff(
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct NetAsked {
+struct NetDiffQuery {
     /// Of this dialog.
     dialog: Option<String>,
     /// Of this agent.
@@ -173,7 +178,7 @@ struct NetAsked {
     /// Of this file, or of everything in this folder.
     path: Option<String>,
     /// By this actor.
-    #[param(schema_with = words::actor, required = false)]
+    #[param(schema_with = enum_schemas::actor, required = false)]
     actor: Option<Actor>,
     /// From this change on.
     from: Option<String>,
@@ -189,21 +194,21 @@ struct NetAsked {
 /// What was taken back since is left out.
 #[utoipa::path(
     get, path = "/api/projects/{project}/diff", tag = "changes",
-    params(("project" = String, Path, description = "The project's id."), NetAsked),
-    responses((status = 200, description = "The differences.", body = Diffs))
+    params(("project" = String, Path, description = "The project's id."), NetDiffQuery),
+    responses((status = 200, description = "The differences.", body = DiffList))
 )]
 async fn diff(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<NetAsked>,
-) -> Result<Json<Diffs>, Problem> {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<NetDiffQuery>,
+) -> Result<Json<DiffList>, ErrorResponse> {
     desk.read(id, move |project| {
-        let after = asked.from.as_deref().map(change_id).transpose()?;
-        let until = asked.to.as_deref().map(change_id).transpose()?;
+        let after = asked.from.as_deref().map(parse_change_id).transpose()?;
+        let until = asked.to.as_deref().map(parse_change_id).transpose()?;
         let filter = ChangeFilter {
-            dialog: asked.dialog.as_deref().map(|id| dialog(project, id)).transpose()?,
-            agent: asked.agent.as_deref().map(|id| agent(project, id)).transpose()?,
-            path: asked.path.as_deref().map(|path| place(project, path)).transpose()?,
+            dialog: asked.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()?,
+            agent: asked.agent.as_deref().map(|id| find_agent(project, id)).transpose()?,
+            path: asked.path.as_deref().map(|path| resolve_path(project, path)).transpose()?,
             actor: asked.actor,
             after: after.map(|id| id.0.saturating_sub(1)),
             before: until.map(|id| ChangeId(id.0.saturating_add(1))),
@@ -214,7 +219,7 @@ async fn diff(
         let by_git = project.taken_back_by_git(&changes)?;
         changes.retain(|change| Recorded::is_effective(change) && !by_git.contains(&change.id));
         let diffs = project.net_diff(&changes)?;
-        Ok(Json(Differ::new(project, asked.form, masking(project)).files(&diffs)?))
+        Ok(Json(DiffRenderer::new(project, asked.form, masking(project)).render_files(&diffs)?))
     })
     .await
 }
@@ -223,7 +228,7 @@ async fn diff(
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct BlameAsked {
+struct BlameQuery {
     /// The file.
     #[param(example = "src/main.rs")]
     path: String,
@@ -232,28 +237,28 @@ struct BlameAsked {
 /// Who wrote each line of a file.
 #[utoipa::path(
     get, path = "/api/projects/{project}/blame", tag = "changes",
-    params(("project" = String, Path, description = "The project's id."), BlameAsked),
+    params(("project" = String, Path, description = "The project's id."), BlameQuery),
     responses(
         (status = 200, description = "The lines. A file without lines to tell of (binary, too \
-            large, not captured) has none.", body = Blame),
+            large, not captured) has none.", body = BlameDocument),
     )
 )]
 async fn blame(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<BlameAsked>,
-) -> Result<Json<Blame>, Problem> {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<BlameQuery>,
+) -> Result<Json<BlameDocument>, ErrorResponse> {
     desk.read(id, move |project| {
-        let path = place(project, &asked.path)?;
+        let path = resolve_path(project, &asked.path)?;
         let Some(blame) = project.blame(&path)? else {
             let message = format!("'{}' is no file on record", asked.path);
-            return Err(Failure::new("unknown_file", message, "name a file that is tracked"));
+            return Err(ApiError::new("unknown_file", message, "name a file that is tracked"));
         };
         let lines = match &blame.body {
             BlameBody::Lines(lines) => lines.as_slice(),
             BlameBody::Binary | BlameBody::TooLarge | BlameBody::NotCaptured => &[],
         };
-        Ok(Json(Blame::new(&blame, lines, masking(project))))
+        Ok(Json(BlameDocument::new(&blame, lines, masking(project))))
     })
     .await
 }

@@ -7,28 +7,30 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::Desk;
-use super::super::error::Problem;
-use super::super::input::{Asked, Named, OptionalBody};
-use super::super::operation::EVERYONE;
-use super::{dialog, limit, masking, unknown_dialog};
-use crate::documents::{Checkpoint, Checkpoints, Dialog, Dialogs, WorkSessions};
-use crate::door::MakeCheckpoint;
+use super::super::AppState;
+use super::super::error::ErrorResponse;
+use super::super::extract::{OptionalJsonBody, PathParams, QueryParams};
+use super::super::route_policy::EVERYONE;
+use super::{find_dialog, masking, page_size, unknown_dialog};
+use crate::documents::{
+    CheckpointDocument, CheckpointList, DialogDocument, DialogList, WorkSessionList,
+};
+use crate::request::MakeCheckpoint;
 
-pub(super) fn router() -> OpenApiRouter<Desk> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(EVERYONE.keep(routes!(checkpoints, make)))
-        .routes(EVERYONE.keep(routes!(checkpoint)))
-        .routes(EVERYONE.keep(routes!(sessions)))
-        .routes(EVERYONE.keep(routes!(dialogs)))
-        .routes(EVERYONE.keep(routes!(one_dialog)))
+        .routes(EVERYONE.guard_route(routes!(checkpoints, make)))
+        .routes(EVERYONE.guard_route(routes!(checkpoint)))
+        .routes(EVERYONE.guard_route(routes!(sessions)))
+        .routes(EVERYONE.guard_route(routes!(dialogs)))
+        .routes(EVERYONE.guard_route(routes!(one_dialog)))
 }
 
 /// Which checkpoints.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct CheckpointsAsked {
+struct CheckpointsQuery {
     /// Of this dialog.
     dialog: Option<String>,
     /// At most so many; 100 unless told otherwise.
@@ -39,19 +41,19 @@ struct CheckpointsAsked {
 /// The states that can be restored, the newest first.
 #[utoipa::path(
     get, path = "/api/projects/{project}/checkpoints", tag = "checkpoints",
-    params(("project" = String, Path, description = "The project's id."), CheckpointsAsked),
-    responses((status = 200, description = "The checkpoints.", body = Checkpoints))
+    params(("project" = String, Path, description = "The project's id."), CheckpointsQuery),
+    responses((status = 200, description = "The checkpoints.", body = CheckpointList))
 )]
 async fn checkpoints(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<CheckpointsAsked>,
-) -> Result<Json<Checkpoints>, Problem> {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<CheckpointsQuery>,
+) -> Result<Json<CheckpointList>, ErrorResponse> {
     desk.read(id, move |project| {
-        let dialog = asked.dialog.as_deref().map(|id| dialog(project, id)).transpose()?;
-        let limit = limit(asked.limit, 100)?;
+        let dialog = asked.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()?;
+        let limit = page_size(asked.limit, 100)?;
         let found = project.checkpoints(dialog.as_ref(), limit)?;
-        Ok(Json(Checkpoints::new(&found, masking(project))))
+        Ok(Json(CheckpointList::new(&found, masking(project))))
     })
     .await
 }
@@ -59,7 +61,8 @@ async fn checkpoints(
 /// A checkpoint to be.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-struct NewCheckpoint {
+#[schema(as = NewCheckpoint)]
+struct CheckpointBody {
     /// What it is called.
     message: Option<String>,
     /// The dialog that it belongs to.
@@ -70,19 +73,19 @@ struct NewCheckpoint {
 #[utoipa::path(
     post, path = "/api/projects/{project}/checkpoints", tag = "checkpoints",
     params(("project" = String, Path, description = "The project's id.")),
-    request_body = Option<NewCheckpoint>,
-    responses((status = 200, description = "The checkpoint.", body = Checkpoint))
+    request_body = Option<CheckpointBody>,
+    responses((status = 200, description = "The checkpoint.", body = CheckpointDocument))
 )]
 async fn make(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    OptionalBody(new): OptionalBody<NewCheckpoint>,
-) -> Result<Json<Checkpoint>, Problem> {
-    desk.enter(id, move |room| {
-        let dialog =
-            room.read(|project| new.dialog.as_deref().map(|id| dialog(project, id)).transpose())?;
-        let made = room.ask(MakeCheckpoint { message: new.message, dialog })?.checkpoint;
-        Ok(Json(room.read(|project| Ok(Checkpoint::new(&made, masking(project))))?))
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    OptionalJsonBody(new): OptionalJsonBody<CheckpointBody>,
+) -> Result<Json<CheckpointDocument>, ErrorResponse> {
+    desk.with_project(id, move |room| {
+        let dialog = room
+            .read(|project| new.dialog.as_deref().map(|id| find_dialog(project, id)).transpose())?;
+        let made = room.run(MakeCheckpoint { message: new.message, dialog })?.checkpoint;
+        Ok(Json(room.read(|project| Ok(CheckpointDocument::new(&made, masking(project))))?))
     })
     .await
 }
@@ -94,14 +97,14 @@ async fn make(
         ("project" = String, Path, description = "The project's id."),
         ("checkpoint" = String, Path, description = "Its id; four digits or more are enough."),
     ),
-    responses((status = 200, description = "The checkpoint.", body = Checkpoint))
+    responses((status = 200, description = "The checkpoint.", body = CheckpointDocument))
 )]
 async fn checkpoint(
-    State(desk): State<Desk>,
-    Named((id, checkpoint)): Named<(String, String)>,
-) -> Result<Json<Checkpoint>, Problem> {
+    State(desk): State<AppState>,
+    PathParams((id, checkpoint)): PathParams<(String, String)>,
+) -> Result<Json<CheckpointDocument>, ErrorResponse> {
     desk.read(id, move |project| {
-        Ok(Json(Checkpoint::new(&project.find_checkpoint(&checkpoint)?, masking(project))))
+        Ok(Json(CheckpointDocument::new(&project.find_checkpoint(&checkpoint)?, masking(project))))
     })
     .await
 }
@@ -110,7 +113,7 @@ async fn checkpoint(
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct SessionsAsked {
+struct SessionsQuery {
     /// The dialog.
     dialog: String,
 }
@@ -118,18 +121,18 @@ struct SessionsAsked {
 /// The rounds of approval of a dialog, the oldest first.
 #[utoipa::path(
     get, path = "/api/projects/{project}/sessions", tag = "checkpoints",
-    params(("project" = String, Path, description = "The project's id."), SessionsAsked),
-    responses((status = 200, description = "The work sessions.", body = WorkSessions))
+    params(("project" = String, Path, description = "The project's id."), SessionsQuery),
+    responses((status = 200, description = "The work sessions.", body = WorkSessionList))
 )]
 async fn sessions(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<SessionsAsked>,
-) -> Result<Json<WorkSessions>, Problem> {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<SessionsQuery>,
+) -> Result<Json<WorkSessionList>, ErrorResponse> {
     desk.read(id, move |project| {
-        let dialog = dialog(project, &asked.dialog)?;
+        let dialog = find_dialog(project, &asked.dialog)?;
         let found = project.store().work_sessions(&dialog)?;
-        Ok(Json(WorkSessions::new(&dialog, &found, masking(project))))
+        Ok(Json(WorkSessionList::new(&dialog, &found, masking(project))))
     })
     .await
 }
@@ -138,13 +141,13 @@ async fn sessions(
 #[utoipa::path(
     get, path = "/api/projects/{project}/dialogs", tag = "dialogs",
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "The dialogs.", body = Dialogs))
+    responses((status = 200, description = "The dialogs.", body = DialogList))
 )]
 async fn dialogs(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-) -> Result<Json<Dialogs>, Problem> {
-    desk.read(id, |project| Ok(Json(Dialogs::read(project, masking(project))?))).await
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+) -> Result<Json<DialogList>, ErrorResponse> {
+    desk.read(id, |project| Ok(Json(DialogList::read(project, masking(project))?))).await
 }
 
 /// One dialog with its agents.
@@ -154,17 +157,17 @@ async fn dialogs(
         ("project" = String, Path, description = "The project's id."),
         ("dialog" = String, Path, description = "The dialog's id."),
     ),
-    responses((status = 200, description = "The dialog.", body = Dialog))
+    responses((status = 200, description = "The dialog.", body = DialogDocument))
 )]
 async fn one_dialog(
-    State(desk): State<Desk>,
-    Named((id, dialog)): Named<(String, String)>,
-) -> Result<Json<Dialog>, Problem> {
+    State(desk): State<AppState>,
+    PathParams((id, dialog)): PathParams<(String, String)>,
+) -> Result<Json<DialogDocument>, ErrorResponse> {
     desk.read(id, move |project| {
         let id = dialog.as_str().into();
         let found = project.dialog(&id)?.ok_or_else(|| unknown_dialog(&id))?;
         let agents = project.store().agents(&id)?;
-        Ok(Json(Dialog::new(&found, &agents, masking(project))))
+        Ok(Json(DialogDocument::new(&found, &agents, masking(project))))
     })
     .await
 }

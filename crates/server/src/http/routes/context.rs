@@ -5,7 +5,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{AgentId, ContextSource, Lines, MAIN_AGENT};
+use retake_engine::model::{AgentId, ContextSource, LineSpan, MAIN_AGENT};
 use retake_engine::{Project, TaskMetadata};
 use serde::Deserialize;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
@@ -13,32 +13,32 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::Desk;
-use super::super::error::Problem;
-use super::super::input::{Asked, Body, Limit, Named};
-use super::super::operation::{EVERYONE, HUMANS, Operation};
-use super::{agent, dialog, limit, place, place_in_order};
-use crate::Failure;
-use crate::documents::{self, Context, ContextChoice, ContextImported, Marked};
-use crate::door::{ImportContext, Look, MarkSeen};
+use super::super::AppState;
+use super::super::error::ErrorResponse;
+use super::super::extract::{BodyLimit, JsonBody, PathParams, QueryParams};
+use super::super::route_policy::{EVERYONE, HUMANS, RoutePolicy};
+use super::{check_seq, find_agent, find_dialog, page_size, resolve_path};
+use crate::ApiError;
+use crate::documents::{self, ContextChoice, ContextDocument, ContextImported, MarkedFiles};
+use crate::request::{ImportContext, MarkSeen, RefreshProject};
 
 /// Maximum bytes of an imported context: a long conversation has many entries.
-const LARGEST: usize = 16 * 1024 * 1024;
+const MAX_METADATA_BYTES: usize = 16 * 1024 * 1024;
 
-pub(super) fn router() -> OpenApiRouter<Desk> {
-    let large = Operation { limit: Limit(LARGEST), ..HUMANS };
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    let large = RoutePolicy { limit: BodyLimit(MAX_METADATA_BYTES), ..HUMANS };
     OpenApiRouter::new()
-        .routes(EVERYONE.keep(routes!(context)))
-        .routes(EVERYONE.keep(routes!(mark)))
-        .routes(EVERYONE.keep(routes!(export)))
-        .routes(large.keep(routes!(import)))
+        .routes(EVERYONE.guard_route(routes!(context)))
+        .routes(EVERYONE.guard_route(routes!(mark)))
+        .routes(EVERYONE.guard_route(routes!(export)))
+        .routes(large.guard_route(routes!(import)))
 }
 
 /// Whose files, and which.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct ContextAsked {
+struct ContextQuery {
     /// The dialog.
     dialog: String,
     /// Of this agent; of all agents of the dialog unless told otherwise.
@@ -56,34 +56,34 @@ struct ContextAsked {
     limit: Option<usize>,
 }
 
-impl ContextAsked {
-    fn read(&self, project: &Project) -> Result<Context, Failure> {
-        let dialog = dialog(project, &self.dialog)?;
+impl ContextQuery {
+    fn read(&self, project: &Project) -> Result<ContextDocument, ApiError> {
+        let dialog = find_dialog(project, &self.dialog)?;
         let agents = match &self.agent {
-            Some(id) => vec![agent(project, id)?],
+            Some(id) => vec![find_agent(project, id)?],
             None => project.store().agents(&dialog)?.into_iter().map(|agent| agent.id).collect(),
         };
         let choice = ContextChoice { stale: self.stale, timeline: self.timeline };
-        let cursor = self.cursor.map(place_in_order).transpose()?;
-        let all = Context::read(project, &dialog, &agents, choice)?;
-        Ok(all.page(cursor.unwrap_or(0), limit(self.limit, 100)?))
+        let cursor = self.cursor.map(check_seq).transpose()?;
+        let all = ContextDocument::read(project, &dialog, &agents, choice)?;
+        Ok(all.page(cursor.unwrap_or(0), page_size(self.limit, 100)?))
     }
 }
 
 /// The files that a dialog's agents know, and whether they know them as they are.
 #[utoipa::path(
     get, path = "/api/projects/{project}/context", tag = "context",
-    params(("project" = String, Path, description = "The project's id."), ContextAsked),
-    responses((status = 200, description = "A page of entries.", body = Context))
+    params(("project" = String, Path, description = "The project's id."), ContextQuery),
+    responses((status = 200, description = "A page of entries.", body = ContextDocument))
 )]
 async fn context(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<ContextAsked>,
-) -> Result<Json<Context>, Problem> {
-    desk.enter(id, move |room| {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<ContextQuery>,
+) -> Result<Json<ContextDocument>, ErrorResponse> {
+    desk.with_project(id, move |room| {
         // What is on record is worth telling even if nothing can be added to it.
-        let _ = room.ask(Look {});
+        let _ = room.run(RefreshProject {});
         Ok(Json(room.read(|project| asked.read(project))?))
     })
     .await
@@ -92,7 +92,8 @@ async fn context(
 /// What an agent has seen.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Seen {
+#[schema(as = Seen)]
+struct SeenFilesBody {
     /// The dialog.
     dialog: String,
     /// The agent; the main one unless told otherwise.
@@ -101,8 +102,8 @@ struct Seen {
     paths: Vec<SeenPath>,
     /// How they came into its context.
     #[serde(default)]
-    #[schema(schema_with = how)]
-    source: How,
+    #[schema(schema_with = seen_source_schema)]
+    source: SeenSource,
 }
 
 /// A file that an agent has seen, or lines of it.
@@ -118,13 +119,13 @@ struct SeenPath {
 }
 
 impl SeenPath {
-    fn lines(&self) -> Result<Option<Lines>, Failure> {
+    fn lines(&self) -> Result<Option<LineSpan>, ApiError> {
         match self.lines {
             Some((first, last)) if first == 0 || last < first => {
                 let message = format!("there are no lines {first} to {last}");
-                Err(Failure::new("bad_value", message, "lines are [first, last], from 1"))
+                Err(ApiError::new("bad_value", message, "lines are [first, last], from 1"))
             }
-            lines => Ok(lines.map(Lines::from)),
+            lines => Ok(lines.map(LineSpan::from)),
         }
     }
 }
@@ -132,13 +133,13 @@ impl SeenPath {
 /// How somebody shows a file to an agent.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum How {
+enum SeenSource {
     #[default]
     ReadTool,
     FileMentioned,
 }
 
-fn how() -> Object {
+fn seen_source_schema() -> Object {
     let names = [ContextSource::ReadTool, ContextSource::FileMentioned].map(ContextSource::as_str);
     let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
     word.default(Some(ContextSource::ReadTool.as_str().into())).build()
@@ -148,28 +149,28 @@ fn how() -> Object {
 ///
 /// For hosts that read files themselves. What an agent changes is known by its events.
 #[utoipa::path(
-    post, path = "/api/projects/{project}/context/mark", tag = "context", request_body = Seen,
+    post, path = "/api/projects/{project}/context/mark", tag = "context", request_body = SeenFilesBody,
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "What was recorded.", body = Marked))
+    responses((status = 200, description = "What was recorded.", body = MarkedFiles))
 )]
 async fn mark(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Body(seen): Body<Seen>,
-) -> Result<Json<Marked>, Problem> {
-    desk.enter(id, move |room| {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    JsonBody(seen): JsonBody<SeenFilesBody>,
+) -> Result<Json<MarkedFiles>, ErrorResponse> {
+    desk.with_project(id, move |room| {
         let source = match seen.source {
-            How::ReadTool => ContextSource::ReadTool,
-            How::FileMentioned => ContextSource::FileMentioned,
+            SeenSource::ReadTool => ContextSource::ReadTool,
+            SeenSource::FileMentioned => ContextSource::FileMentioned,
         };
         let verb = room.read(|project| {
-            let file = |one: &SeenPath| Ok((place(project, &one.path)?, one.lines()?));
-            let files = seen.paths.iter().map(file).collect::<Result<Vec<_>, Failure>>()?;
-            let dialog = dialog(project, &seen.dialog)?;
+            let file = |one: &SeenPath| Ok((resolve_path(project, &one.path)?, one.lines()?));
+            let files = seen.paths.iter().map(file).collect::<Result<Vec<_>, ApiError>>()?;
+            let dialog = find_dialog(project, &seen.dialog)?;
             Ok(MarkSeen { dialog, agent: main_or(seen.agent.as_deref()), files, source })
         })?;
         let named = verb.files.len();
-        Ok(Json(Marked::new(named, &room.ask(verb)?)))
+        Ok(Json(MarkedFiles::new(named, &room.run(verb)?)))
     })
     .await
 }
@@ -182,7 +183,7 @@ fn main_or(agent: Option<&str>) -> AgentId {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct ExportAsked {
+struct ContextExportQuery {
     /// The dialog.
     dialog: String,
     /// The agent; the main one unless told otherwise.
@@ -194,20 +195,20 @@ struct ExportAsked {
 /// Like the file `task_metadata.json`: `files_in_context` has every entry of every file, in order.
 #[utoipa::path(
     get, path = "/api/projects/{project}/context/export", tag = "context",
-    params(("project" = String, Path, description = "The project's id."), ExportAsked),
-    responses((status = 200, description = "The document.", body = documents::TaskMetadata))
+    params(("project" = String, Path, description = "The project's id."), ContextExportQuery),
+    responses((status = 200, description = "The document.", body = documents::TaskMetadataDocument))
 )]
 async fn export(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<ExportAsked>,
-) -> Result<Json<documents::TaskMetadata>, Problem> {
-    desk.enter(id, move |room| {
-        let _ = room.ask(Look {});
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<ContextExportQuery>,
+) -> Result<Json<documents::TaskMetadataDocument>, ErrorResponse> {
+    desk.with_project(id, move |room| {
+        let _ = room.run(RefreshProject {});
         Ok(Json(room.read(|project| {
-            let dialog = dialog(project, &asked.dialog)?;
+            let dialog = find_dialog(project, &asked.dialog)?;
             let agent = main_or(asked.agent.as_deref());
-            Ok(documents::TaskMetadata::from(&project.export_context(&dialog, &agent)?))
+            Ok(documents::TaskMetadataDocument::from(&project.export_context(&dialog, &agent)?))
         })?))
     })
     .await
@@ -216,13 +217,14 @@ async fn export(
 /// What another program kept of an agent's context.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct KeptContext {
+#[schema(as = KeptContext)]
+struct ContextImportBody {
     /// The dialog.
     dialog: String,
     /// The agent; the main one unless told otherwise.
     agent: Option<String>,
     /// The content of its `task_metadata.json`.
-    #[schema(value_type = documents::TaskMetadata)]
+    #[schema(value_type = documents::TaskMetadataDocument)]
     metadata: TaskMetadata,
 }
 
@@ -231,23 +233,23 @@ struct KeptContext {
 /// What is on record already is not added again.
 #[utoipa::path(
     post, path = "/api/projects/{project}/context/import", tag = "context",
-    request_body = KeptContext,
+    request_body = ContextImportBody,
     params(("project" = String, Path, description = "The project's id.")),
     responses((status = 200, description = "What was taken in.", body = ContextImported))
 )]
 async fn import(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Body(kept): Body<KeptContext>,
-) -> Result<Json<ContextImported>, Problem> {
-    desk.enter(id, move |room| {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    JsonBody(kept): JsonBody<ContextImportBody>,
+) -> Result<Json<ContextImported>, ErrorResponse> {
+    desk.with_project(id, move |room| {
         if let Err(error) = kept.metadata.check() {
             let hint = "send what GET …/context/export gives";
-            return Err(Problem::new("bad_value", format!("`metadata`: {error}"), hint));
+            return Err(ErrorResponse::new("bad_value", format!("`metadata`: {error}"), hint));
         }
-        let dialog = room.read(|project| dialog(project, &kept.dialog))?;
+        let dialog = room.read(|project| find_dialog(project, &kept.dialog))?;
         let (agent, metadata) = (main_or(kept.agent.as_deref()), kept.metadata);
-        let imported = room.ask(ImportContext { dialog, agent, metadata })?;
+        let imported = room.run(ImportContext { dialog, agent, metadata })?;
         Ok(Json(ContextImported::from(&imported)))
     })
     .await

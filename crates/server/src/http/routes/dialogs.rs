@@ -5,41 +5,41 @@
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{DialogId, RewindWhat};
+use retake_engine::model::{DialogId, RewindScope};
 use retake_engine::{GoToOptions, TakeBackOptions};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::Desk;
-use super::super::error::Problem;
-use super::super::input::{Asked, Body, Named, OptionalBody};
-use super::super::operation::{EVERYONE, HUMANS};
-use super::act::{Consent, carry_out_whole};
-use super::{limit, masking, place_in_order};
+use super::super::AppState;
+use super::super::error::ErrorResponse;
+use super::super::extract::{JsonBody, OptionalJsonBody, PathParams, QueryParams};
+use super::super::route_policy::{EVERYONE, HUMANS};
+use super::apply::{Consent, apply_plan_whole};
+use super::{check_seq, masking, page_size};
 use crate::documents::{
-    ApproveRequest, ApproveResult, DialogCheckpoints, History, HistoryPage, ResetResult,
-    RestoreRequest, RestoreResult, SessionStatus,
+    ApproveDialogBody, ApproveResult, DialogCheckpoints, DialogHistory, HistoryPage, ResetResult,
+    RestoreDialogBody, RestoreResult, SessionStatusDocument,
 };
-use crate::door::{self, Look};
-use crate::{Failure, Room};
+use crate::request::{self, RefreshProject};
+use crate::{ApiError, ProjectHandle};
 
-pub(super) fn router() -> OpenApiRouter<Desk> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(EVERYONE.keep(routes!(history)))
-        .routes(EVERYONE.keep(routes!(dialog_checkpoints)))
-        .routes(EVERYONE.keep(routes!(session)))
-        .routes(HUMANS.keep(routes!(approve_dialog)))
-        .routes(HUMANS.keep(routes!(reset_dialog)))
-        .routes(HUMANS.keep(routes!(restore_dialog)))
+        .routes(EVERYONE.guard_route(routes!(history)))
+        .routes(EVERYONE.guard_route(routes!(dialog_checkpoints)))
+        .routes(EVERYONE.guard_route(routes!(session)))
+        .routes(HUMANS.guard_route(routes!(approve_dialog)))
+        .routes(HUMANS.guard_route(routes!(reset_dialog)))
+        .routes(HUMANS.guard_route(routes!(restore_dialog)))
 }
 
 /// Which project.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct In {
+pub(super) struct ProjectQuery {
     /// The project's id, if several projects have the dialog.
     pub(super) project: Option<String>,
 }
@@ -48,7 +48,7 @@ pub(super) struct In {
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct HistoryAsked {
+struct HistoryQuery {
     /// At most so many; 20 unless told otherwise.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -63,20 +63,20 @@ struct HistoryAsked {
 /// What was said in a dialog: the newest page first, each page from old to new.
 #[utoipa::path(
     get, path = "/api/dialogs/{dialog_id}/history", tag = "dialogs",
-    params(("dialog_id" = String, Path, description = "The dialog's id."), HistoryAsked),
-    responses((status = 200, description = "A page.", body = History))
+    params(("dialog_id" = String, Path, description = "The dialog's id."), HistoryQuery),
+    responses((status = 200, description = "A page.", body = DialogHistory))
 )]
 async fn history(
-    State(desk): State<Desk>,
-    Named(dialog): Named<String>,
-    Asked(asked): Asked<HistoryAsked>,
-) -> Result<Json<History>, Problem> {
-    let limit = limit(asked.limit, 20)?;
-    let cursor = asked.cursor.map(place_in_order).transpose()?;
-    desk.enter_dialog(dialog, asked.project, move |room, dialog| {
+    State(desk): State<AppState>,
+    PathParams(dialog): PathParams<String>,
+    QueryParams(asked): QueryParams<HistoryQuery>,
+) -> Result<Json<DialogHistory>, ErrorResponse> {
+    let limit = page_size(asked.limit, 20)?;
+    let cursor = asked.cursor.map(check_seq).transpose()?;
+    desk.with_dialog(dialog, asked.project, move |room, dialog| {
         Ok(Json(room.read(|project| {
             let page = HistoryPage { cursor, limit, whole: asked.whole };
-            Ok(History::read(project, dialog, page, masking(project))?)
+            Ok(DialogHistory::read(project, dialog, page, masking(project))?)
         })?))
     })
     .await
@@ -85,15 +85,15 @@ async fn history(
 /// The checkpoints of a dialog, the oldest first.
 #[utoipa::path(
     get, path = "/api/dialogs/{dialog_id}/checkpoints", tag = "dialogs",
-    params(("dialog_id" = String, Path, description = "The dialog's id."), In),
+    params(("dialog_id" = String, Path, description = "The dialog's id."), ProjectQuery),
     responses((status = 200, description = "The checkpoints.", body = DialogCheckpoints))
 )]
 async fn dialog_checkpoints(
-    State(desk): State<Desk>,
-    Named(dialog): Named<String>,
-    Asked(within): Asked<In>,
-) -> Result<Json<DialogCheckpoints>, Problem> {
-    desk.enter_dialog(dialog, within.project, |room, dialog| {
+    State(desk): State<AppState>,
+    PathParams(dialog): PathParams<String>,
+    QueryParams(within): QueryParams<ProjectQuery>,
+) -> Result<Json<DialogCheckpoints>, ErrorResponse> {
+    desk.with_dialog(dialog, within.project, |room, dialog| {
         Ok(Json(
             room.read(|project| Ok(DialogCheckpoints::read(project, dialog, masking(project))?))?,
         ))
@@ -104,18 +104,20 @@ async fn dialog_checkpoints(
 /// Where a dialog stands since its last approval.
 #[utoipa::path(
     get, path = "/api/dialogs/{dialog_id}/session", tag = "dialogs",
-    params(("dialog_id" = String, Path, description = "The dialog's id."), In),
-    responses((status = 200, description = "The session.", body = SessionStatus))
+    params(("dialog_id" = String, Path, description = "The dialog's id."), ProjectQuery),
+    responses((status = 200, description = "The session.", body = SessionStatusDocument))
 )]
 async fn session(
-    State(desk): State<Desk>,
-    Named(dialog): Named<String>,
-    Asked(within): Asked<In>,
-) -> Result<Json<SessionStatus>, Problem> {
-    desk.enter_dialog(dialog, within.project, |room, dialog| {
+    State(desk): State<AppState>,
+    PathParams(dialog): PathParams<String>,
+    QueryParams(within): QueryParams<ProjectQuery>,
+) -> Result<Json<SessionStatusDocument>, ErrorResponse> {
+    desk.with_dialog(dialog, within.project, |room, dialog| {
         // What is on record is worth telling even if nothing can be added to it.
-        let _ = room.ask(Look {});
-        Ok(Json(room.read(|project| SessionStatus::read(project, dialog, masking(project)))?))
+        let _ = room.run(RefreshProject {});
+        Ok(Json(
+            room.read(|project| SessionStatusDocument::read(project, dialog, masking(project)))?,
+        ))
     })
     .await
 }
@@ -123,19 +125,19 @@ async fn session(
 /// Locks in what a dialog did.
 #[utoipa::path(
     post, path = "/api/dialogs/{dialog_id}/approve", tag = "dialogs",
-    request_body = Option<ApproveRequest>,
-    params(("dialog_id" = String, Path, description = "The dialog's id."), In),
+    request_body = Option<ApproveDialogBody>,
+    params(("dialog_id" = String, Path, description = "The dialog's id."), ProjectQuery),
     responses((status = 200, description = "What was approved.", body = ApproveResult))
 )]
 async fn approve_dialog(
-    State(desk): State<Desk>,
-    Named(dialog): Named<String>,
-    Asked(within): Asked<In>,
-    OptionalBody(asked): OptionalBody<ApproveRequest>,
-) -> Result<Json<ApproveResult>, Problem> {
-    desk.enter_dialog(dialog, within.project, move |room, dialog| {
-        let approve = door::Approve { dialog: dialog.clone(), message: asked.message };
-        Ok(Json(ApproveResult::from(&room.ask(approve)?)))
+    State(desk): State<AppState>,
+    PathParams(dialog): PathParams<String>,
+    QueryParams(within): QueryParams<ProjectQuery>,
+    OptionalJsonBody(asked): OptionalJsonBody<ApproveDialogBody>,
+) -> Result<Json<ApproveResult>, ErrorResponse> {
+    desk.with_dialog(dialog, within.project, move |room, dialog| {
+        let approve = request::ApproveDialog { dialog: dialog.clone(), message: asked.message };
+        Ok(Json(ApproveResult::from(&room.run(approve)?)))
     })
     .await
 }
@@ -152,28 +154,28 @@ fn consent() -> Consent {
 /// project's `reset` shows what is asked.
 #[utoipa::path(
     post, path = "/api/dialogs/{dialog_id}/reset", tag = "dialogs",
-    params(("dialog_id" = String, Path, description = "The dialog's id."), In),
+    params(("dialog_id" = String, Path, description = "The dialog's id."), ProjectQuery),
     responses((status = 200, description = "What was done.", body = ResetResult))
 )]
 async fn reset_dialog(
-    State(desk): State<Desk>,
-    Named(dialog): Named<String>,
-    Asked(within): Asked<In>,
-) -> Result<Json<ResetResult>, Problem> {
-    desk.enter_dialog(dialog, within.project, |room, dialog| {
+    State(desk): State<AppState>,
+    PathParams(dialog): PathParams<String>,
+    QueryParams(within): QueryParams<ProjectQuery>,
+) -> Result<Json<ResetResult>, ErrorResponse> {
+    desk.with_dialog(dialog, within.project, |room, dialog| {
         let taking = TakeBackOptions::default();
-        let plan = room.ask(door::PlanReset { dialog: dialog.clone(), exact: false, taking })?;
-        carry_out_whole(room, plan, &consent())?;
+        let plan = room.run(request::PlanReset { dialog: dialog.clone(), exact: false, taking })?;
+        apply_plan_whole(room, plan, &consent())?;
         Ok(Json(active_session(room, dialog)?))
     })
     .await
 }
 
-fn active_session(room: &Room, dialog: &DialogId) -> Result<ResetResult, Failure> {
+fn active_session(room: &ProjectHandle, dialog: &DialogId) -> Result<ResetResult, ApiError> {
     room.read(|project| {
         let session = project.store().active_session(dialog)?.ok_or_else(|| {
             let message = format!("dialog {dialog} has no session yet");
-            Failure::new("unknown_session", message, "it has one once an agent changed a file")
+            ApiError::new("unknown_session", message, "it has one once an agent changed a file")
         })?;
         Ok(ResetResult { reset_to: session.base.to_string(), new_session: session.name() })
     })
@@ -185,32 +187,32 @@ fn active_session(room: &Room, dialog: &DialogId) -> Result<ResetResult, Failure
 /// project's `restore` shows what is asked.
 #[utoipa::path(
     post, path = "/api/dialogs/{dialog_id}/restore", tag = "dialogs",
-    request_body = RestoreRequest,
-    params(("dialog_id" = String, Path, description = "The dialog's id."), In),
+    request_body = RestoreDialogBody,
+    params(("dialog_id" = String, Path, description = "The dialog's id."), ProjectQuery),
     responses((status = 200, description = "What was done.", body = RestoreResult))
 )]
 async fn restore_dialog(
-    State(desk): State<Desk>,
-    Named(dialog): Named<String>,
-    Asked(within): Asked<In>,
-    Body(asked): Body<RestoreRequest>,
-) -> Result<Json<RestoreResult>, Problem> {
-    desk.enter_dialog(dialog, within.project, move |room, dialog| {
+    State(desk): State<AppState>,
+    PathParams(dialog): PathParams<String>,
+    QueryParams(within): QueryParams<ProjectQuery>,
+    JsonBody(asked): JsonBody<RestoreDialogBody>,
+) -> Result<Json<RestoreResult>, ErrorResponse> {
+    desk.with_dialog(dialog, within.project, move |room, dialog| {
         let checkpoint = room.read(|project| Ok(project.find_checkpoint(&asked.checkpoint_id)?))?;
         if checkpoint.dialog.as_ref() != Some(dialog) {
             let message = format!("dialog '{dialog}' has no checkpoint {}", asked.checkpoint_id);
             let hint = "/api/projects/{project}/restore takes any checkpoint";
-            return Err(Problem::new("unknown_checkpoint", message, hint));
+            return Err(ErrorResponse::new("unknown_checkpoint", message, hint));
         }
         let restored_to = checkpoint.id.to_string();
         let options = GoToOptions::default();
-        let plan = room.ask(door::PlanRestore {
+        let plan = room.run(request::PlanRestore {
             checkpoint,
             options,
             title: None,
-            what: RewindWhat::Files,
+            what: RewindScope::Files,
         })?;
-        let done = carry_out_whole(room, plan, &consent())?;
+        let done = apply_plan_whole(room, plan, &consent())?;
         Ok(Json(RestoreResult { restored_to, new_checkpoint: done.outcome.checkpoint }))
     })
     .await

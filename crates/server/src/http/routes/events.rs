@@ -5,35 +5,36 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use retake_engine::model::Event;
-use retake_engine::{Hears, Relay};
+use retake_engine::{EventRelay, ReplySupport};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::Desk;
-use super::super::error::Problem;
-use super::super::input::{Body, Limit, Named};
-use super::super::operation::{EVERYONE, Operation};
+use super::super::AppState;
+use super::super::error::ErrorResponse;
+use super::super::extract::{BodyLimit, JsonBody, PathParams};
+use super::super::route_policy::{EVERYONE, RoutePolicy};
 use super::super::token::Secret;
-use crate::Failure;
-use crate::documents::Recorded;
-use crate::door::{Parcel, Record};
-use crate::hall::Hall;
+use crate::ApiError;
+use crate::documents::EventReply;
+use crate::projects::ProjectPool;
+use crate::request::{RecordEvents, Submission};
 
 /// Maximum bytes of a body of events: they carry a tool's input, not its output.
-const LARGEST: usize = 16 * 1024 * 1024;
+const MAX_EVENTS_BYTES: usize = 16 * 1024 * 1024;
 
-pub(super) fn router() -> OpenApiRouter<Desk> {
-    let large = Operation { limit: Limit(LARGEST), ..EVERYONE };
-    OpenApiRouter::new().routes(large.keep(routes!(record)))
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    let large = RoutePolicy { limit: BodyLimit(MAX_EVENTS_BYTES), ..EVERYONE };
+    OpenApiRouter::new().routes(large.guard_route(routes!(record)))
 }
 
 /// Events to be recorded.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct NewEvents {
+#[schema(as = NewEvents)]
+struct EventsBody {
     /// In the order in which they happened; see docs/event.schema.json.
     #[schema(value_type = Vec<Object>)]
     events: Vec<Event>,
@@ -42,11 +43,11 @@ struct NewEvents {
     /// What the sender does with `stale` in the answer: `nothing`, `notes` (tells its model what it
     /// says), or `denials` (also does not run a call that is denied).
     #[serde(default)]
-    #[schema(schema_with = hears)]
-    hears: Hears,
+    #[schema(schema_with = hears_schema)]
+    hears: ReplySupport,
 }
 
-fn hears() -> Object {
+fn hears_schema() -> Object {
     let names = ["nothing", "notes", "denials"];
     let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
     word.default(Some("notes".into())).build()
@@ -56,7 +57,7 @@ fn hears() -> Object {
 #[derive(Debug, Serialize, ToSchema)]
 struct RecordedEvents {
     /// For each event, in the same order.
-    replies: Vec<Recorded>,
+    replies: Vec<EventReply>,
 }
 
 /// Records events, in order.
@@ -67,44 +68,44 @@ struct RecordedEvents {
 #[utoipa::path(
     post, path = "/api/projects/{project}/events", tag = "events",
     params(("project" = String, Path, description = "The project's id.")),
-    request_body = NewEvents,
+    request_body = EventsBody,
     responses((status = 200, description = "What came of each event.", body = RecordedEvents))
 )]
 async fn record(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Body(new): Body<NewEvents>,
-) -> Result<Json<RecordedEvents>, Problem> {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    JsonBody(new): JsonBody<EventsBody>,
+) -> Result<Json<RecordedEvents>, ErrorResponse> {
     let key = match new.key {
         Some(key) => format!("http.{key}"),
         None => Secret::new::<16>()?.text().to_owned(),
     };
-    let hall = Arc::clone(&desk.hall);
+    let hall = Arc::clone(&desk.projects);
     let at = hall.now();
-    desk.enter(id, move |room| {
+    desk.with_project(id, move |room| {
         let parcel = |(number, event)| {
             let key = format!("{key}.{number}");
-            Parcel { hears: new.hears, ..Parcel::new(key, event, at) }
+            Submission { hears: new.hears, ..Submission::new(key, event, at) }
         };
         let parcels: Vec<_> = new.events.into_iter().enumerate().map(parcel).collect();
-        let done = room.ask(Record { parcels: parcels.clone() })?;
+        let done = room.run(RecordEvents { parcels: parcels.clone() })?;
         for (parcel, recorded) in parcels.iter().zip(&done) {
             if let Some(relay) = recorded.as_ref().ok().and_then(|it| it.relay.as_ref()) {
                 relay_to_others(&hall, relay, parcel);
             }
         }
-        Ok(Json(RecordedEvents { replies: done.iter().map(reply).collect() }))
+        Ok(Json(RecordedEvents { replies: done.iter().map(event_reply).collect() }))
     })
     .await
 }
 
 /// Records an event in the other projects that it concerns. A project that fails does not stop
 /// the others.
-fn relay_to_others(hall: &Hall, relay: &Relay, parcel: &Parcel) {
+fn relay_to_others(hall: &ProjectPool, relay: &EventRelay, parcel: &Submission) {
     for other in &relay.to {
-        let recorded = hall.enter(&other.root).and_then(|room| {
-            let recorded = room.record(vec![relay.parcel(parcel)])?;
-            room.news().tell();
+        let recorded = hall.open(&other.root).and_then(|room| {
+            let recorded = room.record(vec![relay.relayed_submission(parcel)])?;
+            room.commits().notify();
             recorded.into_iter().collect::<Result<Vec<_>, _>>()
         });
         if let Err(failure) = recorded {
@@ -114,10 +115,10 @@ fn relay_to_others(hall: &Hall, relay: &Relay, parcel: &Parcel) {
 }
 
 /// An event that could not be recorded is answered like any other.
-fn reply(done: &Result<retake_engine::Recorded, Failure>) -> Recorded {
+fn event_reply(done: &Result<retake_engine::RecordOutcome, ApiError>) -> EventReply {
     match done {
         Ok(recorded) => recorded.into(),
-        Err(failure) => Recorded {
+        Err(failure) => EventReply {
             ok: false,
             seq: None,
             changes: Vec::new(),

@@ -4,47 +4,48 @@ use std::thread;
 
 use axum::Json;
 use axum::extract::State;
-use retake_agents::history::Form;
+use retake_agents::history::HistoryFormat;
 use retake_engine::Project;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::Desk;
-use super::super::error::Problem;
-use super::super::input::{Asked, Body, Limit, Named, OptionalBody};
-use super::super::operation::{EVERYONE, HUMANS, Operation, Users};
-use super::{dialog, limit, masking, place_in_order};
+use super::super::AppState;
+use super::super::error::ErrorResponse;
+use super::super::extract::{BodyLimit, JsonBody, OptionalJsonBody, PathParams, QueryParams};
+use super::super::route_policy::{EVERYONE, HUMANS, RouteAccess, RoutePolicy};
+use super::{check_seq, find_dialog, masking, page_size};
 use crate::documents::{
     CondensedHistory, ConversationView, ConversationViews, ExportedHistory, ImportedHistory,
     ModelHistory, ModelPage, agent_or_main,
 };
-use crate::history::{self, Found, Writing};
+use crate::history::{self, ExportOptions, ParsedConversation};
 use crate::summary::HttpSummariser;
-use crate::{Failure, Room, door, tokens};
+use crate::{ApiError, ProjectHandle, request, tokens};
 
 /// Maximum bytes of an imported conversation.
-const LARGEST_CONVERSATION: usize = 16 * 1024 * 1024;
+const MAX_CONVERSATION_BYTES: usize = 16 * 1024 * 1024;
 /// Default number of messages at the end that are not condensed.
-const KEPT: usize = 4;
+const DEFAULT_KEPT_MESSAGES: usize = 4;
 
-pub(super) fn router() -> OpenApiRouter<Desk> {
-    let import = Operation { users: Users::Humans, limit: Limit(LARGEST_CONVERSATION) };
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    let import =
+        RoutePolicy { access: RouteAccess::Humans, limit: BodyLimit(MAX_CONVERSATION_BYTES) };
     OpenApiRouter::new()
-        .routes(EVERYONE.keep(routes!(messages)))
-        .routes(EVERYONE.keep(routes!(views)))
-        .routes(EVERYONE.keep(routes!(export)))
-        .routes(import.keep(routes!(take_in)))
-        .routes(HUMANS.keep(routes!(condense)))
-        .routes(HUMANS.keep(routes!(back)))
+        .routes(EVERYONE.guard_route(routes!(messages)))
+        .routes(EVERYONE.guard_route(routes!(views)))
+        .routes(EVERYONE.guard_route(routes!(export)))
+        .routes(import.guard_route(routes!(take_in)))
+        .routes(HUMANS.guard_route(routes!(condense)))
+        .routes(HUMANS.guard_route(routes!(back)))
 }
 
 /// Which messages of a conversation.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct MessagesAsked {
+struct MessagesQuery {
     /// Of this agent; `main` unless told otherwise.
     agent: Option<String>,
     /// Also those that are hidden.
@@ -62,19 +63,19 @@ struct MessagesAsked {
     params(
         ("project" = String, Path, description = "The project's id."),
         ("dialog" = String, Path, description = "The dialog's id."),
-        MessagesAsked,
+        MessagesQuery,
     ),
     responses((status = 200, description = "A page.", body = ModelHistory))
 )]
 async fn messages(
-    State(desk): State<Desk>,
-    Named((id, talk)): Named<(String, String)>,
-    Asked(asked): Asked<MessagesAsked>,
-) -> Result<Json<ModelHistory>, Problem> {
-    let cursor = asked.cursor.map(place_in_order).transpose()?;
-    let page = ModelPage { whole: asked.whole, cursor, limit: limit(asked.limit, 20)? };
+    State(desk): State<AppState>,
+    PathParams((id, talk)): PathParams<(String, String)>,
+    QueryParams(asked): QueryParams<MessagesQuery>,
+) -> Result<Json<ModelHistory>, ErrorResponse> {
+    let cursor = asked.cursor.map(check_seq).transpose()?;
+    let page = ModelPage { whole: asked.whole, cursor, limit: page_size(asked.limit, 20)? };
     desk.read(id, move |project| {
-        let (dialog, agent) = (dialog(project, &talk)?, agent_or_main(asked.agent.as_deref()));
+        let (dialog, agent) = (find_dialog(project, &talk)?, agent_or_main(asked.agent.as_deref()));
         Ok(Json(ModelHistory::read(project, (&dialog, &agent), page, masking(project))?))
     })
     .await
@@ -84,7 +85,8 @@ async fn messages(
 #[derive(Debug, Default, Deserialize, IntoParams, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Whose {
+#[schema(as = Whose)]
+struct AgentQuery {
     /// Of this agent; `main` unless told otherwise.
     agent: Option<String>,
 }
@@ -95,17 +97,17 @@ struct Whose {
     params(
         ("project" = String, Path, description = "The project's id."),
         ("dialog" = String, Path, description = "The dialog's id."),
-        Whose,
+        AgentQuery,
     ),
     responses((status = 200, description = "The views.", body = ConversationViews))
 )]
 async fn views(
-    State(desk): State<Desk>,
-    Named((id, talk)): Named<(String, String)>,
-    Asked(whose): Asked<Whose>,
-) -> Result<Json<ConversationViews>, Problem> {
+    State(desk): State<AppState>,
+    PathParams((id, talk)): PathParams<(String, String)>,
+    QueryParams(whose): QueryParams<AgentQuery>,
+) -> Result<Json<ConversationViews>, ErrorResponse> {
     desk.read(id, move |project| {
-        let (dialog, agent) = (dialog(project, &talk)?, agent_or_main(whose.agent.as_deref()));
+        let (dialog, agent) = (find_dialog(project, &talk)?, agent_or_main(whose.agent.as_deref()));
         Ok(Json(ConversationViews::read(project, &dialog, &agent)?))
     })
     .await
@@ -115,7 +117,7 @@ async fn views(
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct ExportAsked {
+struct HistoryExportQuery {
     /// Of this agent; `main` unless told otherwise.
     agent: Option<String>,
     /// `claude-code`, `codex`, `gemini`, `opencode`, `copilot`, `cline`,
@@ -131,21 +133,22 @@ struct ExportAsked {
     params(
         ("project" = String, Path, description = "The project's id."),
         ("dialog" = String, Path, description = "The dialog's id."),
-        ExportAsked,
+        HistoryExportQuery,
     ),
     responses((status = 200, description = "The file.", body = ExportedHistory))
 )]
 async fn export(
-    State(desk): State<Desk>,
-    Named((id, talk)): Named<(String, String)>,
-    Asked(asked): Asked<ExportAsked>,
-) -> Result<Json<ExportedHistory>, Problem> {
-    let form = form(asked.form.as_deref())?.unwrap_or(Form::ApiHistory);
-    desk.enter(id, move |room| {
+    State(desk): State<AppState>,
+    PathParams((id, talk)): PathParams<(String, String)>,
+    QueryParams(asked): QueryParams<HistoryExportQuery>,
+) -> Result<Json<ExportedHistory>, ErrorResponse> {
+    let form = parse_form(asked.form.as_deref())?.unwrap_or(HistoryFormat::ApiHistory);
+    desk.with_project(id, move |room| {
         Ok(Json(room.read(|project| {
-            let (dialog, agent) = (dialog(project, &talk)?, agent_or_main(asked.agent.as_deref()));
+            let (dialog, agent) =
+                (find_dialog(project, &talk)?, agent_or_main(asked.agent.as_deref()));
             let (whole, masking, at) = (asked.whole, masking(project), room.now());
-            let how = Writing { form, whole, masking, at };
+            let how = ExportOptions { form, whole, masking, at };
             Ok(ExportedHistory {
                 form: form.to_string(),
                 file_name: form.file_name(&dialog.0),
@@ -159,7 +162,8 @@ async fn export(
 /// A conversation to be taken in.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct NewConversation {
+#[schema(as = NewConversation)]
+struct ConversationBody {
     /// The content of the file.
     content: String,
     /// How it is written; unless told, its content tells.
@@ -181,19 +185,19 @@ struct NewConversation {
         ("project" = String, Path, description = "The project's id."),
         ("dialog" = String, Path, description = "The dialog's id."),
     ),
-    request_body = NewConversation,
+    request_body = ConversationBody,
     responses((status = 200, description = "What was taken in.", body = ImportedHistory))
 )]
 async fn take_in(
-    State(desk): State<Desk>,
-    Named((id, talk)): Named<(String, String)>,
-    Body(asked): Body<NewConversation>,
-) -> Result<Json<ImportedHistory>, Problem> {
-    let form = form(asked.form.as_deref())?;
-    desk.enter(id, move |room| {
-        let found = Found::read("the content", asked.content.as_bytes(), form)?;
-        let import = found.import(talk.as_str().into(), asked.agent.as_deref())?;
-        let added = if asked.dry_run { None } else { Some(room.ask(import.clone())?) };
+    State(desk): State<AppState>,
+    PathParams((id, talk)): PathParams<(String, String)>,
+    JsonBody(asked): JsonBody<ConversationBody>,
+) -> Result<Json<ImportedHistory>, ErrorResponse> {
+    let form = parse_form(asked.form.as_deref())?;
+    desk.with_project(id, move |room| {
+        let found = ParsedConversation::parse("the content", asked.content.as_bytes(), form)?;
+        let import = found.import_request(talk.as_str().into(), asked.agent.as_deref())?;
+        let added = if asked.dry_run { None } else { Some(room.run(import.clone())?) };
         Ok(Json(ImportedHistory::new(&found, &import, added.as_ref())))
     })
     .await
@@ -202,7 +206,8 @@ async fn take_in(
 /// How a conversation is to be condensed.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-struct CondenseRequest {
+#[schema(as = CondenseRequest)]
+struct CondenseBody {
     /// Of this agent; `main` unless told otherwise.
     agent: Option<String>,
     /// So many messages at the end stay as they are; 4 unless told otherwise.
@@ -221,26 +226,26 @@ struct CondenseRequest {
         ("project" = String, Path, description = "The project's id."),
         ("dialog" = String, Path, description = "The dialog's id."),
     ),
-    request_body = Option<CondenseRequest>,
+    request_body = Option<CondenseBody>,
     responses((status = 200, description = "What was done.", body = CondensedHistory))
 )]
 async fn condense(
-    State(desk): State<Desk>,
-    Named((id, talk)): Named<(String, String)>,
-    OptionalBody(asked): OptionalBody<CondenseRequest>,
-) -> Result<Json<CondensedHistory>, Problem> {
-    desk.enter(id, move |room| Ok(Json(condensed(room, &talk, &asked)?))).await
+    State(desk): State<AppState>,
+    PathParams((id, talk)): PathParams<(String, String)>,
+    OptionalJsonBody(asked): OptionalJsonBody<CondenseBody>,
+) -> Result<Json<CondensedHistory>, ErrorResponse> {
+    desk.with_project(id, move |room| Ok(Json(run_condense(room, &talk, &asked)?))).await
 }
 
-fn condensed(
-    room: &Room,
+fn run_condense(
+    room: &ProjectHandle,
     talk: &str,
-    asked: &CondenseRequest,
-) -> Result<CondensedHistory, Failure> {
-    let keep = asked.keep.unwrap_or(KEPT);
+    asked: &CondenseBody,
+) -> Result<CondensedHistory, ApiError> {
+    let keep = asked.keep.unwrap_or(DEFAULT_KEPT_MESSAGES);
     let plan = |project: &Project| {
-        let (dialog, agent) = (dialog(project, talk)?, agent_or_main(asked.agent.as_deref()));
-        let plan = project.plan_condense(&dialog, &agent, keep, &tokens::count)?;
+        let (dialog, agent) = (find_dialog(project, talk)?, agent_or_main(asked.agent.as_deref()));
+        let plan = project.plan_condense(&dialog, &agent, keep, &tokens::count_tokens)?;
         Ok((plan, project.settings().summary.clone(), masking(project)))
     };
     let (plan, settings, masking) = room.read(plan)?;
@@ -248,8 +253,8 @@ fn condensed(
         return Ok(CondensedHistory::planned(&plan));
     }
     let summariser = HttpSummariser::new(&settings, |name| std::env::var(name).ok())?;
-    let asking = summariser.asking(&settings, &thread::sleep);
-    let done = room.ask(door::Condense { with: plan.summarise(&asking, room.now())? })?;
+    let asking = summariser.request_options(&settings, &thread::sleep);
+    let done = room.run(request::CondenseHistory { with: plan.summarise(&asking, room.now())? })?;
     Ok(CondensedHistory::done(&plan, &done, masking))
 }
 
@@ -260,25 +265,27 @@ fn condensed(
         ("project" = String, Path, description = "The project's id."),
         ("dialog" = String, Path, description = "The dialog's id."),
     ),
-    request_body = Option<Whose>,
+    request_body = Option<AgentQuery>,
     responses((status = 200, description = "What is shown now.", body = ConversationView))
 )]
 async fn back(
-    State(desk): State<Desk>,
-    Named((id, talk)): Named<(String, String)>,
-    OptionalBody(whose): OptionalBody<Whose>,
-) -> Result<Json<ConversationView>, Problem> {
-    desk.enter(id, move |room| {
-        let dialog = room.read(|project| dialog(project, &talk))?;
+    State(desk): State<AppState>,
+    PathParams((id, talk)): PathParams<(String, String)>,
+    OptionalJsonBody(whose): OptionalJsonBody<AgentQuery>,
+) -> Result<Json<ConversationView>, ErrorResponse> {
+    desk.with_project(id, move |room| {
+        let dialog = room.read(|project| find_dialog(project, &talk))?;
         let agent = agent_or_main(whose.agent.as_deref());
-        let view = room.ask(door::BringBack { dialog, agent })?;
+        let view = room.run(request::UnhideMessages { dialog, agent })?;
         Ok(Json(ConversationView::from(&view)))
     })
     .await
 }
 
-fn form(name: Option<&str>) -> Result<Option<Form>, Failure> {
-    let unknown = |error| Failure::new("bad_value", format!("{error}"), "name one of these");
-    name.map(|name| name.parse().map_err(|error: <Form as std::str::FromStr>::Err| unknown(error)))
-        .transpose()
+fn parse_form(name: Option<&str>) -> Result<Option<HistoryFormat>, ApiError> {
+    let unknown = |error| ApiError::new("bad_value", format!("{error}"), "name one of these");
+    name.map(|name| {
+        name.parse().map_err(|error: <HistoryFormat as std::str::FromStr>::Err| unknown(error))
+    })
+    .transpose()
 }

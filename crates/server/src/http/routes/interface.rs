@@ -12,27 +12,29 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::code::Refused;
-use super::super::error::Problem;
+use super::super::error::ErrorResponse;
+use super::super::extract::{BodyLimit, JsonBody};
 use super::super::guard::page_policy;
-use super::super::input::{Body, Limit};
-use super::super::operation::{EVERYONE, Operation, Users};
-use super::super::page::{page, style_hash};
-use super::super::token::Scope;
-use super::super::{Desk, description};
+use super::super::one_time_code::CodeRejection;
+use super::super::page::{render_page, style_hash};
+use super::super::route_policy::{EVERYONE, RouteAccess, RoutePolicy};
+use super::super::token::TokenScope;
+use super::super::{AppState, description};
 
-pub(super) fn router() -> OpenApiRouter<Desk> {
-    let anybody = Operation { limit: Limit(1024), ..Operation::of(Users::Anybody) };
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    let anybody =
+        RoutePolicy { limit: BodyLimit(1024), ..RoutePolicy::for_access(RouteAccess::Public) };
     OpenApiRouter::new()
-        .routes(anybody.keep(routes!(exchange)))
-        .routes(anybody.keep(routes!(reference)))
-        .routes(EVERYONE.keep(routes!(openapi)))
+        .routes(anybody.guard_route(routes!(exchange)))
+        .routes(anybody.guard_route(routes!(reference)))
+        .routes(EVERYONE.guard_route(routes!(openapi)))
 }
 
 /// A one-time code.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Exchange {
+#[schema(as = Exchange)]
+struct CodeExchangeBody {
     /// The code, as `retake` gave it.
     #[schema(example = "AAECAwQFBgcICQoLDA0ODw")]
     code: String,
@@ -40,11 +42,12 @@ struct Exchange {
 
 /// A token and what it allows.
 #[derive(Debug, Serialize, ToSchema)]
-struct Exchanged {
+#[schema(as = Exchanged)]
+struct IssuedToken {
     /// The token.
     token: String,
     /// What it allows.
-    scope: Scope,
+    scope: TokenScope,
 }
 
 /// Gives a token for a one-time code.
@@ -52,26 +55,26 @@ struct Exchanged {
 /// A code is good once and for a minute. After many wrong ones, others are
 /// refused as such for a while; a good one is heard all the same.
 #[utoipa::path(
-    post, path = "/api/exchange", tag = "interface", request_body = Exchange,
+    post, path = "/api/exchange", tag = "interface", request_body = CodeExchangeBody,
     responses(
-        (status = 200, description = "The token.", body = Exchanged),
+        (status = 200, description = "The token.", body = IssuedToken),
         (status = 403, description = "The code is not good, or is used: `wrong_code`. Too many \
-            were wrong: `too_many_codes`. Or a foreign Host or Origin.", body = Problem),
+            were wrong: `too_many_codes`. Or a foreign Host or Origin.", body = ErrorResponse),
     )
 )]
 async fn exchange(
-    State(desk): State<Desk>,
-    Body(asked): Body<Exchange>,
-) -> Result<Json<Exchanged>, Problem> {
-    match desk.codes.take(&asked.code) {
-        Ok(scope) => Ok(Json(Exchanged { token: desk.tokens.of(scope).to_owned(), scope })),
-        Err(Refused::Wrong) => {
+    State(desk): State<AppState>,
+    JsonBody(asked): JsonBody<CodeExchangeBody>,
+) -> Result<Json<IssuedToken>, ErrorResponse> {
+    match desk.codes.redeem(&asked.code) {
+        Ok(scope) => Ok(Json(IssuedToken { token: desk.tokens.token_of(scope).to_owned(), scope })),
+        Err(CodeRejection::Wrong) => {
             let hint = "a code is good once and for a minute; ask for a new one";
-            Err(Problem::new("wrong_code", "this code is not good", hint))
+            Err(ErrorResponse::new("wrong_code", "this code is not good", hint))
         }
-        Err(Refused::TooMany) => {
+        Err(CodeRejection::TooManyWrong) => {
             let hint = "try again in a minute";
-            Err(Problem::new("too_many_codes", "too many wrong codes were sent", hint))
+            Err(ErrorResponse::new("too_many_codes", "too many wrong codes were sent", hint))
         }
     }
 }
@@ -83,7 +86,7 @@ async fn exchange(
 )]
 async fn reference() -> Response {
     static PAGE: LazyLock<(String, String)> =
-        LazyLock::new(|| (page_policy(&style_hash()), page()));
+        LazyLock::new(|| (page_policy(&style_hash()), render_page()));
     let (policy, page) = &*PAGE;
     ([(header::CONTENT_SECURITY_POLICY, policy.as_str())], Html(page.as_str())).into_response()
 }

@@ -3,7 +3,7 @@
 
 #![expect(unused_qualifications, reason = "the macro of utoipa writes them")]
 
-mod act;
+mod apply;
 mod bodies;
 mod changes;
 mod checkpoints;
@@ -23,17 +23,17 @@ use retake_engine::Project;
 use retake_engine::model::{AgentId, ChangeId, DialogId, ProjectPath};
 use utoipa_axum::router::OpenApiRouter;
 
-pub(super) use act::Acted;
+pub(super) use apply::OperationResponse;
 
-use super::Desk;
-use super::error::Problem;
-use crate::{Failure, Hall, Masking, Room};
+use super::AppState;
+use super::error::ErrorResponse;
+use crate::{ApiError, Masking, ProjectHandle, ProjectPool};
 
 /// Maximum entries of a page.
-const LARGEST_PAGE: usize = 1000;
+const MAX_PAGE_SIZE: usize = 1000;
 
 /// Every route there is.
-pub(super) fn all() -> OpenApiRouter<Desk> {
+pub(super) fn all_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(projects::router())
         .merge(changes::router())
@@ -48,35 +48,35 @@ pub(super) fn all() -> OpenApiRouter<Desk> {
         .merge(interface::router())
 }
 
-impl Desk {
+impl AppState {
     /// Reads in a project, beside its writer.
     async fn read<T: Send + 'static>(
         &self,
         project: String,
-        job: impl FnOnce(&Project) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Problem> {
-        self.work(move |hall| Ok(hall.room(&project)?.read(job)?)).await
+        job: impl FnOnce(&Project) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ErrorResponse> {
+        self.run_blocking(move |hall| Ok(hall.handle(&project)?.read(job)?)).await
     }
 
     /// Does something with a project's room.
-    async fn enter<T: Send + 'static>(
+    async fn with_project<T: Send + 'static>(
         &self,
         project: String,
-        job: impl FnOnce(&Room) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
-        self.work(move |hall| job(&*hall.room(&project)?)).await
+        job: impl FnOnce(&ProjectHandle) -> Result<T, ErrorResponse> + Send + 'static,
+    ) -> Result<T, ErrorResponse> {
+        self.run_blocking(move |hall| job(&*hall.handle(&project)?)).await
     }
 
     /// Does something with the room of the project that has a dialog.
-    async fn enter_dialog<T: Send + 'static>(
+    async fn with_dialog<T: Send + 'static>(
         &self,
         dialog: String,
         project: Option<String>,
-        job: impl FnOnce(&Room, &DialogId) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
-        self.work(move |hall| {
+        job: impl FnOnce(&ProjectHandle, &DialogId) -> Result<T, ErrorResponse> + Send + 'static,
+    ) -> Result<T, ErrorResponse> {
+        self.run_blocking(move |hall| {
             let dialog = DialogId::from(dialog.as_str());
-            job(&*room_of(hall, &dialog, project.as_deref())?, &dialog)
+            job(&*project_of_dialog(hall, &dialog, project.as_deref())?, &dialog)
         })
         .await
     }
@@ -88,15 +88,19 @@ fn masking(project: &Project) -> Masking {
 }
 
 /// The room of the project that has a dialog; a project that is named decides if several do.
-fn room_of(hall: &Hall, dialog: &DialogId, project: Option<&str>) -> Result<Arc<Room>, Failure> {
-    let has = |room: &Room| room.read(|project| Ok(project.dialog(dialog)?.is_some()));
+fn project_of_dialog(
+    hall: &ProjectPool,
+    dialog: &DialogId,
+    project: Option<&str>,
+) -> Result<Arc<ProjectHandle>, ApiError> {
+    let has = |room: &ProjectHandle| room.read(|project| Ok(project.dialog(dialog)?.is_some()));
     if let Some(id) = project {
-        let room = hall.room(id)?;
+        let room = hall.handle(id)?;
         return if has(&room)? { Ok(room) } else { Err(unknown_dialog(dialog)) };
     }
-    let open = hall.rooms();
+    let open = hall.handles();
     let mut found = Vec::new();
-    for known in hall.projects()? {
+    for known in hall.known_projects()? {
         let has_it = match open.iter().find(|room| room.id() == known.id) {
             // A project whose folder is gone cannot be asked.
             Some(room) => has(room).unwrap_or(false),
@@ -107,13 +111,13 @@ fn room_of(hall: &Hall, dialog: &DialogId, project: Option<&str>) -> Result<Arc<
             },
         };
         if has_it {
-            found.push(hall.room(&known.id)?);
+            found.push(hall.handle(&known.id)?);
         }
     }
     match found.as_slice() {
         [room] => Ok(Arc::clone(room)),
         [] => Err(unknown_dialog(dialog)),
-        [first, second, ..] => Err(Failure::new(
+        [first, second, ..] => Err(ApiError::new(
             "ambiguous_dialog",
             format!("projects {} and {} both have dialog '{dialog}'", first.id(), second.id()),
             "say which with ?project=",
@@ -121,13 +125,13 @@ fn room_of(hall: &Hall, dialog: &DialogId, project: Option<&str>) -> Result<Arc<
     }
 }
 
-fn unknown_dialog(dialog: &DialogId) -> Failure {
+fn unknown_dialog(dialog: &DialogId) -> ApiError {
     let message = format!("there is no dialog '{dialog}'");
-    Failure::new("unknown_dialog", message, "GET /api/projects/{project}/dialogs lists them")
+    ApiError::new("unknown_dialog", message, "GET /api/projects/{project}/dialogs lists them")
 }
 
 /// A dialog of the project.
-fn dialog(project: &Project, id: &str) -> Result<DialogId, Failure> {
+fn find_dialog(project: &Project, id: &str) -> Result<DialogId, ApiError> {
     let id = DialogId::from(id);
     match project.dialog(&id)? {
         Some(_) => Ok(id),
@@ -136,46 +140,46 @@ fn dialog(project: &Project, id: &str) -> Result<DialogId, Failure> {
 }
 
 /// An agent that some dialog knows.
-fn agent(project: &Project, id: &str) -> Result<AgentId, Failure> {
+fn find_agent(project: &Project, id: &str) -> Result<AgentId, ApiError> {
     let mut agents = project.dialogs()?.into_iter().flat_map(|(_, agents)| agents);
     agents.find(|agent| agent.id.0 == id).map(|agent| agent.id).ok_or_else(|| {
         let message = format!("no dialog has an agent '{id}'");
-        Failure::new("unknown_agent", message, "GET /api/projects/{project}/dialogs lists them")
+        ApiError::new("unknown_agent", message, "GET /api/projects/{project}/dialogs lists them")
     })
 }
 
 /// A change by its id.
-fn change_id(text: &str) -> Result<ChangeId, Failure> {
-    let id = text.parse().ok().filter(|id: &ChangeId| place_in_order(id.0).is_ok());
+fn parse_change_id(text: &str) -> Result<ChangeId, ApiError> {
+    let id = text.parse().ok().filter(|id: &ChangeId| check_seq(id.0).is_ok());
     id.ok_or_else(|| {
         let message = format!("'{text}' is not a change id");
-        Failure::new("bad_value", message, "they look like c12")
+        ApiError::new("bad_value", message, "they look like c12")
     })
 }
 
 /// A place in the project's order, which the record counts with signed numbers.
-fn place_in_order(number: u64) -> Result<u64, Failure> {
+fn check_seq(number: u64) -> Result<u64, ApiError> {
     if i64::try_from(number).is_ok() {
         return Ok(number);
     }
     let message = format!("nothing is at place {number}");
-    Err(Failure::new("bad_value", message, "send what the page before gave"))
+    Err(ApiError::new("bad_value", message, "send what the page before gave"))
 }
 
 /// The place in the project of a path that a client wrote; never one outside of it.
-fn place(project: &Project, text: &str) -> Result<ProjectPath, Failure> {
-    project.place(project.root(), text).ok_or_else(|| {
+fn resolve_path(project: &Project, text: &str) -> Result<ProjectPath, ApiError> {
+    project.resolve_path(project.root(), text).ok_or_else(|| {
         let message = format!("'{text}' is no path in {}", project.root().display());
-        Failure::new("outside_project", message, "name a file or folder of the project")
+        ApiError::new("outside_project", message, "name a file or folder of the project")
     })
 }
 
 /// Returns the page size; rejects one over the maximum.
-fn limit(asked: Option<usize>, otherwise: usize) -> Result<usize, Failure> {
+fn page_size(asked: Option<usize>, otherwise: usize) -> Result<usize, ApiError> {
     let limit = asked.unwrap_or(otherwise);
-    if (1..=LARGEST_PAGE).contains(&limit) {
+    if (1..=MAX_PAGE_SIZE).contains(&limit) {
         return Ok(limit);
     }
-    let message = format!("`limit` is {limit}, not 1 to {LARGEST_PAGE}");
-    Err(Failure::new("bad_value", message, "ask for several pages"))
+    let message = format!("`limit` is {limit}, not 1 to {MAX_PAGE_SIZE}");
+    Err(ApiError::new("bad_value", message, "ask for several pages"))
 }

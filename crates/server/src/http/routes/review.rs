@@ -2,54 +2,58 @@
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use retake_engine::Cascade;
+use retake_engine::CascadePolicy;
 use retake_engine::model::OperationKind;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::Desk;
-use super::super::error::Problem;
-use super::super::input::{Asked, Body, Named, OptionalBody};
-use super::super::operation::{EVERYONE, HUMANS, HUMANS_OR_DRY_RUNS};
-use super::super::token::Scope;
-use super::act::{Acted, carry_out, nothing};
-use super::bodies::{Approve, Keep, Recover, Reset, Restore, Step, TakeBack};
-use super::{dialog, limit, masking};
-use crate::documents::{Accepted, Approved, Operations, Outcome, Recoverable};
-use crate::door;
+use super::super::AppState;
+use super::super::error::ErrorResponse;
+use super::super::extract::{JsonBody, OptionalJsonBody, PathParams, QueryParams};
+use super::super::route_policy::{EVERYONE, HUMANS, HUMANS_OR_DRY_RUNS};
+use super::super::token::TokenScope;
+use super::apply::{OperationResponse, apply_plan, nothing_to_apply};
+use super::bodies::{
+    AcceptBody, ApproveBody, RecoverBody, ResetBody, RestoreBody, StepBody, TakeBackBody,
+};
+use super::{find_dialog, masking, page_size};
+use crate::documents::{
+    AcceptedDocument, ApprovedDocument, OperationList, OperationOutcome, RecoverableOperation,
+};
+use crate::request;
 
-pub(super) fn router() -> OpenApiRouter<Desk> {
+pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(HUMANS.keep(routes!(accept)))
-        .routes(HUMANS_OR_DRY_RUNS.keep(routes!(reject)))
-        .routes(HUMANS_OR_DRY_RUNS.keep(routes!(rollback)))
-        .routes(HUMANS_OR_DRY_RUNS.keep(routes!(undo)))
-        .routes(HUMANS_OR_DRY_RUNS.keep(routes!(redo)))
-        .routes(HUMANS_OR_DRY_RUNS.keep(routes!(restore)))
-        .routes(HUMANS_OR_DRY_RUNS.keep(routes!(reset)))
-        .routes(HUMANS.keep(routes!(approve)))
-        .routes(EVERYONE.keep(routes!(operations)))
-        .routes(EVERYONE.keep(routes!(interrupted)))
-        .routes(HUMANS.keep(routes!(recover)))
+        .routes(HUMANS.guard_route(routes!(accept)))
+        .routes(HUMANS_OR_DRY_RUNS.guard_route(routes!(reject)))
+        .routes(HUMANS_OR_DRY_RUNS.guard_route(routes!(rollback)))
+        .routes(HUMANS_OR_DRY_RUNS.guard_route(routes!(undo)))
+        .routes(HUMANS_OR_DRY_RUNS.guard_route(routes!(redo)))
+        .routes(HUMANS_OR_DRY_RUNS.guard_route(routes!(restore)))
+        .routes(HUMANS_OR_DRY_RUNS.guard_route(routes!(reset)))
+        .routes(HUMANS.guard_route(routes!(approve)))
+        .routes(EVERYONE.guard_route(routes!(operations)))
+        .routes(EVERYONE.guard_route(routes!(interrupted)))
+        .routes(HUMANS.guard_route(routes!(recover)))
 }
 
 /// Keeps what agents changed. Writes no file: the change is in it already.
 #[utoipa::path(
-    post, path = "/api/projects/{project}/accept", tag = "review", request_body = Keep,
+    post, path = "/api/projects/{project}/accept", tag = "review", request_body = AcceptBody,
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "What was accepted.", body = Accepted))
+    responses((status = 200, description = "What was accepted.", body = AcceptedDocument))
 )]
 async fn accept(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Body(keep): Body<Keep>,
-) -> Result<Json<Accepted>, Problem> {
-    desk.enter(id, move |room| {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    JsonBody(keep): JsonBody<AcceptBody>,
+) -> Result<Json<AcceptedDocument>, ErrorResponse> {
+    desk.with_project(id, move |room| {
         let scope = room.read(|project| keep.scope(project))?;
-        let accepted = room.ask(door::Accept { scope })?;
-        Ok(Json(Accepted::new(&accepted, &keep.hunks)))
+        let accepted = room.run(request::AcceptChanges { scope })?;
+        Ok(Json(AcceptedDocument::new(&accepted, &keep.hunks)))
     })
     .await
 }
@@ -58,95 +62,101 @@ async fn accept(
 ///
 /// Later changes of agents that build on them go with them, once that is agreed to.
 #[utoipa::path(
-    post, path = "/api/projects/{project}/reject", tag = "review", request_body = TakeBack,
+    post, path = "/api/projects/{project}/reject", tag = "review", request_body = TakeBackBody,
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "What was done, or would be.", body = Acted))
+    responses((status = 200, description = "What was done, or would be.", body = OperationResponse))
 )]
 async fn reject(
-    State(desk): State<Desk>,
-    Extension(by): Extension<Scope>,
-    Named(id): Named<String>,
-    Body(asked): Body<TakeBack>,
-) -> Result<Json<Acted>, Problem> {
-    let consent = asked.consent().by(by)?;
-    desk.enter(id, move |room| {
+    State(desk): State<AppState>,
+    Extension(by): Extension<TokenScope>,
+    PathParams(id): PathParams<String>,
+    JsonBody(asked): JsonBody<TakeBackBody>,
+) -> Result<Json<OperationResponse>, ErrorResponse> {
+    let consent = asked.consent().check_scope(by)?;
+    desk.with_project(id, move |room| {
         let scope = room.read(|project| asked.scope(project))?;
-        let taking = asked.taking(Cascade::Agents);
-        let plan = room.ask(door::PlanReject { scope, taking })?;
-        carry_out(room, plan, &consent).map(Json)
+        let taking = asked.take_back_options(CascadePolicy::Agents);
+        let plan = room.run(request::PlanReject { scope, taking })?;
+        apply_plan(room, plan, &consent).map(Json)
     })
     .await
 }
 
 /// Takes back changes, approved or not.
 #[utoipa::path(
-    post, path = "/api/projects/{project}/rollback", tag = "review", request_body = TakeBack,
+    post, path = "/api/projects/{project}/rollback", tag = "review", request_body = TakeBackBody,
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "What was done, or would be.", body = Acted))
+    responses((status = 200, description = "What was done, or would be.", body = OperationResponse))
 )]
 async fn rollback(
-    State(desk): State<Desk>,
-    Extension(by): Extension<Scope>,
-    Named(id): Named<String>,
-    Body(asked): Body<TakeBack>,
-) -> Result<Json<Acted>, Problem> {
-    let consent = asked.consent().by(by)?;
-    desk.enter(id, move |room| {
+    State(desk): State<AppState>,
+    Extension(by): Extension<TokenScope>,
+    PathParams(id): PathParams<String>,
+    JsonBody(asked): JsonBody<TakeBackBody>,
+) -> Result<Json<OperationResponse>, ErrorResponse> {
+    let consent = asked.consent().check_scope(by)?;
+    desk.with_project(id, move |room| {
         let scope = room.read(|project| asked.scope(project))?;
-        let taking = asked.taking(Cascade::Leave);
-        let plan = room.ask(door::PlanRollback { scope, taking })?;
-        carry_out(room, plan, &consent).map(Json)
+        let taking = asked.take_back_options(CascadePolicy::Leave);
+        let plan = room.run(request::PlanRollback { scope, taking })?;
+        apply_plan(room, plan, &consent).map(Json)
     })
     .await
 }
 
 /// Takes back the newest step: a turn, or what Retake did.
 #[utoipa::path(
-    post, path = "/api/projects/{project}/undo", tag = "review", request_body = Option<Step>,
+    post, path = "/api/projects/{project}/undo", tag = "review", request_body = Option<StepBody>,
     params(("project" = String, Path, description = "The project's id.")),
     responses(
         (status = 200, description = "What was done, or would be; `operation` is null if there \
-            is nothing to undo.", body = Acted),
+            is nothing to undo.", body = OperationResponse),
     )
 )]
 async fn undo(
-    State(desk): State<Desk>,
-    Extension(by): Extension<Scope>,
-    Named(id): Named<String>,
-    OptionalBody(asked): OptionalBody<Step>,
-) -> Result<Json<Acted>, Problem> {
-    let consent = asked.consent().by(by)?;
-    desk.enter(id, move |room| {
-        let undo = door::PlanUndo { taking: asked.taking(), what: asked.rewind.into() };
-        if let Some((plan, _)) = room.ask(undo)? {
-            return carry_out(room, plan, &consent).map(Json);
+    State(desk): State<AppState>,
+    Extension(by): Extension<TokenScope>,
+    PathParams(id): PathParams<String>,
+    OptionalJsonBody(asked): OptionalJsonBody<StepBody>,
+) -> Result<Json<OperationResponse>, ErrorResponse> {
+    let consent = asked.consent().check_scope(by)?;
+    desk.with_project(id, move |room| {
+        let undo =
+            request::PlanUndo { taking: asked.take_back_options(), what: asked.rewind.into() };
+        if let Some((plan, _)) = room.run(undo)? {
+            return apply_plan(room, plan, &consent).map(Json);
         }
         let considered = room.read(|project| Ok(project.nothing_to_undo()?))?;
-        nothing(Outcome::nothing_to_undo(&considered), &consent).map(Json)
+        nothing_to_apply(OperationOutcome::nothing_to_undo(&considered), &consent).map(Json)
     })
     .await
 }
 
 /// Brings back what was undone last.
 #[utoipa::path(
-    post, path = "/api/projects/{project}/redo", tag = "review", request_body = Option<Step>,
+    post, path = "/api/projects/{project}/redo", tag = "review", request_body = Option<StepBody>,
     params(("project" = String, Path, description = "The project's id.")),
     responses(
         (status = 200, description = "What was done, or would be; `operation` is null if there \
-            is nothing to redo.", body = Acted),
+            is nothing to redo.", body = OperationResponse),
     )
 )]
 async fn redo(
-    State(desk): State<Desk>,
-    Extension(by): Extension<Scope>,
-    Named(id): Named<String>,
-    OptionalBody(asked): OptionalBody<Step>,
-) -> Result<Json<Acted>, Problem> {
-    let consent = asked.consent().by(by)?;
-    desk.enter(id, move |room| {
-        match room.ask(door::PlanRedo { taking: asked.taking(), what: asked.rewind.into() })? {
-            Some((plan, _)) => carry_out(room, plan, &consent).map(Json),
-            None => nothing(Outcome::nothing(OperationKind::Redo), &consent).map(Json),
+    State(desk): State<AppState>,
+    Extension(by): Extension<TokenScope>,
+    PathParams(id): PathParams<String>,
+    OptionalJsonBody(asked): OptionalJsonBody<StepBody>,
+) -> Result<Json<OperationResponse>, ErrorResponse> {
+    let consent = asked.consent().check_scope(by)?;
+    desk.with_project(id, move |room| {
+        match room.run(request::PlanRedo {
+            taking: asked.take_back_options(),
+            what: asked.rewind.into(),
+        })? {
+            Some((plan, _)) => apply_plan(room, plan, &consent).map(Json),
+            None => {
+                nothing_to_apply(OperationOutcome::nothing(OperationKind::Redo), &consent).map(Json)
+            }
         }
     })
     .await
@@ -154,68 +164,69 @@ async fn redo(
 
 /// Puts the files into the state of a checkpoint.
 #[utoipa::path(
-    post, path = "/api/projects/{project}/restore", tag = "review", request_body = Restore,
+    post, path = "/api/projects/{project}/restore", tag = "review", request_body = RestoreBody,
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "What was done, or would be.", body = Acted))
+    responses((status = 200, description = "What was done, or would be.", body = OperationResponse))
 )]
 async fn restore(
-    State(desk): State<Desk>,
-    Extension(by): Extension<Scope>,
-    Named(id): Named<String>,
-    Body(asked): Body<Restore>,
-) -> Result<Json<Acted>, Problem> {
-    let consent = asked.consent().by(by)?;
-    desk.enter(id, move |room| {
+    State(desk): State<AppState>,
+    Extension(by): Extension<TokenScope>,
+    PathParams(id): PathParams<String>,
+    JsonBody(asked): JsonBody<RestoreBody>,
+) -> Result<Json<OperationResponse>, ErrorResponse> {
+    let consent = asked.consent().check_scope(by)?;
+    desk.with_project(id, move |room| {
         let (checkpoint, options) = room.read(|project| {
             let id = asked.checkpoint(project)?;
             Ok((project.find_checkpoint(&id)?, asked.options(project)?))
         })?;
         let what = asked.rewind.into();
-        let plan = room.ask(door::PlanRestore { checkpoint, options, title: None, what })?;
-        carry_out(room, plan, &consent).map(Json)
+        let plan = room.run(request::PlanRestore { checkpoint, options, title: None, what })?;
+        apply_plan(room, plan, &consent).map(Json)
     })
     .await
 }
 
 /// Takes back what a dialog did since its last approval.
 #[utoipa::path(
-    post, path = "/api/projects/{project}/reset", tag = "review", request_body = Reset,
+    post, path = "/api/projects/{project}/reset", tag = "review", request_body = ResetBody,
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "What was done, or would be.", body = Acted))
+    responses((status = 200, description = "What was done, or would be.", body = OperationResponse))
 )]
 async fn reset(
-    State(desk): State<Desk>,
-    Extension(by): Extension<Scope>,
-    Named(id): Named<String>,
-    Body(asked): Body<Reset>,
-) -> Result<Json<Acted>, Problem> {
-    let consent = asked.consent().by(by)?;
-    desk.enter(id, move |room| {
+    State(desk): State<AppState>,
+    Extension(by): Extension<TokenScope>,
+    PathParams(id): PathParams<String>,
+    JsonBody(asked): JsonBody<ResetBody>,
+) -> Result<Json<OperationResponse>, ErrorResponse> {
+    let consent = asked.consent().check_scope(by)?;
+    desk.with_project(id, move |room| {
         let dialog = room.read(|project| asked.dialog(project))?;
-        let taking = asked.taking();
-        let plan = room.ask(door::PlanReset { dialog, exact: asked.exact, taking })?;
-        carry_out(room, plan, &consent).map(Json)
+        let taking = asked.take_back_options();
+        let plan = room.run(request::PlanReset { dialog, exact: asked.exact, taking })?;
+        apply_plan(room, plan, &consent).map(Json)
     })
     .await
 }
 
 /// Locks in what a dialog did.
 #[utoipa::path(
-    post, path = "/api/projects/{project}/approve", tag = "review", request_body = Approve,
+    post, path = "/api/projects/{project}/approve", tag = "review", request_body = ApproveBody,
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "What was approved.", body = Approved))
+    responses((status = 200, description = "What was approved.", body = ApprovedDocument))
 )]
 async fn approve(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Body(asked): Body<Approve>,
-) -> Result<Json<Approved>, Problem> {
-    desk.enter(id, move |room| {
-        let dialog = room.read(|project| dialog(project, &asked.dialog))?;
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    JsonBody(asked): JsonBody<ApproveBody>,
+) -> Result<Json<ApprovedDocument>, ErrorResponse> {
+    desk.with_project(id, move |room| {
+        let dialog = room.read(|project| find_dialog(project, &asked.dialog))?;
         let (id, message) = (dialog.clone(), asked.message);
-        let approved = room.ask(door::Approve { dialog, message: message.clone() })?;
-        let message = room.read(|project| Ok(masking(project).words(message.as_deref())))?;
-        Ok(Json(Approved::new(&id, &approved, message.as_deref())))
+        let approved = room.run(request::ApproveDialog { dialog, message: message.clone() })?;
+        let message =
+            room.read(|project| Ok(masking(project).mask_optional(message.as_deref())))?;
+        Ok(Json(ApprovedDocument::new(&id, &approved, message.as_deref())))
     })
     .await
 }
@@ -224,7 +235,7 @@ async fn approve(
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct OperationsAsked {
+struct OperationsQuery {
     /// At most so many; 100 unless told otherwise.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -233,17 +244,17 @@ struct OperationsAsked {
 /// What Retake did to the files, the newest first.
 #[utoipa::path(
     get, path = "/api/projects/{project}/operations", tag = "review",
-    params(("project" = String, Path, description = "The project's id."), OperationsAsked),
-    responses((status = 200, description = "The operations.", body = Operations))
+    params(("project" = String, Path, description = "The project's id."), OperationsQuery),
+    responses((status = 200, description = "The operations.", body = OperationList))
 )]
 async fn operations(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<OperationsAsked>,
-) -> Result<Json<Operations>, Problem> {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<OperationsQuery>,
+) -> Result<Json<OperationList>, ErrorResponse> {
     desk.read(id, move |project| {
-        let limit = limit(asked.limit, 100)?;
-        let operations = Operations::from(project.operations(limit)?.as_slice());
+        let limit = page_size(asked.limit, 100)?;
+        let operations = OperationList::from(project.operations(limit)?.as_slice());
         Ok(Json(operations.masked(masking(project))))
     })
     .await
@@ -253,14 +264,14 @@ async fn operations(
 #[utoipa::path(
     get, path = "/api/projects/{project}/operations/interrupted", tag = "review",
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "The operation, or null.", body = Recoverable))
+    responses((status = 200, description = "The operation, or null.", body = RecoverableOperation))
 )]
 async fn interrupted(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-) -> Result<Json<Recoverable>, Problem> {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+) -> Result<Json<RecoverableOperation>, ErrorResponse> {
     desk.read(id, |project| {
-        let recoverable = Recoverable::from(project.interrupted()?.as_ref());
+        let recoverable = RecoverableOperation::from(project.interrupted()?.as_ref());
         Ok(Json(recoverable.masked(masking(project))))
     })
     .await
@@ -268,23 +279,27 @@ async fn interrupted(
 
 /// Settles the operation that was interrupted.
 #[utoipa::path(
-    post, path = "/api/projects/{project}/recover", tag = "review", request_body = Recover,
+    post, path = "/api/projects/{project}/recover", tag = "review", request_body = RecoverBody,
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "What was done.", body = Outcome))
+    responses((status = 200, description = "What was done.", body = OperationOutcome))
 )]
 async fn recover(
-    State(desk): State<Desk>,
-    Named(id): Named<String>,
-    Body(asked): Body<Recover>,
-) -> Result<Json<Outcome>, Problem> {
-    desk.enter(id, move |room| {
-        let Some(applied) = room.ask(door::Recover { how: asked.how.into() })? else {
+    State(desk): State<AppState>,
+    PathParams(id): PathParams<String>,
+    JsonBody(asked): JsonBody<RecoverBody>,
+) -> Result<Json<OperationOutcome>, ErrorResponse> {
+    desk.with_project(id, move |room| {
+        let Some(applied) = room.run(request::RecoverOperation { how: asked.how.into() })? else {
             let hint = "there is nothing to do";
-            return Err(Problem::new("nothing_interrupted", "no operation was interrupted", hint));
+            return Err(ErrorResponse::new(
+                "nothing_interrupted",
+                "no operation was interrupted",
+                hint,
+            ));
         };
-        Ok(Json(
-            room.read(|project| Ok(Outcome::applied(project, &applied)?.masked(masking(project))))?,
-        ))
+        Ok(Json(room.read(|project| {
+            Ok(OperationOutcome::applied(project, &applied)?.masked(masking(project)))
+        })?))
     })
     .await
 }

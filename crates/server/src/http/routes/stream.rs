@@ -20,22 +20,25 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::Desk;
-use super::super::error::Problem;
-use super::super::input::{Asked, Named};
-use super::super::operation::EVERYONE;
-use crate::stream::{Filter, Follower, MOST_STREAMS, Outlet, Pace, Seat, Start, pump, queue};
-use crate::{Busy, Failure, Room};
+use super::super::AppState;
+use super::super::error::ErrorResponse;
+use super::super::extract::{PathParams, QueryParams};
+use super::super::route_policy::EVERYONE;
+use crate::stream::{
+    EventFollower, FrameReceiver, MAX_STREAMS, StreamFilter, StreamPermit, StreamStart,
+    StreamTiming, frame_queue, pump,
+};
+use crate::{ApiError, BusyGuard, ProjectHandle};
 
-pub(super) fn router() -> OpenApiRouter<Desk> {
-    OpenApiRouter::new().routes(EVERYONE.keep(routes!(follow)))
+pub(super) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(EVERYONE.guard_route(routes!(follow)))
 }
 
 /// From where on, and what, a client follows.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Follow {
+struct FollowQuery {
     /// Events after this place; `now`, as if it is absent: what is recorded from now on. The header
     /// `Last-Event-ID` goes before it.
     #[param(pattern = "^([0-9]{1,18}|now)$")]
@@ -64,7 +67,7 @@ struct Follow {
     params(
         ("project" = String, Path, description = "The project's id."),
         ("Last-Event-ID" = Option<String>, Header, description = "The last `id:` that was seen."),
-        Follow,
+        FollowQuery,
     ),
     responses((
         status = 200, description = "Events, until one side ends the connection.",
@@ -72,64 +75,69 @@ struct Follow {
     ))
 )]
 async fn follow(
-    State(desk): State<Desk>,
-    Named(project): Named<String>,
-    Asked(follow): Asked<Follow>,
+    State(desk): State<AppState>,
+    PathParams(project): PathParams<String>,
+    QueryParams(follow): QueryParams<FollowQuery>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ErrorResponse> {
     let (start, filter) = (follow.start(&headers)?, follow.filter()?);
-    let pace = desk.pace;
-    let opened = desk.work(move |hall| {
-        let room = hall.room(&project)?;
-        let busy = hall.life().begin().ok_or_else(Problem::busy)?;
-        Ok(open(
+    let pace = desk.timing;
+    let opened = desk.run_blocking(move |hall| {
+        let room = hall.handle(&project)?;
+        let busy = hall.idle().start_work().ok_or_else(ErrorResponse::busy)?;
+        Ok(spawn_pump(
             &room,
-            Follower::new(Arc::clone(&room), start, filter, follow.compat)?,
+            EventFollower::new(Arc::clone(&room), start, filter, follow.compat)?,
             pace,
             busy,
         )?)
     });
-    Ok(stream(opened.await?))
+    Ok(stream_response(opened.await?))
 }
 
-impl Follow {
-    fn start(&self, headers: &HeaderMap) -> Result<Start, Failure> {
+impl FollowQuery {
+    fn start(&self, headers: &HeaderMap) -> Result<StreamStart, ApiError> {
         let last = headers.get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()));
         let text = last.as_deref().or(self.after.as_deref());
         match text {
-            None | Some("now" | "") => Ok(Start::Now),
+            None | Some("now" | "") => Ok(StreamStart::Now),
             Some(id) if id.bytes().all(|byte| byte.is_ascii_digit()) => {
-                id.parse().map(Start::After).map_err(|_| bad_id(id))
+                id.parse().map(StreamStart::After).map_err(|_| bad_event_id(id))
             }
-            Some(id) => Err(bad_id(id)),
+            Some(id) => Err(bad_event_id(id)),
         }
     }
 
-    fn filter(&self) -> Result<Filter, Failure> {
-        let names = self.kinds.as_deref().map(Filter::names).transpose()?;
+    fn filter(&self) -> Result<StreamFilter, ApiError> {
+        let names = self.kinds.as_deref().map(StreamFilter::parse_names).transpose()?;
         let path = self.path.as_deref().map(|path| path.trim_end_matches('/'));
         let path = path.filter(|path| !path.is_empty()).map(ProjectPath::new).transpose();
-        let path = path.map_err(|error| bad("bad_path", error.to_string()))?;
-        Ok(Filter { dialog: self.dialog.clone(), agent: self.agent.clone(), names, path })
+        let path = path.map_err(|error| bad_request("bad_path", error.to_string()))?;
+        Ok(StreamFilter { dialog: self.dialog.clone(), agent: self.agent.clone(), names, path })
     }
 }
 
-fn bad_id(id: &str) -> Failure {
+fn bad_event_id(id: &str) -> ApiError {
     let message = format!("'{id}' is no event id");
-    Failure::new("bad_event_id", message, "send the last `id:` that you have, or none")
+    ApiError::new("bad_event_id", message, "send the last `id:` that you have, or none")
 }
 
-fn bad(code: &'static str, message: String) -> Failure {
-    Failure::new(code, message, "docs/events.md says what is understood here")
+fn bad_request(code: &'static str, message: String) -> ApiError {
+    ApiError::new(code, message, "docs/events.md says what is understood here")
 }
 
 /// Starts the thread that follows; it ends with the connection. Until then the daemon is busy.
-fn open(room: &Room, follower: Follower, pace: Pace, busy: Busy) -> Result<Outlet, Failure> {
-    let full = |message: String| Failure::new("too_many_streams", message, "close one, or wait");
-    let seat: Seat = room.seats().take().ok_or_else(|| {
-        full(format!("{MOST_STREAMS} streams follow {} already", room.root().display()))
+fn spawn_pump(
+    room: &ProjectHandle,
+    follower: EventFollower,
+    pace: StreamTiming,
+    busy: BusyGuard,
+) -> Result<FrameReceiver, ApiError> {
+    let full = |message: String| ApiError::new("too_many_streams", message, "close one, or wait");
+    let seat: StreamPermit = room.stream_limit().acquire().ok_or_else(|| {
+        full(format!("{MAX_STREAMS} streams follow {} already", room.root().display()))
     })?;
-    let (inlet, outlet) = queue(pace.patience);
+    let (inlet, outlet) = frame_queue(pace.read_timeout);
     let follow = move || {
         let _both = (seat, busy);
         pump(follower, &inlet, pace);
@@ -139,19 +147,19 @@ fn open(room: &Room, follower: Follower, pace: Pace, busy: Busy) -> Result<Outle
     Ok(outlet)
 }
 
-fn stream(outlet: Outlet) -> Response {
+fn stream_response(outlet: FrameReceiver) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
         // For proxies that would wait for more.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
-    (headers, Body::from_stream(Frames(outlet))).into_response()
+    (headers, Body::from_stream(FrameStream(outlet))).into_response()
 }
 
-struct Frames(Outlet);
+struct FrameStream(FrameReceiver);
 
-impl Stream for Frames {
+impl Stream for FrameStream {
     type Item = Result<String, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -3,34 +3,35 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use super::super::linux::{Loop, Shared};
+use super::super::linux::{InotifyShared, InotifyWatcher};
 use super::*;
 
 /// Set in a child that runs in a namespace of its own.
 const INSIDE: &str = "RETAKE_TEST_IN_NAMESPACE";
 
 /// A watched project, with the lock under which its thread reads events.
-fn with_lock(project: Project) -> (Watched, Arc<Shared>) {
+fn with_lock(project: WatchTestProject) -> (WatchedProject, Arc<InotifyShared>) {
     let workspace = Workspace::open(&project.root()).unwrap();
     let mut shared = None;
-    let open = |sight: Sight<'_>| {
-        let eyes = Loop::start(sight)?;
+    let open = |sight: BackendSetup<'_>| {
+        let eyes = InotifyWatcher::start(sight)?;
         shared = Some(Arc::clone(&eyes.shared));
-        Ok(Box::new(eyes) as Box<dyn Eyes>)
+        Ok(Box::new(eyes) as Box<dyn WatchBackend>)
     };
-    let (rules, budget) = (RuleSources::default(), Budget::new(100_000));
-    let watch = Watch::start_with(open, &workspace, &rules, &project.cookies(), budget).unwrap();
-    watch.take();
-    (Watched { watch, project }, shared.unwrap())
+    let (rules, budget) = (RuleSources::default(), WatchBudget::new(100_000));
+    let watch =
+        FileWatcher::start_with(open, &workspace, &rules, &project.cookies(), budget).unwrap();
+    watch.take_hint();
+    (WatchedProject { watch, project }, shared.unwrap())
 }
 
 #[test]
 fn a_cookie_that_is_late_is_everything() {
-    let (project, shared) = with_lock(Project::new());
+    let (project, shared) = with_lock(WatchTestProject::new());
     let paused = shared.lock();
     project.write("a");
-    project.watch.settle(Duration::ZERO);
-    assert_eq!(project.watch.take(), Hint::Everything);
+    project.watch.flush(Duration::ZERO);
+    assert_eq!(project.watch.take_hint(), ChangeHint::Everything);
     drop(paused);
     assert_eq!(project.hinted(), ["a"], "and the event is not lost");
 }
@@ -38,22 +39,22 @@ fn a_cookie_that_is_late_is_everything() {
 /// Ignored folders that hold tracked files are no exception: what cannot be watched is in each hint.
 #[test]
 fn tracked_files_that_the_budget_does_not_reach_are_polled() {
-    let project = Project::with(&["build/in/keep", "src/a"]);
+    let project = WatchTestProject::with(&["build/in/keep", "src/a"]);
     let workspace = Workspace::open(&project.root()).unwrap();
     // The cookies, the root and `src`.
-    let (rules, budget) = (ignoring("build/\n"), Budget::new(3));
-    let watch = Watch::start(&workspace, &rules, &project.cookies(), budget).unwrap();
-    watch.always(set(&["build/in/keep"]));
+    let (rules, budget) = (ignoring("build/\n"), WatchBudget::new(3));
+    let watch = FileWatcher::start(&workspace, &rules, &project.cookies(), budget).unwrap();
+    watch.set_always_tracked(set(&["build/in/keep"]));
     let state = watch.state();
     assert_eq!((state.watched, state.polled), (2, vec!["build".parse().unwrap()]));
-    watch.take();
-    watch.settle(PATIENCE);
-    assert_eq!(watch.take(), Hint::Paths(set(&["build"])));
+    watch.take_hint();
+    watch.flush(PATIENCE);
+    assert_eq!(watch.take_hint(), ChangeHint::Paths(set(&["build"])));
 }
 
 #[test]
 fn an_overflow_is_everything_and_all_folders_are_found_again() {
-    let (project, shared) = with_lock(Project::with(&["moved/x/f", "removed/f"]));
+    let (project, shared) = with_lock(WatchTestProject::with(&["moved/x/f", "removed/f"]));
     let queue = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     let queue: usize = queue.trim().parse().unwrap();
     assert!(!project.watch.state().catching_up);
@@ -67,7 +68,7 @@ fn an_overflow_is_everything_and_all_folders_are_found_again() {
     project.rename("moved", "new/moved");
     std::fs::remove_dir_all(project.at("removed")).unwrap();
     drop(paused);
-    assert_eq!(project.hint(), Hint::Everything);
+    assert_eq!(project.hint(), ChangeHint::Everything);
     // The way through the folders ends with a second one.
     let deadline = std::time::Instant::now() + PATIENCE;
     while project.watch.state().watched != 5 {
@@ -75,7 +76,7 @@ fn an_overflow_is_everything_and_all_folders_are_found_again() {
         std::thread::yield_now();
     }
     assert!(project.watch.state().overflows >= 1);
-    while project.hint() == Hint::Everything {
+    while project.hint() == ChangeHint::Everything {
         assert!(std::time::Instant::now() < deadline, "it never catches up");
     }
     project.check(|p| p.write("new/deep/f"), &["new/deep/f"]);
@@ -84,7 +85,7 @@ fn an_overflow_is_everything_and_all_folders_are_found_again() {
 
 #[test]
 fn floods_lose_nothing() {
-    let project = Project::with(&["start/a"]).watched();
+    let project = WatchTestProject::with(&["start/a"]).watched();
     let mut known = snapshot(&project.root());
     for number in 0..20_000 {
         project.write_text(&format!("start/{number}"), &number.to_string());
@@ -92,7 +93,7 @@ fn floods_lose_nothing() {
     catch_up(&mut known, &project.root(), &project.hint());
     assert!(known == snapshot(&project.root()), "20,000 creations");
 
-    let source = Project::new();
+    let source = WatchTestProject::new();
     for number in 0..1_600 {
         source.write_text(&format!("{}/{}/{number}", number % 7, number % 91), "text");
     }
@@ -104,38 +105,38 @@ fn floods_lose_nothing() {
 
 #[test]
 fn what_is_beyond_the_budget_is_polled() {
-    let project = Project::with(&["a/b/c/d/f", "e/f/g/h"]);
+    let project = WatchTestProject::with(&["a/b/c/d/f", "e/f/g/h"]);
     // The cookies, the root, a, e, and one of the next level.
-    let budget = Budget::new(5);
+    let budget = WatchBudget::new(5);
     let watch = project.start(&RuleSources::default(), budget.clone());
     let state = watch.state();
     assert_eq!(state.watched, 4);
     assert_eq!(state.polled.len(), 2, "{state:?}");
     assert_eq!(budget.left(), 0);
-    watch.take();
+    watch.take_hint();
     assert!(watch.pending().is_none(), "nobody is woken for them");
     for _ in 0..2 {
-        watch.settle(PATIENCE);
-        assert_eq!(watch.take(), Hint::Paths(state.polled.iter().cloned().collect()));
+        watch.flush(PATIENCE);
+        assert_eq!(watch.take_hint(), ChangeHint::Paths(state.polled.iter().cloned().collect()));
     }
 
     // Another project draws on the same budget.
-    let other = Project::with(&["x"]);
+    let other = WatchTestProject::with(&["x"]);
     let blind = other.start(&RuleSources::default(), budget.clone());
     for _ in 0..2 {
-        blind.settle(PATIENCE);
-        assert_eq!(blind.take(), Hint::Everything);
+        blind.flush(PATIENCE);
+        assert_eq!(blind.take_hint(), ChangeHint::Everything);
     }
-    assert!(blind.state().blind.unwrap().contains("max_user_watches"));
+    assert!(blind.state().unavailable_reason.unwrap().contains("max_user_watches"));
     assert!(blind.state().catching_up);
 
     // A polled folder that goes is not polled any more, and what becomes free is used again.
     std::fs::remove_dir_all(project.at("e")).unwrap();
     std::fs::remove_dir_all(project.at("a")).unwrap();
-    watch.settle(PATIENCE);
+    watch.flush(PATIENCE);
     assert_eq!((watch.state().watched, watch.state().polled), (1, Vec::new()));
     project.write("new/f");
-    watch.settle(PATIENCE);
+    watch.flush(PATIENCE);
     assert_eq!(watch.state().watched, 2);
     drop((watch, blind));
     assert_eq!(budget.left(), 5);
@@ -145,21 +146,22 @@ fn what_is_beyond_the_budget_is_polled() {
 fn the_budget_is_half_of_the_users() {
     let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").unwrap();
     let limit: usize = limit.trim().parse().unwrap();
-    assert!(Budget::half_of_users().left() <= limit / 2);
+    assert!(WatchBudget::half_of_user_limit().left() <= limit / 2);
 }
 
 #[test]
 fn a_file_system_that_does_not_tell_is_walked_each_time() {
-    let project = Project::new();
+    let project = WatchTestProject::new();
     let workspace = Workspace::open(&project.root()).unwrap();
-    let open = |_: Sight<'_>| Err(NoEyes::Blind("far away".to_owned()));
-    let (rules, budget) = (RuleSources::default(), Budget::new(9));
-    let watch = Watch::start_with(open, &workspace, &rules, &project.cookies(), budget).unwrap();
+    let open = |_: BackendSetup<'_>| Err(WatchUnavailable::NotReported("far away".to_owned()));
+    let (rules, budget) = (RuleSources::default(), WatchBudget::new(9));
+    let watch =
+        FileWatcher::start_with(open, &workspace, &rules, &project.cookies(), budget).unwrap();
     for _ in 0..3 {
-        watch.settle(PATIENCE);
-        assert_eq!(watch.take(), Hint::Everything);
+        watch.flush(PATIENCE);
+        assert_eq!(watch.take_hint(), ChangeHint::Everything);
     }
-    assert_eq!(watch.state().blind.as_deref(), Some("far away"));
+    assert_eq!(watch.state().unavailable_reason.as_deref(), Some("far away"));
 }
 
 /// Runs one test of this file again, in namespaces of its own, after a shell command in them.
@@ -189,8 +191,8 @@ fn the_systems_own_limit_is_survived() {
         let lower = "echo 12 > /proc/sys/user/max_inotify_watches";
         return run_inside("the_systems_own_limit_is_survived", "-Ur", lower);
     }
-    assert_eq!(Budget::half_of_users().left(), 6);
-    let project = Project::new();
+    assert_eq!(WatchBudget::half_of_user_limit().left(), 6);
+    let project = WatchTestProject::new();
     for number in 0..40 {
         project.write(&format!("{number}/f"));
     }
@@ -211,7 +213,7 @@ fn other_mounts_are_not_watched() {
     if std::env::var_os(INSIDE).is_none() {
         return run_inside("other_mounts_are_not_watched", "-Urm", "mount -t tmpfs none /mnt");
     }
-    let project = Project::with(&["disk/covered", "bind/covered", "real/deep/x"]);
+    let project = WatchTestProject::with(&["disk/covered", "bind/covered", "real/deep/x"]);
     for arguments in [["-t", "tmpfs", "none", "disk"], ["--bind", "real", "bind", ""]] {
         let arguments = arguments.iter().filter(|argument| !argument.is_empty());
         let status =

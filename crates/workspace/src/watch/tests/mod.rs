@@ -4,13 +4,13 @@
 
 #[cfg(target_os = "linux")]
 mod edits;
-mod foreign;
 #[cfg(target_os = "linux")]
 mod limits;
+mod notify_backend;
 #[cfg(target_os = "linux")]
 mod oracle;
 #[cfg(target_os = "linux")]
-mod sight;
+mod watched_folders;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -23,17 +23,17 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A project that is watched.
-struct Watched {
-    watch: Watch,
-    project: Project,
+struct WatchedProject {
+    watch: FileWatcher,
+    project: WatchTestProject,
 }
 
 /// A throw-away project with a folder for cookies beside it.
-struct Project {
+struct WatchTestProject {
     temp: tempfile::TempDir,
 }
 
-impl Project {
+impl WatchTestProject {
     /// In memory, where the system offers that.
     fn new() -> Self {
         let temp = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
@@ -80,46 +80,46 @@ impl Project {
         std::fs::rename(self.at(from), self.at(to)).unwrap();
     }
 
-    fn start(&self, rules: &RuleSources, budget: Budget) -> Watch {
+    fn start(&self, rules: &RuleSources, budget: WatchBudget) -> FileWatcher {
         let workspace = Workspace::open(&self.root()).unwrap();
-        Watch::start(&workspace, rules, &self.cookies(), budget).unwrap()
+        FileWatcher::start(&workspace, rules, &self.cookies(), budget).unwrap()
     }
 
-    fn watched(self) -> Watched {
+    fn watched(self) -> WatchedProject {
         self.watched_by(&RuleSources::default())
     }
 
-    fn watched_by(self, rules: &RuleSources) -> Watched {
-        let watch = self.start(rules, Budget::new(100_000));
-        assert_eq!(watch.take(), Hint::Everything, "nobody has looked yet");
-        Watched { watch, project: self }
+    fn watched_by(self, rules: &RuleSources) -> WatchedProject {
+        let watch = self.start(rules, WatchBudget::new(100_000));
+        assert_eq!(watch.take_hint(), ChangeHint::Everything, "nobody has looked yet");
+        WatchedProject { watch, project: self }
     }
 }
 
-impl std::ops::Deref for Watched {
-    type Target = Project;
+impl std::ops::Deref for WatchedProject {
+    type Target = WatchTestProject;
 
-    fn deref(&self) -> &Project {
+    fn deref(&self) -> &WatchTestProject {
         &self.project
     }
 }
 
-impl Watched {
-    fn hint(&self) -> Hint {
-        self.watch.settle(PATIENCE);
-        self.watch.take()
+impl WatchedProject {
+    fn hint(&self) -> ChangeHint {
+        self.watch.flush(PATIENCE);
+        self.watch.take_hint()
     }
 
     fn hinted(&self) -> Vec<String> {
         match self.hint() {
-            Hint::Everything => panic!("everything"),
-            Hint::Paths(paths) => paths.iter().map(ToString::to_string).collect(),
+            ChangeHint::Everything => panic!("everything"),
+            ChangeHint::Paths(paths) => paths.iter().map(ToString::to_string).collect(),
         }
     }
 
     /// Does something and checks that just these paths are hinted.
     #[track_caller]
-    fn check(&self, act: impl FnOnce(&Project), expected: &[&str]) {
+    fn check(&self, act: impl FnOnce(&WatchTestProject), expected: &[&str]) {
         act(&self.project);
         assert_eq!(self.hinted(), expected);
     }
@@ -134,10 +134,10 @@ fn set(paths: &[&str]) -> BTreeSet<ProjectPath> {
 }
 
 /// Everything at and beneath a path: what it is, its mode, its content.
-type Snapshot = BTreeMap<Vec<u8>, (char, u32, Vec<u8>)>;
+type FileSnapshot = BTreeMap<Vec<u8>, (char, u32, Vec<u8>)>;
 
-fn snapshot(root: &Path) -> Snapshot {
-    let mut all = Snapshot::new();
+fn snapshot(root: &Path) -> FileSnapshot {
+    let mut all = FileSnapshot::new();
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         note(&mut all, root, &entry.path());
     }
@@ -145,7 +145,7 @@ fn snapshot(root: &Path) -> Snapshot {
 }
 
 /// Notes what is at a path now. What goes away meanwhile is not there.
-fn note(all: &mut Snapshot, root: &Path, path: &Path) {
+fn note(all: &mut FileSnapshot, root: &Path, path: &Path) {
     use std::os::unix::ffi::OsStrExt as _;
     let Ok(metadata) = path.symlink_metadata() else { return };
     let key = path.strip_prefix(root).unwrap().as_os_str().as_bytes().to_vec();
@@ -163,8 +163,8 @@ fn note(all: &mut Snapshot, root: &Path, path: &Path) {
 }
 
 /// Brings a snapshot up to date where the hint says so.
-fn catch_up(known: &mut Snapshot, root: &Path, hint: &Hint) {
-    let Hint::Paths(paths) = hint else {
+fn catch_up(known: &mut FileSnapshot, root: &Path, hint: &ChangeHint) {
+    let ChangeHint::Paths(paths) = hint else {
         *known = snapshot(root);
         return;
     };

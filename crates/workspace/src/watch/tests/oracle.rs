@@ -15,7 +15,7 @@ fn some_path(random: &mut fastrand::Rng) -> String {
 }
 
 /// Does one random thing. Much of it is impossible just now, which is fine.
-fn act(project: &Project, random: &mut fastrand::Rng) {
+fn act(project: &WatchTestProject, random: &mut fastrand::Rng) {
     let (one, other) = (project.at(&some_path(random)), project.at(&some_path(random)));
     match random.u32(..11) {
         0..3 => drop(std::fs::write(&one, random.u64(..).to_string())),
@@ -45,7 +45,7 @@ fn is_covered(path: &[u8], hint: &BTreeSet<ProjectPath>) -> bool {
 
 /// Each folder is watched once, and its events come under its present name.
 #[track_caller]
-fn check_tree(project: &Watched) {
+fn check_tree(project: &WatchedProject) {
     let folders: Vec<_> = snapshot(&project.root())
         .into_iter()
         .filter(|(_, what)| what.0 == 'd')
@@ -63,11 +63,11 @@ fn check_tree(project: &Watched) {
 fn whatever_differs_is_covered() {
     for seed in 0..30 {
         let mut random = fastrand::Rng::with_seed(seed);
-        let project = Project::new().watched();
+        let project = WatchTestProject::new().watched();
         let mut before = snapshot(&project.root());
         for round in 0..60 {
             (0..random.usize(1..25)).for_each(|_| act(&project, &mut random));
-            let Hint::Paths(hint) = project.hint() else {
+            let ChangeHint::Paths(hint) = project.hint() else {
                 panic!("seed {seed}, round {round}: everything");
             };
             let after = snapshot(&project.root());
@@ -88,8 +88,8 @@ fn whatever_differs_is_covered() {
 #[test]
 fn who_follows_the_hints_while_it_happens_ends_with_the_truth() {
     for seed in 0..10 {
-        let project = Project::new().watched();
-        let mut known = Snapshot::new();
+        let project = WatchTestProject::new().watched();
+        let mut known = FileSnapshot::new();
         std::thread::scope(|scope| {
             let writers: Vec<_> = [seed, seed + 1000]
                 .map(|seed| {

@@ -9,19 +9,19 @@ use super::*;
 const TEMP: &str = ".retake-t.tmp";
 const SPARE: &str = ".retake-t~.tmp";
 
-struct Case {
+struct SwapCase {
     temp: tempfile::TempDir,
     workspace: Workspace,
 }
 
-impl Case {
+impl SwapCase {
     /// `d/f` holds `old`; the temp beside it is staged with `new`.
-    fn new(lacks: Lacks) -> Self {
+    fn new(lacks: MissingFeatures) -> Self {
         let temp = tempfile::tempdir().unwrap();
         retake_seam::fs::create_private_dir_all(&temp.path().join("d")).unwrap();
-        retake_seam::fs::touch(&temp.path().join("d/f"), b"old").unwrap();
+        retake_seam::fs::write_unsynced(&temp.path().join("d/f"), b"old").unwrap();
         let mut workspace = Workspace::open(temp.path()).unwrap();
-        workspace.lacks = lacks;
+        workspace.missing_features = lacks;
         let case = Self { temp, workspace };
         case.stage();
         case
@@ -29,7 +29,7 @@ impl Case {
 
     fn all_ways() -> impl Iterator<Item = Self> {
         [(false, false), (true, false), (true, true)]
-            .map(|(exchange, rename_new)| Lacks { exchange, rename_new, link: false })
+            .map(|(exchange, rename_new)| MissingFeatures { exchange, rename_new, link: false })
             .into_iter()
             .map(Self::new)
     }
@@ -44,7 +44,7 @@ impl Case {
     }
 
     fn settle(&self) -> Option<ProjectPath> {
-        self.workspace.settle_exchange(&path(TEMP), &path("d/f")).unwrap()
+        self.workspace.finish_exchange(&path(TEMP), &path("d/f")).unwrap()
     }
 
     /// What stands at the path, the temp and the spare.
@@ -55,8 +55,8 @@ impl Case {
     /// Moves as an exchange without help does, but no further.
     fn rename(&self, from: &str, to: &str) {
         let (from, to) = (path(from), path(to));
-        let from = self.workspace.reach(&from, "test").unwrap();
-        let to = self.workspace.reach(&to, "test").unwrap();
+        let from = self.workspace.open_target(&from, "test").unwrap();
+        let to = self.workspace.open_target(&to, "test").unwrap();
         at::rename_new(from.at(), to.at()).unwrap();
     }
 }
@@ -71,7 +71,7 @@ fn state(at_path: &str, at_temp: &str, at_spare: &str) -> [Option<String>; 3] {
 
 #[test]
 fn every_way_exchanges_and_swaps_back() {
-    for case in Case::all_ways() {
+    for case in SwapCase::all_ways() {
         let displaced = inode_of(&case, "d/f");
         case.exchange().unwrap();
         assert_eq!(case.state(), state("new", "old", ""));
@@ -83,13 +83,13 @@ fn every_way_exchanges_and_swaps_back() {
     }
 }
 
-fn inode_of(case: &Case, name: &str) -> u64 {
+fn inode_of(case: &SwapCase, name: &str) -> u64 {
     std::os::unix::fs::MetadataExt::ino(&case.temp.path().join(name).metadata().unwrap())
 }
 
 #[test]
 fn every_way_exchanges_links() {
-    for case in Case::all_ways() {
+    for case in SwapCase::all_ways() {
         let target = |name: &str| std::fs::read_link(case.temp.path().join(name)).ok();
         case.rename("d/f", SPARE);
         symlink("elsewhere", case.temp.path().join("d/f")).unwrap();
@@ -104,7 +104,7 @@ fn every_way_exchanges_links() {
 
 #[test]
 fn every_way_moves_and_never_replaces() {
-    for case in Case::all_ways() {
+    for case in SwapCase::all_ways() {
         let workspace = &case.workspace;
         let refused = |done: Result<(), WriteError>| {
             let why = done.unwrap_err().why;
@@ -112,15 +112,15 @@ fn every_way_moves_and_never_replaces() {
         };
         refused(workspace.put_back(&path(TEMP), &path("d/f")));
         refused(workspace.place_new(&path(TEMP), &path("d/f")).map(drop));
-        refused(workspace.take_aside(&path("d/f"), &path(TEMP)));
+        refused(workspace.move_aside(&path("d/f"), &path(TEMP)));
         assert_eq!(case.state(), state("old", "new", ""));
 
-        workspace.take_aside(&path("d/f"), &path(SPARE)).unwrap();
+        workspace.move_aside(&path("d/f"), &path(SPARE)).unwrap();
         assert_eq!(case.state(), state("", "new", "old"));
         workspace.place_new(&path(TEMP), &path("d/f")).unwrap();
         assert_eq!(case.state(), state("new", "", "old"));
         refused(workspace.put_back(&path(SPARE), &path("d/f")));
-        workspace.take_aside(&path("d/f"), &path(TEMP)).unwrap();
+        workspace.move_aside(&path("d/f"), &path(TEMP)).unwrap();
         workspace.put_back(&path(SPARE), &path("d/f")).unwrap();
         assert_eq!(case.state(), state("old", "new", ""));
     }
@@ -128,7 +128,7 @@ fn every_way_moves_and_never_replaces() {
 
 #[test]
 fn an_exchange_that_was_interrupted_is_settled() {
-    for case in Case::all_ways() {
+    for case in SwapCase::all_ways() {
         case.rename("d/f", SPARE);
         assert_eq!(case.settle(), None);
         assert_eq!(case.state(), state("old", "new", ""), "killed after the first move: undone");
@@ -143,7 +143,7 @@ fn an_exchange_that_was_interrupted_is_settled() {
 
 #[test]
 fn an_exchange_interrupted_between_two_names_is_finished() {
-    let case = Case::new(Lacks { exchange: true, rename_new: true, link: false });
+    let case = SwapCase::new(MissingFeatures { exchange: true, rename_new: true, link: false });
     case.rename("d/f", SPARE);
     let at = |name: &str| case.temp.path().join(name);
     #[expect(clippy::disallowed_methods, reason = "what a kill leaves behind")]
@@ -161,9 +161,9 @@ fn an_exchange_interrupted_between_two_names_is_finished() {
 
 #[test]
 fn what_somebody_wrote_meanwhile_is_never_replaced_and_what_was_displaced_is_named() {
-    for case in Case::all_ways() {
+    for case in SwapCase::all_ways() {
         case.rename("d/f", SPARE);
-        retake_seam::fs::touch(&case.temp.path().join("d/f"), b"user").unwrap();
+        retake_seam::fs::write_unsynced(&case.temp.path().join("d/f"), b"user").unwrap();
         assert_eq!(case.settle(), Some(path(SPARE)));
         assert_eq!(case.state(), state("user", "new", "old"));
         case.workspace.remove_temp(&path(SPARE)).unwrap();
@@ -174,15 +174,15 @@ fn what_somebody_wrote_meanwhile_is_never_replaced_and_what_was_displaced_is_nam
 
 #[test]
 fn a_spare_that_is_in_the_way_is_not_replaced() {
-    let case = Case::new(Lacks { exchange: true, rename_new: true, link: false });
-    retake_seam::fs::touch(&case.temp.path().join(SPARE), b"kept").unwrap();
+    let case = SwapCase::new(MissingFeatures { exchange: true, rename_new: true, link: false });
+    retake_seam::fs::write_unsynced(&case.temp.path().join(SPARE), b"kept").unwrap();
     assert!(matches!(case.exchange().unwrap_err().why, WriteFault::Exists));
     assert_eq!(case.state(), state("old", "new", "kept"));
 }
 
 #[test]
 fn without_any_safe_way_nothing_changes() {
-    let case = Case::new(Lacks { exchange: true, rename_new: true, link: true });
+    let case = SwapCase::new(MissingFeatures { exchange: true, rename_new: true, link: true });
     let error = case.exchange().unwrap_err();
     assert!(matches!(error.why, WriteFault::Io(_)), "{error}");
     assert_eq!(case.state(), state("old", "new", ""));

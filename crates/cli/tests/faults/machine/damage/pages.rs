@@ -92,7 +92,7 @@ fn row_19_damage_in_every_class_of_page() {
     assert!(classes.len() > 10, "{classes:?}");
     places.extend(classes.into_iter().map(|(name, page)| (name, (page - 1) * PAGE)));
     let bytes = std::fs::read(database(&world)).unwrap();
-    let files = disk::read(&world.root());
+    let files = disk::read_files(&world.root());
     let mut whole = 0;
     for (seen, place) in places {
         let mut damaged = bytes.clone();
@@ -110,7 +110,7 @@ fn row_19_damage_in_every_class_of_page() {
         assert_eq!(saved.code == 0, lost == 0, "{seen}: {}", saved.text());
         let kept = kept_in(&world);
         assert!(std::fs::read(kept.join("retake.db")).unwrap() == damaged, "{seen}: it is kept");
-        assert_eq!(disk::read(&world.root()), files, "{seen}: no file was touched");
+        assert_eq!(disk::read_files(&world.root()), files, "{seen}: no file was touched");
         if lost == 0 {
             whole += 1;
             assert_eq!(recorded(&world), good, "{seen}");
@@ -133,7 +133,7 @@ fn row_19_damage_in_every_class_of_page() {
     assert!(whole >= 5, "what was lost with header, schema, map and indexes is nothing: {whole}");
 }
 
-fn restore_files(world: &World, files: &disk::Disk) {
+fn restore_files(world: &World, files: &disk::DiskFiles) {
     for (name, entry) in files {
         world.write(name, &entry.content);
         let file = std::fs::File::options().write(true).open(world.root().join(name)).unwrap();
@@ -163,7 +163,7 @@ fn row_19_damage_in_the_log() {
         ("unused byte of a page", frame(last / 3) + 24 + 2000),
     ];
     let database = std::fs::read(database(&world)).unwrap();
-    let files = disk::read(&world.root());
+    let files = disk::read_files(&world.root());
     for (seen, place) in places {
         let mut damaged = bytes.clone();
         damaged[place] ^= 0xff;

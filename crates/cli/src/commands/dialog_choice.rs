@@ -1,0 +1,94 @@
+//! Chooses the dialog of `approve`, `reset` and `session`, if none is named: the one with work
+//! that waits for approval. The one that was active last may have done nothing.
+//!
+//! Invariant: where several dialogs have such work, none is taken without being chosen.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use retake_engine::model::{Actor, DialogId};
+use retake_engine::{ChangeFilter, Dialog, Project};
+
+use crate::context::resolve_dialog;
+use crate::escape::escape;
+use crate::failure::ApiError;
+use crate::output::{TextStyle, ask_text, is_interactive};
+use crate::table::{TableCell, TextTable};
+use crate::time::format_local;
+
+/// Maximum dialogs listed.
+const MAX_LISTED_DIALOGS: usize = 9;
+
+/// The dialog that a person named or chose, else the only one with work that waits; none if no
+/// dialog has any.
+pub(super) fn dialog_to_approve(
+    project: &Project,
+    named: Option<&str>,
+) -> Result<Option<DialogId>> {
+    if let Some(named) = named {
+        return resolve_dialog(project, named).map(Some);
+    }
+    // Fails with its own error if no agent has worked here at all.
+    project.latest_dialog()?;
+    match project.dialogs_to_approve()?.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one.id.clone())),
+        several => choose_dialog(several).map(Some),
+    }
+}
+
+/// Returns the latest dialog that changed something; used where nothing waits for approval.
+pub(super) fn latest_dialog_with_changes(project: &Project) -> Result<DialogId> {
+    for (dialog, _) in project.dialogs()? {
+        let own = ChangeFilter {
+            dialog: Some(dialog.id.clone()),
+            actor: Some(Actor::Agent),
+            limit: Some(1),
+            ..ChangeFilter::default()
+        };
+        if !project.changes(&own)?.is_empty() {
+            return Ok(dialog.id);
+        }
+    }
+    Ok(project.latest_dialog()?.id)
+}
+
+fn choose_dialog(dialogs: &[Dialog]) -> Result<DialogId> {
+    let mut rows = dialog_table(dialogs).render("  ", false);
+    if let Some(more) = dialogs.len().checked_sub(MAX_LISTED_DIALOGS + 1) {
+        let _ = writeln!(rows, "  and {} more", more + 1);
+    }
+    let head = format!("{} dialogs have work that waits for approval:\n{rows}", dialogs.len());
+    let way_out = "name one with --dialog ID; `retake dialogs` lists all";
+    if !is_interactive() {
+        return Err(ApiError::new("needs_dialog", head.trim_end(), way_out).into());
+    }
+    let most = dialogs.len().min(MAX_LISTED_DIALOGS);
+    let answer = ask_text(&format!("{head}Which one? [1-{most}] "))?;
+    let number: Option<usize> = answer.parse().ok().filter(|number| (1..=most).contains(number));
+    match number {
+        Some(number) => Ok(dialogs[number - 1].id.clone()),
+        None => Err(ApiError::new("declined", "nothing was done", way_out).into()),
+    }
+}
+
+fn dialog_table(dialogs: &[Dialog]) -> TextTable {
+    let mut table = TextTable::default();
+    for (number, dialog) in (1..).zip(dialogs.iter().take(MAX_LISTED_DIALOGS)) {
+        let title = dialog.title.as_deref().unwrap_or_default();
+        table.row([
+            TableCell::new(format!("{number}"), TextStyle::Plain),
+            TableCell::new(escape(&dialog.id.0), TextStyle::Plain),
+            TableCell::new(
+                dialog.kind.as_deref().map(escape).unwrap_or_default(),
+                TextStyle::Plain,
+            ),
+            TableCell::new(
+                format!("last active {}", format_local(dialog.last_at)),
+                TextStyle::Plain,
+            ),
+            TableCell::new(escape(title), TextStyle::Plain),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,127 @@
+//! The worker of a hook, in a thread that the hook may abandon: through the daemon, or in process.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+
+use anyhow::{Context as _, Result, bail};
+use retake_agents::AgentKind;
+use retake_engine::Retake;
+use retake_engine::model::Millis;
+use retake_engine::settings::Settings;
+use retake_server::hook::{HookCall, HookProgress};
+use retake_server::request::new_idempotency_key;
+use retake_server::{CallError, ConnectError, DaemonClient, RunFolder};
+
+use super::{HookWorker, HookWorkerMessage};
+use crate::args::HookArgs;
+use crate::commands::daemon::start_detached;
+use crate::commands::run::RUN_DIALOG_VARIABLE;
+use crate::context::CommandContext;
+use crate::time;
+
+/// Maximum bytes of a payload, which holds a tool's input and output.
+const MAX_PAYLOAD_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Environment variable; `0` prevents the start of a daemon, whatever the settings say.
+const AUTOSTART_VARIABLE: &str = "RETAKE_AUTOSTART";
+
+/// Owned inputs of the worker thread.
+pub(super) struct HookEnvironment {
+    retake: Retake,
+    no_daemon: bool,
+    agent: AgentKind,
+    event: Option<String>,
+    project: Option<PathBuf>,
+    cwd: PathBuf,
+    now: Millis,
+}
+
+impl HookEnvironment {
+    pub(super) fn new(context: &CommandContext, agent: AgentKind, options: &HookArgs) -> Self {
+        Self {
+            retake: context.retake.clone(),
+            no_daemon: context.skips_daemon(),
+            agent,
+            event: options.event.clone(),
+            project: context.project.clone(),
+            cwd: context.cwd.clone(),
+            now: context.now(),
+        }
+    }
+
+    fn build_call(&self, payload: String) -> HookCall {
+        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        HookCall {
+            agent: self.agent,
+            event: self.event.clone(),
+            payload: payload.into(),
+            project: self.project.clone(),
+            told: self.agent.folder_variable().and_then(folder),
+            cwd: self.cwd.clone(),
+            run: std::env::var(RUN_DIALOG_VARIABLE).ok(),
+            user_home: folder("HOME"),
+            key: new_idempotency_key(self.now),
+            at: self.now,
+        }
+    }
+}
+
+/// Reads the payload and records it.
+pub(super) fn run(surroundings: &HookEnvironment, news: &Sender<HookWorkerMessage>) -> Result<()> {
+    let call = surroundings.build_call(read_payload()?);
+    // If the receiver is gone, the work is done all the same.
+    let _ = news.send(HookWorkerMessage::PayloadRead(call.clone()));
+    if !surroundings.no_daemon && try_daemon(surroundings.retake.folder(), &call, news)? {
+        return Ok(());
+    }
+    call.run(&surroundings.retake, time::now, &mut |told| {
+        let _ = news.send(HookWorkerMessage::Progress(HookWorker::InProcess, told));
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Runs the call in the daemon; `false` if it must run in process.
+fn try_daemon(home: &Path, call: &HookCall, news: &Sender<HookWorkerMessage>) -> Result<bool> {
+    let client = match DaemonClient::connect(home) {
+        Ok(client) => client,
+        Err(missing) => {
+            if missing == ConnectError::Absent {
+                autostart_daemon(home);
+            }
+            return Ok(false);
+        }
+    };
+    let mut tell = |told: HookProgress| {
+        let _ = news.send(HookWorkerMessage::Progress(HookWorker::Daemon, told));
+    };
+    match client.run_hook(call.clone(), &mut tell) {
+        Ok(()) => Ok(true),
+        Err(CallError::NotDone) => Ok(false),
+        // Unrecorded events go to the spool, and the next command records them.
+        Err(CallError::Lost(pid)) => bail!("the daemon, process {pid}, does not answer any more"),
+        Err(CallError::Failed(failure)) => Err(failure.into()),
+    }
+}
+
+/// Starts a daemon for later hooks, if autostart is on and none is starting.
+fn autostart_daemon(home: &Path) {
+    let is_declined = std::env::var_os(AUTOSTART_VARIABLE).is_some_and(|value| value == "0");
+    let is_set = || Settings::load_home(home).is_ok_and(|settings| settings.daemon.autostart);
+    let wanted = !is_declined && is_set();
+    if wanted && RunFolder::in_home(home).owner().is_none() {
+        // If it cannot be started, hooks work without.
+        let _ = start_detached(home, None);
+    }
+}
+
+fn read_payload() -> Result<String> {
+    let mut payload = Vec::new();
+    let mut input = io::stdin().lock().take(MAX_PAYLOAD_BYTES + 1);
+    input.read_to_end(&mut payload).context("the payload cannot be read")?;
+    if payload.len() as u64 > MAX_PAYLOAD_BYTES {
+        bail!("the payload is larger than {} MiB", MAX_PAYLOAD_BYTES / 1024 / 1024);
+    }
+    String::from_utf8(payload).context("the payload is no text")
+}

@@ -1,0 +1,288 @@
+//! Warns an agent that is about to edit a file which changed since it read it.
+//!
+//! Invariants: an agent is notified at most once of the same changes, and of the same content
+//! unless it has touched the file since; errors here are logged and never block the event.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use retake_model::{
+    AgentId, Change, ChangeId, ContextSource, DialogId, EventKind, MAIN_AGENT, Millis, ProjectPath,
+};
+use retake_store::{Batch, JournalEvent, NoticeRow, Store, StoreError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::replay::AgentKnowledge;
+use super::stale::{StaleFile, inline_name};
+use crate::arrival::{EventEffect, LiveCalls, ReceivedEvent};
+use crate::parcel::ReplySupport;
+use crate::settings::{FreshnessPolicy, FreshnessSettings};
+use crate::tool::ToolKind;
+
+/// Agents idle for longer than this are left out of `stale_context` events.
+const MAX_AGENT_IDLE: Millis = 24 * 60 * 60 * 1000;
+/// Maximum changes of one scan for which stale agents are determined.
+const MAX_NOTIFIED_CHANGES: usize = 500;
+/// Maximum steps replayed line by line for `stale_context` events.
+const MAX_FOLLOWER_STEPS: usize = 20;
+/// Maximum files listed with their lines; the others are counted.
+const MAX_LISTED_FILES: usize = 10;
+
+/// What is done about a file that is not as an agent last saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StaleReaction {
+    /// Nothing; it is only on record.
+    None,
+    /// The agent's model is notified.
+    Note,
+    /// The call is denied, with the reason.
+    Deny,
+}
+
+impl StaleReaction {
+    /// The stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Note => "note",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// What an agent should know before it goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StaleContext {
+    /// What is to be done about it.
+    pub reaction: StaleReaction,
+    /// The files that are not as it last saw them.
+    pub files: Vec<StaleFile>,
+    /// The same in words, for the agent.
+    pub message: String,
+}
+
+/// Returns the notice for the sender of an event; none if there is nothing to report.
+pub(crate) fn notify_sender(
+    batch: &Batch<'_>,
+    (arrived, meaning): (&ReceivedEvent, EventEffect),
+    calls: &LiveCalls,
+    settings: &FreshnessSettings,
+) -> Option<StaleContext> {
+    let told = match (&arrived.event.what, meaning) {
+        _ if arrived.hears == ReplySupport::Nothing => return None,
+        (EventKind::ToolBegin { .. }, EventEffect::Begins(row))
+        | (EventKind::ToolEnd { .. }, EventEffect::Ends(row)) => {
+            notify_about_edit(batch, arrived, calls, row, settings)
+        }
+        (EventKind::UserMessage { .. }, _) => notify_before_message(batch, arrived, settings),
+        _ => return None,
+    };
+    told.unwrap_or_else(|error| {
+        tracing::warn!(%error, "what the agent knows cannot be told");
+        None
+    })
+}
+
+/// Notifies before an edit, or after it if the agent can be notified only then.
+fn notify_about_edit(
+    batch: &Batch<'_>,
+    arrived: &ReceivedEvent,
+    calls: &LiveCalls,
+    row: i64,
+    settings: &FreshnessSettings,
+) -> Result<Option<StaleContext>, StoreError> {
+    let Some(live) = calls.get(row) else { return Ok(None) };
+    if !matches!(live.kind(), ToolKind::Write | ToolKind::Edit | ToolKind::Delete) {
+        return Ok(None);
+    }
+    let reaction = match (settings.policy, arrived.hears) {
+        (Some(FreshnessPolicy::Off), _) => return Ok(None),
+        (Some(FreshnessPolicy::Note), _) | (_, ReplySupport::Notes) => StaleReaction::Note,
+        _ => StaleReaction::Deny,
+    };
+    let is_late =
+        reaction == StaleReaction::Note && arrived.hears == ReplySupport::DenialsAndLateNotes;
+    if is_late != matches!(arrived.event.what, EventKind::ToolEnd { .. }) {
+        return Ok(None);
+    }
+    let knower = settings.knowledge_of(&live.call.dialog, &live.call.agent);
+    notify_once(batch, (&knower, &live.call_targets.named), reaction, settings, arrived.at)
+}
+
+fn notify_before_message(
+    batch: &Batch<'_>,
+    arrived: &ReceivedEvent,
+    settings: &FreshnessSettings,
+) -> Result<Option<StaleContext>, StoreError> {
+    if settings.policy == Some(FreshnessPolicy::Off) {
+        return Ok(None);
+    }
+    let (dialog, agent) = (&arrived.event.dialog, AgentId::from(MAIN_AGENT));
+    let knower = settings.knowledge_of(dialog, &agent);
+    let paths = batch.known_paths(dialog, &agent)?;
+    notify_once(batch, (&knower, &paths), StaleReaction::Note, settings, arrived.at)
+}
+
+/// Reports the stale files not reported before, and records that they were.
+fn notify_once(
+    batch: &Batch<'_>,
+    (knower, paths): (&AgentKnowledge<'_>, &[ProjectPath]),
+    reaction: StaleReaction,
+    settings: &FreshnessSettings,
+    at: Millis,
+) -> Result<Option<StaleContext>, StoreError> {
+    let who = (knower.dialog, knower.agent);
+    let mut files = Vec::new();
+    for path in paths {
+        let Some(stale) = knower.stale_file(batch, path)? else { continue };
+        let last = batch.last_notice(who, path, reaction.as_str())?;
+        if !last.is_some_and(|last| was_notified(&stale, &last))
+            && is_reportable(batch, knower, &stale, settings)?
+        {
+            batch.put_notice(
+                who,
+                path,
+                reaction.as_str(),
+                &notice_row(&stale, batch.next_seq()),
+            )?;
+            files.push(stale);
+        }
+    }
+    if files.is_empty() {
+        return Ok(None);
+    }
+    record_stale_context(batch, who, (&files, files.len()), reaction, at)?;
+    let message = describe_stale_files(reaction, &files);
+    Ok(Some(StaleContext { reaction, files, message }))
+}
+
+/// Returns whether an agent was already notified of the same changes, or of the same content
+/// without having touched the file since.
+fn was_notified(stale: &StaleFile, last: &NoticeRow) -> bool {
+    let now = stale.now.known().map(|state| state.oid);
+    let is_same = now.is_some() && last.oid == now && stale.last_acted_seq <= last.seq;
+    stale.newest_change <= last.change.0 || is_same
+}
+
+fn notice_row(stale: &StaleFile, seq: u64) -> NoticeRow {
+    let oid = stale.now.known().map(|state| state.oid);
+    NoticeRow { seq, change: ChangeId(stale.newest_change), oid }
+}
+
+/// Returns whether a difference is to be reported, by the settings (CTX-20).
+fn is_reportable(
+    store: &Store,
+    knower: &AgentKnowledge<'_>,
+    stale: &StaleFile,
+    settings: &FreshnessSettings,
+) -> Result<bool, StoreError> {
+    let sights =
+        store.file_reads_since_whole(knower.dialog, knower.agent, &stale.path, u64::MAX)?;
+    let Some(last) = sights.last() else {
+        return Ok(settings.sources.contains(&ContextSource::AgentEdited));
+    };
+    let threshold = settings.threshold_ms.try_into().unwrap_or(Millis::MAX);
+    let soon = stale.since.is_some_and(|since| (0..threshold).contains(&(since - last.at)));
+    Ok(settings.sources.contains(&last.source) && !soon)
+}
+
+/// Records a `stale_context` event for each agent whose knowledge these changes made stale.
+pub(crate) fn record_stale_agents(
+    batch: &Batch<'_>,
+    changes: &[Change],
+    settings: &FreshnessSettings,
+    at: Millis,
+) -> Result<(), StoreError> {
+    if changes.len() > MAX_NOTIFIED_CHANGES || settings.policy == Some(FreshnessPolicy::Off) {
+        return Ok(());
+    }
+    let mut touched: BTreeMap<(DialogId, AgentId), Vec<&ProjectPath>> = BTreeMap::new();
+    for change in changes {
+        for path in [Some(&change.path), change.old_path.as_ref()].into_iter().flatten() {
+            for who in batch.agents_knowing(path, at.saturating_sub(MAX_AGENT_IDLE))? {
+                if !settings.knowledge_of(&who.0, &who.1).is_own_change(change) {
+                    touched.entry(who).or_default().push(path);
+                }
+            }
+        }
+    }
+    for ((dialog, agent), paths) in touched {
+        let knower = AgentKnowledge {
+            max_steps: MAX_FOLLOWER_STEPS,
+            ..settings.knowledge_of(&dialog, &agent)
+        };
+        let mut files = Vec::new();
+        for path in paths.iter().take(MAX_LISTED_FILES) {
+            files.extend(knower.stale_file(batch, path)?);
+        }
+        if !files.is_empty() {
+            record_stale_context(
+                batch,
+                (&dialog, &agent),
+                (&files, paths.len()),
+                StaleReaction::None,
+                at,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn record_stale_context(
+    batch: &Batch<'_>,
+    (dialog, agent): (&DialogId, &AgentId),
+    (files, count): (&[StaleFile], usize),
+    reaction: StaleReaction,
+    at: Millis,
+) -> Result<(), StoreError> {
+    let told = &files[..files.len().min(MAX_LISTED_FILES)];
+    let body = json!({ "reaction": reaction.as_str(), "count": count, "files": told });
+    record_context_event(batch, (dialog, agent), "stale_context", (batch.next_seq(), at), body)
+}
+
+/// Records a journal event about an agent's context, for subscribers of the project.
+pub(super) fn record_context_event(
+    batch: &Batch<'_>,
+    (dialog, agent): (&DialogId, &AgentId),
+    kind: &str,
+    (seq, at): (u64, Millis),
+    body: Value,
+) -> Result<(), StoreError> {
+    batch.put_event(&JournalEvent {
+        seq,
+        at,
+        kind: kind.to_owned(),
+        dialog: Some(dialog.clone()),
+        agent: Some(agent.clone()),
+        call: None,
+        change: None,
+        body,
+    })
+}
+
+/// Describes the stale files for the agent.
+fn describe_stale_files(reaction: StaleReaction, files: &[StaleFile]) -> String {
+    let mut text = match (reaction, files) {
+        (StaleReaction::Deny, [_]) => "This file is not as you last saw it:".to_owned(),
+        (StaleReaction::Deny, _) => "These files are not as you last saw them:".to_owned(),
+        _ => "Since you last looked, these files have changed:".to_owned(),
+    };
+    for file in files.iter().take(MAX_LISTED_FILES) {
+        let _ = write!(text, "\n- {}: {file}", inline_name(&file.path));
+    }
+    if files.len() > MAX_LISTED_FILES {
+        let _ = write!(text, "\n- and {} more", files.len() - MAX_LISTED_FILES);
+    }
+    text.push_str(match (reaction, files) {
+        (StaleReaction::Deny, [_]) => {
+            "\nNothing was changed. Read it again, then make your change anew."
+        }
+        (StaleReaction::Deny, _) => {
+            "\nNothing was changed. Read them again, then make your change anew."
+        }
+        _ => "\nRead them again before you change them.",
+    });
+    text
+}

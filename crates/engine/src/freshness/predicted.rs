@@ -1,0 +1,152 @@
+//! Records an edit's predicted content where a scan at its end finds something else.
+//!
+//! The change is attributed to the call, as no other actor was reported. But the agent knows what
+//! it wrote, not what someone made of it just before the call's end. So the predicted content is
+//! recorded beside the change, as a read of the agent with the change's `seq`.
+//!
+//! A change found after a command that does not target it may be the command's work or the
+//! person's. In neither case has the agent read it, so what it had read before is recorded beside
+//! the change.
+
+use std::collections::BTreeSet;
+
+use retake_model::{
+    CandidateCall, Change, ChangeMethod, Confidence, ContextSource, EventKind, FileState, PathState,
+};
+use retake_store::{Batch, FileRead, ObjectKind, Store, StoreError, encode};
+
+use crate::arrival::{EventEffect, LiveCalls, ReceivedEvent};
+use crate::formatter::same_words;
+use crate::live::{LiveCall, PathContent};
+use crate::tool::ToolKind;
+use crate::write::line_changes_between;
+
+/// Returns whether a read is what an edit predicted.
+pub(super) fn is_predicted(sight: &FileRead) -> bool {
+    sight.source == ContextSource::AgentEdited && sight.dates.is_none()
+}
+
+/// Records what a successful call predicted, for each change of it that differs.
+pub(crate) fn record_predicted(
+    batch: &Batch<'_>,
+    (arrived, meaning): (&ReceivedEvent, EventEffect),
+    calls: &LiveCalls,
+    changes: &[Change],
+) -> Result<(), StoreError> {
+    let (EventKind::ToolEnd { ok, .. }, EventEffect::Ends(row)) = (&arrived.event.what, meaning)
+    else {
+        return Ok(());
+    };
+    let is_edit = |live: &&LiveCall| matches!(live.kind(), ToolKind::Write | ToolKind::Edit);
+    let Some(live) = calls.get(row).filter(is_edit).filter(|_| *ok != Some(false)) else {
+        return Ok(());
+    };
+    let is_its = |change: &&Change| {
+        change.confidence == Confidence::Window && change.call.as_ref() == Some(&live.call.call)
+    };
+    for change in changes.iter().filter(is_its) {
+        let Some(side) = predicted_content(batch, live, change)? else { continue };
+        batch.put_file_read(&FileRead {
+            seq: change.id.0,
+            at: arrived.at,
+            dialog: live.call.dialog.clone(),
+            agent: live.call.agent.clone(),
+            path: change.path.clone(),
+            source: ContextSource::AgentEdited,
+            side,
+            lines: None,
+            dates: None,
+        })?;
+    }
+    Ok(())
+}
+
+/// Records what agents had read before, for each change made while a command of theirs ran that
+/// does not target it; unless only the layout differs.
+pub(crate) fn record_untargeted(
+    batch: &Batch<'_>,
+    calls: &LiveCalls,
+    changes: &[Change],
+) -> Result<(), StoreError> {
+    let is_vague = |change: &&Change| {
+        matches!(change.confidence, Confidence::Window | Confidence::Shared)
+            && change.method == ChangeMethod::Command
+            && change.old_path.is_none()
+    };
+    for change in changes.iter().filter(is_vague) {
+        let made = |live: &&LiveCall| {
+            let is_it = |call: &CandidateCall| {
+                call.dialog == live.call.dialog && call.call == live.call.call
+            };
+            change.candidates.iter().any(is_it)
+        };
+        let aims = |live: &LiveCall| live.targets_path(&change.path);
+        if calls.live.iter().filter(made).any(aims) || is_layout_only(batch, change)? {
+            continue;
+        }
+        let agents = change.candidates.iter().map(|call| (&call.dialog, &call.agent));
+        for (dialog, agent) in agents.collect::<BTreeSet<_>>() {
+            if batch.file_reads_since_whole(dialog, agent, &change.path, u64::MAX)?.is_empty() {
+                continue;
+            }
+            batch.put_file_read(&FileRead {
+                seq: change.id.0,
+                at: change.at,
+                dialog: dialog.clone(),
+                agent: agent.clone(),
+                path: change.path.clone(),
+                source: ContextSource::AgentEdited,
+                side: change.before,
+                lines: None,
+                dates: None,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn is_layout_only(batch: &Batch<'_>, change: &Change) -> Result<bool, StoreError> {
+    let (before, after) =
+        (PathContent::of(batch, &change.before)?, PathContent::of(batch, &change.after)?);
+    Ok(match (before.known_bytes(), after.known_bytes()) {
+        (Some(Some(before)), Some(Some(after))) => same_words(before, after),
+        _ => false,
+    })
+}
+
+/// Stores the content that the call predicted and returns it; none if it is what was found, in
+/// whatever layout: the tool may have formatted it.
+fn predicted_content(
+    batch: &Batch<'_>,
+    live: &LiveCall,
+    change: &Change,
+) -> Result<Option<PathState>, StoreError> {
+    let PathState::Known(found) = change.after else { return Ok(None) };
+    let (before, after) =
+        (PathContent::of(batch, &change.before)?, PathContent::of(batch, &change.after)?);
+    let (Some(before), Some(Some(after))) = (before.known_bytes(), after.known_bytes()) else {
+        return Ok(None);
+    };
+    let Some(announced) = live.predicted_content(&change.path, before) else { return Ok(None) };
+    if same_words(&announced, after) {
+        return Ok(None);
+    }
+    let encoded = encode(ObjectKind::Blob, &announced)?;
+    batch.put_object(&encoded)?;
+    let size = announced.len() as u64;
+    Ok(Some(PathState::Known(FileState { oid: encoded.oid, size, ..found })))
+}
+
+/// Splits a change in two: what its agent predicted, and what others made of it.
+pub(super) fn split_at_prediction(
+    store: &Store,
+    change: &Change,
+    announced: PathState,
+) -> Result<[Change; 2], StoreError> {
+    let own = line_changes_between(store, &change.before, &announced)?;
+    let rest = line_changes_between(store, &announced, &change.after)?;
+    Ok([
+        Change { after: announced, lines: own, ..change.clone() },
+        Change { before: announced, lines: rest, old_path: None, ..change.clone() },
+    ])
+}

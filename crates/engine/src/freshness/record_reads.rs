@@ -1,0 +1,175 @@
+//! Records the files that an agent has read: by tools, mentions, and as reported by the host.
+//!
+//! A file may change while a tool reads it. The content when the call began counts as read: one
+//! notice too many costs a read, one too late costs someone's work.
+
+use std::path::Path;
+
+use retake_model::{
+    AgentId, Change, ChangeId, ContextSource, DialogId, Event, EventKind, FileKind, LineSpan,
+    Millis, PathState, ProjectPath,
+};
+use retake_store::{Batch, FileRead, Store, StoreError};
+
+use crate::arrival::{EventEffect, LiveCalls, ReceivedEvent};
+use crate::content::comparable_content;
+use crate::live::LiveCall;
+use crate::place::{PathResolution, link_target, resolve_path};
+use crate::tool::FilePart;
+
+/// Files that an event shows, each with the part that is shown.
+pub(crate) type ShownFiles = Vec<(ProjectPath, FilePart)>;
+
+/// Records what an event showed to an agent; `changes` are those that were found with it.
+pub(crate) fn record_reads(
+    batch: &Batch<'_>,
+    root: &Path,
+    (arrived, meaning): (&ReceivedEvent, EventEffect),
+    calls: &LiveCalls,
+    (changes, late): (&[Change], bool),
+    seq: u64,
+) -> Result<(), StoreError> {
+    let event = &arrived.event;
+    let first = changes.first().map_or(u64::MAX, |change| change.id.0 - 1);
+    let (agent, source, since, shown) = match (&event.what, meaning) {
+        (
+            EventKind::ToolEnd { ok, .. },
+            EventEffect::Ends(row) | EventEffect::EndsAgain(row) | EventEffect::EndsUnbegun(row),
+        ) if *ok != Some(false) => {
+            let Some(live) = calls.get(row) else { return Ok(()) };
+            let began = live.call.begin_seq;
+            let since = if late || began == 0 { first } else { began };
+            (
+                live.call.agent.clone(),
+                ContextSource::ReadTool,
+                since,
+                shown_files(root, event, Some(live)),
+            )
+        }
+        (EventKind::UserMessage { .. }, _) => {
+            let since = if late { first } else { u64::MAX };
+            (event.agent(), ContextSource::FileMentioned, since, shown_files(root, event, None))
+        }
+        _ => return Ok(()),
+    };
+    for (path, part) in shown {
+        let Some((side, place)) = seen_state(batch, &path, since)? else { continue };
+        let Some(lines) = lines_of_part(batch, &side, part)? else { continue };
+        batch.put_file_read(&FileRead {
+            seq: place.unwrap_or(seq),
+            at: arrived.at,
+            dialog: event.dialog.clone(),
+            agent: agent.clone(),
+            path,
+            source,
+            side,
+            lines: lines.known,
+            dates: None,
+        })?;
+    }
+    Ok(())
+}
+
+/// Returns the files an event shows: those it names, else those in its call's arguments.
+pub(crate) fn shown_files(root: &Path, event: &Event, live: Option<&LiveCall>) -> ShownFiles {
+    let told = event.saw.iter().filter_map(|sight| {
+        let path = resolve_shown_path(root, event.cwd.as_deref(), &sight.path)?;
+        Some((path, sight.lines.map_or(FilePart::Whole, FilePart::Lines)))
+    });
+    let told: ShownFiles = told.collect();
+    match live {
+        Some(live) if told.is_empty() => live.call_targets.reads.clone(),
+        _ => told,
+    }
+}
+
+/// Resolves a path to a file in the project; a leading `/` may mean the root (CTX-4).
+fn resolve_shown_path(root: &Path, cwd: Option<&str>, text: &str) -> Option<ProjectPath> {
+    let inside = |text: &str| match resolve_path(root, cwd, text) {
+        PathResolution::Inside(path) => Some(link_target(root, &path).unwrap_or(path)),
+        PathResolution::Root | PathResolution::Outside => None,
+    };
+    inside(text).or_else(|| inside(text.strip_prefix('/')?))
+}
+
+/// Returns the content that was read, and its `seq` if others have changed it since `since`.
+fn seen_state(
+    store: &Store,
+    path: &ProjectPath,
+    since: u64,
+) -> Result<Option<(PathState, Option<u64>)>, StoreError> {
+    if let Some(&step) = store.change_seqs_of(path, since)?.first() {
+        let change = store.change(ChangeId(step))?;
+        let before = change.filter(|change| change.from_path() == path).map(|change| change.before);
+        let is_file = |side: &PathState| side.known().is_some();
+        return Ok(before.filter(is_file).map(|side| (side, Some(step - 1))));
+    }
+    let entry = store.manifest_entry(path)?;
+    Ok(entry.map(|entry| (entry.state.into(), None)))
+}
+
+/// The lines that were seen.
+struct SeenLines {
+    /// None is all of them.
+    known: Option<Vec<LineSpan>>,
+}
+
+/// Resolves a part of a file to lines; none if they cannot be determined.
+fn lines_of_part(
+    batch: &Batch<'_>,
+    side: &PathState,
+    part: FilePart,
+) -> Result<Option<SeenLines>, StoreError> {
+    let Some(state) = side.known().filter(|state| state.kind == FileKind::File) else {
+        return Ok(None);
+    };
+    let all = SeenLines { known: None };
+    let some = |first, last| SeenLines { known: Some(vec![LineSpan { first, last }]) };
+    let count = || -> Result<Option<u32>, StoreError> {
+        let count = |bytes: Vec<u8>| crate::diff::lines(&bytes).count();
+        Ok(comparable_content(batch, side)?.map(count).and_then(|count| count.try_into().ok()))
+    };
+    Ok(match part {
+        FilePart::Whole => Some(all),
+        // A file has no more lines than bytes.
+        FilePart::Lines(LineSpan { first: 0 | 1, last }) if u64::from(last) >= state.size => {
+            Some(all)
+        }
+        FilePart::Lines(LineSpan { first, last }) => match count()? {
+            Some(count) if first <= 1 && last >= count => Some(all),
+            Some(count) if first > count => None,
+            Some(count) => Some(some(first.max(1), last.min(count))),
+            None => Some(some(first.max(1), last)),
+        },
+        FilePart::Last(last) => count()?.map(|count| {
+            let first = count.saturating_sub(last) + 1;
+            if first == 1 { SeenLines { known: None } } else { some(first, count) }
+        }),
+    })
+}
+
+/// Records a read that the host reported; false if the file is not tracked.
+pub(super) fn record_tracked_read(
+    batch: &Batch<'_>,
+    (dialog, agent): (&DialogId, &AgentId),
+    (path, part): (&ProjectPath, FilePart),
+    source: ContextSource,
+    (seq, at): (u64, Millis),
+) -> Result<bool, StoreError> {
+    let Some((side, _)) = seen_state(batch, path, u64::MAX)? else { return Ok(false) };
+    let Some(lines) = lines_of_part(batch, &side, part)? else { return Ok(false) };
+    let (dialog, agent, path) = (dialog.clone(), agent.clone(), path.clone());
+    let lines = lines.known;
+    batch.put_file_read(&FileRead {
+        seq,
+        at,
+        dialog,
+        agent,
+        path,
+        source,
+        side,
+        lines,
+        dates: None,
+    })?;
+    Ok(true)
+}

@@ -1,0 +1,171 @@
+//! Replays reads and changes from the record into what an agent knows of a file.
+
+use retake_model::{
+    Actor, AgentId, Change, ChangeId, DialogId, FileKind, ObjectId, PathState, ProjectPath,
+};
+use retake_store::{AgentAuthorship, FileRead, PathStep, Store, StoreError};
+
+use super::knowledge::FileKnowledge;
+use super::predicted::{is_predicted, split_at_prediction};
+
+/// Maximum latest changes of a file that are replayed line by line.
+pub(crate) const MAX_REPLAYED_STEPS: usize = 500;
+/// Maximum renames that are followed back; a file moved more often counts as a new one.
+const MAX_FOLLOWED_MOVES: usize = 8;
+
+/// An agent of a dialog.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AgentKnowledge<'a> {
+    pub(crate) dialog: &'a DialogId,
+    pub(crate) agent: &'a AgentId,
+    /// Whether a formatter's rewrite of what it wrote counts as another actor's change.
+    pub(crate) formatters_are_foreign: bool,
+    /// Maximum steps since its last whole read that are replayed line by line.
+    pub(crate) max_steps: usize,
+}
+
+impl AgentKnowledge<'_> {
+    /// Returns whether this agent made the change, or may have.
+    pub(crate) fn is_own_change(&self, change: &Change) -> bool {
+        if change.actor != Actor::Agent || (self.formatters_are_foreign && change.joins.is_some()) {
+            return false;
+        }
+        let alone = change.dialog.as_ref() == Some(self.dialog)
+            && change.agent.as_ref() == Some(self.agent);
+        let among = change.candidates.iter();
+        alone
+            || among
+                .into_iter()
+                .any(|call| call.dialog == *self.dialog && call.agent == *self.agent)
+    }
+
+    /// Replays what it knows of a file now; none if the content is what it last read or wrote and
+    /// no other actor took part: then no replay is needed, however often it changed it.
+    pub(super) fn replay_if_changed(
+        &self,
+        store: &Store,
+        path: &ProjectPath,
+    ) -> Result<Option<FileKnowledge>, StoreError> {
+        let past = self.load_replay_input(store, path, u64::MAX)?;
+        let entry = store.manifest_entry(path)?;
+        let now = entry.map_or(PathState::Absent, |entry| entry.state.into());
+        if past.is_own() && past.ends_with(store, &now)? {
+            return Ok(None);
+        }
+        let mut known = self.replay(store, path, past, MAX_FOLLOWED_MOVES)?;
+        // The record has a gap: the content differs, but not by a recorded change.
+        if known.now.is_some_and(|last| content_id(&last) != content_id(&now)) && known.is_known() {
+            known.unclear.get_or_insert_default();
+        }
+        known.now = Some(now);
+        Ok(Some(known))
+    }
+
+    /// Loads the reads and changes of a file that matter to the agent, before `until`.
+    fn load_replay_input(
+        &self,
+        store: &Store,
+        path: &ProjectPath,
+        until: u64,
+    ) -> Result<ReplayInput, StoreError> {
+        let (dialog, agent) = (self.dialog, self.agent);
+        let sights = store.file_reads_since_whole(dialog, agent, path, until)?;
+        let from = sights.first().filter(|sight| is_whole_read(sight)).map_or(0, |sight| sight.seq);
+        // One more than are replayed: it marks where line tracking begins.
+        let most = self.max_steps + 1;
+        let mut steps = store.newest_path_steps(path, (from, until), (dialog, agent), most)?;
+        let lost = (steps.len() == most).then(|| steps.remove(0).seq);
+        // Others' changes before its first read or change do not matter to it.
+        let first_look = sights.first().map_or(u64::MAX, |sight| sight.seq);
+        let matters =
+            |step: &PathStep| step.authorship != AgentAuthorship::Others || step.seq > first_look;
+        let start = steps.iter().position(matters).unwrap_or(steps.len());
+        Ok(ReplayInput { reads: sights, skipped_until: lost, steps: steps.split_off(start) })
+    }
+
+    /// Replays the reads and changes, following renames back up to `moves` times.
+    fn replay(
+        &self,
+        store: &Store,
+        path: &ProjectPath,
+        past: ReplayInput,
+        moves: usize,
+    ) -> Result<FileKnowledge, StoreError> {
+        let mut sights = past.reads.into_iter().peekable();
+        let mut known = FileKnowledge::default();
+        if let Some(lost) = past.skipped_until {
+            while let Some(sight) = sights.next_if(|sight| sight.seq <= lost) {
+                known.apply_read(&sight);
+            }
+            known.lose_track_at(ChangeId(lost));
+        }
+        for step in past.steps.into_iter().map(|step| step.seq) {
+            while let Some(sight) = sights.next_if(|sight| sight.seq < step) {
+                known.apply_read(&sight);
+            }
+            let Some(change) = store.change(ChangeId(step))? else { continue };
+            if !self.is_own_change(&change) {
+                known.apply_foreign_change(&change, path);
+                continue;
+            }
+            // A file that it moved keeps what it knew under the old path.
+            if change.path == *path
+                && let Some(old) = change.old_path.as_ref().filter(|_| moves > 0)
+            {
+                known =
+                    self.replay(store, old, self.load_replay_input(store, old, step)?, moves - 1)?;
+            }
+            match sights.next_if(|sight| sight.seq == step && is_predicted(sight)) {
+                None => known.apply_own_change(&change, path),
+                Some(announced) => {
+                    let [own, rest] = split_at_prediction(store, &change, announced.side)?;
+                    known.apply_own_change(&own, path);
+                    known.apply_foreign_change(&rest, path);
+                }
+            }
+        }
+        sights.for_each(|sight| known.apply_read(&sight));
+        Ok(known)
+    }
+}
+
+/// Reads and changes of a file that matter to an agent: the input of a replay.
+struct ReplayInput {
+    /// Its reads since it last read the whole file, that one included.
+    reads: Vec<FileRead>,
+    /// The newest of the changes that are too old to be replayed.
+    skipped_until: Option<u64>,
+    /// The changes since.
+    steps: Vec<PathStep>,
+}
+
+impl ReplayInput {
+    /// Returns whether all of it is the agent's own doing.
+    fn is_own(&self) -> bool {
+        let is_plain = |sight: &FileRead| sight.dates.is_none() && !is_predicted(sight);
+        self.reads.iter().all(is_plain)
+            && self.steps.iter().all(|step| step.authorship == AgentAuthorship::Own)
+    }
+
+    /// Returns whether the agent's last read or change is the current content; also if there is
+    /// none.
+    fn ends_with(&self, store: &Store, now: &PathState) -> Result<bool, StoreError> {
+        let last = match (self.steps.last(), self.reads.last()) {
+            (None, None) => return Ok(true),
+            (Some(step), sight) if sight.is_none_or(|sight| sight.seq < step.seq) => {
+                store.change(ChangeId(step.seq))?.map(|change| change.after)
+            }
+            (_, sight) => sight.map(|sight| sight.side),
+        };
+        Ok(last.is_some_and(|last| content_id(&last) == content_id(now)))
+    }
+}
+
+/// Returns whether a read covers the whole file.
+fn is_whole_read(sight: &FileRead) -> bool {
+    sight.lines.is_none() && sight.dates.is_none() && !is_predicted(sight)
+}
+
+fn content_id(side: &PathState) -> Option<(FileKind, ObjectId)> {
+    side.known().map(|state| (state.kind, state.oid))
+}

@@ -1,0 +1,304 @@
+//! Adds messages to a history: from an agent's transcript, an imported file, or a program.
+//!
+//! Each call is one transaction, and none loses a message that was added before.
+
+use std::collections::{HashMap, VecDeque};
+
+use retake_model::{
+    AgentId, DialogId, HistoryKind, MAIN_AGENT, Millis, ModelMessage, ObjectId, ViewReason,
+};
+use retake_store::{Batch, FileLock, HistoryKey, NewMessage, StoreError, message_digest};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::log_merge::{LogMerge, MessageMerge, digest_of};
+use super::view::record_view;
+use super::visible::VisibleMessages;
+use super::{HistoryError, next_place};
+use crate::conversation::TranscriptMark;
+use crate::project::{INITIALISED_AT_KEY, Project};
+
+/// Counts of messages that were added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddedMessages {
+    /// New messages, and those that had grown.
+    pub added: u64,
+    /// Messages that were on record.
+    pub known: u64,
+}
+
+impl Project {
+    /// Returns the cursor up to which an agent's own record was read.
+    pub fn history_cursor(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+    ) -> Result<Option<String>, StoreError> {
+        self.store().history_cursor(dialog, agent)
+    }
+
+    /// Adds messages of an agent's own record, each with its number there.
+    pub fn add_model_messages(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        messages: &[(u64, ModelMessage)],
+        at: Millis,
+    ) -> Result<AddedMessages, HistoryError> {
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
+        let _lock = self.acquire_lock()?;
+        let batch = self.store().batch()?;
+        let added = self.ingest_live(&batch, of, messages, at)?;
+        batch.commit()?;
+        Ok(added)
+    }
+
+    /// The same, and stores the read cursor: in one transaction.
+    ///
+    /// `false` if the project is locked, not scanned yet, or another process has read on meanwhile:
+    /// then nothing is recorded, and the messages can be read again.
+    pub fn record_model_messages(
+        &self,
+        messages: &[(u64, ModelMessage)],
+        mark: &TranscriptMark,
+        at: Millis,
+    ) -> Result<bool, HistoryError> {
+        let of =
+            HistoryKey { dialog: &mark.dialog, agent: &mark.agent, history: HistoryKind::Model };
+        self.check_writable()?;
+        let wait = self.settings().wait.event_timeout();
+        let Some(_lock) = FileLock::acquire(self.store().folder(), wait)? else { return Ok(false) };
+        if self.store().meta(INITIALISED_AT_KEY)?.is_none()
+            || self.history_cursor(of.dialog, of.agent)? != mark.from
+        {
+            return Ok(false);
+        }
+        let batch = self.store().batch()?;
+        self.ingest_live(&batch, of, messages, at)?;
+        batch.set_history_cursor(of.dialog, of.agent, &mark.cursor)?;
+        batch.commit()?;
+        Ok(true)
+    }
+
+    /// Imports a whole conversation, which continues where the log ends (MIG-2).
+    ///
+    /// Importing it again adds nothing. A dialog that is not known is created as ended.
+    pub fn import_messages(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        kind: Option<&str>,
+        (messages, display): (&[ModelMessage], &[Value]),
+        at: Millis,
+    ) -> Result<AddedMessages, HistoryError> {
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
+        let _lock = self.acquire_lock()?;
+        let batch = self.store().batch()?;
+        if ensure_dialog(&batch, of, kind, at)? {
+            batch.end_dialog(dialog, at)?;
+        }
+        let mut taking = LogMerge::begin(&batch, of, at)?;
+        taking.number_by_position();
+        for (number, message) in (0..).zip(messages) {
+            if taking.merge_message(number, message)? == MessageMerge::Diverges {
+                return Err(HistoryError::Diverges { dialog: dialog.clone(), place: number });
+            }
+        }
+        let mut added = taking.finish()?;
+        check_display(&batch, of, display)?;
+        added.added += record_display(&batch, of, display, at)?;
+        batch.commit()?;
+        Ok(added)
+    }
+
+    /// Sets a program's list as the view of the model's history (LIB-4). Messages that it omits
+    /// stay in the log.
+    pub fn save_model_messages(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        messages: &[ModelMessage],
+        at: Millis,
+    ) -> Result<AddedMessages, HistoryError> {
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
+        let _lock = self.acquire_lock()?;
+        let batch = self.store().batch()?;
+        ensure_dialog(&batch, of, None, at)?;
+        let mut taking = LogMerge::begin(&batch, of, at)?;
+        let mut known = known_places(&batch, of)?;
+        let mut places = Vec::with_capacity(messages.len());
+        for message in messages {
+            let digest = digest_of(message)?;
+            match known.get_mut(&digest).and_then(VecDeque::pop_front) {
+                Some(place) => {
+                    taking.added.known += 1;
+                    places.push(place);
+                }
+                None => places.push(taking.append(None, message)?),
+            }
+        }
+        let next = taking.next_place;
+        let added = taking.finish()?;
+        if visible_places(&batch, of)? != places {
+            let (shown, place) = (VisibleMessages::listed(places, next), (batch.next_seq(), at));
+            record_view(&batch, of, place, (&shown, ViewReason::Saved, None))?;
+        }
+        batch.commit()?;
+        Ok(added)
+    }
+
+    /// Sets a program's list as the display view (LIB-4). Messages that it omits stay in the log.
+    pub fn save_display_messages(
+        &self,
+        dialog: &DialogId,
+        agent: &AgentId,
+        messages: &[Value],
+        at: Millis,
+    ) -> Result<AddedMessages, HistoryError> {
+        let of = HistoryKey { dialog, agent, history: HistoryKind::Display };
+        let _lock = self.acquire_lock()?;
+        let batch = self.store().batch()?;
+        ensure_dialog(&batch, of, None, at)?;
+        let added = record_display(&batch, of, messages, at)?;
+        let count = messages.len() as i64;
+        if !visible_places(&batch, of)?.into_iter().eq(0..count) {
+            let next = next_place(&batch.message_log(of)?, &VisibleMessages::all());
+            let (shown, place) = (VisibleMessages::listed(0..count, next), (batch.next_seq(), at));
+            record_view(&batch, of, place, (&shown, ViewReason::Saved, None))?;
+        }
+        batch.commit()?;
+        Ok(AddedMessages { added, known: messages.len() as u64 - added })
+    }
+
+    /// Adds messages of an agent's own record, within the limits of the settings.
+    fn ingest_live(
+        &self,
+        batch: &Batch<'_>,
+        of: HistoryKey<'_>,
+        messages: &[(u64, ModelMessage)],
+        at: Millis,
+    ) -> Result<AddedMessages, HistoryError> {
+        if messages.is_empty() {
+            return Ok(AddedMessages::default());
+        }
+        ensure_dialog(batch, of, None, at)?;
+        let mut taking = LogMerge::begin(batch, of, at)?;
+        taking.limit = Some(self.settings().history.max_message_bytes);
+        let whole = messages.iter().map(|(number, _)| *number).eq(0..messages.len() as u64);
+        for (number, message) in messages {
+            match taking.merge_message(*number, message)? {
+                // The agent may rewrite a message of its own; a different one gets a new place.
+                MessageMerge::Diverges if !whole && taking.is_rewrite(*number, message) => {
+                    taking.replace(*number, message)?;
+                }
+                MessageMerge::Diverges => taking.diverge_at(*number, message)?,
+                MessageMerge::Merged => {}
+            }
+        }
+        let left = std::mem::take(&mut taking.abandoned);
+        let (next, added) = (taking.next_place, taking.finish()?);
+        let shown = visible_places(batch, of)?;
+        if shown.iter().any(|place| left.contains(place)) {
+            let stays = shown.into_iter().filter(|place| !left.contains(place));
+            let (shown, place) = (VisibleMessages::listed(stays, next), (batch.next_seq(), at));
+            record_view(batch, of, place, (&shown, ViewReason::Saved, None))?;
+        }
+        Ok(added)
+    }
+}
+
+/// Returns the visible places, in order.
+fn visible_places(batch: &Batch<'_>, of: HistoryKey<'_>) -> Result<Vec<i64>, StoreError> {
+    let (views, log) = (batch.views(of)?, batch.message_log(of)?);
+    Ok(VisibleMessages::current(&views)
+        .visible_entries(&log)
+        .into_iter()
+        .map(|at| log[at].place)
+        .collect())
+}
+
+/// Returns the places of all messages by digest; visible ones come first.
+fn known_places(
+    batch: &Batch<'_>,
+    of: HistoryKey<'_>,
+) -> Result<HashMap<ObjectId, VecDeque<i64>>, StoreError> {
+    let (views, log) = (batch.views(of)?, batch.message_log(of)?);
+    let shown = VisibleMessages::current(&views);
+    let hidden = (0..log.len()).filter(|&at| !shown.shows(log[at].place));
+    let mut known: HashMap<_, VecDeque<_>> = HashMap::new();
+    for at in shown.visible_entries(&log).into_iter().chain(hidden) {
+        known.entry(log[at].digest).or_default().push_back(log[at].place);
+    }
+    Ok(known)
+}
+
+/// Creates the dialog and agent if needed; returns whether the dialog is new.
+pub(super) fn ensure_dialog(
+    batch: &Batch<'_>,
+    of: HistoryKey<'_>,
+    kind: Option<&str>,
+    at: Millis,
+) -> Result<bool, StoreError> {
+    let is_new = batch.dialog(of.dialog)?.is_none();
+    if is_new {
+        batch.touch_dialog(of.dialog, kind, None, at)?;
+    }
+    if is_new || of.agent.0 != MAIN_AGENT {
+        batch.touch_agent(of.dialog, of.agent, kind, None)?;
+    }
+    Ok(is_new)
+}
+
+/// Rejects display messages of another conversation: a recorded entry may only have grown.
+fn check_display(
+    batch: &Batch<'_>,
+    of: HistoryKey<'_>,
+    messages: &[Value],
+) -> Result<(), HistoryError> {
+    let of = HistoryKey { history: HistoryKind::Display, ..of };
+    for entry in batch.message_log(of)? {
+        let told = usize::try_from(entry.place).ok().and_then(|place| messages.get(place));
+        let Some(told) = told else { continue };
+        if entry.digest == message_digest(told)? {
+            continue;
+        }
+        let known = match batch.message_body(entry.row) {
+            Ok(known) => known,
+            // A damaged message cannot be compared and is no evidence against it.
+            Err(StoreError::Row(_)) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let text = |body: &Value| body["text"].as_str().unwrap_or_default().to_owned();
+        let is_same = ["ts", "type", "say", "ask"].iter().all(|key| known[key] == told[key]);
+        if !is_same || !text(told).starts_with(&text(&known)) {
+            let place = entry.place.unsigned_abs();
+            return Err(HistoryError::Diverges { dialog: of.dialog.clone(), place });
+        }
+    }
+    Ok(())
+}
+
+/// Records display messages by place; returns the number of new ones.
+fn record_display(
+    batch: &Batch<'_>,
+    of: HistoryKey<'_>,
+    messages: &[Value],
+    at: Millis,
+) -> Result<u64, StoreError> {
+    let of = HistoryKey { history: HistoryKind::Display, ..of };
+    let log = batch.message_log(of)?;
+    let known: HashMap<i64, ObjectId> =
+        log.iter().map(|entry| (entry.place, entry.digest)).collect();
+    let (seq, mut added) = (batch.next_seq(), 0);
+    for (place, body) in (0..).zip(messages) {
+        let digest = message_digest(body)?;
+        if known.get(&place) != Some(&digest) {
+            let (ts, body) = (body["ts"].as_i64(), body.clone());
+            let (number, role, is_summary, index) = (None, None, false, None);
+            let new = NewMessage { place, number, role, ts, is_summary, index, digest, body };
+            batch.put_message(of, (seq, at), &new)?;
+            added += 1;
+        }
+    }
+    Ok(added)
+}

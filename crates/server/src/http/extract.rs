@@ -1,0 +1,170 @@
+//! Extractors of body, query and path; all reject with the same error shape.
+
+use std::time::Duration;
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::error::ErrorResponse;
+
+/// Timeout of reading a request's body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Maximum bytes of a body, unless a route says otherwise.
+pub(super) const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// Maximum bytes of a body for this route.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BodyLimit(pub(super) usize);
+
+impl BodyLimit {
+    /// Refuses what says of itself that it is larger.
+    pub(super) fn check(self, headers: &HeaderMap) -> Result<(), ErrorResponse> {
+        let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        let length: Option<u64> = length.and_then(|text| text.parse().ok());
+        if length.is_some_and(|length| length > self.0 as u64) {
+            return Err(self.exceeded());
+        }
+        Ok(())
+    }
+
+    fn exceeded(self) -> ErrorResponse {
+        let message = format!("the body has more than {} bytes", self.0);
+        ErrorResponse::new("too_large", message, "send less at a time")
+    }
+}
+
+/// A JSON document with nothing in it that is not understood.
+#[derive(Debug)]
+pub(super) struct JsonBody<T>(pub(super) T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = ErrorResponse;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, ErrorResponse> {
+        if !is_json(request.headers()) {
+            return Err(not_json_error());
+        }
+        let bytes = read_body(request).await?;
+        parse_json(&bytes, Value::is_object).map(Self)
+    }
+}
+
+/// A JSON document, or no body at all for what it is without.
+#[derive(Debug)]
+pub(super) struct OptionalJsonBody<T>(pub(super) T);
+
+impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalJsonBody<T> {
+    type Rejection = ErrorResponse;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, ErrorResponse> {
+        let is_json = is_json(request.headers());
+        let bytes = read_body(request).await?;
+        match (bytes.is_empty(), is_json) {
+            (true, _) => Ok(Self(T::default())),
+            (false, true) => parse_json(&bytes, |value| value.is_object() || value.is_null())
+                .map(Self::or_default),
+            (false, false) => Err(not_json_error()),
+        }
+    }
+}
+
+impl<T: Default> OptionalJsonBody<T> {
+    fn or_default(body: Option<T>) -> Self {
+        Self(body.unwrap_or_default())
+    }
+}
+
+fn not_json_error() -> ErrorResponse {
+    let hint = "send JSON with `Content-Type: application/json`";
+    ErrorResponse::new("bad_body", "the body is not said to be JSON", hint)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = kind.map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"))
+}
+
+async fn read_body(request: Request) -> Result<Vec<u8>, ErrorResponse> {
+    let limit =
+        request.extensions().get::<BodyLimit>().copied().unwrap_or(BodyLimit(MAX_BODY_BYTES));
+    let reading = to_bytes(request.into_body(), limit.0);
+    let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, reading).await else {
+        let message = format!("the body was not there after {} seconds", BODY_TIMEOUT.as_secs());
+        return Err(ErrorResponse::new("slow_body", message, "send it at once"));
+    };
+    read.map(Into::into)
+        .map_err(|error| if is_too_long(&error) { limit.exceeded() } else { body_error(&error) })
+}
+
+fn is_too_long(error: &axum::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        if error.is::<http_body_util::LengthLimitError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn body_error(error: &axum::Error) -> ErrorResponse {
+    ErrorResponse::new("bad_body", format!("the body cannot be read: {error}"), "send it again")
+}
+
+/// Lists are refused by `is_possible`: they would be taken for the fields of a document in order.
+fn parse_json<T: DeserializeOwned>(
+    bytes: &[u8],
+    is_possible: fn(&Value) -> bool,
+) -> Result<T, ErrorResponse> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+        ErrorResponse::new("bad_json", format!("not JSON: {error}"), "send one JSON object")
+    })?;
+    let hint = "docs/openapi.json says what is understood here";
+    if !is_possible(&value) {
+        return Err(ErrorResponse::new("bad_value", "the body is not a JSON object", hint));
+    }
+    serde_json::from_value(value).map_err(|error| {
+        ErrorResponse::new("bad_value", format!("the body is not understood: {error}"), hint)
+    })
+}
+
+/// The parameters after the question mark, with none that is not understood.
+#[derive(Debug)]
+pub(super) struct QueryParams<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
+    type Rejection = ErrorResponse;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
+        let asked = Query::from_request_parts(parts, state).await;
+        asked.map(|Query(asked)| Self(asked)).map_err(|error| {
+            let hint = "docs/openapi.json says what is understood here";
+            ErrorResponse::new("bad_query", error.body_text(), hint)
+        })
+    }
+}
+
+/// The path's parameters.
+#[derive(Debug)]
+pub(super) struct PathParams<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathParams<T> {
+    type Rejection = ErrorResponse;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
+        let named = Path::from_request_parts(parts, state).await;
+        named.map(|Path(named)| Self(named)).map_err(|error| {
+            ErrorResponse::new(
+                "bad_path",
+                error.body_text(),
+                "write names as UTF-8, percent-encoded",
+            )
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! Applies a plan for a client, as far as it consented.
+//!
+//! Invariant: what replaces a person's edits, takes back what was not named, touches files of
+//! another dialog or deletes files is never done unless the client says yes to just that.
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use retake_engine::Plan;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
+
+use super::super::error::ErrorResponse;
+use super::super::route_policy::require_human;
+use super::super::token::TokenScope;
+use super::masking;
+use crate::documents::OperationOutcome;
+use crate::request::ApplyPlan;
+use crate::{ApiError, ProjectHandle};
+
+/// What an operation would do, or did.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Acted)]
+pub(in super::super) struct OperationResponse {
+    #[serde(flatten)]
+    pub(super) outcome: OperationOutcome,
+    /// What the plan is known by: sent back, nothing but this plan is carried out.
+    pub(super) plan_digest: Option<String>,
+}
+
+/// A client's consent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Consent {
+    /// Only the plan is wanted.
+    pub(super) dry_run: bool,
+    /// Yes to everything.
+    pub(super) yes: bool,
+    /// Yes to these.
+    pub(super) agreed: Vec<String>,
+    /// The plan that was seen.
+    pub(super) plan_digest: Option<String>,
+}
+
+impl Consent {
+    /// Refuses an agent that wants more than a plan.
+    pub(super) fn check_scope(self, scope: TokenScope) -> Result<Self, ErrorResponse> {
+        if !self.dry_run {
+            require_human(scope)?;
+        }
+        Ok(self)
+    }
+
+    fn covers(&self, code: &str) -> bool {
+        self.yes || self.agreed.iter().any(|agreed| agreed == code)
+    }
+}
+
+/// Rejects a client that has seen a plan, if nothing is left to do.
+pub(super) fn nothing_to_apply(
+    outcome: OperationOutcome,
+    consent: &Consent,
+) -> Result<OperationResponse, ErrorResponse> {
+    let nothing =
+        OperationResponse { outcome: outcome.with_dry_run(consent.dry_run), plan_digest: None };
+    if consent.plan_digest.is_some() && !consent.dry_run {
+        let hint = "there is nothing to do any more";
+        let problem =
+            ErrorResponse::new("plan_changed", "the plan is not the one that was seen", hint);
+        return Err(problem.with_outcome(nothing));
+    }
+    Ok(nothing)
+}
+
+/// Applies a plan, as far as the client consented.
+pub(super) fn apply_plan(
+    room: &ProjectHandle,
+    plan: Plan,
+    consent: &Consent,
+) -> Result<OperationResponse, ErrorResponse> {
+    let planned = plan_response(room, &plan, consent)?;
+    if consent.dry_run {
+        return Ok(planned);
+    }
+    if consent.plan_digest.is_some() && consent.plan_digest != planned.plan_digest {
+        let hint = "look at the new plan, and send its digest";
+        let problem =
+            ErrorResponse::new("plan_changed", "the plan is not the one that was seen", hint);
+        return Err(problem.with_outcome(planned));
+    }
+    let asks = planned.outcome.questions.iter();
+    let open: Vec<_> = asks.filter(|question| !consent.covers(&question.code)).collect();
+    if !open.is_empty() {
+        let texts: Vec<_> = open.iter().map(|question| format!("{}.", question.text)).collect();
+        let message = format!("nothing was changed, since this needs a yes: {}", texts.join(" "));
+        let hint = "send the codes in `asks` as `agreed`, or `yes`";
+        return Err(ErrorResponse::new("needs_yes", message, hint).with_outcome(planned));
+    }
+    apply_now(room, plan, planned.plan_digest)
+}
+
+/// Applies a plan whole or not at all, for an answer that cannot say "in part".
+pub(super) fn apply_plan_whole(
+    room: &ProjectHandle,
+    plan: Plan,
+    consent: &Consent,
+) -> Result<OperationResponse, ErrorResponse> {
+    let whole = |acted: OperationResponse| {
+        if acted.outcome.whole {
+            return Ok(acted);
+        }
+        let hint = "the routes under /api/projects/{project} do the rest, and say what is left";
+        let message = "some files would be left as they are";
+        Err(ErrorResponse::new("partial", message, hint).with_outcome(acted))
+    };
+    whole(plan_response(room, &plan, consent)?)?;
+    whole(apply_plan(room, plan, consent)?)
+}
+
+fn plan_response(
+    room: &ProjectHandle,
+    plan: &Plan,
+    consent: &Consent,
+) -> Result<OperationResponse, ErrorResponse> {
+    let outcome = room
+        .read(|project| Ok(OperationOutcome::planned(project, plan)?.masked(masking(project))))?;
+    let outcome = outcome.with_dry_run(consent.dry_run);
+    Ok(OperationResponse { outcome, plan_digest: Some(plan_digest(plan)?) })
+}
+
+fn apply_now(
+    room: &ProjectHandle,
+    plan: Plan,
+    plan_digest: Option<String>,
+) -> Result<OperationResponse, ErrorResponse> {
+    let applied = room.run(ApplyPlan { plan })?;
+    let outcome = room.read(|project| {
+        Ok(OperationOutcome::applied(project, &applied)?.masked(masking(project)))
+    })?;
+    Ok(OperationResponse { outcome, plan_digest })
+}
+
+fn plan_digest(plan: &Plan) -> Result<String, ApiError> {
+    let bytes = serde_json::to_vec(plan).map_err(|error| {
+        ApiError::new("internal", format!("the plan cannot be written: {error}"), "report it")
+    })?;
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(bytes)))
+}

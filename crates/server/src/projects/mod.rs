@@ -1,0 +1,150 @@
+//! The daemon's open projects.
+//!
+//! Opened on first request (REC-1), evicted least recently used: each has open files, threads,
+//! and a watcher.
+
+mod handle;
+mod signal;
+mod watch_loop;
+mod worker;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use retake_engine::model::Millis;
+use retake_engine::{KnownProject, LocatedProject, Retake, WatchBudget};
+
+pub use crate::daemon::idle::{BusyGuard, IdleTracker};
+use handle::ProjectEnv;
+pub use handle::ProjectHandle;
+pub use signal::CommitSignal;
+pub(crate) use worker::{ProjectJob, RecordJob};
+
+use crate::ApiError;
+
+/// Maximum open projects, unless all of them are in use. Each takes an instance of inotify,
+/// of which a user has 128.
+const MAX_OPEN_PROJECTS: usize = 32;
+
+/// All projects of one home.
+#[derive(Debug)]
+pub struct ProjectPool {
+    retake: Retake,
+    clock: fn() -> Millis,
+    /// In LRU order: the most recently requested comes last.
+    handles: Mutex<Vec<Arc<ProjectHandle>>>,
+    idle: Arc<IdleTracker>,
+    budget: WatchBudget,
+}
+
+impl ProjectPool {
+    /// The projects of this home; `clock` tells the time.
+    pub fn new(retake: Retake, clock: fn() -> Millis) -> Self {
+        let budget = WatchBudget::half_of_user_limit();
+        Self { retake, clock, handles: Mutex::default(), idle: Arc::default(), budget }
+    }
+
+    /// Retake on this machine.
+    pub fn retake(&self) -> &Retake {
+        &self.retake
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Millis {
+        (self.clock)()
+    }
+
+    /// The idle tracker of the daemon.
+    pub fn idle(&self) -> &Arc<IdleTracker> {
+        &self.idle
+    }
+
+    /// Every project on record, open or not.
+    pub fn known_projects(&self) -> Result<Vec<KnownProject>, ApiError> {
+        Ok(self.retake.projects()?)
+    }
+
+    /// The open projects.
+    pub fn handles(&self) -> Vec<Arc<ProjectHandle>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The room of the nearest project at or above a path.
+    pub fn open(&self, start: &Path) -> Result<Arc<ProjectHandle>, ApiError> {
+        self.handle_of(&self.retake.locate(start)?)
+    }
+
+    /// Like [`ProjectPool::open`]; a folder that is in no project becomes one.
+    pub fn open_or_create(&self, start: &Path) -> Result<Arc<ProjectHandle>, ApiError> {
+        Ok(self.locate_or_create(start)?.0)
+    }
+
+    /// The same, and where the project was found.
+    pub(crate) fn locate_or_create(
+        &self,
+        start: &Path,
+    ) -> Result<(Arc<ProjectHandle>, LocatedProject), ApiError> {
+        let located = self.retake.locate_or_create(start, self.now())?;
+        Ok((self.handle_of(&located)?, located))
+    }
+
+    /// The room of the project with this id.
+    pub fn handle(&self, id: &str) -> Result<Arc<ProjectHandle>, ApiError> {
+        let found =
+            take_most_recent(&mut self.handles.lock().unwrap_or_else(PoisonError::into_inner), id);
+        if let Some(room) = found {
+            return Ok(room);
+        }
+        let known = self.known_projects()?.into_iter().find(|project| project.id == id);
+        let Some(known) = known else {
+            return Err(ApiError::new(
+                "unknown_project",
+                format!("there is no project '{id}'"),
+                "GET /api/projects lists them",
+            ));
+        };
+        self.open(&known.root)
+    }
+
+    /// Ends all event streams, because the daemon stops.
+    pub fn close_streams(&self) {
+        for room in self.handles() {
+            room.commits().close();
+        }
+    }
+
+    fn handle_of(&self, located: &LocatedProject) -> Result<Arc<ProjectHandle>, ApiError> {
+        let mut rooms = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = take_most_recent(&mut rooms, located.id()) {
+            room.set_root(located.root());
+            return Ok(room);
+        }
+        evict_oldest(&mut rooms);
+        let around = ProjectEnv {
+            retake: self.retake.clone(),
+            clock: self.clock,
+            idle: Arc::clone(&self.idle),
+            budget: self.budget.clone(),
+        };
+        let room = Arc::new(ProjectHandle::open(around, located)?);
+        rooms.push(Arc::clone(&room));
+        Ok(room)
+    }
+}
+
+/// Returns the project with this id and makes it the most recently used.
+fn take_most_recent(rooms: &mut Vec<Arc<ProjectHandle>>, id: &str) -> Option<Arc<ProjectHandle>> {
+    let at = rooms.iter().position(|room| room.id() == id)?;
+    let room = rooms.remove(at);
+    rooms.push(Arc::clone(&room));
+    Some(room)
+}
+
+/// Evicts the least recently used project that is not in use.
+fn evict_oldest(rooms: &mut Vec<Arc<ProjectHandle>>) {
+    if rooms.len() >= MAX_OPEN_PROJECTS
+        && let Some(at) = rooms.iter().position(|room| Arc::strong_count(room) == 1)
+    {
+        rooms.remove(at);
+    }
+}
