@@ -5,12 +5,11 @@
 
 use retake_store::{ExportError, StoreError};
 
+use crate::error::{OperationError, RecordError};
 use crate::history::{CondenseError, HistoryError};
 use crate::maintenance::purge::PurgeError;
-use crate::operations::begin::OperationError;
-use crate::project::ProjectError;
 use crate::query::export::SnapshotError;
-use crate::record::RecordError;
+use crate::retake::ProjectError;
 
 /// The stable code of an error, and a hint how to resolve it.
 pub trait ErrorAdvice {

@@ -7,9 +7,9 @@ use retake_store::{
 };
 use serde_json::json;
 
+use crate::error::RecordError;
 use crate::journal::record_entry;
 use crate::project::Project;
-use crate::record::RecordError;
 use crate::settings::RetentionSettings;
 
 const MILLIS_PER_DAY: Millis = 24 * 60 * 60 * 1000;
@@ -68,7 +68,7 @@ impl Project {
             let batch = self.store().batch()?;
             let body =
                 json!({ "dialogs": dialogs, "changes": changes, "checkpoints": checkpoints });
-            record_entry(&batch, (batch.next_seq(), at), "collected", None, body)?;
+            record_entry(&batch, batch.next_stamp(at), "collected", None, body)?;
             batch.commit()?;
         }
         Ok(collected)

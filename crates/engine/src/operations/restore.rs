@@ -3,7 +3,7 @@
 use retake_model::{Checkpoint, DialogId, Millis, OperationKind, PathState, ProjectPath};
 use retake_store::{ChangeFilter, StoreError};
 
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::plan::go_to::{GoToOptions, go_to};
 use crate::plan::{FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;

@@ -12,6 +12,7 @@ mod patch;
 mod predict;
 mod python;
 mod reads;
+mod shell_quote;
 
 #[cfg(test)]
 mod predict_tests;
@@ -28,6 +29,7 @@ pub(crate) use names::is_from_server;
 pub use names::{ToolKind, kind_of, kind_of_call};
 pub use patch::{PatchDialect, PatchHunk, parse_patch};
 pub use predict::{PredictedFile, predict, predict_moved};
+pub use shell_quote::quoted;
 
 use retake_model::LineSpan;
 use serde_json::Value;

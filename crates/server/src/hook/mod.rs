@@ -265,7 +265,7 @@ impl HookCall {
     fn submissions(&self, run: Option<Event>, heard: &HookMessage) -> Vec<Submission> {
         let parcel = |name: String, event: Event| {
             let key = format!("{}.{name}", self.key);
-            Submission { hears: feedback_of(self.agent), ..Submission::new(key, event, self.at) }
+            Submission::new(key, event, self.at).with_reply_support(feedback_of(self.agent))
         };
         let run = run.map(|event| parcel("run".to_owned(), event));
         let events = heard.events.iter().cloned().enumerate();

@@ -85,7 +85,7 @@ async fn record(
     desk.with_project(id, move |room| {
         let parcel = |(number, event)| {
             let key = format!("{key}.{number}");
-            Submission { hears: new.hears, ..Submission::new(key, event, at) }
+            Submission::new(key, event, at).with_reply_support(new.hears)
         };
         let parcels: Vec<_> = new.events.into_iter().enumerate().map(parcel).collect();
         let done = room.run(RecordEvents { parcels: parcels.clone() })?;

@@ -3,7 +3,7 @@
 //! A begin without an end is normal, so windows also close with the turn, with the next message,
 //! and with any event that says that a call, a task or a subagent is over.
 
-use retake_model::{CallId, Event, MAIN_AGENT, Millis};
+use retake_model::{CallId, Event, MAIN_AGENT, Stamp};
 use retake_store::{BackgroundActivity, Batch, Call, CallState, StoreError};
 
 /// Closes the windows of the agent whose turn ends; of the whole dialog if it is the main agent.
@@ -11,8 +11,7 @@ pub(crate) fn end_turn(
     batch: &Batch<'_>,
     event: &Event,
     background: &[String],
-    seq: u64,
-    at: Millis,
+    stamp: Stamp,
 ) -> Result<(), StoreError> {
     let only = event.subagent();
     // A call without a sequence number yet begins after this, in the same spool.
@@ -24,7 +23,7 @@ pub(crate) fn end_turn(
     };
     for call in batch.live_calls()?.iter().filter(|call| is_ours(call)) {
         if call.state == CallState::Open {
-            batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;
+            batch.close_call(call.row, CallState::Abandoned, None, stamp.seq, stamp.at)?;
         }
         let afterlife = match call.background {
             BackgroundActivity::Running if is_listed(call, background) => {
@@ -75,14 +74,13 @@ pub(crate) fn close_open_calls(
     batch: &Batch<'_>,
     event: &Event,
     calls: &[CallId],
-    seq: u64,
-    at: Millis,
+    stamp: Stamp,
 ) -> Result<(), StoreError> {
     let is_one = |call: &Call| {
         call.state == CallState::Open && call.dialog == event.dialog && calls.contains(&call.call)
     };
     for call in batch.live_calls()?.iter().filter(|call| is_one(call)) {
-        batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;
+        batch.close_call(call.row, CallState::Abandoned, None, stamp.seq, stamp.at)?;
     }
     Ok(())
 }
@@ -93,14 +91,14 @@ pub(crate) fn close_task_call(
     batch: &Batch<'_>,
     event: &Event,
     task: &str,
-    (seq, at): (u64, Millis),
+    stamp: Stamp,
 ) -> Result<(), StoreError> {
     let is_it = |call: &Call| {
         call.dialog == event.dialog && (call.task.as_deref() == Some(task) || call.agent.0 == task)
     };
     for call in batch.live_calls()?.iter().filter(|call| is_it(call)) {
         if call.state == CallState::Open {
-            batch.close_call(call.row, CallState::Abandoned, None, seq, at)?;
+            batch.close_call(call.row, CallState::Abandoned, None, stamp.seq, stamp.at)?;
         }
         batch.set_background_activity(call.row, BackgroundActivity::None)?;
     }

@@ -4,29 +4,23 @@
 //! Retake's home, the person's home and the folder for temporary files are, and
 //! passes the time into each call.
 
-pub(crate) mod located;
-
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retake_model::{Checkpoint, DialogId, Millis, ProjectPath};
+use retake_model::{Checkpoint, Millis};
 use retake_store::{
-    Batch, FileLock, FoundProject, Home, ProjectIdentity, RootIdentity, Store, StoreAccess,
-    StoreError,
+    FoundProject, Home, ProjectIdentity, RootIdentity, Store, StoreAccess, StoreError,
 };
-use retake_workspace::{OpenError, Workspace, git, root_id};
+use retake_workspace::{OpenError, Workspace, git};
 
-use crate::calls::target_cache::TargetCache;
-use crate::project::located::LocatedProject;
+use crate::error::RecordError;
+use crate::project::{Project, disk_identity};
 use crate::record::spool::SpoolWriter;
-use crate::record::{RecordError, ScanProgress};
-use crate::resolve_path::{PathBase, PathResolution, resolve_parent_links, resolve_path};
-use crate::scan::hints::HintTracker;
-use crate::scan::observation::{DeferredPaths, HiddenPathState, ScanRequest, ScanScope};
-use crate::scan::refresh::RefreshOutcome;
-use crate::settings::{Settings, SettingsError};
+use crate::resolve_path::resolve_parent_links;
+use crate::scan::refresh::{RefreshOutcome, ScanProgress};
+use crate::settings::{self, Settings};
 
 /// Retake on this machine.
 #[derive(Clone, Debug)]
@@ -393,42 +387,30 @@ fn open_store(folder: &Path) -> Result<(Store, bool), StoreError> {
 /// hangs.
 const HOME_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Key of the time at which the baseline was made; without it nothing is a change yet.
-pub(crate) const INITIALISED_AT_KEY: &str = "initialised_at";
-
-fn disk_identity(folder: &Path) -> std::io::Result<RootIdentity> {
-    let id = root_id(folder)?;
-    Ok(RootIdentity { device: id.device, inode: id.inode, born_ns: id.born_ns })
-}
-
-/// A folder that is tracked.
+/// A project that was found and not opened.
 ///
-/// Each call that writes takes the project's lock for itself and gives it back,
-/// so that any number of processes can have the same project open.
-#[derive(Debug)]
-pub struct Project {
+/// Two are equal as long as a project that was opened in between is still the one to use: its
+/// root, its record and its settings are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocatedProject {
     found: FoundProject,
-    /// The root as it was when the project was opened.
-    disk: RootIdentity,
-    workspace: Workspace,
-    store: Store,
-    settings: Settings,
-    settings_problem: Option<SettingsError>,
-    global_excludes: Option<PathBuf>,
-    global_attributes: Option<PathBuf>,
-    same_device: bool,
-    read_only: bool,
-    pub(crate) hints: Option<HintTracker>,
-    /// Cached targets of open calls.
-    pub(crate) target_cache: RefCell<TargetCache>,
-    user_home: Option<PathBuf>,
-    clock: Option<fn() -> Millis>,
+    record: Option<DeviceInode>,
+    settings: [Option<FileVersion>; 2],
 }
 
-impl Project {
-    /// The project's root folder.
-    pub fn root(&self) -> &Path {
-        self.workspace.root()
+/// Identity of a file: device and inode.
+type DeviceInode = (u64, u64);
+/// Identity and version of a file's content.
+type FileVersion = (DeviceInode, u64, i64, i64);
+
+impl LocatedProject {
+    pub(crate) fn new(home: &Path, mut found: FoundProject) -> Self {
+        let record = file_id(&found.folder.join("retake.db"));
+        let settings = [&*found.folder, home]
+            .map(|folder| version(&folder.join(settings::SETTINGS_FILE_NAME)));
+        // A move is reported once, to the first caller that finds it.
+        found.moved_from = None;
+        Self { found, record, settings }
     }
 
     /// The project's id.
@@ -436,128 +418,22 @@ impl Project {
         &self.found.identity.id
     }
 
+    /// The project's root.
+    pub fn root(&self) -> PathBuf {
+        self.found.identity.root_path()
+    }
+
     /// The project's folder in Retake's home.
     pub fn folder(&self) -> &Path {
-        self.store.folder()
+        &self.found.folder
     }
+}
 
-    /// The settings in force.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
+fn file_id(path: &Path) -> Option<DeviceInode> {
+    path.metadata().ok().map(|data| (data.dev(), data.ino()))
+}
 
-    /// Returns the reason why the settings cannot be used, if so; then the defaults are in force.
-    pub fn settings_problem(&self) -> Option<&SettingsError> {
-        self.settings_problem.as_ref()
-    }
-
-    /// Locks the run of this dialog as alive; when the lock is released, its call has no window.
-    /// `None` if the dialog is no run, or another process holds it.
-    pub fn lock_run(&self, dialog: &DialogId) -> Result<Option<FileLock>, StoreError> {
-        FileLock::acquire_run(self.store.folder(), &dialog.0)
-    }
-
-    /// Removes the lock file of this dialog's run, when its end is recorded.
-    pub fn forget_run(&self, dialog: &DialogId) {
-        FileLock::remove_run(self.store.folder(), &dialog.0);
-    }
-
-    /// The record, for reading.
-    pub fn store(&self) -> &Store {
-        &self.store
-    }
-
-    /// Defers maintenance of the store to [`Project::run_maintenance`], which the host promises to call.
-    pub fn defer_maintenance(&self) {
-        self.store.shorten_wal_later();
-    }
-
-    /// Runs the deferred maintenance; skipped if another process holds the lock.
-    pub fn run_maintenance(&self) {
-        if !self.read_only
-            && self.store.has_long_wal()
-            && let Ok(Some(_lock)) = FileLock::acquire(self.store.folder(), Duration::ZERO)
-        {
-            self.store.shorten_wal();
-        }
-    }
-
-    /// Returns true if another folder stands at the project's path; then it is read only.
-    pub fn is_replaced(&self) -> bool {
-        self.found.replaced
-    }
-
-    /// Fails with the reason if nothing may be recorded.
-    pub(crate) fn check_writable(&self) -> Result<(), RecordError> {
-        let root = || self.root().display().to_string();
-        match disk_identity(self.root()) {
-            Err(_) => return Err(RecordError::Gone(root())),
-            Ok(disk) if self.found.replaced || disk != self.disk => {
-                return Err(RecordError::Replaced(root()));
-            }
-            Ok(_) => {}
-        }
-        if self.read_only {
-            return Err(RecordError::ReadOnly(self.store.folder().display().to_string()));
-        }
-        Ok(())
-    }
-
-    /// Resolves a path that a person or an agent wrote to one in the project.
-    pub fn resolve_path(&self, cwd: &Path, text: &str) -> Option<ProjectPath> {
-        match resolve_path(self.root(), Some(&cwd.to_string_lossy()), text) {
-            PathResolution::Inside(path) => Some(path),
-            PathResolution::Root | PathResolution::Outside => None,
-        }
-    }
-
-    /// The file whose mtime a scan compares with.
-    pub(crate) fn stamp_file(&self) -> PathBuf {
-        self.store.folder().join("stamp")
-    }
-
-    /// Sets the clock, by which a call is detected whose agent did not wait for the reply. Without
-    /// a clock every agent waits.
-    pub fn set_clock(&mut self, clock: fn() -> Millis) {
-        self.clock = Some(clock);
-    }
-
-    pub(crate) fn now(&self) -> Option<Millis> {
-        self.clock.map(|clock| clock())
-    }
-
-    /// The folders that paths of agents are resolved against.
-    pub(crate) fn path_base(&self) -> PathBase<'_> {
-        PathBase { root: self.root(), home: self.user_home.as_deref() }
-    }
-
-    pub(crate) fn workspace(&self) -> &Workspace {
-        &self.workspace
-    }
-
-    pub(crate) fn scan_request(
-        &self,
-        batch: &Batch<'_>,
-        scope: ScanScope,
-        named: Vec<ProjectPath>,
-        hidden: HiddenPathState,
-    ) -> Result<ScanRequest<'_>, StoreError> {
-        Ok(ScanRequest {
-            scope,
-            always_scanned: named,
-            hidden,
-            first: batch.meta(INITIALISED_AT_KEY)?.is_none(),
-            workspace: &self.workspace,
-            settings: &self.settings,
-            global_excludes: self.global_excludes.as_deref(),
-            global_attributes: self.global_attributes.as_deref(),
-            stamp: self.stamp_file(),
-            same_device: self.same_device,
-            watched: self.hints.is_some(),
-            snapshot: self.full_scan_snapshot(batch)?,
-            deferred: DeferredPaths::default(),
-            has_open_calls: false,
-            moved_ignored: BTreeSet::new(),
-        })
-    }
+fn version(path: &Path) -> Option<FileVersion> {
+    let data = path.metadata().ok()?;
+    Some(((data.dev(), data.ino()), data.size(), data.mtime(), data.mtime_nsec()))
 }

@@ -3,46 +3,13 @@
 //! The files come first: a conversation is rewound only if the operation was applied, at least in
 //! part. That is a transaction of its own, since no file depends on it.
 
-use retake_model::{AgentId, DialogId, MAIN_AGENT, Millis, OperationId, RewindScope};
-use serde::{Deserialize, Serialize};
+use retake_model::{AgentId, DialogId, MAIN_AGENT, Millis, RewindScope};
 
-use super::{HistoryError, RewindOutcome, RewindTarget};
 use crate::apply::AppliedPlan;
+use crate::history::{HistoryError, PlannedRewind, RewindAction, RewindOutcome, RewindTarget};
 use crate::operations::steps::UndoStep;
 use crate::plan::Plan;
 use crate::project::Project;
-
-/// What is done to a conversation with a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedRewind {
-    /// The dialog.
-    pub dialog: DialogId,
-    /// Whose conversation it is.
-    pub agent: AgentId,
-    /// What is done.
-    pub how: RewindAction,
-    /// What that hides; nothing if it only brings back.
-    pub rewound: RewindOutcome,
-    /// Whether it was done; `None` while it is only planned.
-    pub done: Option<bool>,
-    /// Why it was not.
-    pub problem: Option<String>,
-}
-
-/// What is done to a conversation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RewindAction {
-    /// It is cut before a message.
-    Cut {
-        /// The dialog.
-        dialog: DialogId,
-        /// Where.
-        to: RewindTarget,
-    },
-    /// What an operation did to it is taken back.
-    TakeBack(OperationId),
-}
 
 impl UndoStep {
     /// Returns what undoing the step does to the conversation.
@@ -135,12 +102,5 @@ impl Project {
             Ok(false) => rewind.problem = Some("it was changed again since".to_owned()),
             Err(error) => rewind.problem = Some(error.to_string()),
         }
-    }
-}
-
-impl PlannedRewind {
-    /// Returns whether it shows again what was hidden, and hides nothing.
-    pub fn brings_back(&self) -> bool {
-        matches!(self.how, RewindAction::TakeBack(_))
     }
 }
