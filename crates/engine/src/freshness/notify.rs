@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use retake_model::{
-    AgentId, Change, ChangeId, ContextSource, DialogId, EventKind, MAIN_AGENT, Millis, ProjectPath,
+    AgentId, AgentRef, Change, ChangeId, ContextSource, DialogId, EventKind, MAIN_AGENT, Millis,
+    ProjectPath,
 };
 use retake_store::{Batch, JournalEvent, NoticeRow, Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -133,7 +134,7 @@ fn notify_once(
     settings: &FreshnessSettings,
     at: Millis,
 ) -> Result<Option<StaleContext>, StoreError> {
-    let who = (knower.dialog, knower.agent);
+    let who = AgentRef { dialog: knower.dialog, agent: knower.agent };
     let mut files = Vec::new();
     for path in paths {
         let Some(stale) = knower.stale_file(batch, path)? else { continue };
@@ -153,7 +154,7 @@ fn notify_once(
     if files.is_empty() {
         return Ok(None);
     }
-    record_stale_context(batch, who, (&files, files.len()), reaction, at)?;
+    record_stale_context(batch, (who.dialog, who.agent), (&files, files.len()), reaction, at)?;
     let message = describe_stale_files(reaction, &files);
     Ok(Some(StaleContext { reaction, files, message }))
 }

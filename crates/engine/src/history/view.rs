@@ -5,7 +5,9 @@
 
 use std::collections::HashSet;
 
-use retake_model::{AgentId, DialogId, HistoryKind, Millis, ModelMessage, OperationId, ViewReason};
+use retake_model::{
+    AgentId, DialogId, HistoryKind, Millis, ModelMessage, OperationId, Stamp, ViewReason,
+};
 use retake_store::{Batch, HistoryKey, MessageEntry, NewView, StoreError, StoredView};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -114,7 +116,11 @@ impl Project {
                 }
                 ViewItem::New(message) => {
                     own -= 1;
-                    batch.put_message(of, (seq, at), &new_message(own, None, message, None)?)?;
+                    batch.put_message(
+                        of,
+                        Stamp { seq, at },
+                        &new_message(own, None, message, None)?,
+                    )?;
                     places.push(own);
                 }
             }
@@ -176,7 +182,7 @@ pub(super) fn pop_view(
             open_from: below.open_from,
             operation,
         };
-        batch.put_view(*of, place, &view)?;
+        batch.put_view(*of, Stamp { seq: place.0, at: place.1 }, &view)?;
     }
     let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
     record_view_event(batch, of, place, (ViewReason::BroughtBack, operation))
@@ -190,7 +196,7 @@ pub(super) fn record_view(
     (shown, why, operation): (&VisibleMessages, ViewReason, Option<OperationId>),
 ) -> Result<View, HistoryError> {
     let view = NewView { why, places: &shown.ranges, open_from: shown.open_from, operation };
-    batch.put_view(of, place, &view)?;
+    batch.put_view(of, Stamp { seq: place.0, at: place.1 }, &view)?;
     record_view_event(batch, of, place, (why, operation))
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
     Change, ChangeStatus, Checkpoint, CheckpointKind, DialogId, Millis, ObjectId, OperationKind,
-    PathState, ProjectPath, SessionState, WorkSession,
+    PathState, ProjectPath, SessionState, Stamp, WorkSession,
 };
 use retake_store::{ChangeFilter, StatusMark, StoreError};
 use serde_json::json;
@@ -98,8 +98,8 @@ impl Project {
         )?;
         let session = checkpoint::work_session_of(&batch, dialog, at)?;
         let parents = [session.base, closing.id];
-        let place = (batch.next_seq(), at);
-        let commit = batch.put_commit(&closing.tree, &parents, &name, Some(dialog), place)?;
+        let stamp = Stamp { seq: batch.next_seq(), at };
+        let commit = batch.put_commit(&closing.tree, &parents, &name, Some(dialog), stamp)?;
         for change in &unapproved {
             batch.set_approved(change.id, session.number, at)?;
         }
@@ -122,7 +122,7 @@ impl Project {
             "session": session.name(), "commit": commit, "new_session": new_session,
             "changes": unapproved.len() + gone.len(),
         });
-        record_entry(&batch, place, "approved", Some(dialog), body)?;
+        record_entry(&batch, (stamp.seq, stamp.at), "approved", Some(dialog), body)?;
         batch.commit()?;
         let in_it = |made: &Checkpoint| made.session == Some(session.number);
         let checkpoints = self.store().checkpoints(Some(dialog), usize::MAX >> 1)?;
