@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 use retake_model::{
-    Actor, Checkpoint, CheckpointKind, DialogId, EventKind, Millis, ObjectId, WorkSession,
+    Actor, Checkpoint, CheckpointKind, DialogId, EventKind, JournalKind, Millis, ObjectId,
+    WorkSession,
 };
 use retake_store::{Batch, ChangeFilter, NewCheckpoint, Store, StoreError};
 use serde_json::json;
@@ -88,7 +89,7 @@ fn record_checkpoint_event(batch: &Batch<'_>, checkpoint: &Checkpoint) -> Result
         "session": checkpoint.session,
     });
     let place = (checkpoint.seq, checkpoint.at);
-    record_entry(batch, place, "checkpoint", checkpoint.dialog.as_ref(), body)
+    record_entry(batch, place, JournalKind::Checkpoint, checkpoint.dialog.as_ref(), body)
 }
 
 /// Makes the checkpoint that an event asks for. If the event was spooled, the state just before it

@@ -1,6 +1,6 @@
 //! Journal entries of events; the journal is also the stream that clients follow.
 
-use retake_model::{AgentId, DialogId, Event, EventKind, Millis, ObjectId};
+use retake_model::{AgentId, DialogId, Event, EventKind, JournalKind, Millis, ObjectId};
 use retake_store::{Batch, JournalEvent, StoreError};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ pub(crate) fn journal_entry(
     JournalEvent {
         seq: around.seq,
         at: around.at,
-        kind: event.name().to_owned(),
+        kind: event.journal_kind(),
         dialog: Some(event.dialog.clone()),
         agent,
         call: call.cloned(),
@@ -61,14 +61,14 @@ pub(crate) fn journal_entry(
 pub(crate) fn record_entry(
     batch: &Batch<'_>,
     (seq, at): (u64, Millis),
-    kind: &str,
+    kind: JournalKind,
     dialog: Option<&DialogId>,
     body: Value,
 ) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
         seq,
         at,
-        kind: kind.to_owned(),
+        kind,
         dialog: dialog.cloned(),
         agent: None,
         call: None,

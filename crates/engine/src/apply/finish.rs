@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{
     Actor, Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, Confidence, DialogId,
-    LineChanges, Millis, ObjectId, OperationId, OperationState, PathState, ProjectPath,
+    JournalKind, LineChanges, Millis, ObjectId, OperationId, OperationState, PathState,
+    ProjectPath,
 };
 use retake_store::{
     Batch, ChangeFilter, ManifestState, NewChange, OperationStep, StatusMark, Store, StoreError,
@@ -215,7 +216,7 @@ fn run_follow_up(
                 let new_session = format!("session_{next}");
                 let body = json!({ "session": session.name(), "new_session": new_session });
                 let place = (batch.next_seq(), at);
-                record_entry(batch, place, "session_abandoned", Some(&dialog), body)?;
+                record_entry(batch, place, JournalKind::SessionAbandoned, Some(&dialog), body)?;
             }
             Ok(None)
         }
@@ -287,7 +288,7 @@ pub(super) fn record_operation_event(
         "operation": id.to_string(), "kind": plan.kind, "title": plan.title, "state": state,
         "files": plan.files.len(), "written": files(true), "left": plan.left().count(),
     });
-    record_entry(batch, place, "operation", plan.dialog.as_ref(), body)
+    record_entry(batch, place, JournalKind::Operation, plan.dialog.as_ref(), body)
 }
 
 impl Plan {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use retake_model::{MessageRole, Millis, ModelMessage, ObjectId, Stamp};
+use retake_model::{JournalKind, MessageRole, Millis, ModelMessage, ObjectId, Stamp};
 use retake_store::{Batch, HistoryKey, MessageEntry, NewMessage, StoreError, message_digest};
 use serde_json::{Value, json};
 
@@ -210,7 +210,13 @@ impl<'b, 's> LogMerge<'b, 's> {
     pub(super) fn finish(self) -> Result<AddedMessages, HistoryError> {
         if self.added.added > 0 {
             let body = json!({ "from": self.first_place, "count": self.added.added });
-            record_history_event(self.batch, self.of, (self.seq, self.at), "history_added", body)?;
+            record_history_event(
+                self.batch,
+                self.of,
+                (self.seq, self.at),
+                JournalKind::HistoryAdded,
+                body,
+            )?;
         }
         Ok(self.added)
     }

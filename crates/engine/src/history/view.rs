@@ -6,7 +6,8 @@
 use std::collections::HashSet;
 
 use retake_model::{
-    AgentId, DialogId, HistoryKind, Millis, ModelMessage, OperationId, Stamp, ViewReason,
+    AgentId, DialogId, HistoryKind, JournalKind, Millis, ModelMessage, OperationId, Stamp,
+    ViewReason,
 };
 use retake_store::{Batch, HistoryKey, MessageEntry, NewView, StoreError, StoredView};
 use serde::{Deserialize, Serialize};
@@ -211,6 +212,6 @@ pub(super) fn record_view_event(
     let (shown, hidden) =
         count_messages(&VisibleMessages::current(&batch.views(of)?), &batch.message_log(of)?);
     let body = json!({ "why": why, "kept": shown, "hidden": hidden, "operation": operation });
-    record_history_event(batch, of, (seq, at), "conversation_view", body)?;
+    record_history_event(batch, of, (seq, at), JournalKind::ConversationView, body)?;
     Ok(View { seq, at, why, operation, shown, hidden, stands: why != ViewReason::BroughtBack })
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
-    Change, ChangeStatus, Checkpoint, CheckpointKind, DialogId, Millis, ObjectId, OperationKind,
-    PathState, ProjectPath, SessionState, Stamp, WorkSession,
+    Change, ChangeStatus, Checkpoint, CheckpointKind, DialogId, JournalKind, Millis, ObjectId,
+    OperationKind, PathState, ProjectPath, SessionState, Stamp, WorkSession,
 };
 use retake_store::{ChangeFilter, StatusMark, StoreError};
 use serde_json::json;
@@ -122,7 +122,7 @@ impl Project {
             "session": session.name(), "commit": commit, "new_session": new_session,
             "changes": unapproved.len() + gone.len(),
         });
-        record_entry(&batch, (stamp.seq, stamp.at), "approved", Some(dialog), body)?;
+        record_entry(&batch, (stamp.seq, stamp.at), JournalKind::Approved, Some(dialog), body)?;
         batch.commit()?;
         let in_it = |made: &Checkpoint| made.session == Some(session.number);
         let checkpoints = self.store().checkpoints(Some(dialog), usize::MAX >> 1)?;
