@@ -68,8 +68,6 @@ pub(crate) fn ignore_row_damage(done: Result<(), StoreError>) -> Result<(), Stor
     }
 }
 
-/// Journal event kind of a read that the host reported.
-
 impl Project {
     /// The files in an agent's context, with their timelines.
     ///
