@@ -64,7 +64,8 @@ fn the_figures_of_the_style_hold() {
 #[test]
 fn a_promise_in_a_comment_is_one_of_the_list() {
     let list = section("## Promises");
-    let is_listed = |number: &str| list.lines().any(|line| line.starts_with(&format!("{number}. ")));
+    let is_listed =
+        |number: &str| list.lines().any(|line| line.starts_with(&format!("{number}. ")));
     let mut referred = 0;
     for (file, text) in sources() {
         for line in text.lines().filter(|line| is_comment(line)) {
@@ -153,7 +154,9 @@ fn legs(heading: &str) -> Vec<String> {
 
 #[test]
 fn the_walks_name_functions_that_are_there() {
-    for (heading, most) in [("### From a hook's payload to the stream", 29), ("### From `undo` to its outcome", 11)] {
+    for (heading, most) in
+        [("### From a hook's payload to the stream", 29), ("### From `undo` to its outcome", 11)]
+    {
         let legs = legs(heading);
         assert!((3..=most).contains(&legs.len()), "{heading}: {} legs", legs.len());
         for place in legs.iter().flat_map(|leg| paths(leg)) {
