@@ -16,8 +16,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis, PathState, ProjectPath};
 use retake_engine::{ChangeFilter, InitOptions, Project, Retake};
-use retake_server::request::{RecordEvents, Submission};
 use retake_server::{CallError, DaemonClient};
+use retake_service::request::{RecordEvents, Submission};
 use serde_json::json;
 
 use crate::latency::Latencies;

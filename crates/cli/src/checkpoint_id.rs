@@ -2,7 +2,7 @@
 
 use retake_engine::model::ObjectId;
 use retake_engine::{Project, StoreError};
-use retake_server::request::{MIN_ID_DIGITS as FEWEST, MadeCheckpoint};
+use retake_service::request::{MIN_ID_DIGITS as FEWEST, MadeCheckpoint};
 
 /// The digits that name one checkpoint, and no other one.
 pub(crate) fn short_checkpoint_id(project: &Project, id: &ObjectId) -> Result<String, StoreError> {

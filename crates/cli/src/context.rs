@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result};
 use retake_engine::model::{DialogId, Millis, ProjectPath};
 use retake_engine::settings::{Settings, SettingsError};
 use retake_engine::{ChangeFilter, Project, RecordOutcome, RefreshOutcome, Retake};
-use retake_server::request::{
+use retake_server::{CallError, ConnectError, DaemonClient};
+use retake_service::request::{
     ProgressFn, ProjectCommand, RecordEvents, RefreshProject, Submission,
 };
-use retake_server::{CallError, ConnectError, DaemonClient};
 
 use crate::args::{ChangeFilterArgs, GlobalArgs};
 use crate::failure::ApiError;

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use retake_engine::model::Event;
 use retake_engine::{Project, ReplySupport};
-use retake_server::documents;
-use retake_server::request::{ProjectCommand as _, RecordEvents, Submission, new_idempotency_key};
+use retake_service::documents;
+use retake_service::request::{ProjectCommand as _, RecordEvents, Submission, new_idempotency_key};
 use serde::Serialize;
 
 use crate::args::{self, EventArgs};

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use retake_engine::model::{Actor, Change, ChangeType, Confidence};
 use retake_engine::{ChangeFilter, Project};
-use retake_server::documents::ChangeList;
+use retake_service::documents::ChangeList;
 
 use crate::args::LogArgs;
 use crate::commands::message::PromptCache;

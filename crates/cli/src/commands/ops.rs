@@ -3,7 +3,7 @@
 use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::{Operation, OperationState};
-use retake_server::documents::OperationList;
+use retake_service::documents::OperationList;
 
 use crate::args::OpsArgs;
 use crate::checkpoint_id::short_checkpoint_id;

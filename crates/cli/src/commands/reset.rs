@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::CascadePolicy;
 use retake_engine::model::OperationKind;
-use retake_server::documents::{OperationOutcome, ResetOutcome};
-use retake_server::request::PlanReset;
+use retake_service::documents::{OperationOutcome, ResetOutcome};
+use retake_service::request::PlanReset;
 
 use crate::args::ResetArgs;
 use crate::commands::dialog_choice::{dialog_to_approve, latest_dialog_with_changes};

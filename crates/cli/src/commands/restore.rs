@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use retake_engine::model::{Checkpoint, DialogId};
 use retake_engine::{GoToOptions, Plan, Project};
-use retake_server::request::PlanRestore;
+use retake_service::request::PlanRestore;
 
 use crate::args::RestoreArgs;
 use crate::checkpoint_id::short_checkpoint_id;

@@ -5,7 +5,7 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use retake_engine::model::{AgentId, CallId, ChangeId, DialogId};
 use retake_engine::{Project, Selection};
-use retake_server::request::{self, HunkSelection};
+use retake_service::request::{self, HunkSelection};
 
 use crate::args::{Cli, ReviewScopeArgs, RollbackScopeArgs};
 use crate::context::{CommandContext, dialog_or_latest, resolve_dialog};

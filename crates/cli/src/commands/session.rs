@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::{DialogId, PathState, WorkSession};
 use retake_engine::{OperationError, SessionStatus};
-use retake_server::Masking;
-use retake_server::documents::{self, ChangedFile, WorkSessionList};
+use retake_service::Masking;
+use retake_service::documents::{self, ChangedFile, WorkSessionList};
 
 use crate::args::SessionArgs;
 use crate::commands::dialog_choice::{dialog_to_approve, latest_dialog_with_changes};

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::{Change, Hunk, PathState};
-use retake_server::Masking;
-use retake_server::documents::{ContentDocument, DiffForm, ShownChange, SideContent, octal};
+use retake_service::Masking;
+use retake_service::documents::{ContentDocument, DiffForm, ShownChange, SideContent, octal};
 
 use crate::args::ShowArgs;
 use crate::commands::message::first_words;

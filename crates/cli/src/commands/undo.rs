@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::{Actor, OperationKind, ProjectPath};
 use retake_engine::{CascadePolicy, ChangeFilter, PlanReason, PlannedFile, Project, UndoStep};
-use retake_server::documents;
-use retake_server::request::PlanUndo;
+use retake_service::documents;
+use retake_service::request::PlanUndo;
 
 use crate::args::{ApplyArgs, UndoArgs};
 use crate::checkpoint_id::short_checkpoint_id;

@@ -8,13 +8,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use retake_service::ApiError;
+use retake_service::hook::{self, HookCall, HookProgress};
+use retake_service::request::{self, ProjectRequest, Submission};
 use serde_json::{Value, json};
 
 use super::DaemonState;
-use crate::ApiError;
-use crate::hook::{self, HookCall, HookProgress};
 use crate::projects::{BusyGuard, ProjectHandle, ProjectJob, RecordJob};
-use crate::request::{self, ProjectRequest, Submission};
 use crate::wire::{self, DaemonFrame, DaemonHello, DaemonRequest};
 
 /// Read and write timeout of a connection.

@@ -18,10 +18,11 @@ use std::time::Duration;
 
 use retake_engine::model::Millis;
 use retake_engine::{Dialog, Retake, WatchState};
+use retake_service::ApiError;
 
 use crate::run_folder::{DaemonLock, RunFolder, is_same_user};
 use crate::wire::{BrowserCode, DaemonStatus, ServedProject, VERSION};
-use crate::{ApiError, IdleTracker, ProjectHandle, ProjectPool, http};
+use crate::{IdleTracker, ProjectHandle, ProjectPool, http};
 
 /// Maximum connections at once; further clients are refused and work in process.
 const MAX_CONNECTIONS: usize = 128;

@@ -13,11 +13,11 @@ use retake_engine::model::Millis;
 use retake_engine::{
     FileWatcher, LocatedProject, Project, RecordOutcome, Retake, WatchBudget, WatchState,
 };
+use retake_service::ApiError;
+use retake_service::request::{ProjectCommand, Submission};
 
 use super::worker::{ProjectJob, ProjectWorker, RecordJob};
 use super::{CommitSignal, IdleTracker};
-use crate::ApiError;
-use crate::request::{ProjectCommand, Submission};
 use crate::stream::StreamLimit;
 
 /// Capacity of the job queue; further senders block.

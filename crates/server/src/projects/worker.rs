@@ -10,11 +10,11 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, PoisonError};
 
 use retake_engine::{LocatedProject, Project, RecordOutcome};
+use retake_service::ApiError;
+use retake_service::request::{ProjectCommand as _, RecordEvents, Submission};
 
 use super::handle::{ProjectEnv, ProjectShared};
 use super::watch_loop::WatchLoop;
-use crate::ApiError;
-use crate::request::{ProjectCommand as _, RecordEvents, Submission};
 
 /// Maximum events in one batch: their senders wait for all of them.
 const MAX_BATCH_EVENTS: usize = 64;

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use retake_engine::{JournalEvent, Project};
+use retake_service::{ApiError, Masking};
 use serde_json::json;
 
 use super::event::{EventRenderer, change_of};
 use super::{StreamEvent, StreamFilter};
-use crate::{ApiError, Masking, ProjectHandle};
+use crate::ProjectHandle;
 
 /// Events per read; between reads the client's presence is checked.
 const EVENTS_PER_PAGE: usize = 64;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use retake_agents::AgentKind;
 use retake_engine::model::{Event, EventKind};
 use retake_engine::{InitOptions, Retake};
-use retake_server::hook::HookCall;
-use retake_server::request::{RefreshProject, Submission, new_idempotency_key};
 use retake_server::{ProjectHandle, ProjectPool};
+use retake_service::hook::HookCall;
+use retake_service::request::{RefreshProject, Submission, new_idempotency_key};
 
 struct World {
     hall: ProjectPool,

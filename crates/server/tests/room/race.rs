@@ -18,8 +18,8 @@ use retake_engine::model::{Actor, Change, Event, EventKind, Millis, PathState};
 use retake_engine::{
     ChangeFilter, InitOptions, RecordOutcome, ReplySupport, Retake, StaleReaction,
 };
-use retake_server::request::{Submission, new_idempotency_key};
 use retake_server::{ProjectHandle, ProjectPool};
+use retake_service::request::{Submission, new_idempotency_key};
 use serde_json::{Value, json};
 
 const FILE: &str = "shared.txt";

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use retake_engine::Selection;
 use retake_engine::model::{Actor, AgentId, ChangeId, ContextSource, DialogId, RewindScope};
-use retake_server::request::{
+use retake_server::stream::{MAX_STREAMS, StreamTiming};
+use retake_service::request::{
     AcceptChanges, ApplyPlan, ChangeScope, MarkSeen, PlanRedo, PlanReject, PlanUndo, RefreshProject,
 };
-use retake_server::stream::{MAX_STREAMS, StreamTiming};
 use retake_testkit::TestProject;
 use serde_json::{Value, json};
 

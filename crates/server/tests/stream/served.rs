@@ -7,9 +7,10 @@ use std::time::Duration;
 use retake_engine::model::{Event, EventKind, Millis};
 use retake_engine::{JournalEvent, Project};
 use retake_server::http::{self, HttpOptions, HttpServer};
-use retake_server::request::{ProjectCommand, RecordEvents, Submission};
 use retake_server::stream::StreamTiming;
-use retake_server::{ApiError, ProjectHandle, ProjectPool};
+use retake_server::{ProjectHandle, ProjectPool};
+use retake_service::ApiError;
+use retake_service::request::{ProjectCommand, RecordEvents, Submission};
 use retake_testkit::TestProject;
 use serde_json::json;
 

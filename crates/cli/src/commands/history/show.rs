@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::{AgentId, DialogId, MAIN_AGENT, Millis};
 use retake_engine::{ConversationMessage, Project, StoreError};
-use retake_server::Masking;
-use retake_server::documents::{
+use retake_service::Masking;
+use retake_service::documents::{
     self, ConversationViews, HistoryEvent, HistoryPage, ModelHistory, ModelMessageDocument,
     ModelPage,
 };

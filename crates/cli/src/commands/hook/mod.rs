@@ -20,8 +20,8 @@ use retake_agents::{AgentKind, HookPhase, HookVerdict};
 use retake_engine::model::EventKind;
 use retake_engine::settings::HookSettings;
 use retake_engine::{SpoolWriter, StaleReaction};
-use retake_server::hook::{AgentNotice, HookCall, HookProgress};
-use retake_server::request::Submission;
+use retake_service::hook::{AgentNotice, HookCall, HookProgress};
+use retake_service::request::Submission;
 
 use crate::args::HookArgs;
 use crate::context::{CommandContext, Exit};

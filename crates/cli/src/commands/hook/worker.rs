@@ -9,9 +9,9 @@ use retake_agents::AgentKind;
 use retake_engine::Retake;
 use retake_engine::model::Millis;
 use retake_engine::settings::Settings;
-use retake_server::hook::{HookCall, HookProgress};
-use retake_server::request::new_idempotency_key;
 use retake_server::{CallError, ConnectError, DaemonClient, RunFolder};
+use retake_service::hook::{HookCall, HookProgress};
+use retake_service::request::new_idempotency_key;
 
 use super::{HookWorker, HookWorkerMessage};
 use crate::args::HookArgs;

@@ -10,8 +10,8 @@ use retake_engine::model::{
 };
 use retake_engine::shell::quoted;
 use retake_engine::{ChangeFilter, FileLock, Project};
-use retake_server::hook::{RUN_CALL_ID, end_of_run, run_end};
-use retake_server::request::{RecordEvents, Submission, new_idempotency_key};
+use retake_service::hook::{RUN_CALL_ID, end_of_run, run_end};
+use retake_service::request::{RecordEvents, Submission, new_idempotency_key};
 use serde_json::json;
 
 use crate::args::RunArgs;

@@ -2,6 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
+use retake_service::documents::{
+    CheckpointDocument, CheckpointList, DialogDocument, DialogList, WorkSessionList,
+};
+use retake_service::request::MakeCheckpoint;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -12,10 +16,6 @@ use super::super::error::ErrorResponse;
 use super::super::extract::{OptionalJsonBody, PathParams, QueryParams};
 use super::super::route_policy::EVERYONE;
 use super::{find_dialog, masking, page_size, unknown_dialog};
-use crate::documents::{
-    CheckpointDocument, CheckpointList, DialogDocument, DialogList, WorkSessionList,
-};
-use crate::request::MakeCheckpoint;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

@@ -6,6 +6,9 @@ use axum::Json;
 use axum::extract::State;
 use retake_engine::model::Event;
 use retake_engine::{EventRelay, ReplySupport};
+use retake_service::ApiError;
+use retake_service::documents::EventReply;
+use retake_service::request::{RecordEvents, Submission};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
@@ -17,10 +20,7 @@ use super::super::error::ErrorResponse;
 use super::super::extract::{BodyLimit, JsonBody, PathParams};
 use super::super::route_policy::{EVERYONE, RoutePolicy};
 use super::super::token::Secret;
-use crate::ApiError;
-use crate::documents::EventReply;
 use crate::projects::ProjectPool;
-use crate::request::{RecordEvents, Submission};
 
 /// Maximum bytes of a body of events: they carry a tool's input, not its output.
 const MAX_EVENTS_BYTES: usize = 16 * 1024 * 1024;

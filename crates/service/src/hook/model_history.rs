@@ -1,4 +1,4 @@
-//! Records the model's history from the transcripts of [`super::talk`], with all that the model
+//! Records the model's history from the transcripts of [`super::transcript`], with all that the model
 //! got.
 //!
 //! It is read last, and only at the end of a turn, so that no message waits for it. What cannot be

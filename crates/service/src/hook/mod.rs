@@ -103,7 +103,7 @@ pub struct AgentNotice {
 }
 
 /// Records an event in the project of a hook, or in another one with this root.
-pub(crate) type RecordFn<'a> =
+pub type RecordFn<'a> =
     &'a mut dyn FnMut(Option<&Path>, &Submission) -> Result<RecordOutcome, ApiError>;
 
 /// Progress callback; an error ends the call.
@@ -166,7 +166,7 @@ impl HookCall {
     }
 
     /// Records in a project what was heard; `record` does so for one event.
-    pub(crate) fn record_events(
+    pub fn record_events(
         &self,
         project: &Project,
         heard: &HookMessage,
@@ -283,7 +283,7 @@ fn feedback_of(agent: AgentKind) -> ReplySupport {
 }
 
 /// Returns whether there is nothing to record.
-pub(crate) fn has_no_events(heard: &HookMessage) -> bool {
+pub fn has_no_events(heard: &HookMessage) -> bool {
     heard.events.is_empty() && heard.conversation.is_empty()
 }
 
