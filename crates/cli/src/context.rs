@@ -196,9 +196,13 @@ impl CommandContext {
 
     /// Records an event in the other projects that it concerns. Failures are warnings; the event
     /// counts all the same.
-    pub(crate) fn relay_to_other_projects(&self, recorded: &RecordOutcome, parcel: &Submission) {
+    pub(crate) fn relay_to_other_projects(
+        &self,
+        recorded: &RecordOutcome,
+        submission: &Submission,
+    ) {
         let Some(relay) = &recorded.relay else { return };
-        let record = RecordEvents { parcels: vec![relay.relayed_submission(parcel)] };
+        let record = RecordEvents { submissions: vec![relay.relayed_submission(submission)] };
         for other in &relay.to {
             let asked = self.run_in_daemon(&other.root, false, &record, &mut |_, _| {});
             let done = asked.unwrap_or_else(|| {

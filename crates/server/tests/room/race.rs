@@ -175,9 +175,9 @@ impl AgentAtWork<'_> {
 
     fn record(&self, what: EventKind) -> RecordOutcome {
         let at = now();
-        let parcel = Submission::new(new_idempotency_key(at), Event::new("d", what), at);
-        let parcel = Submission { hears: ReplySupport::Denials, ..parcel };
-        self.room.record(vec![parcel]).unwrap().remove(0).unwrap()
+        let submission = Submission::new(new_idempotency_key(at), Event::new("d", what), at);
+        let submission = Submission { hears: ReplySupport::Denials, ..submission };
+        self.room.record(vec![submission]).unwrap().remove(0).unwrap()
     }
 
     fn is_on_record(&self, text: &str) -> bool {

@@ -77,8 +77,8 @@ impl Served {
 
     pub(crate) fn record(&self, here: bool, event: Event) {
         let at = now();
-        let parcels = vec![Submission::new(format!("test-{at}"), event, at)];
-        let recorded = self.ask(here, RecordEvents { parcels }).unwrap();
+        let submissions = vec![Submission::new(format!("test-{at}"), event, at)];
+        let recorded = self.ask(here, RecordEvents { submissions }).unwrap();
         assert!(recorded.iter().all(Result::is_ok), "{recorded:?}");
     }
 

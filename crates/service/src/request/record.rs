@@ -25,7 +25,8 @@ pub fn new_idempotency_key(at: Millis) -> String {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RecordEvents {
     /// The events.
-    pub parcels: Vec<Submission>,
+    #[serde(rename = "parcels")]
+    pub submissions: Vec<Submission>,
 }
 
 impl ProjectCommand for RecordEvents {
@@ -37,7 +38,7 @@ impl ProjectCommand for RecordEvents {
         _at: Millis,
         _progress: ProgressFn<'_>,
     ) -> Result<Self::Answer, ApiError> {
-        let recorded = project.submit_all(&self.parcels).into_iter();
+        let recorded = project.submit_all(&self.submissions).into_iter();
         Ok(recorded.map(|recorded| recorded.map_err(ApiError::from)).collect())
     }
 }

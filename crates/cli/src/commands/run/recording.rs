@@ -91,11 +91,11 @@ impl RunRecording {
 
     fn send(&self, context: &CommandContext, event: Event) -> Result<()> {
         let at = context.now();
-        let parcel = Submission::new(new_idempotency_key(at), event, at);
-        for recorded in
-            context.run_request(&self.project, RecordEvents { parcels: vec![parcel.clone()] })?
+        let submission = Submission::new(new_idempotency_key(at), event, at);
+        for recorded in context
+            .run_request(&self.project, RecordEvents { submissions: vec![submission.clone()] })?
         {
-            context.relay_to_other_projects(&recorded?, &parcel);
+            context.relay_to_other_projects(&recorded?, &submission);
         }
         Ok(())
     }

@@ -83,15 +83,15 @@ async fn record(
     let hall = Arc::clone(&desk.projects);
     let at = hall.now();
     desk.with_project(id, move |room| {
-        let parcel = |(number, event)| {
+        let submission = |(number, event)| {
             let key = format!("{key}.{number}");
             Submission { hears: new.hears, ..Submission::new(key, event, at) }
         };
-        let parcels: Vec<_> = new.events.into_iter().enumerate().map(parcel).collect();
-        let done = room.run(RecordEvents { parcels: parcels.clone() })?;
-        for (parcel, recorded) in parcels.iter().zip(&done) {
+        let submissions: Vec<_> = new.events.into_iter().enumerate().map(submission).collect();
+        let done = room.run(RecordEvents { submissions: submissions.clone() })?;
+        for (submission, recorded) in submissions.iter().zip(&done) {
             if let Some(relay) = recorded.as_ref().ok().and_then(|it| it.relay.as_ref()) {
-                relay_to_others(&hall, relay, parcel);
+                relay_to_others(&hall, relay, submission);
             }
         }
         Ok(Json(RecordedEvents { replies: done.iter().map(event_reply).collect() }))
@@ -101,10 +101,10 @@ async fn record(
 
 /// Records an event in the other projects that it concerns. A project that fails does not stop
 /// the others.
-fn relay_to_others(hall: &ProjectPool, relay: &EventRelay, parcel: &Submission) {
+fn relay_to_others(hall: &ProjectPool, relay: &EventRelay, submission: &Submission) {
     for other in &relay.to {
         let recorded = hall.open(&other.root).and_then(|room| {
-            let recorded = room.record(vec![relay.relayed_submission(parcel)])?;
+            let recorded = room.record(vec![relay.relayed_submission(submission)])?;
             room.commits().notify();
             recorded.into_iter().collect::<Result<Vec<_>, _>>()
         });
