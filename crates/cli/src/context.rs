@@ -338,7 +338,7 @@ fn warn_of_settings(problem: Option<&SettingsError>) {
 
 /// Until it is recovered nothing else is written, so every command warns, once.
 fn warn_of_interrupted(project: &Project) -> Result<()> {
-    if let Some(operation) = project.store().unfinished_operation()? {
+    if let Some(operation) = project.unfinished_operation()? {
         let (id, title) = (operation.id, operation.title);
         warn(&format!("operation {id} ({title}) was interrupted; see `retake recover`"));
     }
@@ -362,7 +362,7 @@ pub(crate) fn dialog_or_latest(project: &Project, text: Option<&str>) -> Result<
 /// The dialog whose id is, or alone begins with, what a person wrote.
 pub(crate) fn resolve_dialog(project: &Project, text: &str) -> Result<DialogId> {
     let text = text.trim_end_matches('…'); // as ids are shortened in the log
-    match project.store().dialogs_by_prefix(text)?.as_slice() {
+    match project.dialogs_by_prefix(text)?.as_slice() {
         [id] => Ok(id.clone()),
         [] => Err(ApiError::new(
             "unknown_dialog",

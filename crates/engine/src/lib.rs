@@ -91,6 +91,7 @@ mod purge;
 mod query;
 mod reconcile;
 mod record;
+mod record_queries;
 mod rename;
 mod repository;
 mod retain;

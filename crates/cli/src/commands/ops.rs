@@ -16,7 +16,7 @@ use crate::time::format_local;
 pub(super) fn run(context: &CommandContext, options: &OpsArgs) -> Result<Exit> {
     let project = context.open()?;
     let limit = options.limit.unwrap_or(i64::MAX as usize).min(i64::MAX as usize);
-    let operations = project.store().operations(limit)?;
+    let operations = project.operations(limit)?;
     if context.json {
         context.out.json(&OperationList::from(operations.as_slice()))?;
     } else if operations.is_empty() {

@@ -92,7 +92,7 @@ fn find_agent(project: &Project, text: &str) -> Result<AgentId> {
 fn find_call(project: &Project, text: &str) -> Result<CallId> {
     let call = CallId::from(text);
     for (dialog, _) in project.dialogs()? {
-        if project.store().call(&dialog.id, &call)?.is_some() {
+        if project.has_call(&dialog.id, &call)? {
             return Ok(call);
         }
     }

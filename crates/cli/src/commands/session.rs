@@ -28,7 +28,7 @@ pub(super) fn run(context: &CommandContext, options: &SessionArgs) -> Result<Exi
         Err(error) => return Err(error),
     };
     if options.all {
-        return show_sessions(context, &dialog, &project.store().work_sessions(&dialog)?);
+        return show_sessions(context, &dialog, &project.work_sessions(&dialog)?);
     }
     let status = project.session_status(&dialog)?;
     let mut files = Vec::new();

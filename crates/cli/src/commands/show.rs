@@ -154,14 +154,14 @@ fn print_content(
         );
     };
     if context.json {
-        let bytes = project.store().read(&state.oid)?;
+        let bytes = project.read_object(&state.oid)?;
         context.out.json(&SideContent {
             change: change.id.to_string(),
             side: when.to_owned(),
             content: ContentDocument::new(&change.path, state, &bytes, Masking::Off),
         })?;
     } else if context.out.terminal && !raw {
-        let bytes = project.store().read(&state.oid)?;
+        let bytes = project.read_object(&state.oid)?;
         if bytes[..bytes.len().min(BINARY_PROBE_BYTES)].contains(&0) {
             let message = format!("{} is binary and would disturb the terminal", change.path);
             return Err(ApiError::new("binary", message, "send it to a file, or pass --raw").into());
@@ -170,7 +170,7 @@ fn print_content(
     } else {
         // Streamed: a stored file may be larger than the memory.
         let mut stdout = context.out.raw();
-        project.store().read_into(&state.oid, &mut stdout)?;
+        project.read_object_into(&state.oid, &mut stdout)?;
         stdout.flush()?;
     }
     Ok(Exit::Done)

@@ -157,7 +157,7 @@ pub(super) fn describe_step(project: &Project, step: &UndoStep) -> Result<String
         }
         UndoStep::Turn { dialog, turn, .. }
         | UndoStep::Redone { turn: Some((dialog, turn)), is_part: false, .. } => {
-            let said = project.store().message_of_turn(dialog, *turn)?;
+            let said = project.message_of_turn(dialog, *turn)?;
             let said = said.map(|message| format!(" ({})", escape(first_words(&message.text))));
             let id = short_id(&dialog.0);
             format!("turn {turn} of dialog {id}{}", said.unwrap_or_default())

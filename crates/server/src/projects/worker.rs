@@ -119,7 +119,7 @@ impl ProjectWorker {
         let located = self.shared.locate(&self.env.retake)?;
         // One that is opened again is closed first: two watchers would take twice the watches.
         let is_current =
-            |open: &(LocatedProject, Project)| open.0 == located && open.1.store().is_in_place();
+            |open: &(LocatedProject, Project)| open.0 == located && open.1.is_record_in_place();
         let kept = self.open.take().filter(is_current);
         let open = if let Some(open) = kept {
             open

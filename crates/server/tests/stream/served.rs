@@ -63,7 +63,7 @@ impl Served {
     }
 
     pub(crate) fn table_after(&self, seq: u64) -> Vec<JournalEvent> {
-        self.other.store().events_after(seq, 1_000_000).unwrap()
+        self.other.events_after(seq, 1_000_000).unwrap()
     }
 
     /// Has a verb carried out, by the server or by the other process.

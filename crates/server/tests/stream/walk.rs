@@ -83,7 +83,7 @@ impl Walk {
                     ledger.extend(served.table_after(last));
                 }
             }
-            end.store(served.other.store().last_seq().unwrap(), Ordering::Release);
+            end.store(served.other.last_seq().unwrap(), Ordering::Release);
             threads.map(|thread| thread.join().unwrap())
         });
         // It comes when much is gone.

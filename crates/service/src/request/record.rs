@@ -153,7 +153,7 @@ impl ProjectCommand for MakeCheckpoint {
     ) -> Result<MadeCheckpoint, ApiError> {
         let checkpoint = project.checkpoint(self.message.as_deref(), self.dialog.as_ref(), at)?;
         let digits = checkpoint.id.to_string();
-        let alike = project.store().checkpoints_by_prefix(&digits[..MIN_ID_DIGITS])?;
+        let alike = project.checkpoints_by_prefix(&digits[..MIN_ID_DIGITS])?;
         let alike = alike.into_iter().map(|one| one.id).collect();
         Ok(MadeCheckpoint { checkpoint, alike })
     }

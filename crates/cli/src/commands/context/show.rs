@@ -23,7 +23,7 @@ pub(super) fn run(context: &CommandContext, options: &ContextShowArgs) -> Result
         }
         other => other?,
     };
-    let mut agents = project.store().agents(&dialog)?;
+    let mut agents = project.agents(&dialog)?;
     if let Some(agent) = &options.agent_args.agent {
         let agent = super::find_agent(&project, &dialog, agent)?;
         agents.retain(|one| one.id == agent);

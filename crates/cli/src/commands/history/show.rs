@@ -123,7 +123,7 @@ fn hook_messages(project: &Project, dialog: &DialogId) -> Result<Vec<ShownMessag
     let mut entries = Vec::new();
     for (spoken, hidden) in project.spoken_messages(dialog)? {
         let seq = spoken.seq();
-        let event = project.store().events_after(seq - 1, 1)?;
+        let event = project.events_after(seq - 1, 1)?;
         let at = event.first().filter(|event| event.seq == seq).map(|event| event.at);
         let mut remark = if hidden { "  (hidden)" } else { "" }.to_owned();
         let (who, text) = match spoken {

@@ -49,7 +49,7 @@ impl RunRecording {
             dialog,
             kind,
             cwd: context.cwd.to_str().map(ToOwned::to_owned),
-            before: project.store().last_seq()?,
+            before: project.last_seq()?,
             project,
         };
         if let Ok(around) = std::env::var(RUN_DIALOG_VARIABLE)

@@ -329,7 +329,7 @@ impl RestoreBody {
             (None, Some(number), Some(id)) => {
                 let dialog = find_dialog(project, id)?;
                 check_message(project, &dialog, number)?;
-                let message = project.store().message_of_turn(&dialog, number)?;
+                let message = project.message_of_turn(&dialog, number)?;
                 message.and_then(|message| message.checkpoint).ok_or_else(|| {
                     let message =
                         format!("no checkpoint was made before message {number} of dialog {id}");

@@ -131,7 +131,7 @@ async fn sessions(
 ) -> Result<Json<WorkSessionList>, ErrorResponse> {
     desk.read(id, move |project| {
         let dialog = find_dialog(project, &asked.dialog)?;
-        let found = project.store().work_sessions(&dialog)?;
+        let found = project.work_sessions(&dialog)?;
         Ok(Json(WorkSessionList::new(&dialog, &found, masking(project))))
     })
     .await
@@ -166,7 +166,7 @@ async fn one_dialog(
     desk.read(id, move |project| {
         let id = dialog.as_str().into();
         let found = project.dialog(&id)?.ok_or_else(|| unknown_dialog(&id))?;
-        let agents = project.store().agents(&id)?;
+        let agents = project.agents(&id)?;
         Ok(Json(DialogDocument::new(&found, &agents, masking(project))))
     })
     .await

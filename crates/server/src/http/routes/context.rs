@@ -63,7 +63,7 @@ impl ContextQuery {
         let dialog = find_dialog(project, &self.dialog)?;
         let agents = match &self.agent {
             Some(id) => vec![find_agent(project, id)?],
-            None => project.store().agents(&dialog)?.into_iter().map(|agent| agent.id).collect(),
+            None => project.agents(&dialog)?.into_iter().map(|agent| agent.id).collect(),
         };
         let choice = ContextChoice { stale: self.stale, timeline: self.timeline };
         let cursor = self.cursor.map(check_seq).transpose()?;

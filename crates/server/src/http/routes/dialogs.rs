@@ -174,7 +174,7 @@ async fn reset_dialog(
 
 fn active_session(room: &ProjectHandle, dialog: &DialogId) -> Result<ResetResult, ApiError> {
     room.read(|project| {
-        let session = project.store().active_session(dialog)?.ok_or_else(|| {
+        let session = project.active_session(dialog)?.ok_or_else(|| {
             let message = format!("dialog {dialog} has no session yet");
             ApiError::new("unknown_session", message, "it has one once an agent changed a file")
         })?;
