@@ -5,6 +5,7 @@
 
 mod change;
 mod checkpoint;
+mod error_code;
 mod event;
 mod message;
 mod object;
@@ -20,6 +21,7 @@ pub use change::{
     Hunk, LineChanges,
 };
 pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
+pub use error_code::ErrorCode;
 pub use event::{AgentId, AgentRef, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
 pub use message::{HistoryKind, MessageRole, ModelMessage, RewindScope, ViewReason};
 pub use object::{ObjectId, ParseObjectIdError};

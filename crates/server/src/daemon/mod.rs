@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use retake_engine::model::Millis;
+use retake_engine::model::{ErrorCode, Millis};
 use retake_engine::{Retake, WatchState};
 use retake_service::ApiError;
 
@@ -48,12 +48,16 @@ impl Daemon {
         let folder = RunFolder::in_home(retake.folder());
         let cannot = |error: io::Error| {
             let message = format!("the daemon cannot use {}: {error}", folder.path().display());
-            ApiError::new("daemon", message, "check that folder; commands work without a daemon")
+            ApiError::new(
+                ErrorCode::Daemon,
+                message,
+                "check that folder; commands work without a daemon",
+            )
         };
         let Some(claim) = folder.try_lock().map_err(cannot)? else {
             let pid = folder.owner().unwrap_or(0);
             return Err(ApiError::new(
-                "daemon_runs",
+                ErrorCode::DaemonRuns,
                 format!("the daemon of {} runs already: process {pid}", retake.folder().display()),
                 "`retake daemon stop` ends it",
             ));
@@ -103,7 +107,7 @@ impl Daemon {
         thread::Builder::new().spawn(move || accept_connections(&desk, &listener)).map_err(
             |error| {
                 ApiError::new(
-                    "daemon",
+                    ErrorCode::Daemon,
                     format!("there is no thread to listen: {error}"),
                     "try again",
                 )
@@ -142,7 +146,11 @@ impl DaemonState {
     fn create_code(&self, scope: http::TokenScope) -> Result<BrowserCode, ApiError> {
         let (Some(url), Some(codes)) = (&self.url, &self.codes) else {
             let message = "the daemon does not speak HTTP";
-            return Err(ApiError::new("no_http", message, "see its log; is the port in use?"));
+            return Err(ApiError::new(
+                ErrorCode::NoHttp,
+                message,
+                "see its log; is the port in use?",
+            ));
         };
         Ok(BrowserCode { url: url.clone(), code: codes.create(scope)? })
     }

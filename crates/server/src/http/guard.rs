@@ -8,6 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use retake_engine::model::ErrorCode;
 
 use super::AppState;
 use super::error::ErrorResponse;
@@ -87,7 +88,7 @@ fn check_host(names: &HostNames, uri: &Uri, headers: &HeaderMap) -> Result<(), E
         return Ok(());
     }
     let hint = "ask for http://127.0.0.1 with the port, as run/http.json names it";
-    Err(ErrorResponse::new("foreign_host", "this host name is not this server's", hint))
+    Err(ErrorResponse::new(ErrorCode::ForeignHost, "this host name is not this server's", hint))
 }
 
 fn check_origin(names: &HostNames, headers: &HeaderMap) -> Result<(), ErrorResponse> {
@@ -96,7 +97,11 @@ fn check_origin(names: &HostNames, headers: &HeaderMap) -> Result<(), ErrorRespo
         Ok(Some(origin)) if names.is_origin(origin) => Ok(()),
         _ => {
             let hint = "pages of other sites cannot use this interface";
-            Err(ErrorResponse::new("foreign_origin", "the request comes from another site", hint))
+            Err(ErrorResponse::new(
+                ErrorCode::ForeignOrigin,
+                "the request comes from another site",
+                hint,
+            ))
         }
     }
 }
@@ -109,7 +114,7 @@ fn scope_of(desk: &AppState, headers: &HeaderMap) -> Result<TokenScope, ErrorRes
     token.and_then(|(_, token)| desk.tokens.scope_of(token)).ok_or_else(|| {
         let hint = "send `Authorization: Bearer` and the token in run/http.json; \
                     it changes at each start";
-        ErrorResponse::new("unauthorized", "there is no valid token in the request", hint)
+        ErrorResponse::new(ErrorCode::Unauthorized, "there is no valid token in the request", hint)
     })
 }
 

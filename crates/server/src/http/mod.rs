@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
+use retake_engine::model::ErrorCode;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 
@@ -101,7 +102,11 @@ impl AppState {
         });
         done.await.unwrap_or_else(|_| {
             let hint = "please report it, with what was asked for";
-            Err(ErrorResponse::new("internal", "the request ended in a fault of Retake", hint))
+            Err(ErrorResponse::new(
+                ErrorCode::Internal,
+                "the request ended in a fault of Retake",
+                hint,
+            ))
         })
     }
 }
@@ -161,13 +166,21 @@ pub fn serve(hall: Arc<ProjectPool>, options: &HttpOptions) -> Result<HttpServer
         .enable_all()
         .build()
         .map_err(|error| {
-            ApiError::new("busy", format!("no threads can be started: {error}"), "try again")
+            ApiError::new(
+                ErrorCode::Busy,
+                format!("no threads can be started: {error}"),
+                "try again",
+            )
         })?;
     let listeners = runtime.block_on(listener::bind(&options.addresses, options.port))?;
     let addresses: Vec<_> =
         listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let Some(first) = addresses.first() else {
-        return Err(ApiError::new("no_port", "there is no address to listen on", "name one"));
+        return Err(ApiError::new(
+            ErrorCode::NoPort,
+            "there is no address to listen on",
+            "name one",
+        ));
     };
     let (tokens, codes) = (Arc::new(AccessTokens::new()?), Arc::new(OneTimeCodes::default()));
     let files = TokenFiles::write(hall.retake().folder(), &format!("http://{first}"), &tokens)?;

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
-use retake_engine::model::Millis;
+use retake_engine::model::{ErrorCode, Millis};
 use retake_engine::{
     FileWatcher, LocatedProject, Project, RecordOutcome, Retake, WatchBudget, WatchState,
 };
@@ -67,7 +67,7 @@ impl ProjectShared {
         }
         let root = located.root();
         let message = format!("{} is another project now", root.display());
-        Err(ApiError::new("unknown_project", message, "ask for it by its folder"))
+        Err(ApiError::new(ErrorCode::UnknownProject, message, "ask for it by its folder"))
     }
 }
 
@@ -91,7 +91,11 @@ impl ProjectHandle {
         let worker = ProjectWorker::new(Arc::clone(&about), around.clone(), jobs.clone());
         thread::Builder::new().spawn(move || worker.run(&queue)).map_err(|error| {
             let root = located.root();
-            ApiError::new("busy", format!("no thread for {}: {error}", root.display()), "try again")
+            ApiError::new(
+                ErrorCode::Busy,
+                format!("no thread for {}: {error}", root.display()),
+                "try again",
+            )
         })?;
         let (readers, seats) = (Mutex::default(), Arc::default());
         Ok(Self { shared: about, env: around, jobs, readers, stream_limit: seats })
@@ -154,7 +158,7 @@ impl ProjectHandle {
     /// The error of a job that panicked or was dropped.
     pub(crate) fn job_failed(&self) -> ApiError {
         let message = format!("the daemon failed at it, in {}", self.root().display());
-        ApiError::new("internal", message, "see its log, and report it")
+        ApiError::new(ErrorCode::Internal, message, "see its log, and report it")
     }
 
     /// Runs a read with a pooled reader, beside the worker's writes.

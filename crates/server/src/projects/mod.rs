@@ -11,7 +11,7 @@ mod worker;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use retake_engine::model::Millis;
+use retake_engine::model::{ErrorCode, Millis};
 use retake_engine::{KnownProject, LocatedProject, Retake, WatchBudget};
 
 pub use crate::daemon::idle::{BusyGuard, IdleTracker};
@@ -97,7 +97,7 @@ impl ProjectPool {
         let known = self.known_projects()?.into_iter().find(|project| project.id == id);
         let Some(known) = known else {
             return Err(ApiError::new(
-                "unknown_project",
+                ErrorCode::UnknownProject,
                 format!("there is no project '{id}'"),
                 "GET /api/projects lists them",
             ));

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use retake_engine::JournalEvent;
-use retake_engine::model::{AgentId, CandidateCall, Change, DialogId, ProjectPath};
+use retake_engine::model::{AgentId, CandidateCall, Change, DialogId, ErrorCode, ProjectPath};
 use retake_service::ApiError;
 
 use super::event::{EVENT_NAMES, name_of, stale_files};
@@ -35,7 +35,7 @@ impl StreamFilter {
         match names.iter().find(|name| !EVENT_NAMES.contains(&name.as_str())) {
             None => Ok(names),
             Some(unknown) => Err(ApiError::new(
-                "bad_kind",
+                ErrorCode::BadKind,
                 format!("there are no events '{unknown}'"),
                 format!("the names are {}", EVENT_NAMES.join(", ")),
             )),

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use retake_engine::model::ErrorCode;
 use retake_server::ProjectPool;
 use retake_server::http::{HttpOptions, TokenScope, serve};
 use retake_testkit::{TestProject, play};
@@ -30,12 +31,12 @@ fn threat_other_local_users_nothing_listens_where_others_can_reach_it() {
     ];
     for address in elsewhere {
         let refused = serve(Arc::clone(&hall), &options(&[address])).unwrap_err();
-        assert_eq!(refused.code, "not_loopback", "{address}");
+        assert_eq!(refused.code, ErrorCode::NotLoopback, "{address}");
         let both = options(&[Ipv4Addr::LOCALHOST.into(), address]);
-        assert_eq!(serve(Arc::clone(&hall), &both).unwrap_err().code, "not_loopback");
+        assert_eq!(serve(Arc::clone(&hall), &both).unwrap_err().code, ErrorCode::NotLoopback);
     }
     assert!(!project.home().join("run/http.json").exists());
-    assert_eq!(serve(hall, &options(&[])).unwrap_err().code, "no_port");
+    assert_eq!(serve(hall, &options(&[])).unwrap_err().code, ErrorCode::NoPort);
 }
 
 #[test]
@@ -48,7 +49,7 @@ fn both_loopback_addresses_share_a_port() {
         Ok(running) => running,
         // A machine without IPv6 says so.
         Err(failure) => {
-            assert_eq!(failure.code, "no_port");
+            assert_eq!(failure.code, ErrorCode::NoPort);
             return;
         }
     };

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use retake_agents::AgentKind;
-use retake_engine::model::{Event, EventKind};
+use retake_engine::model::{ErrorCode, Event, EventKind};
 use retake_engine::{InitOptions, Retake};
 use retake_server::{ProjectHandle, ProjectPool};
 use retake_service::hook::{HookCall, InProcessHost};
@@ -46,10 +46,10 @@ fn a_job_that_panics_fails_alone() {
     let world = World::new();
     let room = world.room();
     let failure = room.run_job(|_| panic!("on purpose")).unwrap_err();
-    assert_eq!(failure.code, "internal");
+    assert_eq!(failure.code, ErrorCode::Internal);
     room.run(RefreshProject {}).unwrap();
     let failure = room.run_job(|project| assert_eq!(project.id(), "")).unwrap_err();
-    assert_eq!(failure.code, "internal");
+    assert_eq!(failure.code, ErrorCode::Internal);
     assert!(room.record(vec![say(1)]).unwrap()[0].is_ok());
 }
 

@@ -8,7 +8,7 @@ mod opencode_db;
 use retake_agents::history::{
     self as forms, Conversation, ConversationReadError, DisplayMessage, HistoryFormat,
 };
-use retake_engine::model::{AgentId, DialogId, MAIN_AGENT, Millis, ModelMessage};
+use retake_engine::model::{AgentId, DialogId, ErrorCode, MAIN_AGENT, Millis, ModelMessage};
 use retake_engine::{HistoryMessage, Project};
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ impl ParsedConversation {
         let unreadable = |why: &dyn std::fmt::Display| {
             let message = format!("{name} cannot be taken in: {why}");
             ApiError::new(
-                "unreadable_history",
+                ErrorCode::UnreadableHistory,
                 message,
                 "it is left as it is, and nothing was added",
             )
@@ -48,7 +48,11 @@ impl ParsedConversation {
         let form = form.or_else(|| forms::detect_format(name, content)).ok_or_else(|| {
             let names = HistoryFormat::ALL.map(HistoryFormat::as_str).join(", ");
             let message = format!("{name} cannot be taken in: it is in no form that is known");
-            ApiError::new("unreadable_history", message, format!("name one of these: {names}"))
+            ApiError::new(
+                ErrorCode::UnreadableHistory,
+                message,
+                format!("name one of these: {names}"),
+            )
         })?;
         let conversation = forms::read(form, content).map_err(|error| unreadable(&error))?;
         Ok(Self { form, conversation })
@@ -149,5 +153,9 @@ fn agent_of_form(form: HistoryFormat) -> Option<&'static str> {
 }
 
 fn unwritable(error: &serde_json::Error) -> ApiError {
-    ApiError::new("internal", format!("a message cannot be written: {error}"), "please report it")
+    ApiError::new(
+        ErrorCode::Internal,
+        format!("a message cannot be written: {error}"),
+        "please report it",
+    )
 }

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use retake_agents::HookMessage;
 use retake_agents::history::{self, ModelCursor};
-use retake_engine::model::{AgentId, DialogId, Event, MAIN_AGENT, ModelMessage};
+use retake_engine::model::{AgentId, DialogId, ErrorCode, Event, MAIN_AGENT, ModelMessage};
 use retake_engine::{Project, TranscriptMark};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -125,7 +125,11 @@ impl ModelHistoryReader<'_> {
             return Ok(true);
         }
         let cursor = serde_json::to_string(next).map_err(|error| {
-            ApiError::new("cursor", format!("the place cannot be noted: {error}"), "read it again")
+            ApiError::new(
+                ErrorCode::Cursor,
+                format!("the place cannot be noted: {error}"),
+                "read it again",
+            )
         })?;
         let mark = TranscriptMark {
             dialog: self.dialog.clone(),

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{Actor, Change as Recorded, ChangeId, ChangeStatus, Millis};
+use retake_engine::model::{Actor, Change as Recorded, ChangeId, ChangeStatus, ErrorCode, Millis};
 use retake_engine::{BlameBody, ChangeFilter, Project};
 use retake_service::ApiError;
 use retake_service::documents::{
@@ -108,7 +108,11 @@ async fn changes(
 fn find_change(project: &Project, id: &str) -> Result<Recorded, ApiError> {
     project.change(parse_change_id(id)?)?.ok_or_else(|| {
         let message = format!("there is no change {id}");
-        ApiError::new("unknown_change", message, "GET /api/projects/{project}/changes lists them")
+        ApiError::new(
+            ErrorCode::UnknownChange,
+            message,
+            "GET /api/projects/{project}/changes lists them",
+        )
     })
 }
 
@@ -252,7 +256,11 @@ async fn blame(
         let path = resolve_path(project, &asked.path)?;
         let Some(blame) = project.blame(&path)? else {
             let message = format!("'{}' is no file on record", asked.path);
-            return Err(ApiError::new("unknown_file", message, "name a file that is tracked"));
+            return Err(ApiError::new(
+                ErrorCode::UnknownFile,
+                message,
+                "name a file that is tracked",
+            ));
         };
         let lines = match &blame.body {
             BlameBody::Lines(lines) => lines.as_slice(),

@@ -5,7 +5,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{AgentId, ContextSource, LineSpan, MAIN_AGENT};
+use retake_engine::model::{AgentId, ContextSource, ErrorCode, LineSpan, MAIN_AGENT};
 use retake_engine::{Project, TaskMetadata};
 use retake_service::ApiError;
 use retake_service::documents::{
@@ -125,7 +125,7 @@ impl SeenPath {
         match self.lines {
             Some((first, last)) if first == 0 || last < first => {
                 let message = format!("there are no lines {first} to {last}");
-                Err(ApiError::new("bad_value", message, "lines are [first, last], from 1"))
+                Err(ApiError::new(ErrorCode::BadValue, message, "lines are [first, last], from 1"))
             }
             lines => Ok(lines.map(LineSpan::from)),
         }
@@ -247,7 +247,11 @@ async fn import(
     desk.with_project(id, move |room| {
         if let Err(error) = kept.metadata.check() {
             let hint = "send what GET …/context/export gives";
-            return Err(ErrorResponse::new("bad_value", format!("`metadata`: {error}"), hint));
+            return Err(ErrorResponse::new(
+                ErrorCode::BadValue,
+                format!("`metadata`: {error}"),
+                hint,
+            ));
         }
         let dialog = room.read(|project| find_dialog(project, &kept.dialog))?;
         let (agent, metadata) = (main_or(kept.agent.as_deref()), kept.metadata);

@@ -5,7 +5,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{DialogId, RewindScope};
+use retake_engine::model::{DialogId, ErrorCode, RewindScope};
 use retake_engine::{GoToOptions, TakeBackOptions};
 use retake_service::ApiError;
 use retake_service::documents::{
@@ -176,7 +176,11 @@ fn active_session(room: &ProjectHandle, dialog: &DialogId) -> Result<ResetResult
     room.read(|project| {
         let session = project.active_session(dialog)?.ok_or_else(|| {
             let message = format!("dialog {dialog} has no session yet");
-            ApiError::new("unknown_session", message, "it has one once an agent changed a file")
+            ApiError::new(
+                ErrorCode::UnknownSession,
+                message,
+                "it has one once an agent changed a file",
+            )
         })?;
         Ok(ResetResult { reset_to: session.base.to_string(), new_session: session.name() })
     })
@@ -203,7 +207,7 @@ async fn restore_dialog(
         if checkpoint.dialog.as_ref() != Some(dialog) {
             let message = format!("dialog '{dialog}' has no checkpoint {}", asked.checkpoint_id);
             let hint = "/api/projects/{project}/restore takes any checkpoint";
-            return Err(ErrorResponse::new("unknown_checkpoint", message, hint));
+            return Err(ErrorResponse::new(ErrorCode::UnknownCheckpoint, message, hint));
         }
         let restored_to = checkpoint.id.to_string();
         let options = GoToOptions::default();

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{ChangeId, DialogId};
+use retake_engine::model::{ChangeId, DialogId, ErrorCode};
 use retake_engine::{CascadePolicy, Selection, TakeBackOptions};
 use retake_service::ApiError;
 use retake_service::documents::{FileChangeRecord, FileChanges, ReviewedFileChanges};
@@ -141,7 +141,11 @@ fn find_change(room: &ProjectHandle, dialog: &DialogId, name: &str) -> Result<Ch
     let found = records.iter().find(|record| record.tool_call_id == name);
     found.map(|record| record.change.id).ok_or_else(|| {
         let message = format!("dialog {dialog} has no record '{name}'");
-        ApiError::new("unknown_record", message, "GET /sessions/{id}/file-changes lists them")
+        ApiError::new(
+            ErrorCode::UnknownRecord,
+            message,
+            "GET /sessions/{id}/file-changes lists them",
+        )
     })
 }
 
@@ -152,7 +156,7 @@ fn refuse_decided(room: &ProjectHandle, id: ChangeId) -> Result<(), ApiError> {
         None => Ok(()),
         Some(change) => {
             let message = format!("the record was {} before", change.status);
-            Err(ApiError::new("decided", message, "the project's `undo` takes that back"))
+            Err(ApiError::new(ErrorCode::Decided, message, "the project's `undo` takes that back"))
         }
     }
 }

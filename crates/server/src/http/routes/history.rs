@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use retake_agents::history::HistoryFormat;
 use retake_engine::Project;
+use retake_engine::model::ErrorCode;
 use retake_service::documents::{
     CondensedHistory, ConversationView, ConversationViews, ExportedHistory, ImportedHistory,
     ModelHistory, ModelPage, agent_or_main,
@@ -284,7 +285,8 @@ async fn back(
 }
 
 fn parse_form(name: Option<&str>) -> Result<Option<HistoryFormat>, ApiError> {
-    let unknown = |error| ApiError::new("bad_value", format!("{error}"), "name one of these");
+    let unknown =
+        |error| ApiError::new(ErrorCode::BadValue, format!("{error}"), "name one of these");
     name.map(|name| {
         name.parse().map_err(|error: <HistoryFormat as std::str::FromStr>::Err| unknown(error))
     })

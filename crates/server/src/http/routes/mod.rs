@@ -20,7 +20,7 @@ mod stream;
 use std::sync::Arc;
 
 use retake_engine::Project;
-use retake_engine::model::{AgentId, ChangeId, DialogId, ProjectPath};
+use retake_engine::model::{AgentId, ChangeId, DialogId, ErrorCode, ProjectPath};
 use retake_service::{ApiError, Masking};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -119,7 +119,7 @@ fn project_of_dialog(
         [room] => Ok(Arc::clone(room)),
         [] => Err(unknown_dialog(dialog)),
         [first, second, ..] => Err(ApiError::new(
-            "ambiguous_dialog",
+            ErrorCode::AmbiguousDialog,
             format!("projects {} and {} both have dialog '{dialog}'", first.id(), second.id()),
             "say which with ?project=",
         )),
@@ -128,7 +128,11 @@ fn project_of_dialog(
 
 fn unknown_dialog(dialog: &DialogId) -> ApiError {
     let message = format!("there is no dialog '{dialog}'");
-    ApiError::new("unknown_dialog", message, "GET /api/projects/{project}/dialogs lists them")
+    ApiError::new(
+        ErrorCode::UnknownDialog,
+        message,
+        "GET /api/projects/{project}/dialogs lists them",
+    )
 }
 
 /// A dialog of the project.
@@ -145,7 +149,11 @@ fn find_agent(project: &Project, id: &str) -> Result<AgentId, ApiError> {
     let mut agents = project.dialogs()?.into_iter().flat_map(|(_, agents)| agents);
     agents.find(|agent| agent.id.0 == id).map(|agent| agent.id).ok_or_else(|| {
         let message = format!("no dialog has an agent '{id}'");
-        ApiError::new("unknown_agent", message, "GET /api/projects/{project}/dialogs lists them")
+        ApiError::new(
+            ErrorCode::UnknownAgent,
+            message,
+            "GET /api/projects/{project}/dialogs lists them",
+        )
     })
 }
 
@@ -154,7 +162,7 @@ fn parse_change_id(text: &str) -> Result<ChangeId, ApiError> {
     let id = text.parse().ok().filter(|id: &ChangeId| check_seq(id.0).is_ok());
     id.ok_or_else(|| {
         let message = format!("'{text}' is not a change id");
-        ApiError::new("bad_value", message, "they look like c12")
+        ApiError::new(ErrorCode::BadValue, message, "they look like c12")
     })
 }
 
@@ -164,14 +172,14 @@ fn check_seq(number: u64) -> Result<u64, ApiError> {
         return Ok(number);
     }
     let message = format!("nothing is at place {number}");
-    Err(ApiError::new("bad_value", message, "send what the page before gave"))
+    Err(ApiError::new(ErrorCode::BadValue, message, "send what the page before gave"))
 }
 
 /// The place in the project of a path that a client wrote; never one outside of it.
 fn resolve_path(project: &Project, text: &str) -> Result<ProjectPath, ApiError> {
     project.resolve_path(project.root(), text).ok_or_else(|| {
         let message = format!("'{text}' is no path in {}", project.root().display());
-        ApiError::new("outside_project", message, "name a file or folder of the project")
+        ApiError::new(ErrorCode::OutsideProject, message, "name a file or folder of the project")
     })
 }
 
@@ -182,5 +190,5 @@ fn page_size(asked: Option<usize>, otherwise: usize) -> Result<usize, ApiError> 
         return Ok(limit);
     }
     let message = format!("`limit` is {limit}, not 1 to {MAX_PAGE_SIZE}");
-    Err(ApiError::new("bad_value", message, "ask for several pages"))
+    Err(ApiError::new(ErrorCode::BadValue, message, "ask for several pages"))
 }

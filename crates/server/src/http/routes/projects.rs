@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::extract::State;
 use retake_engine::InitOptions;
+use retake_engine::model::ErrorCode;
 use retake_service::ApiError;
 use retake_service::documents::{CheckUpDocument, ProjectDocument, ProjectList, StatusDocument};
 use retake_service::request::{RefreshProject, RescanProject};
@@ -65,7 +66,7 @@ async fn create(
         if !new.root.is_absolute() {
             let message = format!("'{}' is not an absolute path", new.root.display());
             return Err(ErrorResponse::new(
-                "bad_value",
+                ErrorCode::BadValue,
                 message,
                 "write the whole path of the folder",
             ));
@@ -82,7 +83,7 @@ fn find_project(hall: &ProjectPool, id: &str) -> Result<ProjectDocument, ApiErro
     let known = hall.known_projects()?.into_iter().find(|project| project.id == id);
     known.as_ref().map(ProjectDocument::from).ok_or_else(|| {
         let message = format!("there is no project '{id}'");
-        ApiError::new("unknown_project", message, "GET /api/projects lists them")
+        ApiError::new(ErrorCode::UnknownProject, message, "GET /api/projects lists them")
     })
 }
 

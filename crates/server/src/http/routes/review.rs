@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::{Extension, Json};
 use retake_engine::CascadePolicy;
-use retake_engine::model::OperationKind;
+use retake_engine::model::{ErrorCode, OperationKind};
 use retake_service::documents::{
     AcceptedDocument, ApprovedDocument, OperationList, OperationOutcome, RecoverableOperation,
 };
@@ -292,7 +292,7 @@ async fn recover(
         let Some(applied) = room.run(request::RecoverOperation { how: asked.how.into() })? else {
             let hint = "there is nothing to do";
             return Err(ErrorResponse::new(
-                "nothing_interrupted",
+                ErrorCode::NothingInterrupted,
                 "no operation was interrupted",
                 hint,
             ));

@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_core::Stream;
-use retake_engine::model::{AgentId, DialogId, ProjectPath};
+use retake_engine::model::{AgentId, DialogId, ErrorCode, ProjectPath};
 use retake_service::ApiError;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -113,17 +113,17 @@ impl FollowQuery {
         let names = self.kinds.as_deref().map(StreamFilter::parse_names).transpose()?;
         let path = self.path.as_deref().map(|path| path.trim_end_matches('/'));
         let path = path.filter(|path| !path.is_empty()).map(ProjectPath::new).transpose();
-        let path = path.map_err(|error| bad_request("bad_path", error.to_string()))?;
+        let path = path.map_err(|error| bad_request(ErrorCode::BadPath, error.to_string()))?;
         Ok(StreamFilter { dialog: self.dialog.clone(), agent: self.agent.clone(), names, path })
     }
 }
 
 fn bad_event_id(id: &str) -> ApiError {
     let message = format!("'{id}' is no event id");
-    ApiError::new("bad_event_id", message, "send the last `id:` that you have, or none")
+    ApiError::new(ErrorCode::BadEventId, message, "send the last `id:` that you have, or none")
 }
 
-fn bad_request(code: &'static str, message: String) -> ApiError {
+fn bad_request(code: ErrorCode, message: String) -> ApiError {
     ApiError::new(code, message, "docs/events.md says what is understood here")
 }
 
@@ -134,7 +134,8 @@ fn spawn_pump(
     pace: StreamTiming,
     busy: BusyGuard,
 ) -> Result<FrameReceiver, ApiError> {
-    let full = |message: String| ApiError::new("too_many_streams", message, "close one, or wait");
+    let full =
+        |message: String| ApiError::new(ErrorCode::TooManyStreams, message, "close one, or wait");
     let seat: StreamPermit = room.stream_limit().acquire().ok_or_else(|| {
         full(format!("{MAX_STREAMS} streams follow {} already", room.root().display()))
     })?;
