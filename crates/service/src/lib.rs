@@ -28,4 +28,4 @@ pub mod syntax;
 pub mod tokens;
 
 pub use api_error::{ApiError, ApiErrorCode};
-pub use mask::{Masking, SecretCalls};
+pub use mask::{FileContent, Masking, SecretCalls};

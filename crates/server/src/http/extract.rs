@@ -151,8 +151,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     type Rejection = ErrorResponse;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
-        let asked = Query::from_request_parts(parts, state).await;
-        asked.map(|Query(asked)| Self(asked)).map_err(|error| {
+        let query = Query::from_request_parts(parts, state).await;
+        query.map(|Query(query)| Self(query)).map_err(|error| {
             let hint = "docs/openapi.json says what is understood here";
             ErrorResponse::new(ErrorCode::BadQuery, error.body_text(), hint)
         })

@@ -92,11 +92,11 @@ impl AppState {
     ) -> Result<T, ErrorResponse> {
         let place = tokio::time::timeout(QUEUE_TIMEOUT, self.request_slots.clone().acquire_owned());
         let Ok(Ok(place)) = place.await else { return Err(ErrorResponse::busy()) };
-        let hall = Arc::clone(&self.projects);
+        let pool = Arc::clone(&self.projects);
         // A HTTP request keeps the daemon from idling out, as one on its socket does.
-        let busy = hall.idle().start_work().ok_or_else(ErrorResponse::busy)?;
+        let busy = pool.idle().start_work().ok_or_else(ErrorResponse::busy)?;
         let done = tokio::task::spawn_blocking(move || {
-            let done = job(&hall);
+            let done = job(&pool);
             drop((place, busy));
             done
         });
@@ -158,8 +158,8 @@ impl Drop for HttpServer {
     }
 }
 
-/// Serves all projects of a hall.
-pub fn serve(hall: Arc<ProjectPool>, options: &HttpOptions) -> Result<HttpServer, ApiError> {
+/// Serves all projects of a pool.
+pub fn serve(pool: Arc<ProjectPool>, options: &HttpOptions) -> Result<HttpServer, ApiError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(MAX_CONCURRENT_REQUESTS)
@@ -183,16 +183,16 @@ pub fn serve(hall: Arc<ProjectPool>, options: &HttpOptions) -> Result<HttpServer
         ));
     };
     let (tokens, codes) = (Arc::new(AccessTokens::new()?), Arc::new(OneTimeCodes::default()));
-    let files = TokenFiles::write(hall.retake().folder(), &format!("http://{first}"), &tokens)?;
-    let desk = AppState {
-        projects: hall,
+    let files = TokenFiles::write(pool.retake().folder(), &format!("http://{first}"), &tokens)?;
+    let state = AppState {
+        projects: pool,
         tokens,
         codes: Arc::clone(&codes),
         names: HostNames::for_port(first.port()),
         request_slots: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
         timing: options.timing,
     };
-    let router = guarded_router(desk);
+    let router = guarded_router(state);
     let connections = Arc::new(Semaphore::new(listener::MAX_CONNECTIONS));
     let (stop, stopped) = watch::channel(false);
     for listener in listeners {
@@ -204,10 +204,10 @@ pub fn serve(hall: Arc<ProjectPool>, options: &HttpOptions) -> Result<HttpServer
 
 /// All routes behind the guard. The inner router is the outer one's only answer, so that the
 /// guard comes before anything is looked up.
-fn guarded_router(desk: AppState) -> Router {
+fn guarded_router(state: AppState) -> Router {
     let (routes, _) = routes::all_routes().split_for_parts();
-    let routes = routes.fallback(route_policy::unknown_route).with_state(desk.clone());
+    let routes = routes.fallback(route_policy::unknown_route).with_state(state.clone());
     Router::new()
         .fallback_service(routes.layer(from_fn(route_policy::log_response)))
-        .layer(from_fn_with_state(desk, guard::guard))
+        .layer(from_fn_with_state(state, guard::guard))
 }

@@ -87,8 +87,8 @@ impl RoutePolicy {
     }
 }
 
-async fn enforce(State(kept): State<RoutePolicy>, mut request: Request, next: Next) -> Response {
-    match kept.check_request(&mut request) {
+async fn enforce(State(policy): State<RoutePolicy>, mut request: Request, next: Next) -> Response {
+    match policy.check_request(&mut request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }

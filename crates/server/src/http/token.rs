@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_secret_is_not_told_by_accident() {
         let tokens = AccessTokens::new().unwrap();
-        let told = format!("{tokens:?}");
-        assert!(!told.contains(tokens.token_of(TokenScope::Human)), "{told}");
+        let debug = format!("{tokens:?}");
+        assert!(!debug.contains(tokens.token_of(TokenScope::Human)), "{debug}");
     }
 }

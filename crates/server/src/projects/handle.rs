@@ -31,7 +31,7 @@ pub struct ProjectHandle {
     shared: Arc<ProjectShared>,
     env: ProjectEnv,
     jobs: SyncSender<ProjectJob>,
-    readers: Mutex<Vec<(LocatedProject, Project)>>,
+    readers: Mutex<Vec<OpenProject>>,
     stream_limit: Arc<StreamLimit>,
 }
 
@@ -42,6 +42,13 @@ pub(super) struct ProjectEnv {
     pub(super) clock: fn() -> Millis,
     pub(super) idle: Arc<IdleTracker>,
     pub(super) budget: WatchBudget,
+}
+
+/// A project as it was found and opened; if it is found otherwise later, it is opened again.
+#[derive(Debug)]
+pub(super) struct OpenProject {
+    pub(super) located: LocatedProject,
+    pub(super) project: Project,
 }
 
 /// State shared by a project's handle and its worker.
@@ -72,8 +79,8 @@ impl ProjectShared {
 }
 
 impl Drop for ProjectHandle {
-    /// Ends the worker once its queue is done; the lookout holds a sender, too, so this is
-    /// explicit.
+    /// Ends the worker once its queue is done; the watch loop holds a sender, too, so
+    /// this is explicit.
     fn drop(&mut self) {
         let jobs = self.jobs.clone();
         if let Err(TrySendError::Full(end)) = jobs.try_send(ProjectJob::Stop) {
@@ -83,12 +90,12 @@ impl Drop for ProjectHandle {
 }
 
 impl ProjectHandle {
-    pub(super) fn open(around: ProjectEnv, located: &LocatedProject) -> Result<Self, ApiError> {
+    pub(super) fn open(env: ProjectEnv, located: &LocatedProject) -> Result<Self, ApiError> {
         let (id, root) = (located.id().to_owned(), located.root());
-        let (root, news, watch) = (Mutex::new(root), CommitSignal::default(), Mutex::default());
-        let about = Arc::new(ProjectShared { id, root, commits: news, watch });
+        let (root, commits, watch) = (Mutex::new(root), CommitSignal::default(), Mutex::default());
+        let shared = Arc::new(ProjectShared { id, root, commits, watch });
         let (jobs, queue) = mpsc::sync_channel(QUEUE_CAPACITY);
-        let worker = ProjectWorker::new(Arc::clone(&about), around.clone(), jobs.clone());
+        let worker = ProjectWorker::new(Arc::clone(&shared), env.clone(), jobs.clone());
         thread::Builder::new().spawn(move || worker.run(&queue)).map_err(|error| {
             let root = located.root();
             ApiError::new(
@@ -97,8 +104,8 @@ impl ProjectHandle {
                 "try again",
             )
         })?;
-        let (readers, seats) = (Mutex::default(), Arc::default());
-        Ok(Self { shared: about, env: around, jobs, readers, stream_limit: seats })
+        let (readers, stream_limit) = (Mutex::default(), Arc::default());
+        Ok(Self { shared, env, jobs, readers, stream_limit })
     }
 
     /// The project's id.
@@ -169,21 +176,21 @@ impl ProjectHandle {
         self.read_at(self.shared.locate(&self.env.retake)?, job)
     }
 
-    /// Like [`Room::read`], for a caller that has just located the project.
+    /// Like [`ProjectHandle::read`], for a caller that has just located the project.
     pub(crate) fn read_at<T>(
         &self,
         located: LocatedProject,
         job: impl FnOnce(&Project) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let free = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let project = match free {
-            Some((known, project)) if known == located => project,
-            _ => self.env.retake.open(&located.root())?,
+        let reader = match free {
+            Some(reader) if reader.located == located => reader,
+            _ => OpenProject { project: self.env.retake.open(&located.root())?, located },
         };
-        let answer = job(&project);
+        let answer = job(&reader.project);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if readers.len() < MAX_IDLE_READERS {
-            readers.push((located, project));
+            readers.push(reader);
         }
         drop(readers);
         answer

@@ -79,8 +79,8 @@ fn read_history(
     let mut reading = ModelHistoryReader { call, project, dialog, agent, stored };
     match &message.transcript {
         _ if in_payload.is_some() => {
-            let told = payload_messages(&call.payload);
-            let (messages, cursor) = history::read_on(call.agent, &known.cursor, &told);
+            let payload = payload_messages(&call.payload);
+            let (messages, cursor) = history::read_on(call.agent, &known.cursor, &payload);
             reading.record(&messages, &known, &HistoryPosition { cursor, follows: None }).map(drop)
         }
         Some(place) => reading.read_file(&transcript_path(place, call.user_home.as_deref()), known),

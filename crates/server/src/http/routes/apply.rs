@@ -77,11 +77,11 @@ pub(super) fn nothing_to_apply(
 
 /// Applies a plan, as far as the client consented.
 pub(super) fn apply_plan(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     plan: Plan,
     consent: &Consent,
 ) -> Result<OperationResponse, ErrorResponse> {
-    let planned = plan_response(room, &plan, consent)?;
+    let planned = plan_response(handle, &plan, consent)?;
     if consent.dry_run {
         return Ok(planned);
     }
@@ -102,12 +102,12 @@ pub(super) fn apply_plan(
         let hint = "send the codes in `asks` as `agreed`, or `yes`";
         return Err(ErrorResponse::new(ErrorCode::NeedsYes, message, hint).with_outcome(planned));
     }
-    apply_now(room, plan, planned.plan_digest)
+    apply_now(handle, plan, planned.plan_digest)
 }
 
 /// Applies a plan whole or not at all, for an answer that cannot say "in part".
 pub(super) fn apply_plan_whole(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     plan: Plan,
     consent: &Consent,
 ) -> Result<OperationResponse, ErrorResponse> {
@@ -119,28 +119,28 @@ pub(super) fn apply_plan_whole(
         let message = "some files would be left as they are";
         Err(ErrorResponse::new(ErrorCode::Partial, message, hint).with_outcome(acted))
     };
-    whole(plan_response(room, &plan, consent)?)?;
-    whole(apply_plan(room, plan, consent)?)
+    whole(plan_response(handle, &plan, consent)?)?;
+    whole(apply_plan(handle, plan, consent)?)
 }
 
 fn plan_response(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     plan: &Plan,
     consent: &Consent,
 ) -> Result<OperationResponse, ErrorResponse> {
-    let outcome = room
+    let outcome = handle
         .read(|project| Ok(OperationOutcome::planned(project, plan)?.masked(masking(project))))?;
     let outcome = outcome.with_dry_run(consent.dry_run);
     Ok(OperationResponse { outcome, plan_digest: Some(plan_digest(plan)?) })
 }
 
 fn apply_now(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     plan: Plan,
     plan_digest: Option<String>,
 ) -> Result<OperationResponse, ErrorResponse> {
-    let applied = room.run(ApplyPlan { plan })?;
-    let outcome = room.read(|project| {
+    let applied = handle.run(ApplyPlan { plan })?;
+    let outcome = handle.read(|project| {
         Ok(OperationOutcome::applied(project, &applied)?.masked(masking(project)))
     })?;
     Ok(OperationResponse { outcome, plan_digest })

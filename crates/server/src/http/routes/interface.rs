@@ -64,11 +64,13 @@ struct IssuedToken {
     )
 )]
 async fn exchange(
-    State(desk): State<AppState>,
-    JsonBody(asked): JsonBody<CodeExchangeBody>,
+    State(state): State<AppState>,
+    JsonBody(body): JsonBody<CodeExchangeBody>,
 ) -> Result<Json<IssuedToken>, ErrorResponse> {
-    match desk.codes.redeem(&asked.code) {
-        Ok(scope) => Ok(Json(IssuedToken { token: desk.tokens.token_of(scope).to_owned(), scope })),
+    match state.codes.redeem(&body.code) {
+        Ok(scope) => {
+            Ok(Json(IssuedToken { token: state.tokens.token_of(scope).to_owned(), scope }))
+        }
         Err(CodeRejection::Wrong) => {
             let hint = "a code is good once and for a minute; ask for a new one";
             Err(ErrorResponse::new(ErrorCode::WrongCode, "this code is not good", hint))

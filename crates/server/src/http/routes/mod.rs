@@ -56,28 +56,28 @@ impl AppState {
         project: String,
         job: impl FnOnce(&Project) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ErrorResponse> {
-        self.run_blocking(move |hall| Ok(hall.handle(&project)?.read(job)?)).await
+        self.run_blocking(move |pool| Ok(pool.handle(&project)?.read(job)?)).await
     }
 
-    /// Does something with a project's room.
+    /// Runs a job with a project's handle.
     async fn with_project<T: Send + 'static>(
         &self,
         project: String,
         job: impl FnOnce(&ProjectHandle) -> Result<T, ErrorResponse> + Send + 'static,
     ) -> Result<T, ErrorResponse> {
-        self.run_blocking(move |hall| job(&*hall.handle(&project)?)).await
+        self.run_blocking(move |pool| job(&*pool.handle(&project)?)).await
     }
 
-    /// Does something with the room of the project that has a dialog.
+    /// Runs a job with the handle of the project that has a dialog.
     async fn with_dialog<T: Send + 'static>(
         &self,
         dialog: String,
         project: Option<String>,
         job: impl FnOnce(&ProjectHandle, &DialogId) -> Result<T, ErrorResponse> + Send + 'static,
     ) -> Result<T, ErrorResponse> {
-        self.run_blocking(move |hall| {
+        self.run_blocking(move |pool| {
             let dialog = DialogId::from(dialog.as_str());
-            job(&*project_of_dialog(hall, &dialog, project.as_deref())?, &dialog)
+            job(&*project_of_dialog(pool, &dialog, project.as_deref())?, &dialog)
         })
         .await
     }
@@ -88,35 +88,35 @@ fn masking(project: &Project) -> Masking {
     Masking::from(&project.settings().api)
 }
 
-/// The room of the project that has a dialog; a project that is named decides if several do.
+/// The handle of the project that has a dialog; a project that is named decides if several do.
 fn project_of_dialog(
-    hall: &ProjectPool,
+    pool: &ProjectPool,
     dialog: &DialogId,
     project: Option<&str>,
 ) -> Result<Arc<ProjectHandle>, ApiError> {
-    let has = |room: &ProjectHandle| room.read(|project| Ok(project.dialog(dialog)?.is_some()));
+    let has = |handle: &ProjectHandle| handle.read(|project| Ok(project.dialog(dialog)?.is_some()));
     if let Some(id) = project {
-        let room = hall.handle(id)?;
-        return if has(&room)? { Ok(room) } else { Err(unknown_dialog(dialog)) };
+        let handle = pool.handle(id)?;
+        return if has(&handle)? { Ok(handle) } else { Err(unknown_dialog(dialog)) };
     }
-    let open = hall.handles();
+    let open = pool.handles();
     let mut found = Vec::new();
-    for known in hall.known_projects()? {
-        let has_it = match open.iter().find(|room| room.id() == known.id) {
+    for known in pool.known_projects()? {
+        let has_it = match open.iter().find(|handle| handle.id() == known.id) {
             // A project whose folder is gone cannot be asked.
-            Some(room) => has(room).unwrap_or(false),
+            Some(handle) => has(handle).unwrap_or(false),
             // One is not opened for good because of this.
-            None => match hall.retake().open(&known.root) {
+            None => match pool.retake().open(&known.root) {
                 Ok(project) => project.id() == known.id && project.dialog(dialog)?.is_some(),
                 Err(_) => false,
             },
         };
         if has_it {
-            found.push(hall.handle(&known.id)?);
+            found.push(pool.handle(&known.id)?);
         }
     }
     match found.as_slice() {
-        [room] => Ok(Arc::clone(room)),
+        [handle] => Ok(Arc::clone(handle)),
         [] => Err(unknown_dialog(dialog)),
         [first, second, ..] => Err(ApiError::new(
             ErrorCode::AmbiguousDialog,
@@ -184,8 +184,8 @@ fn resolve_path(project: &Project, text: &str) -> Result<ProjectPath, ApiError> 
 }
 
 /// Returns the page size; rejects one over the maximum.
-fn page_size(asked: Option<usize>, otherwise: usize) -> Result<usize, ApiError> {
-    let limit = asked.unwrap_or(otherwise);
+fn page_size(requested: Option<usize>, default: usize) -> Result<usize, ApiError> {
+    let limit = requested.unwrap_or(default);
     if (1..=MAX_PAGE_SIZE).contains(&limit) {
         return Ok(limit);
     }

@@ -76,20 +76,20 @@ struct FollowQuery {
     ))
 )]
 async fn follow(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(project): PathParams<String>,
     QueryParams(follow): QueryParams<FollowQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ErrorResponse> {
     let (start, filter) = (follow.start(&headers)?, follow.filter()?);
-    let pace = desk.timing;
-    let opened = desk.run_blocking(move |hall| {
-        let room = hall.handle(&project)?;
-        let busy = hall.idle().start_work().ok_or_else(ErrorResponse::busy)?;
+    let timing = state.timing;
+    let opened = state.run_blocking(move |pool| {
+        let handle = pool.handle(&project)?;
+        let busy = pool.idle().start_work().ok_or_else(ErrorResponse::busy)?;
         Ok(spawn_pump(
-            &room,
-            EventFollower::new(Arc::clone(&room), start, filter, follow.compat)?,
-            pace,
+            &handle,
+            EventFollower::new(Arc::clone(&handle), start, filter, follow.compat)?,
+            timing,
             busy,
         )?)
     });
@@ -129,34 +129,34 @@ fn bad_request(code: ErrorCode, message: String) -> ApiError {
 
 /// Starts the thread that follows; it ends with the connection. Until then the daemon is busy.
 fn spawn_pump(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     follower: EventFollower,
-    pace: StreamTiming,
+    timing: StreamTiming,
     busy: BusyGuard,
 ) -> Result<FrameReceiver, ApiError> {
     let full =
         |message: String| ApiError::new(ErrorCode::TooManyStreams, message, "close one, or wait");
-    let seat: StreamPermit = room.stream_limit().acquire().ok_or_else(|| {
-        full(format!("{MAX_STREAMS} streams follow {} already", room.root().display()))
+    let seat: StreamPermit = handle.stream_limit().acquire().ok_or_else(|| {
+        full(format!("{MAX_STREAMS} streams follow {} already", handle.root().display()))
     })?;
-    let (inlet, outlet) = frame_queue(pace.read_timeout);
+    let (sender, receiver) = frame_queue(timing.read_timeout);
     let follow = move || {
         let _both = (seat, busy);
-        pump(follower, &inlet, pace);
+        pump(follower, &sender, timing);
     };
     let started = thread::Builder::new().name("events".to_owned()).spawn(follow);
     started.map_err(|error| full(format!("no thread for a stream: {error}")))?;
-    Ok(outlet)
+    Ok(receiver)
 }
 
-fn stream_response(outlet: FrameReceiver) -> Response {
+fn stream_response(receiver: FrameReceiver) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
         // For proxies that would wait for more.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
-    (headers, Body::from_stream(FrameStream(outlet))).into_response()
+    (headers, Body::from_stream(FrameStream(receiver))).into_response()
 }
 
 struct FrameStream(FrameReceiver);
