@@ -61,9 +61,9 @@ fn run_attempt(project: &TestProject, rest: &str, seen: &mut String) {
     let (old, new) = replacement(text);
     let begin = begin_event(who, call, "Edit", edit_input(path, &old, &new));
     let (opened, at) = (project.open(), project.tick());
-    let parcel = Submission::new(opened.spool_writer().new_key(at), begin, at);
-    let parcel = Submission { hears: ReplySupport::Denials, ..parcel };
-    let answer = opened.submit_all(&[parcel]).remove(0).unwrap();
+    let submission = Submission::new(opened.spool_writer().new_key(at), begin, at)
+        .with_reply_support(ReplySupport::Denials);
+    let answer = opened.submit_all(&[submission]).remove(0).unwrap();
     print_notices(&answer, seen);
     if answer.reaction() != Some(StaleReaction::Deny) {
         finish_edit(project, (who, call, path), (&old, &new), seen);

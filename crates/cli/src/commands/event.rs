@@ -119,10 +119,8 @@ impl<'a> EventRecorder<'a> {
     fn record(&mut self, line: &[u8]) -> Result<documents::EventReply, EventLineError> {
         let event = parse(line).map_err(EventLineError::Line)?;
         let (start, at) = (self.start_folder(&event), self.context.now());
-        let submission = Submission {
-            hears: self.reply_support,
-            ..Submission::new(new_idempotency_key(at), event, at)
-        };
+        let submission = Submission::new(new_idempotency_key(at), event, at)
+            .with_reply_support(self.reply_support);
         let record = RecordEvents { submissions: vec![submission.clone()] };
         let asked = self.context.run_in_daemon(&start, true, &record, &mut |_, _| {});
         let recorded = if let Some(recorded) = asked {

@@ -4,18 +4,18 @@ use std::collections::{HashMap, HashSet};
 
 use retake_model::{
     Change, ChangeStatus, CheckpointKind, FileState, Millis, OperationId, OperationKind,
-    OperationState, PathState,
+    OperationState, PathState, Stamp,
 };
 use retake_store::{
     Batch, NewOperation, ObjectKind, OperationStep, StatusMark, Store, StoreError, encode,
 };
 
 use crate::apply::finish::record_operation_event;
-use crate::capture::{CaptureTarget, RefusedContents, capture};
-use crate::checkpoint;
 use crate::plan::nesting::PathNesting;
 use crate::plan::{Plan, PlanReason};
 use crate::project::Project;
+use crate::record::checkpoint;
+use crate::scan::capture::{CaptureTarget, RefusedContents, capture};
 
 /// An operation that is in the journal and can begin.
 pub(crate) struct JournalledOperation {
@@ -55,7 +55,7 @@ impl Project {
             &batch,
             (operation, OperationState::Running),
             plan,
-            (operation.0, at),
+            Stamp { seq: operation.0, at },
         )?;
         let steps = steps(plan, operation);
         batch.put_steps(operation, &steps)?;

@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::notify::record_context_event;
 use super::timeline::{ContextEntry, ContextFile};
+use crate::error::RecordError;
 use crate::project::Project;
-use crate::record::RecordError;
 
 /// Maximum date in milliseconds that every reader accepts (the maximum JavaScript `Date`).
 const MAX_DATE: Millis = 8_640_000_000_000_000;

@@ -38,8 +38,7 @@ mod timeline;
 
 pub(crate) use notify::{notify_sender, record_stale_agents};
 pub(crate) use predicted::{record_predicted, record_untargeted};
-pub(crate) use record_reads::{ShownFiles, record_reads, shown_files};
-pub(crate) use replay::{AgentKnowledge, MAX_REPLAYED_STEPS};
+pub(crate) use record_reads::{FoundWithEvent, record_reads, shown_files};
 
 pub use metadata::{MetadataEntry, MetadataError, MetadataImport, RecordState, TaskMetadata};
 pub use notify::{StaleContext, StaleReaction};
@@ -50,8 +49,8 @@ use retake_model::{AgentId, ContextSource, DialogId, LineSpan, Millis, PathState
 use retake_store::{DialogAgent, StoreError};
 use serde_json::{Value, json};
 
+use crate::error::RecordError;
 use crate::project::Project;
-use crate::record::RecordError;
 use crate::tool::FilePart;
 use notify::record_context_event;
 

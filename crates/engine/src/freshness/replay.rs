@@ -8,6 +8,8 @@ use retake_store::{AgentAuthorship, FileRead, PathStep, Store, StoreError};
 use super::knowledge::FileKnowledge;
 use super::predicted::{is_predicted, split_at_prediction};
 
+use crate::settings::FreshnessSettings;
+
 /// Maximum latest changes of a file that are replayed line by line.
 pub(crate) const MAX_REPLAYED_STEPS: usize = 500;
 /// Maximum renames that are followed back; a file moved more often counts as a new one.
@@ -168,4 +170,19 @@ fn is_whole_read(sight: &FileRead) -> bool {
 
 fn content_id(side: &PathState) -> Option<(FileKind, ObjectId)> {
     side.known().map(|state| (state.kind, state.oid))
+}
+
+impl FreshnessSettings {
+    pub(crate) fn knowledge_of<'a>(
+        &self,
+        dialog: &'a DialogId,
+        agent: &'a AgentId,
+    ) -> AgentKnowledge<'a> {
+        AgentKnowledge {
+            dialog,
+            agent,
+            formatters_are_foreign: self.formatters,
+            max_steps: MAX_REPLAYED_STEPS,
+        }
+    }
 }

@@ -10,13 +10,13 @@ mod boundary;
 mod condense;
 mod ingest;
 mod log_merge;
+mod planned_rewind;
 mod rewind;
 mod shorten;
 mod summary;
 mod tokens;
 mod view;
 mod visible;
-mod with_operation;
 
 use std::collections::HashMap;
 
@@ -29,19 +29,19 @@ use retake_store::{
 };
 use serde_json::{Value, json};
 
+use crate::error::RecordError;
 use crate::project::Project;
-use crate::record::RecordError;
 pub use boundary::FORCED_CONTEXT_REDUCTION_PERCENT;
 pub use condense::{
     CondenseError, CondenseMethod, CondenseOutcome, CondensePlan, PreparedCondense,
 };
 pub use ingest::AddedMessages;
+pub use planned_rewind::{PlannedRewind, RewindAction};
 pub use rewind::{RewindOutcome, RewindTarget};
 pub use summary::{SUMMARY_PREFIX, Summariser, SummaryError, SummaryRequest, SummaryRetry};
 pub use tokens::{TokenCounter, message_tokens};
 pub use view::{View, ViewChange, ViewItem};
 use visible::VisibleMessages;
-pub use with_operation::{PlannedRewind, RewindAction};
 
 /// A message of the model's history, as it is stored.
 #[derive(Clone, Debug, PartialEq)]

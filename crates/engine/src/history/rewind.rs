@@ -74,7 +74,7 @@ impl Project {
     }
 
     /// The same; the caller holds the lock.
-    pub(super) fn rewind_locked(
+    pub(crate) fn rewind_locked(
         &self,
         (dialog, agent): (&DialogId, &AgentId),
         to: RewindTarget,
@@ -117,7 +117,7 @@ impl Project {
     }
 
     /// The same; the caller holds the lock.
-    pub(super) fn undo_rewind_locked(
+    pub(crate) fn undo_rewind_locked(
         &self,
         undone: OperationId,
         by: Option<OperationId>,

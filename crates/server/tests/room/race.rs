@@ -176,7 +176,7 @@ impl AgentAtWork<'_> {
     fn record(&self, what: EventKind) -> RecordOutcome {
         let at = now();
         let submission = Submission::new(new_idempotency_key(at), Event::new("d", what), at);
-        let submission = Submission { hears: ReplySupport::Denials, ..submission };
+        let submission = submission.with_reply_support(ReplySupport::Denials);
         self.room.record(vec![submission]).unwrap().remove(0).unwrap()
     }
 

@@ -274,7 +274,7 @@ impl HookCall {
     fn submissions(&self, run: Option<Event>, message: &HookMessage) -> Vec<Submission> {
         let submission = |name: String, event: Event| {
             let key = format!("{}.{name}", self.key);
-            Submission { hears: feedback_of(self.agent), ..Submission::new(key, event, self.at) }
+            Submission::new(key, event, self.at).with_reply_support(feedback_of(self.agent))
         };
         let run = run.map(|event| submission("run".to_owned(), event));
         let events = message.events.iter().cloned().enumerate();

@@ -86,7 +86,7 @@ async fn record(
         .with_project(id, move |handle| {
             let submission = |(number, event)| {
                 let key = format!("{key}.{number}");
-                Submission { hears: new.hears, ..Submission::new(key, event, at) }
+                Submission::new(key, event, at).with_reply_support(new.hears)
             };
             let submissions: Vec<_> = new.events.into_iter().enumerate().map(submission).collect();
             let done = handle.run(RecordEvents { submissions: submissions.clone() })?;
