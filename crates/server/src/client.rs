@@ -172,7 +172,7 @@ impl DaemonClient {
                 }
                 Ok(DaemonFrame::Begun {}) => begun = true,
                 Ok(DaemonFrame::Progress { done, all }) => {
-                    on_event(ClientEvent::Progress(done, all))
+                    on_event(ClientEvent::Progress(done, all));
                 }
                 Ok(DaemonFrame::News(progress)) => {
                     begun = begun || matches!(progress, HookProgress::Opened { .. });

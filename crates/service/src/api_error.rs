@@ -128,7 +128,6 @@ engine_errors!(
 );
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
 mod tests {
     use super::*;
 
