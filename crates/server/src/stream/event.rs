@@ -11,11 +11,11 @@ use std::path::Path;
 
 use retake_engine::model::{Change, ChangeId, JournalKind, ProjectPath};
 use retake_engine::{Audience, JournalEvent, Project, StaleFile, iso_8601};
+use retake_service::{Masking, documents};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::compat;
-use crate::{Masking, documents};
 
 /// Fields with text of people and agents, which is masked.
 const MASKED_FIELDS: [&str; 4] = ["content", "text", "title", "message"];
