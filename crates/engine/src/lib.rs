@@ -59,7 +59,6 @@ mod plan;
 mod project;
 mod query;
 mod record;
-mod record_queries;
 mod resolve_path;
 mod retake;
 mod scan;
