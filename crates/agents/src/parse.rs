@@ -1,6 +1,6 @@
 //! Parses hook payloads into events: the rules that hold for every agent.
 //!
-//! Each agent's module returns the source ([`Voice`]) and the action ([`Act`]); here they become
+//! Each agent's module returns the source ([`EventSource`]) and the action ([`HookAction`]); here they become
 //! events. Invariants:
 //! - an unknown event yields no events, never an error;
 //! - a prompt inside a subagent and a task's notification begin no turn;
@@ -10,9 +10,9 @@ use retake_model::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT, Seen
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::AgentKind;
 use crate::prompt::Prompt;
 use crate::wire::HookPayload;
-use crate::{AgentKind, claude_code, cline, codex, copilot, cursor, gemini, opencode};
 
 /// The parsed content of one hook call.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,16 +87,11 @@ pub fn parse_hook(
     let told = payload.non_empty_text(&["/hook_event_name", "/hookName"]);
     let name = told.or(event).or_else(|| payload.non_empty_text(&["/type"]));
     let name = name.ok_or(HookParseError::Missing("hook_event_name"))?;
-    match agent {
-        AgentKind::ClaudeCode => claude_code::parse_hook(name, &payload),
-        AgentKind::Codex => codex::parse_hook(name, &payload),
-        AgentKind::Gemini => gemini::parse_hook(name, &payload),
-        AgentKind::Opencode => opencode::parse_hook(name, &payload),
-        AgentKind::Copilot => copilot::parse_hook(name, &payload),
-        AgentKind::Cline => cline::parse_hook(name, &payload),
-        AgentKind::Cursor => cursor::parse_hook(name, &payload),
-    }
+    (agent.spec().parse_hook)(name, &payload)
 }
+
+/// Parses the payload of the hook with this name.
+pub(crate) type HookParser = fn(&str, &HookPayload) -> Result<HookMessage, HookParseError>;
 
 /// The source of a payload: product, conversation, subagent.
 pub(crate) struct EventSource {

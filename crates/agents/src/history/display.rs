@@ -4,10 +4,28 @@ use retake_model::{MessageRole, Millis, ModelMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::writer::ConversationWriter;
-use super::{Conversation, ReadProblem, block};
-use crate::transcript::unwrap_user_input;
+use super::writer::{ConversationWriter, file_session_id};
+use super::{
+    Conversation, FormatReader, FormatSpec, HistoryFormat, ReadProblem, block, has_element,
+};
+use crate::AgentKind;
+use crate::cline::transcript::unwrap_user_input;
 use crate::wire::{list, text};
+
+pub(super) const FORMAT: FormatSpec = FormatSpec {
+    format: HistoryFormat::UiMessages,
+    name: "ui_messages",
+    counts_like: AgentKind::Cline,
+    is_anthropic: false,
+    matches: |value| {
+        has_element(value, |message| matches!(text(message, "/type"), Some("say" | "ask")))
+    },
+    matches_name: |name| name == "ui_messages.json",
+    session_id: file_session_id,
+    file_name: |_| "ui_messages.json".to_owned(),
+    read: FormatReader::Document(read),
+    write,
+};
 
 /// Maximum characters shown of a command or a list.
 const MAX_SUMMARY_CHARS: usize = 120;
@@ -131,7 +149,7 @@ fn short_first_line(text: &str) -> String {
     if start.len() < text.trim().len() { start + "…" } else { start }
 }
 
-pub(super) fn read(document: &Value) -> Conversation {
+fn read(document: &Value) -> Conversation {
     let mut read = Conversation::default();
     for (number, one) in document.as_array().into_iter().flatten().enumerate() {
         match DisplayMessage::deserialize(one) {
@@ -145,7 +163,7 @@ pub(super) fn read(document: &Value) -> Conversation {
     read
 }
 
-pub(super) fn write(pen: &ConversationWriter) -> String {
+fn write(pen: &ConversationWriter) -> String {
     let derived = display_messages(&pen.conversation.messages);
     let told = &pen.conversation.display;
     let mut messages = if told.is_empty() { derived } else { told.clone() };

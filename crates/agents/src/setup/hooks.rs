@@ -15,46 +15,13 @@ use self::tree::{
     handler_positions, last_property, split_bom,
 };
 use super::command::{HookCommand, HookOwner, recognise_hook};
+use super::hook_file::{DisableSwitch, HookEventSpec, HookFileSpec};
 use super::literal::{JsonLiteral, JsonStyle, json_string, render_property};
 use super::splice::JsonContainer;
 use super::{FoundHooks, SetupError};
-use crate::AgentKind;
 
 /// Maximum edits of one file; a fault here must not become an endless loop.
 const MAX_EDITS: usize = 1000;
-
-/// One event that Retake wants to hear of.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HookEventSpec {
-    pub(super) name: &'static str,
-    /// For which tools, where the agent asks for it.
-    pub(super) matcher: Option<&'static str>,
-    /// How long the agent waits, in its own unit.
-    pub(super) timeout: u32,
-}
-
-/// The shape of an agent's hook file.
-#[derive(Clone, Copy, Debug)]
-pub struct HookFileSpec {
-    pub(super) agent: AgentKind,
-    pub(super) events: &'static [HookEventSpec],
-    /// Handlers lie in groups with a matcher, not directly in the event's list.
-    pub(super) grouped: bool,
-    /// The key of a handler's command line.
-    pub(super) command_key: &'static str,
-    /// The key of a handler's timeout.
-    pub(super) timeout_key: &'static str,
-    /// What a handler has besides.
-    pub(super) extra_keys: &'static [(&'static str, &'static str)],
-    /// Whether the file must have a version.
-    pub(super) versioned: bool,
-    /// Whether the event is named in the command, because some payloads do not name it.
-    pub(super) names_event: bool,
-    /// The setting that turns all hooks off, and its value then.
-    pub(super) disable_switch: Option<(&'static [&'static str], bool)>,
-    /// The setting that lists single hooks that are off.
-    pub(super) disabled_list: &'static [&'static str],
-}
 
 impl HookFileSpec {
     /// The file's text with our hooks in it; `None` is no file.
@@ -135,8 +102,8 @@ impl HookFileSpec {
     }
 
     /// The handlers of the file as `is_wanted` (given whether it is ours) says, for
-    /// [`super::codex_trust`].
-    pub(super) fn handlers(
+    /// [`crate::codex::trust`].
+    pub(crate) fn handlers(
         &self,
         text: &str,
         own: Option<&HookCommand>,
@@ -296,10 +263,10 @@ impl HookFileSpec {
             })?;
             Some(&last_property(folder, key)?.1.value)
         };
-        let (path, off) = self.disable_switch?;
-        if setting(path).and_then(|value| value.as_boolean_lit()).is_some_and(|is| is.value == off)
-        {
-            return Some(format!("{} is {off}", path.join(".")));
+        let DisableSwitch { path, off_value } = self.disable_switch?;
+        let value = setting(path).and_then(|value| value.as_boolean_lit());
+        if value.is_some_and(|value| value.value == off_value) {
+            return Some(format!("{} is {off_value}", path.join(".")));
         }
         let names = setting(self.disabled_list)?.as_array()?;
         let is_ours = |name: &Value<'_>| {
@@ -323,16 +290,16 @@ impl HookFileSpec {
     }
 }
 
-/// A handler in a file, for [`super::codex_trust`].
+/// A handler in a file, for [`crate::codex::trust`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HandlerEntry {
-    pub(super) event: String,
-    pub(super) group_at: usize,
-    pub(super) handler_at: usize,
+pub(crate) struct HandlerEntry {
+    pub(crate) event: String,
+    pub(crate) group_at: usize,
+    pub(crate) handler_at: usize,
     /// The JSON of its group.
-    pub(super) group: String,
+    pub(crate) group: String,
     /// Its own JSON.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 /// The handlers that call us and that the agent runs for an event.
