@@ -44,13 +44,13 @@ mod tests {
     use super::*;
     use crate::{claude_code, cline, gemini, opencode};
 
-    fn show(sights: &[SeenFile]) -> String {
-        let one = |sight: &SeenFile| match sight.lines {
-            None => sight.path.clone(),
-            Some(ASSURED_LINES) => format!("{}…", sight.path),
-            Some(lines) => format!("{}:{}-{}", sight.path, lines.first, lines.last),
+    fn show(files: &[SeenFile]) -> String {
+        let one = |file: &SeenFile| match file.lines {
+            None => file.path.clone(),
+            Some(ASSURED_LINES) => format!("{}…", file.path),
+            Some(lines) => format!("{}:{}-{}", file.path, lines.first, lines.last),
         };
-        let all: Vec<String> = sights.iter().map(one).collect();
+        let all: Vec<String> = files.iter().map(one).collect();
         if all.is_empty() { "-".to_owned() } else { all.join(", ") }
     }
 
@@ -180,8 +180,8 @@ mod tests {
             ("cline, a picture", cline::reads::read_result(&json!({"query": "a", "result": []}))),
         ];
         let mut table = String::new();
-        for (name, sight) in rows {
-            writeln!(table, "{name}: {}", show(&Vec::from_iter(sight))).unwrap();
+        for (name, file) in rows {
+            writeln!(table, "{name}: {}", show(&Vec::from_iter(file))).unwrap();
         }
         expect![[r"
             claude, all: a
@@ -242,21 +242,21 @@ mod tests {
             let bits = (0..random.usize(..14)).filter_map(|_| random.choice(BITS).copied());
             let text: String = bits.collect();
             let part = json!({"query": text, "result": text});
-            let sights = [
+            let files = [
                 claude_code::reads::mentioned_files(&text),
                 cline::reads::mentioned_files(&text),
                 gemini::reads::inlined_files(&text),
             ]
             .concat();
-            let told = [
+            let results = [
                 gemini::reads::read_result("a", &text),
                 opencode::reads::read_result(&text),
                 cline::reads::read_result(&part),
             ];
-            for sight in sights.into_iter().chain(told.into_iter().flatten()) {
-                let lines = sight.lines.unwrap_or(ASSURED_LINES);
+            for file in files.into_iter().chain(results.into_iter().flatten()) {
+                let lines = file.lines.unwrap_or(ASSURED_LINES);
                 assert!(1 <= lines.first && lines.first <= lines.last, "{text:?}");
-                assert!(sight.path == "a" || text.contains(&sight.path), "{text:?}");
+                assert!(file.path == "a" || text.contains(&file.path), "{text:?}");
             }
         }
     }

@@ -37,11 +37,11 @@ pub(crate) struct HookReplies {
     /// The feedback accepted before a call.
     pub(crate) feedback: HookFeedback,
     /// Denies a call, with the reason.
-    pub(crate) deny: fn(&str) -> Option<Value>,
-    /// Passes a text on to the model.
-    pub(crate) note: fn(HookPhase, &str) -> Option<Value>,
-    /// Some agents want a reply even if there is nothing to say.
-    pub(crate) proceed: fn(HookPhase) -> Option<Value>,
+    pub(crate) deny: fn(&str) -> Value,
+    /// Passes a text on to the model, if that is possible.
+    pub(crate) note: Option<fn(HookPhase, &str) -> Value>,
+    /// Says "go on", for agents that want a reply even then.
+    pub(crate) proceed: Option<fn(HookPhase) -> Value>,
 }
 
 /// Returns the feedback that this agent accepts at [`HookPhase::Begin`].
@@ -55,24 +55,21 @@ pub fn render_reply(agent: AgentKind, phase: HookPhase, verdict: &HookVerdict) -
     // A note goes before the call or after it, never both times.
     let is_late = *feedback == HookFeedback::DenialsAndLateNotes;
     let reply = match (phase, verdict) {
-        (HookPhase::Begin, HookVerdict::Deny(reason)) => deny(reason),
+        (HookPhase::Begin, HookVerdict::Deny(reason)) => Some(deny(reason)),
         (HookPhase::Other, _) | (_, HookVerdict::Proceed) => None,
         (HookPhase::Begin, _) if is_late => None,
         (HookPhase::End, _) if !is_late => None,
-        (_, HookVerdict::Note(text) | HookVerdict::Deny(text)) => note(phase, text),
+        (_, HookVerdict::Note(text) | HookVerdict::Deny(text)) => {
+            note.map(|note| note(phase, text))
+        }
     };
-    let reply = reply.or_else(|| proceed(phase));
+    let reply = reply.or_else(|| proceed.map(|proceed| proceed(phase)));
     reply.map(|reply| reply.to_string()).unwrap_or_default()
 }
 
 /// A note in the form that Claude Code introduced.
 pub(crate) fn added_context(event: &str, text: &str) -> Value {
     json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
-}
-
-/// For agents that take silence as "go on".
-pub(crate) fn no_reply(_: HookPhase) -> Option<Value> {
-    None
 }
 
 #[cfg(test)]
@@ -184,10 +181,10 @@ mod tests {
                 "{agent}"
             );
         }
-        let told = render_reply(AgentKind::Gemini, HookPhase::End, &HookVerdict::Note("N".into()));
+        let reply = render_reply(AgentKind::Gemini, HookPhase::End, &HookVerdict::Note("N".into()));
         expect![[
             r#"{"hookSpecificOutput":{"additionalContext":"N","hookEventName":"AfterTool"}}"#
         ]]
-        .assert_eq(&told);
+        .assert_eq(&reply);
     }
 }

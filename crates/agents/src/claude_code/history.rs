@@ -12,7 +12,7 @@ use crate::history::reader::HistoryReader;
 use crate::history::writer::{
     ConversationWriter, EncodableMessage, json_lines, rfc3339, uuid_session_id,
 };
-use crate::history::{FormatReader, FormatSpec, HistoryFormat, block, is_uuid};
+use crate::history::{FormatReader, FormatSpec, HistoryFormat, block, is_uuid, jsonl_stem};
 use crate::wire::{is_true, text};
 
 /// Claude Code version that this format was derived from.
@@ -38,11 +38,11 @@ fn matches(line: &Value) -> bool {
 }
 
 fn matches_name(name: &str) -> bool {
-    name.strip_suffix(".jsonl").is_some_and(|stem| stem.starts_with("agent-") || is_uuid(stem))
+    jsonl_stem(name).is_some_and(|stem| stem.starts_with("agent-") || is_uuid(stem))
 }
 
 fn read_line(reader: &mut HistoryReader, line: &Value) {
-    let spoken = reader.count_line(line);
+    let counted = reader.count_line(line);
     let Some(message) = line.get("message").filter(|message| message.is_object()) else {
         return;
     };
@@ -51,7 +51,7 @@ fn read_line(reader: &mut HistoryReader, line: &Value) {
     }
     let content = block::from_content(message.get("content").unwrap_or(&Value::Null));
     let ts = block::time_at(line, "/timestamp");
-    let index = spoken.map(|spoken| spoken.index);
+    let index = counted.map(|counted| counted.index);
     match text(line, "/type") {
         Some("assistant") => {
             let Some(index) = index else { return };
@@ -73,54 +73,54 @@ fn read_line(reader: &mut HistoryReader, line: &Value) {
     }
 }
 
-fn write(pen: &ConversationWriter) -> String {
-    let mut chain = ClaudeCodeWriter { pen, written: Vec::new(), last: None };
-    for carried in pen.messages() {
-        chain.message(&carried);
+fn write(writer: &ConversationWriter) -> String {
+    let mut chain = ClaudeCodeWriter { writer, written: Vec::new(), last: None };
+    for encodable in writer.messages() {
+        chain.message(&encodable);
     }
     json_lines(&chain.written)
 }
 
 /// The lines so far.
 struct ClaudeCodeWriter<'a> {
-    pen: &'a ConversationWriter<'a>,
+    writer: &'a ConversationWriter<'a>,
     written: Vec<Value>,
     last: Option<String>,
 }
 
 impl ClaudeCodeWriter<'_> {
-    fn message(&mut self, carried: &EncodableMessage) {
-        match carried.message.role {
+    fn message(&mut self, encodable: &EncodableMessage) {
+        match encodable.message.role {
             // The model gets a summary from the user, whatever its author.
-            _ if carried.message.is_summary => {
-                self.boundary(carried);
-                self.user(carried);
+            _ if encodable.message.is_summary => {
+                self.boundary(encodable);
+                self.user(encodable);
             }
-            MessageRole::User => self.user(carried),
+            MessageRole::User => self.user(encodable),
             MessageRole::Assistant => {
-                let blocks = carried.content.chunks(1);
+                let blocks = encodable.content.chunks(1);
                 // A message without blocks is a line, too.
-                let none = carried.content.is_empty().then_some(&[][..]);
-                blocks.chain(none).for_each(|blocks| self.assistant(carried, blocks));
+                let none = encodable.content.is_empty().then_some(&[][..]);
+                blocks.chain(none).for_each(|blocks| self.assistant(encodable, blocks));
             }
         }
     }
 
-    fn user(&mut self, carried: &EncodableMessage) {
+    fn user(&mut self, encodable: &EncodableMessage) {
         let mut line = json!({
             "type": "user",
-            "message": {"role": "user", "content": carried.content},
+            "message": {"role": "user", "content": encodable.content},
         });
-        if carried.message.is_summary {
+        if encodable.message.is_summary {
             line["isCompactSummary"] = true.into();
             line["isVisibleInTranscriptOnly"] = true.into();
         }
-        self.push(carried, line);
+        self.push(encodable, line);
     }
 
-    fn assistant(&mut self, carried: &EncodableMessage, blocks: &[Value]) {
-        let calls = carried.content.iter().any(|block| block::is_type(block, "tool_use"));
-        let id = self.pen.uuid("message", carried.place).replace('-', "");
+    fn assistant(&mut self, encodable: &EncodableMessage, blocks: &[Value]) {
+        let calls = encodable.content.iter().any(|block| block::is_type(block, "tool_use"));
+        let id = self.writer.uuid("message", encodable.place).replace('-', "");
         let line = json!({
             "type": "assistant",
             "message": {
@@ -134,11 +134,11 @@ impl ClaudeCodeWriter<'_> {
                 "usage": {"input_tokens": 0, "output_tokens": 0},
             },
         });
-        self.push(carried, line);
+        self.push(encodable, line);
     }
 
     /// Claude Code gives its model what comes after this line, and the line has no parent.
-    fn boundary(&mut self, carried: &EncodableMessage) {
+    fn boundary(&mut self, encodable: &EncodableMessage) {
         let before = self.last.take();
         let line = json!({
             "type": "system",
@@ -149,18 +149,18 @@ impl ClaudeCodeWriter<'_> {
             "logicalParentUuid": before,
             "compactMetadata": {"trigger": "manual", "preTokens": 0},
         });
-        self.push(carried, line);
+        self.push(encodable, line);
     }
 
     /// Writes a line with what all lines have.
-    fn push(&mut self, carried: &EncodableMessage, mut line: Value) {
-        let uuid = self.pen.uuid("line", self.written.len());
-        let subagent = self.pen.conversation.subagent.as_ref();
+    fn push(&mut self, encodable: &EncodableMessage, mut line: Value) {
+        let uuid = self.writer.uuid("line", self.written.len());
+        let subagent = self.writer.conversation.subagent.as_ref();
         line["uuid"] = uuid.as_str().into();
         line["parentUuid"] = self.last.replace(uuid).into();
-        line["sessionId"] = self.pen.session_id.as_str().into();
-        line["timestamp"] = rfc3339(carried.at).into();
-        line["cwd"] = self.pen.folder().into();
+        line["sessionId"] = self.writer.session_id.as_str().into();
+        line["timestamp"] = rfc3339(encodable.at).into();
+        line["cwd"] = self.writer.folder().into();
         line["version"] = CLAUDE_CODE_VERSION.into();
         line["userType"] = "external".into();
         line["isSidechain"] = subagent.is_some().into();

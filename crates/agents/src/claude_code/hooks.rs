@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::reads;
 use crate::parse::{EventSource, HookAction, HookToolCall, Subagent, ToolOutcome};
-use crate::reply::{HookFeedback, HookReplies, added_context, no_reply};
+use crate::reply::{HookFeedback, HookReplies, added_context};
 use crate::wire::{self, HookPayload};
 use crate::{AgentKind, HookMessage, HookParseError, HookPhase, TranscriptLocation};
 
@@ -41,17 +41,17 @@ pub(crate) fn parse_claude_like(
     succeeded: fn(&HookPayload) -> Option<bool>,
 ) -> Result<HookMessage, HookParseError> {
     let cwd = payload.non_empty_text(&["/cwd"]).map(str::to_owned);
-    let Some(act) = parse_action(name, payload, succeeded)? else {
+    let Some(action) = parse_action(name, payload, succeeded)? else {
         return Ok(HookMessage::empty(cwd));
     };
-    let voice = EventSource {
+    let source = EventSource {
         kind,
         dialog: payload.require(&["/session_id"])?.into(),
         subagent: payload.non_empty_text(&["/agent_id"]).map(Subagent::of_main),
         cwd: cwd.clone(),
     };
-    Ok(HookMessage::from_action(&voice, act, cwd)
-        .with_transcript(transcript_location(payload, voice.subagent_id()))
+    Ok(HookMessage::from_action(&source, action, cwd)
+        .with_transcript(transcript_location(payload, source.subagent_id()))
         .with_last_words(payload.text(&["/last_assistant_message"])))
 }
 
@@ -133,19 +133,19 @@ fn transcript_location(
 }
 
 pub(crate) const REPLIES: HookReplies =
-    HookReplies { feedback: HookFeedback::Denials, deny, note, proceed: no_reply };
+    HookReplies { feedback: HookFeedback::Denials, deny, note: Some(note), proceed: None };
 
-fn deny(reason: &str) -> Option<Value> {
-    Some(json!({"hookSpecificOutput": {
+fn deny(reason: &str) -> Value {
+    json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse",
         "permissionDecision": "deny",
         "permissionDecisionReason": reason,
-    }}))
+    }})
 }
 
-fn note(phase: HookPhase, text: &str) -> Option<Value> {
+fn note(phase: HookPhase, text: &str) -> Value {
     let event = if phase == HookPhase::Begin { "PreToolUse" } else { "UserPromptSubmit" };
-    Some(added_context(event, text))
+    added_context(event, text)
 }
 
 #[cfg(test)]
@@ -155,14 +155,14 @@ mod tests {
 
     use crate::{AgentKind, HookMessage, HookPhase, parse_hook};
 
-    fn heard(mut payload: serde_json::Value) -> HookMessage {
+    fn parse(mut payload: serde_json::Value) -> HookMessage {
         payload["session_id"] = "s".into();
         payload["transcript_path"] = "/t.jsonl".into();
         parse_hook(AgentKind::ClaudeCode, None, payload.to_string().as_bytes()).unwrap()
     }
 
     fn prompt(text: &str) -> HookMessage {
-        heard(json!({"hook_event_name": "UserPromptSubmit", "prompt": text}))
+        parse(json!({"hook_event_name": "UserPromptSubmit", "prompt": text}))
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
     fn a_prompt_inside_a_subagent_begins_no_turn() {
         let payload =
             json!({"hook_event_name": "UserPromptSubmit", "prompt": "go", "agent_id": "a"});
-        assert!(heard(payload).events.is_empty());
+        assert!(parse(payload).events.is_empty());
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         let end = |response| {
             let payload = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash",
                 "tool_use_id": "c", "tool_input": {}, "tool_response": response});
-            match heard(payload).events.remove(0).what {
+            match parse(payload).events.remove(0).what {
                 EventKind::ToolEnd { background, task, ok, .. } => (background, task, ok),
                 other => panic!("{other:?}"),
             }
@@ -203,16 +203,16 @@ mod tests {
     fn calls_that_ran_together_are_over_together() {
         let call = |id: &str| json!({"tool_name": "Edit", "tool_use_id": id});
         let calls = json!([call("c1"), call("c2"), call(""), {"tool_name": "Edit"}]);
-        let batch = heard(json!({"hook_event_name": "PostToolBatch", "tool_calls": calls}));
+        let batch = parse(json!({"hook_event_name": "PostToolBatch", "tool_calls": calls}));
         let over = EventKind::ToolsOver { calls: vec!["c1".into(), "c2".into()] };
         assert_eq!(batch.events[0].what, over);
-        assert!(heard(json!({"hook_event_name": "PostToolBatch"})).events.is_empty());
+        assert!(parse(json!({"hook_event_name": "PostToolBatch"})).events.is_empty());
     }
 
     #[test]
     fn compaction_does_not_end_the_turn_that_it_happens_in() {
         let start =
-            |source: &str| heard(json!({"hook_event_name": "SessionStart", "source": source}));
+            |source: &str| parse(json!({"hook_event_name": "SessionStart", "source": source}));
         assert!(start("compact").events.is_empty());
         for source in ["startup", "resume", "clear"] {
             assert_eq!(start(source).events[0].name(), "dialog_start");

@@ -32,17 +32,17 @@ fn matches(document: &Value) -> bool {
 }
 
 fn read(document: &Value) -> Conversation {
-    let mut about = ConversationHeader::default();
-    about.fill_from(document, "/sessionId", "/cwd");
-    read_messages(list(document, "/messages")).with_header(about)
+    let mut header = ConversationHeader::default();
+    header.fill_from(document, "/sessionId", "/cwd");
+    read_messages(list(document, "/messages")).with_header(header)
 }
 
 /// Messages of the form `{role, content, ts, isSummary}`.
 pub(crate) fn read_messages(listed: &[Value]) -> Conversation {
-    let mut said = MessageCounter::resume(AgentKind::Cline, TranscriptState::default());
+    let mut counter = MessageCounter::resume(AgentKind::Cline, TranscriptState::default());
     let mut read = Conversation::default();
     for (number, one) in listed.iter().enumerate() {
-        match parse_message(&mut said, one) {
+        match parse_message(&mut counter, one) {
             Ok(message) => read.messages.push(message),
             Err(why) => {
                 let place = format!("message {number}");
@@ -53,7 +53,10 @@ pub(crate) fn read_messages(listed: &[Value]) -> Conversation {
     read
 }
 
-fn parse_message(said: &mut MessageCounter, message: &Value) -> Result<ModelMessage, &'static str> {
+fn parse_message(
+    counter: &mut MessageCounter,
+    message: &Value,
+) -> Result<ModelMessage, &'static str> {
     let role = message.get("role").and_then(Value::as_str);
     let role: MessageRole =
         role.and_then(|role| role.parse().ok()).ok_or("its role is neither user nor assistant")?;
@@ -61,29 +64,30 @@ fn parse_message(said: &mut MessageCounter, message: &Value) -> Result<ModelMess
         message.get("content").filter(|content| content.is_string() || content.is_array());
     let content = block::from_content(content.ok_or("its content is neither a text nor a list")?);
     let is_summary = is_true(message, "/isSummary");
-    let index = if is_summary { None } else { said.count_line(message).map(|spoken| spoken.index) };
+    let index =
+        if is_summary { None } else { counter.count_line(message).map(|counted| counted.index) };
     Ok(ModelMessage { role, content, ts: block::time_at(message, "/ts"), is_summary, index })
 }
 
-fn write(pen: &ConversationWriter) -> String {
-    let messages = pen.messages().map(|carried| {
+fn write(writer: &ConversationWriter) -> String {
+    let messages = writer.messages().map(|encodable| {
         let mut message = json!({
-            "id": pen.uuid("message", carried.place),
-            "role": carried.message.role,
-            "content": carried.content,
-            "ts": carried.at,
+            "id": writer.uuid("message", encodable.place),
+            "role": encodable.message.role,
+            "content": encodable.content,
+            "ts": encodable.at,
         });
-        if carried.message.is_summary {
+        if encodable.message.is_summary {
             message["isSummary"] = true.into();
         }
         message
     });
     pretty_json(&json!({
         "version": 1,
-        "updated_at": rfc3339(pen.ended_at()),
+        "updated_at": rfc3339(writer.ended_at()),
         "agent": "lead",
-        "sessionId": pen.session_id,
-        "origin": {"source": "cli", "mode": "user", "sessionId": pen.session_id},
+        "sessionId": writer.session_id,
+        "origin": {"source": "cli", "mode": "user", "sessionId": writer.session_id},
         "messages": messages.collect::<Vec<_>>(),
     }))
 }

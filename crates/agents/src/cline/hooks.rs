@@ -25,17 +25,17 @@ pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessag
     let folder = payload.non_empty_text(&["/workspaceRoots/0", "/workspaceInfo/rootPath", "/cwd"]);
     let folder = folder.map(str::to_owned);
     let has_parent = payload.non_empty_text(&["/parent_agent_id"]).is_some();
-    let Some(act) = parse_action(name, payload, has_parent)? else {
+    let Some(action) = parse_action(name, payload, has_parent)? else {
         return Ok(HookMessage::empty(folder));
     };
     let subagent =
         if has_parent { Some(Subagent::of_main(payload.require(&["/agent_id"])?)) } else { None };
     let id = payload.require(&["/sessionContext/rootSessionId", "/taskId"])?;
     let cwd = payload.non_empty_text(&["/cwd"]).map(str::to_owned).or_else(|| folder.clone());
-    let voice = EventSource { kind: AgentKind::Cline, dialog: id.into(), subagent, cwd };
-    let place = if voice.subagent.is_none() { transcript_location(id) } else { None };
-    Ok(HookMessage::from_action(&voice, act, folder)
-        .with_transcript(place)
+    let source = EventSource { kind: AgentKind::Cline, dialog: id.into(), subagent, cwd };
+    let location = if source.subagent.is_none() { transcript_location(id) } else { None };
+    Ok(HookMessage::from_action(&source, action, folder)
+        .with_transcript(location)
         .with_last_words(payload.text(&["/turn/outputText"]))
         .with_reads(parse_reads(payload)))
 }
@@ -82,15 +82,15 @@ fn parse_action(
 /// one, where every argument is a text.
 fn parse_call(
     payload: &HookPayload,
-    form: &str,
+    current: &str,
     documented: &str,
 ) -> Result<HookToolCall, HookParseError> {
-    let at = |place: &str, key: &str| format!("{place}/{key}");
-    let tool = payload.non_empty_text(&[&at(form, "name"), &at(documented, "toolName")]);
+    let at = |parent: &str, key: &str| format!("{parent}/{key}");
+    let tool = payload.non_empty_text(&[&at(current, "name"), &at(documented, "toolName")]);
     Ok(HookToolCall {
-        id: payload.non_empty_text(&[&at(form, "id")]).map(CallId::from),
+        id: payload.non_empty_text(&[&at(current, "id")]).map(CallId::from),
         tool: tool.ok_or(HookParseError::Missing("tool_call.name"))?.to_owned(),
-        input: payload.arguments(&[&at(form, "input"), &at(documented, "parameters")]),
+        input: payload.arguments(&[&at(current, "input"), &at(documented, "parameters")]),
     })
 }
 
@@ -120,12 +120,12 @@ pub(crate) const REPLIES: HookReplies = HookReplies {
     feedback: HookFeedback::Notes,
     // Cline's only refusal cancels the whole run: the model is told, and the call goes on.
     deny: |reason| note(HookPhase::Begin, reason),
-    note,
-    proceed: |_| Some(json!({"cancel": false})),
+    note: Some(note),
+    proceed: Some(|_| json!({"cancel": false})),
 };
 
-fn note(_: HookPhase, text: &str) -> Option<Value> {
-    Some(json!({"cancel": false, "contextModification": text}))
+fn note(_: HookPhase, text: &str) -> Value {
+    json!({"cancel": false, "contextModification": text})
 }
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ mod tests {
 
     use crate::{AgentKind, HookMessage, parse_hook};
 
-    fn heard(mut payload: Value) -> HookMessage {
+    fn parse(mut payload: Value) -> HookMessage {
         payload["sessionContext"] = json!({"rootSessionId": "r1"});
         payload["agent_id"] = "agent_1".into();
         parse_hook(AgentKind::Cline, None, payload.to_string().as_bytes()).unwrap()
@@ -143,18 +143,18 @@ mod tests {
 
     #[test]
     fn the_start_stands_for_a_message_whose_words_are_in_the_transcript() {
-        let start = heard(json!({"hookName": "agent_start", "parent_agent_id": null}));
+        let start = parse(json!({"hookName": "agent_start", "parent_agent_id": null}));
         assert_eq!(start.events[0].what, EventKind::UserMessage { text: String::new() });
         assert_eq!(start.events[0].agent, None);
         let path = "~/.cline/data/sessions/r1/r1.messages.json";
         assert_eq!(start.transcript.unwrap().path, path);
         let submit = json!({"hookName": "UserPromptSubmit", "userPromptSubmit": {"prompt": "hi"}});
-        assert_eq!(heard(submit).events[0].what, EventKind::UserMessage { text: "hi".into() });
+        assert_eq!(parse(submit).events[0].what, EventKind::UserMessage { text: "hi".into() });
     }
 
     #[test]
     fn who_has_a_parent_is_a_subagent() {
-        let start = heard(json!({"hookName": "agent_start", "parent_agent_id": "agent_0"}));
+        let start = parse(json!({"hookName": "agent_start", "parent_agent_id": "agent_0"}));
         let event = &start.events[0];
         assert_eq!(event.name(), "dialog_start");
         assert_eq!(event.agent, Some("agent_1".into()));
@@ -166,7 +166,7 @@ mod tests {
     fn every_part_of_a_result_must_succeed() {
         let ok = |result: Value| {
             let payload = json!({"hookName": "tool_result", "tool_result": result});
-            match heard(payload).events[0].what {
+            match parse(payload).events[0].what {
                 EventKind::ToolEnd { ok, .. } => ok,
                 ref other => panic!("{other:?}"),
             }

@@ -32,8 +32,8 @@ pub(crate) fn read_document(
     let read = ReadAhead { messages, grows: last.index, was: last.fingerprint() };
     let rewritten = messages < cursor.messages();
     let known = if rewritten { TranscriptCursor::default() } else { cursor.clone() };
-    let (spoken, _) = parser.finish(&known);
-    (spoken, TranscriptCursor { state: TranscriptState::default(), read: Some(read) })
+    let (new, _) = parser.finish(&known);
+    (new, TranscriptCursor { state: TranscriptState::default(), read: Some(read) })
 }
 
 pub(crate) fn read_message(parser: &mut TranscriptParser, message: &Value) {

@@ -13,7 +13,7 @@ use crate::history::reader::HistoryReader;
 use crate::history::writer::{
     ConversationWriter, EncodableMessage, json_lines, rfc3339, uuid_session_id,
 };
-use crate::history::{FormatReader, FormatSpec, HistoryFormat, block};
+use crate::history::{FormatReader, FormatSpec, HistoryFormat, block, jsonl_stem};
 use crate::prompt::Prompt;
 use crate::wire::{list, parse_embedded, text};
 
@@ -41,7 +41,7 @@ pub(crate) const FORMAT: FormatSpec = FormatSpec {
     counts_like: AgentKind::Codex,
     is_anthropic: false,
     matches,
-    matches_name: |name| name.starts_with("rollout-") && name.ends_with(".jsonl"),
+    matches_name: |name| jsonl_stem(name).is_some_and(|stem| stem.starts_with("rollout-")),
     session_id: uuid_session_id,
     file_name: |id| format!("rollout-2000-01-01T00-00-00-{id}.jsonl"),
     read: FormatReader::Lines(read_line),
@@ -54,18 +54,20 @@ fn matches(line: &Value) -> bool {
 }
 
 fn read_line(reader: &mut HistoryReader, line: &Value) {
-    let spoken = reader.count_line(line);
+    let counted = reader.count_line(line);
     let Some(payload) = line.get("payload") else {
         return;
     };
     let ts = block::time_at(line, "/timestamp");
     match text(line, "/type") {
         Some("session_meta") if reader.header.dialog.is_none() => read_header(reader, payload),
-        Some("response_item") => read_item(reader, payload, ts, spoken.map(|spoken| spoken.index)),
+        Some("response_item") => {
+            read_item(reader, payload, ts, counted.map(|counted| counted.index));
+        }
         Some("compacted") => drop(reader.add_summary(item_blocks(payload), ts)),
         Some("event_msg") => {
-            if let Some(spoken) = spoken {
-                reader.assign_index(&spoken);
+            if let Some(counted) = counted {
+                reader.assign_index(&counted);
             }
         }
         _ => {}
@@ -79,9 +81,9 @@ fn read_header(reader: &mut HistoryReader, meta: &Value) {
     reader.header.subagent = thread.map(Into::into);
 }
 
-fn read_item(reader: &mut HistoryReader, item: &Value, ts: Option<Millis>, said: Option<u64>) {
+fn read_item(reader: &mut HistoryReader, item: &Value, ts: Option<Millis>, index: Option<u64>) {
     let content = item_blocks(item);
-    match (said, text(item, "/type")) {
+    match (index, text(item, "/type")) {
         (Some(index), _) => drop(reader.add_assistant(index, content, ts)),
         (None, Some("message")) if content.iter().all(is_text_or_image) => {
             reader.add_prompt(content, ts);
@@ -166,26 +168,27 @@ fn answer_content(output: &Value) -> Value {
     }
 }
 
-fn write(pen: &ConversationWriter) -> String {
-    let blocks = pen.conversation.messages.iter().flat_map(|message| &message.content);
+fn write(writer: &ConversationWriter) -> String {
+    let blocks = writer.conversation.messages.iter().flat_map(|message| &message.content);
     let custom = blocks.filter(|block| only_text(block).is_some());
     let custom = custom.filter_map(|call| text(call, "/id")).collect();
-    let mut written = vec![session_line(pen)];
-    for carried in pen.messages() {
-        write_message(&mut written, &carried, &custom);
+    let mut written = vec![session_line(writer)];
+    for encodable in writer.messages() {
+        write_message(&mut written, &encodable, &custom);
     }
     json_lines(&written)
 }
 
-fn session_line(pen: &ConversationWriter) -> Value {
-    let begin = rfc3339(pen.started_at());
+fn session_line(writer: &ConversationWriter) -> Value {
+    let begin = rfc3339(writer.started_at());
     // A subagent's file names its own thread, and the session that it belongs to.
-    let thread = pen.conversation.subagent.as_ref().map_or(pen.session_id.as_str(), |id| &id.0);
+    let thread =
+        writer.conversation.subagent.as_ref().map_or(writer.session_id.as_str(), |id| &id.0);
     let meta = json!({
         "id": thread,
-        "session_id": pen.session_id,
+        "session_id": writer.session_id,
         "timestamp": begin,
-        "cwd": pen.folder(),
+        "cwd": writer.folder(),
         "originator": "codex_cli_rs",
         "cli_version": CODEX_VERSION,
         "source": "cli",
@@ -193,25 +196,28 @@ fn session_line(pen: &ConversationWriter) -> Value {
     json!({"timestamp": begin, "type": "session_meta", "payload": meta})
 }
 
-fn write_message(written: &mut Vec<Value>, carried: &EncodableMessage, custom: &BTreeSet<&str>) {
+fn write_message(written: &mut Vec<Value>, encodable: &EncodableMessage, custom: &BTreeSet<&str>) {
     let mut push = |kind: &str, payload: Value| {
-        written.push(json!({"timestamp": rfc3339(carried.at), "type": kind, "payload": payload}));
+        written.push(json!({"timestamp": rfc3339(encodable.at), "type": kind, "payload": payload}));
     };
-    if carried.message.is_summary {
-        let summary = json!({"message": block::spoken_text(&carried.content)});
-        return push("compacted", block::with_exact_blocks(summary, &carried.content, item_blocks));
+    if encodable.message.is_summary {
+        let summary = json!({"message": block::spoken_text(&encodable.content)});
+        return push(
+            "compacted",
+            block::with_exact_blocks(summary, &encodable.content, item_blocks),
+        );
     }
     let (words, items): (Vec<&Value>, Vec<&Value>) =
-        carried.content.iter().partition(|block| is_text_or_image(block));
-    if carried.message.role == MessageRole::Assistant {
-        for block in &carried.content {
+        encodable.content.iter().partition(|block| is_text_or_image(block));
+    if encodable.message.role == MessageRole::Assistant {
+        for block in &encodable.content {
             push("response_item", written_item(block, custom));
             if block::is_type(block, "text") {
                 let words = text(block, "/text").unwrap_or_default();
                 push("event_msg", json!({"type": "agent_message", "message": words}));
             }
         }
-        if carried.content.is_empty() {
+        if encodable.content.is_empty() {
             push("response_item", message_item("assistant", &[]));
         }
         return;

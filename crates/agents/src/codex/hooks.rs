@@ -34,8 +34,8 @@ mod tests {
     fn ok(tool: &str, response: &Value) -> Option<bool> {
         let payload = json!({"hook_event_name": "PostToolUse", "session_id": "s",
             "tool_name": tool, "tool_input": {}, "tool_response": response});
-        let heard = parse_hook(AgentKind::Codex, None, payload.to_string().as_bytes()).unwrap();
-        match heard.events[0].what {
+        let message = parse_hook(AgentKind::Codex, None, payload.to_string().as_bytes()).unwrap();
+        match message.events[0].what {
             EventKind::ToolEnd { ok, .. } => ok,
             ref other => panic!("{other:?}"),
         }
@@ -53,8 +53,8 @@ mod tests {
     #[test]
     fn an_interrupt_ends_the_turn_and_notify_is_passed_over() {
         let interrupt = br#"{"hook_event_name":"Interrupt","session_id":"s"}"#;
-        let heard = parse_hook(AgentKind::Codex, None, interrupt).unwrap();
-        assert_eq!(heard.events[0].name(), "turn_end");
+        let message = parse_hook(AgentKind::Codex, None, interrupt).unwrap();
+        assert_eq!(message.events[0].name(), "turn_end");
         let notify = br#"{"type":"agent-turn-complete","thread-id":"t"}"#;
         assert!(parse_hook(AgentKind::Codex, None, notify).unwrap().events.is_empty());
     }

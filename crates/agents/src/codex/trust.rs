@@ -63,12 +63,12 @@ pub fn switched_off(config: &str) -> Option<String> {
 /// knows an approved hook by its position, and skips it elsewhere.
 pub fn moves_others(now: &str, then: &str, own: Option<&HookCommand>) -> bool {
     let others = |text: &str| HOOK_FILE.handlers(text, own, |is_ours| !is_ours).unwrap_or_default();
-    let places = |text: &str| -> Vec<_> {
-        let place = |one: HandlerEntry| (one.event, one.group_at, one.handler_at, one.text);
-        others(text).into_iter().map(place).collect()
+    let positions = |text: &str| -> Vec<_> {
+        let position = |one: HandlerEntry| (one.event, one.group_at, one.handler_at, one.text);
+        others(text).into_iter().map(position).collect()
     };
-    let now = places(now);
-    places(then).iter().any(|one| !now.contains(one))
+    let now = positions(now);
+    positions(then).iter().any(|one| !now.contains(one))
 }
 
 fn handler_trust(
@@ -103,7 +103,7 @@ fn current_hash(event: &str, handler_at: usize, group: &str) -> Option<String> {
         "timeout": seconds,
         "async": handler.get("async").unwrap_or(&Value::Bool(false)),
     });
-    if let Some(message) = handler.get("statusMessage").filter(|told| !told.is_null()) {
+    if let Some(message) = handler.get("statusMessage").filter(|message| !message.is_null()) {
         hook["statusMessage"] = message.clone();
     }
     let mut identity = json!({ "event_name": event, "hooks": [hook] });

@@ -41,11 +41,11 @@ fn matches(line: &Value) -> bool {
 }
 
 fn read_line(reader: &mut HistoryReader, line: &Value) {
-    let spoken = reader.count_line(line);
+    let counted = reader.count_line(line);
     let Some(data) = line.get("data").filter(|_| text(line, "/agentId").is_none()) else {
         return;
     };
-    let (ts, index) = (block::time_at(line, "/timestamp"), spoken.map(|spoken| spoken.index));
+    let (ts, index) = (block::time_at(line, "/timestamp"), counted.map(|counted| counted.index));
     match (text(line, "/type").unwrap_or_default(), index) {
         ("session.start", _) => reader.header.fill_from(data, "/sessionId", "/context/cwd"),
         ("user.message", _) => drop(reader.add_user(user_blocks(data), ts, index)),
@@ -103,27 +103,28 @@ fn result_blocks(data: &Value) -> Vec<Value> {
 }
 
 fn summary_blocks(data: &Value) -> Vec<Value> {
-    let told = || text(data, "/summaryContent").map(|summary| vec![block::text(summary)]);
-    block::exact_blocks(data).or_else(told).unwrap_or_default()
+    let summary_content =
+        || text(data, "/summaryContent").map(|summary| vec![block::text(summary)]);
+    block::exact_blocks(data).or_else(summary_content).unwrap_or_default()
 }
 
-fn write(pen: &ConversationWriter) -> String {
-    let mut events = CopilotWriter { pen, written: Vec::new(), turn: 0 };
-    let begin = pen.started_at();
+fn write(writer: &ConversationWriter) -> String {
+    let mut events = CopilotWriter { writer, written: Vec::new(), turn: 0 };
+    let begin = writer.started_at();
     let start = json!({
-        "sessionId": pen.session_id,
+        "sessionId": writer.session_id,
         "version": 1,
         "producer": "copilot-agent",
         "copilotVersion": COPILOT_VERSION,
         "startTime": rfc3339(begin),
-        "context": {"cwd": pen.folder()},
+        "context": {"cwd": writer.folder()},
     });
     events.push("session.start", begin, start);
-    for carried in pen.messages() {
-        match carried.message.role {
-            _ if carried.message.is_summary => events.summary(&carried),
-            MessageRole::User => events.user(&carried),
-            MessageRole::Assistant => events.assistant(&carried),
+    for encodable in writer.messages() {
+        match encodable.message.role {
+            _ if encodable.message.is_summary => events.summary(&encodable),
+            MessageRole::User => events.user(&encodable),
+            MessageRole::Assistant => events.assistant(&encodable),
         }
     }
     json_lines(&events.written)
@@ -131,7 +132,7 @@ fn write(pen: &ConversationWriter) -> String {
 
 /// The events so far.
 struct CopilotWriter<'a> {
-    pen: &'a ConversationWriter<'a>,
+    writer: &'a ConversationWriter<'a>,
     written: Vec<Value>,
     turn: usize,
 }
@@ -139,23 +140,24 @@ struct CopilotWriter<'a> {
 impl CopilotWriter<'_> {
     fn push(&mut self, kind: &str, at: Millis, data: Value) {
         let parent = self.written.last().map(|last| last["id"].clone());
-        let id = self.pen.uuid("event", self.written.len());
+        let id = self.writer.uuid("event", self.written.len());
         let mut line =
             json!({"type": kind, "id": id, "timestamp": rfc3339(at), "parentId": parent});
         line["data"] = data;
         self.written.push(line);
     }
 
-    fn summary(&mut self, carried: &EncodableMessage) {
-        let data = json!({"success": true, "summaryContent": block::spoken_text(&carried.content)});
-        let data = block::with_exact_blocks(data, &carried.content, summary_blocks);
-        self.push("session.compaction_complete", carried.at, data);
+    fn summary(&mut self, encodable: &EncodableMessage) {
+        let data =
+            json!({"success": true, "summaryContent": block::spoken_text(&encodable.content)});
+        let data = block::with_exact_blocks(data, &encodable.content, summary_blocks);
+        self.push("session.compaction_complete", encodable.at, data);
     }
 
-    fn user(&mut self, carried: &EncodableMessage) {
+    fn user(&mut self, encodable: &EncodableMessage) {
         let is_result = |block: &&Value| block::is_type(block, "tool_result");
         let (results, words): (Vec<&Value>, Vec<&Value>) =
-            carried.content.iter().partition(is_result);
+            encodable.content.iter().partition(is_result);
         for result in &results {
             let answer = block::plain_text(result.get("content").unwrap_or(&Value::Null));
             let failed = is_true(result, "/is_error");
@@ -167,7 +169,7 @@ impl CopilotWriter<'_> {
             };
             data[key] = value;
             let data = block::with_exact_blocks(data, std::slice::from_ref(*result), result_blocks);
-            self.push("tool.execution_complete", carried.at, data);
+            self.push("tool.execution_complete", encodable.at, data);
         }
         if !results.is_empty() && words.is_empty() {
             return;
@@ -175,38 +177,42 @@ impl CopilotWriter<'_> {
         let words: Vec<Value> = words.into_iter().cloned().collect();
         let own = words.iter().find_map(|block| block::own_item(HistoryFormat::Copilot, block));
         let data = own.cloned().unwrap_or_else(|| json!({"content": block::spoken_text(&words)}));
-        self.push("user.message", carried.at, block::with_exact_blocks(data, &words, user_blocks));
+        self.push(
+            "user.message",
+            encodable.at,
+            block::with_exact_blocks(data, &words, user_blocks),
+        );
     }
 
-    fn assistant(&mut self, carried: &EncodableMessage) {
+    fn assistant(&mut self, encodable: &EncodableMessage) {
         let turn = self.turn.to_string();
         self.turn += 1;
-        let calls = carried.content.iter().filter(|block| block::is_type(block, "tool_use"));
+        let calls = encodable.content.iter().filter(|block| block::is_type(block, "tool_use"));
         let calls = calls.map(|call| {
             json!({"toolCallId": call.get("id"), "name": call.get("name"),
                 "arguments": call.get("input"), "type": "function"})
         });
         let calls: Vec<Value> = calls.collect();
         let mut data = json!({
-            "messageId": self.pen.uuid("message", carried.place),
-            "content": block::spoken_text(&carried.content),
+            "messageId": self.writer.uuid("message", encodable.place),
+            "content": block::spoken_text(&encodable.content),
             "toolRequests": calls,
         });
-        for (key, value) in carried.content.iter().filter_map(own_thinking).flatten() {
+        for (key, value) in encodable.content.iter().filter_map(own_thinking).flatten() {
             data[key] = value.clone();
         }
-        self.push("assistant.turn_start", carried.at, json!({"turnId": turn}));
+        self.push("assistant.turn_start", encodable.at, json!({"turnId": turn}));
         self.push(
             "assistant.message",
-            carried.at,
-            block::with_exact_blocks(data, &carried.content, assistant_blocks),
+            encodable.at,
+            block::with_exact_blocks(data, &encodable.content, assistant_blocks),
         );
         for call in calls {
             let begin = json!({"toolCallId": call["toolCallId"], "toolName": call["name"],
                 "arguments": call["arguments"]});
-            self.push("tool.execution_start", carried.at, begin);
+            self.push("tool.execution_start", encodable.at, begin);
         }
-        self.push("assistant.turn_end", carried.at, json!({"turnId": turn}));
+        self.push("assistant.turn_end", encodable.at, json!({"turnId": turn}));
     }
 }
 

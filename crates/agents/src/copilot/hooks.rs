@@ -13,13 +13,13 @@
 use serde_json::{Value, json};
 
 use crate::parse::{EventSource, HookAction, HookToolCall, Subagent, ToolOutcome};
-use crate::reply::{HookFeedback, HookReplies, no_reply};
+use crate::reply::{HookFeedback, HookReplies};
 use crate::wire::{self, HookPayload};
 use crate::{AgentKind, HookMessage, HookParseError, HookPhase, TranscriptLocation};
 
 pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessage, HookParseError> {
     let cwd = payload.non_empty_text(&["/cwd"]).map(str::to_owned);
-    let Some(act) = parse_action(name, payload)? else {
+    let Some(action) = parse_action(name, payload)? else {
         return Ok(HookMessage::empty(cwd));
     };
     let session = payload.require(&["/session_id", "/sessionId"])?;
@@ -31,10 +31,10 @@ pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessag
         }
     };
     // What subagents say stands in the transcript of the dialog, which is read with its own turns.
-    let place = if subagent.is_none() { transcript_location(payload, dialog) } else { None };
-    let voice =
+    let location = if subagent.is_none() { transcript_location(payload, dialog) } else { None };
+    let source =
         EventSource { kind: AgentKind::Copilot, dialog: dialog.into(), subagent, cwd: cwd.clone() };
-    Ok(HookMessage::from_action(&voice, act, cwd).with_transcript(place))
+    Ok(HookMessage::from_action(&source, action, cwd).with_transcript(location))
 }
 
 /// The name that the transcript has for a tool which a hook may call otherwise.
@@ -97,22 +97,22 @@ fn parse_outcome(payload: &HookPayload) -> ToolOutcome {
 }
 
 fn transcript_location(payload: &HookPayload, id: &str) -> Option<TranscriptLocation> {
-    let told = payload.non_empty_text(&["/transcript_path", "/transcriptPath"]).map(str::to_owned);
+    let named = payload.non_empty_text(&["/transcript_path", "/transcriptPath"]).map(str::to_owned);
     let usual = || {
         wire::is_safe_file_name(id).then(|| format!("~/.copilot/session-state/{id}/events.jsonl"))
     };
-    told.or_else(usual).map(|path| TranscriptLocation { path, agent: None })
+    named.or_else(usual).map(|path| TranscriptLocation { path, agent: None })
 }
 
 pub(crate) const REPLIES: HookReplies =
-    HookReplies { feedback: HookFeedback::Denials, deny, note, proceed: no_reply };
+    HookReplies { feedback: HookFeedback::Denials, deny, note: Some(note), proceed: None };
 
-fn deny(reason: &str) -> Option<Value> {
-    Some(json!({"permissionDecision": "deny", "permissionDecisionReason": reason}))
+fn deny(reason: &str) -> Value {
+    json!({"permissionDecision": "deny", "permissionDecisionReason": reason})
 }
 
-fn note(_: HookPhase, text: &str) -> Option<Value> {
-    Some(json!({"additionalContext": text}))
+fn note(_: HookPhase, text: &str) -> Value {
+    json!({"additionalContext": text})
 }
 
 #[cfg(test)]
@@ -164,9 +164,9 @@ mod tests {
     fn a_path_is_built_only_from_a_plain_id() {
         let path = |id: &str| {
             let payload = serde_json::json!({"sessionId": id, "prompt": "hi"}).to_string();
-            let heard =
+            let message =
                 parse_hook(AgentKind::Copilot, Some("userPromptSubmitted"), payload.as_bytes());
-            heard.unwrap().transcript.map(|place| place.path)
+            message.unwrap().transcript.map(|location| location.path)
         };
         let usual = "~/.copilot/session-state/3c66/events.jsonl";
         assert_eq!(path("3c66").as_deref(), Some(usual));

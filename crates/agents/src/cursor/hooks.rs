@@ -15,16 +15,16 @@ use crate::{AgentKind, HookMessage, HookParseError, HookPhase, file_reads};
 
 pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessage, HookParseError> {
     let folder = payload.non_empty_text(&["/workspace_roots/0", "/cwd"]).map(str::to_owned);
-    let Some(act) = parse_action(name, payload)? else {
+    let Some(action) = parse_action(name, payload)? else {
         return Ok(HookMessage::empty(folder));
     };
-    let voice = EventSource {
+    let source = EventSource {
         kind: AgentKind::Cursor,
         dialog: payload.require(&["/conversation_id", "/session_id"])?.into(),
         subagent: None,
         cwd: payload.non_empty_text(&["/cwd", "/workspace_roots/0"]).map(str::to_owned),
     };
-    Ok(HookMessage::from_action(&voice, act, folder).with_reads(attached_files(payload)))
+    Ok(HookMessage::from_action(&source, action, folder).with_reads(attached_files(payload)))
 }
 
 /// The files that a message carries; rules are not files of the project that it is about.
@@ -79,15 +79,15 @@ pub(crate) const REPLIES: HookReplies = HookReplies {
     feedback: HookFeedback::Denials,
     deny,
     // Cursor passes a message on only with a decision, and `allow` would answer for the person.
-    note: |_, _| None,
-    proceed,
+    note: None,
+    proceed: Some(proceed),
 };
 
-fn deny(reason: &str) -> Option<Value> {
-    Some(json!({"permission": "deny", "agent_message": reason, "user_message": reason}))
+fn deny(reason: &str) -> Value {
+    json!({"permission": "deny", "agent_message": reason, "user_message": reason})
 }
 
-fn proceed(phase: HookPhase) -> Option<Value> {
+fn proceed(phase: HookPhase) -> Value {
     let is_message = phase == HookPhase::UserMessage;
-    Some(if is_message { json!({"continue": true}) } else { json!({}) })
+    if is_message { json!({"continue": true}) } else { json!({}) }
 }

@@ -15,7 +15,7 @@ use crate::history::writer::{
     ConversationWriter, EncodableMessage, ToolResult, json_lines, rfc3339, sha256_hex,
     uuid_session_id,
 };
-use crate::history::{FormatReader, FormatSpec, HistoryFormat, block};
+use crate::history::{FormatReader, FormatSpec, HistoryFormat, block, jsonl_stem};
 use crate::wire::{is_true, list, parse_embedded, text};
 
 pub(crate) const FORMAT: FormatSpec = FormatSpec {
@@ -24,7 +24,7 @@ pub(crate) const FORMAT: FormatSpec = FormatSpec {
     counts_like: AgentKind::Gemini,
     is_anthropic: false,
     matches,
-    matches_name: |name| name.starts_with("session-") && name.ends_with(".jsonl"),
+    matches_name: |name| jsonl_stem(name).is_some_and(|stem| stem.starts_with("session-")),
     session_id: uuid_session_id,
     file_name: |id| format!("session-2000-01-01T00-00-{}.jsonl", &id[..8]),
     read: FormatReader::Lines(read_line),
@@ -59,7 +59,7 @@ fn read_header(reader: &mut HistoryReader, header: &Value) {
 }
 
 fn read_message(reader: &mut HistoryReader, line: &Value) {
-    let index = reader.count_line(line).map(|spoken| spoken.index);
+    let index = reader.count_line(line).map(|counted| counted.index);
     let Some(id) = text(line, "/id") else {
         return;
     };
@@ -179,33 +179,33 @@ fn call_results(call: &Value) -> Vec<Value> {
     responses.map(result_block).collect()
 }
 
-fn write(pen: &ConversationWriter) -> String {
-    let (answers, tools) = (pen.tool_results(), pen.tool_names());
-    let subagent = pen.conversation.subagent.as_ref().map(|id| id.0.as_str());
+fn write(writer: &ConversationWriter) -> String {
+    let (answers, tools) = (writer.tool_results(), writer.tool_names());
+    let subagent = writer.conversation.subagent.as_ref().map(|id| id.0.as_str());
     let mut header = json!({
-        "sessionId": subagent.unwrap_or(&pen.session_id),
-        "projectHash": sha256_hex(pen.folder()),
-        "startTime": rfc3339(pen.started_at()),
-        "lastUpdated": rfc3339(pen.ended_at()),
+        "sessionId": subagent.unwrap_or(&writer.session_id),
+        "projectHash": sha256_hex(writer.folder()),
+        "startTime": rfc3339(writer.started_at()),
+        "lastUpdated": rfc3339(writer.ended_at()),
         "kind": if subagent.is_some() { "subagent" } else { "main" },
     });
-    if let Some(folder) = &pen.conversation.cwd {
+    if let Some(folder) = &writer.conversation.cwd {
         header["directories"] = json!([folder]);
     }
     let mut written = vec![header];
-    for mut carried in pen.messages() {
+    for mut encodable in writer.messages() {
         // Results stand with their calls; the model would get them twice.
-        if !ConversationWriter::drop_paired_results(&mut carried, &tools) {
+        if !ConversationWriter::drop_paired_results(&mut encodable, &tools) {
             continue;
         }
-        let line = match carried.message.role {
-            MessageRole::User => user(&carried, &tools),
-            MessageRole::Assistant => assistant(&carried, &answers),
+        let line = match encodable.message.role {
+            MessageRole::User => user(&encodable, &tools),
+            MessageRole::Assistant => assistant(&encodable, &answers),
         };
-        let mut line = block::with_exact_blocks(line, &carried.content, line_blocks);
-        line["id"] = pen.uuid("message", carried.place).into();
-        line["timestamp"] = rfc3339(carried.at).into();
-        if carried.message.is_summary {
+        let mut line = block::with_exact_blocks(line, &encodable.content, line_blocks);
+        line["id"] = writer.uuid("message", encodable.place).into();
+        line["timestamp"] = rfc3339(encodable.at).into();
+        if encodable.message.is_summary {
             line["isSummary"] = true.into();
         }
         written.push(line);
@@ -213,19 +213,19 @@ fn write(pen: &ConversationWriter) -> String {
     json_lines(&written)
 }
 
-fn user(carried: &EncodableMessage, tools: &BTreeMap<&str, &str>) -> Value {
-    if let [only] = carried.content.as_slice()
+fn user(encodable: &EncodableMessage, tools: &BTreeMap<&str, &str>) -> Value {
+    if let [only] = encodable.content.as_slice()
         && let Some(item) = block::own_item(HistoryFormat::Gemini, only)
         && let Some(content) = item.get("content")
     {
         return json!({"type": "user", "content": content});
     }
-    let parts = carried.content.iter().filter_map(|block| written_part(block, tools));
+    let parts = encodable.content.iter().filter_map(|block| written_part(block, tools));
     json!({"type": "user", "content": parts.collect::<Vec<_>>()})
 }
 
-fn assistant(carried: &EncodableMessage, answers: &BTreeMap<&str, ToolResult>) -> Value {
-    let texts = carried.content.iter().filter(|block| block::is_type(block, "text"));
+fn assistant(encodable: &EncodableMessage, answers: &BTreeMap<&str, ToolResult>) -> Value {
+    let texts = encodable.content.iter().filter(|block| block::is_type(block, "text"));
     let texts: Vec<&str> = texts.filter_map(|block| text(block, "/text")).collect();
     let content = match texts.as_slice() {
         [] => json!(""),
@@ -233,9 +233,9 @@ fn assistant(carried: &EncodableMessage, answers: &BTreeMap<&str, ToolResult>) -
         several => several.iter().map(|words| json!({"text": words})).collect(),
     };
     let own =
-        carried.content.iter().filter_map(|block| block::own_item(HistoryFormat::Gemini, block));
+        encodable.content.iter().filter_map(|block| block::own_item(HistoryFormat::Gemini, block));
     let thoughts: Vec<&Value> = own.flat_map(|item| list(item, "/thoughts")).collect();
-    let calls = carried.content.iter().filter(|block| block::is_type(block, "tool_use"));
+    let calls = encodable.content.iter().filter(|block| block::is_type(block, "tool_use"));
     let calls: Vec<Value> = calls.map(|call| written_call(call, answers)).collect();
     let mut line = json!({"type": "gemini", "content": content, "thoughts": thoughts});
     if !calls.is_empty() {

@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 
 use super::reads;
 use crate::parse::{EventSource, HookAction, HookToolCall, ToolOutcome};
-use crate::reply::{HookFeedback, HookReplies, added_context, no_reply};
+use crate::reply::{HookFeedback, HookReplies, added_context};
 use crate::wire::HookPayload;
 use crate::{AgentKind, HookMessage, HookParseError, HookPhase, TranscriptLocation};
 
 pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessage, HookParseError> {
     let cwd = payload.non_empty_text(&["/cwd"]).map(str::to_owned);
-    let Some(act) = parse_action(name, payload)? else {
+    let Some(action) = parse_action(name, payload)? else {
         return Ok(HookMessage::empty(cwd));
     };
     let dialog = payload.require(&["/session_id"])?.into();
-    let voice = EventSource { kind: AgentKind::Gemini, dialog, subagent: None, cwd: cwd.clone() };
+    let source = EventSource { kind: AgentKind::Gemini, dialog, subagent: None, cwd: cwd.clone() };
     let path = payload.non_empty_text(&["/transcript_path"]).map(str::to_owned);
-    Ok(HookMessage::from_action(&voice, act, cwd)
+    Ok(HookMessage::from_action(&source, action, cwd)
         .with_transcript(path.map(|path| TranscriptLocation { path, agent: None }))
         .with_last_words(payload.text(&["/prompt_response"]))
         .with_reads(parse_reads(payload)))
@@ -72,17 +72,17 @@ pub(crate) const REPLIES: HookReplies = HookReplies {
     // It ignores what `BeforeTool` adds.
     feedback: HookFeedback::DenialsAndLateNotes,
     deny,
-    note,
-    proceed: no_reply,
+    note: Some(note),
+    proceed: None,
 };
 
-fn deny(reason: &str) -> Option<Value> {
-    Some(json!({"decision": "deny", "reason": reason}))
+fn deny(reason: &str) -> Value {
+    json!({"decision": "deny", "reason": reason})
 }
 
-fn note(phase: HookPhase, text: &str) -> Option<Value> {
+fn note(phase: HookPhase, text: &str) -> Value {
     let event = if phase == HookPhase::End { "AfterTool" } else { "BeforeAgent" };
-    Some(added_context(event, text))
+    added_context(event, text)
 }
 
 #[cfg(test)]
@@ -97,9 +97,9 @@ mod tests {
         let ok = |response: Value| {
             let payload = json!({"hook_event_name": "AfterTool", "session_id": "s",
                 "tool_name": "replace", "tool_response": response});
-            let heard =
+            let message =
                 parse_hook(AgentKind::Gemini, None, payload.to_string().as_bytes()).unwrap();
-            match heard.events[0].what {
+            match message.events[0].what {
                 EventKind::ToolEnd { ok, .. } => ok,
                 ref other => panic!("{other:?}"),
             }

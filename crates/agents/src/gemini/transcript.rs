@@ -61,7 +61,7 @@ fn set_message(
 ) {
     let id = fingerprint(id);
     let state = &mut parser.state;
-    let spoken = if let Some(at) = state.ids.iter().rposition(|other| *other == id) {
+    let message = if let Some(at) = state.ids.iter().rposition(|other| *other == id) {
         let after = (state.ids.len() - at) as u64;
         TranscriptMessage::new(state.messages.saturating_sub(after), by)
     } else {
@@ -71,5 +71,5 @@ fn set_message(
         state.ids.push(id);
         parser.next_message(by)
     };
-    parser.set_message(spoken, words, calls);
+    parser.set_message(message, words, calls);
 }

@@ -31,10 +31,10 @@ fn read(document: &Value) -> Conversation {
     read_messages(document.as_array().map_or(&[], Vec::as_slice))
 }
 
-fn write(pen: &ConversationWriter) -> String {
-    let messages: Vec<ModelMessage> = pen
+fn write(writer: &ConversationWriter) -> String {
+    let messages: Vec<ModelMessage> = writer
         .messages()
-        .map(|carried| ModelMessage { content: carried.content, ..carried.message.clone() })
+        .map(|encodable| ModelMessage { content: encodable.content, ..encodable.message.clone() })
         .collect();
     // Values that were JSON before are JSON again.
     serde_json::to_string_pretty(&messages).unwrap_or_default() + "\n"

@@ -110,7 +110,7 @@ fn describe_call(call: &Value) -> String {
     let command = command.map(str::to_owned).or_else(|| join_words(list(input, "/command")));
     let patch =
         first(&["/input", "/patchText"]).map(patched_paths).filter(|paths| !paths.is_empty());
-    let about = first(&[
+    let subject = first(&[
         "/file_path",
         "/filePath",
         "/path",
@@ -122,10 +122,10 @@ fn describe_call(call: &Value) -> String {
         "/description",
         "/prompt",
     ]);
-    match (command, patch, about) {
+    match (command, patch, subject) {
         (_, Some(paths), _) => format!("Patch {}", short_first_line(&paths.join(", "))),
         (Some(command), ..) => format!("Run: {}", short_first_line(&command)),
-        (.., Some(about)) => format!("{verb} {}", short_first_line(about)),
+        (.., Some(subject)) => format!("{verb} {}", short_first_line(subject)),
         _ => verb.to_owned(),
     }
 }
@@ -163,12 +163,12 @@ fn read(document: &Value) -> Conversation {
     read
 }
 
-fn write(pen: &ConversationWriter) -> String {
-    let derived = display_messages(&pen.conversation.messages);
-    let told = &pen.conversation.display;
-    let mut messages = if told.is_empty() { derived } else { told.clone() };
+fn write(writer: &ConversationWriter) -> String {
+    let derived = display_messages(&writer.conversation.messages);
+    let shown = &writer.conversation.display;
+    let mut messages = if shown.is_empty() { derived } else { shown.clone() };
     for message in &mut messages {
-        message.ts.get_or_insert(pen.started_at());
+        message.ts.get_or_insert(writer.started_at());
     }
     // Values that were JSON before are JSON again.
     serde_json::to_string_pretty(&messages).unwrap_or_default() + "\n"

@@ -177,6 +177,11 @@ fn detect_by_name(name: &str) -> Option<HistoryFormat> {
     FORMATS.iter().find(|spec| (spec.matches_name)(name)).map(|spec| spec.format)
 }
 
+/// Returns the name of a file with one document on each line, without the extension.
+pub(crate) fn jsonl_stem(name: &str) -> Option<&str> {
+    name.strip_suffix(".jsonl")
+}
+
 /// Returns true if a list has an element like this.
 pub(crate) fn has_element(value: &Value, is_wanted: fn(&Value) -> bool) -> bool {
     value.as_array().is_some_and(|all| all.iter().any(is_wanted))

@@ -30,7 +30,7 @@ use crate::wire;
 use reader::{ConversationHeader, HistoryLineReader, HistoryReader, ReadPosition};
 
 pub use display::{DisplayKind, DisplayMessage, display_messages};
-pub(crate) use format::{FormatReader, FormatSpec, has_element, is_uuid};
+pub(crate) use format::{FormatReader, FormatSpec, has_element, is_uuid, jsonl_stem};
 pub use format::{HistoryFormat, UnknownFormat, detect_format};
 pub use live::{opencode_messages, read_on};
 pub use reader::ModelCursor;
@@ -199,6 +199,6 @@ fn parse(bytes: &[u8], lines: usize) -> Result<Value, ConversationReadError> {
 
 /// Returns the parser's message without the position.
 fn parser_reason(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    said.split_once(" at line ").map_or(said.clone(), |(reason, _)| reason.to_owned())
+    let message = error.to_string();
+    message.split_once(" at line ").map_or(message.clone(), |(reason, _)| reason.to_owned())
 }

@@ -78,15 +78,15 @@ impl<'a> ConversationWriter<'a> {
     /// Drops the results of a message that are written with their calls; returns whether anything
     /// is left to write.
     pub(crate) fn drop_paired_results(
-        carried: &mut EncodableMessage,
+        encodable: &mut EncodableMessage,
         calls: &BTreeMap<&str, &str>,
     ) -> bool {
-        let was_empty = carried.content.is_empty();
-        carried.content.retain(|block| {
+        let was_empty = encodable.content.is_empty();
+        encodable.content.retain(|block| {
             let call = text(block, "/tool_use_id").filter(|_| block::is_type(block, "tool_result"));
             !call.is_some_and(|call| calls.contains_key(call))
         });
-        was_empty || !carried.content.is_empty()
+        was_empty || !encodable.content.is_empty()
     }
 
     /// Derives a stable id.

@@ -17,6 +17,7 @@ use crate::history::writer::{
 };
 use crate::history::{
     Conversation, FormatReader, FormatSpec, HistoryFormat, ReadProblem, block, has_element,
+    jsonl_stem,
 };
 use crate::transcript::{MessageCounter, TranscriptState};
 use crate::wire::{is_safe_file_name, is_true, list, text};
@@ -49,7 +50,7 @@ fn matches(document: &Value) -> bool {
 
 /// Cline may have a session of such a name, too.
 fn matches_name(name: &str) -> bool {
-    let is_other = name.ends_with(".jsonl") || name.ends_with(".messages.json");
+    let is_other = jsonl_stem(name).is_some() || name.ends_with(".messages.json");
     name.starts_with("ses_") && !is_other
 }
 
@@ -62,24 +63,24 @@ fn session_id(dialog: &str) -> String {
 
 pub(crate) fn read(document: &Value) -> Conversation {
     let listed = document.as_array().map_or_else(|| list(document, "/messages"), Vec::as_slice);
-    let mut said = MessageCounter::resume(AgentKind::Opencode, TranscriptState::default());
+    let mut counter = MessageCounter::resume(AgentKind::Opencode, TranscriptState::default());
     let mut read = Conversation::default();
     for (number, one) in listed.iter().enumerate() {
-        let index = said.count_line(one).map(|spoken| spoken.index);
+        let index = counter.count_line(one).map(|counted| counted.index);
         if !read_message(&mut read.messages, one, index) {
             let why = "it says not who speaks (info.role)".to_owned();
             read.problems.push(ReadProblem { place: format!("message {number}"), why });
         }
     }
     let first = listed.first().unwrap_or(&Value::Null);
-    let mut about = ConversationHeader::default();
-    about.fill_from(document, "/info/id", "/info/directory");
-    about.fill_from(first, "/info/sessionID", "/info/path/cwd");
+    let mut header = ConversationHeader::default();
+    header.fill_from(document, "/info/id", "/info/directory");
+    header.fill_from(first, "/info/sessionID", "/info/path/cwd");
     // A session with a parent is a subagent's.
     if let Some(parent) = text(document, "/info/parentID") {
-        about.subagent = about.dialog.replace(parent.to_owned()).map(|id| id.as_str().into());
+        header.subagent = header.dialog.replace(parent.to_owned()).map(|id| id.as_str().into());
     }
-    read.with_header(about)
+    read.with_header(header)
 }
 
 fn read_message(messages: &mut Vec<ModelMessage>, message: &Value, index: Option<u64>) -> bool {
@@ -151,74 +152,75 @@ fn call_blocks(part: &Value) -> Option<Vec<Value>> {
     Some([call].into_iter().chain(result).collect())
 }
 
-fn write(pen: &ConversationWriter) -> String {
-    let writer = OpencodeWriter { pen, answers: pen.tool_results(), tools: pen.tool_names() };
+fn write(writer: &ConversationWriter) -> String {
+    let opencode =
+        OpencodeWriter { writer, answers: writer.tool_results(), tools: writer.tool_names() };
     let messages: Vec<Value> =
-        pen.messages().filter_map(|carried| writer.message(carried)).collect();
+        writer.messages().filter_map(|encodable| opencode.message(encodable)).collect();
     let title = messages.iter().find_map(|message| text(message, "/parts/0/text"));
     let title: String = title.unwrap_or("Conversation").chars().take(80).collect();
     let mut info = json!({
-        "id": pen.session_id,
-        "slug": pen.session_id,
+        "id": writer.session_id,
+        "slug": writer.session_id,
         "projectID": "global",
-        "directory": pen.folder(),
+        "directory": writer.folder(),
         "title": title,
         "version": OPENCODE_VERSION,
-        "time": {"created": pen.started_at(), "updated": pen.ended_at()},
+        "time": {"created": writer.started_at(), "updated": writer.ended_at()},
     });
-    if let Some(agent) = &pen.conversation.subagent {
+    if let Some(agent) = &writer.conversation.subagent {
         info["id"] = agent.0.as_str().into();
-        info["parentID"] = pen.session_id.as_str().into();
+        info["parentID"] = writer.session_id.as_str().into();
     }
     pretty_json(&json!({"info": info, "messages": messages}))
 }
 
 struct OpencodeWriter<'a> {
-    pen: &'a ConversationWriter<'a>,
+    writer: &'a ConversationWriter<'a>,
     answers: BTreeMap<&'a str, ToolResult<'a>>,
     tools: BTreeMap<&'a str, &'a str>,
 }
 
 impl OpencodeWriter<'_> {
     /// A message, unless it holds only results: they are written with their calls.
-    fn message(&self, mut carried: EncodableMessage) -> Option<Value> {
-        if !ConversationWriter::drop_paired_results(&mut carried, &self.tools) {
+    fn message(&self, mut encodable: EncodableMessage) -> Option<Value> {
+        if !ConversationWriter::drop_paired_results(&mut encodable, &self.tools) {
             return None;
         }
-        let id = self.id("msg", carried.place, 0);
-        let parts = carried.content.iter().enumerate().map(|(number, block)| {
-            let mut part = self.part(block, &carried);
-            part["id"] = self.id("prt", carried.place, number + 1).into();
+        let id = self.id("msg", encodable.place, 0);
+        let parts = encodable.content.iter().enumerate().map(|(number, block)| {
+            let mut part = self.part(block, &encodable);
+            part["id"] = self.id("prt", encodable.place, number + 1).into();
             part["messageID"] = id.as_str().into();
-            part["sessionID"] = self.pen.session_id.as_str().into();
+            part["sessionID"] = self.writer.session_id.as_str().into();
             part
         });
         let parts: Vec<Value> = parts.collect();
-        Some(json!({"info": self.info(&carried, &id), "parts": parts}))
+        Some(json!({"info": self.info(&encodable, &id), "parts": parts}))
     }
 
     /// opencode sorts by ids, so they grow with the place.
     fn id(&self, what: &str, place: usize, number: usize) -> String {
-        let rest = self.pen.uuid(what, place).replace('-', "");
+        let rest = self.writer.uuid(what, place).replace('-', "");
         format!("{what}_{place:08x}{number:04x}{}", &rest[..14])
     }
 
-    fn info(&self, carried: &EncodableMessage, id: &str) -> Value {
+    fn info(&self, encodable: &EncodableMessage, id: &str) -> Value {
         let (provider, model) = PLACEHOLDER_MODEL;
-        let mut info = json!({"id": id, "sessionID": self.pen.session_id, "agent": "build"});
-        info["role"] = carried.message.role.as_str().into();
-        if carried.message.role == MessageRole::User {
-            info["time"] = json!({"created": carried.at});
+        let mut info = json!({"id": id, "sessionID": self.writer.session_id, "agent": "build"});
+        info["role"] = encodable.message.role.as_str().into();
+        if encodable.message.role == MessageRole::User {
+            info["time"] = json!({"created": encodable.at});
             info["model"] = json!({"providerID": provider, "modelID": model});
             // `summary` means something else here.
-            if carried.message.is_summary {
+            if encodable.message.is_summary {
                 info["isSummary"] = true.into();
             }
             return info;
         }
-        let folder = self.pen.folder();
-        info["time"] = json!({"created": carried.at, "completed": carried.at});
-        info["parentID"] = self.id("msg", carried.place.saturating_sub(1), 0).into();
+        let folder = self.writer.folder();
+        info["time"] = json!({"created": encodable.at, "completed": encodable.at});
+        info["parentID"] = self.id("msg", encodable.place.saturating_sub(1), 0).into();
         info["providerID"] = provider.into();
         info["modelID"] = model.into();
         info["mode"] = "build".into();
@@ -226,19 +228,19 @@ impl OpencodeWriter<'_> {
         info["cost"] = 0.into();
         info["tokens"] =
             json!({"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}});
-        if carried.message.is_summary {
+        if encodable.message.is_summary {
             info["summary"] = true.into();
         }
         info
     }
 
-    fn part(&self, block: &Value, carried: &EncodableMessage) -> Value {
+    fn part(&self, block: &Value, encodable: &EncodableMessage) -> Value {
         if let Some(item) = block::own_item(HistoryFormat::Opencode, block) {
             return item.clone();
         }
         let words = || text(block, "/text").unwrap_or_default();
         let part = match text(block, "/type") {
-            Some("tool_use") => return self.call(block, carried.at),
+            Some("tool_use") => return self.call(block, encodable.at),
             // A result without its call, and a summary, are not spoken text.
             Some("tool_result") => {
                 let words = block::plain_text(block.get("content").unwrap_or(&Value::Null));
@@ -248,7 +250,7 @@ impl OpencodeWriter<'_> {
                 let media = text(block, "/source/media_type").unwrap_or("image/png");
                 json!({"type": "file", "mime": media, "url": block::image_address(block).unwrap_or_default()})
             }
-            _ if carried.message.is_summary => {
+            _ if encodable.message.is_summary => {
                 json!({"type": "text", "text": words(), "synthetic": true})
             }
             _ => json!({"type": "text", "text": words()}),

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 
 use super::{reads, transcript};
 use crate::parse::{EventSource, HookAction, HookToolCall, Subagent, ToolOutcome};
-use crate::reply::{HookFeedback, HookReplies, no_reply};
+use crate::reply::{HookFeedback, HookReplies};
 use crate::wire::{self, HookPayload};
 use crate::{AgentKind, HookMessage, HookParseError, HookPhase};
 
@@ -40,18 +40,19 @@ pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessag
     let worktree =
         payload.non_empty_text(&["/worktree"]).filter(|path| *path != "/").map(str::to_owned);
     let folder = worktree.or_else(|| directory.clone());
-    let Some(act) = parse_action(name, payload)? else {
+    let Some(action) = parse_action(name, payload)? else {
         return Ok(HookMessage::empty(folder));
     };
     let (dialog, subagent) = dialog_and_subagent(payload)?;
-    let voice =
+    let source =
         EventSource { kind: AgentKind::Opencode, dialog: dialog.into(), subagent, cwd: directory };
-    let mut heard = HookMessage::from_action(&voice, act, folder).with_reads(parse_reads(payload));
+    let mut message =
+        HookMessage::from_action(&source, action, folder).with_reads(parse_reads(payload));
     if let Some(messages) = payload.at("/messages") {
-        let spoken = transcript::parse_messages(messages);
-        heard.conversation = spoken.iter().map(|message| message.event_from(&voice)).collect();
+        let parsed = transcript::parse_messages(messages);
+        message.conversation = parsed.iter().map(|message| message.event_from(&source)).collect();
     }
-    Ok(heard)
+    Ok(message)
 }
 
 /// Returns the files that opencode's read tool showed, for the model or a message.
@@ -69,9 +70,9 @@ fn parse_action(name: &str, payload: &HookPayload) -> Result<Option<HookAction>,
     Ok(Some(match name {
         "session.created" => HookAction::DialogStart,
         "chat.message" => {
-            let told = payload.text(&["/prompt"]).map(str::to_owned);
+            let sent = payload.text(&["/prompt"]).map(str::to_owned);
             let parts = || payload.at("/output/parts").map(transcript::spoken_text);
-            HookAction::Prompt(told.or_else(parts).ok_or(HookParseError::Missing("prompt"))?)
+            HookAction::Prompt(sent.or_else(parts).ok_or(HookParseError::Missing("prompt"))?)
         }
         "tool.execute.before" => HookAction::Begin(parse_call(payload)?),
         "tool.execute.after" => {
@@ -121,14 +122,14 @@ fn succeeded(payload: &HookPayload) -> Option<bool> {
 
 /// The form is ours: the plugin carries it out.
 pub(crate) const REPLIES: HookReplies =
-    HookReplies { feedback: HookFeedback::Denials, deny, note, proceed: no_reply };
+    HookReplies { feedback: HookFeedback::Denials, deny, note: Some(note), proceed: None };
 
-fn deny(reason: &str) -> Option<Value> {
-    Some(json!({"deny": reason}))
+fn deny(reason: &str) -> Value {
+    json!({"deny": reason})
 }
 
-fn note(_: HookPhase, text: &str) -> Option<Value> {
-    Some(json!({"note": text}))
+fn note(_: HookPhase, text: &str) -> Value {
+    json!({"note": text})
 }
 
 #[cfg(test)]
@@ -138,7 +139,7 @@ mod tests {
 
     use crate::{AgentKind, HookMessage, parse_hook};
 
-    fn heard(payload: &Value) -> HookMessage {
+    fn parse(payload: &Value) -> HookMessage {
         parse_hook(AgentKind::Opencode, None, payload.to_string().as_bytes()).unwrap()
     }
 
@@ -147,7 +148,7 @@ mod tests {
         let begin = |agent: Value, parent: Value| {
             let payload = json!({"hook_event_name": "tool.execute.before", "session_id": "root",
                 "agent_id": agent, "parent_id": parent, "call_id": "c", "tool_name": "bash"});
-            let event = heard(&payload).events.remove(0);
+            let event = parse(&payload).events.remove(0);
             (event.dialog.0, event.agent.map(|id| id.0), event.parent.map(|id| id.0))
         };
         let expected = |agent: Option<&str>, parent: Option<&str>| {
@@ -164,7 +165,7 @@ mod tests {
         let deleted = |agent: Value| {
             let payload = json!({"hook_event_name": "session.deleted", "session_id": "root",
                 "agent_id": agent});
-            heard(&payload).events[0].name()
+            parse(&payload).events[0].name()
         };
         assert_eq!(deleted(Value::Null), "dialog_end");
         assert_eq!(deleted(json!("a")), "turn_end");
@@ -175,7 +176,7 @@ mod tests {
         let folder = |worktree: &str| {
             let payload = json!({"hook_event_name": "session.created", "session_id": "s",
                 "directory": "/home/dev/notes", "worktree": worktree});
-            heard(&payload).folder.unwrap()
+            parse(&payload).folder.unwrap()
         };
         assert_eq!(folder("/"), "/home/dev/notes");
         assert_eq!(folder("/home/dev"), "/home/dev");
@@ -189,11 +190,12 @@ mod tests {
                 {"type": "step-start"}, {"type": "text", "text": "yes"},
                 {"type": "tool", "callID": "c1", "tool": "bash", "state": {"input": {}}}]},
         ]});
-        let heard = heard(&payload);
-        assert_eq!(heard.events[0].name(), "turn_end");
-        let indices: Vec<_> = heard.conversation.iter().map(|said| said.message_index).collect();
+        let message = parse(&payload);
+        assert_eq!(message.events[0].name(), "turn_end");
+        let indices: Vec<_> =
+            message.conversation.iter().map(|event| event.message_index).collect();
         assert_eq!(indices, [Some(0), Some(1)]);
-        assert!(matches!(&heard.conversation[1].what,
+        assert!(matches!(&message.conversation[1].what,
             EventKind::AssistantMessage { text, calls }
                 if text == "yes" && calls[0].call == Some("c1".into())));
     }

@@ -19,9 +19,9 @@ pub(crate) fn parse_messages(messages: &Value) -> Vec<TranscriptMessage> {
 }
 
 pub(crate) fn read_message(parser: &mut TranscriptParser, message: &Value) {
-    if let Some(spoken) = parse_message(message, parser.state.messages) {
-        parser.state.messages = spoken.index.saturating_add(1);
-        parser.messages.insert(spoken.index, spoken);
+    if let Some(parsed) = parse_message(message, parser.state.messages) {
+        parser.state.messages = parsed.index.saturating_add(1);
+        parser.messages.insert(parsed.index, parsed);
     }
 }
 
@@ -41,18 +41,18 @@ fn parse_message(message: &Value, index: u64) -> Option<TranscriptMessage> {
             if !all.is_empty() && all.iter().all(is_synthetic) {
                 return None;
             }
-            let mut spoken = TranscriptMessage::new(index, Speaker::User);
-            spoken.add_text(Prompt::of(&spoken_text(parts)).message()?);
-            Some(spoken)
+            let mut parsed = TranscriptMessage::new(index, Speaker::User);
+            parsed.add_text(Prompt::of(&spoken_text(parts)).message()?);
+            Some(parsed)
         }
         // The summary that stands for what was compacted.
         "assistant" if is_true(message, "/info/summary") => None,
         "assistant" => {
-            let mut spoken = TranscriptMessage::new(index, Speaker::Assistant);
-            spoken.add_text(&spoken_text(parts));
+            let mut parsed = TranscriptMessage::new(index, Speaker::Assistant);
+            parsed.add_text(&spoken_text(parts));
             let calls = list(message, "/parts").iter().filter_map(|part| text(part, "/callID"));
-            calls.for_each(|id| spoken.add_call(call_by_id(id)));
-            Some(spoken)
+            calls.for_each(|id| parsed.add_call(call_by_id(id)));
+            Some(parsed)
         }
         _ => None,
     }

@@ -57,11 +57,11 @@ impl HookFileSpec {
         if body.trim().is_empty() {
             return Ok(Some(text.to_owned()));
         }
-        let kept = before.and_then(|before| PreexistingKeys::from_text(split_bom(before).1));
-        let kept = kept.unwrap_or_default();
+        let preexisting = before.and_then(|before| PreexistingKeys::from_text(split_bom(before).1));
+        let preexisting = preexisting.unwrap_or_default();
         let mut body = body.to_owned();
         for edits in 0..MAX_EDITS {
-            match self.next_removal(&body, &kept, own)? {
+            match self.next_removal(&body, &preexisting, own)? {
                 Some(next) => body = next,
                 None if edits > 0 && before.is_none() && self.is_only_version(&body)? => {
                     return Ok(None);
@@ -111,19 +111,20 @@ impl HookFileSpec {
     ) -> Result<Vec<HandlerEntry>, SetupError> {
         let (_, body) = split_bom(text);
         let root = JsonRoot::parse(body)?;
-        let wanted = |place: &HandlerPosition<'_>| is_wanted(self.command_at(place, own).is_some());
-        let handler = |place: HandlerPosition<'_>| {
-            let group = place.group().range();
+        let wanted =
+            |position: &HandlerPosition<'_>| is_wanted(self.command_at(position, own).is_some());
+        let handler = |position: HandlerPosition<'_>| {
+            let group = position.group().range();
             HandlerEntry {
-                event: place.event.name.as_str().to_owned(),
-                group_at: place.group_at,
-                handler_at: place.handler_at,
+                event: position.event.name.as_str().to_owned(),
+                group_at: position.group_at,
+                handler_at: position.handler_at,
                 group: body[group.start..group.end].to_owned(),
-                text: place.handler().range().text(body).to_owned(),
+                text: position.handler().range().text(body).to_owned(),
             }
         };
-        let places = handler_positions(&root.object, self.grouped);
-        Ok(places.into_iter().filter(wanted).map(handler).collect())
+        let positions = handler_positions(&root.object, self.grouped);
+        Ok(positions.into_iter().filter(wanted).map(handler).collect())
     }
 
     fn next_addition(
@@ -193,13 +194,13 @@ impl HookFileSpec {
     fn next_removal(
         &self,
         text: &str,
-        kept: &PreexistingKeys,
+        preexisting: &PreexistingKeys,
         own: Option<&HookCommand>,
     ) -> Result<Option<String>, SetupError> {
         let root = JsonRoot::parse(text)?;
         let ours = self.own_handlers(&root.object, own);
         let next = ours.iter().find(|one| one.call.is_some());
-        Ok(next.map(|ours| ours.position.remove_from(text, &root.object, kept)))
+        Ok(next.map(|ours| ours.position.remove_from(text, &root.object, preexisting)))
     }
 
     /// All handlers that call us.
@@ -208,20 +209,20 @@ impl HookFileSpec {
         root: &'t Object<'t>,
         own: Option<&HookCommand>,
     ) -> Vec<RetakeHandler<'t>> {
-        let ours = |place: HandlerPosition<'t>| {
-            let (command, call) = self.command_at(&place, own)?;
+        let ours = |position: HandlerPosition<'t>| {
+            let (command, call) = self.command_at(&position, own)?;
             let call = if let HookOwner::Ours(call) = call { Some(call) } else { None };
-            Some(RetakeHandler { position: place, command, call })
+            Some(RetakeHandler { position, command, call })
         };
         handler_positions(root, self.grouped).into_iter().filter_map(ours).collect()
     }
 
     fn command_at<'t>(
         &self,
-        place: &HandlerPosition<'t>,
+        position: &HandlerPosition<'t>,
         own: Option<&HookCommand>,
     ) -> Option<(&'t StringLit<'t>, HookOwner)> {
-        let (_, command) = last_property(place.handler().as_object()?, self.command_key)?;
+        let (_, command) = last_property(position.handler().as_object()?, self.command_key)?;
         let text = command.value.as_string_lit()?;
         Some((text, recognise_hook(&text.value, self.agent, own)?))
     }

@@ -10,12 +10,13 @@ fn codex_s_approval_is_read_as_codex_reads_it() {
     use codex_trust::{CodexTrust, hook_trust};
     let line = "/usr/local/bin/retake hook codex || true";
     let ours = json!({ "type": "command", "command": line, "timeout": 10 });
-    let (mut told, theirs) = (ours.clone(), json!({ "type": "command", "command": "true" }));
-    told["statusMessage"] = json!("Retake");
+    let (mut with_message, theirs) =
+        (ours.clone(), json!({ "type": "command", "command": "true" }));
+    with_message["statusMessage"] = json!("Retake");
     let hooks = json!({ "hooks": {
         "PreToolUse": [{ "matcher": "*", "hooks": [ours] }],
         "SessionEnd": [{ "hooks": [ours] }],
-        "Stop": [{ "matcher": "x", "hooks": [theirs, told] }],
+        "Stop": [{ "matcher": "x", "hooks": [theirs, with_message] }],
     } });
     let hooks = hooks.to_string();
     let state = |at: &str, hash: &str, more: &str| {
