@@ -43,7 +43,7 @@ pub(crate) struct ReceivedEvent {
     /// Set if it comes from the spool.
     pub(crate) was_spooled: bool,
     /// The kinds of reply that its sender can act on.
-    pub(crate) hears: ReplySupport,
+    pub(crate) reply_support: ReplySupport,
     /// Time until which its sender waits for the reply; `None` for no limit.
     pub(crate) deadline: Option<Millis>,
     /// Number of the last scan that had begun when it arrived.
@@ -58,7 +58,7 @@ impl ReceivedEvent {
             at: parcel.at,
             key: Some(parcel.key.clone()),
             was_spooled: false,
-            hears: parcel.hears,
+            reply_support: parcel.reply_support,
             deadline: parcel.deadline,
             scan_ticket,
         }
@@ -72,8 +72,8 @@ impl ReceivedEvent {
 
     /// A message that is read in an agent's own transcript.
     pub(crate) fn from_transcript(event: Event, at: Millis) -> Self {
-        let (key, hears, deadline, scan_ticket) = (None, ReplySupport::Nothing, None, None);
-        Self { event, at, key, was_spooled: false, hears, deadline, scan_ticket }
+        let (key, reply_support, deadline, scan_ticket) = (None, ReplySupport::Nothing, None, None);
+        Self { event, at, key, was_spooled: false, reply_support, deadline, scan_ticket }
     }
 }
 

@@ -46,7 +46,7 @@ impl EventRelay {
     /// The event as it is submitted to the other projects: only the first project replies to the
     /// agent.
     pub fn relayed_submission(&self, parcel: &Submission) -> Submission {
-        let mut parcel = Submission { hears: ReplySupport::Nothing, ..parcel.clone() };
+        let mut parcel = Submission { reply_support: ReplySupport::Nothing, ..parcel.clone() };
         parcel.event.cwd.clone_from(&self.cwd);
         parcel
     }

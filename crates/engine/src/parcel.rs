@@ -25,7 +25,8 @@ pub struct Submission {
     /// Time at which the event arrived.
     pub at: Millis,
     /// The kinds of reply that the sender can act on.
-    pub hears: ReplySupport,
+    #[serde(alias = "hears")]
+    pub reply_support: ReplySupport,
     /// Time until which the sender waits for the reply; `None` for no limit. Compared with the
     /// host's clock, see [`Project::set_clock`].
     #[serde(default)]
@@ -51,7 +52,7 @@ pub enum ReplySupport {
 impl Submission {
     /// An event whose sender reads notes, but does not act on denials.
     pub fn new(key: impl Into<String>, event: Event, at: Millis) -> Self {
-        Self { key: key.into(), event, at, hears: ReplySupport::default(), deadline: None }
+        Self { key: key.into(), event, at, reply_support: ReplySupport::default(), deadline: None }
     }
 }
 
@@ -198,5 +199,25 @@ impl Project {
             }
         }
         Ok(self.spool().is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reply_support_is_accepted_by_its_old_name_and_written_by_the_new_one() {
+        let submission = Submission {
+            reply_support: ReplySupport::Denials,
+            ..Submission::new("k1", Event::new("d1", EventKind::DialogEnd {}), 1)
+        };
+        let new = serde_json::to_value(&submission).unwrap();
+        assert_eq!(new["reply_support"], "denials");
+        let mut old = new;
+        let fields = old.as_object_mut().unwrap();
+        let value = fields.remove("reply_support").unwrap();
+        fields.insert("hears".to_owned(), value);
+        assert_eq!(serde_json::from_value::<Submission>(old).unwrap(), submission);
     }
 }

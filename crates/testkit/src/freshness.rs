@@ -19,9 +19,9 @@ pub(crate) fn run_step(project: &TestProject, verb: &str, rest: &str, seen: &mut
         "mention" => {
             let (head, text) = split_colon(rest);
             let (who, path) = head.split_once(' ').expect("mention D PATH: TEXT");
-            let saw = vec![SeenFile { path: path.to_owned(), lines: None }];
+            let reads = vec![SeenFile { path: path.to_owned(), lines: None }];
             let said = event(who, EventKind::UserMessage { text: text.into() });
-            print_notices(&project.record(&Event { saw, ..said }), seen);
+            print_notices(&project.record(&Event { reads, ..said }), seen);
         }
         "attempt" => run_attempt(project, rest, seen),
         "context" => {
@@ -50,9 +50,9 @@ fn run_read(project: &TestProject, rest: &str, seen: &mut String) {
         &project.record(&begin_event(who, call, "Read", json!({ "file_path": path }))),
         seen,
     );
-    let saw = vec![SeenFile { path: path.to_owned(), lines }];
+    let reads = vec![SeenFile { path: path.to_owned(), lines }];
     let end = end_event(who, call, None, Value::Null, false);
-    print_recorded(&project.record(&Event { saw, ..end }), seen);
+    print_recorded(&project.record(&Event { reads, ..end }), seen);
 }
 
 fn run_attempt(project: &TestProject, rest: &str, seen: &mut String) {
@@ -62,7 +62,7 @@ fn run_attempt(project: &TestProject, rest: &str, seen: &mut String) {
     let begin = begin_event(who, call, "Edit", edit_input(path, &old, &new));
     let (opened, at) = (project.open(), project.tick());
     let parcel = Submission::new(opened.spool_writer().new_key(at), begin, at);
-    let parcel = Submission { hears: ReplySupport::Denials, ..parcel };
+    let parcel = Submission { reply_support: ReplySupport::Denials, ..parcel };
     let answer = opened.submit_all(&[parcel]).remove(0).unwrap();
     print_notices(&answer, seen);
     if answer.reaction() != Some(StaleReaction::Deny) {

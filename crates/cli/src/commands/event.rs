@@ -108,7 +108,7 @@ struct EventRecorder<'a> {
 
 impl<'a> EventRecorder<'a> {
     fn new(context: &'a CommandContext, options: EventArgs) -> Self {
-        let reply_support = match options.hears {
+        let reply_support = match options.reply_support {
             args::ReplySupportArg::Nothing => ReplySupport::Nothing,
             args::ReplySupportArg::Notes => ReplySupport::Notes,
             args::ReplySupportArg::Denials => ReplySupport::Denials,
@@ -120,7 +120,7 @@ impl<'a> EventRecorder<'a> {
         let event = parse(line).map_err(EventLineError::Line)?;
         let (start, at) = (self.start_folder(&event), self.context.now());
         let parcel = Submission {
-            hears: self.reply_support,
+            reply_support: self.reply_support,
             ..Submission::new(new_idempotency_key(at), event, at)
         };
         let record = RecordEvents { parcels: vec![parcel.clone()] };

@@ -71,7 +71,7 @@ pub(crate) fn notify_sender(
     settings: &FreshnessSettings,
 ) -> Option<StaleContext> {
     let told = match (&arrived.event.what, meaning) {
-        _ if arrived.hears == ReplySupport::Nothing => return None,
+        _ if arrived.reply_support == ReplySupport::Nothing => return None,
         (EventKind::ToolBegin { .. }, EventEffect::Begins(row))
         | (EventKind::ToolEnd { .. }, EventEffect::Ends(row)) => {
             notify_about_edit(batch, arrived, calls, row, settings)
@@ -97,13 +97,13 @@ fn notify_about_edit(
     if !matches!(live.kind(), ToolKind::Write | ToolKind::Edit | ToolKind::Delete) {
         return Ok(None);
     }
-    let reaction = match (settings.policy, arrived.hears) {
+    let reaction = match (settings.policy, arrived.reply_support) {
         (Some(FreshnessPolicy::Off), _) => return Ok(None),
         (Some(FreshnessPolicy::Note), _) | (_, ReplySupport::Notes) => StaleReaction::Note,
         _ => StaleReaction::Deny,
     };
-    let is_late =
-        reaction == StaleReaction::Note && arrived.hears == ReplySupport::DenialsAndLateNotes;
+    let is_late = reaction == StaleReaction::Note
+        && arrived.reply_support == ReplySupport::DenialsAndLateNotes;
     if is_late != matches!(arrived.event.what, EventKind::ToolEnd { .. }) {
         return Ok(None);
     }

@@ -265,7 +265,10 @@ impl HookCall {
     fn submissions(&self, run: Option<Event>, heard: &HookMessage) -> Vec<Submission> {
         let parcel = |name: String, event: Event| {
             let key = format!("{}.{name}", self.key);
-            Submission { hears: feedback_of(self.agent), ..Submission::new(key, event, self.at) }
+            Submission {
+                reply_support: feedback_of(self.agent),
+                ..Submission::new(key, event, self.at)
+            }
         };
         let run = run.map(|event| parcel("run".to_owned(), event));
         let events = heard.events.iter().cloned().enumerate();

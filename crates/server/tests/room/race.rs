@@ -176,7 +176,7 @@ impl AgentAtWork<'_> {
     fn record(&self, what: EventKind) -> RecordOutcome {
         let at = now();
         let parcel = Submission::new(new_idempotency_key(at), Event::new("d", what), at);
-        let parcel = Submission { hears: ReplySupport::Denials, ..parcel };
+        let parcel = Submission { reply_support: ReplySupport::Denials, ..parcel };
         self.room.record(vec![parcel]).unwrap().remove(0).unwrap()
     }
 

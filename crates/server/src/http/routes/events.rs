@@ -42,12 +42,12 @@ struct EventsBody {
     key: Option<String>,
     /// What the sender does with `stale` in the answer: `nothing`, `notes` (tells its model what it
     /// says), or `denials` (also does not run a call that is denied).
-    #[serde(default)]
-    #[schema(schema_with = hears_schema)]
-    hears: ReplySupport,
+    #[serde(default, alias = "hears")]
+    #[schema(schema_with = reply_support_schema)]
+    reply_support: ReplySupport,
 }
 
-fn hears_schema() -> Object {
+fn reply_support_schema() -> Object {
     let names = ["nothing", "notes", "denials"];
     let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
     word.default(Some("notes".into())).build()
@@ -85,7 +85,7 @@ async fn record(
     desk.with_project(id, move |room| {
         let parcel = |(number, event)| {
             let key = format!("{key}.{number}");
-            Submission { hears: new.hears, ..Submission::new(key, event, at) }
+            Submission { reply_support: new.reply_support, ..Submission::new(key, event, at) }
         };
         let parcels: Vec<_> = new.events.into_iter().enumerate().map(parcel).collect();
         let done = room.run(RecordEvents { parcels: parcels.clone() })?;
