@@ -44,91 +44,81 @@
 //! takes the project's lock for itself, so any number of processes can have the
 //! same project open.
 
-mod adjacent;
-mod advice;
-mod aims;
 mod apply;
-mod arrival;
-mod attribute;
-mod blame;
-mod bulk;
-mod capture;
-mod checkpoint;
+mod attribution;
+mod calls;
 mod content;
-mod conversation;
-mod diff;
-mod doctor;
-mod ends;
-mod eyes;
-mod file_record;
-mod formatter;
+mod error_code;
 mod freshness;
-mod git_evidence;
 mod history;
-mod inspect;
 mod iso;
 mod journal;
-mod links;
-mod literal;
-mod live;
-mod located;
-mod look;
-mod memory;
-mod merge;
-mod named;
-mod naming;
-mod neighbours;
-mod observe;
-mod occasion;
-mod own_work;
-mod pace;
-mod parcel;
-mod partial_writes;
-mod place;
+mod maintenance;
+mod operations;
 mod plan;
 mod project;
-mod purge;
 mod query;
-mod reconcile;
 mod record;
-mod rename;
-mod repository;
-mod retain;
-mod rule_changes;
-mod scratch;
+mod resolve_path;
+mod scan;
 mod secrets;
-mod seen;
 pub mod settings;
-mod shared_look;
 pub mod shell;
-mod shield;
-mod snapshots;
-mod stats;
-mod survey;
-mod taken_by_git;
-mod together;
 pub mod tool;
-mod verb;
-mod verbs;
-mod waiting;
-mod watch;
-mod words;
-mod write;
 
-pub use adjacent::ConflictLines;
-pub use advice::ErrorAdvice;
+// Projects, and what they are made of.
+pub use project::located::LocatedProject;
+pub use project::{
+    InitOptions, InitOutcome, KnownProject, Project, ProjectError, ReplacedBy, Retake,
+};
+pub use retake_model as model;
+
+// record: events in.
+pub use record::neighbours::{EventRelay, NeighbourProject};
+pub use record::spool::SpoolWriter;
+pub use record::submit::{ReplySupport, Submission};
+pub use record::transcript::TranscriptMark;
+pub use record::{Notice, NoticeCode, RecordError, RecordOutcome, ScanProgress};
+
+// scan: the record brought up to date with the files.
+pub use retake_workspace::{
+    ChangeHint, FileWatcher, IgnoredName, RootState, RuleSources, WatchBudget, WatchError,
+    WatchState,
+};
+pub use scan::hints::HintSource;
+pub use scan::refresh::RefreshOutcome;
+pub use scan::rule_changes::RuleChange;
+
+// content: differences, merges, blame.
+pub use content::adjacent::ConflictLines;
+pub use content::blame::{BlameBody, BlameLine, BlameSource, FileBlame, LineOrigin};
+pub use content::diff::{DiffLine, HunkHeader, MAX_DIFF_BYTES};
+pub use content::words::{
+    WordRanges, changed_words, changed_words_of_block, changed_words_of_diff,
+};
+
+// plan and apply: files changed.
 pub use apply::{AppliedPlan, InterruptedOperation, RecoveryChoice, Rehearsal};
-pub use blame::{BlameBody, BlameLine, BlameSource, FileBlame, LineOrigin};
-pub use conversation::TranscriptMark;
-pub use diff::{DiffLine, HunkHeader, MAX_DIFF_BYTES};
-pub use doctor::HealthReport;
-pub use eyes::HintSource;
-pub use file_record::{FileRecord, replaced_text};
+pub use plan::go_to::GoToOptions;
+pub use plan::selection::Selection;
+pub use plan::take_back::{CascadePolicy, TakeBackOptions};
+pub use plan::{FileAction, Plan, PlanReason, PlannedFile};
+
+// operations: the verbs.
+pub use operations::begin::OperationError;
+pub use operations::review::AcceptedChanges;
+pub use operations::session::{Approval, SessionFile, SessionStatus};
+pub use operations::steps::UndoStep;
+pub use operations::undo::NothingToUndo;
+
+// freshness: what agents know of files.
 pub use freshness::{
     Audience, ChangeAuthor, ContextEntry, ContextFile, FreshRead, MetadataEntry, MetadataError,
     MetadataImport, RecordState, StaleAgent, StaleContext, StaleFile, StaleLines, StaleReaction,
     Staleness, TaskMetadata,
 };
+
+// history: conversations.
 pub use history::{
     AddedMessages, CondenseError, CondenseMethod, CondenseOutcome, CondensePlan,
     FORCED_CONTEXT_REDUCTION_PERCENT, HistoryError, HistoryMessage, ModelView, PlannedRewind,
@@ -136,42 +126,28 @@ pub use history::{
     SummaryError, SummaryRequest, SummaryRetry, TokenCounter, View, ViewChange, ViewItem,
     message_tokens,
 };
-pub use inspect::git_command;
-pub use iso::iso_8601;
-pub use located::LocatedProject;
-pub use look::RefreshOutcome;
-pub use neighbours::{EventRelay, NeighbourProject};
-pub use parcel::{ReplySupport, Submission};
-pub use plan::go_to::GoToOptions;
-pub use plan::selection::Selection;
-pub use plan::take_back::{CascadePolicy, TakeBackOptions};
-pub use plan::{FileAction, Plan, PlanReason, PlannedFile};
-pub use project::{
-    InitOptions, InitOutcome, KnownProject, Project, ProjectError, ReplacedBy, Retake,
-};
-pub use purge::PurgeError;
-pub use query::{DialogStatus, DiffBody, FileDiff, ProjectStatus};
-pub use record::{Notice, NoticeCode, RecordError, RecordOutcome, ScanProgress};
-pub use retake_model as model;
+
+// query: questions to the record.
+pub use query::export::{SnapshotCounts, SnapshotError, SnapshotOptions};
+pub use query::file_record::{FileRecord, replaced_text};
+pub use query::git_export::git_command;
+pub use query::last_seen::AgentActivity;
+pub use query::status::{DialogStatus, DiffBody, FileDiff, ProjectStatus};
 pub use retake_store::{
     CallWithoutChanges, ChangeFilter, ContextDates, ConversationMessage, Dialog, DialogAgent,
-    DialogForecast, DiskUsage, EventPage, ExportError, ExportedRepo, FileLock, GcReport,
-    JournalEvent, PendingPath, PurgeReport, PurgeScope, PurgeTarget, RemovedRecords,
-    RetentionForecast, RetentionReason, SalvageReport, StoreError, StoreProblem, UserMessage,
+    EventPage, ExportError, ExportedRepo, JournalEvent, PendingPath, UserMessage,
+};
+
+// maintenance: upkeep of the record.
+pub use maintenance::doctor::HealthReport;
+pub use maintenance::purge::PurgeError;
+pub use retake_store::{
+    DialogForecast, DiskUsage, FileLock, GcReport, PurgeReport, PurgeScope, PurgeTarget,
+    RemovedRecords, RetentionForecast, RetentionReason, SalvageReport, StoreError, StoreProblem,
     VerifyReport,
 };
-pub use retake_workspace::{
-    ChangeHint, FileWatcher, IgnoredName, RootState, RuleSources, WatchBudget, WatchError,
-    WatchState,
-};
-pub use rule_changes::RuleChange;
+
+// What every part needs.
+pub use error_code::ErrorAdvice;
+pub use iso::iso_8601;
 pub use secrets::usually_holds_secrets;
-pub use seen::AgentActivity;
-pub use snapshots::{SnapshotCounts, SnapshotError, SnapshotOptions};
-pub use verb::OperationError;
-pub use verbs::review::AcceptedChanges;
-pub use verbs::session::{Approval, SessionFile, SessionStatus};
-pub use verbs::steps::UndoStep;
-pub use verbs::undo::NothingToUndo;
-pub use waiting::SpoolWriter;
-pub use words::{WordRanges, changed_words, changed_words_of_block, changed_words_of_diff};

@@ -13,13 +13,13 @@ use serde_json::json;
 
 use crate::apply::AppliedPlan;
 use crate::apply::run::{StepFate, StepOutcome};
-use crate::checkpoint;
+use crate::attribution::own_operation::own_change_method;
 use crate::journal::record_entry;
-use crate::own_work::own_change_method;
+use crate::operations::begin::OperationError;
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason};
 use crate::project::Project;
-use crate::verb::OperationError;
-use crate::write;
+use crate::record::checkpoint;
+use crate::scan::rows;
 
 impl Project {
     /// Records the outcome of an operation in one transaction.
@@ -146,7 +146,7 @@ fn record_step(
         PathState::Absent => batch.remove_manifest(&step.path)?,
         PathState::Unknown => batch.set_manifest(&step.path, &ManifestState::Unknown, None)?,
     }
-    write::record_change_event(batch, &change)
+    rows::record_change_event(batch, &change)
 }
 
 /// Returns the changed lines. Most often the path's last change is taken back: then its recorded
@@ -159,7 +159,7 @@ fn lines(
     let last = batch.last_change_of(path)?;
     match last.filter(|last| last.before == *after && last.after == *before) {
         Some(last) => Ok(last.lines.as_ref().map(LineChanges::reversed)),
-        None => write::line_changes_between(batch, before, after),
+        None => rows::line_changes_between(batch, before, after),
     }
 }
 

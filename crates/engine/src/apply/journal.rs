@@ -11,11 +11,11 @@ use retake_store::{
 };
 
 use crate::apply::finish::record_operation_event;
-use crate::capture::{CaptureTarget, RefusedContents, capture};
-use crate::checkpoint;
 use crate::plan::nesting::PathNesting;
 use crate::plan::{Plan, PlanReason};
 use crate::project::Project;
+use crate::record::checkpoint;
+use crate::scan::capture::{CaptureTarget, RefusedContents, capture};
 
 /// An operation that is in the journal and can begin.
 pub(crate) struct JournalledOperation {

@@ -27,10 +27,10 @@ use std::collections::HashMap;
 use retake_model::{Change, Millis, ObjectId, Operation, OperationKind, PathState, ProjectPath};
 use retake_store::{OperationStep, StatusMark, StoreError};
 
+use crate::operations::begin::OperationError;
 use crate::plan::nesting::PathNesting;
 use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
-use crate::verb::OperationError;
 
 pub(crate) use finish::set_hunk_decisions;
 pub use recover::{InterruptedOperation, RecoveryChoice};

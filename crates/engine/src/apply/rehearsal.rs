@@ -13,9 +13,9 @@ use retake_store::{BatchGroup, FileLock, OperationStep};
 
 use crate::apply::AppliedPlan;
 use crate::apply::run::{StepFate, StepOutcome};
+use crate::operations::begin::OperationError;
 use crate::plan::{FollowUp, Plan, PlannedFile};
 use crate::project::Project;
-use crate::verb::OperationError;
 
 /// A guard: while it lives, operations plan on top of the rehearsed state. Drop rolls back.
 #[derive(Debug)]

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use super::replay::AgentKnowledge;
 use super::stale::{StaleFile, inline_name};
-use crate::arrival::{EventEffect, LiveCalls, ReceivedEvent};
-use crate::parcel::ReplySupport;
+use crate::calls::interpret::{EventEffect, LiveCalls, ReceivedEvent};
+use crate::record::submit::ReplySupport;
 use crate::settings::{FreshnessPolicy, FreshnessSettings};
 use crate::tool::ToolKind;
 

@@ -15,11 +15,11 @@ use retake_model::{
 };
 use retake_store::{Batch, FileRead, ObjectKind, Store, StoreError, encode};
 
-use crate::arrival::{EventEffect, LiveCalls, ReceivedEvent};
-use crate::formatter::same_words;
-use crate::live::{LiveCall, PathContent};
+use crate::attribution::formatter::same_words;
+use crate::calls::interpret::{EventEffect, LiveCalls, ReceivedEvent};
+use crate::calls::open_call::{LiveCall, PathContent};
+use crate::scan::rows::line_changes_between;
 use crate::tool::ToolKind;
-use crate::write::line_changes_between;
 
 /// Returns whether a read is what an edit predicted.
 pub(super) fn is_predicted(sight: &FileRead) -> bool {

@@ -11,10 +11,10 @@ use retake_model::{
 };
 use retake_store::{Batch, FileRead, Store, StoreError};
 
-use crate::arrival::{EventEffect, LiveCalls, ReceivedEvent};
-use crate::content::comparable_content;
-use crate::live::LiveCall;
-use crate::place::{PathResolution, link_target, resolve_path};
+use crate::calls::interpret::{EventEffect, LiveCalls, ReceivedEvent};
+use crate::calls::open_call::LiveCall;
+use crate::content::comparable::comparable_content;
+use crate::resolve_path::{PathResolution, link_target, resolve_path};
 use crate::tool::FilePart;
 
 /// Files that an event shows, each with the part that is shown.
@@ -126,7 +126,7 @@ fn lines_of_part(
     let all = SeenLines { known: None };
     let some = |first, last| SeenLines { known: Some(vec![LineSpan { first, last }]) };
     let count = || -> Result<Option<u32>, StoreError> {
-        let count = |bytes: Vec<u8>| crate::diff::lines(&bytes).count();
+        let count = |bytes: Vec<u8>| crate::content::diff::lines(&bytes).count();
         Ok(comparable_content(batch, side)?.map(count).and_then(|count| count.try_into().ok()))
     };
     Ok(match part {

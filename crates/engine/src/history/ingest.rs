@@ -15,8 +15,8 @@ use super::log_merge::{LogMerge, MessageMerge, digest_of};
 use super::view::record_view;
 use super::visible::VisibleMessages;
 use super::{HistoryError, next_place};
-use crate::conversation::TranscriptMark;
 use crate::project::{INITIALISED_AT_KEY, Project};
+use crate::record::transcript::TranscriptMark;
 
 /// Counts of messages that were added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{HistoryError, RewindOutcome, RewindTarget};
 use crate::apply::AppliedPlan;
+use crate::operations::steps::UndoStep;
 use crate::plan::Plan;
 use crate::project::Project;
-use crate::verbs::steps::UndoStep;
 
 /// What is done to a conversation with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

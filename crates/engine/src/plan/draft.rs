@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use retake_model::{Change, ChangeId, FileKind, FileState, PathState, ProjectPath};
 use retake_store::{Store, StoreError, hash_blob};
 
-use crate::content::comparable_content;
-use crate::merge::{ConflictLabels, MergeResult, merge};
+use crate::content::comparable::comparable_content;
+use crate::content::merge::{ConflictLabels, MergeResult, merge};
 use crate::plan::PlanReason;
 
 /// One step of a file from `before` to `after`, made by one change or by several in a row.

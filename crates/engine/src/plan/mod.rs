@@ -13,6 +13,7 @@ pub(crate) mod groups;
 pub(crate) mod nesting;
 pub(crate) mod path_history;
 pub(crate) mod reason;
+pub(crate) mod reverted_by_git;
 pub(crate) mod selection;
 pub(crate) mod take_back;
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use retake_model::{ChangeStatus, GapReason};
 
-use crate::adjacent::ConflictLines;
+use crate::content::adjacent::ConflictLines;
 
 /// Maximum places of a conflict that are listed; the rest is counted.
 const MAX_LISTED_PLACES: usize = 5;

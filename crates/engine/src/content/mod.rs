@@ -1,0 +1,8 @@
+//! Contents of files, compared: differences by lines and words, three-way merges, blame.
+
+pub(crate) mod adjacent;
+pub(crate) mod blame;
+pub(crate) mod comparable;
+pub(crate) mod diff;
+pub(crate) mod merge;
+pub(crate) mod words;

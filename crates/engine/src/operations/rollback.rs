@@ -1,0 +1,55 @@
+//! Rollback: takes back changes, chosen by change, file, agent, call, message, dialog or time.
+
+use retake_model::{ChangeStatus, Millis, OperationKind};
+
+use crate::calls::interpret::first_line_prefix;
+use crate::operations::begin::OperationError;
+use crate::plan::Plan;
+use crate::plan::selection::Selection;
+use crate::plan::take_back::{TakeBackOptions, take_back};
+use crate::project::Project;
+
+/// Maximum characters of a message that are quoted in a title.
+const MAX_MESSAGE_CHARS: usize = 50;
+
+impl Project {
+    /// Plans to take back changes of agents; what came later stays (ROLL-1…7).
+    pub fn plan_rollback(
+        &self,
+        selection: &Selection,
+        options: TakeBackOptions,
+        at: Millis,
+    ) -> Result<Plan, OperationError> {
+        if let Some(dialog) = &selection.dialog {
+            self.known_dialog(dialog)?;
+        }
+        self.make_plan(at, |project| {
+            let store = project.store();
+            let selected = selection.find(store)?;
+            let mut title = format!("rollback of {}", selection.describe());
+            if let (Some(dialog), Some(turn)) = (&selection.dialog, selection.message)
+                && let Some(message) = store.message_of_turn(dialog, turn)?
+            {
+                let words = first_line_prefix(&message.text, MAX_MESSAGE_CHARS);
+                title = format!("{title} ({words})");
+            }
+            let mut plan = Plan::new(OperationKind::Rollback, title);
+            plan.dialog.clone_from(&selection.dialog);
+            let status = ChangeStatus::Reverted;
+            take_back(store, &mut plan, (&selected.effective, &[]), status, options)?;
+            project.list_left_changes(&mut plan, &selected)?;
+            Ok(plan)
+        })
+    }
+
+    /// Plans to take back single hunks of a change, numbered from 1.
+    pub fn plan_rollback_hunks(
+        &self,
+        change: retake_model::ChangeId,
+        numbers: &[u32],
+        options: TakeBackOptions,
+        at: Millis,
+    ) -> Result<Plan, OperationError> {
+        self.plan_hunks(OperationKind::Rollback, change, numbers, options, at)
+    }
+}

@@ -1,0 +1,241 @@
+//! Writes the rows of a scan: changes, manifest, events, gaps.
+//!
+//! Everything here goes into the batch of the caller and is durable with its commit.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::{Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, Millis, PathState};
+use retake_store::{Batch, JournalEvent, ManifestState, NewChange, Store, StoreError};
+use retake_workspace::git::GitState;
+use serde_json::json;
+
+use crate::attribution::rename::AttributedStep;
+use crate::content::comparable::comparable_content;
+use crate::content::diff;
+use crate::journal::record_entry;
+use crate::scan::observation::Observation;
+use crate::scan::stat_cache;
+use crate::scan::state;
+
+/// Time for which a gap that reports a past incident is shown.
+const LASTING_GAP_TTL: Millis = 24 * 60 * 60 * 1000;
+
+/// Maps temporary rows of calls, used for attribution, to the rows that they got since.
+pub(crate) type CallRowMap = HashMap<i64, i64>;
+
+/// Records the steps and everything else that the scan found; returns the changes.
+pub(crate) fn record_scan(
+    batch: &Batch<'_>,
+    observation: &mut Observation,
+    steps: &[AttributedStep],
+    rows: &CallRowMap,
+    git_actions: &[String],
+    at: Millis,
+) -> Result<Vec<Change>, StoreError> {
+    let found = observation.len();
+    let new_stats =
+        observation.recalled.as_ref().is_some_and(|recalled| recalled.needs_renewal(found));
+    if new_stats {
+        batch.begin_stat_cache()?;
+    }
+    let mut changes = Vec::with_capacity(steps.len());
+    for step in steps {
+        changes.push(record_step(batch, observation, step, rows, at)?);
+    }
+    record_git_event(batch, observation, &changes, git_actions, at)?;
+    record_baseline(batch, observation, at)?;
+    for (path, stat) in &observation.unchanged {
+        if let Some(stat) = observation.trusted_stat(stat) {
+            batch.set_stat(path, &stat)?;
+        }
+    }
+    if new_stats {
+        stat_cache::renew_stat_cache(batch, observation)?;
+    }
+    record_gaps(batch, observation, at)?;
+    if let Some(rules) = &observation.new_rules {
+        state::save_rules(batch, rules)?;
+    }
+    if observation.is_full && state::load_earlier_rules(batch)? != observation.earlier_rules {
+        state::save_earlier_rules(batch, observation.earlier_rules.as_ref())?;
+    }
+    if let Some(names) = &observation.ignored_names {
+        state::save_ignored_names(batch, names)?;
+    }
+    if let Some((paths, digest)) = &observation.tracked_hidden {
+        state::save_tracked_hidden(batch, paths)?;
+        state::save_index_digest(batch, *digest)?;
+    }
+    if let Some(look) = &observation.git
+        && observation.old_git.as_ref() != Some(look)
+    {
+        state::save_git_state(batch, look)?;
+    }
+    Ok(changes)
+}
+
+fn record_step(
+    batch: &Batch<'_>,
+    observation: &Observation,
+    step: &AttributedStep,
+    rows: &CallRowMap,
+    at: Millis,
+) -> Result<Change, StoreError> {
+    let seen = &step.seen;
+    let calls: Vec<i64> =
+        step.by.calls.iter().map(|row| rows.get(row).copied().unwrap_or(*row)).collect();
+    let change = Change {
+        id: ChangeId(batch.next_seq()),
+        at,
+        actor: step.by.actor,
+        confidence: step.by.confidence,
+        dialog: step.by.dialog.clone(),
+        agent: step.by.agent.clone(),
+        kind: None,
+        call: None,
+        tool: None,
+        candidates: Vec::new(),
+        path: seen.path.clone(),
+        old_path: step.from.as_ref().map(|from| from.path.clone()),
+        change_type: step.change_type(),
+        method: step.by.method,
+        before: step.before(),
+        after: seen.after,
+        lines: line_changes_between(batch, &step.before(), &seen.after)?,
+        status: ChangeStatus::Pending,
+        joins: step.by.joins,
+        turn: step.by.turn,
+        message_index: None,
+        approved: None,
+        made_by: step.by.made_by,
+    };
+    batch.put_change(&NewChange { change: &change, calls: &calls })?;
+    if let Some(from) = &step.from {
+        batch.remove_manifest(&from.path)?;
+    }
+    match (seen.after, seen.stat) {
+        (PathState::Absent, _) => batch.remove_manifest(&seen.path)?,
+        (PathState::Unknown, _) => batch.set_manifest(&seen.path, &ManifestState::Unknown, None)?,
+        (PathState::Known(state), stat) => {
+            let stat = stat.and_then(|stat| observation.trusted_stat(&stat));
+            batch.set_manifest(&seen.path, &ManifestState::Known(state), stat.as_ref())?;
+        }
+    }
+    // Read back, so that the returned change equals the recorded one.
+    let change = batch
+        .change(change.id)?
+        .ok_or_else(|| StoreError::Row(format!("change {} cannot be read back", change.id)))?;
+    if change.actor != Actor::Git {
+        record_change_event(batch, &change)?;
+    }
+    Ok(change)
+}
+
+/// Records one event for each change, exactly once (W-19): they share their `seq`.
+pub(crate) fn record_change_event(batch: &Batch<'_>, change: &Change) -> Result<(), StoreError> {
+    batch.put_event(&JournalEvent {
+        seq: change.id.0,
+        at: change.at,
+        kind: "file_changed".to_owned(),
+        dialog: change.dialog.clone(),
+        agent: change.agent.clone(),
+        call: change.call.clone(),
+        change: Some(change.id),
+        body: json!({}),
+    })
+}
+
+/// Records one event for all changes that git made.
+fn record_git_event(
+    batch: &Batch<'_>,
+    observation: &Observation,
+    changes: &[Change],
+    actions: &[String],
+    at: Millis,
+) -> Result<(), StoreError> {
+    let of_git: Vec<_> = changes.iter().filter(|change| change.actor == Actor::Git).collect();
+    let (Some(first), Some(last)) = (of_git.first(), of_git.last()) else { return Ok(()) };
+    let body = json!({
+        "changes": of_git.len(), "first": first.id.to_string(), "last": last.id.to_string(),
+        "actions": actions, "from": describe_git_position(observation.old_git.as_ref()),
+        "to": describe_git_position(observation.git.as_ref()),
+    });
+    record_entry(batch, (batch.next_seq(), at), "git", None, body)
+}
+
+/// Describes git's position: the branch, else the commit.
+fn describe_git_position(look: Option<&GitState>) -> Option<String> {
+    let look = look?;
+    let branch = look.branch().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
+    branch.map(ToOwned::to_owned).or_else(|| look.commit().map(|commit| commit.to_string()))
+}
+
+fn record_baseline(
+    batch: &Batch<'_>,
+    observation: &Observation,
+    at: Millis,
+) -> Result<(), StoreError> {
+    if observation.baseline.is_empty() {
+        return Ok(());
+    }
+    for (path, stored, stat) in &observation.baseline {
+        let stat = stat.and_then(|stat| observation.trusted_stat(&stat));
+        batch.set_manifest(path, stored, stat.as_ref())?;
+    }
+    let body = json!({ "files": observation.baseline.len() });
+    record_entry(batch, (batch.next_seq(), at), "baseline", None, body)
+}
+
+/// Returns true if a gap reports a past incident; such gaps are shown for a day.
+pub(crate) fn is_lasting(reason: GapReason) -> bool {
+    use GapReason::{BeforeFirstLook, LostEvent, NotLooked, NotShielded, RulesChanged};
+    matches!(reason, NotShielded | LostEvent | BeforeFirstLook | NotLooked | RulesChanged)
+}
+
+/// Closes gaps that a scan did not meet again, if it would have met them, and opens new ones.
+fn record_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
+    let lasting = |gap: &Gap, since: Millis| {
+        is_lasting(gap.reason) && at.saturating_sub(since) < LASTING_GAP_TTL
+    };
+    let mut closed = 0;
+    if observation.all_gaps {
+        let met: HashSet<_> = observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
+        for (gap, since) in batch.gaps()? {
+            if !met.contains(&(&gap.path, gap.reason)) && !lasting(&gap, since) {
+                batch.remove_gap(&gap)?;
+                closed += 1;
+            }
+        }
+    }
+    let mut opened = 0;
+    for gap in &observation.gaps {
+        opened += u64::from(batch.put_gap(gap, at)?);
+    }
+    record_gap_event(batch, opened, closed, at)
+}
+
+/// Records one event for all gaps that opened or closed.
+pub(crate) fn record_gap_event(
+    batch: &Batch<'_>,
+    opened: u64,
+    closed: u64,
+    at: Millis,
+) -> Result<(), StoreError> {
+    if (opened, closed) == (0, 0) {
+        return Ok(());
+    }
+    let body = json!({ "opened": opened, "closed": closed });
+    record_entry(batch, (batch.next_seq(), at), "gaps", None, body)
+}
+
+/// Changed lines; `None` if the contents cannot be compared.
+pub(crate) fn line_changes_between(
+    store: &Store,
+    before: &PathState,
+    after: &PathState,
+) -> Result<Option<retake_model::LineChanges>, StoreError> {
+    match (comparable_content(store, before)?, comparable_content(store, after)?) {
+        (Some(before), Some(after)) => Ok(diff::line_changes(&before, &after)),
+        _ => Ok(None),
+    }
+}
