@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result};
 use retake_engine::model::{DialogId, Millis, ProjectPath};
 use retake_engine::settings::{Settings, SettingsError};
 use retake_engine::{ChangeFilter, Project, RecordOutcome, RefreshOutcome, Retake};
-use retake_server::request::{
+use retake_server::{CallError, ConnectError, DaemonClient};
+use retake_service::request::{
     ProgressFn, ProjectCommand, RecordEvents, RefreshProject, Submission,
 };
-use retake_server::{CallError, ConnectError, DaemonClient};
 
 use crate::args::{ChangeFilterArgs, GlobalArgs};
 use crate::failure::ApiError;
@@ -196,9 +196,13 @@ impl CommandContext {
 
     /// Records an event in the other projects that it concerns. Failures are warnings; the event
     /// counts all the same.
-    pub(crate) fn relay_to_other_projects(&self, recorded: &RecordOutcome, parcel: &Submission) {
+    pub(crate) fn relay_to_other_projects(
+        &self,
+        recorded: &RecordOutcome,
+        submission: &Submission,
+    ) {
         let Some(relay) = &recorded.relay else { return };
-        let record = RecordEvents { parcels: vec![relay.relayed_submission(parcel)] };
+        let record = RecordEvents { submissions: vec![relay.relayed_submission(submission)] };
         for other in &relay.to {
             let asked = self.run_in_daemon(&other.root, false, &record, &mut |_, _| {});
             let done = asked.unwrap_or_else(|| {
@@ -334,7 +338,7 @@ fn warn_of_settings(problem: Option<&SettingsError>) {
 
 /// Until it is recovered nothing else is written, so every command warns, once.
 fn warn_of_interrupted(project: &Project) -> Result<()> {
-    if let Some(operation) = project.store().unfinished_operation()? {
+    if let Some(operation) = project.unfinished_operation()? {
         let (id, title) = (operation.id, operation.title);
         warn(&format!("operation {id} ({title}) was interrupted; see `retake recover`"));
     }
@@ -358,7 +362,7 @@ pub(crate) fn dialog_or_latest(project: &Project, text: Option<&str>) -> Result<
 /// The dialog whose id is, or alone begins with, what a person wrote.
 pub(crate) fn resolve_dialog(project: &Project, text: &str) -> Result<DialogId> {
     let text = text.trim_end_matches('…'); // as ids are shortened in the log
-    match project.store().dialogs_by_prefix(text)?.as_slice() {
+    match project.dialogs_by_prefix(text)?.as_slice() {
         [id] => Ok(id.clone()),
         [] => Err(ApiError::new(
             "unknown_dialog",

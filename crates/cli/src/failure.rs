@@ -5,7 +5,7 @@ use retake_engine::{
     RecordError, SnapshotError, StoreError,
 };
 
-pub(crate) use retake_server::ApiError;
+pub(crate) use retake_service::ApiError;
 
 /// Converts an error of any kind to a [`ApiError`].
 pub(crate) fn failure_of(error: &anyhow::Error) -> ApiError {

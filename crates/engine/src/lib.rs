@@ -59,6 +59,7 @@ mod plan;
 mod project;
 mod query;
 mod record;
+mod record_queries;
 mod resolve_path;
 mod scan;
 mod secrets;

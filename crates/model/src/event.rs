@@ -40,6 +40,15 @@ foreign_id! {
     CallId
 }
 
+/// One agent of one dialog: ids of agents are unique only within their dialog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentRef<'a> {
+    /// The conversation.
+    pub dialog: &'a DialogId,
+    /// Who acts in it.
+    pub agent: &'a AgentId,
+}
+
 /// The agent that acts where an event names none.
 pub const MAIN_AGENT: &str = "main";
 

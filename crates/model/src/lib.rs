@@ -11,6 +11,7 @@ mod object;
 mod operation;
 mod path;
 mod seen_file;
+mod stamp;
 mod state;
 mod text_enum;
 
@@ -19,13 +20,11 @@ pub use change::{
     Hunk, LineChanges,
 };
 pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
-pub use event::{AgentId, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
+pub use event::{AgentId, AgentRef, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
 pub use message::{HistoryKind, MessageRole, ModelMessage, RewindScope, ViewReason};
 pub use object::{ObjectId, ParseObjectIdError};
 pub use operation::{Operation, OperationId, OperationKind, OperationState};
 pub use path::{PathError, ProjectPath};
 pub use seen_file::{ContextSource, LineSpan, SeenFile};
+pub use stamp::{Millis, Stamp};
 pub use state::{FileKind, FileState, Gap, GapReason, PathState};
-
-/// Milliseconds since the Unix epoch, taken from the clock that the host passes in.
-pub type Millis = i64;

@@ -9,12 +9,12 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use retake_service::ApiError;
+use retake_service::hook::{HookCall, HookProgress};
+use retake_service::request::{ProgressFn, ProjectCommand};
 use serde_json::Value;
 
-use crate::ApiError;
-use crate::hook::{HookCall, HookProgress};
 use crate::http::TokenScope;
-use crate::request::{ProgressFn, ProjectCommand};
 use crate::run_folder::RunFolder;
 use crate::wire::{
     self, BrowserCode, DaemonCall, DaemonFrame, DaemonHello, DaemonRequest, DaemonStatus,

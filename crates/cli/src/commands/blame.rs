@@ -5,7 +5,7 @@ use retake_engine::model::{Actor, MAIN_AGENT, ProjectPath};
 use retake_engine::{
     BlameBody, BlameLine, BlameSource, ChangeFilter, FileBlame, LineOrigin, Project,
 };
-use retake_server::{Masking, documents};
+use retake_service::{Masking, documents};
 
 use crate::args::{self, LineRangeArg};
 use crate::commands::log::actor_style;

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use retake_engine::model::Event;
 use retake_engine::{Project, ReplySupport};
-use retake_server::documents;
-use retake_server::request::{ProjectCommand as _, RecordEvents, Submission, new_idempotency_key};
+use retake_service::documents;
+use retake_service::request::{ProjectCommand as _, RecordEvents, Submission, new_idempotency_key};
 use serde::Serialize;
 
 use crate::args::{self, EventArgs};
@@ -119,11 +119,11 @@ impl<'a> EventRecorder<'a> {
     fn record(&mut self, line: &[u8]) -> Result<documents::EventReply, EventLineError> {
         let event = parse(line).map_err(EventLineError::Line)?;
         let (start, at) = (self.start_folder(&event), self.context.now());
-        let parcel = Submission {
+        let submission = Submission {
             reply_support: self.reply_support,
             ..Submission::new(new_idempotency_key(at), event, at)
         };
-        let record = RecordEvents { parcels: vec![parcel.clone()] };
+        let record = RecordEvents { submissions: vec![submission.clone()] };
         let asked = self.context.run_in_daemon(&start, true, &record, &mut |_, _| {});
         let recorded = if let Some(recorded) = asked {
             recorded
@@ -133,7 +133,7 @@ impl<'a> EventRecorder<'a> {
         };
         let recorded = recorded.and_then(|mut recorded| recorded.pop().transpose());
         let recorded = recorded.map_err(EventLineError::Line)?.unwrap_or_default();
-        self.context.relay_to_other_projects(&recorded, &parcel);
+        self.context.relay_to_other_projects(&recorded, &submission);
         Ok((&recorded).into())
     }
 

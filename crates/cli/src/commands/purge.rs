@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::ObjectId;
 use retake_engine::{Project, PurgeError, PurgeReport, PurgeScope, PurgeTarget};
-use retake_server::documents::{PurgeDocument, PurgeForecast};
-use retake_server::request;
+use retake_service::documents::{PurgeDocument, PurgeForecast};
+use retake_service::request;
 
 use crate::args;
 use crate::confirm::confirm;

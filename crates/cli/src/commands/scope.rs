@@ -5,7 +5,7 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use retake_engine::model::{AgentId, CallId, ChangeId, DialogId};
 use retake_engine::{Project, Selection};
-use retake_server::request::{self, HunkSelection};
+use retake_service::request::{self, HunkSelection};
 
 use crate::args::{Cli, ReviewScopeArgs, RollbackScopeArgs};
 use crate::context::{CommandContext, dialog_or_latest, resolve_dialog};
@@ -92,7 +92,7 @@ fn find_agent(project: &Project, text: &str) -> Result<AgentId> {
 fn find_call(project: &Project, text: &str) -> Result<CallId> {
     let call = CallId::from(text);
     for (dialog, _) in project.dialogs()? {
-        if project.store().call(&dialog.id, &call)?.is_some() {
+        if project.has_call(&dialog.id, &call)? {
             return Ok(call);
         }
     }

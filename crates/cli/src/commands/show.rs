@@ -5,8 +5,8 @@ use std::io::Write as _;
 use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::{Change, Hunk, PathState};
-use retake_server::Masking;
-use retake_server::documents::{ContentDocument, DiffForm, ShownChange, SideContent, octal};
+use retake_service::Masking;
+use retake_service::documents::{ContentDocument, DiffForm, ShownChange, SideContent, octal};
 
 use crate::args::ShowArgs;
 use crate::commands::message::first_words;
@@ -154,14 +154,14 @@ fn print_content(
         );
     };
     if context.json {
-        let bytes = project.store().read(&state.oid)?;
+        let bytes = project.read_object(&state.oid)?;
         context.out.json(&SideContent {
             change: change.id.to_string(),
             side: when.to_owned(),
             content: ContentDocument::new(&change.path, state, &bytes, Masking::Off),
         })?;
     } else if context.out.terminal && !raw {
-        let bytes = project.store().read(&state.oid)?;
+        let bytes = project.read_object(&state.oid)?;
         if bytes[..bytes.len().min(BINARY_PROBE_BYTES)].contains(&0) {
             let message = format!("{} is binary and would disturb the terminal", change.path);
             return Err(ApiError::new("binary", message, "send it to a file, or pass --raw").into());
@@ -170,7 +170,7 @@ fn print_content(
     } else {
         // Streamed: a stored file may be larger than the memory.
         let mut stdout = context.out.raw();
-        project.store().read_into(&state.oid, &mut stdout)?;
+        project.read_object_into(&state.oid, &mut stdout)?;
         stdout.flush()?;
     }
     Ok(Exit::Done)

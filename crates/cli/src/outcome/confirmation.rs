@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::{Plan, Project};
-use retake_server::confirm::{Confirmation, confirmations};
+use retake_service::confirm::{Confirmation, confirmations};
 
 use crate::describe::NAME_ESCAPER;
 use crate::failure::ApiError;

@@ -17,11 +17,12 @@ use std::thread;
 use std::time::Duration;
 
 use retake_engine::model::Millis;
-use retake_engine::{Dialog, Retake, WatchState};
+use retake_engine::{Retake, WatchState};
+use retake_service::ApiError;
 
 use crate::run_folder::{DaemonLock, RunFolder, is_same_user};
 use crate::wire::{BrowserCode, DaemonStatus, ServedProject, VERSION};
-use crate::{ApiError, IdleTracker, ProjectHandle, ProjectPool, http};
+use crate::{IdleTracker, ProjectHandle, ProjectPool, http};
 
 /// Maximum connections at once; further clients are refused and work in process.
 const MAX_CONNECTIONS: usize = 128;
@@ -175,11 +176,9 @@ fn describe_watch_state(state: Option<&WatchState>) -> String {
 /// Opens the projects with recent dialogs, and records what changed while no daemon ran.
 fn resume_recent_projects(hall: &ProjectPool) {
     let recent = hall.now() - RESUME_WINDOW_MS;
-    let is_at_work = |dialog: &Dialog| dialog.ended_at.is_none() && dialog.last_at > recent;
     for project in hall.known_projects().unwrap_or_default() {
         let resume = || {
-            let dialogs = hall.retake().open(&project.root)?.store().dialogs()?;
-            if dialogs.iter().any(is_at_work) {
+            if hall.retake().open(&project.root)?.has_dialog_active_since(recent)? {
                 hall.open(&project.root)?.run_job(|_| ())?;
             }
             Ok::<_, ApiError>(())

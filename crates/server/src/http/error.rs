@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use retake_service::ApiError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::routes::OperationResponse;
-use crate::ApiError;
 
 /// A failure with what there is beside it.
 #[derive(Clone, Debug, Serialize, ToSchema)]

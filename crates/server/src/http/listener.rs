@@ -8,12 +8,12 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use retake_service::ApiError;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 use super::write_timeout::WriteTimeoutStream;
-use crate::ApiError;
 
 /// Maximum connections; further ones are refused.
 pub(super) const MAX_CONNECTIONS: usize = 256;

@@ -38,10 +38,11 @@ pub use openapi::description;
 pub use page::render_page;
 pub use token::TokenScope;
 
+use crate::ProjectPool;
 use crate::stream::StreamTiming;
-use crate::{ApiError, ProjectPool};
 use error::ErrorResponse;
 use guard::HostNames;
+use retake_service::ApiError;
 use token::{AccessTokens, TokenFiles};
 
 /// Maximum requests that run at once; others queue for at most [`WORK_PATIENCE`].

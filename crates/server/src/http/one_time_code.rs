@@ -7,8 +7,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use retake_service::ApiError;
+
 use super::token::{Secret, TokenScope};
-use crate::ApiError;
 
 /// Lifetime of a code.
 const CODE_TTL: Duration = Duration::from_secs(60);

@@ -14,12 +14,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use retake_service::ApiError;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
-
-use crate::ApiError;
 
 /// What somebody may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

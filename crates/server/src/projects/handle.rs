@@ -13,11 +13,11 @@ use retake_engine::model::Millis;
 use retake_engine::{
     FileWatcher, LocatedProject, Project, RecordOutcome, Retake, WatchBudget, WatchState,
 };
+use retake_service::ApiError;
+use retake_service::request::{ProjectCommand, Submission};
 
 use super::worker::{ProjectJob, ProjectWorker, RecordJob};
 use super::{CommitSignal, IdleTracker};
-use crate::ApiError;
-use crate::request::{ProjectCommand, Submission};
 use crate::stream::StreamLimit;
 
 /// Capacity of the job queue; further senders block.
@@ -136,13 +136,13 @@ impl ProjectHandle {
     /// Records events, batched with those that wait at the same time, and waits for the results.
     pub fn record(
         &self,
-        parcels: Vec<Submission>,
+        submissions: Vec<Submission>,
     ) -> Result<Vec<Result<RecordOutcome, ApiError>>, ApiError> {
         let (done, wait) = mpsc::sync_channel(1);
         let answer = Box::new(move |answer| {
             let _ = done.send(answer);
         });
-        self.send(ProjectJob::Record(RecordJob { parcels, begin: Box::new(|| true), answer }))?;
+        self.send(ProjectJob::Record(RecordJob { submissions, begin: Box::new(|| true), answer }))?;
         wait.recv().unwrap_or_else(|_| Err(self.job_failed()))
     }
 

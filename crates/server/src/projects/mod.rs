@@ -17,10 +17,9 @@ use retake_engine::{KnownProject, LocatedProject, Retake, WatchBudget};
 pub use crate::daemon::idle::{BusyGuard, IdleTracker};
 use handle::ProjectEnv;
 pub use handle::ProjectHandle;
+use retake_service::ApiError;
 pub use signal::CommitSignal;
 pub(crate) use worker::{ProjectJob, RecordJob};
-
-use crate::ApiError;
 
 /// Maximum open projects, unless all of them are in use. Each takes an instance of inotify,
 /// of which a user has 128.

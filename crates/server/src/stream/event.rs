@@ -11,11 +11,11 @@ use std::path::Path;
 
 use retake_engine::model::{Change, ChangeId, ProjectPath};
 use retake_engine::{Audience, JournalEvent, Project, StaleFile, iso_8601};
+use retake_service::{Masking, documents};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::compat;
-use crate::{Masking, documents};
 
 /// The names of all events that the journal has, for filters.
 pub const EVENT_NAMES: &[&str] = &[

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use retake_engine::JournalEvent;
 use retake_engine::model::{AgentId, CandidateCall, Change, DialogId, ProjectPath};
+use retake_service::ApiError;
 
 use super::event::{EVENT_NAMES, name_of, stale_files};
-use crate::ApiError;
 
 /// Events about many files, which do not list them.
 const MULTI_FILE_EVENTS: &[&str] =

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use retake_engine::{JournalEvent, Project};
+use retake_service::{ApiError, Masking};
 use serde_json::json;
 
 use super::event::{EventRenderer, change_of};
 use super::{StreamEvent, StreamFilter};
-use crate::{ApiError, Masking, ProjectHandle};
+use crate::ProjectHandle;
 
 /// Events per read; between reads the client's presence is checked.
 const EVENTS_PER_PAGE: usize = 64;
@@ -55,7 +56,7 @@ impl EventFollower {
         let reader = room.reader()?;
         let heard = room.commits().wait_past(u64::MAX, Duration::ZERO);
         let position = match start {
-            StreamStart::Now => reader.store().last_seq()?,
+            StreamStart::Now => reader.last_seq()?,
             StreamStart::After(seq) => seq,
         };
         Ok(Self {
@@ -85,7 +86,7 @@ impl EventFollower {
         let began = Instant::now();
         loop {
             // Asked before reading: what is committed in between is found the next time.
-            let version = self.reader.store().data_version()?;
+            let version = self.reader.data_version()?;
             if self.has_more || version != self.version {
                 self.version = version;
                 let told = self.read_page()?;
@@ -105,7 +106,7 @@ impl EventFollower {
     }
 
     fn read_page(&mut self) -> Result<Vec<StreamEvent>, ApiError> {
-        let page = self.reader.store().event_page(self.position, EVENTS_PER_PAGE)?;
+        let page = self.reader.event_page(self.position, EVENTS_PER_PAGE)?;
         // A place that is not in this record: it was put back to an earlier state, or is another.
         let ahead = self.position > page.last;
         if ahead || self.position < page.removed {

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use retake_service::ApiError;
+
 use super::{EventFollower, FrameSender, StreamTiming, frame};
-use crate::ApiError;
 
 /// Interval of the check that the client is still connected.
 const CLIENT_CHECK_INTERVAL: Duration = Duration::from_millis(250);

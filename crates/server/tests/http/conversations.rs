@@ -11,7 +11,7 @@ fn stage(url: &str) -> Stage {
     let project = TestProject::new();
     play(&project, STORY);
     let settings = format!("[summary]\nurl = {url:?}\nmodel = \"m\"\nattempts = 1\n");
-    std::fs::write(project.open().store().folder().join("config.toml"), settings).unwrap();
+    std::fs::write(project.open().folder().join("config.toml"), settings).unwrap();
     let stage = Stage::of(project);
     let texts = ["one", "two", "three", "password: 'hunter2-x'", "five", "six"];
     let message = |(at, text): (usize, &&str)| {

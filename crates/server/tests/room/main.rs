@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use retake_agents::AgentKind;
 use retake_engine::model::{Event, EventKind};
 use retake_engine::{InitOptions, Retake};
-use retake_server::hook::HookCall;
-use retake_server::request::{RefreshProject, Submission, new_idempotency_key};
 use retake_server::{ProjectHandle, ProjectPool};
+use retake_service::hook::{HookCall, InProcessHost};
+use retake_service::request::{RefreshProject, Submission, new_idempotency_key};
 
 struct World {
     hall: ProjectPool,
@@ -62,8 +62,8 @@ fn each_gets_what_came_of_theirs_however_many_are_recorded_together() {
             let room = &room;
             scope.spawn(move || {
                 let count = 1 + number % 3;
-                let parcels = (0..count).map(|part| say(10 * number + part)).collect();
-                let recorded = room.record(parcels).unwrap();
+                let submissions = (0..count).map(|part| say(10 * number + part)).collect();
+                let recorded = room.record(submissions).unwrap();
                 assert_eq!(recorded.len(), count);
                 assert!(recorded.iter().all(|one| one.as_ref().unwrap().seq.is_some()));
             });
@@ -122,7 +122,7 @@ fn a_hook_s_call_counts_once_whoever_works_on_it() {
         event: None,
         payload: payload.into(),
         project: Some(world.project.path().to_owned()),
-        told: None,
+        agent_folder: None,
         cwd: "/".into(),
         run: None,
         user_home: None,
@@ -130,7 +130,8 @@ fn a_hook_s_call_counts_once_whoever_works_on_it() {
         at: 5,
     };
     let turns = |call: &HookCall| {
-        call.run(world.hall.retake(), || 1, &mut |_| Ok(())).unwrap();
+        let host = InProcessHost { retake: world.hall.retake(), at: call.at, clock: || 1 };
+        call.run(&host, &mut |_| Ok(())).unwrap();
         world.room().read(|project| Ok(project.dialogs()?[0].0.turns)).unwrap()
     };
     assert_eq!((turns(&call), turns(&call)), (1, 1));

@@ -18,8 +18,8 @@ use retake_engine::model::{Actor, Change, Event, EventKind, Millis, PathState};
 use retake_engine::{
     ChangeFilter, InitOptions, RecordOutcome, ReplySupport, Retake, StaleReaction,
 };
-use retake_server::request::{Submission, new_idempotency_key};
 use retake_server::{ProjectHandle, ProjectPool};
+use retake_service::request::{Submission, new_idempotency_key};
 use serde_json::{Value, json};
 
 const FILE: &str = "shared.txt";
@@ -175,9 +175,9 @@ impl AgentAtWork<'_> {
 
     fn record(&self, what: EventKind) -> RecordOutcome {
         let at = now();
-        let parcel = Submission::new(new_idempotency_key(at), Event::new("d", what), at);
-        let parcel = Submission { reply_support: ReplySupport::Denials, ..parcel };
-        self.room.record(vec![parcel]).unwrap().remove(0).unwrap()
+        let submission = Submission::new(new_idempotency_key(at), Event::new("d", what), at);
+        let submission = Submission { reply_support: ReplySupport::Denials, ..submission };
+        self.room.record(vec![submission]).unwrap().remove(0).unwrap()
     }
 
     fn is_on_record(&self, text: &str) -> bool {

@@ -7,9 +7,10 @@ use std::time::Duration;
 use retake_engine::model::{Event, EventKind, Millis};
 use retake_engine::{JournalEvent, Project};
 use retake_server::http::{self, HttpOptions, HttpServer};
-use retake_server::request::{ProjectCommand, RecordEvents, Submission};
 use retake_server::stream::StreamTiming;
-use retake_server::{ApiError, ProjectHandle, ProjectPool};
+use retake_server::{ProjectHandle, ProjectPool};
+use retake_service::ApiError;
+use retake_service::request::{ProjectCommand, RecordEvents, Submission};
 use retake_testkit::TestProject;
 use serde_json::json;
 
@@ -62,7 +63,7 @@ impl Served {
     }
 
     pub(crate) fn table_after(&self, seq: u64) -> Vec<JournalEvent> {
-        self.other.store().events_after(seq, 1_000_000).unwrap()
+        self.other.events_after(seq, 1_000_000).unwrap()
     }
 
     /// Has a verb carried out, by the server or by the other process.
@@ -76,8 +77,8 @@ impl Served {
 
     pub(crate) fn record(&self, here: bool, event: Event) {
         let at = now();
-        let parcels = vec![Submission::new(format!("test-{at}"), event, at)];
-        let recorded = self.ask(here, RecordEvents { parcels }).unwrap();
+        let submissions = vec![Submission::new(format!("test-{at}"), event, at)];
+        let recorded = self.ask(here, RecordEvents { submissions }).unwrap();
         assert!(recorded.iter().all(Result::is_ok), "{recorded:?}");
     }
 

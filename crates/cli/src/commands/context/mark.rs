@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::{LineSpan, ProjectPath};
-use retake_server::documents::MarkedFiles;
-use retake_server::request::MarkSeen;
+use retake_service::documents::MarkedFiles;
+use retake_service::request::MarkSeen;
 
 use crate::args::ContextMarkArgs;
 use crate::context::{CommandContext, Exit};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use retake_engine::{MetadataImport, TaskMetadata};
-use retake_server::documents::ContextImported;
-use retake_server::request::ImportContext;
+use retake_service::documents::ContextImported;
+use retake_service::request::ImportContext;
 use serde_json::json;
 
 use crate::args::{ContextExportArgs, ContextImportArgs};

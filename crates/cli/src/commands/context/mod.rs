@@ -33,7 +33,7 @@ fn resolve_agent(project: &Project, of: &ContextAgentArgs) -> Result<(DialogId, 
 
 /// Finds an agent of the dialog by its id.
 fn find_agent(project: &Project, dialog: &DialogId, name: &str) -> Result<AgentId> {
-    let mut agents = project.store().agents(dialog)?.into_iter();
+    let mut agents = project.agents(dialog)?.into_iter();
     match agents.find(|agent| agent.id.0 == name) {
         Some(agent) => Ok(agent.id),
         None => Err(ApiError::new(

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use retake_engine::{CondenseMethod, CondenseOutcome, CondensePlan};
-use retake_server::documents::{CondensedHistory, ConversationView};
-use retake_server::summary::HttpSummariser;
-use retake_server::{Masking, request, tokens};
+use retake_service::documents::{CondensedHistory, ConversationView};
+use retake_service::summary::HttpSummariser;
+use retake_service::{Masking, request, tokens};
 
 use super::resolve_conversation;
 use crate::args::{ConversationArgs, HistoryCondenseArgs};

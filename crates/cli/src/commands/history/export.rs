@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use retake_server::Masking;
-use retake_server::history::{ExportOptions, export};
+use retake_service::Masking;
+use retake_service::history::{ExportOptions, export};
 use serde_json::json;
 
 use super::resolve_conversation;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use retake_agents::history::{HistoryFormat, ReadProblem};
 use retake_engine::model::DialogId;
-use retake_server::documents::ImportedHistory;
-use retake_server::history::{
+use retake_service::documents::ImportedHistory;
+use retake_service::history::{
     ParsedConversation, is_database, opencode_session, opencode_sessions,
 };
 

@@ -13,8 +13,8 @@ use retake_agents::history::{self as forms, Conversation, HistoryFormat};
 use retake_engine::Project;
 use retake_engine::model::{Millis, ModelMessage};
 use retake_seam::fs::{StagedPermissions, StagedReplacement};
-use retake_server::history::begins_with;
-use retake_server::request::ImportHistory;
+use retake_service::history::begins_with;
+use retake_service::request::ImportHistory;
 
 use crate::failure::ApiError;
 use crate::output_file::set_aside;

@@ -9,7 +9,7 @@ mod show;
 use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::{AgentId, DialogId};
-use retake_server::documents::agent_or_main;
+use retake_service::documents::agent_or_main;
 
 use crate::args::{ConversationArgs, HistoryArgs, HistoryCommand};
 use crate::context::{CommandContext, Exit, dialog_or_latest};

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::{AgentId, DialogId, MAIN_AGENT, Millis};
 use retake_engine::{ConversationMessage, Project, StoreError};
-use retake_server::Masking;
-use retake_server::documents::{
+use retake_service::Masking;
+use retake_service::documents::{
     self, ConversationViews, HistoryEvent, HistoryPage, ModelHistory, ModelMessageDocument,
     ModelPage,
 };
@@ -123,7 +123,7 @@ fn hook_messages(project: &Project, dialog: &DialogId) -> Result<Vec<ShownMessag
     let mut entries = Vec::new();
     for (spoken, hidden) in project.spoken_messages(dialog)? {
         let seq = spoken.seq();
-        let event = project.store().events_after(seq - 1, 1)?;
+        let event = project.events_after(seq - 1, 1)?;
         let at = event.first().filter(|event| event.seq == seq).map(|event| event.at);
         let mut remark = if hidden { "  (hidden)" } else { "" }.to_owned();
         let (who, text) = match spoken {

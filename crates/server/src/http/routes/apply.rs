@@ -5,6 +5,9 @@
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use retake_engine::Plan;
+use retake_service::ApiError;
+use retake_service::documents::OperationOutcome;
+use retake_service::request::ApplyPlan;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
@@ -13,9 +16,7 @@ use super::super::error::ErrorResponse;
 use super::super::route_policy::require_human;
 use super::super::token::TokenScope;
 use super::masking;
-use crate::documents::OperationOutcome;
-use crate::request::ApplyPlan;
-use crate::{ApiError, ProjectHandle};
+use crate::ProjectHandle;
 
 /// What an operation would do, or did.
 #[derive(Clone, Debug, Serialize, ToSchema)]

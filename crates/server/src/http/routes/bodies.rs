@@ -4,13 +4,13 @@ use retake_engine::model::{CallId, ChangeId, DialogId, Millis, RewindScope};
 use retake_engine::{
     CascadePolicy, GoToOptions, Project, RecoveryChoice, Selection, TakeBackOptions,
 };
+use retake_service::ApiError;
+use retake_service::request::{ChangeScope, HunkSelection};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::apply::Consent;
 use super::{find_agent, find_dialog, parse_change_id, resolve_path};
-use crate::ApiError;
-use crate::request::{ChangeScope, HunkSelection};
 
 /// A body with what every verb that writes files takes besides.
 macro_rules! body {
@@ -329,7 +329,7 @@ impl RestoreBody {
             (None, Some(number), Some(id)) => {
                 let dialog = find_dialog(project, id)?;
                 check_message(project, &dialog, number)?;
-                let message = project.store().message_of_turn(&dialog, number)?;
+                let message = project.message_of_turn(&dialog, number)?;
                 message.and_then(|message| message.checkpoint).ok_or_else(|| {
                     let message =
                         format!("no checkpoint was made before message {number} of dialog {id}");

@@ -4,6 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use retake_engine::model::{Actor, Change as Recorded, ChangeId, ChangeStatus, Millis};
 use retake_engine::{BlameBody, ChangeFilter, Project};
+use retake_service::ApiError;
+use retake_service::documents::{
+    BlameDocument, ChangeDocument, DiffForm, DiffList, DiffRenderer, FileDiffDocument, ShownChange,
+    enum_schemas,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -15,11 +20,6 @@ use super::super::extract::{PathParams, QueryParams};
 use super::super::route_policy::EVERYONE;
 use super::{
     check_seq, find_agent, find_dialog, masking, page_size, parse_change_id, resolve_path,
-};
-use crate::ApiError;
-use crate::documents::{
-    BlameDocument, ChangeDocument, DiffForm, DiffList, DiffRenderer, FileDiffDocument, ShownChange,
-    enum_schemas,
 };
 
 pub(super) fn router() -> OpenApiRouter<AppState> {

@@ -2,6 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
+use retake_service::documents::{
+    CheckpointDocument, CheckpointList, DialogDocument, DialogList, WorkSessionList,
+};
+use retake_service::request::MakeCheckpoint;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -12,10 +16,6 @@ use super::super::error::ErrorResponse;
 use super::super::extract::{OptionalJsonBody, PathParams, QueryParams};
 use super::super::route_policy::EVERYONE;
 use super::{find_dialog, masking, page_size, unknown_dialog};
-use crate::documents::{
-    CheckpointDocument, CheckpointList, DialogDocument, DialogList, WorkSessionList,
-};
-use crate::request::MakeCheckpoint;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -131,7 +131,7 @@ async fn sessions(
 ) -> Result<Json<WorkSessionList>, ErrorResponse> {
     desk.read(id, move |project| {
         let dialog = find_dialog(project, &asked.dialog)?;
-        let found = project.store().work_sessions(&dialog)?;
+        let found = project.work_sessions(&dialog)?;
         Ok(Json(WorkSessionList::new(&dialog, &found, masking(project))))
     })
     .await
@@ -166,7 +166,7 @@ async fn one_dialog(
     desk.read(id, move |project| {
         let id = dialog.as_str().into();
         let found = project.dialog(&id)?.ok_or_else(|| unknown_dialog(&id))?;
-        let agents = project.store().agents(&id)?;
+        let agents = project.agents(&id)?;
         Ok(Json(DialogDocument::new(&found, &agents, masking(project))))
     })
     .await

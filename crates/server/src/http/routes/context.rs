@@ -7,6 +7,11 @@ use axum::Json;
 use axum::extract::State;
 use retake_engine::model::{AgentId, ContextSource, LineSpan, MAIN_AGENT};
 use retake_engine::{Project, TaskMetadata};
+use retake_service::ApiError;
+use retake_service::documents::{
+    self, ContextChoice, ContextDocument, ContextImported, MarkedFiles,
+};
+use retake_service::request::{ImportContext, MarkSeen, RefreshProject};
 use serde::Deserialize;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
@@ -18,9 +23,6 @@ use super::super::error::ErrorResponse;
 use super::super::extract::{BodyLimit, JsonBody, PathParams, QueryParams};
 use super::super::route_policy::{EVERYONE, HUMANS, RoutePolicy};
 use super::{check_seq, find_agent, find_dialog, page_size, resolve_path};
-use crate::ApiError;
-use crate::documents::{self, ContextChoice, ContextDocument, ContextImported, MarkedFiles};
-use crate::request::{ImportContext, MarkSeen, RefreshProject};
 
 /// Maximum bytes of an imported context: a long conversation has many entries.
 const MAX_METADATA_BYTES: usize = 16 * 1024 * 1024;
@@ -61,7 +63,7 @@ impl ContextQuery {
         let dialog = find_dialog(project, &self.dialog)?;
         let agents = match &self.agent {
             Some(id) => vec![find_agent(project, id)?],
-            None => project.store().agents(&dialog)?.into_iter().map(|agent| agent.id).collect(),
+            None => project.agents(&dialog)?.into_iter().map(|agent| agent.id).collect(),
         };
         let choice = ContextChoice { stale: self.stale, timeline: self.timeline };
         let cursor = self.cursor.map(check_seq).transpose()?;

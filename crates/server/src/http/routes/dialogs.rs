@@ -7,6 +7,12 @@ use axum::Json;
 use axum::extract::State;
 use retake_engine::model::{DialogId, RewindScope};
 use retake_engine::{GoToOptions, TakeBackOptions};
+use retake_service::ApiError;
+use retake_service::documents::{
+    ApproveDialogBody, ApproveResult, DialogCheckpoints, DialogHistory, HistoryPage, ResetResult,
+    RestoreDialogBody, RestoreResult, SessionStatusDocument,
+};
+use retake_service::request::{self, RefreshProject};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -18,12 +24,7 @@ use super::super::extract::{JsonBody, OptionalJsonBody, PathParams, QueryParams}
 use super::super::route_policy::{EVERYONE, HUMANS};
 use super::apply::{Consent, apply_plan_whole};
 use super::{check_seq, masking, page_size};
-use crate::documents::{
-    ApproveDialogBody, ApproveResult, DialogCheckpoints, DialogHistory, HistoryPage, ResetResult,
-    RestoreDialogBody, RestoreResult, SessionStatusDocument,
-};
-use crate::request::{self, RefreshProject};
-use crate::{ApiError, ProjectHandle};
+use crate::ProjectHandle;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -173,7 +174,7 @@ async fn reset_dialog(
 
 fn active_session(room: &ProjectHandle, dialog: &DialogId) -> Result<ResetResult, ApiError> {
     room.read(|project| {
-        let session = project.store().active_session(dialog)?.ok_or_else(|| {
+        let session = project.active_session(dialog)?.ok_or_else(|| {
             let message = format!("dialog {dialog} has no session yet");
             ApiError::new("unknown_session", message, "it has one once an agent changed a file")
         })?;

@@ -9,6 +9,9 @@ use axum::Json;
 use axum::extract::State;
 use retake_engine::model::{ChangeId, DialogId};
 use retake_engine::{CascadePolicy, Selection, TakeBackOptions};
+use retake_service::ApiError;
+use retake_service::documents::{FileChangeRecord, FileChanges, ReviewedFileChanges};
+use retake_service::request::{self, ChangeScope};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -19,9 +22,7 @@ use super::super::route_policy::{EVERYONE, HUMANS};
 use super::apply::{Consent, apply_plan_whole};
 use super::dialogs::ProjectQuery;
 use super::masking;
-use crate::documents::{FileChangeRecord, FileChanges, ReviewedFileChanges};
-use crate::request::{self, ChangeScope};
-use crate::{ApiError, ProjectHandle};
+use crate::ProjectHandle;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

@@ -6,6 +6,13 @@ use axum::Json;
 use axum::extract::State;
 use retake_agents::history::HistoryFormat;
 use retake_engine::Project;
+use retake_service::documents::{
+    CondensedHistory, ConversationView, ConversationViews, ExportedHistory, ImportedHistory,
+    ModelHistory, ModelPage, agent_or_main,
+};
+use retake_service::history::{self, ExportOptions, ParsedConversation};
+use retake_service::summary::HttpSummariser;
+use retake_service::{ApiError, request, tokens};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -16,13 +23,7 @@ use super::super::error::ErrorResponse;
 use super::super::extract::{BodyLimit, JsonBody, OptionalJsonBody, PathParams, QueryParams};
 use super::super::route_policy::{EVERYONE, HUMANS, RouteAccess, RoutePolicy};
 use super::{check_seq, find_dialog, masking, page_size};
-use crate::documents::{
-    CondensedHistory, ConversationView, ConversationViews, ExportedHistory, ImportedHistory,
-    ModelHistory, ModelPage, agent_or_main,
-};
-use crate::history::{self, ExportOptions, ParsedConversation};
-use crate::summary::HttpSummariser;
-use crate::{ApiError, ProjectHandle, request, tokens};
+use crate::ProjectHandle;
 
 /// Maximum bytes of an imported conversation.
 const MAX_CONVERSATION_BYTES: usize = 16 * 1024 * 1024;

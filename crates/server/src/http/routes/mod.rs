@@ -21,13 +21,14 @@ use std::sync::Arc;
 
 use retake_engine::Project;
 use retake_engine::model::{AgentId, ChangeId, DialogId, ProjectPath};
+use retake_service::{ApiError, Masking};
 use utoipa_axum::router::OpenApiRouter;
 
 pub(super) use apply::OperationResponse;
 
 use super::AppState;
 use super::error::ErrorResponse;
-use crate::{ApiError, Masking, ProjectHandle, ProjectPool};
+use crate::{ProjectHandle, ProjectPool};
 
 /// Maximum entries of a page.
 const MAX_PAGE_SIZE: usize = 1000;

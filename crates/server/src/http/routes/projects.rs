@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::extract::State;
 use retake_engine::InitOptions;
+use retake_service::ApiError;
+use retake_service::documents::{CheckUpDocument, ProjectDocument, ProjectList, StatusDocument};
+use retake_service::request::{RefreshProject, RescanProject};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -15,9 +18,7 @@ use super::super::error::ErrorResponse;
 use super::super::extract::{JsonBody, PathParams, QueryParams};
 use super::super::route_policy::{EVERYONE, HUMANS};
 use super::masking;
-use crate::documents::{CheckUpDocument, ProjectDocument, ProjectList, StatusDocument};
-use crate::request::{RefreshProject, RescanProject};
-use crate::{ApiError, ProjectPool};
+use crate::ProjectPool;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

@@ -4,6 +4,10 @@ use axum::extract::State;
 use axum::{Extension, Json};
 use retake_engine::CascadePolicy;
 use retake_engine::model::OperationKind;
+use retake_service::documents::{
+    AcceptedDocument, ApprovedDocument, OperationList, OperationOutcome, RecoverableOperation,
+};
+use retake_service::request;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -19,10 +23,6 @@ use super::bodies::{
     AcceptBody, ApproveBody, RecoverBody, ResetBody, RestoreBody, StepBody, TakeBackBody,
 };
 use super::{find_dialog, masking, page_size};
-use crate::documents::{
-    AcceptedDocument, ApprovedDocument, OperationList, OperationOutcome, RecoverableOperation,
-};
-use crate::request;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

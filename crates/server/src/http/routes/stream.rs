@@ -15,6 +15,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_core::Stream;
 use retake_engine::model::{AgentId, DialogId, ProjectPath};
+use retake_service::ApiError;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -28,7 +29,7 @@ use crate::stream::{
     EventFollower, FrameReceiver, MAX_STREAMS, StreamFilter, StreamPermit, StreamStart,
     StreamTiming, frame_queue, pump,
 };
-use crate::{ApiError, BusyGuard, ProjectHandle};
+use crate::{BusyGuard, ProjectHandle};
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(EVERYONE.guard_route(routes!(follow)))

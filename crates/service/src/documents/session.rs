@@ -155,7 +155,7 @@ fn is_large_binary(project: &Project, file: &SessionFile) -> Result<bool, StoreE
     let mut seen = NulDetector(file.base_content.as_ref().is_some_and(|bytes| bytes.contains(&0)));
     let base = if file.base_content.is_some() { None } else { file.base.known() };
     for state in base.into_iter().chain(file.now.known()) {
-        project.store().read_into(&state.oid, &mut seen)?;
+        project.read_object_into(&state.oid, &mut seen)?;
     }
     Ok(seen.0)
 }

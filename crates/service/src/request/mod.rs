@@ -156,7 +156,8 @@ impl ProjectRequest {
     }
 }
 
-pub(crate) fn to_answer(answer: &impl Serialize) -> Result<Value, ApiError> {
+/// Serialises an answer for the daemon's socket.
+pub fn to_answer(answer: &impl Serialize) -> Result<Value, ApiError> {
     serde_json::to_value(answer).map_err(|error| {
         ApiError::new("wire", format!("the answer cannot be sent: {error}"), "stop the daemon")
     })

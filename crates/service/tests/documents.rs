@@ -11,8 +11,8 @@ use std::fmt::Debug;
 use expect_test::{ExpectFile, expect_file};
 use retake_engine::model::{Actor, DialogId, Event, EventKind, OperationKind};
 use retake_engine::{ChangeFilter, Project, Selection, TakeBackOptions};
-use retake_server::documents::{self, ContextChoice, DiffForm, DiffRenderer};
-use retake_server::{ApiError, Masking};
+use retake_service::documents::{self, ContextChoice, DiffForm, DiffRenderer};
+use retake_service::{ApiError, Masking};
 use retake_testkit::{TestProject, play};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -66,7 +66,7 @@ impl World {
         match value {
             Value::String(text) => {
                 *text = text
-                    .replace(self.project.store().folder().to_str().unwrap(), "STORE")
+                    .replace(self.project.folder().to_str().unwrap(), "STORE")
                     .replace(self.test.root().to_str().unwrap(), "ROOT");
                 let is_id = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
                 if is_id || text.contains("iB") {
@@ -184,7 +184,7 @@ fn status_sessions_and_blame() {
     world.check(&status, &expect_file!["./documents/status.json"]);
     let session = documents::SessionStatusDocument::read(project, dialog, Masking::On).unwrap();
     world.check(&session, &expect_file!["./documents/session_status.json"]);
-    let sessions = project.store().work_sessions(dialog).unwrap();
+    let sessions = project.work_sessions(dialog).unwrap();
     let sessions = documents::WorkSessionList::new(dialog, &sessions, Masking::On);
     world.check(&sessions, &expect_file!["./documents/work_sessions.json"]);
     for (path, expected) in [

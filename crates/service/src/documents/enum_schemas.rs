@@ -10,10 +10,13 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 macro_rules! words {
     ($($name:ident: $set:ty),* $(,)?) => {
-        $(pub(crate) fn $name() -> Object {
+        $(
+#[doc = concat!("Schema of [`", stringify!($set), "`].")]
+pub fn $name() -> Object {
             let names = <$set>::ALL.iter().map(|word| word.as_str());
             ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
-        })*
+        }
+)*
     };
 }
 
@@ -32,7 +35,7 @@ words! {
 }
 
 /// Schema of a change's review status; null if it is not subject to review.
-pub(crate) fn review_status() -> Object {
+pub fn review_status() -> Object {
     let names = ChangeStatus::ALL.iter().map(|word| Value::from(word.as_str()));
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::String, Type::Null]))

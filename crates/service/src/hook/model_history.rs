@@ -1,4 +1,4 @@
-//! Records the model's history from the transcripts of [`super::talk`], with all that the model
+//! Records the model's history from the transcripts of [`super::transcript`], with all that the model
 //! got.
 //!
 //! It is read last, and only at the end of a turn, so that no message waits for it. What cannot be
@@ -49,11 +49,11 @@ struct ModelHistoryReader<'a> {
 }
 
 /// Records the new part of the model's history of the payload's conversation.
-pub(super) fn record_new_messages(call: &HookCall, project: &Project, heard: &HookMessage) {
-    let events = heard.events.iter().chain(&heard.conversation);
+pub(super) fn record_new_messages(call: &HookCall, project: &Project, message: &HookMessage) {
+    let events = message.events.iter().chain(&message.conversation);
     let Some(dialog) = events.map(|event| &event.dialog).next() else { return };
     if project.settings().history.keep
-        && let Err(error) = read_history(call, project, heard, dialog)
+        && let Err(error) = read_history(call, project, message, dialog)
     {
         tracing::info!("the model's history was not read: {error}");
     }
@@ -62,11 +62,11 @@ pub(super) fn record_new_messages(call: &HookCall, project: &Project, heard: &Ho
 fn read_history(
     call: &HookCall,
     project: &Project,
-    heard: &HookMessage,
+    message: &HookMessage,
     dialog: &DialogId,
 ) -> Result<(), ApiError> {
-    let in_payload = heard.conversation.first();
-    let whose = match (in_payload, &heard.transcript) {
+    let in_payload = message.conversation.first();
+    let whose = match (in_payload, &message.transcript) {
         (Some(Event { agent, .. }), _) => agent.clone(),
         (None, Some(place)) => place.agent.clone(),
         (None, None) => return Ok(()),
@@ -77,7 +77,7 @@ fn read_history(
     let known = stored.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let known: HistoryPosition = known.unwrap_or_default();
     let mut reading = ModelHistoryReader { call, project, dialog, agent, stored };
-    match &heard.transcript {
+    match &message.transcript {
         _ if in_payload.is_some() => {
             let told = payload_messages(&call.payload);
             let (messages, cursor) = history::read_on(call.agent, &known.cursor, &told);

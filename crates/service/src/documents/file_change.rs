@@ -143,7 +143,7 @@ fn content(project: &Project, state: Option<&FileState>) -> Result<Option<Vec<u8
     let Some(state) = state.filter(|state| state.size <= MAX_DIFF_BYTES) else {
         return Ok(None);
     };
-    match project.store().read(&state.oid) {
+    match project.read_object(&state.oid) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(StoreError::Missing(_) | StoreError::Damaged { .. }) => Ok(None),
         Err(error) => Err(error),

@@ -25,7 +25,8 @@ pub fn new_idempotency_key(at: Millis) -> String {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RecordEvents {
     /// The events.
-    pub parcels: Vec<Submission>,
+    #[serde(rename = "parcels")]
+    pub submissions: Vec<Submission>,
 }
 
 impl ProjectCommand for RecordEvents {
@@ -37,7 +38,7 @@ impl ProjectCommand for RecordEvents {
         _at: Millis,
         _progress: ProgressFn<'_>,
     ) -> Result<Self::Answer, ApiError> {
-        let recorded = project.submit_all(&self.parcels).into_iter();
+        let recorded = project.submit_all(&self.submissions).into_iter();
         Ok(recorded.map(|recorded| recorded.map_err(ApiError::from)).collect())
     }
 }
@@ -152,7 +153,7 @@ impl ProjectCommand for MakeCheckpoint {
     ) -> Result<MadeCheckpoint, ApiError> {
         let checkpoint = project.checkpoint(self.message.as_deref(), self.dialog.as_ref(), at)?;
         let digits = checkpoint.id.to_string();
-        let alike = project.store().checkpoints_by_prefix(&digits[..MIN_ID_DIGITS])?;
+        let alike = project.checkpoints_by_prefix(&digits[..MIN_ID_DIGITS])?;
         let alike = alike.into_iter().map(|one| one.id).collect();
         Ok(MadeCheckpoint { checkpoint, alike })
     }

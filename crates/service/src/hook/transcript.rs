@@ -22,7 +22,7 @@ const MAX_PART_BYTES: u64 = 32 * 1024 * 1024;
 pub(super) struct TranscriptReader<'a> {
     agent: AgentKind,
     project: &'a Project,
-    heard: &'a HookMessage,
+    message: &'a HookMessage,
     /// The person's home, for places that start with `~/`.
     user_home: Option<&'a Path>,
     at: Millis,
@@ -44,9 +44,9 @@ struct TranscriptPosition {
 }
 
 impl<'a> TranscriptReader<'a> {
-    pub(super) fn new(call: &'a HookCall, project: &'a Project, heard: &'a HookMessage) -> Self {
+    pub(super) fn new(call: &'a HookCall, project: &'a Project, message: &'a HookMessage) -> Self {
         let user_home = call.user_home.as_deref();
-        Self { agent: call.agent, project, heard, user_home, at: call.at }
+        Self { agent: call.agent, project, message, user_home, at: call.at }
     }
 
     /// Reads what was said until now, and gives the person's message its place after that.
@@ -77,7 +77,7 @@ impl<'a> TranscriptReader<'a> {
         event: &Event,
         part: Option<TranscriptPart>,
     ) -> Result<Option<TranscriptPart>, ApiError> {
-        let comes = self.heard.transcript.is_some() || self.agent == AgentKind::Opencode;
+        let comes = self.message.transcript.is_some() || self.agent == AgentKind::Opencode;
         if part.is_some() || !comes {
             return Ok(part);
         }
@@ -87,7 +87,7 @@ impl<'a> TranscriptReader<'a> {
 
     /// Reads what was said in the turn that has ended.
     pub(super) fn read_after(&self) {
-        let Some(dialog) = self.heard.events.first().map(|event| &event.dialog) else { return };
+        let Some(dialog) = self.message.events.first().map(|event| &event.dialog) else { return };
         let read =
             self.read_new(dialog).and_then(|part| self.record_last_message(dialog, part.as_ref()));
         if let Err(error) = read {
@@ -97,10 +97,10 @@ impl<'a> TranscriptReader<'a> {
 
     /// Reads and records what is new; none if there is nothing to read from.
     fn read_new(&self, dialog: &DialogId) -> Result<Option<TranscriptPart>, ApiError> {
-        if !self.heard.conversation.is_empty() {
+        if !self.message.conversation.is_empty() {
             return self.read_payload(dialog).map(Some);
         }
-        match &self.heard.transcript {
+        match &self.message.transcript {
             Some(place) => self.read_transcript(dialog, place),
             None => Ok(None),
         }
@@ -128,14 +128,14 @@ impl<'a> TranscriptReader<'a> {
 
     /// The payload has the whole conversation each time.
     fn read_payload(&self, dialog: &DialogId) -> Result<TranscriptPart, ApiError> {
-        let whose = self.heard.conversation.first().and_then(|event| event.agent.as_ref());
+        let whose = self.message.conversation.first().and_then(|event| event.agent.as_ref());
         let known = self.read_position(dialog, whose)?;
         let is_new = |event: &&Event| {
             event.message_index.is_some_and(|index| index >= known.cursor.messages())
                 && matches!(event.what, EventKind::AssistantMessage { .. })
         };
-        let events: Vec<_> = self.heard.conversation.iter().filter(is_new).cloned().collect();
-        let cursor = TranscriptCursor::after(self.heard.conversation.len() as u64);
+        let events: Vec<_> = self.message.conversation.iter().filter(is_new).cloned().collect();
+        let cursor = TranscriptCursor::after(self.message.conversation.len() as u64);
         self.record(dialog, known, &events, &cursor)?;
         Ok(TranscriptPart { messages: cursor.messages(), spoken: Vec::new() })
     }
@@ -147,11 +147,11 @@ impl<'a> TranscriptReader<'a> {
         dialog: &DialogId,
         part: Option<&TranscriptPart>,
     ) -> Result<(), ApiError> {
-        let Some(text) = self.heard.last_words.clone() else { return Ok(()) };
+        let Some(text) = self.message.last_words.clone() else { return Ok(()) };
         if part.is_some_and(|part| part.ends_with(&text)) {
             return Ok(());
         }
-        let agent = self.heard.transcript.as_ref().and_then(|place| place.agent.clone());
+        let agent = self.message.transcript.as_ref().and_then(|place| place.agent.clone());
         let what = EventKind::AssistantMessage { text, calls: Vec::new() };
         let event = Event {
             agent: agent.clone(),

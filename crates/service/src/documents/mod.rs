@@ -19,7 +19,7 @@ mod conversation;
 mod dialog;
 mod diff;
 mod doctor;
-pub(crate) mod enum_schemas;
+pub mod enum_schemas;
 mod file_change;
 mod history;
 mod maintenance;

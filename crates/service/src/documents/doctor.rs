@@ -70,7 +70,7 @@ impl CheckUpDocument {
         }
         Self {
             healthy: checks.iter().all(|check| check.problems.is_empty()),
-            store: project.store().folder().to_string_lossy().into_owned(),
+            store: project.folder().to_string_lossy().into_owned(),
             store_bytes: found.store_bytes,
             free_bytes: found.free_bytes,
             objects: found.verification.objects,

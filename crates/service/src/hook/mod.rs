@@ -7,6 +7,7 @@
 //! Invariant: the keys of what is recorded come from the call's key, so that a call that was
 //! worked on twice, by a daemon that was late and by the hook itself, counts once.
 
+mod in_process;
 mod model_history;
 mod transcript;
 
@@ -17,13 +18,14 @@ use std::time::Duration;
 use retake_agents::{AgentKind, HookFeedback, HookMessage, HookPhase};
 use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis};
 use retake_engine::{
-    EventRelay, Project, RecordOutcome, ReplySupport, Retake, StaleContext, StaleReaction,
+    EventRelay, Project, RecordOutcome, ReplySupport, SpoolWriter, StaleContext, StaleReaction,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ApiError;
 use crate::request::Submission;
+pub use in_process::InProcessHost;
 use transcript::TranscriptReader;
 
 /// Time budget of a dialog's last hook: Claude Code waits 1.5 s for it, and Codex 3 s.
@@ -46,7 +48,8 @@ pub struct HookCall {
     /// The folder that the person named.
     pub project: Option<PathBuf>,
     /// The folder that the agent names in its environment.
-    pub told: Option<PathBuf>,
+    #[serde(rename = "told")]
+    pub agent_folder: Option<PathBuf>,
     /// The hook's own folder.
     pub cwd: PathBuf,
     /// The dialog of the run that all of this happens in.
@@ -65,7 +68,7 @@ pub struct HookCall {
 pub enum HookProgress {
     /// The payload is understood: this is how to answer.
     Heard(HookPhase),
-    /// The project is open, and what was heard is about to be recorded there.
+    /// The project is open, and the events are about to be recorded there.
     Opened {
         /// The project's folder in the home, to keep there what is not recorded in time.
         folder: PathBuf,
@@ -75,19 +78,21 @@ pub enum HookProgress {
         root: PathBuf,
         /// Whether the end of the run around the agent is recorded before it.
         run_ends: bool,
-        /// How many parcels that makes in all.
-        parcels: usize,
+        /// How many submissions that makes in all.
+        #[serde(rename = "parcels")]
+        submissions: usize,
     },
-    /// The next parcel is recorded, and concerns other projects as well: these are their folders in
+    /// The next submission is recorded, and concerns other projects as well: these are their folders in
     /// the home.
     Concerns {
         /// The folders, to keep there what is not recorded in time.
         folders: Vec<PathBuf>,
     },
-    /// The next parcel is recorded.
+    /// The next submission is recorded.
     Recorded {
-        /// What the agent is to be told.
-        told: Option<AgentNotice>,
+        /// The agent's notice, if there is one.
+        #[serde(rename = "told")]
+        notice: Option<AgentNotice>,
     },
     /// Something that the person should know.
     Warned(String),
@@ -103,8 +108,21 @@ pub struct AgentNotice {
 }
 
 /// Records an event in the project of a hook, or in another one with this root.
-pub(crate) type RecordFn<'a> =
+pub type RecordFn<'a> =
     &'a mut dyn FnMut(Option<&Path>, &Submission) -> Result<RecordOutcome, ApiError>;
+
+/// The work of a hook call once its project is open; the [`HookHost`] supplies how to record.
+pub type HookWork<'a> = &'a mut dyn FnMut(&Project, RecordFn<'_>) -> Result<(), ApiError>;
+
+/// Where a hook call runs: the hook's own process ([`InProcessHost`]), or the daemon.
+pub trait HookHost {
+    /// Calls `work` with the project at or above a folder; one is created if there is none.
+    fn with_project(&self, start: &Path, work: HookWork<'_>) -> Result<(), ApiError>;
+
+    /// Returns the spool for the events of a project that could not be opened; `None` if there is
+    /// no such project, or if the caller then runs the call elsewhere.
+    fn spool_of_unopened(&self, start: &Path) -> Result<Option<SpoolWriter>, ApiError>;
+}
 
 /// Progress callback; an error ends the call.
 pub type ReportFn<'a> = &'a mut dyn FnMut(HookProgress) -> Result<(), ApiError>;
@@ -113,9 +131,9 @@ impl HookCall {
     /// Parses the payload.
     pub fn parse(&self) -> Result<HookMessage, ApiError> {
         let agent = self.agent;
-        let heard =
+        let parsed =
             retake_agents::parse_hook(agent, self.event.as_deref(), self.payload.as_bytes());
-        heard.map_err(|error| {
+        parsed.map_err(|error| {
             let message = format!("{agent} sent what is no payload of a hook: {error}");
             ApiError::new("bad_payload", message, "`retake setup` tells agents what to call")
         })
@@ -123,55 +141,42 @@ impl HookCall {
 
     /// The folder whose project is meant: the agent's own word for its project's folder, because
     /// the working directory moves with every `cd`.
-    pub fn project_folder(&self, heard: &HookMessage) -> PathBuf {
+    pub fn project_folder(&self, message: &HookMessage) -> PathBuf {
         if let Some(project) = &self.project {
             return self.cwd.join(project);
         }
-        let folder = heard.folder.as_ref().map(PathBuf::from);
+        let folder = message.folder.as_ref().map(PathBuf::from);
         let usable = |path: &PathBuf| path.is_absolute() && path.is_dir();
-        let named = [self.told.clone(), folder].into_iter().flatten().find(usable);
+        let named = [self.agent_folder.clone(), folder].into_iter().flatten().find(usable);
         named.unwrap_or_else(|| self.cwd.clone())
     }
 
-    /// Runs the whole call in this process.
-    pub fn run(
-        &self,
-        retake: &Retake,
-        clock: fn() -> Millis,
-        tell: ReportFn<'_>,
-    ) -> Result<(), ApiError> {
-        let heard = self.parse()?;
-        tell(HookProgress::Heard(heard.phase))?;
-        if has_no_events(&heard) {
+    /// Runs the whole call: parses the payload, opens its project, and records the events.
+    pub fn run(&self, host: &impl HookHost, report: ReportFn<'_>) -> Result<(), ApiError> {
+        let message = self.parse()?;
+        report(HookProgress::Heard(message.phase))?;
+        if message.events.is_empty() && message.conversation.is_empty() {
             return Ok(());
         }
-        let start = self.project_folder(&heard);
-        let mut project = match retake.open_or_create(&start, self.at) {
-            Ok(project) => project,
-            Err(error) => {
-                self.spool_events(retake, &start, &heard)?;
-                return Err(error.into());
-            }
-        };
-        project.set_clock(clock);
-        let record = &mut |there: Option<&Path>, parcel: &Submission| match there {
-            None => Ok(project.submit(parcel)?),
-            Some(root) => {
-                let mut other = retake.open(root)?;
-                other.set_clock(clock);
-                Ok(other.submit(parcel)?)
-            }
-        };
-        self.record_events(&project, &heard, record, tell)
+        let start = self.project_folder(&message);
+        let mut is_opened = false;
+        let done = host.with_project(&start, &mut |project, record| {
+            is_opened = true;
+            self.record_events(project, &message, record, report)
+        });
+        if done.is_err() && !is_opened {
+            self.spool_events(host, &start, &message)?;
+        }
+        done
     }
 
-    /// Records in a project what was heard; `record` does so for one event.
-    pub(crate) fn record_events(
+    /// Records the events of a message; `record` does so for one event.
+    fn record_events(
         &self,
         project: &Project,
-        heard: &HookMessage,
+        message: &HookMessage,
         record: RecordFn<'_>,
-        tell: ReportFn<'_>,
+        report: ReportFn<'_>,
     ) -> Result<(), ApiError> {
         let run = match self.run.as_deref().map(|dialog| end_of_run(project, dialog)) {
             None => None,
@@ -179,44 +184,44 @@ impl HookCall {
             // The agent's own event is worth more than the end of the run around it.
             Some(Err(error)) => {
                 let agent = self.agent;
-                tell(HookProgress::Warned(format!("the run around {agent} goes on: {error}")))?;
+                report(HookProgress::Warned(format!("the run around {agent} goes on: {error}")))?;
                 None
             }
         };
         let run_ends = run.is_some();
-        let budget = time_budget(project, heard);
-        let mut parcels = self.submissions(run, heard);
-        for parcel in &mut parcels {
-            parcel.deadline = Some(self.deadline(budget));
+        let budget = time_budget(project, message);
+        let mut submissions = self.submissions(run, message);
+        for submission in &mut submissions {
+            submission.deadline = Some(self.deadline(budget));
         }
-        tell(HookProgress::Opened {
+        report(HookProgress::Opened {
             folder: project.folder().to_owned(),
             budget,
             root: project.root().to_owned(),
             run_ends,
-            parcels: parcels.len(),
+            submissions: submissions.len(),
         })?;
-        let talk = TranscriptReader::new(self, project, heard);
-        for mut parcel in parcels {
-            if let EventKind::UserMessage { .. } = parcel.event.what {
-                talk.read_before(&mut parcel.event);
+        let transcript = TranscriptReader::new(self, project, message);
+        for mut submission in submissions {
+            if let EventKind::UserMessage { .. } = submission.event.what {
+                transcript.read_before(&mut submission.event);
             }
-            let told = if self.complete_message(project, &parcel.event)? {
+            let notice = if self.complete_message(project, &submission.event)? {
                 None
             } else {
-                let recorded = record(None, &parcel);
+                let recorded = record(None, &submission);
                 if let Some(relay) = recorded.as_ref().ok().and_then(|it| it.relay.as_ref()) {
-                    relay_to_others(relay, &parcel, record, tell);
+                    relay_to_others(relay, &submission, record, report);
                 }
-                report_recorded(recorded, tell)?
+                report_recorded(recorded, report)?
             };
             // If the hook has gone, the rest is recorded all the same.
-            let _ = tell(HookProgress::Recorded { told });
+            let _ = report(HookProgress::Recorded { notice });
         }
         // A prompt does not wait for what the model got: that is read when the turn has ended.
-        if heard.events.iter().any(ends_turn) {
-            talk.read_after();
-            model_history::record_new_messages(self, project, heard);
+        if message.events.iter().any(ends_turn) {
+            transcript.read_after();
+            model_history::record_new_messages(self, project, message);
         }
         Ok(())
     }
@@ -237,18 +242,18 @@ impl HookCall {
     /// Spools the events for a project that cannot be opened now, if there is one.
     fn spool_events(
         &self,
-        retake: &Retake,
+        host: &impl HookHost,
         start: &Path,
-        heard: &HookMessage,
+        message: &HookMessage,
     ) -> Result<(), ApiError> {
-        let Some(keeper) = retake.spool_writer(start)? else { return Ok(()) };
-        for parcel in self.submissions(None, heard) {
-            keeper.push(&parcel.key, &parcel.event, parcel.at)?;
+        let Some(spool) = host.spool_of_unopened(start)? else { return Ok(()) };
+        for submission in self.submissions(None, message) {
+            spool.push(&submission.key, &submission.event, submission.at)?;
         }
         Ok(())
     }
 
-    /// Returns the parcels that are left when `recorded` of them are recorded; as
+    /// Returns the submissions that are left when `recorded` of them are recorded; as
     /// [`HookProgress::Opened`] said, the end of the run around it may be the first of them.
     pub fn unrecorded(&self, run_ends: bool, recorded: usize) -> Result<Vec<Submission>, ApiError> {
         let run = self.run.as_deref().filter(|_| run_ends).map(run_end_event);
@@ -261,19 +266,19 @@ impl HookCall {
         self.at.saturating_add(Millis::try_from(waits).unwrap_or(Millis::MAX))
     }
 
-    /// The parcels of the call; their keys are the same in the hook and in the daemon.
-    fn submissions(&self, run: Option<Event>, heard: &HookMessage) -> Vec<Submission> {
-        let parcel = |name: String, event: Event| {
+    /// The submissions of the call; their keys are the same in the hook and in the daemon.
+    fn submissions(&self, run: Option<Event>, message: &HookMessage) -> Vec<Submission> {
+        let submission = |name: String, event: Event| {
             let key = format!("{}.{name}", self.key);
             Submission {
                 reply_support: feedback_of(self.agent),
                 ..Submission::new(key, event, self.at)
             }
         };
-        let run = run.map(|event| parcel("run".to_owned(), event));
-        let events = heard.events.iter().cloned().enumerate();
-        let told = events.map(|(number, event)| parcel(number.to_string(), event));
-        run.into_iter().chain(told).collect()
+        let run = run.map(|event| submission("run".to_owned(), event));
+        let events = message.events.iter().cloned().enumerate();
+        let submissions = events.map(|(number, event)| submission(number.to_string(), event));
+        run.into_iter().chain(submissions).collect()
     }
 }
 
@@ -283,11 +288,6 @@ fn feedback_of(agent: AgentKind) -> ReplySupport {
         HookFeedback::Denials => ReplySupport::Denials,
         HookFeedback::DenialsAndLateNotes => ReplySupport::DenialsAndLateNotes,
     }
-}
-
-/// Returns whether there is nothing to record.
-pub(crate) fn has_no_events(heard: &HookMessage) -> bool {
-    heard.events.is_empty() && heard.conversation.is_empty()
 }
 
 /// The end of the call of a run, if it is open. Whatever reports itself needs no `retake run`
@@ -308,8 +308,8 @@ pub fn run_end(ok: Option<bool>) -> EventKind {
 }
 
 /// Agents wait for little when they are about to end.
-fn time_budget(project: &Project, heard: &HookMessage) -> Duration {
-    let ends = heard.events.iter().any(|event| matches!(event.what, EventKind::DialogEnd {}));
+fn time_budget(project: &Project, message: &HookMessage) -> Duration {
+    let ends = message.events.iter().any(|event| matches!(event.what, EventKind::DialogEnd {}));
     let set = project.settings().hook.budget();
     if ends { set.min(END_BUDGET) } else { set }
 }
@@ -318,18 +318,18 @@ fn time_budget(project: &Project, heard: &HookMessage) -> Duration {
 /// project only, and a project that fails does not stop the others.
 fn relay_to_others(
     relay: &EventRelay,
-    parcel: &Submission,
+    submission: &Submission,
     record: RecordFn<'_>,
-    tell: ReportFn<'_>,
+    report: ReportFn<'_>,
 ) {
     let folders = relay.to.iter().map(|other| other.folder.clone()).collect();
     // If the hook has gone, the rest is recorded all the same.
-    let _ = tell(HookProgress::Concerns { folders });
-    let parcel = relay.relayed_submission(parcel);
+    let _ = report(HookProgress::Concerns { folders });
+    let submission = relay.relayed_submission(submission);
     for other in &relay.to {
-        if let Err(failure) = record(Some(&other.root), &parcel) {
+        if let Err(failure) = record(Some(&other.root), &submission) {
             let (root, message) = (other.root.display(), failure.message);
-            let _ = tell(HookProgress::Warned(format!("not recorded in {root}: {message}")));
+            let _ = report(HookProgress::Warned(format!("not recorded in {root}: {message}")));
         }
     }
 }
@@ -337,22 +337,22 @@ fn relay_to_others(
 /// Reports the warnings of a recorded event; returns the agent's notice.
 fn report_recorded(
     recorded: Result<RecordOutcome, ApiError>,
-    tell: ReportFn<'_>,
+    report: ReportFn<'_>,
 ) -> Result<Option<AgentNotice>, ApiError> {
     match recorded {
         Ok(recorded) => {
             for notice in &recorded.notices {
                 tracing::info!(code = notice.code.as_str(), "{}", notice.message);
             }
-            let told = |stale: StaleContext| AgentNotice {
+            let notice = |stale: StaleContext| AgentNotice {
                 reaction: stale.reaction,
                 message: stale.message,
             };
-            Ok(recorded.stale.map(told))
+            Ok(recorded.stale.map(notice))
         }
         // These are kept until the person has settled it.
         Err(failure) if ["replaced", "gone", "read_only"].contains(&failure.code.as_ref()) => {
-            let _ = tell(HookProgress::Warned(format!(
+            let _ = report(HookProgress::Warned(format!(
                 "the event is kept, not recorded: {}",
                 failure.message
             )));

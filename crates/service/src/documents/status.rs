@@ -71,7 +71,7 @@ impl StatusDocument {
         let ignored = looked.filter(|_| with_ignored).map(|looked| &looked.ignored);
         Ok(Self {
             root: project.root().to_string_lossy().into_owned(),
-            store: project.store().folder().to_string_lossy().into_owned(),
+            store: project.folder().to_string_lossy().into_owned(),
             looked: looked.is_some(),
             dialogs: status.dialogs.iter().map(|one| DialogWork::new(one, masking)).collect(),
             taken_back_by_git: status.taken_back_by_git.iter().map(TakenBackRow::from).collect(),
