@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{AgentId, DialogId, MAIN_AGENT, Millis};
+use retake_engine::model::{AgentId, AgentRef, DialogId, MAIN_AGENT, Millis};
 use retake_engine::{ConversationMessage, Project, StoreError};
 use retake_service::Masking;
 use retake_service::documents::{
@@ -28,12 +28,13 @@ const MAX_MESSAGE_LINES: usize = 6;
 pub(super) fn run(context: &CommandContext, options: &HistoryShowArgs) -> Result<Exit> {
     let project = context.open()?;
     let (dialog, agent) = resolve_conversation(&project, &options.conversation)?;
+    let agent = AgentRef { dialog: &dialog, agent: &agent };
     if options.views {
-        show_views(context, &project, &dialog, &agent)
+        show_views(context, &project, agent)
     } else if options.model {
-        show_model_history(context, &project, (&dialog, &agent), options)
+        show_model_history(context, &project, agent, options)
     } else {
-        show_messages(context, &project, (&dialog, &agent), options)
+        show_messages(context, &project, agent, options)
     }
 }
 
@@ -49,7 +50,7 @@ struct ShownMessage {
 fn show_messages(
     context: &CommandContext,
     project: &Project,
-    (dialog, agent): (&DialogId, &AgentId),
+    AgentRef { dialog, agent }: AgentRef<'_>,
     options: &HistoryShowArgs,
 ) -> Result<Exit> {
     let is_main = agent.0 == MAIN_AGENT;
@@ -173,17 +174,17 @@ fn imported_messages(
 fn show_model_history(
     context: &CommandContext,
     project: &Project,
-    whose: (&DialogId, &AgentId),
+    agent: AgentRef<'_>,
     options: &HistoryShowArgs,
 ) -> Result<Exit> {
     let page = ModelPage { whole: options.whole, cursor: None, limit: options.limit };
-    let history = ModelHistory::read(project, whose, page, Masking::Off)?;
+    let history = ModelHistory::read(project, (agent.dialog, agent.agent), page, Masking::Off)?;
     if context.json {
         context.out.json(&history)?;
         return Ok(Exit::Done);
     }
     if history.messages.is_empty() {
-        let dialog = short_id(&whose.0.0);
+        let dialog = short_id(&agent.dialog.0);
         context.out.text(&format!("What the model got in dialog {dialog} is not on record.\n"))?;
         return Ok(Exit::Done);
     }
@@ -213,7 +214,7 @@ fn show_model_history(
 /// The blocks of a message in a few words.
 fn describe_blocks(message: &ModelMessageDocument) -> String {
     let words = |text: &str| escape(first_words(text));
-    let told = |block: &Value| match block["type"].as_str() {
+    let describe_block = |block: &Value| match block["type"].as_str() {
         Some("text") => words(block["text"].as_str().unwrap_or_default()),
         Some("tool_use") => format!("[calls {}]", escape(block["name"].as_str().unwrap_or("?"))),
         Some("tool_result") if block["is_error"] == true => "[result: error]".to_owned(),
@@ -221,7 +222,7 @@ fn describe_blocks(message: &ModelMessageDocument) -> String {
         Some(kind) => format!("[{}]", escape(kind)),
         None => "[?]".to_owned(),
     };
-    message.content.iter().map(told).collect::<Vec<_>>().join(" ")
+    message.content.iter().map(describe_block).collect::<Vec<_>>().join(" ")
 }
 
 fn describe_remark(message: &ModelMessageDocument) -> &'static str {
@@ -236,8 +237,7 @@ fn describe_remark(message: &ModelMessageDocument) -> &'static str {
 fn show_views(
     context: &CommandContext,
     project: &Project,
-    dialog: &DialogId,
-    agent: &AgentId,
+    AgentRef { dialog, agent }: AgentRef<'_>,
 ) -> Result<Exit> {
     if context.json {
         context.out.json(&ConversationViews::read(project, dialog, agent)?)?;
