@@ -171,7 +171,7 @@ pub(crate) enum CliCommand {
     Setup(SetupArgs),
     /// Start to track a folder, or catch up with one that is tracked
     Init(InitArgs),
-    /// Show what agents changed that nobody has decided on, and what is not protected
+    /// Show unreviewed agent changes and unprotected files
     Status(StatusArgs),
     /// List changes, newest first
     Log(LogArgs),
@@ -220,7 +220,7 @@ pub(crate) enum CliCommand {
     Run(RunArgs),
     /// Take in what an agent tells at each of its steps; `retake setup` has agents call this
     Hook(HookArgs),
-    /// Take in what waits, for nobody in particular
+    /// Record the spooled events
     #[command(hide = true)]
     CatchUp,
     /// Record events from standard input, one JSON object a line
