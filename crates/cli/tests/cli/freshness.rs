@@ -119,7 +119,10 @@ fn reads_in_a_spool_of_an_earlier_version_are_recorded() {
     let line = json!({ "id": "1-1-1", "at": 1_700_000_000_000_i64, "event": mention.to_string() });
     std::fs::write(world.store().join("spool.jsonl"), format!("\n{line}\n")).unwrap();
     world.ok(&["status"]);
-    assert_eq!(entries(&world, &[]), ["active file_mentioned T1 - -"]);
+    world.write("a.txt", "one\ntwo\n3\nfour\n");
+    let input = json!({ "file_path": "a.txt", "old_string": "one", "new_string": "ONE" });
+    let reply = tell(&world, &begin("c1", "Edit", &input));
+    assert_eq!(reply["stale"]["files"][0]["text"], "line 3 changed by the user", "{reply}");
 }
 
 #[test]
