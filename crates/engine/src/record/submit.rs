@@ -170,23 +170,3 @@ impl Project {
         Ok(self.spool().is_empty())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reply_support_is_accepted_by_its_old_name_and_written_by_the_new_one() {
-        let submission = Submission {
-            reply_support: ReplySupport::Denials,
-            ..Submission::new("k1", Event::new("d1", EventKind::DialogEnd {}), 1)
-        };
-        let new = serde_json::to_value(&submission).unwrap();
-        assert_eq!(new["reply_support"], "denials");
-        let mut old = new;
-        let fields = old.as_object_mut().unwrap();
-        let value = fields.remove("reply_support").unwrap();
-        fields.insert("hears".to_owned(), value);
-        assert_eq!(serde_json::from_value::<Submission>(old).unwrap(), submission);
-    }
-}
