@@ -26,6 +26,8 @@ mod listing_hints;
 #[cfg(target_os = "linux")]
 pub mod lossy_fs;
 pub mod machine;
+#[cfg(test)]
+mod mutant_places;
 pub mod mutate;
 mod operations;
 mod play;
@@ -35,6 +37,8 @@ pub mod proof_counts;
 pub mod seeds;
 pub mod stub_server;
 pub mod sweep;
+#[cfg(test)]
+mod test_modules;
 
 pub use expect_test::{Expect, expect};
 pub use listing_hints::ListingHints;
