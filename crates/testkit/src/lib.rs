@@ -4,7 +4,7 @@
 //! - [`ProjectCopy`]: a copy of a prepared project, restored before each run of a sweep,
 //! - [`check`]: the fixture language, in which most engine tests are written,
 //! - [`ListingHints`]: change hints of a watcher that misses nothing,
-//! - `amnesia`: a file system that forgets what was not synced (Linux only),
+//! - `lossy_fs`: a file system that forgets what was not synced (Linux only),
 //! - [`stub_server`]: a stub HTTP server with prepared responses,
 //! - [`child`]: a second process,
 //! - [`sweep`]: a child that is stopped at each of its steps,

@@ -5,7 +5,6 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::support::{Work, assert_clean};
 use retake_engine::model::{
     AgentId, CheckpointKind, Event, EventKind, GapReason, MessageRole, ModelMessage, ObjectId,
     OperationKind, PathState,
@@ -16,6 +15,8 @@ use retake_testkit::sweep::{ALL_FAULTS, FaultSweep};
 use retake_testkit::{TestProject, child, git};
 use serde_json::{Value, json};
 
+use crate::support::{Work, assert_clean};
+
 const WINDOW: usize = 32;
 
 fn noise(seed: u64, len: usize) -> Vec<u8> {
@@ -24,31 +25,53 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// How many files beneath a folder hold any 32 bytes in a row of a content.
-fn files_with(folder: &Path, content: &[u8]) -> Vec<String> {
-    let windows: HashSet<&[u8]> = content.windows(WINDOW).collect();
-    // Three bytes tell most places apart from all windows at once.
-    let mut starts = vec![false; 1 << 24];
-    let start = |at: &[u8]| usize::from(at[0]) << 16 | usize::from(at[1]) << 8 | usize::from(at[2]);
-    for window in &windows {
-        starts[start(window)] = true;
+/// A content that must be nowhere; looked for by any 32 bytes in a row of it.
+struct Canary<'c> {
+    windows: HashSet<&'c [u8]>,
+    /// Three bytes tell most places apart from all windows at once.
+    starts: Vec<bool>,
+}
+
+impl<'c> Canary<'c> {
+    /// Takes much longer than a search: one that is looked for again and again is made once.
+    fn new(content: &'c [u8]) -> Self {
+        let windows: HashSet<&[u8]> = content.windows(WINDOW).collect();
+        let mut starts = vec![false; 1 << 24];
+        for window in &windows {
+            starts[start(window)] = true;
+        }
+        Self { windows, starts }
     }
-    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let bytes = std::fs::read(&path).unwrap();
-            let is_one = |at: &[u8]| starts[start(at)] && windows.contains(at);
-            if bytes.windows(WINDOW).any(is_one) {
-                found.push(path.file_name().unwrap().to_string_lossy().into_owned());
+
+    /// The names of the files beneath a folder that hold some of it.
+    fn files_beneath(&self, folder: &Path) -> Vec<String> {
+        let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if self.is_in(&std::fs::read(&path).unwrap()) {
+                    found.push(path.file_name().unwrap().to_string_lossy().into_owned());
+                }
             }
         }
+        found
     }
-    found
+
+    fn is_in(&self, bytes: &[u8]) -> bool {
+        let is_one = |at: &[u8]| self.starts[start(at)] && self.windows.contains(at);
+        bytes.windows(WINDOW).any(is_one)
+    }
+}
+
+fn start(window: &[u8]) -> usize {
+    usize::from(window[0]) << 16 | usize::from(window[1]) << 8 | usize::from(window[2])
+}
+
+/// The names of the files beneath a folder that hold any 32 bytes in a row of a content.
+fn files_with(folder: &Path, content: &[u8]) -> Vec<String> {
+    Canary::new(content).files_beneath(folder)
 }
 
 fn path(text: &str) -> PurgeTarget {
@@ -89,16 +112,17 @@ fn no_window_of_a_canary_is_left_in_any_file() {
     test.write("keep/secret.bin", &large);
     project.refresh(test.tick()).unwrap();
     drop(project);
-    for content in [&small, &large] {
-        assert!(!files_with(&test.home(), content).is_empty(), "the search finds what is there");
+    let canaries = [&small, &large].map(|content| Canary::new(content));
+    for canary in &canaries {
+        assert!(!canary.files_beneath(&test.home()).is_empty(), "the search finds what is there");
     }
 
     let scope = test.open().purge_scope(&path("keep/secret.bin")).unwrap();
     assert_eq!(scope.contents.len(), 4);
     let done = purge(&test, &path("keep/secret.bin"));
     assert_eq!((done.scope, done.shared), (scope, 0));
-    for content in [&small, &large] {
-        assert_eq!(files_with(&test.home(), content), Vec::<String>::new());
+    for canary in &canaries {
+        assert_eq!(canary.files_beneath(&test.home()), Vec::<String>::new());
     }
     assert!(!test.open().store().export_folder().exists(), "git's copy is compressed, and gone");
     assert!(!files_with(&test.home(), &other).is_empty(), "other content stays");
@@ -114,7 +138,7 @@ fn no_window_of_a_canary_is_left_in_any_file() {
     // It does not come back by itself, and nothing is recorded again.
     for _ in 0..2 {
         assert_eq!(test.refresh().changes, []);
-        assert_eq!(files_with(&test.home(), &large), Vec::<String>::new());
+        assert_eq!(canaries[1].files_beneath(&test.home()), Vec::<String>::new());
     }
     assert_eq!(gap_reasons(&project), [("keep/secret.bin".to_owned(), GapReason::Purged)]);
     test.write("keep/secret.bin", "new\n");
@@ -125,8 +149,9 @@ fn no_window_of_a_canary_is_left_in_any_file() {
     test.write("copy.bin", &large);
     test.write("keep/secret.bin", &small);
     test.refresh();
-    assert_eq!(files_with(&test.home(), &large), Vec::<String>::new());
-    assert_eq!(files_with(&test.home(), &small), Vec::<String>::new());
+    for canary in &canaries {
+        assert_eq!(canary.files_beneath(&test.home()), Vec::<String>::new());
+    }
     assert_eq!(gap_reasons(&project).len(), 2);
     assert_clean(&project);
 }
@@ -408,6 +433,7 @@ fn a_purge_that_was_stopped_is_completed_by_the_next() {
     test.write("secret.bin", "gone\n");
     test.refresh();
     let sweep = FaultSweep::new("purge", &test);
+    let canary = Canary::new(&secret);
     for faults in ALL_FAULTS {
         sweep.run_each(faults, |done| {
             let project = test.open();
@@ -418,7 +444,7 @@ fn a_purge_that_was_stopped_is_completed_by_the_next() {
                 Err(error) => assert!(matches!(error, PurgeError::Nothing(_)), "{error}: {done}"),
             }
             assert_clean(&project);
-            assert_eq!(files_with(&test.home(), &secret), Vec::<String>::new(), "{done}");
+            assert_eq!(canary.files_beneath(&test.home()), Vec::<String>::new(), "{done}");
         });
     }
 }

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 
-use crate::support::{Work, assert_clean};
 use retake_engine::model::{
     AgentId, Change, CheckpointKind, DialogId, MessageRole, Millis, ModelMessage, ObjectId,
     OperationId, OperationKind, OperationState,
@@ -13,6 +12,8 @@ use retake_store::{NewCheckpoint, NewOperation, ObjectKind, encode};
 use retake_testkit::sweep::{ALL_FAULTS, FaultSweep};
 use retake_testkit::{TestProject, child, git};
 use serde_json::{Value, json};
+
+use crate::support::{Work, assert_clean};
 
 const DAY: Millis = 24 * 60 * 60 * 1000;
 const FAR: Millis = 1_700_000_000_000 + 400 * DAY;

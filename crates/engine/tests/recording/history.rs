@@ -6,7 +6,6 @@
 mod condensing;
 mod walk;
 
-use crate::support::assert_clean;
 use retake_engine::model::{
     AgentId, DialogId, Event, EventKind, MAIN_AGENT, MessageRole, ModelMessage, RewindScope,
     ViewReason,
@@ -18,6 +17,8 @@ use retake_engine::{
 use retake_testkit::sweep::{ALL_FAULTS, FaultSweep, SweepRun};
 use retake_testkit::{TestProject, child};
 use serde_json::{Value, json};
+
+use crate::support::assert_clean;
 
 fn dialog() -> DialogId {
     DialogId::from("d1")

@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
-use crate::support::{Work, assert_clean};
 use retake_engine::model::{CheckpointKind, DialogId, ObjectId, SessionState};
 use retake_engine::{ExportError, ExportedRepo, Project, git_command};
 use retake_testkit::{TestProject, git};
+
+use crate::support::{Work, assert_clean};
 
 /// Two approved work sessions, an abandoned one and one that is open.
 fn story(test: &TestProject) -> Work<'_> {

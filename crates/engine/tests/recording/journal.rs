@@ -3,11 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 
-use crate::support::Work;
 use retake_engine::model::{ChangeId, DialogId, Event, EventKind};
 use retake_engine::{JournalEvent, Project, PurgeTarget, Selection, TakeBackOptions};
 use retake_testkit::TestProject;
 use serde_json::json;
+
+use crate::support::Work;
 
 fn start() -> TestProject {
     let test = TestProject::new();

@@ -3,8 +3,9 @@
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 
-use crate::support::{Project, path};
 use retake_workspace::git::{self, GitIndexEntry, GitState};
+
+use crate::support::{Project, path};
 
 fn repository() -> Project {
     let project = Project::with(&["a.txt", "d/b.txt"]);

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::{Project, git, path};
 use fastrand::Rng;
 use retake_model::ProjectPath;
 use retake_workspace::{IgnoreRules, RuleSources, StatCache};
+
+use crate::support::{Project, git, path};
 
 /// 8,000 single trees were run once; these are for every day. Every other root
 /// holds a tree under each of [`NAMES`], because starting git is what takes time.

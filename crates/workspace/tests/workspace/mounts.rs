@@ -4,9 +4,10 @@
 
 use std::process::Command;
 
-use crate::support::{All, Project, gaps, path, suspects, test_name};
 use retake_model::GapReason;
 use retake_workspace::{IgnoreRules, RuleSources, StatCache, WriteFault};
+
+use crate::support::{All, Project, gaps, path, suspects, test_name};
 
 const INSIDE: &str = "RETAKE_TEST_IN_NAMESPACE";
 

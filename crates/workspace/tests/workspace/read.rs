@@ -5,9 +5,10 @@ use std::io::{self, Read, Write as _};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-use crate::support::{Project, path};
 use retake_model::GapReason;
 use retake_workspace::{FileStat, ReadError, StatKind, Workspace};
+
+use crate::support::{Project, path};
 
 const LIMIT: u64 = 1 << 20;
 

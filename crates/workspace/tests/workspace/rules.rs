@@ -1,9 +1,10 @@
 //! Rules beyond git's own: profile, scratch, include; and the shield's listings.
 
-use crate::support::{All, Project, path, strings, suspects};
 use retake_workspace::{
     DEFAULT_EXCLUDES, HiddenListing, IgnoreRules, RuleSources, SCRATCH_PATTERNS, StatCache,
 };
+
+use crate::support::{All, Project, path, strings, suspects};
 
 fn sources(profile: &[&str], include: &[&str], ignore: &[(&str, &str)]) -> RuleSources {
     RuleSources {

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 
-use crate::support::{All, Project, gaps, missing, path, strings, suspects};
 use retake_model::{FileKind, GapReason};
 use retake_workspace::{
     IgnoreRules, RuleSources, SCRATCH_PATTERNS, ScanResult, StatCache, StatKind,
 };
+
+use crate::support::{All, Project, gaps, missing, path, strings, suspects};
 
 /// Rules that hide everything, for listings of what is hidden.
 fn hiding() -> IgnoreRules {

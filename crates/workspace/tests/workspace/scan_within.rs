@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::support::{Project, gaps, missing, path, suspects};
 use retake_model::{GapReason, ProjectPath};
 use retake_workspace::{IgnoreRules, RuleSources, ScanResult, StatCache};
+
+use crate::support::{Project, gaps, missing, path, suspects};
 
 fn places(names: &[&str]) -> BTreeSet<ProjectPath> {
     names.iter().map(path).collect()

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-use crate::support::{Project, everything, exists, mode, path, stage, staged, text};
 use retake_model::FileKind;
 use retake_workspace::{WriteError, WriteFault, is_temp_name};
+
+use crate::support::{Project, everything, exists, mode, path, stage, staged, text};
 
 #[test]
 fn a_temp_lies_beside_its_target_or_in_the_deepest_folder_that_exists() {

@@ -10,10 +10,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::{Project, everything, path, test_name};
 use retake_model::FileKind;
 use retake_workspace::{Workspace, WriteError, WriteFault, is_temp_name};
 use rustix::fs::{RenameFlags, renameat_with};
+
+use crate::support::{Project, everything, path, test_name};
 
 const STORY: &str = "RETAKE_TEST_STORY";
 const LONG: usize = 300_000;

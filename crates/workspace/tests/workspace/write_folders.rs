@@ -3,8 +3,9 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use crate::support::{Project, everything, exists, mode, path, stage, staged, strings, text};
 use retake_workspace::WriteFault;
+
+use crate::support::{Project, everything, exists, mode, path, stage, staged, strings, text};
 
 #[test]
 fn a_new_file_comes_with_its_folders() {

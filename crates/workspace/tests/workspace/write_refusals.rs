@@ -6,9 +6,10 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use crate::support::{Project, everything, path};
 use retake_model::{FileKind, ProjectPath};
 use retake_workspace::{StagedFile, Workspace, WriteError, WriteFault};
+
+use crate::support::{Project, everything, path};
 
 fn stage(workspace: &Workspace, temp: &ProjectPath) -> Result<StagedFile, WriteError> {
     workspace.stage(temp, FileKind::File, 0o644, &mut |to: &mut dyn Write| to.write_all(b"new"))
