@@ -1,7 +1,7 @@
 //! The power fails at any sync: what was acknowledged is there when it is back.
 //!
 //! Project and home lie on a file system that forgets what was not synced
-//! (`retake_testkit::amnesia`). `RETAKE_LONG=1` cuts at every sync, on both sides of it, with
+//! (`retake_testkit::lossy_fs`). `RETAKE_LONG=1` cuts at every sync, on both sides of it, with
 //! every kind of loss.
 
 #![cfg(target_os = "linux")]
