@@ -3,8 +3,8 @@
 //! Any other command line opens a window on the whole project. Allowed are commands and options
 //! that touch only the files that their words name, literal words, and no control flow but `&&`,
 //! `||`, `;` and pipes. A `cd` may only come first, with nothing but `&&` after it; the caller
-//! checks that its folder exists. The random test of programs (`tests/programs.rs`) compares this
-//! with real shells.
+//! checks that its folder exists. The random test of programs (`tests/walks/programs.rs`) compares
+//! this with real shells.
 
 use brush_parser::ast::{
     AndOr, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem, CompoundListItem,
