@@ -1,6 +1,6 @@
 //! Journal entries of events; the journal is also the stream that clients follow.
 
-use retake_model::{AgentId, DialogId, Event, EventKind, ObjectId, Stamp};
+use retake_model::{AgentId, DialogId, Event, EventKind, JournalKind, ObjectId, Stamp};
 use retake_store::{Batch, JournalEvent, StoreError};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ pub(crate) fn journal_entry(
     JournalEvent {
         seq: around.stamp.seq,
         at: around.stamp.at,
-        kind: event.name().to_owned(),
+        kind: event.journal_kind(),
         dialog: Some(event.dialog.clone()),
         agent,
         call: call.cloned(),
@@ -60,14 +60,14 @@ pub(crate) fn journal_entry(
 pub(crate) fn record_entry(
     batch: &Batch<'_>,
     stamp: Stamp,
-    kind: &str,
+    kind: JournalKind,
     dialog: Option<&DialogId>,
     body: Value,
 ) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
         seq: stamp.seq,
         at: stamp.at,
-        kind: kind.to_owned(),
+        kind,
         dialog: dialog.cloned(),
         agent: None,
         call: None,

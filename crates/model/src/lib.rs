@@ -6,6 +6,7 @@
 mod change;
 mod checkpoint;
 mod event;
+mod journal;
 mod message;
 mod object;
 mod operation;
@@ -21,6 +22,7 @@ pub use change::{
 };
 pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
 pub use event::{AgentId, AgentRef, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
+pub use journal::JournalKind;
 pub use message::{HistoryKind, MessageRole, ModelMessage, RewindScope, ViewReason};
 pub use object::{ObjectId, ParseObjectIdError};
 pub use operation::{Operation, OperationId, OperationKind, OperationState};

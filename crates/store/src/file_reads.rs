@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use retake_model::{
-    AgentId, ChangeId, ContextSource, DialogId, LineSpan, Millis, ObjectId, PathState, ProjectPath,
+    AgentId, AgentRef, ChangeId, ContextSource, DialogId, LineSpan, Millis, ObjectId, PathState,
+    ProjectPath,
 };
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
@@ -48,6 +49,15 @@ pub struct ContextDates {
     pub edit: Option<Millis>,
     /// When another actor changed it, after the agent's last read.
     pub user: Option<Millis>,
+}
+
+/// The records between two places of the project's order, both excluded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeqRange {
+    /// After this place.
+    pub after: u64,
+    /// Before this place.
+    pub before: u64,
 }
 
 /// A notice that an agent got about a file.
@@ -227,8 +237,8 @@ impl Store {
     pub fn newest_path_steps(
         &self,
         path: &ProjectPath,
-        (after, before): (u64, u64),
-        (dialog, agent): (&DialogId, &AgentId),
+        between: SeqRange,
+        who: AgentRef<'_>,
         most: usize,
     ) -> Result<Vec<PathStep>, StoreError> {
         let newest = |column: &str| {
@@ -245,15 +255,16 @@ impl Store {
         let (here, away) = (newest("path"), newest("old_path"));
         let sql = format!("{here} UNION {away} ORDER BY seq DESC LIMIT ?4");
         let mut query = self.db.prepare_cached(&sql)?;
-        let [after, before] = [after, before].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
-        let values = (path.as_bytes(), after, before, most as i64, &dialog.0, &agent.0);
+        let number = |seq: u64| i64::try_from(seq).unwrap_or(i64::MAX);
+        let (after, before) = (number(between.after), number(between.before));
+        let values = (path.as_bytes(), after, before, most as i64, &who.dialog.0, &who.agent.0);
         let step = |row: &Row<'_>| {
-            let maker = match row.get(1)? {
+            let authorship = match row.get(1)? {
                 AUTHORSHIP_OWN => AgentAuthorship::Own,
                 AUTHORSHIP_OTHERS => AgentAuthorship::Others,
                 _ => AgentAuthorship::Unclear,
             };
-            Ok(PathStep { seq: row.get::<_, i64>(0)? as u64, authorship: maker })
+            Ok(PathStep { seq: row.get::<_, i64>(0)? as u64, authorship })
         };
         let mut steps = query.query_map(values, step)?.collect::<Result<Vec<_>, _>>()?;
         steps.reverse();
@@ -263,7 +274,7 @@ impl Store {
     /// Returns the last notice that an agent got about a file.
     pub fn last_notice(
         &self,
-        (dialog, agent): (&DialogId, &AgentId),
+        who: AgentRef<'_>,
         path: &ProjectPath,
         reaction: &str,
     ) -> Result<Option<NoticeRow>, StoreError> {
@@ -271,12 +282,12 @@ impl Store {
             "SELECT seq, change, oid FROM told
              WHERE dialog = ?1 AND agent = ?2 AND path = ?3 AND reaction = ?4",
         )?;
-        let values = (&dialog.0, &agent.0, path.as_bytes(), reaction);
-        let told = query.query_row(values, |row| {
+        let values = (&who.dialog.0, &who.agent.0, path.as_bytes(), reaction);
+        let notice = query.query_row(values, |row| {
             let oid = row.get::<_, Vec<u8>>(2)?;
             Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64, oid))
         });
-        let Some((seq, change, oid)) = told.optional()? else { return Ok(None) };
+        let Some((seq, change, oid)) = notice.optional()? else { return Ok(None) };
         let oid = if oid.is_empty() { None } else { Some(oid_from(&oid)?) };
         Ok(Some(NoticeRow { seq, change: ChangeId(change), oid }))
     }
@@ -314,23 +325,23 @@ impl Batch<'_> {
     /// Records a notice to an agent about a file.
     pub fn put_notice(
         &self,
-        (dialog, agent): (&DialogId, &AgentId),
+        who: AgentRef<'_>,
         path: &ProjectPath,
         reaction: &str,
-        told: &NoticeRow,
+        notice: &NoticeRow,
     ) -> Result<(), StoreError> {
-        let oid = told.oid.map_or_else(Vec::new, |oid| oid.as_bytes().to_vec());
+        let oid = notice.oid.map_or_else(Vec::new, |oid| oid.as_bytes().to_vec());
         self.execute(
             "put told",
             "INSERT OR REPLACE INTO told(dialog, agent, path, reaction, seq, change, oid)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             (
-                &dialog.0,
-                &agent.0,
+                &who.dialog.0,
+                &who.agent.0,
                 path.as_bytes(),
                 reaction,
-                told.seq as i64,
-                told.change.0 as i64,
+                notice.seq as i64,
+                notice.change.0 as i64,
                 oid,
             ),
         )?;

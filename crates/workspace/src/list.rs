@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::folder::{FolderEntry, FolderEntryKind, FolderListing, is_version_control};
 use crate::rules::{FolderStanding, RuleOrigin, RuleVerdict};
-use crate::safe_open::{PATH_LIMIT, split_parent, stat_at};
+use crate::safe_open::{MAX_PATH_BYTES, split_parent, stat_at};
 use crate::stat::EntryStat;
 use crate::stat_cache::join_path;
 use crate::workspace::{gap, gap_at};
@@ -187,7 +187,7 @@ impl HiddenLister<'_> {
     }
 
     fn add_name(&mut self, folder: &FolderListing, path: ProjectPath) {
-        let thing = if path.as_bytes().len() < PATH_LIMIT {
+        let thing = if path.as_bytes().len() < MAX_PATH_BYTES {
             folder.stat_name(path.file_name())
         } else {
             Err(Errno::NAMETOOLONG)

@@ -21,7 +21,7 @@ use crate::rules::{
     FolderStanding, GlobalRules, IgnoreFileChain, IgnoreReason, IgnoreRules, RuleOrigin,
     RuleVerdict,
 };
-use crate::safe_open::PATH_LIMIT;
+use crate::safe_open::MAX_PATH_BYTES;
 use crate::scan::{IgnoredName, MAX_IGNORED_LISTED, ScanResult, SuspectFile};
 use crate::stat_cache::{CachedNames, CachedStat, join_path};
 use crate::workspace::{gap, gap_at};
@@ -287,7 +287,7 @@ impl WalkWorker<'_> {
 
     /// Stats a file and compares it with the cached stat.
     fn check_file(&mut self, here: &CurrentFolder<'_>, name: &[u8], known: Option<CachedStat>) {
-        let too_long = here.path.len() + 1 + name.len() >= PATH_LIMIT && !here.path.is_empty();
+        let too_long = here.path.len() + 1 + name.len() >= MAX_PATH_BYTES && !here.path.is_empty();
         let looked =
             if too_long { Err(Errno::NAMETOOLONG) } else { here.folder.stat_name_and_links(name) };
         if let Ok((_, true)) = looked {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{
     Actor, Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, Confidence, DialogId,
-    LineChanges, Millis, ObjectId, OperationId, OperationState, PathState, ProjectPath, Stamp,
+    JournalKind, LineChanges, Millis, ObjectId, OperationId, OperationState, PathState,
+    ProjectPath, Stamp,
 };
 use retake_store::{
     Batch, ChangeFilter, ManifestState, NewChange, OperationStep, StatusMark, Store, StoreError,
@@ -216,7 +217,7 @@ fn run_follow_up(
                 let new_session = format!("session_{next}");
                 let body = json!({ "session": session.name(), "new_session": new_session });
                 let stamp = batch.next_stamp(at);
-                record_entry(batch, stamp, "session_abandoned", Some(&dialog), body)?;
+                record_entry(batch, stamp, JournalKind::SessionAbandoned, Some(&dialog), body)?;
             }
             Ok(None)
         }
@@ -288,7 +289,7 @@ pub(super) fn record_operation_event(
         "operation": id.to_string(), "kind": plan.kind, "title": plan.title, "state": state,
         "files": plan.files.len(), "written": files(true), "left": plan.left().count(),
     });
-    record_entry(batch, stamp, "operation", plan.dialog.as_ref(), body)
+    record_entry(batch, stamp, JournalKind::Operation, plan.dialog.as_ref(), body)
 }
 
 impl Plan {

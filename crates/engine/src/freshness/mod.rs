@@ -45,7 +45,9 @@ pub use notify::{StaleContext, StaleReaction};
 pub use stale::{Audience, ChangeAuthor, StaleFile, StaleLines, Staleness};
 pub use timeline::{ContextEntry, ContextFile};
 
-use retake_model::{AgentId, ContextSource, DialogId, LineSpan, Millis, PathState, ProjectPath};
+use retake_model::{
+    AgentId, ContextSource, DialogId, JournalKind, LineSpan, Millis, PathState, ProjectPath,
+};
 use retake_store::{DialogAgent, StoreError};
 use serde_json::{Value, json};
 
@@ -64,9 +66,6 @@ pub(crate) fn ignore_row_damage(done: Result<(), StoreError>) -> Result<(), Stor
         done => done,
     }
 }
-
-/// Journal event kind of a read that the host reported.
-const CONTEXT_TRACKED_EVENT: &str = "context_tracked";
 
 impl Project {
     /// The files in an agent's context, with their timelines.
@@ -140,7 +139,7 @@ impl Project {
         record_context_event(
             &batch,
             (dialog, agent),
-            CONTEXT_TRACKED_EVENT,
+            JournalKind::ContextTracked,
             (seq, at),
             tracked_body(source, seen),
         )?;
@@ -180,7 +179,7 @@ impl Project {
         record_context_event(
             &batch,
             (dialog, agent),
-            CONTEXT_TRACKED_EVENT,
+            JournalKind::ContextTracked,
             (seq, at),
             tracked_body(source, 1),
         )?;

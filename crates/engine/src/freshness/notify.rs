@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use retake_model::{
-    AgentId, Change, ChangeId, ContextSource, DialogId, EventKind, MAIN_AGENT, Millis, ProjectPath,
+    AgentId, AgentRef, Change, ChangeId, ContextSource, DialogId, EventKind, JournalKind,
+    MAIN_AGENT, Millis, ProjectPath,
 };
 use retake_store::{Batch, JournalEvent, NoticeRow, Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -135,7 +136,7 @@ fn notify_once(
     settings: &FreshnessSettings,
     at: Millis,
 ) -> Result<Option<StaleContext>, StoreError> {
-    let who = (knower.dialog, knower.agent);
+    let who = AgentRef { dialog: knower.dialog, agent: knower.agent };
     let mut files = Vec::new();
     for path in paths {
         let Some(stale) = knower.stale_file(batch, path)? else { continue };
@@ -155,7 +156,7 @@ fn notify_once(
     if files.is_empty() {
         return Ok(None);
     }
-    record_stale_context(batch, who, (&files, files.len()), reaction, at)?;
+    record_stale_context(batch, (who.dialog, who.agent), (&files, files.len()), reaction, at)?;
     let message = describe_stale_files(reaction, &files);
     Ok(Some(StaleContext { reaction, files, message }))
 }
@@ -241,21 +242,27 @@ fn record_stale_context(
 ) -> Result<(), StoreError> {
     let told = &files[..files.len().min(MAX_LISTED_FILES)];
     let body = json!({ "reaction": reaction.as_str(), "count": count, "files": told });
-    record_context_event(batch, (dialog, agent), "stale_context", (batch.next_seq(), at), body)
+    record_context_event(
+        batch,
+        (dialog, agent),
+        JournalKind::StaleContext,
+        (batch.next_seq(), at),
+        body,
+    )
 }
 
 /// Records a journal event about an agent's context, for subscribers of the project.
 pub(super) fn record_context_event(
     batch: &Batch<'_>,
     (dialog, agent): (&DialogId, &AgentId),
-    kind: &str,
+    kind: JournalKind,
     (seq, at): (u64, Millis),
     body: Value,
 ) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
         seq,
         at,
-        kind: kind.to_owned(),
+        kind,
         dialog: Some(dialog.clone()),
         agent: Some(agent.clone()),
         call: None,

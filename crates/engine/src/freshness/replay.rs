@@ -1,9 +1,10 @@
 //! Replays reads and changes from the record into what an agent knows of a file.
 
 use retake_model::{
-    Actor, AgentId, Change, ChangeId, DialogId, FileKind, ObjectId, PathState, ProjectPath,
+    Actor, AgentId, AgentRef, Change, ChangeId, DialogId, FileKind, ObjectId, PathState,
+    ProjectPath,
 };
-use retake_store::{AgentAuthorship, FileRead, PathStep, Store, StoreError};
+use retake_store::{AgentAuthorship, FileRead, PathStep, SeqRange, Store, StoreError};
 
 use super::knowledge::FileKnowledge;
 use super::predicted::{is_predicted, split_at_prediction};
@@ -75,7 +76,8 @@ impl AgentKnowledge<'_> {
         let from = sights.first().filter(|sight| is_whole_read(sight)).map_or(0, |sight| sight.seq);
         // One more than are replayed: it marks where line tracking begins.
         let most = self.max_steps + 1;
-        let mut steps = store.newest_path_steps(path, (from, until), (dialog, agent), most)?;
+        let between = SeqRange { after: from, before: until };
+        let mut steps = store.newest_path_steps(path, between, AgentRef { dialog, agent }, most)?;
         let lost = (steps.len() == most).then(|| steps.remove(0).seq);
         // Others' changes before its first read or change do not matter to it.
         let first_look = sights.first().map_or(u64::MAX, |sight| sight.seq);

@@ -21,7 +21,8 @@ mod visible;
 use std::collections::HashMap;
 
 use retake_model::{
-    AgentId, DialogId, HistoryKind, MAIN_AGENT, MessageRole, Millis, ModelMessage, ObjectId,
+    AgentId, DialogId, HistoryKind, JournalKind, MAIN_AGENT, MessageRole, Millis, ModelMessage,
+    ObjectId,
 };
 use retake_store::{
     Batch, ConversationMessage, HistoryKey, JournalEvent, MessageEntry, StoreError, StoredView,
@@ -285,13 +286,13 @@ fn record_history_event(
     batch: &Batch<'_>,
     of: HistoryKey<'_>,
     (seq, at): (u64, Millis),
-    kind: &str,
+    kind: JournalKind,
     body: Value,
 ) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
         seq,
         at,
-        kind: kind.to_owned(),
+        kind,
         dialog: Some(of.dialog.clone()),
         agent: Some(of.agent.clone()),
         call: None,

@@ -1,6 +1,6 @@
 //! Applies the retention limits to the record (garbage collection).
 
-use retake_model::Millis;
+use retake_model::{JournalKind, Millis};
 use retake_store::{
     DiskUsage, FileLock, GcError, GcReport, RemovedRecords, RetentionForecast, RetentionLimits,
     StoreError,
@@ -68,7 +68,7 @@ impl Project {
             let batch = self.store().batch()?;
             let body =
                 json!({ "dialogs": dialogs, "changes": changes, "checkpoints": checkpoints });
-            record_entry(&batch, batch.next_stamp(at), "collected", None, body)?;
+            record_entry(&batch, batch.next_stamp(at), JournalKind::Collected, None, body)?;
             batch.commit()?;
         }
         Ok(collected)

@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 use retake_model::{
-    Actor, Checkpoint, CheckpointKind, DialogId, EventKind, Millis, ObjectId, Stamp, WorkSession,
+    Actor, Checkpoint, CheckpointKind, DialogId, EventKind, JournalKind, Millis, ObjectId, Stamp,
+    WorkSession,
 };
 use retake_store::{Batch, ChangeFilter, NewCheckpoint, Store, StoreError};
 use serde_json::json;
@@ -87,7 +88,7 @@ fn record_checkpoint_event(batch: &Batch<'_>, checkpoint: &Checkpoint) -> Result
         "session": checkpoint.session,
     });
     let stamp = Stamp { seq: checkpoint.seq, at: checkpoint.at };
-    record_entry(batch, stamp, "checkpoint", checkpoint.dialog.as_ref(), body)
+    record_entry(batch, stamp, JournalKind::Checkpoint, checkpoint.dialog.as_ref(), body)
 }
 
 /// Makes the checkpoint that an event asks for. If the event was spooled, the state just before it

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use retake_model::{Event, EventKind, Gap, GapReason, Millis, ProjectPath};
+use retake_model::{Event, EventKind, Gap, GapReason, JournalKind, Millis, ProjectPath};
 use retake_store::{Batch, Spool, StoreError};
 use serde_json::{Value, json};
 
@@ -135,7 +135,7 @@ impl Project {
         let batch = self.store().batch()?;
         let path: ProjectPath = "spool".parse().map_err(|_| StoreError::Row("path".into()))?;
         batch.put_gap(&Gap { path, reason: GapReason::LostEvent, detail }, at)?;
-        record_entry(&batch, batch.next_stamp(at), GapReason::LostEvent.as_str(), None, body)?;
+        record_entry(&batch, batch.next_stamp(at), JournalKind::LostEvent, None, body)?;
         batch.commit()
     }
 }

@@ -4,7 +4,7 @@
 //! transcript's read position is committed with them: a message is recorded once, and one that
 //! could not be recorded now is read again the next time.
 
-use retake_model::{AgentId, DialogId, Event, EventKind, Millis};
+use retake_model::{AgentId, DialogId, Event, EventKind, JournalKind, Millis};
 use retake_store::{Batch, FileLock, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -122,7 +122,13 @@ fn record_message_text(
 ) -> Result<(), StoreError> {
     if batch.set_message_text(dialog, index, text, first_line_prefix(text, MAX_TITLE_CHARS))? {
         let body = json!({ "message_index": index });
-        record_entry(batch, batch.next_stamp(at), "message_completed", Some(dialog), body)?;
+        record_entry(
+            batch,
+            batch.next_stamp(at),
+            JournalKind::MessageCompleted,
+            Some(dialog),
+            body,
+        )?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use retake_model::{GapReason, Millis, ProjectPath};
+use retake_model::{GapReason, JournalKind, Millis, ProjectPath};
 use retake_store::{Batch, CallState, ChangeFilter, FileLock, StoreError};
 use serde_json::json;
 
@@ -105,5 +105,5 @@ fn record_reconciled(
         "changes": changes.len(), "actors": actors, "baseline": baseline, "gaps": gaps,
         "calls_closed": lost, "open_dialogs": open, "last_event_at": before.last_event_at,
     });
-    record_entry(batch, batch.next_stamp(at), "reconciled", None, body)
+    record_entry(batch, batch.next_stamp(at), JournalKind::Reconciled, None, body)
 }

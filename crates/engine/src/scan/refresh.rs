@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use retake_model::{Change, Confidence, Gap, GapReason, Millis, ProjectPath};
+use retake_model::{Change, Confidence, Gap, GapReason, JournalKind, Millis, ProjectPath};
 use retake_store::{Batch, StoreError};
 use retake_workspace::{IgnoreRules, IgnoredName, git};
 use serde::{Deserialize, Serialize};
@@ -420,7 +420,7 @@ fn record_outside_rules(
     for (file, before, after) in outside.into_iter().filter(|(_, old, new)| old != new) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let body = json!({ "file": file, "before": text(before), "after": text(after) });
-        record_entry(batch, batch.next_stamp(at), "rules_changed", None, body)?;
+        record_entry(batch, batch.next_stamp(at), JournalKind::RulesChanged, None, body)?;
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! The file watcher: hints where to scan, never the truth.
 //!
 //! On Linux it is an event loop of our own on inotify (`linux`), elsewhere the crate notify
-//! (`foreign`).
+//! (`notify_backend`).
 //!
-//! Invariants: after [`Watch::settle`], the hint covers every earlier change of paths that
-//! the walk would visit; where that cannot be guaranteed it is [`Hint::Everything`].
+//! Invariants: after [`FileWatcher::flush`], the hint covers every earlier change of paths that
+//! the walk would visit; where that cannot be guaranteed it is [`ChangeHint::Everything`].
 //! Writes that the system does not report are the exception: those through a memory map until the
 //! file is closed, through a hard link in a folder that is not watched, and on other machines.
 
@@ -103,11 +103,11 @@ pub enum WatchError {
     },
 }
 
-/// A watcher backend: receives the changes and writes them into the notes.
+/// A watcher backend: receives the changes and writes them into the hints.
 trait WatchBackend: Send + Sync + std::fmt::Debug {
-    /// See [`Watch::set_rules`].
+    /// See [`FileWatcher::set_rules`].
     fn set_rules(&self, rules: &RuleSources);
-    /// See [`Watch::always`].
+    /// See [`FileWatcher::set_always_tracked`].
     fn set_always_tracked(&self, paths: BTreeSet<ProjectPath>);
 }
 

@@ -26,7 +26,7 @@ struct NotifyWatcher {
 
 impl std::fmt::Debug for NotifyWatcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reports").field("desk", &self.handler).finish_non_exhaustive()
+        f.debug_struct("NotifyWatcher").field("handler", &self.handler).finish_non_exhaustive()
     }
 }
 

@@ -98,7 +98,7 @@ impl Workspace {
     /// Elsewhere the system itself marks nearly every file.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     #[allow(clippy::unused_self, reason = "elsewhere it needs the root")]
-    pub fn attributes(&self, _: &ProjectPath) -> Vec<String> {
+    pub fn extended_attributes(&self, _: &ProjectPath) -> Vec<String> {
         Vec::new()
     }
 
@@ -186,14 +186,14 @@ fn move_blockers(folder: BorrowedFd<'_>, name: &[u8]) -> Result<MoveBlockers, Er
 }
 
 #[cfg(target_vendor = "apple")]
-fn marks(folder: BorrowedFd<'_>, name: &[u8]) -> Result<MoveBlockers, Errno> {
+fn move_blockers(folder: BorrowedFd<'_>, name: &[u8]) -> Result<MoveBlockers, Errno> {
     /// The flags `UF_` and `SF_`, `IMMUTABLE` and `APPEND`.
-    const FIXED: u32 = 0x0006_0006;
+    const IMMUTABLE_FLAGS: u32 = 0x0006_0006;
     let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(MoveBlockers { fixed: found.st_flags & FIXED != 0, mounted: false })
+    Ok(MoveBlockers { fixed: found.st_flags & IMMUTABLE_FLAGS != 0, mounted: false })
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn marks(_: BorrowedFd<'_>, _: &[u8]) -> Result<MoveBlockers, Errno> {
+fn move_blockers(_: BorrowedFd<'_>, _: &[u8]) -> Result<MoveBlockers, Errno> {
     Ok(MoveBlockers { fixed: false, mounted: false })
 }

@@ -15,7 +15,7 @@ use super::name::temp_name;
 use super::target::WriteTarget;
 use super::{WriteError, WriteFault};
 use crate::Workspace;
-use crate::safe_open::PATH_LIMIT;
+use crate::safe_open::MAX_PATH_BYTES;
 use crate::stat::EntryStat;
 
 /// Maximum number of files or folders that are synced one by one; above, syncing the
@@ -55,7 +55,7 @@ impl Workspace {
             let mut folder = self.deepest_folder(path)?.path;
             while let Some(inside) = folder {
                 // One more byte for the spare's name.
-                if inside.as_bytes().len() + 1 + name.len() + 1 < PATH_LIMIT {
+                if inside.as_bytes().len() + 1 + name.len() + 1 < MAX_PATH_BYTES {
                     return inside.child(&name).map_err(|_| WriteFault::NotATemp);
                 }
                 folder = inside.parent();

@@ -13,7 +13,7 @@ use super::name::is_temp_name;
 use super::{WriteError, WriteFault};
 use crate::Workspace;
 use crate::folder::may_be_git;
-use crate::safe_open::{FolderAccess, OpenFolder, PATH_LIMIT, stat_at};
+use crate::safe_open::{FolderAccess, MAX_PATH_BYTES, OpenFolder, stat_at};
 use crate::stat::{EntryStat, FileStat};
 
 /// Maximum bytes of a name on any common file system.
@@ -104,7 +104,7 @@ impl Workspace {
         {
             return Err(WriteFault::OffLimits);
         }
-        let too_long = path.as_bytes().len() >= PATH_LIMIT
+        let too_long = path.as_bytes().len() >= MAX_PATH_BYTES
             || path.components().any(|name| name.len() > MAX_NAME_BYTES);
         if too_long { Err(WriteFault::NameTooLong) } else { Ok(()) }
     }

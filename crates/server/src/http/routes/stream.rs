@@ -109,11 +109,11 @@ impl FollowQuery {
     }
 
     fn filter(&self) -> Result<StreamFilter, ApiError> {
-        let names = self.kinds.as_deref().map(StreamFilter::parse_names).transpose()?;
+        let kinds = self.kinds.as_deref().map(StreamFilter::parse_kinds).transpose()?;
         let path = self.path.as_deref().map(|path| path.trim_end_matches('/'));
         let path = path.filter(|path| !path.is_empty()).map(ProjectPath::new).transpose();
         let path = path.map_err(|error| bad_request("bad_path", error.to_string()))?;
-        Ok(StreamFilter { dialog: self.dialog.clone(), agent: self.agent.clone(), names, path })
+        Ok(StreamFilter { dialog: self.dialog.clone(), agent: self.agent.clone(), kinds, path })
     }
 }
 
