@@ -16,8 +16,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis, PathState, ProjectPath};
 use retake_engine::{ChangeFilter, InitOptions, Project, Retake};
-use retake_server::request::{RecordEvents, Submission};
 use retake_server::{CallError, DaemonClient};
+use retake_service::request::{RecordEvents, Submission};
 use serde_json::json;
 
 use crate::latency::Latencies;
@@ -179,9 +179,9 @@ impl LoadAgent<'_> {
         let mut event = Event::new(dialog, what);
         event.cwd = Some(self.root.to_string_lossy().into_owned());
         let key = format!("load-{}", NEXT_KEY.fetch_add(1, Ordering::Relaxed));
-        let parcels = vec![Submission::new(key, event, now())];
+        let submissions = vec![Submission::new(key, event, now())];
         let client = DaemonClient::connect(self.home).ok().context("the daemon does not answer")?;
-        let asked = client.run(self.root, false, RecordEvents { parcels }, &mut |_, _| {});
+        let asked = client.run(self.root, false, RecordEvents { submissions }, &mut |_, _| {});
         let answers = asked.map_err(|unanswered| match unanswered {
             CallError::Failed(failure) => anyhow::Error::new(failure),
             other => anyhow::anyhow!("the daemon did not record it: {other:?}"),

@@ -2,11 +2,11 @@
 
 use retake_engine::model::ObjectId;
 use retake_engine::{Project, StoreError};
-use retake_server::request::{MIN_ID_DIGITS as FEWEST, MadeCheckpoint};
+use retake_service::request::{MIN_ID_DIGITS as FEWEST, MadeCheckpoint};
 
 /// The digits that name one checkpoint, and no other one.
 pub(crate) fn short_checkpoint_id(project: &Project, id: &ObjectId) -> Result<String, StoreError> {
-    let near = project.store().checkpoints_by_prefix(&id.to_string()[..FEWEST])?;
+    let near = project.checkpoints_by_prefix(&id.to_string()[..FEWEST])?;
     Ok(unique_prefix(id, near.iter().map(|one| &one.id)))
 }
 

@@ -6,13 +6,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use retake_engine::model::{DialogId, Millis, ProjectPath};
+use retake_engine::model::{DialogId, ErrorCode, Millis, ProjectPath};
 use retake_engine::settings::{Settings, SettingsError};
 use retake_engine::{ChangeFilter, Project, RecordOutcome, RefreshOutcome, Retake};
-use retake_server::request::{
+use retake_server::{CallError, ConnectError, DaemonClient};
+use retake_service::request::{
     ProgressFn, ProjectCommand, RecordEvents, RefreshProject, Submission,
 };
-use retake_server::{CallError, ConnectError, DaemonClient};
 
 use crate::args::{ChangeFilterArgs, GlobalArgs};
 use crate::failure::ApiError;
@@ -196,9 +196,13 @@ impl CommandContext {
 
     /// Records an event in the other projects that it concerns. Failures are warnings; the event
     /// counts all the same.
-    pub(crate) fn relay_to_other_projects(&self, recorded: &RecordOutcome, parcel: &Submission) {
+    pub(crate) fn relay_to_other_projects(
+        &self,
+        recorded: &RecordOutcome,
+        submission: &Submission,
+    ) {
         let Some(relay) = &recorded.relay else { return };
-        let record = RecordEvents { parcels: vec![relay.relayed_submission(parcel)] };
+        let record = RecordEvents { submissions: vec![relay.relayed_submission(submission)] };
         for other in &relay.to {
             let asked = self.run_in_daemon(&other.root, false, &record, &mut |_, _| {});
             let done = asked.unwrap_or_else(|| {
@@ -227,7 +231,7 @@ impl CommandContext {
             Err(CallError::Failed(failure)) => Some(Err(failure)),
             Err(CallError::NotDone) => None,
             Err(CallError::Lost(pid)) => Some(Err(ApiError::new(
-                "daemon_lost",
+                ErrorCode::DaemonLost,
                 format!("the daemon, process {pid}, began to do this and does not answer any more"),
                 "see with `retake status` and `retake ops` whether it was done",
             ))),
@@ -318,7 +322,7 @@ impl CommandContext {
         let message =
             format!("{} is outside of the project {}", path.display(), project.root().display());
         Err(ApiError::new(
-            "outside_project",
+            ErrorCode::OutsideProject,
             message,
             "name a file of the project, or pass --project DIR",
         )
@@ -334,7 +338,7 @@ fn warn_of_settings(problem: Option<&SettingsError>) {
 
 /// Until it is recovered nothing else is written, so every command warns, once.
 fn warn_of_interrupted(project: &Project) -> Result<()> {
-    if let Some(operation) = project.store().unfinished_operation()? {
+    if let Some(operation) = project.unfinished_operation()? {
         let (id, title) = (operation.id, operation.title);
         warn(&format!("operation {id} ({title}) was interrupted; see `retake recover`"));
     }
@@ -358,16 +362,16 @@ pub(crate) fn dialog_or_latest(project: &Project, text: Option<&str>) -> Result<
 /// The dialog whose id is, or alone begins with, what a person wrote.
 pub(crate) fn resolve_dialog(project: &Project, text: &str) -> Result<DialogId> {
     let text = text.trim_end_matches('…'); // as ids are shortened in the log
-    match project.store().dialogs_by_prefix(text)?.as_slice() {
+    match project.dialogs_by_prefix(text)?.as_slice() {
         [id] => Ok(id.clone()),
         [] => Err(ApiError::new(
-            "unknown_dialog",
+            ErrorCode::UnknownDialog,
             format!("there is no dialog '{text}' in this project"),
             "see `retake dialogs`",
         )
         .into()),
         [first, second, ..] => Err(ApiError::new(
-            "unknown_dialog",
+            ErrorCode::UnknownDialog,
             format!("several dialogs begin with '{text}': {first}, {second}…"),
             "write more of the id",
         )
@@ -380,7 +384,7 @@ fn default_home(data: Option<PathBuf>, user_home: Option<&Path>) -> Result<PathB
         return Ok(data.join("retake"));
     }
     let user_home = user_home.ok_or_else(|| {
-        ApiError::new("no_home", "neither RETAKE_HOME nor HOME is set", "pass --home DIR")
+        ApiError::new(ErrorCode::NoHome, "neither RETAKE_HOME nor HOME is set", "pass --home DIR")
     })?;
     let data =
         if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };

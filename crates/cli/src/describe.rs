@@ -2,9 +2,9 @@
 
 use retake_engine::DialogAgent;
 use retake_engine::model::{Change, ChangeStatus, MAIN_AGENT, PathState, ProjectPath};
-use retake_server::describe::{self, FormatName};
+use retake_service::describe::{self, FormatName};
 
-pub(crate) use retake_server::describe::{format_size, plural};
+pub(crate) use retake_service::describe::{format_size, plural};
 
 use crate::escape::escape;
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use anstyle::{AnsiColor, Style as Ansi};
 use retake_engine::WordRanges;
-use retake_server::syntax::{LineTokens, TokenKind};
+use retake_service::syntax::{LineTokens, TokenKind};
 
 use crate::escape::escape_line;
 use crate::output::TextStyle;

@@ -1,13 +1,13 @@
 //! Differences in git's format, for people or for `git apply`.
 //!
 //! Readable, names and contents are escaped and coloured for a terminal (see [`crate::paint`]);
-//! otherwise every byte is as programs need it (see [`retake_server::patch`]).
+//! otherwise every byte is as programs need it (see [`retake_service::patch`]).
 
 use anyhow::Result;
 use retake_engine::{DiffBody, FileDiff, Project, changed_words_of_diff};
-use retake_server::patch::{self, NO_NEWLINE, PatchLine};
-use retake_server::quote::git_name;
-use retake_server::syntax::DiffHighlighter;
+use retake_service::patch::{self, NO_NEWLINE, PatchLine};
+use retake_service::quote::git_name;
+use retake_service::syntax::DiffHighlighter;
 
 use crate::escape::escape_line;
 use crate::output::TextStyle;

@@ -1,6 +1,6 @@
 //! File names in diffs, for people.
 
-use retake_server::quote::git_name;
+use retake_service::quote::git_name;
 
 use crate::escape::escape;
 

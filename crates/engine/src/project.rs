@@ -85,7 +85,9 @@ impl Project {
         FileLock::remove_run(self.store.folder(), &dialog.0);
     }
 
-    /// The record, for reading.
+    /// The record. Public for the tests of other crates, the fuzz targets and the benchmarks, which
+    /// damage, fill and inspect it; hosts use the methods of [`Project`].
+    #[doc(hidden)]
     pub fn store(&self) -> &Store {
         &self.store
     }

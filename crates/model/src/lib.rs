@@ -5,6 +5,7 @@
 
 mod change;
 mod checkpoint;
+mod error_code;
 mod event;
 mod journal;
 mod message;
@@ -21,6 +22,7 @@ pub use change::{
     Hunk, LineChanges,
 };
 pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
+pub use error_code::ErrorCode;
 pub use event::{AgentId, AgentRef, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
 pub use journal::JournalKind;
 pub use message::{HistoryKind, MessageRole, ModelMessage, RewindScope, ViewReason};

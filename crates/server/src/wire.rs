@@ -14,14 +14,14 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use retake_engine::model::Millis;
+use retake_service::ApiError;
+use retake_service::hook::{HookCall, HookProgress};
+use retake_service::request::ProjectRequest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ApiError;
-use crate::hook::{HookCall, HookProgress};
 use crate::http::TokenScope;
-use crate::request::ProjectRequest;
 
 /// Protocol version; goes up when a call or a frame changes its meaning.
 pub(crate) const PROTOCOL_VERSION: u32 = 1;

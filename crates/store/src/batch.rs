@@ -20,7 +20,7 @@ const COMMIT_AHEAD_BYTES: usize = 32 * 1024 * 1024;
 
 /// A transaction on a [`Store`]. Dropping it rolls back.
 ///
-/// Inside a [`Group`](crate::BatchGroup) it is a part of the group's transaction.
+/// Inside a [`BatchGroup`](crate::BatchGroup) it is a part of the group's transaction.
 ///
 /// It reads like the store, including what it has written itself.
 #[derive(Debug)]

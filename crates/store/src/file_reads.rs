@@ -96,7 +96,7 @@ const AUTHORSHIP_OWN: i64 = 0;
 const AUTHORSHIP_OTHERS: i64 = 1;
 const AUTHORSHIP_UNCLEAR: i64 = 2;
 
-/// Columns that [`sighting`] reads.
+/// Columns that [`file_read_from`] reads.
 const FILE_READ_COLUMNS: &str =
     "seq, at, dialog, agent, path, source, kind, mode, size, oid, lines, dates";
 
@@ -126,9 +126,9 @@ impl Store {
         let until = i64::try_from(until).unwrap_or(i64::MAX);
         let values = (&dialog.0, &agent.0, path.as_bytes(), until);
         let whole: Option<i64> = query.query_row(values, |row| row.get(0)).optional()?;
-        let mut sights = self.file_reads_from(dialog, agent, path, whole.unwrap_or(0))?;
-        sights.retain(|sight| (sight.seq as i64) < until);
-        Ok(sights)
+        let mut reads = self.file_reads_from(dialog, agent, path, whole.unwrap_or(0))?;
+        reads.retain(|read| (read.seq as i64) < until);
+        Ok(reads)
     }
 
     fn file_reads_from(
@@ -144,11 +144,11 @@ impl Store {
         );
         let mut query = self.db.prepare_cached(&sql)?;
         let mut rows = query.query((&dialog.0, &agent.0, path.as_bytes(), from))?;
-        let mut sights = Vec::new();
+        let mut reads = Vec::new();
         while let Some(row) = rows.next()? {
-            sights.push(file_read_from(row)?);
+            reads.push(file_read_from(row)?);
         }
-        Ok(sights)
+        Ok(reads)
     }
 
     /// The files that an agent has seen or changed, in order.
@@ -204,9 +204,10 @@ impl Store {
         };
         let mut in_dialog = next("dialog = ?2 AND agent > ?3")?;
         let mut in_others = next("dialog > ?2")?;
-        let mut saw: Vec<(String, String)> = Vec::new();
+        let mut readers: Vec<(String, String)> = Vec::new();
         loop {
-            let (dialog, agent) = saw.last().map_or(("", ""), |(dialog, agent)| (dialog, agent));
+            let (dialog, agent) =
+                readers.last().map_or(("", ""), |(dialog, agent)| (dialog, agent));
             let who = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
             let mut found =
                 in_dialog.query_row((path.as_bytes(), dialog, agent), who).optional()?;
@@ -214,8 +215,8 @@ impl Store {
                 found = in_others.query_row((path.as_bytes(), dialog), who).optional()?;
             }
             match found {
-                Some(who) => saw.push(who),
-                None => return Ok(saw),
+                Some(who) => readers.push(who),
+                None => return Ok(readers),
             }
         }
     }
@@ -295,20 +296,20 @@ impl Store {
 
 impl Batch<'_> {
     /// Records a read of a file.
-    pub fn put_file_read(&self, sight: &FileRead) -> Result<(), StoreError> {
+    pub fn put_file_read(&self, read: &FileRead) -> Result<(), StoreError> {
         let json = |error: serde_json::Error| StoreError::Row(error.to_string());
-        let lines = sight.lines.as_ref().map(serde_json::to_string).transpose().map_err(json)?;
-        let dates = sight.dates.as_ref().map(serde_json::to_string).transpose().map_err(json)?;
+        let lines = read.lines.as_ref().map(serde_json::to_string).transpose().map_err(json)?;
+        let dates = read.dates.as_ref().map(serde_json::to_string).transpose().map_err(json)?;
         let values: Vec<SqlValue> = [
             vec![
-                (sight.seq as i64).into(),
-                sight.at.into(),
-                sight.dialog.0.clone().into(),
-                sight.agent.0.clone().into(),
-                sight.path.as_bytes().to_vec().into(),
-                sight.source.as_str().to_owned().into(),
+                (read.seq as i64).into(),
+                read.at.into(),
+                read.dialog.0.clone().into(),
+                read.agent.0.clone().into(),
+                read.path.as_bytes().to_vec().into(),
+                read.source.as_str().to_owned().into(),
             ],
-            path_state_columns(&sight.side).into(),
+            path_state_columns(&read.side).into(),
             vec![lines.into(), dates.into()],
         ]
         .concat();
@@ -383,9 +384,9 @@ mod tests {
             batch.touch_agent(&dialog, &agent, None, None).unwrap();
             let (seq, source) = (batch.next_seq(), ContextSource::ReadTool);
             let (path, side) = (path.clone(), PathState::Unknown);
-            let sight =
+            let read =
                 FileRead { seq, at, dialog, agent, path, source, side, lines: None, dates: None };
-            batch.put_file_read(&sight).unwrap();
+            batch.put_file_read(&read).unwrap();
         };
         for _ in 0..3 {
             for (dialog, agent) in [("d1", "main"), ("d1", "sub"), ("d3", "main"), ("d4", "b")] {

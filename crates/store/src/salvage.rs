@@ -262,7 +262,7 @@ impl<'d> TableCopy<'d> {
         // Columns that cannot be read of the damaged table are taken to be the current ones.
         let theirs = match columns(old) {
             Err(StoreError::Sqlite(error)) => unless_damaged(Err(error))?.unwrap_or_default(),
-            told => told?,
+            result => result?,
         };
         let mut ours = columns(db)?;
         let is_common =

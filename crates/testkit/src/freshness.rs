@@ -57,8 +57,8 @@ fn run_read(project: &TestProject, rest: &str, seen: &mut String) {
 fn run_attempt(project: &TestProject, rest: &str, seen: &mut String) {
     let edit = EditCall::parse(rest);
     let (opened, at) = (project.open(), project.tick());
-    let submission = Submission::new(opened.spool_writer().new_key(at), edit.begin(), at)
-        .with_reply_support(ReplySupport::Denials);
+    let submission = Submission::new(opened.spool_writer().new_key(at), edit.begin(), at);
+    let submission = submission.with_reply_support(ReplySupport::Denials);
     let answer = opened.submit_all(&[submission]).remove(0).unwrap();
     print_notices(&answer, seen);
     if answer.reaction() != Some(StaleReaction::Deny) {

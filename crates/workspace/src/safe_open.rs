@@ -217,7 +217,7 @@ fn folder_flags(access: FolderAccess) -> OFlags {
 
 /// Stats `name` in `folder` without following a symlink.
 pub(crate) fn stat_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<EntryStat, Errno> {
-    stat_at_and_links(folder, name).map(|(thing, _)| thing)
+    stat_at_and_links(folder, name).map(|(entry, _)| entry)
 }
 
 /// Like [`stat_at`]; also returns whether it is a file with other hard links.
@@ -226,8 +226,8 @@ pub(crate) fn stat_at_and_links(
     name: &[u8],
 ) -> Result<(EntryStat, bool), Errno> {
     let stat = retry_on_intr(|| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))?;
-    let thing = EntryStat::of(&stat);
-    Ok((thing, matches!(thing, EntryStat::File(_)) && stat.st_nlink > 1))
+    let entry = EntryStat::of(&stat);
+    Ok((entry, matches!(entry, EntryStat::File(_)) && stat.st_nlink > 1))
 }
 
 /// The folder part (empty at the root) and the last name of a path.

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use retake_engine::AcceptedChanges;
-use retake_server::documents;
-use retake_server::request::{self, ChangeScope};
+use retake_service::documents;
+use retake_service::request::{self, ChangeScope};
 
 use crate::args::AcceptArgs;
 use crate::commands::scope::{hunk_scope, review_selection};

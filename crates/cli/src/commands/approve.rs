@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::Approval;
 use retake_engine::model::DialogId;
-use retake_server::{documents, request};
+use retake_service::{documents, request};
 use serde_json::json;
 
 use crate::args::ApproveArgs;

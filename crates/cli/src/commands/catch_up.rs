@@ -1,7 +1,7 @@
 //! `retake catch-up`: records spooled events, after a hook that ran out of its budget.
 
 use anyhow::Result;
-use retake_server::request::RefreshProject;
+use retake_service::request::RefreshProject;
 
 use crate::context::{CommandContext, Exit};
 

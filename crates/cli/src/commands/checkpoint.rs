@@ -1,8 +1,8 @@
 //! `retake checkpoint`: records the state of all files under a name, to be restored later.
 
 use anyhow::Result;
-use retake_server::request::MakeCheckpoint;
-use retake_server::{Masking, documents};
+use retake_service::request::MakeCheckpoint;
+use retake_service::{Masking, documents};
 
 use crate::args::CheckpointArgs;
 use crate::checkpoint_id::short_new_checkpoint_id;

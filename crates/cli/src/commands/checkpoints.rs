@@ -3,7 +3,7 @@
 use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::Checkpoint;
-use retake_server::{Masking, documents};
+use retake_service::{Masking, documents};
 
 use crate::args::CheckpointsArgs;
 use crate::checkpoint_id::short_checkpoint_id;

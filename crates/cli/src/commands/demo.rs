@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use retake_engine::model::{Change, ChangeType, Confidence, DialogId};
 use retake_engine::{AppliedPlan, ChangeFilter};
-use retake_server::documents;
+use retake_service::documents;
 use serde_json::json;
 
 use crate::args::DemoArgs;

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use retake_engine::{Dialog, DialogAgent};
-use retake_server::Masking;
-use retake_server::documents::DialogList;
+use retake_service::Masking;
+use retake_service::documents::DialogList;
 
 use crate::context::{CommandContext, Exit};
 use crate::escape::escape;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use retake_engine::model::{Actor, Change, ChangeStatus};
 use retake_engine::{ChangeFilter, DiffBody, FileDiff, Project};
-use retake_server::Masking;
-use retake_server::documents::{DiffForm, DiffRenderer};
-use retake_server::patch::count_lines;
+use retake_service::Masking;
+use retake_service::documents::{DiffForm, DiffRenderer};
+use retake_service::patch::count_lines;
 
 use crate::args::DiffArgs;
 use crate::commands::show::find_change;

@@ -1,8 +1,8 @@
 //! `retake doctor`: checks that everything recorded can be restored; else salvages what can be.
 
 use anyhow::Result;
-use retake_server::Masking;
-use retake_server::documents::{self, DoctorCheck};
+use retake_service::Masking;
+use retake_service::documents::{self, DoctorCheck};
 
 use crate::args::DoctorArgs;
 use crate::context::{CommandContext, Exit};

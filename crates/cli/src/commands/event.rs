@@ -8,10 +8,10 @@ use std::io::{self, BufRead, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use retake_engine::model::Event;
+use retake_engine::model::{ErrorCode, Event};
 use retake_engine::{Project, ReplySupport};
-use retake_server::documents;
-use retake_server::request::{ProjectCommand as _, RecordEvents, Submission, new_idempotency_key};
+use retake_service::documents;
+use retake_service::request::{ProjectCommand as _, RecordEvents, Submission, new_idempotency_key};
 use serde::Serialize;
 
 use crate::args::{self, EventArgs};
@@ -119,9 +119,9 @@ impl<'a> EventRecorder<'a> {
     fn record(&mut self, line: &[u8]) -> Result<documents::EventReply, EventLineError> {
         let event = parse(line).map_err(EventLineError::Line)?;
         let (start, at) = (self.start_folder(&event), self.context.now());
-        let parcel = Submission::new(new_idempotency_key(at), event, at)
+        let submission = Submission::new(new_idempotency_key(at), event, at)
             .with_reply_support(self.reply_support);
-        let record = RecordEvents { parcels: vec![parcel.clone()] };
+        let record = RecordEvents { submissions: vec![submission.clone()] };
         let asked = self.context.run_in_daemon(&start, true, &record, &mut |_, _| {});
         let recorded = if let Some(recorded) = asked {
             recorded
@@ -131,21 +131,20 @@ impl<'a> EventRecorder<'a> {
         };
         let recorded = recorded.and_then(|mut recorded| recorded.pop().transpose());
         let recorded = recorded.map_err(EventLineError::Line)?.unwrap_or_default();
-        self.context.relay_to_other_projects(&recorded, &parcel);
+        self.context.relay_to_other_projects(&recorded, &submission);
         Ok((&recorded).into())
     }
 
     fn open_project(&mut self, start: &Path) -> Result<&Project, ApiError> {
         if !self.roots.contains_key(start) {
             let retake = &self.context.retake;
-            let project = retake
-                .open_or_create(start, self.context.now())
-                .map_err(|error| ApiError::from_engine(&error))?;
+            let project =
+                retake.open_or_create(start, self.context.now()).map_err(ApiError::from)?;
             let root = project.root().to_owned();
             self.open.entry(root.clone()).or_insert(project);
             self.roots.insert(start.to_owned(), root);
         }
-        let gone = || ApiError::new("folder", "the project went away", "try again");
+        let gone = || ApiError::new(ErrorCode::Folder, "the project went away", "try again");
         self.roots.get(start).and_then(|root| self.open.get(root)).ok_or_else(gone)
     }
 
@@ -163,16 +162,24 @@ impl<'a> EventRecorder<'a> {
 fn parse(line: &[u8]) -> Result<Event, ApiError> {
     use serde_json::error::Category;
     serde_json::from_slice(line).map_err(|error| match error.classify() {
-        Category::Data => ApiError::new("bad_event", format!("not an event: {error}"), FORMAT_HINT),
-        Category::Syntax | Category::Eof | Category::Io => {
-            ApiError::new("bad_json", format!("not JSON: {error}"), "send one JSON object a line")
+        Category::Data => {
+            ApiError::new(ErrorCode::BadEvent, format!("not an event: {error}"), FORMAT_HINT)
         }
+        Category::Syntax | Category::Eof | Category::Io => ApiError::new(
+            ErrorCode::BadJson,
+            format!("not JSON: {error}"),
+            "send one JSON object a line",
+        ),
     })
 }
 
 fn too_long_failure() -> ApiError {
     let message = format!("the line is longer than {} MiB", MAX_LINE_BYTES / 1024 / 1024);
-    ApiError::new("too_long", message, "leave out large contents, or end the call without `input`")
+    ApiError::new(
+        ErrorCode::TooLong,
+        message,
+        "leave out large contents, or end the call without `input`",
+    )
 }
 
 enum InputLine {

@@ -7,8 +7,8 @@ use retake_engine::model::Millis;
 use retake_engine::{
     DialogForecast, DiskUsage, GcReport, RemovedRecords, RetentionForecast, RetentionReason,
 };
-use retake_server::documents;
-use retake_server::request::CollectGarbage;
+use retake_service::documents;
+use retake_service::request::CollectGarbage;
 
 use crate::args::GcArgs;
 use crate::context::{CommandContext, Exit};

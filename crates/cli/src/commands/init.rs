@@ -32,7 +32,7 @@ pub(super) fn run(context: &CommandContext, options: &InitArgs) -> Result<Exit> 
         context.out.json(&json!({
             "root": done.project.root().to_string_lossy(),
             "id": done.project.id(),
-            "store": done.project.store().folder().to_string_lossy(),
+            "store": done.project.folder().to_string_lossy(),
             "new": done.is_new,
             "moved_from": done.moved_from.as_ref().map(|path| path.to_string_lossy()),
             "files": status.files,
@@ -93,7 +93,7 @@ fn render_report(
         let short = checkpoint_id::short_checkpoint_id(&done.project, &checkpoint.id)?;
         fact("checkpoint", format!("{short} (come back to it with `retake restore {short}`)"));
     }
-    let store = escape(done.project.store().folder().as_os_str().as_encoded_bytes());
+    let store = escape(done.project.folder().as_os_str().as_encoded_bytes());
     fact("record", format!("{store} ({})", format_size(status.store_bytes)));
     text.push_str(&table.render("  ", context.out.colour));
     Ok(text)

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use retake_engine::model::{Actor, Change, ChangeType, Confidence};
 use retake_engine::{ChangeFilter, Project};
-use retake_server::documents::ChangeList;
+use retake_service::documents::ChangeList;
 
 use crate::args::LogArgs;
 use crate::commands::message::PromptCache;
@@ -33,7 +33,7 @@ pub(super) fn run(context: &CommandContext, options: &LogArgs) -> Result<Exit> {
     if context.json {
         context.out.json(&ChangeList::from(changes.as_slice()))?;
     } else if changes.is_empty() {
-        let nothing = match project.store().change_count()? {
+        let nothing = match project.change_count()? {
             0 => "Nothing has changed since this project was initialised.\n",
             _ => "No change fits.\n",
         };

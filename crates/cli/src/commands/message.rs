@@ -29,7 +29,7 @@ impl PromptCache {
         let (Some(dialog), Some(turn)) = (&change.dialog, change.turn) else { return Ok(None) };
         let key = (dialog.clone(), turn);
         if !self.known.contains_key(&key) {
-            let message = project.store().message_of_turn(dialog, turn)?;
+            let message = project.message_of_turn(dialog, turn)?;
             let words = message.map(|message| first_words(&message.text));
             self.known.insert(key.clone(), words.filter(|words| !words.is_empty()));
         }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::{Operation, OperationState};
-use retake_server::documents::OperationList;
+use retake_service::documents::OperationList;
 
 use crate::args::OpsArgs;
 use crate::checkpoint_id::short_checkpoint_id;
@@ -16,7 +16,7 @@ use crate::time::format_local;
 pub(super) fn run(context: &CommandContext, options: &OpsArgs) -> Result<Exit> {
     let project = context.open()?;
     let limit = options.limit.unwrap_or(i64::MAX as usize).min(i64::MAX as usize);
-    let operations = project.store().operations(limit)?;
+    let operations = project.operations(limit)?;
     if context.json {
         context.out.json(&OperationList::from(operations.as_slice()))?;
     } else if operations.is_empty() {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::ProjectPath;
 use retake_engine::{InterruptedOperation, RecoveryChoice};
-use retake_server::documents::RecoverableOperation;
-use retake_server::request;
+use retake_service::documents::RecoverableOperation;
+use retake_service::request;
 
 use crate::args::{ApplyArgs, RecoverArgs};
 use crate::context::{CommandContext, Exit};

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use retake_engine::CascadePolicy;
 use retake_engine::model::OperationKind;
-use retake_server::request::PlanRedo;
+use retake_service::request::PlanRedo;
 
 use crate::args::RedoArgs;
 use crate::commands::undo::{describe_outcome, report_nothing};

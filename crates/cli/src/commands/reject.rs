@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use retake_engine::{CascadePolicy, Selection};
-use retake_server::request::{ChangeScope, PlanReject};
+use retake_service::request::{ChangeScope, PlanReject};
 
 use crate::args::RejectArgs;
 use crate::commands::scope::{hunk_scope, review_selection};

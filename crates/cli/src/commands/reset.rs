@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::CascadePolicy;
 use retake_engine::model::OperationKind;
-use retake_server::documents::{OperationOutcome, ResetOutcome};
-use retake_server::request::PlanReset;
+use retake_service::documents::{OperationOutcome, ResetOutcome};
+use retake_service::request::PlanReset;
 
 use crate::args::ResetArgs;
 use crate::commands::dialog_choice::{dialog_to_approve, latest_dialog_with_changes};
@@ -29,7 +29,7 @@ pub(super) fn run(context: &CommandContext, options: &ResetArgs) -> Result<Exit>
     let asked = PlanReset { dialog: dialog.clone(), exact: options.exact, taking };
     let plan = context.run_request(&project, asked)?;
     let outcome = apply_plan(context, &project, plan, &options.apply)?;
-    let active = project.store().active_session(&dialog)?.map(|session| session.name());
+    let active = project.active_session(&dialog)?.map(|session| session.name());
     let new_session = active.filter(|_| outcome.operation.is_some());
     if context.json {
         let done = ResetOutcome { outcome: outcome.document(&project)?, new_session };

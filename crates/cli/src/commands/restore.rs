@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use retake_engine::model::{Checkpoint, DialogId};
+use retake_engine::model::{Checkpoint, DialogId, ErrorCode};
 use retake_engine::{GoToOptions, Plan, Project};
-use retake_server::request::PlanRestore;
+use retake_service::request::PlanRestore;
 
 use crate::args::RestoreArgs;
 use crate::checkpoint_id::short_checkpoint_id;
@@ -60,7 +60,7 @@ fn resolve_target(project: &Project, options: &RestoreArgs) -> Result<RestoreTar
     };
     let dialog = dialog_or_latest(project, options.dialog.as_deref())?;
     check_message(project, &dialog, number)?;
-    let message = project.store().message_of_turn(&dialog, number)?;
+    let message = project.message_of_turn(&dialog, number)?;
     let id = message.as_ref().and_then(|message| message.checkpoint.clone());
     let id = id.ok_or_else(|| no_checkpoint(&dialog, number))?;
     let text = first_words(&message.map(|message| message.text).unwrap_or_default());
@@ -71,7 +71,7 @@ fn resolve_target(project: &Project, options: &RestoreArgs) -> Result<RestoreTar
 
 fn no_checkpoint(dialog: &DialogId, number: u64) -> ApiError {
     ApiError::new(
-        "no_checkpoint",
+        ErrorCode::NoCheckpoint,
         format!("no checkpoint was made before message {number} of dialog {dialog}"),
         "the setting checkpoints.policy asks for them; `retake rollback --message` needs none",
     )

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use retake_engine::{CascadePolicy, Selection};
-use retake_server::request::{ChangeScope, PlanRollback};
+use retake_service::request::{ChangeScope, PlanRollback};
 
 use crate::args::RollbackArgs;
 use crate::commands::scope::{hunk_scope, rollback_selection};

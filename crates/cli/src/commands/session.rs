@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::{DialogId, PathState, WorkSession};
 use retake_engine::{OperationError, SessionStatus};
-use retake_server::Masking;
-use retake_server::documents::{self, ChangedFile, WorkSessionList};
+use retake_service::Masking;
+use retake_service::documents::{self, ChangedFile, WorkSessionList};
 
 use crate::args::SessionArgs;
 use crate::commands::dialog_choice::{dialog_to_approve, latest_dialog_with_changes};
@@ -28,7 +28,7 @@ pub(super) fn run(context: &CommandContext, options: &SessionArgs) -> Result<Exi
         Err(error) => return Err(error),
     };
     if options.all {
-        return show_sessions(context, &dialog, &project.store().work_sessions(&dialog)?);
+        return show_sessions(context, &dialog, &project.work_sessions(&dialog)?);
     }
     let status = project.session_status(&dialog)?;
     let mut files = Vec::new();

@@ -8,8 +8,8 @@ use retake_engine::model::{Actor, Gap, GapReason};
 use retake_engine::{
     ChangeFilter, DialogStatus, PendingPath, Project, ProjectStatus, RefreshOutcome,
 };
-use retake_server::request::RescanProject;
-use retake_server::{Masking, documents};
+use retake_service::request::RescanProject;
+use retake_service::{Masking, documents};
 
 use crate::args;
 use crate::commands::recover;

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::{Actor, OperationKind, ProjectPath};
 use retake_engine::{CascadePolicy, ChangeFilter, PlanReason, PlannedFile, Project, UndoStep};
-use retake_server::documents;
-use retake_server::request::PlanUndo;
+use retake_service::documents;
+use retake_service::request::PlanUndo;
 
 use crate::args::{ApplyArgs, UndoArgs};
 use crate::checkpoint_id::short_checkpoint_id;
@@ -157,7 +157,7 @@ pub(super) fn describe_step(project: &Project, step: &UndoStep) -> Result<String
         }
         UndoStep::Turn { dialog, turn, .. }
         | UndoStep::Redone { turn: Some((dialog, turn)), is_part: false, .. } => {
-            let said = project.store().message_of_turn(dialog, *turn)?;
+            let said = project.message_of_turn(dialog, *turn)?;
             let said = said.map(|message| format!(" ({})", escape(first_words(&message.text))));
             let id = short_id(&dialog.0);
             format!("turn {turn} of dialog {id}{}", said.unwrap_or_default())

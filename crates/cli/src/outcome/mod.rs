@@ -10,8 +10,8 @@ mod report;
 use anyhow::Result;
 use retake_engine::model::{ObjectId, Operation};
 use retake_engine::{AppliedPlan, Plan, Project};
-use retake_server::documents;
-use retake_server::request::ApplyPlan;
+use retake_service::documents;
+use retake_service::request::ApplyPlan;
 
 use crate::args::ApplyArgs;
 use crate::context::{CommandContext, Exit};

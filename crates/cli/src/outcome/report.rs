@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::OperationKind;
 use retake_engine::{FileAction, Plan, PlannedFile, Project};
-use retake_server::documents::suggested_commands;
+use retake_service::documents::suggested_commands;
 
 use crate::args::ApplyArgs;
 use crate::checkpoint_id::short_checkpoint_id;

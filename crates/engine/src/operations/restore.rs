@@ -9,7 +9,8 @@ use crate::plan::{FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
 
 impl Project {
-    /// Plans to put the files into the state of a checkpoint (RSTR-1, design section 8).
+    /// Plans to put the files into the state of a checkpoint (RSTR-1,
+    /// docs/design/undo.md).
     pub fn plan_restore(
         &self,
         checkpoint: &Checkpoint,

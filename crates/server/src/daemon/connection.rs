@@ -8,13 +8,16 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use retake_engine::SpoolWriter;
+use retake_engine::model::ErrorCode;
+use retake_service::ApiError;
+use retake_service::hook::{HookCall, HookHost, HookProgress, HookWork};
+use retake_service::request::{self, ProjectRequest, Submission};
 use serde_json::{Value, json};
 
 use super::DaemonState;
-use crate::ApiError;
-use crate::hook::{self, HookCall, HookProgress};
+use crate::ProjectPool;
 use crate::projects::{BusyGuard, ProjectHandle, ProjectJob, RecordJob};
-use crate::request::{self, ProjectRequest, Submission};
 use crate::wire::{self, DaemonFrame, DaemonHello, DaemonRequest};
 
 /// Read and write timeout of a connection.
@@ -48,7 +51,7 @@ impl ReplySender {
 
 /// Refuses a connection over the limit.
 pub(super) fn reject(mut stream: UnixStream) {
-    let busy = ApiError::new("busy", "the daemon has too much to do", "try again");
+    let busy = ApiError::new(ErrorCode::Busy, "the daemon has too much to do", "try again");
     // It is small enough to be sent at once; if not, the client sees a closed connection.
     let _ = stream
         .set_nonblocking(true)
@@ -57,139 +60,173 @@ pub(super) fn reject(mut stream: UnixStream) {
 }
 
 /// Serves one connection.
-pub(super) fn serve(desk: &DaemonState, mut stream: UnixStream) -> io::Result<()> {
+pub(super) fn serve(state: &DaemonState, mut stream: UnixStream) -> io::Result<()> {
     stream.set_read_timeout(Some(IO_TIMEOUT))?;
     stream.set_write_timeout(Some(IO_TIMEOUT))?;
     wire::send(&mut stream, &DaemonHello::current())?;
     let call = wire::receive_call(&mut stream)?;
-    let asker = ReplySender { stream: Arc::new(Mutex::new(stream)) };
-    let life = desk.projects.idle();
+    let reply = ReplySender { stream: Arc::new(Mutex::new(stream)) };
+    let idle = state.projects.idle();
     match call.ask {
-        DaemonRequest::Status {} => asker.send_answer(request::to_answer(&desk.status())),
+        DaemonRequest::Status {} => reply.send_answer(request::to_answer(&state.status())),
         DaemonRequest::Code { scope } => {
-            asker.send_answer(desk.create_code(scope).and_then(|code| request::to_answer(&code)))
+            reply.send_answer(state.create_code(scope).and_then(|code| request::to_answer(&code)))
         }
         DaemonRequest::Stop { because } => {
-            let told = asker.send_answer(Ok(json!({})));
-            life.request_shutdown(&because);
-            told
+            let sent = reply.send_answer(Ok(json!({})));
+            idle.request_shutdown(&because);
+            sent
         }
         DaemonRequest::Project { start, create, request } => {
-            let Some(busy) = life.start_work() else {
-                return asker.send_answer(Err(shutting_down()));
+            let Some(busy) = idle.start_work() else {
+                return reply.send_answer(Err(shutting_down()));
             };
-            let hall = &desk.projects;
-            let room = if create { hall.open_or_create(&start) } else { hall.open(&start) };
-            match room {
-                Ok(room) => run_request(&asker, &room, request, busy),
-                Err(failure) => asker.send_answer(Err(failure)),
+            let pool = &state.projects;
+            let handle = if create { pool.open_or_create(&start) } else { pool.open(&start) };
+            match handle {
+                Ok(handle) => run_request(&reply, &handle, request, busy),
+                Err(failure) => reply.send_answer(Err(failure)),
             }
         }
         DaemonRequest::Hook(call) => {
-            let Some(_busy) = life.start_work() else {
-                return asker.send_answer(Err(shutting_down()));
+            let Some(_busy) = idle.start_work() else {
+                return reply.send_answer(Err(shutting_down()));
             };
-            asker.send_answer(run_hook(desk, &asker, &call).map(|()| Value::Null))
+            reply.send_answer(run_hook(state, &reply, &call).map(|()| Value::Null))
         }
     }
 }
 
 fn shutting_down() -> ApiError {
-    ApiError::new("stopping", "the daemon is about to end", "try again")
+    ApiError::new(ErrorCode::Stopping, "the daemon is about to end", "try again")
 }
 
 /// Runs a request on the project's worker, and sends progress to the client.
 fn run_request(
-    asker: &ReplySender,
-    room: &ProjectHandle,
+    reply: &ReplySender,
+    handle: &ProjectHandle,
     request: ProjectRequest,
     busy: BusyGuard,
 ) -> io::Result<()> {
-    tracing::debug!(verb = request.name(), project = room.id(), "asked");
+    tracing::debug!(verb = request.name(), project = handle.id(), "asked");
     let (done, wait) = mpsc::sync_channel(1);
-    let come: Arc<(AtomicU64, AtomicU64)> = Arc::default();
-    let sent =
-        room.send(request_job(room, request, asker.clone(), Arc::clone(&come), move |answer| {
+    let progress = Arc::<SharedProgress>::default();
+    let sent = handle.send(request_job(
+        handle,
+        request,
+        reply.clone(),
+        Arc::clone(&progress),
+        move |answer| {
             let _ = done.send(answer);
             drop(busy);
-        }));
+        },
+    ));
     if let Err(failure) = sent {
-        return asker.send_answer(Err(failure));
+        return reply.send_answer(Err(failure));
     }
     loop {
         match wait.recv_timeout(PROGRESS_INTERVAL) {
-            Ok(answer) => return asker.send_answer(answer),
+            Ok(answer) => return reply.send_answer(answer),
             Err(RecvTimeoutError::Timeout) => {
-                let (done, all) = (come.0.load(Ordering::Relaxed), come.1.load(Ordering::Relaxed));
-                asker.send(&DaemonFrame::Progress { done, all })?;
+                reply.send(&progress.frame())?;
             }
             // The client has gone, or the job panicked.
             Err(RecvTimeoutError::Disconnected) => {
-                return asker.send_answer(Err(room.job_failed()));
+                return reply.send_answer(Err(handle.job_failed()));
             }
         }
     }
 }
 
+/// Progress of a request, written by the worker and read by the connection.
+#[derive(Debug, Default)]
+struct SharedProgress {
+    done: AtomicU64,
+    all: AtomicU64,
+}
+
+impl SharedProgress {
+    fn set(&self, done: u64, all: u64) {
+        self.done.store(done, Ordering::Relaxed);
+        self.all.store(all, Ordering::Relaxed);
+    }
+
+    fn frame(&self) -> DaemonFrame {
+        let (done, all) = (self.done.load(Ordering::Relaxed), self.all.load(Ordering::Relaxed));
+        DaemonFrame::Progress { done, all }
+    }
+}
+
 /// Wraps a request as a job of the project's worker.
 fn request_job(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     request: ProjectRequest,
-    asker: ReplySender,
-    come: Arc<(AtomicU64, AtomicU64)>,
+    reply: ReplySender,
+    progress: Arc<SharedProgress>,
     answer: impl FnOnce(Result<Value, ApiError>) + Send + 'static,
 ) -> ProjectJob {
     match request {
         ProjectRequest::RecordEvents(record) => ProjectJob::Record(RecordJob {
-            parcels: record.parcels,
-            begin: Box::new(move || asker.send_begun()),
+            submissions: record.submissions,
+            begin: Box::new(move || reply.send_begun()),
             answer: Box::new(move |recorded| {
                 answer(recorded.and_then(|recorded| request::to_answer(&recorded)));
             }),
         }),
         request => {
-            let at = room.now();
+            let at = handle.now();
             ProjectJob::call(move |project| {
                 let project = match project {
                     Ok(project) => project,
                     Err(failure) => return answer(Err(failure)),
                 };
-                if asker.send_begun() {
-                    answer(request.run(project, at, &mut |done, all| {
-                        come.0.store(done, Ordering::Relaxed);
-                        come.1.store(all, Ordering::Relaxed);
-                    }));
+                if reply.send_begun() {
+                    answer(request.run(project, at, &mut |done, all| progress.set(done, all)));
                 }
             })
         }
     }
 }
 
-/// Runs a hook call: its project is read here, and its events are recorded in one batch with
-/// those of others.
-fn run_hook(desk: &DaemonState, asker: &ReplySender, call: &HookCall) -> Result<(), ApiError> {
-    let heard = call.parse()?;
-    let tell = &mut |news: HookProgress| {
+/// Runs a hook call and sends its progress to the hook.
+fn run_hook(state: &DaemonState, reply: &ReplySender, call: &HookCall) -> Result<(), ApiError> {
+    call.run(&PoolHost { projects: &state.projects }, &mut |progress: HookProgress| {
         // A hook that does not receive `Opened` works in process.
-        asker.send(&DaemonFrame::News(news)).map_err(|error| {
-            ApiError::new("gone", format!("nobody listens any more: {error}"), "nothing was done")
+        reply.send(&DaemonFrame::News(progress)).map_err(|error| {
+            ApiError::new(
+                ErrorCode::Gone,
+                format!("nobody listens any more: {error}"),
+                "nothing was done",
+            )
         })
-    };
-    tell(HookProgress::Heard(heard.phase))?;
-    if hook::has_no_events(&heard) {
-        return Ok(());
-    }
-    let (room, located) = desk.projects.locate_or_create(&call.project_folder(&heard))?;
-    let record = &mut |there: Option<&Path>, parcel: &Submission| {
-        let room = match there {
-            None => Arc::clone(&room),
-            Some(elsewhere) => desk.projects.open(elsewhere)?,
+    })
+}
+
+/// Runs hook calls in the daemon: the project is read on the connection's thread, and its worker
+/// records the events in one batch with those of other senders.
+struct PoolHost<'a> {
+    projects: &'a ProjectPool,
+}
+
+impl HookHost for PoolHost<'_> {
+    fn with_project(&self, start: &Path, work: HookWork<'_>) -> Result<(), ApiError> {
+        let (handle, located) = self.projects.locate_or_create(start)?;
+        let record = &mut |elsewhere: Option<&Path>, submission: &Submission| {
+            let handle = match elsewhere {
+                None => Arc::clone(&handle),
+                Some(root) => self.projects.open(root)?,
+            };
+            let mut outcomes = handle.record(vec![submission.clone()])?;
+            handle.commits().notify();
+            outcomes.pop().unwrap_or_else(|| Err(handle.job_failed()))
         };
-        let mut recorded = room.record(vec![parcel.clone()])?;
-        room.commits().notify();
-        recorded.pop().unwrap_or_else(|| Err(room.job_failed()))
-    };
-    let done = room.read_at(located, |project| call.record_events(project, &heard, record, tell));
-    room.commits().notify();
-    done
+        let done = handle.read_at(located, |project| work(project, record));
+        handle.commits().notify();
+        done
+    }
+
+    /// The hook runs the call in its own process, and spools there.
+    fn spool_of_unopened(&self, _start: &Path) -> Result<Option<SpoolWriter>, ApiError> {
+        Ok(None)
+    }
 }

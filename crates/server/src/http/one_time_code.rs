@@ -7,14 +7,15 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use retake_service::ApiError;
+
 use super::token::{Secret, TokenScope};
-use crate::ApiError;
 
 /// Lifetime of a code.
 const CODE_TTL: Duration = Duration::from_secs(60);
 /// Maximum unused codes; a new one evicts the oldest.
 const MAX_CODES: usize = 4;
-/// Maximum wrong codes within [`VALID`]; further ones are throttled.
+/// Maximum wrong codes within [`CODE_TTL`]; further ones are throttled.
 const MAX_WRONG_CODES: usize = 10;
 
 /// The codes that wait to be used.

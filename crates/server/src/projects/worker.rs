@@ -9,12 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, PoisonError};
 
-use retake_engine::{LocatedProject, Project, RecordOutcome};
+use retake_engine::{Project, RecordOutcome};
+use retake_service::ApiError;
+use retake_service::request::{ProjectCommand as _, RecordEvents, Submission};
 
-use super::handle::{ProjectEnv, ProjectShared};
+use super::handle::{OpenProject, ProjectEnv, ProjectShared};
 use super::watch_loop::WatchLoop;
-use crate::ApiError;
-use crate::request::{ProjectCommand as _, RecordEvents, Submission};
 
 /// Maximum events in one batch: their senders wait for all of them.
 const MAX_BATCH_EVENTS: usize = 64;
@@ -35,7 +35,7 @@ type RecordResults = Vec<Result<RecordOutcome, ApiError>>;
 /// Events of one sender to record.
 pub(crate) struct RecordJob {
     /// The events.
-    pub(crate) parcels: Vec<Submission>,
+    pub(crate) submissions: Vec<Submission>,
     /// Reports that recording begins; `false` if the sender has gone.
     pub(crate) begin: Box<dyn FnOnce() -> bool + Send>,
     /// Receives the results.
@@ -51,7 +51,7 @@ impl ProjectJob {
 impl fmt::Debug for ProjectJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Record(recording) => write!(f, "Record({})", recording.parcels.len()),
+            Self::Record(recording) => write!(f, "Record({})", recording.submissions.len()),
             Self::Call(_) => f.write_str("Work"),
             Self::Stop => f.write_str("End"),
         }
@@ -62,9 +62,9 @@ impl fmt::Debug for ProjectJob {
 pub(super) struct ProjectWorker {
     shared: Arc<ProjectShared>,
     env: ProjectEnv,
-    /// For the lookout.
+    /// For the watch loop.
     jobs: SyncSender<ProjectJob>,
-    open: Option<(LocatedProject, Project)>,
+    open: Option<OpenProject>,
     reconciled: bool,
 }
 
@@ -103,8 +103,8 @@ impl ProjectWorker {
         if let Ok(job) = queue.try_recv() {
             return Some(job);
         }
-        if let Some((_, project)) = &self.open {
-            project.run_maintenance();
+        if let Some(open) = &self.open {
+            open.project.run_maintenance();
         }
         queue.recv().ok()
     }
@@ -119,18 +119,18 @@ impl ProjectWorker {
         let located = self.shared.locate(&self.env.retake)?;
         // One that is opened again is closed first: two watchers would take twice the watches.
         let is_current =
-            |open: &(LocatedProject, Project)| open.0 == located && open.1.store().is_in_place();
-        let kept = self.open.take().filter(is_current);
-        let open = if let Some(open) = kept {
+            |open: &OpenProject| open.located == located && open.project.is_record_in_place();
+        let current = self.open.take().filter(is_current);
+        let open = if let Some(open) = current {
             open
         } else {
             let mut project = self.env.retake.open(&located.root())?;
             project.defer_maintenance();
             project.set_clock(self.env.clock);
             self.watch(&mut project);
-            (located, project)
+            OpenProject { located, project }
         };
-        Ok(&self.open.insert(open).1)
+        Ok(&self.open.insert(open).project)
     }
 
     /// Starts the watcher, and records what changed while no daemon ran.
@@ -144,8 +144,8 @@ impl ProjectWorker {
             Ok(watch) => {
                 let weak = Arc::downgrade(&watch);
                 *self.shared.watch.lock().unwrap_or_else(PoisonError::into_inner) = weak.clone();
-                let (clock, life) = (self.env.clock, Arc::clone(&self.env.idle));
-                WatchLoop { watch: weak, jobs: self.jobs.clone(), clock, idle: life }.spawn();
+                let (clock, idle) = (self.env.clock, Arc::clone(&self.env.idle));
+                WatchLoop { watch: weak, jobs: self.jobs.clone(), clock, idle }.spawn();
             }
             Err(error) => tracing::warn!("nothing is watched: {error}"),
         }
@@ -170,12 +170,12 @@ fn batch_waiting(
     first: RecordJob,
     queue: &Receiver<ProjectJob>,
 ) -> (Vec<RecordJob>, Option<ProjectJob>) {
-    let mut count = first.parcels.len();
+    let mut count = first.submissions.len();
     let mut group = vec![first];
     while count < MAX_BATCH_EVENTS {
         match queue.try_recv() {
             Ok(ProjectJob::Record(recording)) => {
-                count += recording.parcels.len();
+                count += recording.submissions.len();
                 group.push(recording);
             }
             Ok(other) => return (group, Some(other)),
@@ -196,15 +196,15 @@ fn record_batch(project: Result<&Project, ApiError>, group: Vec<RecordJob>) {
             return;
         }
     };
-    let (mut parcels, mut waiting) = (Vec::new(), Vec::new());
+    let (mut submissions, mut waiting) = (Vec::new(), Vec::new());
     for recording in group {
         if (recording.begin)() {
-            waiting.push((recording.parcels.len(), recording.answer));
-            parcels.extend(recording.parcels);
+            waiting.push((recording.submissions.len(), recording.answer));
+            submissions.extend(recording.submissions);
         }
     }
-    let at = parcels.last().map_or(0, |parcel| parcel.at);
-    match (RecordEvents { parcels }).run(project, at, &mut |_, _| {}) {
+    let at = submissions.last().map_or(0, |submission| submission.at);
+    match (RecordEvents { submissions }).run(project, at, &mut |_, _| {}) {
         Ok(mut recorded) => {
             for (count, answer) in waiting {
                 let rest = recorded.split_off(count.min(recorded.len()));
@@ -225,13 +225,13 @@ mod tests {
 
     use super::*;
 
-    fn parcels(count: usize) -> ProjectJob {
+    fn submissions(count: usize) -> ProjectJob {
         use retake_engine::model::{Event, EventKind};
         let event = Event::new("d", EventKind::DialogEnd {});
-        let parcel = Submission::new("k", event, 1);
-        let parcels = vec![parcel; count];
+        let submission = Submission::new("k", event, 1);
+        let submissions = vec![submission; count];
         ProjectJob::Record(RecordJob {
-            parcels,
+            submissions,
             begin: Box::new(|| true),
             answer: Box::new(|_| {}),
         })
@@ -244,12 +244,12 @@ mod tests {
             ProjectJob::Record(recording) => recording,
             ProjectJob::Call(_) | ProjectJob::Stop => panic!("it records"),
         };
-        for job in [parcels(2), parcels(1), ProjectJob::call(|_| {}), parcels(1)] {
+        for job in [submissions(2), submissions(1), ProjectJob::call(|_| {}), submissions(1)] {
             jobs.send(job).unwrap();
         }
-        let (group, other) = batch_waiting(first(parcels(1)), &queue);
+        let (group, other) = batch_waiting(first(submissions(1)), &queue);
         assert_eq!((group.len(), matches!(other, Some(ProjectJob::Call(_)))), (3, true));
-        let (group, other) = batch_waiting(first(parcels(MAX_BATCH_EVENTS)), &queue);
+        let (group, other) = batch_waiting(first(submissions(MAX_BATCH_EVENTS)), &queue);
         assert_eq!((group.len(), other.is_none()), (1, true));
     }
 }

@@ -8,11 +8,11 @@ use std::borrow::Cow;
 
 use retake_engine::model::{Change, PathState};
 use retake_engine::{DiffBody, FileDiff, Project, iso_8601};
+use retake_service::Masking;
+use retake_service::documents::{self, DiffForm, DiffRenderer};
 use serde_json::{Map, Value, json};
 
 use super::event::absolute_path;
-use crate::Masking;
-use crate::documents::{self, DiffForm, DiffRenderer};
 
 /// Maximum bytes of a diff; a longer one is left out: the event is a signal to redraw (EVT-5).
 const MAX_DIFF_BYTES: usize = 64 * 1024;

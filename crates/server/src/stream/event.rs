@@ -11,11 +11,11 @@ use std::path::Path;
 
 use retake_engine::model::{Change, ChangeId, JournalKind, ProjectPath};
 use retake_engine::{Audience, JournalEvent, Project, StaleFile, iso_8601};
+use retake_service::{Masking, documents};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::compat;
-use crate::{Masking, documents};
 
 /// Fields with text of people and agents, which is masked.
 const MASKED_FIELDS: [&str; 4] = ["content", "text", "title", "message"];
@@ -55,26 +55,18 @@ impl EventRenderer<'_> {
     /// An event, with the change that it is about if that is on record.
     pub(super) fn render(&self, event: &JournalEvent, change: Option<&Change>) -> StreamEvent {
         let mut data = self.common_fields(event, change);
-        match (event.kind, change) {
-            (JournalKind::UserMessage, _) => merge_fields(&mut data, user_fields(&event.body)),
-            (JournalKind::FileChanged, Some(change)) => {
-                merge_fields(&mut data, file_changed_fields(change))
-            }
-            (JournalKind::FileChangeStatus, _) => {
-                merge_fields(&mut data, status_fields(&event.body))
-            }
-            (JournalKind::StaleContext, _) => {
-                merge_fields(&mut data, stale_context_fields(&event.body))
-            }
+        let fields = match (event.kind, change) {
+            (JournalKind::UserMessage, _) => user_fields(&event.body),
+            (JournalKind::FileChanged, Some(change)) => file_changed_fields(change),
+            (JournalKind::FileChangeStatus, _) => status_fields(&event.body),
+            (JournalKind::StaleContext, _) => stale_context_fields(&event.body),
             // The lines themselves may hold anything.
             (JournalKind::LostEvent, _) => {
-                merge_fields(
-                    &mut data,
-                    json!({ "lines": event.body["lines"].as_array().map(Vec::len) }),
-                );
+                json!({ "lines": event.body["lines"].as_array().map(Vec::len) })
             }
-            _ => merge_fields(&mut data, event.body.clone()),
-        }
+            _ => event.body.clone(),
+        };
+        merge_fields(&mut data, fields);
         for key in MASKED_FIELDS {
             if let Some(Value::String(text)) = data.get_mut(key) {
                 *text = self.masking.mask_text(text).into_owned();

@@ -6,10 +6,13 @@
 use std::collections::BTreeSet;
 
 use retake_engine::JournalEvent;
-use retake_engine::model::{AgentId, CandidateCall, Change, DialogId, JournalKind, ProjectPath};
+use retake_engine::model::{
+    AgentId, CandidateCall, Change, DialogId, ErrorCode, JournalKind, ProjectPath,
+};
+
+use retake_service::ApiError;
 
 use super::event::{public_name, stale_files};
-use crate::ApiError;
 
 /// Events about many files, which do not list them.
 const MULTI_FILE_EVENTS: &[JournalKind] = &[
@@ -63,7 +66,7 @@ fn parse_kind(name: &str) -> Result<JournalKind, ApiError> {
     kinds.clone().find(|kind| public_name(*kind) == name).ok_or_else(|| {
         let known: Vec<_> = kinds.map(public_name).collect();
         ApiError::new(
-            "bad_kind",
+            ErrorCode::BadKind,
             format!("there are no events '{name}'"),
             format!("the names are {}", known.join(", ")),
         )

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use retake_engine::Selection;
 use retake_engine::model::{Actor, AgentId, ChangeId, ContextSource, DialogId, RewindScope};
-use retake_server::request::{
+use retake_server::stream::{MAX_STREAMS, StreamTiming};
+use retake_service::request::{
     AcceptChanges, ApplyPlan, ChangeScope, MarkSeen, PlanRedo, PlanReject, PlanUndo, RefreshProject,
 };
-use retake_server::stream::{MAX_STREAMS, StreamTiming};
 use retake_testkit::TestProject;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn fields(data: &Value, names: &[&str]) -> Value {
 
 /// Reads everything that a client of this stream gets from the start.
 fn read_all(served: &Served, query: &str) -> Client {
-    let end = served.other.store().last_seq().unwrap();
+    let end = served.other.last_seq().unwrap();
     let mut client = Client::from_the_start();
     let mut connection = client.connect(&served.door, &served.events(query));
     client.read_until(&mut connection, |client| client.last == Some(end));
@@ -52,7 +52,7 @@ fn a_stream_starts_now_and_resumes_where_it_was_cut_off() {
         served.say(true, "d1", "while it was away");
         served.say(false, "d1", "by another process");
         let mut connection = client.connect(&served.door, &served.events(query));
-        let end = served.other.store().last_seq().unwrap();
+        let end = served.other.last_seq().unwrap();
         client.read_until(&mut connection, |client| client.last == Some(end));
         let new: Vec<_> = served.table().into_iter().skip(before).map(|event| event.seq).collect();
         assert_eq!(client.seqs(), new);
@@ -67,7 +67,7 @@ fn what_another_process_records_arrives_by_itself() {
     client.read_until(&mut connection, |client| client.last.is_some());
     for here in [false, true, false] {
         served.say(here, "d1", "hello");
-        let end = served.other.store().last_seq().unwrap();
+        let end = served.other.last_seq().unwrap();
         client.read_until(&mut connection, |client| client.last == Some(end));
     }
     assert_eq!(client.named("user").len(), 3);
@@ -82,7 +82,7 @@ fn silence_is_filled_with_heartbeats_that_move_the_id_past_what_was_filtered_out
     client.read_until(&mut connection, |client| comments(client) >= 2);
     let start = client.last.unwrap();
     served.say(true, "d1", "not for this client");
-    let end = served.other.store().last_seq().unwrap();
+    let end = served.other.last_seq().unwrap();
     client.read_until(&mut connection, |client| client.last == Some(end));
     assert!(end > start && client.seen.is_empty(), "{client:?}");
 }
@@ -314,10 +314,10 @@ fn a_client_that_missed_removed_events_is_told_so() {
     );
     assert!(reset["oldest"].as_u64().unwrap() <= oldest);
     assert_eq!(client.seen[1].seq(), oldest);
-    // Whoever has seen all of them is not.
+    // A client that has seen all of them is not.
     let mut client = Client { last: Some(oldest), ..Client::default() };
     let mut connection = client.connect(&served.door, &served.events(""));
-    let end = served.other.store().last_seq().unwrap();
+    let end = served.other.last_seq().unwrap();
     client.read_until(&mut connection, |client| client.last == Some(end));
     assert_eq!(client.named("reset").len(), 0);
     // An id that is not in this record yet is of another one.
@@ -363,7 +363,7 @@ fn threat_sse_flood_a_client_that_does_not_read_is_let_go_and_can_resume() {
     let mut connection = client.connect(&served.door, &served.events(""));
     wait_for_seats(&served, 0);
     client.read_to_end(&mut connection);
-    let (first, end) = (client.seen.len(), served.other.store().last_seq().unwrap());
+    let (first, end) = (client.seen.len(), served.other.last_seq().unwrap());
     assert!(client.last < Some(end), "all of it was sent");
     while client.last != Some(end) {
         // Reading takes time, too: it may be let go again.
@@ -406,7 +406,7 @@ fn streams_end_when_the_daemon_stops() {
     let mut client = Client::default();
     let mut connection = client.connect(&served.door, &served.events(""));
     client.read_until(&mut connection, |client| client.last.is_some());
-    served.hall.close_streams();
+    served.pool.close_streams();
     client.read_to_end(&mut connection);
     wait_for_seats(&served, 0);
 }

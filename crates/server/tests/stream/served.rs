@@ -7,9 +7,10 @@ use std::time::Duration;
 use retake_engine::model::{Event, EventKind, Millis};
 use retake_engine::{JournalEvent, Project};
 use retake_server::http::{self, HttpOptions, HttpServer};
-use retake_server::request::{ProjectCommand, RecordEvents, Submission};
 use retake_server::stream::StreamTiming;
-use retake_server::{ApiError, ProjectHandle, ProjectPool};
+use retake_server::{ProjectHandle, ProjectPool};
+use retake_service::ApiError;
+use retake_service::request::{ProjectCommand, RecordEvents, Submission};
 use retake_testkit::TestProject;
 use serde_json::json;
 
@@ -29,7 +30,7 @@ pub(crate) const LIVELY: StreamTiming =
 /// A project, a server, and another process that works on the same project.
 pub(crate) struct Served {
     pub(crate) test: TestProject,
-    pub(crate) hall: Arc<ProjectPool>,
+    pub(crate) pool: Arc<ProjectPool>,
     pub(crate) room: Arc<ProjectHandle>,
     /// As another process has it open: the server hears nothing of what it does.
     pub(crate) other: Project,
@@ -42,13 +43,13 @@ impl Served {
         let test = TestProject::in_memory();
         test.write("a.txt", "one\n");
         let other = test.init();
-        let hall = Arc::new(ProjectPool::new(test.retake(), now));
-        let room = hall.open(&test.root()).unwrap();
+        let pool = Arc::new(ProjectPool::new(test.retake(), now));
+        let room = pool.open(&test.root()).unwrap();
         let options = HttpOptions { timing: pace, ..HttpOptions::default() };
-        let running = http::serve(Arc::clone(&hall), &options).unwrap();
+        let running = http::serve(Arc::clone(&pool), &options).unwrap();
         let token = std::fs::read_to_string(test.home().join("run/agent-token")).unwrap();
         let door = Door { address: running.addresses()[0], token };
-        Self { test, hall, room, other, door, running: Some(running) }
+        Self { test, pool, room, other, door, running: Some(running) }
     }
 
     /// The path of the project's stream.
@@ -62,7 +63,7 @@ impl Served {
     }
 
     pub(crate) fn table_after(&self, seq: u64) -> Vec<JournalEvent> {
-        self.other.store().events_after(seq, 1_000_000).unwrap()
+        self.other.events_after(seq, 1_000_000).unwrap()
     }
 
     /// Has a verb carried out, by the server or by the other process.
@@ -76,8 +77,8 @@ impl Served {
 
     pub(crate) fn record(&self, here: bool, event: Event) {
         let at = now();
-        let parcels = vec![Submission::new(format!("test-{at}"), event, at)];
-        let recorded = self.ask(here, RecordEvents { parcels }).unwrap();
+        let submissions = vec![Submission::new(format!("test-{at}"), event, at)];
+        let recorded = self.ask(here, RecordEvents { submissions }).unwrap();
         assert!(recorded.iter().all(Result::is_ok), "{recorded:?}");
     }
 
@@ -97,7 +98,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.hall.close_streams();
+        self.pool.close_streams();
         drop(self.running.take());
     }
 }

@@ -10,11 +10,11 @@ use std::time::Instant;
 use fastrand::Rng;
 use retake_engine::model::{DialogId, JournalKind, Millis, RewindScope};
 use retake_engine::{GoToOptions, JournalEvent, Plan, Selection, TakeBackOptions};
-use retake_server::request::{
+use retake_server::stream::StreamFilter;
+use retake_service::request::{
     AcceptChanges, ApplyPlan, ApproveDialog, ChangeScope, PlanRedo, PlanReject, PlanReset,
     PlanRestore, PlanUndo, RefreshProject,
 };
-use retake_server::stream::StreamFilter;
 
 use super::client::{Client, DEADLINE, Door, Seen};
 use super::served::{LIVELY, Served, now};
@@ -84,7 +84,7 @@ impl Walk {
                     ledger.extend(served.table_after(last));
                 }
             }
-            end.store(served.other.store().last_seq().unwrap(), Ordering::Release);
+            end.store(served.other.last_seq().unwrap(), Ordering::Release);
             threads.map(|thread| thread.join().unwrap())
         });
         // It comes when much is gone.

@@ -1,6 +1,6 @@
 //! The target of a write: its folder, opened again for every operation, or what blocks it.
 //!
-//! Invariant: every write of this crate starts from a [`Spot`], and no `Spot`
+//! Invariant: every write of this crate starts from a [`WriteTarget`], and no `WriteTarget`
 //! exists for a path that is off limits or lies behind a link or mount.
 
 use std::os::fd::AsFd as _;
@@ -53,8 +53,8 @@ impl WriteTarget<'_> {
 }
 
 /// Folders and special files stay where they are.
-pub(super) fn require_movable(thing: EntryStat) -> Result<FileStat, WriteFault> {
-    match thing {
+pub(super) fn require_movable(entry: EntryStat) -> Result<FileStat, WriteFault> {
+    match entry {
         EntryStat::File(stat) | EntryStat::Link(stat) => Ok(stat),
         EntryStat::Folder => Err(WriteFault::NotAFile("folder")),
         EntryStat::Special(what) => Err(WriteFault::NotAFile(what)),
@@ -73,7 +73,7 @@ impl Workspace {
         Ok(WriteTarget { folder, path, act })
     }
 
-    /// Like [`Self::reach`] for a temp: nothing else may be staged, displaced to or removed.
+    /// Like [`Self::open_target`] for a temp: nothing else may be staged, displaced to or removed.
     pub(super) fn open_temp_target<'p>(
         &self,
         temp: &'p ProjectPath,
@@ -116,7 +116,7 @@ impl Workspace {
             let opened = self.safe_root.open_folder(path.as_bytes(), FolderAccess::Traverse);
             opened.is_ok_and(|folder| self.is_own(folder.id))
         };
-        self.has_own()
+        self.has_own_folder()
             && std::iter::successors(Some(path.clone()), ProjectPath::parent)
                 .any(|folder| is_own(&folder))
     }

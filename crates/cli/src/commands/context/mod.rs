@@ -6,7 +6,7 @@ mod show;
 
 use anyhow::Result;
 use retake_engine::Project;
-use retake_engine::model::{AgentId, DialogId, MAIN_AGENT};
+use retake_engine::model::{AgentId, DialogId, ErrorCode, MAIN_AGENT};
 
 use crate::args::{ContextAgentArgs, ContextArgs, ContextCommand};
 use crate::context::{CommandContext, Exit, dialog_or_latest};
@@ -33,11 +33,11 @@ fn resolve_agent(project: &Project, of: &ContextAgentArgs) -> Result<(DialogId, 
 
 /// Finds an agent of the dialog by its id.
 fn find_agent(project: &Project, dialog: &DialogId, name: &str) -> Result<AgentId> {
-    let mut agents = project.store().agents(dialog)?.into_iter();
+    let mut agents = project.agents(dialog)?.into_iter();
     match agents.find(|agent| agent.id.0 == name) {
         Some(agent) => Ok(agent.id),
         None => Err(ApiError::new(
-            "unknown_agent",
+            ErrorCode::UnknownAgent,
             format!("dialog {dialog} has no agent '{name}'"),
             "`retake dialogs` lists the agents of each dialog",
         )

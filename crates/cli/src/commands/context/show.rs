@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::{ContextSource, DialogId, LineSpan, Millis};
 use retake_engine::{Audience, ContextEntry, ContextFile, DialogAgent, OperationError, Project};
-use retake_server::documents::{self, ContextChoice};
+use retake_service::documents::{self, ContextChoice};
 
 use crate::args::ContextShowArgs;
 use crate::context::{CommandContext, Exit, dialog_or_latest};
@@ -23,7 +23,7 @@ pub(super) fn run(context: &CommandContext, options: &ContextShowArgs) -> Result
         }
         other => other?,
     };
-    let mut agents = project.store().agents(&dialog)?;
+    let mut agents = project.agents(&dialog)?;
     if let Some(agent) = &options.agent_args.agent {
         let agent = super::find_agent(&project, &dialog, agent)?;
         agents.retain(|one| one.id == agent);

@@ -8,8 +8,8 @@ mod show;
 
 use anyhow::Result;
 use retake_engine::Project;
-use retake_engine::model::{AgentId, DialogId};
-use retake_server::documents::agent_or_main;
+use retake_engine::model::{AgentId, DialogId, ErrorCode};
+use retake_service::documents::agent_or_main;
 
 use crate::args::{ConversationArgs, HistoryArgs, HistoryCommand};
 use crate::context::{CommandContext, Exit, dialog_or_latest};
@@ -35,7 +35,7 @@ fn resolve_conversation(project: &Project, talk: &ConversationArgs) -> Result<(D
         return Ok((dialog, agent));
     }
     Err(ApiError::new(
-        "unknown_agent",
+        ErrorCode::UnknownAgent,
         format!("dialog {dialog} has no agent '{agent}'"),
         "`retake dialogs` lists the agents of each dialog",
     )

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{AgentId, DialogId, MAIN_AGENT, Millis};
+use retake_engine::model::{AgentId, AgentRef, DialogId, MAIN_AGENT, Millis};
 use retake_engine::{ConversationMessage, Project, StoreError};
-use retake_server::Masking;
-use retake_server::documents::{
+use retake_service::Masking;
+use retake_service::documents::{
     self, ConversationViews, HistoryEvent, HistoryPage, ModelHistory, ModelMessageDocument,
     ModelPage,
 };
@@ -28,12 +28,13 @@ const MAX_MESSAGE_LINES: usize = 6;
 pub(super) fn run(context: &CommandContext, options: &HistoryShowArgs) -> Result<Exit> {
     let project = context.open()?;
     let (dialog, agent) = resolve_conversation(&project, &options.conversation)?;
+    let of = AgentRef { dialog: &dialog, agent: &agent };
     if options.views {
         show_views(context, &project, &dialog, &agent)
     } else if options.model {
-        show_model_history(context, &project, (&dialog, &agent), options)
+        show_model_history(context, &project, of, options)
     } else {
-        show_messages(context, &project, (&dialog, &agent), options)
+        show_messages(context, &project, of, options)
     }
 }
 
@@ -49,9 +50,10 @@ struct ShownMessage {
 fn show_messages(
     context: &CommandContext,
     project: &Project,
-    (dialog, agent): (&DialogId, &AgentId),
+    of: AgentRef<'_>,
     options: &HistoryShowArgs,
 ) -> Result<Exit> {
+    let AgentRef { dialog, agent } = of;
     let is_main = agent.0 == MAIN_AGENT;
     if context.json && is_main {
         let page = HistoryPage { cursor: None, limit: options.limit, whole: options.whole };
@@ -123,7 +125,7 @@ fn hook_messages(project: &Project, dialog: &DialogId) -> Result<Vec<ShownMessag
     let mut entries = Vec::new();
     for (spoken, hidden) in project.spoken_messages(dialog)? {
         let seq = spoken.seq();
-        let event = project.store().events_after(seq - 1, 1)?;
+        let event = project.events_after(seq - 1, 1)?;
         let at = event.first().filter(|event| event.seq == seq).map(|event| event.at);
         let mut remark = if hidden { "  (hidden)" } else { "" }.to_owned();
         let (who, text) = match spoken {
@@ -173,17 +175,17 @@ fn imported_messages(
 fn show_model_history(
     context: &CommandContext,
     project: &Project,
-    whose: (&DialogId, &AgentId),
+    of: AgentRef<'_>,
     options: &HistoryShowArgs,
 ) -> Result<Exit> {
     let page = ModelPage { whole: options.whole, cursor: None, limit: options.limit };
-    let history = ModelHistory::read(project, whose, page, Masking::Off)?;
+    let history = ModelHistory::read(project, of, page, Masking::Off)?;
     if context.json {
         context.out.json(&history)?;
         return Ok(Exit::Done);
     }
     if history.messages.is_empty() {
-        let dialog = short_id(&whose.0.0);
+        let dialog = short_id(&of.dialog.0);
         context.out.text(&format!("What the model got in dialog {dialog} is not on record.\n"))?;
         return Ok(Exit::Done);
     }

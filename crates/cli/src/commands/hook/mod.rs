@@ -20,8 +20,8 @@ use retake_agents::{AgentKind, HookPhase, HookVerdict};
 use retake_engine::model::EventKind;
 use retake_engine::settings::HookSettings;
 use retake_engine::{SpoolWriter, StaleReaction};
-use retake_server::hook::{AgentNotice, HookCall, HookProgress};
-use retake_server::request::Submission;
+use retake_service::hook::{AgentNotice, HookCall, HookProgress};
+use retake_service::request::Submission;
 
 use crate::args::HookArgs;
 use crate::context::{CommandContext, Exit};
@@ -135,7 +135,7 @@ fn follow_worker(news: &Receiver<HookWorkerMessage>, started: Instant, home: &Pa
         };
         match came {
             HookProgress::Heard(heard) => moment = heard,
-            HookProgress::Opened { folder, budget: set, root, run_ends, parcels } => {
+            HookProgress::Opened { folder, budget: set, root, run_ends, submissions } => {
                 budget = set;
                 let (keeper, recorded) = (SpoolWriter::for_folder(&folder), 0);
                 let others = Vec::new();
@@ -144,7 +144,7 @@ fn follow_worker(news: &Receiver<HookWorkerMessage>, started: Instant, home: &Pa
                     others,
                     root,
                     run_ends,
-                    submissions: parcels,
+                    submissions,
                     recorded,
                     worker: by,
                 });
@@ -155,8 +155,8 @@ fn follow_worker(news: &Receiver<HookWorkerMessage>, started: Instant, home: &Pa
                         folders.iter().map(|folder| SpoolWriter::for_folder(folder)).collect();
                 }
             }
-            HookProgress::Recorded { told } => {
-                verdict = told.map_or(verdict, verdict_for);
+            HookProgress::Recorded { notice } => {
+                verdict = notice.map_or(verdict, verdict_for);
                 if let Some(begun) = &mut begun {
                     begun.recorded += 1;
                     begun.others.clear();
@@ -179,7 +179,7 @@ fn follow_worker(news: &Receiver<HookWorkerMessage>, started: Instant, home: &Pa
 /// Work whose project is open.
 struct StartedHookWork {
     spool: SpoolWriter,
-    /// The other projects that the next parcel concerns.
+    /// The other projects that the next submission concerns.
     others: Vec<SpoolWriter>,
     root: PathBuf,
     run_ends: bool,
@@ -191,25 +191,18 @@ struct StartedHookWork {
 impl StartedHookWork {
     /// Returns the unrecorded events; none if all are recorded.
     fn into_unrecorded(self, call: &HookCall, home: &Path) -> Option<UnrecordedEvents> {
-        let Self {
-            spool: keeper,
-            others,
-            root,
-            run_ends,
-            submissions: parcels,
-            recorded,
-            worker: by,
-        } = self;
-        if recorded >= parcels {
+        let Self { spool: keeper, others, root, run_ends, submissions, recorded, worker: by } =
+            self;
+        if recorded >= submissions {
             return None;
         }
         // The worker has parsed it before.
-        let parcels = call.unrecorded(run_ends, recorded).unwrap_or_default();
+        let submissions = call.unrecorded(run_ends, recorded).unwrap_or_default();
         Some(UnrecordedEvents {
             spool: keeper,
             others,
             root,
-            submissions: parcels,
+            submissions,
             worker: by,
             home: home.into(),
         })
@@ -240,7 +233,7 @@ fn spool_within(patience: Duration, left: UnrecordedEvents) {
 /// Events that are not recorded yet.
 struct UnrecordedEvents {
     spool: SpoolWriter,
-    /// The other projects that the first of the parcels concerns.
+    /// The other projects that the first of the submissions concerns.
     others: Vec<SpoolWriter>,
     root: PathBuf,
     submissions: Vec<Submission>,
@@ -250,13 +243,15 @@ struct UnrecordedEvents {
 
 impl UnrecordedEvents {
     fn spool_grace(&self) -> Duration {
-        let ends = |parcel: &Submission| matches!(parcel.event.what, EventKind::DialogEnd {});
+        let ends =
+            |submission: &Submission| matches!(submission.event.what, EventKind::DialogEnd {});
         if self.submissions.iter().any(ends) { SPOOL_GRACE_AT_END } else { SPOOL_GRACE }
     }
 
     /// Returns true if a call begins before the scan has finished.
     fn has_tool_begin(&self) -> bool {
-        let begins = |parcel: &Submission| matches!(parcel.event.what, EventKind::ToolBegin { .. });
+        let begins =
+            |submission: &Submission| matches!(submission.event.what, EventKind::ToolBegin { .. });
         self.submissions.iter().any(begins)
     }
 
@@ -268,8 +263,8 @@ impl UnrecordedEvents {
                 let _ = kept.inspect_err(|error| warn(&format!("an event is lost: {error}")));
             }
         }
-        for parcel in &self.submissions {
-            if let Err(error) = self.spool.push(&parcel.key, &parcel.event, parcel.at) {
+        for submission in &self.submissions {
+            if let Err(error) = self.spool.push(&submission.key, &submission.event, submission.at) {
                 warn(&format!("an event is lost: {error}"));
                 return;
             }

@@ -9,9 +9,9 @@ use retake_agents::AgentKind;
 use retake_engine::Retake;
 use retake_engine::model::Millis;
 use retake_engine::settings::Settings;
-use retake_server::hook::{HookCall, HookProgress};
-use retake_server::request::new_idempotency_key;
 use retake_server::{CallError, ConnectError, DaemonClient, RunFolder};
+use retake_service::hook::{HookCall, HookProgress, InProcessHost};
+use retake_service::request::new_idempotency_key;
 
 use super::{HookWorker, HookWorkerMessage};
 use crate::args::HookArgs;
@@ -57,7 +57,7 @@ impl HookEnvironment {
             event: self.event.clone(),
             payload: payload.into(),
             project: self.project.clone(),
-            told: self.agent.folder_variable().and_then(folder),
+            agent_folder: self.agent.folder_variable().and_then(folder),
             cwd: self.cwd.clone(),
             run: std::env::var(RUN_DIALOG_VARIABLE).ok(),
             user_home: folder("HOME"),
@@ -75,8 +75,9 @@ pub(super) fn run(surroundings: &HookEnvironment, news: &Sender<HookWorkerMessag
     if !surroundings.no_daemon && try_daemon(surroundings.retake.folder(), &call, news)? {
         return Ok(());
     }
-    call.run(&surroundings.retake, time::now, &mut |told| {
-        let _ = news.send(HookWorkerMessage::Progress(HookWorker::InProcess, told));
+    let host = InProcessHost { retake: &surroundings.retake, at: call.at, clock: time::now };
+    call.run(&host, &mut |progress| {
+        let _ = news.send(HookWorkerMessage::Progress(HookWorker::InProcess, progress));
         Ok(())
     })?;
     Ok(())

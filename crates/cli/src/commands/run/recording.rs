@@ -10,8 +10,8 @@ use retake_engine::model::{
 };
 use retake_engine::shell::quoted;
 use retake_engine::{ChangeFilter, FileLock, Project};
-use retake_server::hook::{RUN_CALL_ID, end_of_run, run_end};
-use retake_server::request::{RecordEvents, Submission, new_idempotency_key};
+use retake_service::hook::{RUN_CALL_ID, end_of_run, run_end};
+use retake_service::request::{RecordEvents, Submission, new_idempotency_key};
 use serde_json::json;
 
 use crate::args::RunArgs;
@@ -49,7 +49,7 @@ impl RunRecording {
             dialog,
             kind,
             cwd: context.cwd.to_str().map(ToOwned::to_owned),
-            before: project.store().last_seq()?,
+            before: project.last_seq()?,
             project,
         };
         if let Ok(around) = std::env::var(RUN_DIALOG_VARIABLE)
@@ -91,11 +91,11 @@ impl RunRecording {
 
     fn send(&self, context: &CommandContext, event: Event) -> Result<()> {
         let at = context.now();
-        let parcel = Submission::new(new_idempotency_key(at), event, at);
-        for recorded in
-            context.run_request(&self.project, RecordEvents { parcels: vec![parcel.clone()] })?
+        let submission = Submission::new(new_idempotency_key(at), event, at);
+        for recorded in context
+            .run_request(&self.project, RecordEvents { submissions: vec![submission.clone()] })?
         {
-            context.relay_to_other_projects(&recorded?, &parcel);
+            context.relay_to_other_projects(&recorded?, &submission);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use retake_engine::{CascadePolicy, Project};
-use retake_server::request::PlanUndos;
+use retake_service::request::PlanUndos;
 
 use super::{report_nothing_more, report_nothing_to_undo};
 use crate::args::UndoArgs;

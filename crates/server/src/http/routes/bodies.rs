@@ -1,16 +1,16 @@
 //! Request bodies of the routes that decide and go back. Unknown fields are rejected.
 
-use retake_engine::model::{CallId, ChangeId, DialogId, Millis, RewindScope};
+use retake_engine::model::{CallId, ChangeId, DialogId, ErrorCode, Millis, RewindScope};
 use retake_engine::{
     CascadePolicy, GoToOptions, Project, RecoveryChoice, Selection, TakeBackOptions,
 };
+use retake_service::ApiError;
+use retake_service::request::{ChangeScope, HunkSelection};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::apply::Consent;
 use super::{find_agent, find_dialog, parse_change_id, resolve_path};
-use crate::ApiError;
-use crate::request::{ChangeScope, HunkSelection};
 
 /// A body with what every verb that writes files takes besides.
 macro_rules! body {
@@ -329,11 +329,11 @@ impl RestoreBody {
             (None, Some(number), Some(id)) => {
                 let dialog = find_dialog(project, id)?;
                 check_message(project, &dialog, number)?;
-                let message = project.store().message_of_turn(&dialog, number)?;
+                let message = project.message_of_turn(&dialog, number)?;
                 message.and_then(|message| message.checkpoint).ok_or_else(|| {
                     let message =
                         format!("no checkpoint was made before message {number} of dialog {id}");
-                    ApiError::new("no_checkpoint", message, "roll back the message instead")
+                    ApiError::new(ErrorCode::NoCheckpoint, message, "roll back the message instead")
                 })
             }
             _ => Err(bad_value(
@@ -360,9 +360,9 @@ fn check_message(project: &Project, dialog: &DialogId, number: u64) -> Result<()
         return Ok(());
     }
     let message = format!("dialog {dialog} has {has} messages, so there is no message {number}");
-    Err(ApiError::new("unknown_message", message, "they count from 1"))
+    Err(ApiError::new(ErrorCode::UnknownMessage, message, "they count from 1"))
 }
 
 fn bad_value(message: &str, hint: &str) -> ApiError {
-    ApiError { code: "bad_value".into(), message: message.into(), hint: Some(hint.into()) }
+    ApiError::new(ErrorCode::BadValue, message, hint)
 }

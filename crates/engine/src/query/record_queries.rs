@@ -1,0 +1,103 @@
+//! Reads of single records, by the names that hosts use for them: the host sees a project and not
+//! its store.
+
+use std::io::Write;
+
+use retake_store::{DialogAgent, EventPage, JournalEvent, StoreError, UserMessage};
+
+use crate::model::{CallId, Checkpoint, DialogId, Millis, ObjectId, Operation, WorkSession};
+use crate::project::Project;
+
+impl Project {
+    /// Returns the agents of a dialog.
+    pub fn agents(&self, dialog: &DialogId) -> Result<Vec<DialogAgent>, StoreError> {
+        self.store().agents(dialog)
+    }
+
+    /// Returns the dialog whose id is this text, else those whose id begins with it, at most two.
+    pub fn dialogs_by_prefix(&self, text: &str) -> Result<Vec<DialogId>, StoreError> {
+        self.store().dialogs_by_prefix(text)
+    }
+
+    /// Returns true if a dialog that has not ended was active after this time.
+    pub fn has_dialog_active_since(&self, since: Millis) -> Result<bool, StoreError> {
+        let dialogs = self.store().dialogs()?;
+        Ok(dialogs.iter().any(|dialog| dialog.ended_at.is_none() && dialog.last_at > since))
+    }
+
+    /// Returns the work sessions of a dialog, oldest first.
+    pub fn work_sessions(&self, dialog: &DialogId) -> Result<Vec<WorkSession>, StoreError> {
+        self.store().work_sessions(dialog)
+    }
+
+    /// Returns the work session of a dialog that collects changes.
+    pub fn active_session(&self, dialog: &DialogId) -> Result<Option<WorkSession>, StoreError> {
+        self.store().active_session(dialog)
+    }
+
+    /// Returns the message that began a dialog's turn; turns count from 1.
+    pub fn message_of_turn(
+        &self,
+        dialog: &DialogId,
+        turn: u64,
+    ) -> Result<Option<UserMessage>, StoreError> {
+        self.store().message_of_turn(dialog, turn)
+    }
+
+    /// Returns true if the dialog has a call with this id.
+    pub fn has_call(&self, dialog: &DialogId, call: &CallId) -> Result<bool, StoreError> {
+        Ok(self.store().call(dialog, call)?.is_some())
+    }
+
+    /// Returns the checkpoints whose id begins with these hexadecimal digits.
+    pub fn checkpoints_by_prefix(&self, digits: &str) -> Result<Vec<Checkpoint>, StoreError> {
+        self.store().checkpoints_by_prefix(digits)
+    }
+
+    /// Returns the operation that was begun and not finished.
+    pub fn unfinished_operation(&self) -> Result<Option<Operation>, StoreError> {
+        self.store().unfinished_operation()
+    }
+
+    /// Returns the number of changes on record.
+    pub fn change_count(&self) -> Result<u64, StoreError> {
+        self.store().change_count()
+    }
+
+    /// Returns an object's bytes, verified against its id.
+    pub fn read_object(&self, oid: &ObjectId) -> Result<Vec<u8>, StoreError> {
+        self.store().read(oid)
+    }
+
+    /// Streams an object's bytes into `out` and returns their number; after an error `out` holds
+    /// garbage.
+    pub fn read_object_into(&self, oid: &ObjectId, out: &mut dyn Write) -> Result<u64, StoreError> {
+        self.store().read_into(oid, out)
+    }
+
+    /// Returns the newest place in the project's order.
+    pub fn last_seq(&self) -> Result<u64, StoreError> {
+        self.store().last_seq()
+    }
+
+    /// Returns the events after `seq`, oldest first.
+    pub fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<JournalEvent>, StoreError> {
+        self.store().events_after(seq, limit)
+    }
+
+    /// Returns the events after `seq`, with what is needed to know whether any are missing.
+    pub fn event_page(&self, seq: u64, limit: usize) -> Result<EventPage, StoreError> {
+        self.store().event_page(seq, limit)
+    }
+
+    /// Returns a number that changes whenever another connection commits; it reads no table.
+    pub fn data_version(&self) -> Result<i64, StoreError> {
+        self.store().data_version()
+    }
+
+    /// Returns true while the opened record is the project's; false after it was removed or
+    /// salvaged, when writes to it would be lost.
+    pub fn is_record_in_place(&self) -> bool {
+        self.store().is_in_place()
+    }
+}
