@@ -34,7 +34,7 @@ pub enum AgentKind {
 
 /// A name that stands for no agent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no agent that Retake knows; these are: {list}", list = agent_names())]
+#[error("unknown agent '{0}'; known agents: {list}", list = agent_names())]
 pub struct UnknownAgent(String);
 
 /// The row of each agent, in the order of [`AgentKind`].

@@ -1,7 +1,7 @@
 //! Parses hook payloads into events: the rules that hold for every agent.
 //!
-//! Each agent's module returns the source ([`EventSource`]) and the action ([`HookAction`]); here they become
-//! events. Invariants:
+//! Each agent's module returns the source ([`EventSource`]) and the action ([`HookAction`]); here
+//! they become events. Invariants:
 //! - an unknown event yields no events, never an error;
 //! - a prompt inside a subagent and a task's notification begin no turn;
 //! - the end of a subagent's conversation is only its turn's end: the dialog goes on.
@@ -145,7 +145,7 @@ impl EventSource {
             kind: Some(self.kind.name().to_owned()),
             cwd: self.cwd.clone(),
             message_index: None,
-            saw: Vec::new(),
+            reads: Vec::new(),
             what,
         }
     }
@@ -197,14 +197,14 @@ impl HookMessage {
 
     /// Adds the files that the agent has read: with a person's message, or by a call that did not
     /// fail.
-    pub(crate) fn with_reads(mut self, saw: impl IntoIterator<Item = SeenFile>) -> Self {
+    pub(crate) fn with_reads(mut self, reads: impl IntoIterator<Item = SeenFile>) -> Self {
         let shows = |event: &&mut Event| match event.what {
             EventKind::UserMessage { .. } => true,
             EventKind::ToolEnd { ok, .. } => ok != Some(false),
             _ => false,
         };
         if let Some(event) = self.events.iter_mut().find(shows) {
-            event.saw = saw.into_iter().collect();
+            event.reads = reads.into_iter().collect();
         }
         self
     }

@@ -171,7 +171,7 @@ pub(crate) enum CliCommand {
     Setup(SetupArgs),
     /// Start to track a folder, or catch up with one that is tracked
     Init(InitArgs),
-    /// Show what agents changed that nobody has decided on, and what is not protected
+    /// Show unreviewed agent changes and unprotected files
     Status(StatusArgs),
     /// List changes, newest first
     Log(LogArgs),
@@ -220,7 +220,7 @@ pub(crate) enum CliCommand {
     Run(RunArgs),
     /// Take in what an agent tells at each of its steps; `retake setup` has agents call this
     Hook(HookArgs),
-    /// Take in what waits, for nobody in particular
+    /// Record the spooled events
     #[command(hide = true)]
     CatchUp,
     /// Record events from standard input, one JSON object a line
@@ -259,7 +259,7 @@ docs/event.schema.json.
 
 If the agent has seen files that changed since, the reply to the begin of an edit or to a
 user_message has `stale`, with a `message` for the agent's model. A reader that honours a
-`reaction` of `deny`, and does not run the call then, says so with --hears denials.
+`reaction` of `deny`, and does not run the call then, says so with --reply-support denials.
 
 Events: dialog_start, user_message, assistant_message, tool_begin, tool_end, tools_over,
 task_end, turn_end, dialog_end.
@@ -543,6 +543,7 @@ mod tests {
             "retake --color never hook gemini BeforeTool",
             "retake checkpoint --json",
             "retake checkpoint -m words --dialog d1",
+            "retake event --reply-support denials",
             "retake event --hears denials",
         ] {
             let words = || line.split(' ');
@@ -560,5 +561,15 @@ mod tests {
         ] {
             assert!(FastPathCli::try_parse_from(line.split(' ')).is_err(), "{line}");
         }
+    }
+
+    /// The old name is accepted, and not offered.
+    #[test]
+    fn hears_is_a_hidden_alias_of_reply_support() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' ')).map(|cli| format!("{cli:?}"));
+        let new = parse("retake event --reply-support denials").unwrap();
+        assert_eq!(parse("retake event --hears denials").unwrap(), new);
+        let help = parse("retake event --help").unwrap_err().to_string();
+        assert!(help.contains("--reply-support <WHAT>") && !help.contains("--hears"), "{help}");
     }
 }

@@ -95,7 +95,7 @@ impl CommandContext {
     }
 
     /// The time now.
-    #[expect(clippy::unused_self, reason = "the clock is part of the surroundings")]
+    #[expect(clippy::unused_self, reason = "the clock is part of the context")]
     pub(crate) fn now(&self) -> Millis {
         time::now()
     }
@@ -121,31 +121,33 @@ impl CommandContext {
 
     /// Opens the project and scans its files, unless that is not wanted or not possible.
     pub(crate) fn open_and_scan(&self) -> Result<(Project, Option<RefreshOutcome>)> {
-        let (project, looked) = self.open_and_scan_unwarned()?;
+        let (project, refreshed) = self.open_and_scan_without_warning()?;
         warn_of_interrupted(&project)?;
-        Ok((project, looked))
+        Ok((project, refreshed))
     }
 
     /// Like [`Self::open_and_scan`], for a command that reports interruptions in its own way.
-    pub(crate) fn open_and_scan_unwarned(&self) -> Result<(Project, Option<RefreshOutcome>)> {
+    pub(crate) fn open_and_scan_without_warning(
+        &self,
+    ) -> Result<(Project, Option<RefreshOutcome>)> {
         self.open_and_scan_with(RefreshProject {})
     }
 
-    /// Like [`Self::open_and_scan_unwarned`], with the request that scans.
+    /// Like [`Self::open_and_scan_without_warning`], with the request that scans.
     pub(crate) fn open_and_scan_with(
         &self,
-        look: impl ProjectCommand<Answer = RefreshOutcome>,
+        scan: impl ProjectCommand<Answer = RefreshOutcome>,
     ) -> Result<(Project, Option<RefreshOutcome>)> {
         let project = self.open_to_write()?;
         if self.no_look {
             return Ok((project, None));
         }
         let mut bar = DelayedProgressBar::new("Reading");
-        let looked =
-            self.run_request_with_progress(&project, look, &mut |done, all| bar.set(done, all));
+        let refreshed =
+            self.run_request_with_progress(&project, scan, &mut |done, all| bar.set(done, all));
         drop(bar);
-        match looked {
-            Ok(looked) => Ok((project, Some(looked))),
+        match refreshed {
+            Ok(refreshed) => Ok((project, Some(refreshed))),
             // What is on record is worth showing even if nothing can be added to it.
             Err(error) => {
                 warn(&format!(
@@ -158,9 +160,9 @@ impl CommandContext {
 
     /// Runs a request for the project around the current folder. If a daemon does it, nothing is
     /// opened here.
-    pub(crate) fn run_request_in_cwd<V: ProjectCommand>(&self, verb: &V) -> Result<V::Answer> {
+    pub(crate) fn run_request_in_cwd<V: ProjectCommand>(&self, command: &V) -> Result<V::Answer> {
         let start = self.cwd.join(self.start_folder());
-        if let Some(answer) = self.run_in_daemon(&start, false, verb, &mut |_, _| {}) {
+        if let Some(answer) = self.run_in_daemon(&start, false, command, &mut |_, _| {}) {
             if let Ok(located) = self.retake.locate(&start) {
                 let settings = Settings::load(self.retake.folder(), located.folder());
                 warn_of_settings(settings.err().as_ref());
@@ -168,29 +170,29 @@ impl CommandContext {
             return Ok(answer?);
         }
         let project = self.open_to_write()?;
-        Ok(verb.run(&project, self.now(), &mut |_, _| {})?)
+        Ok(command.run(&project, self.now(), &mut |_, _| {})?)
     }
 
     /// Runs a request for the project, in the daemon if one answers, else in process.
     pub(crate) fn run_request<V: ProjectCommand>(
         &self,
         project: &Project,
-        verb: V,
+        command: V,
     ) -> Result<V::Answer> {
-        self.run_request_with_progress(project, verb, &mut |_, _| {})
+        self.run_request_with_progress(project, command, &mut |_, _| {})
     }
 
     /// Like [`Self::run_request`], for long work: reports progress.
-    #[expect(clippy::needless_pass_by_value, reason = "a verb is made to be asked for")]
+    #[expect(clippy::needless_pass_by_value, reason = "a command is built for one run")]
     pub(crate) fn run_request_with_progress<V: ProjectCommand>(
         &self,
         project: &Project,
-        verb: V,
+        command: V,
         progress: ProgressFn<'_>,
     ) -> Result<V::Answer> {
-        match self.run_in_daemon(project.root(), false, &verb, progress) {
+        match self.run_in_daemon(project.root(), false, &command, progress) {
             Some(answer) => Ok(answer?),
-            None => Ok(verb.run(project, self.now(), progress)?),
+            None => Ok(command.run(project, self.now(), progress)?),
         }
     }
 
@@ -204,8 +206,8 @@ impl CommandContext {
         let Some(relay) = &recorded.relay else { return };
         let record = RecordEvents { submissions: vec![relay.relayed_submission(submission)] };
         for other in &relay.to {
-            let asked = self.run_in_daemon(&other.root, false, &record, &mut |_, _| {});
-            let done = asked.unwrap_or_else(|| {
+            let answer = self.run_in_daemon(&other.root, false, &record, &mut |_, _| {});
+            let done = answer.unwrap_or_else(|| {
                 let project = self.retake.open(&other.root)?;
                 record.run(&project, self.now(), &mut |_, _| {})
             });
@@ -223,10 +225,10 @@ impl CommandContext {
         &self,
         start: &Path,
         create: bool,
-        verb: &V,
+        command: &V,
         progress: ProgressFn<'_>,
     ) -> Option<Result<V::Answer, ApiError>> {
-        match self.connect_daemon()?.run(start, create, verb.clone(), progress) {
+        match self.connect_daemon()?.run(start, create, command.clone(), progress) {
             Ok(answer) => Some(Ok(answer)),
             Err(CallError::Failed(failure)) => Some(Err(failure)),
             Err(CallError::NotDone) => None,

@@ -34,8 +34,8 @@ pub(crate) fn paint_line(
     let mut out = StyledText::default();
     out.push(&sign.to_string(), style.ansi());
     for part in segments(text.len(), marks) {
-        let look = ansi_style(style, token_at(marks, part.start), changed_at(marks, part.start));
-        out.push(&escape_line(&text[part]), look);
+        let ansi = ansi_style(style, token_at(marks, part.start), changed_at(marks, part.start));
+        out.push(&escape_line(&text[part]), ansi);
     }
     out.finish()
 }
@@ -84,11 +84,11 @@ struct StyledText {
 }
 
 impl StyledText {
-    fn push(&mut self, text: &str, look: Ansi) {
-        if look != self.style {
-            let (old, new) = (self.style, look);
+    fn push(&mut self, text: &str, style: Ansi) {
+        if style != self.style {
+            let (old, new) = (self.style, style);
             let _ = write!(self.out, "{old:#}{new}");
-            self.style = look;
+            self.style = style;
         }
         self.out.push_str(text);
     }

@@ -130,3 +130,23 @@ impl NoticeCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use retake_model::EventKind;
+
+    use super::*;
+
+    #[test]
+    fn reply_support_is_accepted_by_its_old_name_and_written_by_the_new_one() {
+        let event = Event::new("d1", EventKind::DialogEnd {});
+        let submission = Submission::new("k1", event, 1).with_reply_support(ReplySupport::Denials);
+        let new = serde_json::to_value(&submission).unwrap();
+        assert_eq!(new["reply_support"], "denials");
+        let mut old = new;
+        let fields = old.as_object_mut().unwrap();
+        let value = fields.remove("reply_support").unwrap();
+        fields.insert("hears".to_owned(), value);
+        assert_eq!(serde_json::from_value::<Submission>(old).unwrap(), submission);
+    }
+}

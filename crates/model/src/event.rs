@@ -75,8 +75,8 @@ pub struct Event {
     pub message_index: Option<u64>,
     /// What the agent got to see with it: files whose content a message carries, or what the end
     /// of a call showed. Without this, a call's arguments say what it reads.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub saw: Vec<SeenFile>,
+    #[serde(default, alias = "saw", skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<SeenFile>,
     /// What happened.
     #[serde(flatten)]
     pub what: EventKind,
@@ -186,7 +186,7 @@ impl Event {
             kind: None,
             cwd: None,
             message_index: None,
-            saw: Vec::new(),
+            reads: Vec::new(),
             what,
         }
     }
@@ -232,8 +232,8 @@ mod tests {
             r#"{"event":"tool_begin","dialog":"d1","agent":"a1","kind":"my-agent","call":"c1","tool":"Write","input":{"file_path":"a"},"cwd":"/x"}"#,
             r#"{"event":"tool_end","dialog":"d1","call":"c1","ok":true}"#,
             r#"{"event":"user_message","session_id":"d1","text":"hello"}"#,
-            r#"{"event":"user_message","dialog":"d1","text":"see @a","saw":[{"path":"a"}]}"#,
-            r#"{"event":"tool_end","dialog":"d1","call":"c1","saw":[{"path":"a","lines":[1,40]}]}"#,
+            r#"{"event":"user_message","dialog":"d1","text":"see @a","reads":[{"path":"a"}]}"#,
+            r#"{"event":"tool_end","dialog":"d1","call":"c1","reads":[{"path":"a","lines":[1,40]}]}"#,
             r#"{"event":"assistant_message","dialog":"d1","text":"hi","calls":[{"call":"c1"}]}"#,
             r#"{"event":"tool_begin","dialog":"d1","tool":"bash","input":{"command":"ls"}}"#,
             r#"{"event":"tools_over","dialog":"d1","calls":["c1"]}"#,
@@ -247,5 +247,17 @@ mod tests {
             assert_eq!(event, again);
         }
         assert!(serde_json::from_str::<Event>(r#"{"event":"dance","dialog":"d"}"#).is_err());
+    }
+
+    /// Spools and programs of earlier versions have events with `saw`.
+    #[test]
+    fn reads_are_accepted_by_their_old_name_and_written_by_the_new_one() {
+        let old =
+            r#"{"event":"tool_end","dialog":"d1","call":"c1","saw":[{"path":"a","lines":[1,40]}]}"#;
+        let event: Event = serde_json::from_str(old).unwrap();
+        assert_eq!(event.reads.len(), 1);
+        let new = serde_json::to_value(&event).unwrap();
+        assert_eq!(new["reads"], serde_json::json!([{ "path": "a", "lines": [1, 40] }]));
+        assert!(new.get("saw").is_none());
     }
 }

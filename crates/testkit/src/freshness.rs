@@ -18,9 +18,9 @@ pub(crate) fn run_step(project: &TestProject, verb: &str, rest: &str, seen: &mut
         "mention" => {
             let (head, text) = split_colon(rest);
             let (who, path) = head.split_once(' ').expect("mention D PATH: TEXT");
-            let saw = vec![SeenFile { path: path.to_owned(), lines: None }];
+            let reads = vec![SeenFile { path: path.to_owned(), lines: None }];
             let said = event(who, EventKind::UserMessage { text: text.into() });
-            print_notices(&project.record(&Event { saw, ..said }), seen);
+            print_notices(&project.record(&Event { reads, ..said }), seen);
         }
         "attempt" => run_attempt(project, rest, seen),
         "context" => {
@@ -49,9 +49,9 @@ fn run_read(project: &TestProject, rest: &str, seen: &mut String) {
         &project.record(&begin_event(who, call, "Read", json!({ "file_path": path }))),
         seen,
     );
-    let saw = vec![SeenFile { path: path.to_owned(), lines }];
+    let reads = vec![SeenFile { path: path.to_owned(), lines }];
     let end = end_event(who, call, None, Value::Null, false);
-    print_recorded(&project.record(&Event { saw, ..end }), seen);
+    print_recorded(&project.record(&Event { reads, ..end }), seen);
 }
 
 fn run_attempt(project: &TestProject, rest: &str, seen: &mut String) {

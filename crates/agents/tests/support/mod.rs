@@ -73,7 +73,7 @@ fn saw(event: &Event) -> String {
         Some(lines) => format!(" saw {}:{}-{}", sight.path, lines.first, lines.last),
         None => format!(" saw {}", sight.path),
     };
-    event.saw.iter().map(sight).collect()
+    event.reads.iter().map(sight).collect()
 }
 
 fn details(what: &EventKind) -> String {

@@ -21,9 +21,9 @@ pub(crate) struct HookArgs {
 pub(crate) struct EventArgs {
     /// What is done with `stale` in a reply: nothing, notes (told to the agent's model), denials
     /// (also, a call that is denied is not run) [default: notes]
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = ReplySupportArg::Notes)]
+    #[arg(long, alias = "hears", value_name = "WHAT", value_enum, default_value_t = ReplySupportArg::Notes)]
     #[arg(hide_default_value = true, hide_possible_values = true)]
-    pub(crate) hears: ReplySupportArg,
+    pub(crate) reply_support: ReplySupportArg,
 }
 
 /// What the reader of replies does with them.

@@ -18,7 +18,7 @@ pub(super) fn run(context: &CommandContext, options: &ApproveArgs) -> Result<Exi
     // Pending work is known only after a scan.
     let project = match options.dialog {
         Some(_) => context.open_to_write()?,
-        None => context.open_and_scan_unwarned()?.0,
+        None => context.open_and_scan_without_warning()?.0,
     };
     let Some(dialog) = dialog_to_approve(&project, options.dialog.as_deref())? else {
         return report_nothing_to_approve(context, options);

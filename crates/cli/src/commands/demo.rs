@@ -27,15 +27,15 @@ const DEMO_FILES: &[(&str, &str)] = &[
 ];
 
 pub(super) fn run(context: &CommandContext, options: &DemoArgs) -> Result<Exit> {
-    let mut story = DemoProject::create(DEMO_FILES)?;
+    let mut demo = DemoProject::create(DEMO_FILES)?;
     if context.json {
-        run_scenario(&mut story, &mut |_, _, _| Ok(()))?;
-        let changes = story.project().changes(&all_changes())?;
-        let undone = PlanOutcome::from(story.undo()?.0).document(story.project())?;
-        let redone = PlanOutcome::from(story.redo()?).document(story.project())?;
-        let root = story.project().root().to_string_lossy().into_owned();
-        let home = story.home();
-        let kept = options.keep.then(|| story.into_folder());
+        run_scenario(&mut demo, &mut |_, _, _| Ok(()))?;
+        let changes = demo.project().changes(&all_changes())?;
+        let undone = PlanOutcome::from(demo.undo()?.0).document(demo.project())?;
+        let redone = PlanOutcome::from(demo.redo()?).document(demo.project())?;
+        let root = demo.project().root().to_string_lossy().into_owned();
+        let home = demo.home();
+        let kept = options.keep.then(|| demo.into_folder());
         context.out.json(&json!({
             "project": root,
             "home": home.to_string_lossy(),
@@ -46,17 +46,17 @@ pub(super) fn run(context: &CommandContext, options: &DemoArgs) -> Result<Exit> 
         }))?;
         return Ok(Exit::Done);
     }
-    let root = escape(story.project().root().as_os_str().as_encoded_bytes());
+    let root = escape(demo.project().root().as_os_str().as_encoded_bytes());
     context.out.text(&format!(
         "A throw-away project, a person, and an agent at work in it.\n{}\n\n",
         context.out.paint(&root, TextStyle::Dim)
     ))?;
-    run_scenario(&mut story, &mut |step, what, changes| report_step(context, step, what, changes))?;
-    show_record(context, &story)?;
-    take_back(context, &story)?;
+    run_scenario(&mut demo, &mut |step, what, changes| report_step(context, step, what, changes))?;
+    show_record(context, &demo)?;
+    take_back(context, &demo)?;
     if options.keep {
-        let (root, home) = (root.clone(), escape(story.home().as_os_str().as_encoded_bytes()));
-        let folder = escape(story.into_folder().as_os_str().as_encoded_bytes());
+        let (root, home) = (root.clone(), escape(demo.home().as_os_str().as_encoded_bytes()));
+        let folder = escape(demo.into_folder().as_os_str().as_encoded_bytes());
         context.out.text(&format!(
             "Kept in {folder}; look around with\n  retake --home {home} --project {root} log\n"
         ))?;
@@ -70,18 +70,18 @@ pub(super) fn run(context: &CommandContext, options: &DemoArgs) -> Result<Exit> 
 
 type StepReporter<'a> = &'a mut dyn FnMut(u32, &str, &[Change]) -> Result<()>;
 
-fn run_scenario(story: &mut DemoProject, tell: StepReporter<'_>) -> Result<()> {
-    let changes = story.person_asks("Greet people more warmly, sell tea, and clean up.")?;
+fn run_scenario(demo: &mut DemoProject, tell: StepReporter<'_>) -> Result<()> {
+    let changes = demo.person_asks("Greet people more warmly, sell tea, and clean up.")?;
     tell(1, "You ask the agent: greet people more warmly, sell tea, and clean up.", &changes)?;
-    let changes = story.agent_edits("shop.sh", "\"Welcome\"", "\"A warm welcome\"")?;
+    let changes = demo.agent_edits("shop.sh", "\"Welcome\"", "\"A warm welcome\"")?;
     tell(2, "The agent changes the greeting with its Edit tool.", &changes)?;
-    let changes = story.agent_runs("echo 'tea 4' >> prices.txt")?;
+    let changes = demo.agent_runs("echo 'tea 4' >> prices.txt")?;
     tell(3, "The agent runs a command:  echo 'tea 4' >> prices.txt", &changes)?;
-    let changes = story.person_edits("prices.txt", "bread 3", "bread 3.50")?;
+    let changes = demo.person_edits("prices.txt", "bread 3", "bread 3.50")?;
     tell(4, "You raise the price of bread in the same file, in your editor.", &changes)?;
-    let changes = story.agent_runs("rm notes.txt .env")?;
+    let changes = demo.agent_runs("rm notes.txt .env")?;
     tell(5, "The agent “cleans up”:  rm notes.txt .env", &changes)?;
-    story.end_turn()?;
+    demo.end_turn()?;
     Ok(())
 }
 
@@ -116,8 +116,8 @@ fn describe_confidence(confidence: Confidence) -> &'static str {
     }
 }
 
-fn show_record(context: &CommandContext, story: &DemoProject) -> Result<()> {
-    let project = story.project();
+fn show_record(context: &CommandContext, demo: &DemoProject) -> Result<()> {
+    let project = demo.project();
     let changes = project.changes(&all_changes())?;
     let mut text = heading(context, "Who changed what", "retake log");
     text.push_str(&log::table(project, &changes)?.render("   ", context.out.colour));
@@ -138,8 +138,8 @@ fn show_record(context: &CommandContext, story: &DemoProject) -> Result<()> {
         .into_iter()
         .filter(|c| c.change_type == ChangeType::Modify)
         .collect();
-    let look = DiffStyle { readable: true, colour: context.out.colour };
-    let mut printer = DiffPrinter::new(project, look);
+    let style = DiffStyle { readable: true, colour: context.out.colour };
+    let mut printer = DiffPrinter::new(project, style);
     for diff in project.net_diff(&edits)? {
         text.push_str(&indented(&String::from_utf8_lossy(&printer.render_file(&diff)?)));
     }
@@ -162,23 +162,23 @@ fn show_record(context: &CommandContext, story: &DemoProject) -> Result<()> {
     Ok(context.out.text(&text)?)
 }
 
-/// The end of the story: the whole turn goes, and comes back, and the person's edit stays.
-fn take_back(context: &CommandContext, story: &DemoProject) -> Result<()> {
-    let project = story.project();
+/// The end of the demo: the whole turn goes, and comes back, and the person's edit stays.
+fn take_back(context: &CommandContext, demo: &DemoProject) -> Result<()> {
+    let project = demo.project();
     let shown = |applied: AppliedPlan, what: &str| -> Result<String> {
         let outcome = PlanOutcome::from(applied);
         let mut text = plan_table(project, &outcome.plan, true)?.render("   ", context.out.colour);
         text.push_str(&indented(&undo::describe_outcome(context, project, &outcome, what)?));
         text.push_str("   prices.txt is now\n");
-        text.push_str(&indented(&indented(&escape_text(story.read("prices.txt")?))));
+        text.push_str(&indented(&indented(&escape_text(demo.read("prices.txt")?))));
         Ok(text + "\n")
     };
-    let (undone, step) = story.undo()?;
+    let (undone, step) = demo.undo()?;
     let what = undo::describe_step(project, &step)?;
     let mut text = heading(context, "You do not want any of it", "retake undo");
     text.push_str(&shown(undone, &what)?);
     text.push_str(&heading(context, "You change your mind", "retake redo"));
-    text.push_str(&shown(story.redo()?, &what)?);
+    text.push_str(&shown(demo.redo()?, &what)?);
     Ok(context.out.text(&text)?)
 }
 

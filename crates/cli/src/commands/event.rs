@@ -34,8 +34,8 @@ pub(super) fn run(context: &CommandContext, options: EventArgs) -> Result<Exit> 
         );
     }
     let mut stdin = stdin.lock();
-    let mut projects = EventRecorder::new(context, options);
-    let mut heard = true;
+    let mut recorder = EventRecorder::new(context, options);
+    let mut has_reader = true;
     let (mut line, mut good, mut bad, mut unopened) = (0, 0_u64, 0_u64, 0_u64);
     loop {
         let text = match read_line(&mut stdin, MAX_LINE_BYTES).context("standard input")? {
@@ -47,13 +47,13 @@ pub(super) fn run(context: &CommandContext, options: EventArgs) -> Result<Exit> 
         if text.as_ref().is_ok_and(|text| text.trim_ascii().is_empty()) {
             continue;
         }
-        let done = text.map_err(EventLineError::Line).and_then(|text| projects.record(&text));
+        let done = text.map_err(EventLineError::Line).and_then(|text| recorder.record(&text));
         match &done {
             Err(EventLineError::Project(_)) => unopened += 1,
             Ok(recorded) if recorded.ok => good += 1,
             Ok(_) | Err(EventLineError::Line(_)) => bad += 1,
         }
-        heard = heard && reply(context, &done, line)?;
+        has_reader = has_reader && reply(context, &done, line)?;
     }
     Ok(match (good + bad, bad, unopened) {
         (0, _, 1..) => Exit::Problem,
@@ -108,7 +108,7 @@ struct EventRecorder<'a> {
 
 impl<'a> EventRecorder<'a> {
     fn new(context: &'a CommandContext, options: EventArgs) -> Self {
-        let reply_support = match options.hears {
+        let reply_support = match options.reply_support {
             args::ReplySupportArg::Nothing => ReplySupport::Nothing,
             args::ReplySupportArg::Notes => ReplySupport::Notes,
             args::ReplySupportArg::Denials => ReplySupport::Denials,
@@ -122,8 +122,8 @@ impl<'a> EventRecorder<'a> {
         let submission = Submission::new(new_idempotency_key(at), event, at)
             .with_reply_support(self.reply_support);
         let record = RecordEvents { submissions: vec![submission.clone()] };
-        let asked = self.context.run_in_daemon(&start, true, &record, &mut |_, _| {});
-        let recorded = if let Some(recorded) = asked {
+        let answer = self.context.run_in_daemon(&start, true, &record, &mut |_, _| {});
+        let recorded = if let Some(recorded) = answer {
             recorded
         } else {
             let project = self.open_project(&start).map_err(EventLineError::Project)?;

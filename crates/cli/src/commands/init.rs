@@ -27,7 +27,7 @@ pub(super) fn run(context: &CommandContext, options: &InitArgs) -> Result<Exit> 
         .retake
         .init(folder, choices, context.now(), &mut |done, all| bar.set(done as u64, all as u64))?;
     drop(bar);
-    let (looked, status) = (&done.looked, done.project.status()?);
+    let status = done.project.status()?;
     if context.json {
         context.out.json(&json!({
             "root": done.project.root().to_string_lossy(),
@@ -36,10 +36,10 @@ pub(super) fn run(context: &CommandContext, options: &InitArgs) -> Result<Exit> 
             "new": done.is_new,
             "moved_from": done.moved_from.as_ref().map(|path| path.to_string_lossy()),
             "files": status.files,
-            "changes_found": looked.changes.len(),
+            "changes_found": done.looked.changes.len(),
             "gaps": status.gaps.len(),
-            "ignored": looked.ignored_count,
-            "scratch": looked.scratch,
+            "ignored": done.looked.ignored_count,
+            "scratch": done.looked.scratch,
             "checkpoint": done.checkpoint.as_ref().map(|checkpoint| checkpoint.id),
             "before": done.before.as_ref().map(|checkpoint| checkpoint.id),
         }))?;
@@ -54,7 +54,7 @@ fn render_report(
     done: &InitOutcome,
     status: &ProjectStatus,
 ) -> Result<String> {
-    let looked = &done.looked;
+    let scan = &done.looked;
     let root = escape(done.project.root().as_os_str().as_encoded_bytes());
     let head = if done.is_new { "Now tracking" } else { "Already tracking" };
     let mut text = format!("{} {}\n", context.out.paint(head, TextStyle::Bold), root);
@@ -66,16 +66,16 @@ fn render_report(
         fact("moved from", escape(from.as_os_str().as_encoded_bytes()));
     }
     fact("tracked", plural(status.files, "file", "files"));
-    if !looked.changes.is_empty() {
-        let changes = plural(looked.changes.len() as u64, "change", "changes");
+    if !scan.changes.is_empty() {
+        let changes = plural(scan.changes.len() as u64, "change", "changes");
         fact("caught up", format!("{changes} since the last look (see `retake log`)"));
     }
-    if looked.ignored_count > 0 {
-        let names = plural(looked.ignored_count, "file or folder", "files and folders");
+    if scan.ignored_count > 0 {
+        let names = plural(scan.ignored_count, "file or folder", "files and folders");
         fact("ignored", format!("{names} (see `retake status --ignored`)"));
     }
-    if looked.scratch > 0 {
-        fact("scratch", format!("{} left out", plural(looked.scratch, "file", "files")));
+    if scan.scratch > 0 {
+        fact("scratch", format!("{} left out", plural(scan.scratch, "file", "files")));
     }
     let gaps = match status.gaps.len() {
         0 => "none: everything tracked is protected".to_owned(),

@@ -32,9 +32,9 @@ pub(super) fn run(context: &CommandContext, options: &RecoverArgs) -> Result<Exi
     let Some(applied) = context.run_request(&project, request::RecoverOperation { how })? else {
         return show_interrupted(context, None);
     };
-    let manner = ApplyArgs { dry_run: false, yes: true, diff: false };
+    let options = ApplyArgs { dry_run: false, yes: true, diff: false };
     PlanOutcome::from(applied)
-        .print(context, &project, &manner, &|outcome| render_summary(context, &project, outcome))
+        .print(context, &project, &options, &|outcome| render_summary(context, &project, outcome))
 }
 
 fn show_interrupted(

@@ -13,9 +13,11 @@ use crate::outcome::apply_plan;
 
 pub(super) fn run(context: &CommandContext, options: &RedoArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let taking = options.take_back.to_options(CascadePolicy::Leave);
+    let take_back = options.take_back.to_options(CascadePolicy::Leave);
     let what = options.rewind.rewind_target();
-    let Some((plan, undone)) = context.run_request(&project, PlanRedo { taking, what })? else {
+    let Some((plan, undone)) =
+        context.run_request(&project, PlanRedo { taking: take_back, what })?
+    else {
         return report_nothing(context, OperationKind::Redo, &options.apply);
     };
     let what = undone.title.strip_prefix("undo of ").unwrap_or(&undone.title);

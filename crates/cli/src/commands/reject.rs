@@ -11,7 +11,7 @@ use crate::outcome::{apply_plan, render_summary};
 
 pub(super) fn run(context: &CommandContext, options: &RejectArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let taking = options.take_back.to_options(CascadePolicy::Agents);
+    let take_back = options.take_back.to_options(CascadePolicy::Agents);
     let scope = if options.hunk.is_empty() {
         let include_shared = options.include_shared;
         let meant = review_selection(context, &project, &options.scope)?;
@@ -19,7 +19,7 @@ pub(super) fn run(context: &CommandContext, options: &RejectArgs) -> Result<Exit
     } else {
         hunk_scope(&options.scope.changes, &options.hunk)
     };
-    let plan = context.run_request(&project, PlanReject { scope, taking })?;
+    let plan = context.run_request(&project, PlanReject { scope, taking: take_back })?;
     if plan.files.is_empty() && !context.json {
         context.out.text("There is no pending change to reject; nothing was changed.\n")?;
         return Ok(Exit::Done);

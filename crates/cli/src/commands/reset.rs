@@ -17,7 +17,7 @@ pub(super) fn run(context: &CommandContext, options: &ResetArgs) -> Result<Exit>
     // Pending work is known only after a scan.
     let project = match options.dialog {
         Some(_) => context.open_to_write()?,
-        None => context.open_and_scan_unwarned()?.0,
+        None => context.open_and_scan_without_warning()?.0,
     };
     let dialog = match dialog_to_approve(&project, options.dialog.as_deref())? {
         Some(dialog) => dialog,
@@ -25,9 +25,9 @@ pub(super) fn run(context: &CommandContext, options: &ResetArgs) -> Result<Exit>
         None if options.exact => latest_dialog_with_changes(&project)?,
         None => return report_nothing_to_reset(context, options),
     };
-    let taking = options.take_back.to_options(CascadePolicy::Leave);
-    let asked = PlanReset { dialog: dialog.clone(), exact: options.exact, taking };
-    let plan = context.run_request(&project, asked)?;
+    let take_back = options.take_back.to_options(CascadePolicy::Leave);
+    let request = PlanReset { dialog: dialog.clone(), exact: options.exact, taking: take_back };
+    let plan = context.run_request(&project, request)?;
     let outcome = apply_plan(context, &project, plan, &options.apply)?;
     let active = project.active_session(&dialog)?.map(|session| session.name());
     let new_session = active.filter(|_| outcome.operation.is_some());

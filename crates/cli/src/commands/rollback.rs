@@ -11,7 +11,7 @@ use crate::outcome::{apply_plan, render_summary};
 
 pub(super) fn run(context: &CommandContext, options: &RollbackArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
-    let taking = options.take_back.to_options(CascadePolicy::Leave);
+    let take_back = options.take_back.to_options(CascadePolicy::Leave);
     let scope = if options.hunk.is_empty() {
         ChangeScope::Changes(Selection {
             last: options.last,
@@ -21,7 +21,7 @@ pub(super) fn run(context: &CommandContext, options: &RollbackArgs) -> Result<Ex
     } else {
         hunk_scope(&options.scope.change, &options.hunk)
     };
-    let plan = context.run_request(&project, PlanRollback { scope, taking })?;
+    let plan = context.run_request(&project, PlanRollback { scope, taking: take_back })?;
     if plan.files.is_empty() && !context.json {
         context.out.text("No change in effect fits; nothing was changed.\n")?;
         return Ok(Exit::Done);

@@ -36,10 +36,10 @@ pub(super) fn run(context: &CommandContext, options: &ShowArgs) -> Result<Exit> 
         return Ok(Exit::Done);
     }
     let diff = project.diff(&change)?;
-    let look = DiffStyle { readable: !options.raw, colour: context.out.colour };
+    let style = DiffStyle { readable: !options.raw, colour: context.out.colour };
     let mut text = facts_table(&project, &change)?.render("", context.out.colour).into_bytes();
     text.push(b'\n');
-    text.extend(DiffPrinter::new(&project, look).render_file(&diff)?);
+    text.extend(DiffPrinter::new(&project, style).render_file(&diff)?);
     context.out.paged(&text)?;
     Ok(Exit::Done)
 }

@@ -28,24 +28,24 @@ const MAX_LISTED_GAPS: usize = 10;
 const MAX_LISTED_HIDDEN: usize = 5;
 
 pub(super) fn run(context: &CommandContext, options: &args::StatusArgs) -> Result<Exit> {
-    let (project, looked) = if options.ignored {
+    let (project, refresh) = if options.ignored {
         context.open_and_scan_with(RescanProject {})?
     } else {
-        context.open_and_scan_unwarned()?
+        context.open_and_scan_without_warning()?
     };
     if context.json {
-        let (looked, ignored) = (looked.as_ref(), options.ignored);
+        let (refresh, ignored) = (refresh.as_ref(), options.ignored);
         let (at, masking) = (context.now(), Masking::Off);
         context
             .out
-            .json(&documents::StatusDocument::read(&project, at, looked, ignored, masking)?)?;
+            .json(&documents::StatusDocument::read(&project, at, refresh, ignored, masking)?)?;
         return Ok(Exit::Done);
     }
     let status = project.status()?;
     let interrupted = project.interrupted()?;
     let mut text = String::new();
     if options.ignored {
-        render_ignored(context, looked.as_ref(), &mut text);
+        render_ignored(context, refresh.as_ref(), &mut text);
     } else {
         let root = escape(project.root().as_os_str().as_encoded_bytes());
         let _ = writeln!(text, "{}", context.out.paint(&format!("Project {root}"), TextStyle::Dim));
@@ -58,7 +58,7 @@ pub(super) fn run(context: &CommandContext, options: &args::StatusArgs) -> Resul
         render_stale(context, &project, &mut text)?;
         render_rule_changes(context, &project, &mut text)?;
         render_gaps(context, &status, &mut text);
-        text.push_str(&describe_facts(&status, looked.as_ref()));
+        text.push_str(&describe_facts(&status, refresh.as_ref()));
     }
     context.out.paged(text.as_bytes())?;
     Ok(Exit::Done)
@@ -265,7 +265,7 @@ fn reason_text(reason: GapReason) -> &'static str {
     }
 }
 
-fn describe_facts(status: &ProjectStatus, looked: Option<&RefreshOutcome>) -> String {
+fn describe_facts(status: &ProjectStatus, refresh: Option<&RefreshOutcome>) -> String {
     let mut facts = vec![
         format!("{} tracked", plural(status.files, "file", "files")),
         format!("{} on record", plural(status.changes, "change", "changes")),
@@ -276,30 +276,30 @@ fn describe_facts(status: &ProjectStatus, looked: Option<&RefreshOutcome>) -> St
             facts.push(plural(count, one, many));
         }
     };
-    if let Some(looked) = looked {
-        add(looked.ignored_count, "name ignored", "names ignored");
-        add(looked.scratch, "scratch file left out", "scratch files left out");
-        let nested = looked.nested_repositories.len() as u64;
+    if let Some(refresh) = refresh {
+        add(refresh.ignored_count, "name ignored", "names ignored");
+        add(refresh.scratch, "scratch file left out", "scratch files left out");
+        let nested = refresh.nested_repositories.len() as u64;
         add(nested, "nested repository", "nested repositories");
     }
     add(status.spooled as u64, "event waits", "events wait");
     facts.join(" · ") + "\n"
 }
 
-fn render_ignored(context: &CommandContext, looked: Option<&RefreshOutcome>, text: &mut String) {
-    let Some(looked) = looked else { return };
-    if looked.ignored.is_empty() {
+fn render_ignored(context: &CommandContext, refresh: Option<&RefreshOutcome>, text: &mut String) {
+    let Some(refresh) = refresh else { return };
+    if refresh.ignored.is_empty() {
         text.push_str("Nothing is ignored.\n");
         return;
     }
     let mut table = TextTable::default();
-    for ignored in &looked.ignored {
+    for ignored in &refresh.ignored {
         let slash = if ignored.is_dir { "/" } else { "" };
         let by = TableCell::new(escape(&ignored.by), TextStyle::Dim);
         table.row([TableCell::new(display_path(&ignored.path) + slash, TextStyle::Plain), by]);
     }
     text.push_str(&table.render("", context.out.colour));
-    let more = looked.ignored_count.saturating_sub(looked.ignored.len() as u64);
+    let more = refresh.ignored_count.saturating_sub(refresh.ignored.len() as u64);
     if more > 0 {
         let _ = writeln!(text, "… and {more} more");
     }

@@ -69,15 +69,17 @@ fn undo_step(
     project: &Project,
     options: &UndoArgs,
 ) -> Result<Option<Exit>> {
-    let taking = options.take_back.to_options(CascadePolicy::Leave);
-    let what = options.rewind.rewind_target();
-    let Some((plan, step)) = context.run_request(project, PlanUndo { taking, what })? else {
+    let request = PlanUndo {
+        taking: options.take_back.to_options(CascadePolicy::Leave),
+        what: options.rewind.rewind_target(),
+    };
+    let Some((plan, step)) = context.run_request(project, request)? else {
         return Ok(None);
     };
     let what = describe_step(project, &step)?;
     let outcome = apply_plan(context, project, plan, &options.apply)?;
-    let told = |outcome: &PlanOutcome| describe_outcome(context, project, outcome, &what);
-    outcome.print(context, project, &options.apply, &told).map(Some)
+    let describe = |outcome: &PlanOutcome| describe_outcome(context, project, outcome, &what);
+    outcome.print(context, project, &options.apply, &describe).map(Some)
 }
 
 /// Reports that there is nothing to undo, with the calls that ran without a recorded change. Gaps
@@ -85,13 +87,13 @@ fn undo_step(
 fn report_nothing_to_undo(
     context: &CommandContext,
     project: &Project,
-    manner: &ApplyArgs,
+    options: &ApplyArgs,
 ) -> Result<Exit> {
     let considered = project.nothing_to_undo()?;
     let exit = if considered.is_whole() { Exit::Done } else { Exit::Partly };
     if context.json {
         let nothing =
-            documents::OperationOutcome::nothing_to_undo(&considered).with_dry_run(manner.dry_run);
+            documents::OperationOutcome::nothing_to_undo(&considered).with_dry_run(options.dry_run);
         context.out.json(&nothing)?;
         return Ok(exit);
     }
@@ -137,12 +139,12 @@ fn report_nothing_to_undo(
 pub(super) fn report_nothing(
     context: &CommandContext,
     kind: OperationKind,
-    manner: &ApplyArgs,
+    options: &ApplyArgs,
 ) -> Result<Exit> {
     if context.json {
         context
             .out
-            .json(&documents::OperationOutcome::nothing(kind).with_dry_run(manner.dry_run))?;
+            .json(&documents::OperationOutcome::nothing(kind).with_dry_run(options.dry_run))?;
     } else {
         context.out.text(&format!("There is nothing to {kind}; no file was changed.\n"))?;
     }
@@ -213,10 +215,10 @@ pub(super) fn describe_outcome(
     for line in describe_kept_edits(project, outcome)? {
         let _ = writeln!(text, "{line}");
     }
-    let is_told = |file: &PlannedFile| file.is_left() || file.warning.is_some();
-    if outcome.plan.files.iter().any(is_told) {
+    let is_listed = |file: &PlannedFile| file.is_left() || file.warning.is_some();
+    if outcome.plan.files.iter().any(is_listed) {
         let mut left = outcome.plan.clone();
-        left.files.retain(is_told);
+        left.files.retain(is_listed);
         text.push_str(&plan_table(project, &left, true)?.render("  ", context.out.colour));
     }
     text.push_str(&describe_rewind(&outcome.plan));

@@ -18,6 +18,7 @@ use crate::context::{CommandContext, Exit};
 use crate::failure::ApiError;
 use crate::output::{TextStyle, ask_yes_no, is_interactive, print_message};
 
+use report::PlanPreview;
 pub(crate) use report::{
     NOTHING_WRITTEN_TEXT, describe_not_covered, describe_rewind, plan_table, render_summary,
 };
@@ -50,13 +51,13 @@ pub(crate) fn apply_plan(
     context: &CommandContext,
     project: &Project,
     plan: Plan,
-    manner: &ApplyArgs,
+    options: &ApplyArgs,
 ) -> Result<PlanOutcome> {
-    if manner.dry_run {
+    if options.dry_run {
         return Ok(PlanOutcome::planned(plan));
     }
     let questions = confirmation::questions_of(project, &plan)?;
-    if !questions.is_empty() && !manner.yes {
+    if !questions.is_empty() && !options.yes {
         if !is_interactive() {
             let refused = confirmation::needs_yes_failure(&questions);
             return Ok(PlanOutcome::not_done(plan, PlanStage::Refused(refused)));
@@ -117,10 +118,11 @@ impl PlanOutcome {
         &self,
         context: &CommandContext,
         project: &Project,
-        manner: &ApplyArgs,
+        options: &ApplyArgs,
         head: &str,
     ) -> Result<Vec<u8>> {
-        report::render_plan(context, project, &self.plan, (manner, head))
+        let preview = PlanPreview { plan: &self.plan, head, all_diffs: options.diff };
+        report::render_plan(context, project, &preview)
     }
 
     /// Prints it and returns the exit code. `words` describes for people what was done.
@@ -128,7 +130,7 @@ impl PlanOutcome {
         &self,
         context: &CommandContext,
         project: &Project,
-        manner: &ApplyArgs,
+        options: &ApplyArgs,
         words: &dyn Fn(&Self) -> Result<String>,
     ) -> Result<Exit> {
         if context.json {
@@ -141,13 +143,13 @@ impl PlanOutcome {
                 failure.hint.iter().for_each(|hint| print_message("hint", TextStyle::Mark, hint));
             }
             PlanStage::Planned => {
-                let mut text = self.render_preview(context, project, manner, "Plan")?;
+                let mut text = self.render_preview(context, project, options, "Plan")?;
                 text.extend(NOTHING_WRITTEN_TEXT.bytes());
                 context.out.paged(&text)?;
             }
             PlanStage::Done => {
                 let mut text = words(self)?.into_bytes();
-                if manner.diff {
+                if options.diff {
                     text.push(b'\n');
                     text.extend(report::render_diffs(context, project, &self.plan)?);
                 }

@@ -7,7 +7,6 @@ use retake_engine::model::OperationKind;
 use retake_engine::{FileAction, Plan, PlannedFile, Project};
 use retake_service::documents::suggested_commands;
 
-use crate::args::ApplyArgs;
 use crate::checkpoint_id::short_checkpoint_id;
 use crate::commands::message::first_words;
 use crate::context::CommandContext;
@@ -162,22 +161,31 @@ pub(super) fn describe_counts(outcome: &PlanOutcome) -> String {
     written + &left
 }
 
-/// Renders what a plan would do, under the title `head`.
+/// A plan that is shown before it is applied.
+pub(super) struct PlanPreview<'a> {
+    pub(super) plan: &'a Plan,
+    /// Stands before the title of the plan.
+    pub(super) head: &'a str,
+    /// Shows the diffs even if they are long.
+    pub(super) all_diffs: bool,
+}
+
+/// Renders what a plan would do.
 pub(super) fn render_plan(
     context: &CommandContext,
     project: &Project,
-    plan: &Plan,
-    (manner, head): (&ApplyArgs, &str),
+    preview: &PlanPreview<'_>,
 ) -> Result<Vec<u8>> {
+    let PlanPreview { plan, head, all_diffs } = *preview;
     let title = format!("{head}: {}", escape(&plan.title));
     let mut text = context.out.paint(&title, TextStyle::Bold) + "\n";
     text.push_str(&plan_table(project, plan, false)?.render("  ", context.out.colour));
     let mut text = text.into_bytes();
     let is_small = context.out.terminal && plan.writes().count() <= MAX_UNASKED_DIFF_LINES;
     let diffs =
-        if manner.diff || is_small { render_diffs(context, project, plan)? } else { Vec::new() };
+        if all_diffs || is_small { render_diffs(context, project, plan)? } else { Vec::new() };
     let is_short = diffs.split(|byte| *byte == b'\n').count() <= MAX_UNASKED_DIFF_LINES;
-    if !diffs.is_empty() && (manner.diff || is_short) {
+    if !diffs.is_empty() && (all_diffs || is_short) {
         text.push(b'\n');
         text.extend(diffs);
         text.push(b'\n');
@@ -193,9 +201,9 @@ pub(super) fn render_diffs(
     project: &Project,
     plan: &Plan,
 ) -> Result<Vec<u8>> {
-    let look = DiffStyle { readable: true, colour: context.out.colour };
+    let style = DiffStyle { readable: true, colour: context.out.colour };
     let mut text = Vec::new();
-    let mut printer = DiffPrinter::new(project, look);
+    let mut printer = DiffPrinter::new(project, style);
     for file in plan.writes() {
         text.extend(printer.render_file(&project.planned_diff(file)?)?);
     }

@@ -6,7 +6,7 @@ use retake_e2e::{AgentCli, AgentDriver, RunningAgent};
 use retake_engine::model::{ContextSource, DialogId, MAIN_AGENT};
 use retake_engine::{ContextFile, StaleFile};
 
-use crate::watched::Daemon;
+use crate::with_watcher::Daemon;
 use crate::world::World;
 
 const FILE: &str = "numbered.txt";

@@ -7,11 +7,11 @@
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
-mod between;
-mod crowd;
+mod edits_between_calls;
+mod failures;
 mod freshness;
 mod one_turn;
-mod together;
-mod trouble;
-mod watched;
+mod parallel_work;
+mod two_agents;
+mod with_watcher;
 mod world;

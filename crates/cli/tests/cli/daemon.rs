@@ -1,9 +1,9 @@
 //! `retake daemon`: nothing needs it, nothing differs with it, and nothing hangs if it does.
 
 mod hooks;
-mod life;
-mod skew;
-mod through;
+mod lifecycle;
+mod protocol;
+mod same_answers;
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

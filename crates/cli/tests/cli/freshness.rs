@@ -13,8 +13,12 @@ const LINES: &str = "one\ntwo\nthree\nfour\n";
 
 /// One line for `retake event`, answered.
 fn tell(world: &World, event: &Value) -> Value {
+    tell_with(world, "--reply-support", event)
+}
+
+fn tell_with(world: &World, option: &str, event: &Value) -> Value {
     let mut child = world
-        .command(&["event", "--hears", "denials"])
+        .command(&["event", option, "denials"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -37,11 +41,11 @@ fn end(call: &str) -> Value {
 
 fn read(world: &World, call: &str) {
     tell(world, &begin(call, "Read", &json!({ "file_path": "a.txt" })));
-    tell(world, &saw(end(call), "a.txt"));
+    tell(world, &with_read(end(call), "a.txt"));
 }
 
-fn saw(mut event: Value, path: &str) -> Value {
-    event["saw"] = json!([{ "path": path }]);
+fn with_read(mut event: Value, path: &str) -> Value {
+    event["reads"] = json!([{ "path": path }]);
     event
 }
 
@@ -92,6 +96,35 @@ fn with_and_without_a_daemon(play: impl Fn(&World)) {
     play(&served);
 }
 
+/// The names that earlier versions had: `--hears` of the option, `saw` of the event's field.
+#[test]
+fn the_old_names_of_the_option_and_of_the_reads_are_accepted() {
+    with_and_without_a_daemon(|world| {
+        let mention = json!({ "event": "user_message", "dialog": "d1", "text": "see @a.txt",
+            "saw": [{ "path": "a.txt" }] });
+        tell_with(world, "--hears", &mention);
+        world.write("a.txt", "one\ntwo\n3\nfour\n");
+        let input = json!({ "file_path": "a.txt", "old_string": "one", "new_string": "ONE" });
+        let reply = tell_with(world, "--hears", &begin("c1", "Edit", &input));
+        assert_eq!(reply["stale"]["reaction"], "deny", "{reply}");
+    });
+}
+
+/// An event that an earlier version spooled is recorded with the files that its agent read.
+#[test]
+fn reads_in_a_spool_of_an_earlier_version_are_recorded() {
+    let world = World::with(&[("a.txt", LINES)]);
+    let mention = json!({ "event": "user_message", "dialog": "d1", "text": "see @a.txt",
+        "saw": [{ "path": "a.txt" }] });
+    let line = json!({ "id": "1-1-1", "at": 1_700_000_000_000_i64, "event": mention.to_string() });
+    std::fs::write(world.store().join("spool.jsonl"), format!("\n{line}\n")).unwrap();
+    world.ok(&["status"]);
+    world.write("a.txt", "one\ntwo\n3\nfour\n");
+    let input = json!({ "file_path": "a.txt", "old_string": "one", "new_string": "ONE" });
+    let reply = tell(&world, &begin("c1", "Edit", &input));
+    assert_eq!(reply["stale"]["files"][0]["text"], "line 3 changed by the user", "{reply}");
+}
+
 #[test]
 fn ctx_11_read_edit_and_a_users_edit_are_three_entries() {
     with_and_without_a_daemon(|world| {
@@ -111,7 +144,7 @@ fn ctx_11_read_edit_and_a_users_edit_are_three_entries() {
 fn ctx_26_a_denied_agent_reads_again_and_succeeds() {
     with_and_without_a_daemon(|world| {
         let mention = json!({ "event": "user_message", "dialog": "d1", "text": "see @a.txt" });
-        tell(world, &saw(mention, "a.txt"));
+        tell(world, &with_read(mention, "a.txt"));
         read(world, "c1");
         world.write("a.txt", "one\ntwo\n3\nfour\n");
         let denied = edit(world, "c2", "one", "ONE");
@@ -197,7 +230,10 @@ fn people_see_who_changed_what_under_which_agent() {
     tell(&world, &other);
     tell(
         &world,
-        &saw(json!({ "event": "tool_end", "dialog": "d1", "agent": "2", "call": "o1" }), "b.txt"),
+        &with_read(
+            json!({ "event": "tool_end", "dialog": "d1", "agent": "2", "call": "o1" }),
+            "b.txt",
+        ),
     );
     expect![[r#"
         my-agent/2 in dialog d1: 1 file

@@ -4,31 +4,31 @@
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
-mod asking;
 mod blame;
-mod choosing;
 mod colour;
+mod concurrent_processes;
+mod confirmation;
 mod daemon;
+mod dialog_choice;
 mod docs;
 mod event;
 mod freshness;
+mod git_apply;
 mod history;
-mod honest;
 mod hook;
-mod hostile;
 mod json;
-mod keeping;
-mod nested;
-mod people;
-mod processes;
+mod maintenance;
+mod nested_projects;
 mod recover;
+mod reported_outcomes;
 mod restore;
 mod review;
 mod rewind;
 mod rollback;
-mod roundtrip;
 mod run;
 mod sessions;
 mod setup;
 mod support;
+mod terminal_escapes;
+mod text_output;
 mod undo;

@@ -1,9 +1,9 @@
 //! `retake setup`: hooks go into the files of agents and out again, and nothing else moves.
 
+mod interrupted;
 mod plugin;
 mod safety;
 mod status;
-mod stopped;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};

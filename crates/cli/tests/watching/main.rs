@@ -8,7 +8,7 @@
 #![expect(dead_code, reason = "not all of what the other tests need is needed here")]
 
 mod cost;
-mod seeing;
 #[path = "../cli/support.rs"]
 mod support;
+mod unasked_scans;
 mod watched;

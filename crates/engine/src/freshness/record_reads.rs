@@ -79,7 +79,7 @@ pub(crate) fn record_reads(
 
 /// Returns the files an event shows: those it names, else those in its call's arguments.
 pub(crate) fn shown_files(root: &Path, event: &Event, live: Option<&LiveCall>) -> ShownFiles {
-    let told = event.saw.iter().filter_map(|sight| {
+    let told = event.reads.iter().filter_map(|sight| {
         let path = resolve_shown_path(root, event.cwd.as_deref(), &sight.path)?;
         Some((path, sight.lines.map_or(FilePart::Whole, FilePart::Lines)))
     });

@@ -109,10 +109,12 @@ fn an_edit_of_what_changed_is_denied_to_whoever_hears_it() {
         json!({ "event": "tool_begin", "dialog": "d1", "call": call, "tool": "Edit",
             "input": { "file_path": "a.txt", "old_string": "one", "new_string": "1" } })
     };
-    let ask = |call: &str, hears: &str| {
-        let replies = stage.done("events", &json!({ "events": [begin(call)], "hears": hears }));
+    let ask_with = |call: &str, field: &str, reply_support: &str| {
+        let replies =
+            stage.done("events", &json!({ "events": [begin(call)], field: reply_support }));
         replies["replies"][0]["stale"].clone()
     };
+    let ask = |call: &str, reply_support: &str| ask_with(call, "reply_support", reply_support);
     assert_eq!(ask("x1", "nothing"), Value::Null);
     let denied = ask("x2", "denials");
     assert_eq!(denied["reaction"], "deny");
@@ -120,4 +122,5 @@ fn an_edit_of_what_changed_is_denied_to_whoever_hears_it() {
     assert!(denied["message"].as_str().unwrap().contains("Read it again"), "{denied}");
     assert_eq!(ask("x3", "denials"), Value::Null, "once for one content");
     assert_eq!(ask("x4", "notes")["reaction"], "note");
+    assert_eq!(ask_with("x5", "hears", "nothing"), Value::Null, "the field's old name");
 }

@@ -71,14 +71,14 @@ mod tests {
 
     #[test]
     fn lines_are_told_from_names() {
-        let told = |text: &str| {
+        let parse = |text: &str| {
             let (path, lines) = split_line_range(Path::new(text))?;
             Some((path.to_str()?.to_owned(), lines.first, lines.last))
         };
-        assert_eq!(told("a.rs:3-9"), Some(("a.rs".to_owned(), 3, 9)));
-        assert_eq!(told("a:b.rs:7"), Some(("a:b.rs".to_owned(), 7, 7)));
+        assert_eq!(parse("a.rs:3-9"), Some(("a.rs".to_owned(), 3, 9)));
+        assert_eq!(parse("a:b.rs:7"), Some(("a:b.rs".to_owned(), 7, 7)));
         for name in ["a.rs", "a.rs:", "a.rs:x", "a.rs:0-3", "a.rs:9-3", "a.rs:1-2-3"] {
-            assert_eq!(told(name), None, "{name}");
+            assert_eq!(parse(name), None, "{name}");
         }
     }
 }

@@ -36,13 +36,13 @@ pub(super) fn export(context: &CommandContext, options: &ContextExportArgs) -> R
     } else {
         let entries = plural(entries as u64, "entry", "entries");
         let path = escape(path.as_os_str().as_encoded_bytes());
-        let kept = match written {
+        let set_aside = match written {
             OutputFileOutcome::Replaced(aside) => {
                 format!("; what it said is in {}", escape(aside.as_os_str().as_encoded_bytes()))
             }
             OutputFileOutcome::Unchanged | OutputFileOutcome::Created => String::new(),
         };
-        context.out.text(&format!("Wrote {entries} to {path}{kept}\n"))?;
+        context.out.text(&format!("Wrote {entries} to {path}{set_aside}\n"))?;
     }
     Ok(Exit::Done)
 }

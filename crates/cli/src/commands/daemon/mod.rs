@@ -52,11 +52,11 @@ fn serve(context: &CommandContext, options: DaemonRunArgs) -> Result<Exit> {
     let daemon = Daemon::open(context.retake.clone(), time::now)?;
     let settings = settings_or_default(context).daemon;
     let idle = options.idle_seconds.map_or(settings.idle_timeout(), Duration::from_secs);
-    let life = daemon.idle();
+    let idle_tracker = daemon.idle();
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("signals")?;
     thread::spawn(move || {
         for _ in &mut signals {
-            life.request_shutdown("it was sent a signal");
+            idle_tracker.request_shutdown("it was sent a signal");
         }
     });
     tracing::info!(pid = std::process::id(), "the daemon serves");
@@ -111,11 +111,11 @@ fn start(context: &CommandContext, options: DaemonRunArgs) -> Result<Exit> {
 
 /// Requests a scan of the current project, so that the daemon watches it.
 fn watch_current_project(context: &CommandContext) {
-    let asked = context
+    let scanned = context
         .retake
         .open(context.start_folder())
         .map(|project| context.run_request(&project, RefreshProject {}));
-    if let Ok(Err(error)) = asked {
+    if let Ok(Err(error)) = scanned {
         warn(&format!("this project is not watched yet: {error:#}"));
     }
 }

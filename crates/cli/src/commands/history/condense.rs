@@ -101,10 +101,10 @@ fn describe_condensed(done: &CondenseOutcome) -> String {
 
 pub(super) fn restore_previous_view(
     context: &CommandContext,
-    talk: &ConversationArgs,
+    conversation: &ConversationArgs,
 ) -> Result<Exit> {
     let project = context.open()?;
-    let (dialog, agent) = resolve_conversation(&project, talk)?;
+    let (dialog, agent) = resolve_conversation(&project, conversation)?;
     let view =
         context.run_request(&project, request::UnhideMessages { dialog: dialog.clone(), agent })?;
     if context.json {

@@ -33,14 +33,14 @@ pub(super) fn run(context: &CommandContext, options: &HistoryExportArgs) -> Resu
     let written = write_output_file(&path, text.as_bytes(), 0o600, options.force)?;
     let name = |path: &Path| escape(path.as_os_str().as_encoded_bytes());
     if context.json {
-        let kept = match &written {
+        let set_aside = match &written {
             OutputFileOutcome::Replaced(aside) => Some(aside.to_string_lossy()),
             OutputFileOutcome::Unchanged | OutputFileOutcome::Created => None,
         };
         context.out.json(&json!({
             "dialog": dialog.0, "agent": agent.0, "form": options.form.as_str(),
             "file": path.to_string_lossy(), "written": !matches!(written, OutputFileOutcome::Unchanged),
-            "kept": kept,
+            "kept": set_aside,
         }))?;
         return Ok(Exit::Done);
     }

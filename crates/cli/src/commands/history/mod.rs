@@ -21,17 +21,22 @@ pub(super) fn run(context: &CommandContext, options: &HistoryArgs) -> Result<Exi
         Some(HistoryCommand::Import(import)) => import::run(context, import),
         Some(HistoryCommand::Export(export)) => export::run(context, export),
         Some(HistoryCommand::Condense(condense)) => condense::run(context, condense),
-        Some(HistoryCommand::Back(talk)) => condense::restore_previous_view(context, talk),
+        Some(HistoryCommand::Back(conversation)) => {
+            condense::restore_previous_view(context, conversation)
+        }
     }
 }
 
 /// Resolves the dialog and agent of a conversation.
-fn resolve_conversation(project: &Project, talk: &ConversationArgs) -> Result<(DialogId, AgentId)> {
-    let dialog = dialog_or_latest(project, talk.dialog.as_deref())?;
-    let agent = agent_or_main(talk.agent.as_deref());
+fn resolve_conversation(
+    project: &Project,
+    conversation: &ConversationArgs,
+) -> Result<(DialogId, AgentId)> {
+    let dialog = dialog_or_latest(project, conversation.dialog.as_deref())?;
+    let agent = agent_or_main(conversation.agent.as_deref());
     let agents = project.dialogs()?.into_iter().find(|(one, _)| one.id == dialog);
     let known = agents.is_some_and(|(_, agents)| agents.iter().any(|one| one.id == agent));
-    if known || talk.agent.is_none() {
+    if known || conversation.agent.is_none() {
         return Ok((dialog, agent));
     }
     Err(ApiError::new(

@@ -30,7 +30,7 @@ pub(super) fn run(context: &CommandContext, options: &HistoryShowArgs) -> Result
     let (dialog, agent) = resolve_conversation(&project, &options.conversation)?;
     let of = AgentRef { dialog: &dialog, agent: &agent };
     if options.views {
-        show_views(context, &project, &dialog, &agent)
+        show_views(context, &project, of)
     } else if options.model {
         show_model_history(context, &project, of, options)
     } else {
@@ -215,7 +215,7 @@ fn show_model_history(
 /// The blocks of a message in a few words.
 fn describe_blocks(message: &ModelMessageDocument) -> String {
     let words = |text: &str| escape(first_words(text));
-    let told = |block: &Value| match block["type"].as_str() {
+    let describe_block = |block: &Value| match block["type"].as_str() {
         Some("text") => words(block["text"].as_str().unwrap_or_default()),
         Some("tool_use") => format!("[calls {}]", escape(block["name"].as_str().unwrap_or("?"))),
         Some("tool_result") if block["is_error"] == true => "[result: error]".to_owned(),
@@ -223,7 +223,7 @@ fn describe_blocks(message: &ModelMessageDocument) -> String {
         Some(kind) => format!("[{}]", escape(kind)),
         None => "[?]".to_owned(),
     };
-    message.content.iter().map(told).collect::<Vec<_>>().join(" ")
+    message.content.iter().map(describe_block).collect::<Vec<_>>().join(" ")
 }
 
 fn describe_remark(message: &ModelMessageDocument) -> &'static str {
@@ -238,8 +238,7 @@ fn describe_remark(message: &ModelMessageDocument) -> &'static str {
 fn show_views(
     context: &CommandContext,
     project: &Project,
-    dialog: &DialogId,
-    agent: &AgentId,
+    AgentRef { dialog, agent }: AgentRef<'_>,
 ) -> Result<Exit> {
     if context.json {
         context.out.json(&ConversationViews::read(project, dialog, agent)?)?;

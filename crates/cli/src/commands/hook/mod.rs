@@ -69,13 +69,13 @@ pub(super) fn run(context: &CommandContext, options: &HookArgs) -> Exit {
         print_message("note", TextStyle::Mark, text);
         return Exit::Done;
     }
-    let HookResult { phase: moment, verdict, unrecorded: left } =
+    let HookResult { phase, verdict, unrecorded } =
         run_within_budget(context, agent, options, started);
-    let reply = retake_agents::render_reply(agent, moment, &verdict);
+    let reply = retake_agents::render_reply(agent, phase, &verdict);
     // An agent that closed the pipe needs no reply.
     let _ = context.out.text(&reply);
-    if let Some(left) = left {
-        spool_within(left.spool_grace(), left);
+    if let Some(unrecorded) = unrecorded {
+        spool_within(unrecorded.spool_grace(), unrecorded);
     }
     // The worker thread may still be running; it ends with this process.
     Exit::Done
@@ -98,15 +98,15 @@ fn run_within_budget(
     options: &HookArgs,
     started: Instant,
 ) -> HookResult {
-    let (news, heard) = mpsc::channel();
-    let surroundings = worker::HookEnvironment::new(context, agent, options);
+    let (sender, receiver) = mpsc::channel();
+    let environment = worker::HookEnvironment::new(context, agent, options);
     let worker = thread::Builder::new().spawn(move || {
-        if let Err(error) = worker::run(&surroundings, &news) {
+        if let Err(error) = worker::run(&environment, &sender) {
             warn(&format!("not all was recorded for {agent}: {error:#}"));
         }
     });
     match worker {
-        Ok(_) => follow_worker(&heard, started, context.retake.folder()),
+        Ok(_) => follow_worker(&receiver, started, context.retake.folder()),
         Err(error) => {
             warn(&format!("nothing was recorded for {agent}: {error}"));
             HookResult {
@@ -118,35 +118,38 @@ fn run_within_budget(
     }
 }
 
-fn follow_worker(news: &Receiver<HookWorkerMessage>, started: Instant, home: &Path) -> HookResult {
-    let (mut moment, mut verdict) = (HookPhase::default(), HookVerdict::Proceed);
+fn follow_worker(
+    receiver: &Receiver<HookWorkerMessage>,
+    started: Instant,
+    home: &Path,
+) -> HookResult {
+    let (mut phase, mut verdict) = (HookPhase::default(), HookVerdict::Proceed);
     let mut budget = HookSettings::default().budget();
     let (mut call, mut begun) = (None, None);
-    let why = loop {
-        let (by, came) = match news.recv_timeout(budget.saturating_sub(started.elapsed())) {
-            Ok(HookWorkerMessage::PayloadRead(called)) => {
-                call = Some(called);
-                continue;
-            }
-            Ok(HookWorkerMessage::Progress(by, came)) => (by, came),
-            // The worker has ended; if it failed, it has warned.
-            Err(RecvTimeoutError::Disconnected) => break None,
-            Err(RecvTimeoutError::Timeout) => break Some(budget.as_millis()),
-        };
-        match came {
-            HookProgress::Heard(heard) => moment = heard,
+    let timeout_ms = loop {
+        let (worker, progress) =
+            match receiver.recv_timeout(budget.saturating_sub(started.elapsed())) {
+                Ok(HookWorkerMessage::PayloadRead(called)) => {
+                    call = Some(called);
+                    continue;
+                }
+                Ok(HookWorkerMessage::Progress(worker, progress)) => (worker, progress),
+                // The worker has ended; if it failed, it has warned.
+                Err(RecvTimeoutError::Disconnected) => break None,
+                Err(RecvTimeoutError::Timeout) => break Some(budget.as_millis()),
+            };
+        match progress {
+            HookProgress::Heard(heard) => phase = heard,
             HookProgress::Opened { folder, budget: set, root, run_ends, submissions } => {
                 budget = set;
-                let (keeper, recorded) = (SpoolWriter::for_folder(&folder), 0);
-                let others = Vec::new();
                 begun = Some(StartedHookWork {
-                    spool: keeper,
-                    others,
+                    spool: SpoolWriter::for_folder(&folder),
+                    others: Vec::new(),
                     root,
                     run_ends,
                     submissions,
-                    recorded,
-                    worker: by,
+                    recorded: 0,
+                    worker,
                 });
             }
             HookProgress::Concerns { folders } => {
@@ -165,15 +168,16 @@ fn follow_worker(news: &Receiver<HookWorkerMessage>, started: Instant, home: &Pa
             HookProgress::Warned(text) => warn(&text),
         }
     };
-    if let (None, Some(ms)) = (&begun, why) {
+    if let (None, Some(ms)) = (&begun, timeout_ms) {
         warn(&format!("nothing was recorded: there was no payload, or no project, in {ms} ms"));
     }
-    let left = call.zip(begun).and_then(|(call, begun)| begun.into_unrecorded(&call, home));
-    let is_early = why.is_some() && left.as_ref().is_some_and(UnrecordedEvents::has_tool_begin);
+    let unrecorded = call.zip(begun).and_then(|(call, begun)| begun.into_unrecorded(&call, home));
+    let is_early =
+        timeout_ms.is_some() && unrecorded.as_ref().is_some_and(UnrecordedEvents::has_tool_begin);
     if is_early && matches!(verdict, HookVerdict::Proceed) {
         verdict = HookVerdict::Note(SCAN_UNFINISHED_NOTICE.to_owned());
     }
-    HookResult { phase: moment, verdict, unrecorded: left }
+    HookResult { phase, verdict, unrecorded }
 }
 
 /// Work whose project is open.
@@ -191,42 +195,34 @@ struct StartedHookWork {
 impl StartedHookWork {
     /// Returns the unrecorded events; none if all are recorded.
     fn into_unrecorded(self, call: &HookCall, home: &Path) -> Option<UnrecordedEvents> {
-        let Self { spool: keeper, others, root, run_ends, submissions, recorded, worker: by } =
-            self;
+        let Self { spool, others, root, run_ends, submissions, recorded, worker } = self;
         if recorded >= submissions {
             return None;
         }
         // The worker has parsed it before.
         let submissions = call.unrecorded(run_ends, recorded).unwrap_or_default();
-        Some(UnrecordedEvents {
-            spool: keeper,
-            others,
-            root,
-            submissions,
-            worker: by,
-            home: home.into(),
-        })
+        Some(UnrecordedEvents { spool, others, root, submissions, worker, home: home.into() })
     }
 }
 
-fn verdict_for(told: AgentNotice) -> HookVerdict {
-    match told.reaction {
+fn verdict_for(notice: AgentNotice) -> HookVerdict {
+    match notice.reaction {
         StaleReaction::None => HookVerdict::Proceed,
-        StaleReaction::Note => HookVerdict::Note(told.message),
-        StaleReaction::Deny => HookVerdict::Deny(told.message),
+        StaleReaction::Note => HookVerdict::Note(notice.message),
+        StaleReaction::Deny => HookVerdict::Deny(notice.message),
     }
 }
 
 /// Writes unrecorded events to the spool with a timeout: a pipe without a reader, or a disk that
 /// hangs, must not block the agent.
-fn spool_within(patience: Duration, left: UnrecordedEvents) {
+fn spool_within(timeout: Duration, unrecorded: UnrecordedEvents) {
     let (done, wait) = mpsc::channel();
-    let keep = move || {
-        left.write_to_spool();
+    let write = move || {
+        unrecorded.write_to_spool();
         let _ = done.send(());
     };
-    if thread::Builder::new().spawn(keep).is_ok() {
-        let _ = wait.recv_timeout(patience);
+    if thread::Builder::new().spawn(write).is_ok() {
+        let _ = wait.recv_timeout(timeout);
     }
 }
 
@@ -259,8 +255,8 @@ impl UnrecordedEvents {
     fn write_to_spool(&self) {
         if let Some(first) = self.submissions.first() {
             for other in &self.others {
-                let kept = other.push(&first.key, &first.event, first.at);
-                let _ = kept.inspect_err(|error| warn(&format!("an event is lost: {error}")));
+                let pushed = other.push(&first.key, &first.event, first.at);
+                let _ = pushed.inspect_err(|error| warn(&format!("an event is lost: {error}")));
             }
         }
         for submission in &self.submissions {

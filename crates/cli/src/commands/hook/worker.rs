@@ -68,23 +68,23 @@ impl HookEnvironment {
 }
 
 /// Reads the payload and records it.
-pub(super) fn run(surroundings: &HookEnvironment, news: &Sender<HookWorkerMessage>) -> Result<()> {
-    let call = surroundings.build_call(read_payload()?);
+pub(super) fn run(environment: &HookEnvironment, sender: &Sender<HookWorkerMessage>) -> Result<()> {
+    let call = environment.build_call(read_payload()?);
     // If the receiver is gone, the work is done all the same.
-    let _ = news.send(HookWorkerMessage::PayloadRead(call.clone()));
-    if !surroundings.no_daemon && try_daemon(surroundings.retake.folder(), &call, news)? {
+    let _ = sender.send(HookWorkerMessage::PayloadRead(call.clone()));
+    if !environment.no_daemon && try_daemon(environment.retake.folder(), &call, sender)? {
         return Ok(());
     }
-    let host = InProcessHost { retake: &surroundings.retake, at: call.at, clock: time::now };
+    let host = InProcessHost { retake: &environment.retake, at: call.at, clock: time::now };
     call.run(&host, &mut |progress| {
-        let _ = news.send(HookWorkerMessage::Progress(HookWorker::InProcess, progress));
+        let _ = sender.send(HookWorkerMessage::Progress(HookWorker::InProcess, progress));
         Ok(())
     })?;
     Ok(())
 }
 
 /// Runs the call in the daemon; `false` if it must run in process.
-fn try_daemon(home: &Path, call: &HookCall, news: &Sender<HookWorkerMessage>) -> Result<bool> {
+fn try_daemon(home: &Path, call: &HookCall, sender: &Sender<HookWorkerMessage>) -> Result<bool> {
     let client = match DaemonClient::connect(home) {
         Ok(client) => client,
         Err(missing) => {
@@ -94,10 +94,10 @@ fn try_daemon(home: &Path, call: &HookCall, news: &Sender<HookWorkerMessage>) ->
             return Ok(false);
         }
     };
-    let mut tell = |told: HookProgress| {
-        let _ = news.send(HookWorkerMessage::Progress(HookWorker::Daemon, told));
+    let mut report = |progress: HookProgress| {
+        let _ = sender.send(HookWorkerMessage::Progress(HookWorker::Daemon, progress));
     };
-    match client.run_hook(call.clone(), &mut tell) {
+    match client.run_hook(call.clone(), &mut report) {
         Ok(()) => Ok(true),
         Err(CallError::NotDone) => Ok(false),
         // Unrecorded events go to the spool, and the next command records them.

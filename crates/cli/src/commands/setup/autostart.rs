@@ -25,12 +25,12 @@ pub(super) fn apply_choice(context: &CommandContext, options: &SetupArgs) -> Res
     }
     // Invalid settings are reported where they are used.
     let wanted = Settings::load_home(home).unwrap_or_default().daemon.autostart;
-    let told = if wanted {
+    let text = if wanted {
         "hooks start the daemon, so that agents do not wait; --daemon=no declines"
     } else {
         "hooks start no daemon; --daemon has them start it"
     };
-    print_message("daemon", TextStyle::Mark, told);
+    print_message("daemon", TextStyle::Mark, text);
     Ok(())
 }
 

@@ -79,9 +79,9 @@ impl HookState {
 impl HookStatus {
     pub(super) fn new(agent: AgentKind, level: SetupLevel, machine: &SetupEnvironment) -> Self {
         let targets = setup_targets(agent, level, &machine.folders);
-        let look = HookInspection { agent, level, machine, targets: &targets };
+        let inspection = HookInspection { agent, level, machine, targets: &targets };
         let (state, detail) =
-            look.inspect().unwrap_or_else(|why| (HookState::Unreadable, Some(why)));
+            inspection.inspect().unwrap_or_else(|why| (HookState::Unreadable, Some(why)));
         Self { state, detail, files: targets.into_iter().map(|target| target.path).collect() }
     }
 }

@@ -46,9 +46,9 @@ pub(super) fn run(context: &CommandContext, options: &SetupArgs) -> Result<Exit>
         )
         .into());
     }
-    let aim =
+    let goal =
         if options.remove { SetupGoal::Remove } else { SetupGoal::Add(machine.command.clone()?) };
-    let job = SetupJob { goal: aim, level, machine: &machine, records: &records };
+    let job = SetupJob { goal, level, machine: &machine, records: &records };
     let targets = agents.iter().flat_map(|agent| {
         let targets = setup_targets(*agent, level, &machine.folders);
         targets.into_iter().map(|target| (*agent, target))

@@ -241,12 +241,8 @@ mod tests {
         let machine = machine(temp.path());
         let (target, path) = codex(&machine);
         let text = || std::fs::read_to_string(&path).unwrap();
-        let job = |aim| SetupJob {
-            goal: aim,
-            level: SetupLevel::User,
-            machine: &machine,
-            records: &records,
-        };
+        let job =
+            |goal| SetupJob { goal, level: SetupLevel::User, machine: &machine, records: &records };
 
         let add = job(SetupGoal::Add(machine.hook_command().unwrap().clone()));
         std::fs::write(&path, "{}\n").unwrap();

@@ -20,8 +20,8 @@ pub(super) fn run(
     options: &SetupArgs,
     machine: &SetupEnvironment,
 ) -> Result<Exit> {
-    let seen = context.retake.agent_activity()?;
-    for (root, error) in &seen.problems {
+    let activity = context.retake.agent_activity()?;
+    for (root, error) in &activity.problems {
         warn(&format!("the record of {root} is left out: {error}"));
     }
     let wanted = |agent: &AgentKind| options.agents.is_empty() || options.agents.contains(agent);
@@ -30,7 +30,7 @@ pub(super) fn run(
         installed: machine.has_agent(agent),
         user: HookStatus::new(agent, SetupLevel::User, machine),
         here: HookStatus::new(agent, SetupLevel::Here, machine),
-        last: seen.kinds.get(agent.name()).copied(),
+        last: activity.kinds.get(agent.name()).copied(),
     });
     let rows: Vec<_> = agents.collect();
     if context.json {
@@ -53,11 +53,11 @@ struct AgentStatusRow {
 
 impl AgentStatusRow {
     fn document(&self) -> Value {
-        let level = |standing: &HookStatus| {
+        let level = |status: &HookStatus| {
             json!({
-                "state": standing.state.code(),
-                "detail": standing.detail,
-                "files": standing.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+                "state": status.state.code(),
+                "detail": status.detail,
+                "files": status.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
             })
         };
         json!({
@@ -88,16 +88,15 @@ fn table(rows: &[AgentStatusRow], here: bool) -> TextTable {
         if here || row.here.state != HookState::Absent {
             lines.push((&row.here, " in this project"));
         }
-        for (at, (standing, place)) in lines.into_iter().enumerate() {
+        for (at, (status, place)) in lines.into_iter().enumerate() {
             let first = |text: String| if at == 0 { text } else { String::new() };
-            let detail = standing.detail.as_deref().map(|text| format!(": {}", escape(text)));
-            let words =
-                format!("{}{place}{}", standing.state.describe(), detail.unwrap_or_default());
+            let detail = status.detail.as_deref().map(|text| format!(": {}", escape(text)));
+            let words = format!("{}{place}{}", status.state.describe(), detail.unwrap_or_default());
             table.row([
                 TableCell::new(first(format!("{}{untested}", row.agent)), TextStyle::Plain),
                 TableCell::new(first(installed.to_owned()), TextStyle::Plain),
                 TableCell::new(first(last.clone()), TextStyle::Dim),
-                TableCell::new(words, standing.state.style()),
+                TableCell::new(words, status.state.style()),
             ]);
         }
     }

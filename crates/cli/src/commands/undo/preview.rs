@@ -11,9 +11,13 @@ use crate::outcome::{NOTHING_WRITTEN_TEXT, PlanOutcome};
 
 /// Prints the same documents, and exits with the same code, as the undo itself would.
 pub(super) fn run(context: &CommandContext, project: &Project, options: &UndoArgs) -> Result<Exit> {
-    let taking = options.take_back.to_options(CascadePolicy::Leave);
-    let (steps, what) = (options.steps, options.rewind.rewind_target());
-    let planned = context.run_request(project, PlanUndos { steps, taking, what })?;
+    let steps = options.steps;
+    let request = PlanUndos {
+        steps,
+        taking: options.take_back.to_options(CascadePolicy::Leave),
+        what: options.rewind.rewind_target(),
+    };
+    let planned = context.run_request(project, request)?;
     if planned.is_empty() {
         return report_nothing_to_undo(context, project, &options.apply);
     }

@@ -29,7 +29,7 @@ for (const output of [{ output: "done" }, Object.freeze({ output: "frozen" }), {
 }
 // A reply without end is cut, the program is killed.
 await plugin["tool.execute.before"]({ sessionID: "s", tool: "flood" }, {})
-// What hangs is killed as well, and after some of it nothing is sent any more.
+// What hangs is killed as well, and after some of it no more payloads are sent.
 for (let at = 0; at < 4; at++) await plugin["tool.execute.before"]({ sessionID: "s", tool: "hang" }, {})
 const before = lines()
 await plugin["chat.message"]({ sessionID: "s" }, { parts: [] })

@@ -130,7 +130,7 @@ pub(crate) struct Done {
 }
 
 impl Stage<'_> {
-    /// Runs the whole script, each command with a look at what came of it.
+    /// Runs the whole script, and passes the result of each command to `see`.
     pub(crate) fn run_all(&self, see: &mut dyn FnMut(&Done)) {
         std::fs::create_dir_all(self.out()).unwrap();
         let told = self.told();

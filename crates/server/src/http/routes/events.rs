@@ -42,12 +42,12 @@ struct EventsBody {
     key: Option<String>,
     /// What the sender does with `stale` in the answer: `nothing`, `notes` (tells its model what it
     /// says), or `denials` (also does not run a call that is denied).
-    #[serde(default)]
-    #[schema(schema_with = hears_schema)]
-    hears: ReplySupport,
+    #[serde(default, alias = "hears")]
+    #[schema(schema_with = reply_support_schema)]
+    reply_support: ReplySupport,
 }
 
-fn hears_schema() -> Object {
+fn reply_support_schema() -> Object {
     let names = ["nothing", "notes", "denials"];
     let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
     word.default(Some("notes".into())).build()
@@ -86,7 +86,7 @@ async fn record(
         .with_project(id, move |handle| {
             let submission = |(number, event)| {
                 let key = format!("{key}.{number}");
-                Submission::new(key, event, at).with_reply_support(new.hears)
+                Submission::new(key, event, at).with_reply_support(new.reply_support)
             };
             let submissions: Vec<_> = new.events.into_iter().enumerate().map(submission).collect();
             let done = handle.run(RecordEvents { submissions: submissions.clone() })?;
