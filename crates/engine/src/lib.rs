@@ -124,10 +124,10 @@ pub use freshness::{
 // history: conversations.
 pub use history::{
     AddedMessages, CondenseError, CondenseMethod, CondenseOutcome, CondensePlan,
-    FORCED_CONTEXT_REDUCTION_PERCENT, HistoryError, HistoryMessage, ModelView, PlannedRewind,
-    PreparedCondense, RewindAction, RewindOutcome, RewindTarget, SUMMARY_PREFIX, Summariser,
-    SummaryError, SummaryRequest, SummaryRetry, TokenCounter, View, ViewChange, ViewItem,
-    message_tokens,
+    FORCED_CONTEXT_REDUCTION_PERCENT, HistoryError, HistoryMessage, ImportedMessages, ModelView,
+    PlannedRewind, PreparedCondense, RewindAction, RewindOutcome, RewindTarget, SUMMARY_PREFIX,
+    Summariser, SummaryError, SummaryRequest, SummaryRetry, TokenCounter, View, ViewChange,
+    ViewItem, message_tokens,
 };
 
 // query: questions to the record.

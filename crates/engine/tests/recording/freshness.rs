@@ -5,7 +5,7 @@ mod walk;
 
 use expect_test::expect;
 use fastrand::Rng;
-use retake_engine::model::{AgentId, ContextSource, DialogId, Event, EventKind};
+use retake_engine::model::{AgentId, AgentRef, ContextSource, DialogId, Event, EventKind};
 use retake_engine::{Audience, MetadataEntry, RecordState, ReplySupport, Submission, TaskMetadata};
 use retake_testkit::{TestProject, check, play};
 use serde_json::json;
@@ -336,14 +336,14 @@ fn what_another_program_kept_comes_out_as_it_went_in_and_only_once() {
     for seed in 0..40 {
         let metadata = any_metadata(&mut Rng::with_seed(seed));
         let (dialog, agent) = main_of(&format!("d{seed}"));
-        let who = (&dialog, &agent);
+        let reader = AgentRef { dialog: &dialog, agent: &agent };
         let json = metadata.to_json().unwrap();
         let read = TaskMetadata::from_json(json.as_bytes()).unwrap();
-        let imported = project.import_context(who, &read, test.tick()).unwrap();
+        let imported = project.import_context(reader, &read, test.tick()).unwrap();
         assert_eq!(imported.entries, metadata.files_in_context.len(), "seed {seed}");
         let exported = project.export_context(&dialog, &agent).unwrap();
         assert_eq!(exported, metadata, "seed {seed}");
-        let again = project.import_context(who, &exported, test.tick()).unwrap();
+        let again = project.import_context(reader, &exported, test.tick()).unwrap();
         assert_eq!((again.entries, again.known), (0, imported.entries), "seed {seed}");
         assert_eq!(project.export_context(&dialog, &agent).unwrap(), metadata, "seed {seed}");
     }
@@ -366,7 +366,8 @@ fn dates_decide_on_what_came_from_elsewhere_until_the_agent_looks() {
         vec![entry("a.txt", 1, 2), entry("b.txt", 2, 1), entry("sub/.git/config", 1, 2)];
     let metadata = TaskMetadata { files_in_context };
     let project = test.open();
-    let imported = project.import_context((&dialog, &agent), &metadata, test.tick()).unwrap();
+    let reader = AgentRef { dialog: &dialog, agent: &agent };
+    let imported = project.import_context(reader, &metadata, test.tick()).unwrap();
     assert_eq!(imported.entries, 2);
     assert_eq!(imported.skipped, [("sub/.git/config".to_owned(), "it is git's own".to_owned())]);
     let stale = || -> Vec<_> {
@@ -387,7 +388,8 @@ fn a_fresh_read_gives_what_is_there_and_says_what_had_changed() {
     play(&test, "file a.txt: 1\\n2\\n3\\n\ninit\nread d c1 a.txt");
     let (dialog, agent) = main_of("d");
     let (project, path) = (test.open(), "a.txt".parse().unwrap());
-    let read = || project.read_fresh((&dialog, &agent), &path, test.tick()).unwrap();
+    let reader = AgentRef { dialog: &dialog, agent: &agent };
+    let read = || project.read_fresh(reader, &path, test.tick()).unwrap();
     assert_eq!(read().unwrap().was_stale, None);
     test.write("a.txt", "1\ntwo\n3\n");
     let fresh = read().unwrap();
@@ -511,7 +513,8 @@ fn many_places_are_told_as_one_file_and_names_stay_on_their_line() {
     let (dialog, agent) = main_of("d");
     let name = [("a\nb.txt".parse().unwrap(), None)];
     let project = test.open();
-    project.track_context((&dialog, &agent), &name, ContextSource::ReadTool, test.tick()).unwrap();
+    let reader = AgentRef { dialog: &dialog, agent: &agent };
+    project.track_context(reader, &name, ContextSource::ReadTool, test.tick()).unwrap();
     test.write("big.txt", lines("x").collect::<String>());
     test.write("a\nb.txt", "2\n");
     let said = EventKind::UserMessage { text: "go on".into() };
@@ -531,9 +534,10 @@ fn lib_3_a_host_that_tracks_by_source_gets_the_timeline_of_ctx_11() {
     play(&test, "file a.txt: 1\\n2\\n\ninit");
     let (dialog, agent) = main_of("d");
     let (project, file) = (test.open(), [("a.txt".parse().unwrap(), None)]);
+    let reader = AgentRef { dialog: &dialog, agent: &agent };
     let track = |source| {
         let at = test.tick();
-        assert_eq!(project.track_context((&dialog, &agent), &file, source, at).unwrap(), []);
+        assert_eq!(project.track_context(reader, &file, source, at).unwrap(), []);
         at
     };
     track(ContextSource::ReadTool);

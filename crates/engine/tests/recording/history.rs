@@ -11,8 +11,8 @@ use retake_engine::model::{
     ViewReason,
 };
 use retake_engine::{
-    AddedMessages, HistoryError, HistoryMessage, Project, RewindAction, RewindTarget,
-    TakeBackOptions, TranscriptMark, ViewChange, ViewItem,
+    AddedMessages, HistoryError, HistoryMessage, ImportedMessages, Project, RewindAction,
+    RewindTarget, TakeBackOptions, TranscriptMark, ViewChange, ViewItem,
 };
 use retake_testkit::sweep::{ALL_FAULTS, FaultSweep, SweepRun};
 use retake_testkit::{TestProject, child};
@@ -72,7 +72,8 @@ fn taking_in_a_file_again_adds_nothing_and_another_conversation_is_refused() {
     let all = ["a", "b", "c", "d"].map(user);
     let display = [json!({ "ts": 1, "say": "text", "text": "a" })];
     let import = |messages: &[ModelMessage]| {
-        project.import_messages(&dialog, &agent, Some("cline"), (messages, &display), test.tick())
+        let imported = ImportedMessages { kind: Some("cline"), messages, display: &display };
+        project.import_messages(&dialog, &agent, imported, test.tick())
     };
     assert_eq!(import(&all[..2]).unwrap(), AddedMessages { added: 3, known: 0 });
     assert_eq!(import(&all).unwrap(), AddedMessages { added: 2, known: 2 });
@@ -99,7 +100,8 @@ fn taking_in_a_file_again_adds_nothing_and_another_conversation_is_refused() {
     let saved = DialogId::from("d2");
     project.save_model_messages(&saved, &agent, &all[..2], test.tick()).unwrap();
     let import = |messages: &[ModelMessage]| {
-        project.import_messages(&saved, &agent, None, (messages, &[]), test.tick())
+        let imported = ImportedMessages { kind: None, messages, display: &[] };
+        project.import_messages(&saved, &agent, imported, test.tick())
     };
     assert_eq!(import(&all).unwrap(), AddedMessages { added: 2, known: 2 });
     assert_eq!(import(&all).unwrap(), AddedMessages { added: 0, known: 4 });
@@ -313,7 +315,8 @@ fn a_long_result_of_an_agent_is_shortened_and_still_known() {
     assert_eq!(add(&said), AddedMessages { added: 0, known: 1 });
     // A person's own act keeps all of it.
     let other = DialogId::from("d2");
-    project.import_messages(&other, &main_agent(), None, (&[said], &[]), test.tick()).unwrap();
+    let imported = ImportedMessages { kind: None, messages: &[said], display: &[] };
+    project.import_messages(&other, &main_agent(), imported, test.tick()).unwrap();
     assert_eq!(project.model_log(&other, &main_agent()).unwrap()[0].message.content, [long]);
 }
 
@@ -415,8 +418,10 @@ fn what_people_saw_of_another_conversation_is_not_mixed_in() {
     test.init();
     let project = test.open();
     let (dialog, agent) = (dialog(), main_agent());
-    let import =
-        |display: &[Value]| project.import_messages(&dialog, &agent, None, (&[], display), 1);
+    let import = |display: &[Value]| {
+        let imported = ImportedMessages { kind: None, messages: &[], display };
+        project.import_messages(&dialog, &agent, imported, 1)
+    };
     let entry = |ts: i64, say: &str, text: &str| json!({ "ts": ts, "type": "say", "say": say, "text": text });
     let known = [entry(1, "text", "hello"), entry(2, "text", "wor")];
     import(&known).unwrap();
