@@ -56,7 +56,7 @@ impl Project {
         }
         let state = if whole { OperationState::Done } else { OperationState::Partial };
         batch.end_operation(id, state, untidy)?;
-        record_operation_event(&batch, (id, state), &plan, batch.next_stamp(at))?;
+        record_operation_event(&batch, id, state, &plan, batch.next_stamp(at))?;
         batch.commit()?;
         self.mark_written_paths(steps.iter().map(|step| &step.path));
         let operation = self.store().operation(id)?;
@@ -128,7 +128,7 @@ fn record_step(
         method: own_change_method(&step.now, &step.then),
         before,
         after: step.then,
-        lines: lines(batch, &step.path, (&before, &step.then))?,
+        lines: lines(batch, &step.path, &before, &step.then)?,
         status: ChangeStatus::Pending,
         joins: None,
         turn: None,
@@ -155,7 +155,8 @@ fn record_step(
 fn lines(
     batch: &Batch<'_>,
     path: &ProjectPath,
-    (before, after): (&PathState, &PathState),
+    before: &PathState,
+    after: &PathState,
 ) -> Result<Option<LineChanges>, StoreError> {
     let last = batch.last_change_of(path)?;
     match last.filter(|last| last.before == *after && last.after == *before) {
@@ -279,7 +280,8 @@ fn forget_hunk_decisions(batch: &Batch<'_>, plan: &Plan) -> Result<(), StoreErro
 /// The outcomes of single files and changes are events of their own.
 pub(super) fn record_operation_event(
     batch: &Batch<'_>,
-    (id, state): (OperationId, OperationState),
+    id: OperationId,
+    state: OperationState,
     plan: &Plan,
     stamp: Stamp,
 ) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ use crate::plan::nesting::PathNesting;
 use crate::plan::{Plan, PlanReason};
 use crate::project::Project;
 use crate::record::checkpoint;
-use crate::scan::capture::{CaptureTarget, RefusedContents, capture};
+use crate::scan::capture::{CaptureOptions, CaptureTarget, RefusedContents, capture};
 
 /// An operation that is in the journal and can begin.
 pub(crate) struct JournalledOperation {
@@ -53,7 +53,8 @@ impl Project {
         })?;
         record_operation_event(
             &batch,
-            (operation, OperationState::Running),
+            operation,
+            OperationState::Running,
             plan,
             Stamp { seq: operation.0, at },
         )?;
@@ -83,8 +84,12 @@ impl Project {
             }
         }
         let refused = RefusedContents::load(batch)?;
-        let limits = (self.settings().limits.max_file_bytes, &refused);
-        capture(self.workspace(), batch, &unsound, limits, CaptureTarget::Rows, &mut |_| {})?;
+        let options = CaptureOptions {
+            max_bytes: self.settings().limits.max_file_bytes,
+            refused: &refused,
+            target: CaptureTarget::Rows,
+        };
+        capture(self.workspace(), batch, &unsound, options, &mut |_| {})?;
         let unsound: HashSet<_> = unsound.into_iter().collect();
         let mut missing = HashMap::new();
         for file in plan.writes() {

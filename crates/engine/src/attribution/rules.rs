@@ -24,14 +24,16 @@
 use std::collections::HashMap;
 
 use retake_model::{
-    Actor, AgentId, ChangeId, ChangeMethod, Confidence, DialogId, Millis, OperationId, PathState,
-    ProjectPath,
+    Actor, AgentId, ChangeId, ChangeMethod, ChangeType, Confidence, DialogId, Millis, OperationId,
+    PathState, ProjectPath,
 };
 use retake_store::{Batch, StoreError};
 
 use crate::attribution::formatter;
 use crate::attribution::git_evidence::GitEvidence;
-use crate::attribution::interleaved::{split_interleaved_edits, split_mode_change};
+use crate::attribution::interleaved::{
+    InterleavedStep, split_interleaved_edits, split_mode_change,
+};
 use crate::attribution::observed::{EndingCall, ObservedChange};
 use crate::calls::open_call::{LiveCall, PathContent};
 use crate::tool::ToolKind;
@@ -62,6 +64,42 @@ impl Attribution {
     pub(crate) fn by_operation(operation: OperationId, means: ChangeMethod) -> Self {
         let nobody = attribute_without_call(Actor::Retake, Confidence::Certain);
         Self { method: means, made_by: Some(operation), ..nobody }
+    }
+}
+
+/// A step of one file, or a move of one.
+#[derive(Debug)]
+pub(crate) struct AttributedStep {
+    pub(crate) seen: ObservedChange,
+    pub(crate) from: Option<ObservedChange>,
+    pub(crate) by: Attribution,
+}
+
+impl AttributedStep {
+    /// A step of a file that did not move.
+    pub(crate) fn new(seen: ObservedChange, by: Attribution) -> Self {
+        Self { seen, from: None, by }
+    }
+
+    /// The state before, at the old path if it moved.
+    pub(crate) fn before(&self) -> PathState {
+        self.from.as_ref().map_or(self.seen.before, |from| from.before)
+    }
+
+    pub(crate) fn change_type(&self) -> ChangeType {
+        if self.from.is_some() {
+            return ChangeType::Rename;
+        }
+        match (&self.seen.before, &self.seen.after) {
+            (PathState::Absent, _) => ChangeType::Create,
+            (_, PathState::Absent) => ChangeType::Delete,
+            (PathState::Known(before), PathState::Known(after))
+                if before.oid == after.oid && before.kind == after.kind =>
+            {
+                ChangeType::Mode
+            }
+            _ => ChangeType::Modify,
+        }
     }
 }
 
@@ -109,15 +147,16 @@ impl AttributionContext<'_> {
         &self,
         batch: &Batch<'_>,
         seen: &ObservedChange,
-    ) -> Result<Vec<(ObservedChange, Attribution)>, StoreError> {
+    ) -> Result<Vec<AttributedStep>, StoreError> {
         let is_edited = self.calls.iter().any(|call| is_edit_of(call, &seen.path));
         if let Some((content, mode)) = split_mode_change(seen)
             && is_edited
             && !self.is_replaced(seen)
         {
             let mut steps = self.attribute_undivided(batch, &content)?;
-            if steps.iter().all(|(_, by)| is_by_edit_tool(by)) {
-                steps.push((mode, attribute_without_call(Actor::User, Confidence::Assumed)));
+            if steps.iter().all(|step| is_by_edit_tool(&step.by)) {
+                let user = attribute_without_call(Actor::User, Confidence::Assumed);
+                steps.push(AttributedStep::new(mode, user));
                 return Ok(steps);
             }
         }
@@ -128,18 +167,22 @@ impl AttributionContext<'_> {
         &self,
         batch: &Batch<'_>,
         seen: &ObservedChange,
-    ) -> Result<Vec<(ObservedChange, Attribution)>, StoreError> {
+    ) -> Result<Vec<AttributedStep>, StoreError> {
         if let Some(call) = self.predicting_call(batch, seen)? {
-            return Ok(vec![(seen.clone(), attribute_to_agents(&[call], Confidence::Certain))]);
+            let by = attribute_to_agents(&[call], Confidence::Certain);
+            return Ok(vec![AttributedStep::new(seen.clone(), by)]);
         }
         let open: Vec<_> = self.calls.iter().filter(|call| call.is_open()).collect();
         if let Some(steps) =
             split_interleaved_edits(batch, &calls_targeting(&open, &seen.path), seen)?
         {
-            let certain = |call: &LiveCall| attribute_to_agents(&[call], Confidence::Certain);
-            return Ok(steps.into_iter().map(|(seen, call)| (seen, certain(call))).collect());
+            let certain = |step: InterleavedStep<'_>| {
+                let by = attribute_to_agents(&[step.call], Confidence::Certain);
+                AttributedStep::new(step.seen, by)
+            };
+            return Ok(steps.into_iter().map(certain).collect());
         }
-        Ok(vec![(seen.clone(), self.attribute(batch, seen)?)])
+        Ok(vec![AttributedStep::new(seen.clone(), self.attribute(batch, seen)?)])
     }
 
     fn attribute(

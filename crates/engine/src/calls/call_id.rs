@@ -100,7 +100,7 @@ pub(crate) fn link_calls_to_message(
                 let stem = call_id_stem(name, &tool.input)?;
                 let nth = told.entry(stem.clone()).or_default();
                 *nth += 1;
-                oldest_unlinked_call(batch, dialog, &stem, (index, *nth))?
+                oldest_unlinked_call(batch, dialog, &stem, index, *nth)?
             }
             (None, None) => None,
         };
@@ -117,7 +117,8 @@ fn oldest_unlinked_call(
     batch: &Batch<'_>,
     dialog: &DialogId,
     stem: &str,
-    (index, nth): (u64, usize),
+    index: u64,
+    nth: usize,
 ) -> Result<Option<CallId>, StoreError> {
     let (mut first, mut here) = (None, 0);
     for name in batch.call_names(dialog, stem)? {

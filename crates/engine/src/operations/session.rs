@@ -17,7 +17,7 @@ use crate::error::OperationError;
 use crate::journal::record_entry;
 use crate::plan::go_to::{GoToOptions, go_to};
 use crate::plan::selection::Selection;
-use crate::plan::take_back::{TakeBackOptions, take_back};
+use crate::plan::take_back::{TakeBackOptions, TakeBackRequest, take_back};
 use crate::plan::{FileAction, FollowUp, Plan, PlannedFile};
 use crate::project::Project;
 use crate::record::checkpoint;
@@ -218,7 +218,8 @@ impl Project {
             changes.extend(bringing_back.into_iter().map(|change| (change.id, change)));
         }
         let changes: Vec<Change> = changes.into_values().collect();
-        take_back(store, plan, (&changes, &[]), ChangeStatus::Reverted, options)?;
+        let request = TakeBackRequest::new(&changes, ChangeStatus::Reverted, options);
+        take_back(store, plan, request)?;
         for change in gone {
             let file = plan.files.iter().find(|file| file.path == change.path);
             let part = file.map_or(u64::MAX, |file| file.part);

@@ -10,7 +10,7 @@ use retake_model::{Actor, Change, ChangeId, ChangeStatus, OperationKind, Project
 use retake_store::{ChangeFilter, PendingPath, StoreError};
 
 use crate::plan::Plan;
-use crate::plan::take_back::{TakeBackOptions, take_back};
+use crate::plan::take_back::{TakeBackOptions, TakeBackRequest, take_back};
 use crate::project::Project;
 
 impl Project {
@@ -39,7 +39,8 @@ impl Project {
         }
         let mut plan = Plan::new(OperationKind::Undo, "");
         let options = TakeBackOptions::default();
-        take_back(self.store(), &mut plan, (&concerned, &[]), ChangeStatus::Reverted, options)?;
+        let request = TakeBackRequest::new(&concerned, ChangeStatus::Reverted, options);
+        take_back(self.store(), &mut plan, request)?;
         Ok(plan.taken_back_by_git.into_iter().collect())
     }
 

@@ -43,18 +43,37 @@ pub enum CascadePolicy {
     All,
 }
 
+/// The changes to take back, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct TakeBackRequest<'a> {
+    pub(crate) changes: &'a [Change],
+    pub(crate) bonds: &'a [PathBond],
+    /// The status of each change once it is taken back.
+    pub(crate) status: ChangeStatus,
+    pub(crate) options: TakeBackOptions,
+}
+
+impl<'a> TakeBackRequest<'a> {
+    /// A request for changes whose paths have no bonds.
+    pub(crate) fn new(
+        changes: &'a [Change],
+        status: ChangeStatus,
+        options: TakeBackOptions,
+    ) -> Self {
+        Self { changes, bonds: &[], status, options }
+    }
+}
+
 /// Maximum blocking changes that are tried one by one to find a minimal set.
 const MAX_BLOCKERS_TRIED: usize = 32;
 
-/// Plans to take the changes back; each gets `status` if that succeeds.
+/// Plans to take the changes back.
 pub(crate) fn take_back(
     store: &Store,
     plan: &mut Plan,
-    (changes, bonds): (&[Change], &[PathBond]),
-    status: ChangeStatus,
-    options: TakeBackOptions,
+    request: TakeBackRequest<'_>,
 ) -> Result<(), StoreError> {
-    take_back_with(store, plan, (changes, bonds), &NetChange::of, (status, options))
+    take_back_with(store, plan, request, &NetChange::of)
 }
 
 /// Plans to take back some hunks of one change, which then goes back to this content.
@@ -76,7 +95,8 @@ pub(crate) fn take_back_hunks(
         NetChange { from, partly, ..NetChange::of(change) }
     };
     let changes = std::slice::from_ref(change);
-    take_back_with(store, plan, (changes, &[]), &net, (ChangeStatus::Rejected, options))?;
+    let request = TakeBackRequest::new(changes, ChangeStatus::Rejected, options);
+    take_back_with(store, plan, request, &net)?;
     plan.marks.retain(|mark| mark.change != change.id);
     Ok(())
 }
@@ -84,31 +104,39 @@ pub(crate) fn take_back_hunks(
 fn take_back_with(
     store: &Store,
     plan: &mut Plan,
-    (changes, bonds): (&[Change], &[PathBond]),
+    request: TakeBackRequest<'_>,
     net: &dyn Fn(&Change) -> NetChange,
-    (status, options): (ChangeStatus, TakeBackOptions),
 ) -> Result<(), StoreError> {
-    let mut set: BTreeMap<ChangeId, Change> =
-        changes.iter().map(|change| (change.id, change.clone())).collect();
-    let asked: BTreeSet<&DialogId> =
-        changes.iter().filter_map(|change| change.dialog.as_ref()).collect();
-    let oldest = set.keys().next().copied().unwrap_or(ChangeId(0));
+    let TakeBackRequest { changes, bonds, status, options } = request;
+    let mut taken = TakenChanges {
+        set: changes.iter().map(|change| (change.id, change.clone())).collect(),
+        dialogs: changes.iter().filter_map(|change| change.dialog.as_ref()).collect(),
+    };
+    let oldest = taken.set.keys().next().copied().unwrap_or(ChangeId(0));
     let past = PathHistories::since(store, oldest);
     // Each round only adds changes to the set, so this terminates.
     loop {
-        let nets: Vec<NetChange> = set.values().map(net).collect();
+        let nets: Vec<NetChange> = taken.set.values().map(net).collect();
         let parts = try_parts(&past, &nets, bonds, options)?;
-        let more = changes_to_cascade(&past, &set, &parts, options.cascade)?;
+        let more = changes_to_cascade(&past, &taken.set, &parts, options.cascade)?;
         if more.is_empty() {
-            write_plan(&past, plan, &parts, (&set, &asked), status)?;
+            write_plan(&past, plan, &parts, &taken, status)?;
             let asked: BTreeSet<_> = changes.iter().map(|change| change.id).collect();
-            let taken: BTreeSet<_> = plan.writes().flat_map(|file| &file.changes).collect();
-            let is_extra = |id: &ChangeId| taken.contains(id) && !asked.contains(id);
-            plan.cascaded = set.into_keys().filter(is_extra).collect();
+            let written: BTreeSet<_> = plan.writes().flat_map(|file| &file.changes).collect();
+            let is_extra = |id: &ChangeId| written.contains(id) && !asked.contains(id);
+            plan.cascaded = taken.set.into_keys().filter(is_extra).collect();
             return Ok(());
         }
-        set.extend(more.into_iter().map(|change| (change.id, change)));
+        taken.set.extend(more.into_iter().map(|change| (change.id, change)));
     }
+}
+
+/// The changes that are taken back.
+struct TakenChanges<'a> {
+    /// The requested changes, and those that the cascade adds.
+    set: BTreeMap<ChangeId, Change>,
+    /// The dialogs of the requested changes.
+    dialogs: BTreeSet<&'a DialogId>,
 }
 
 /// One file, followed through moves, with the outcome in the draft.
@@ -360,7 +388,7 @@ fn write_plan(
     past: &PathHistories<'_>,
     plan: &mut Plan,
     parts: &[TakeBackPart<'_>],
-    (set, asked): (&BTreeMap<ChangeId, Change>, &BTreeSet<&DialogId>),
+    taken: &TakenChanges<'_>,
     status: ChangeStatus,
 ) -> Result<(), StoreError> {
     let first = plan.files.iter().map(|file| file.part + 1).max().unwrap_or(0);
@@ -388,7 +416,7 @@ fn write_plan(
                 part.by_git.iter().flat_map(|&at| part.nets[at].changes.iter().copied()).collect();
             plan.taken_back_by_git.extend(&by_git);
             let decided = changes.iter().filter(|id| !by_git.contains(id));
-            let marked = decided.filter_map(|id| set.get(id));
+            let marked = decided.filter_map(|id| taken.set.get(id));
             plan.marks.extend(marked.map(|change| StatusMark {
                 change: change.id,
                 part: number,
@@ -396,7 +424,7 @@ fn write_plan(
                 new: if change.actor == Actor::Agent { status } else { ChangeStatus::Reverted },
             }));
             if by_git.len() < changes.len() {
-                add_crossed_dialogs(past, plan, (&part.nets, set), asked)?;
+                add_crossed_dialogs(past, plan, &part.nets, taken)?;
             }
         }
     }
@@ -430,14 +458,14 @@ fn part_files(
 fn add_crossed_dialogs(
     past: &PathHistories<'_>,
     plan: &mut Plan,
-    (nets, set): (&[NetChange], &BTreeMap<ChangeId, Change>),
-    asked: &BTreeSet<&DialogId>,
+    nets: &[NetChange],
+    taken: &TakenChanges<'_>,
 ) -> Result<(), StoreError> {
     for net in nets {
-        let taken = net.changes.iter().filter_map(|id| set.get(id)?.dialog.clone());
+        let own = net.changes.iter().filter_map(|id| taken.set.get(id)?.dialog.clone());
         let later = past.later_traces(&net.path, net.newest())?.into_iter();
-        for dialog in later.filter_map(|trace| trace.dialog).chain(taken) {
-            if !asked.contains(&dialog) && !plan.crosses.contains(&dialog) {
+        for dialog in later.filter_map(|trace| trace.dialog).chain(own) {
+            if !taken.dialogs.contains(&dialog) && !plan.crosses.contains(&dialog) {
                 plan.crosses.push(dialog);
             }
         }

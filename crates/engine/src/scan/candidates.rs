@@ -46,7 +46,7 @@ pub(crate) fn find_candidates(
     match (&request.scope, hint, &request.snapshot) {
         (ScanScope::Paths(paths), ..) => candidates_at(batch, request, paths),
         (ScanScope::Everything, Some(ChangeHint::Paths(hinted)), Some(view)) if !request.first => {
-            match candidates_within_hint(batch, request, (hinted, view), observation)? {
+            match candidates_within_hint(batch, request, hinted, view, observation)? {
                 Some(survey) => Ok(survey),
                 None => candidates_everywhere(batch, request, observation),
             }
@@ -89,7 +89,8 @@ fn candidates_at(
 fn candidates_within_hint(
     batch: &Batch<'_>,
     request: &ScanRequest<'_>,
-    (hinted, view): (&BTreeSet<ProjectPath>, &FullScanSnapshot),
+    hinted: &BTreeSet<ProjectPath>,
+    view: &FullScanSnapshot,
     observation: &mut Observation,
 ) -> Result<Option<ScanCandidates>, StoreError> {
     let sources = view.rules.sources();

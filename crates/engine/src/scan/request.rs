@@ -34,7 +34,7 @@ pub(crate) struct IgnoredSummary {
 /// Trigger and time of a scan.
 #[derive(Clone, Copy)]
 pub(crate) struct ScanStart {
-    pub(crate) why: ScanTrigger,
+    pub(crate) trigger: ScanTrigger,
     pub(crate) at: Millis,
 }
 

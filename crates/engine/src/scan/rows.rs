@@ -9,7 +9,7 @@ use retake_store::{Batch, JournalEvent, ManifestState, NewChange, StoreError};
 use retake_workspace::git::GitState;
 use serde_json::json;
 
-use crate::attribution::rename::AttributedStep;
+use crate::attribution::rules::AttributedStep;
 use crate::content::comparable::line_changes_between;
 use crate::journal::record_entry;
 use crate::scan::observation::Observation;

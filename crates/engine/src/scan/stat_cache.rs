@@ -57,7 +57,7 @@ impl RecalledStats {
         let touched = batch.touched()?;
         let mut known = kept.known.clone();
         for (path, now) in &touched {
-            apply_touched(&mut known, (path, *now));
+            apply_touched(&mut known, path, *now);
         }
         Ok(Self { known, cache: Some(kept), touched: touched.len() })
     }
@@ -68,7 +68,7 @@ impl RecalledStats {
     }
 }
 
-fn apply_touched(known: &mut StatCache, (path, now): (&ProjectPath, TouchedState)) {
+fn apply_touched(known: &mut StatCache, path: &ProjectPath, now: TouchedState) {
     match now {
         TouchedState::Gone => known.remove(path),
         TouchedState::There(stat) => known.insert(path, stat.map(stat_of)),
@@ -82,7 +82,7 @@ pub(crate) fn renew_stat_cache(
 ) -> Result<(), StoreError> {
     let Some(recalled) = &mut observation.recalled else { return Ok(()) };
     for (path, now) in batch.take_touched() {
-        apply_touched(&mut recalled.known, (&path, now));
+        apply_touched(&mut recalled.known, &path, now);
     }
     let bytes = recalled.known.to_bytes();
     let name = batch.put_stat_cache(&bytes)?;
