@@ -3,24 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{
-    Actor, Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, Confidence, DialogId,
-    LineChanges, Millis, ObjectId, OperationId, OperationState, PathState, ProjectPath, Stamp,
+    Change, ChangeId, ChangeType, CheckpointKind, DialogId, LineChanges, Millis, ObjectId,
+    OperationId, OperationState, PathState, ProjectPath, Stamp,
 };
-use retake_store::{
-    Batch, ChangeFilter, ManifestState, NewChange, OperationStep, StatusMark, Store, StoreError,
-};
+use retake_store::{Batch, ChangeFilter, OperationStep, StatusMark, Store, StoreError};
 use serde_json::json;
 
 use crate::apply::AppliedPlan;
 use crate::apply::run::{StepFate, StepOutcome};
 use crate::attribution::own_operation::own_change_method;
+use crate::attribution::rules::Attribution;
 use crate::content::comparable::line_changes_between;
 use crate::error::OperationError;
 use crate::journal::record_entry;
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason};
 use crate::project::Project;
 use crate::record::checkpoint;
-use crate::scan::rows;
+use crate::scan::change_row::{FileStep, record_change_event, record_file_step};
 
 impl Project {
     /// Records the outcome of an operation in one transaction.
@@ -111,43 +110,18 @@ fn record_step(
     at: Millis,
 ) -> Result<(), StoreError> {
     let before = from.map_or(step.now, |from| from.now);
-    let change = Change {
-        id: ChangeId(batch.next_seq()),
-        at,
-        actor: Actor::Retake,
-        confidence: Confidence::Certain,
-        dialog: None,
-        agent: None,
-        kind: None,
-        call: None,
-        tool: None,
-        candidates: Vec::new(),
-        path: step.path.clone(),
-        old_path: from.map(|from| from.path.clone()),
+    let file_step = FileStep {
+        path: &step.path,
+        old_path: from.map(|from| &from.path),
         change_type: from.map_or_else(|| change_type(step), |_| ChangeType::Rename),
-        method: own_change_method(&step.now, &step.then),
         before,
         after: step.then,
         lines: lines(batch, &step.path, &before, &step.then)?,
-        status: ChangeStatus::Pending,
-        joins: None,
-        turn: None,
-        message_index: None,
-        approved: None,
-        made_by: Some(id),
+        stat: None,
     };
-    batch.put_change(&NewChange { change: &change, calls: &[] })?;
-    if let Some(from) = from {
-        batch.remove_manifest(&from.path)?;
-    }
-    match step.then {
-        PathState::Known(state) => {
-            batch.set_manifest(&step.path, &ManifestState::Known(state), None)?;
-        }
-        PathState::Absent => batch.remove_manifest(&step.path)?,
-        PathState::Unknown => batch.set_manifest(&step.path, &ManifestState::Unknown, None)?,
-    }
-    rows::record_change_event(batch, &change)
+    let by = Attribution::by_operation(id, own_change_method(&step.now, &step.then));
+    let change = record_file_step(batch, file_step, &by, at)?;
+    record_change_event(batch, &change)
 }
 
 /// Returns the changed lines. Most often the path's last change is taken back: then its recorded

@@ -4,14 +4,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, Millis, PathState};
-use retake_store::{Batch, JournalEvent, ManifestState, NewChange, StoreError};
+use retake_model::{Actor, Change, Gap, GapReason, Millis};
+use retake_store::{Batch, StoreError};
 use retake_workspace::git::GitState;
 use serde_json::json;
 
-use crate::attribution::rules::AttributedStep;
+use crate::attribution::rules::{AttributedStep, Attribution};
 use crate::content::comparable::line_changes_between;
 use crate::journal::record_entry;
+use crate::scan::change_row::{FileStep, record_change_event, record_file_step};
 use crate::scan::observation::Observation;
 use crate::scan::{stat_cache, state};
 
@@ -80,45 +81,19 @@ fn record_step(
     at: Millis,
 ) -> Result<Change, StoreError> {
     let seen = &step.seen;
-    let calls: Vec<i64> =
-        step.by.calls.iter().map(|row| rows.get(row).copied().unwrap_or(*row)).collect();
-    let change = Change {
-        id: ChangeId(batch.next_seq()),
-        at,
-        actor: step.by.actor,
-        confidence: step.by.confidence,
-        dialog: step.by.dialog.clone(),
-        agent: step.by.agent.clone(),
-        kind: None,
-        call: None,
-        tool: None,
-        candidates: Vec::new(),
-        path: seen.path.clone(),
-        old_path: step.from.as_ref().map(|from| from.path.clone()),
+    let on_record = |row: &i64| rows.get(row).copied().unwrap_or(*row);
+    let by =
+        Attribution { calls: step.by.calls.iter().map(on_record).collect(), ..step.by.clone() };
+    let file_step = FileStep {
+        path: &seen.path,
+        old_path: step.from.as_ref().map(|from| &from.path),
         change_type: step.change_type(),
-        method: step.by.method,
         before: step.before(),
         after: seen.after,
         lines: line_changes_between(batch, &step.before(), &seen.after)?,
-        status: ChangeStatus::Pending,
-        joins: step.by.joins,
-        turn: step.by.turn,
-        message_index: None,
-        approved: None,
-        made_by: step.by.made_by,
+        stat: seen.stat.and_then(|stat| observation.trusted_stat(&stat)),
     };
-    batch.put_change(&NewChange { change: &change, calls: &calls })?;
-    if let Some(from) = &step.from {
-        batch.remove_manifest(&from.path)?;
-    }
-    match (seen.after, seen.stat) {
-        (PathState::Absent, _) => batch.remove_manifest(&seen.path)?,
-        (PathState::Unknown, _) => batch.set_manifest(&seen.path, &ManifestState::Unknown, None)?,
-        (PathState::Known(state), stat) => {
-            let stat = stat.and_then(|stat| observation.trusted_stat(&stat));
-            batch.set_manifest(&seen.path, &ManifestState::Known(state), stat.as_ref())?;
-        }
-    }
+    let change = record_file_step(batch, file_step, &by, at)?;
     // Read back, so that the returned change equals the recorded one.
     let change = batch
         .change(change.id)?
@@ -127,20 +102,6 @@ fn record_step(
         record_change_event(batch, &change)?;
     }
     Ok(change)
-}
-
-/// Records one event for each change, exactly once (W-19): they share their `seq`.
-pub(crate) fn record_change_event(batch: &Batch<'_>, change: &Change) -> Result<(), StoreError> {
-    batch.put_event(&JournalEvent {
-        seq: change.id.0,
-        at: change.at,
-        kind: "file_changed".to_owned(),
-        dialog: change.dialog.clone(),
-        agent: change.agent.clone(),
-        call: change.call.clone(),
-        change: Some(change.id),
-        body: json!({}),
-    })
 }
 
 /// Records one event for all changes that git made.
