@@ -31,7 +31,7 @@ pub(crate) fn pair_renames(
     let (gone, mut steps): (Vec<_>, Vec<_>) = steps.into_iter().partition(could_move);
     let mut gone: Vec<Option<AttributedStep>> = gone.into_iter().map(Some).collect();
     pair_equal(&mut steps, &mut gone);
-    pair_alike(batch, &mut steps, &mut gone)?;
+    pair_similar(batch, &mut steps, &mut gone)?;
     steps.extend(gone.into_iter().flatten());
     steps.sort_by(|a, b| a.seen.path.cmp(&b.seen.path));
     Ok(steps)
@@ -69,7 +69,7 @@ fn pair_equal(steps: &mut [AttributedStep], gone: &mut [Option<AttributedStep>])
     }
 }
 
-fn pair_alike(
+fn pair_similar(
     batch: &Batch<'_>,
     steps: &mut [AttributedStep],
     gone: &mut [Option<AttributedStep>],

@@ -61,9 +61,9 @@ impl Attribution {
     }
 
     /// A change by Retake itself, in an operation.
-    pub(crate) fn by_operation(operation: OperationId, means: ChangeMethod) -> Self {
-        let nobody = attribute_without_call(Actor::Retake, Confidence::Certain);
-        Self { method: means, made_by: Some(operation), ..nobody }
+    pub(crate) fn by_operation(operation: OperationId, method: ChangeMethod) -> Self {
+        let retake = attribute_without_call(Actor::Retake, Confidence::Certain);
+        Self { method, made_by: Some(operation), ..retake }
     }
 }
 
@@ -306,8 +306,8 @@ impl AttributionContext<'_> {
         if has_ended || !call.predicts_content(&seen.path) {
             return Ok(false);
         }
-        let is_told = PathContent::of(batch, &seen.before)?.known_bytes().is_some();
-        Ok(is_told && !Self::is_partially_written(batch, call, seen)?)
+        let is_known = PathContent::of(batch, &seen.before)?.known_bytes().is_some();
+        Ok(is_known && !Self::is_partially_written(batch, call, seen)?)
     }
 
     /// Returns true if a file holds a beginning of what an edit tool predicts: it is, or was, just
@@ -319,9 +319,9 @@ impl AttributionContext<'_> {
     ) -> Result<bool, StoreError> {
         let before = PathContent::of(batch, &seen.before)?;
         let Some(before) = before.known_bytes() else { return Ok(false) };
-        let announced = call.predicted_content(&seen.path, before);
-        Ok(match (announced, PathContent::of(batch, &seen.after)?) {
-            (Some(announced), PathContent::Bytes(found)) => announced.starts_with(&found),
+        let predicted = call.predicted_content(&seen.path, before);
+        Ok(match (predicted, PathContent::of(batch, &seen.after)?) {
+            (Some(predicted), PathContent::Bytes(found)) => predicted.starts_with(&found),
             _ => false,
         })
     }

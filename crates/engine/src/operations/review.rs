@@ -151,7 +151,8 @@ impl Project {
             if let (Some(part), true) = (file.map(|file| file.part), new != found.status) {
                 plan.marks.push(StatusMark { change, part, old: found.status, new });
             }
-            plan.sequel = FollowUp::Hunks { change: change.0, numbers: numbers.to_vec(), status };
+            plan.follow_up =
+                FollowUp::Hunks { change: change.0, numbers: numbers.to_vec(), status };
             Ok(plan)
         })
     }

@@ -112,11 +112,11 @@ impl Project {
         for change in &gone {
             batch.clear_approval(change.id, at)?;
         }
-        let mut waiting = 0;
+        let mut still_shared = 0;
         for change in &shared {
             let dialogs: BTreeSet<_> = change.candidates.iter().map(|by| &by.dialog).collect();
             if batch.approve_shared(change.id, dialog)? < dialogs.len() as u64 {
-                waiting += 1;
+                still_shared += 1;
             } else {
                 batch.set_approved(change.id, session.number, at)?;
             }
@@ -136,7 +136,7 @@ impl Project {
             commit,
             checkpoints: checkpoints.into_iter().filter(in_it).count() as u64,
             changes: (unapproved.len() + gone.len()) as u64,
-            shared: waiting,
+            shared: still_shared,
             session,
             new_session,
         })
@@ -170,7 +170,7 @@ impl Project {
             let session = project.store().active_session(dialog)?;
             if let Some(session) = session.filter(|_| exact || !plan.is_stuck()) {
                 let number = session.number;
-                plan.sequel = FollowUp::NewSession { dialog: dialog.0.clone(), number };
+                plan.follow_up = FollowUp::NewSession { dialog: dialog.0.clone(), number };
             }
             Ok(plan)
         })

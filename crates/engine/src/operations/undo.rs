@@ -52,15 +52,15 @@ impl Project {
         options: TakeBackOptions,
         at: Millis,
     ) -> Result<(Plan, UndoStep), OperationError> {
-        let mut taken = None;
+        let mut undone = None;
         let plan = self.make_plan(at, |project| {
             let next = project.next_step(options)?;
             let (step, mut plan) = next.step.ok_or(OperationError::NothingTo("undo"))?;
             plan.passed = next.by_git.iter().map(UndoStep::describe).collect();
-            taken = Some(step);
+            undone = Some(step);
             Ok(plan)
         })?;
-        Ok((plan, taken.ok_or(OperationError::NothingTo("undo"))?))
+        Ok((plan, undone.ok_or(OperationError::NothingTo("undo"))?))
     }
 
     /// Explains why [`Project::plan_undo`] finds nothing.

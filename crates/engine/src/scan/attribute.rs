@@ -24,14 +24,14 @@ impl Project {
         &self,
         batch: &Batch<'_>,
         observation: &Observation,
-        occasion: &ScanContext<'_>,
+        context: &ScanContext<'_>,
     ) -> Result<(Vec<AttributedStep>, GitEvidence), StoreError> {
         if observation.changes.is_empty() {
             return Ok((Vec::new(), GitEvidence::default()));
         }
         let own = OwnOperation::load_unfinished(batch)?;
         let known_git = state::load_git_state(batch)?;
-        let gather = || match &occasion.request.scope {
+        let gather = || match &context.request.scope {
             // Such a scan does not save git's state, because more of what git did is still to be
             // found; but what it finds may be a part of that.
             ScanScope::Paths(_) => {
@@ -61,13 +61,13 @@ impl Project {
             |path: &ProjectPath| stat_cache::last_read_inode(batch, path).ok().flatten();
         let folder_changed_ns =
             |path: &ProjectPath| self.workspace().folder_changed_ns(path.parent().as_ref());
-        let scene = AttributionContext {
+        let attribution = AttributionContext {
             folder_changed_ns: &folder_changed_ns,
-            calls: &occasion.calls.live,
-            beginning: occasion.beginning,
-            ending: occasion.ending,
+            calls: &context.calls.live,
+            beginning: context.beginning,
+            ending: context.ending,
             first_seen: &|path| self.first_seen(path),
-            limits: &occasion.limits,
+            limits: &context.limits,
             git: &|| git.get_or_init(gather),
             state_before: &state_before,
             inode_before: &inode_before,
@@ -79,7 +79,7 @@ impl Project {
             }
             match own.attribute(seen) {
                 Some(by) => steps.push(AttributedStep::new(seen.clone(), by)),
-                None => steps.extend(scene.attribute_steps(batch, seen)?),
+                None => steps.extend(attribution.attribute_steps(batch, seen)?),
             }
         }
         self.apply_neighbour_claims(&mut steps);

@@ -82,7 +82,7 @@ pub(crate) struct FullScanSnapshot {
     pub(crate) has_earlier_rules: bool,
 }
 
-/// A hint that is consumed by [`Glance::used`], and otherwise given back on drop.
+/// A hint that is consumed by [`HintGuard::consume`], and otherwise given back on drop.
 pub(crate) struct HintGuard<'a> {
     source: &'a dyn HintSource,
     hint: Option<ChangeHint>,
@@ -135,32 +135,34 @@ impl HintTracker {
 
     /// Passes the rules of a full scan to the watcher. Its earlier rules may have hidden something
     /// from it since that scan.
-    fn update_source_rules(&self, view: &FullScanSnapshot) {
-        let mut told = self.source_rules.borrow_mut();
-        let hidden = Arc::clone(&view.hidden);
-        let (rules, new_rules) = (view.rules.sources(), told.rules != *view.rules.sources());
-        if !new_rules && told.hidden == hidden {
+    fn update_source_rules(&self, snapshot: &FullScanSnapshot) {
+        let mut current = self.source_rules.borrow_mut();
+        let hidden = Arc::clone(&snapshot.hidden);
+        let (rules, new_rules) =
+            (snapshot.rules.sources(), current.rules != *snapshot.rules.sources());
+        if !new_rules && current.hidden == hidden {
             return;
         }
         self.source.apply_rules(rules, &hidden);
-        let missed = hidden.difference(&told.hidden).cloned().collect();
+        let missed = hidden.difference(&current.hidden).cloned().collect();
         self.source.put_back(if new_rules {
             ChangeHint::Everything
         } else {
             ChangeHint::Paths(missed)
         });
-        *told = HintSourceRules { rules: rules.clone(), hidden };
+        *current = HintSourceRules { rules: rules.clone(), hidden };
     }
 
     /// Adds those of these paths that are tracked from now on although rules hide them.
     fn add_unwatched<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
-        let mut view = self.snapshot.borrow_mut();
-        let Some(view) = view.as_mut() else { return };
-        let is_new =
-            |path: &ProjectPath| !view.hidden.contains(path) && !view.unwatched.contains(path);
-        let new: Vec<_> = view.rules.hidden_files(paths).into_iter().filter(is_new).collect();
+        let mut snapshot = self.snapshot.borrow_mut();
+        let Some(snapshot) = snapshot.as_mut() else { return };
+        let is_new = |path: &ProjectPath| {
+            !snapshot.hidden.contains(path) && !snapshot.unwatched.contains(path)
+        };
+        let new: Vec<_> = snapshot.rules.hidden_files(paths).into_iter().filter(is_new).collect();
         if !new.is_empty() {
-            Arc::make_mut(view).unwatched.extend(new);
+            Arc::make_mut(snapshot).unwatched.extend(new);
         }
     }
 }
@@ -169,8 +171,8 @@ impl Project {
     /// Sets the source of hints, which has watched by these rules since it was opened.
     ///
     /// The first scan after this is a full one, as is each one for which there is no usable hint.
-    pub fn set_hint_source(&mut self, eyes: Box<dyn HintSource>, rules: RuleSources) {
-        self.hints = Some(HintTracker::new(eyes, rules));
+    pub fn set_hint_source(&mut self, source: Box<dyn HintSource>, rules: RuleSources) {
+        self.hints = Some(HintTracker::new(source, rules));
     }
 
     /// The rules of the last full scan, for a watcher that is about to be started.
@@ -183,10 +185,10 @@ impl Project {
         &self,
         batch: &Batch<'_>,
     ) -> Result<Option<Arc<FullScanSnapshot>>, StoreError> {
-        let Some(view) = self.hints.as_ref().and_then(|it| it.snapshot.borrow().clone()) else {
+        let Some(snapshot) = self.hints.as_ref().and_then(|it| it.snapshot.borrow().clone()) else {
             return Ok(None);
         };
-        Ok((batch.generation()? == view.generation).then_some(view))
+        Ok((batch.generation()? == snapshot.generation).then_some(snapshot))
     }
 
     /// Takes the hint for a full scan.
@@ -232,8 +234,8 @@ impl Project {
 
     /// The paths of which a watcher-triggered scan records no new version yet.
     pub(crate) fn deferred_paths(&self, at: Millis) -> BTreeSet<ProjectPath> {
-        let pace = self.hints.as_ref().map(|hints| hints.throttle.borrow());
-        pace.map(|pace| pace.deferred_paths(at)).unwrap_or_default()
+        let throttle = self.hints.as_ref().map(|hints| hints.throttle.borrow());
+        throttle.map(|throttle| throttle.deferred_paths(at)).unwrap_or_default()
     }
 
     /// Called after a scan is committed: consumes its hint, and keeps its state for the next.

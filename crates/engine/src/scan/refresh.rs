@@ -68,13 +68,13 @@ pub struct RefreshOutcome {
 
 impl RefreshOutcome {
     fn new(changes: Vec<Change>, observation: &Observation, due: Option<Millis>) -> Self {
-        let left_out = &observation.ignored_summary;
+        let summary = &observation.ignored_summary;
         Self {
             changes,
-            ignored: left_out.ignored.clone(),
-            ignored_count: left_out.ignored_count,
-            scratch: left_out.scratch,
-            nested_repositories: left_out.nested_repositories.clone(),
+            ignored: summary.ignored.clone(),
+            ignored_count: summary.ignored_count,
+            scratch: summary.scratch,
+            nested_repositories: summary.nested_repositories.clone(),
             baseline: observation.baseline.len(),
             whole: observation.is_full,
             postponed: false,
@@ -138,13 +138,13 @@ impl Project {
 
     fn git_is_busy(&self, at: Millis) -> bool {
         let Some(top) = git::toplevel(self.root()) else { return false };
-        let underway = git::read_activity(&top);
+        let activity = git::read_activity(&top);
         // A time in the future is as little current as one that is long past.
         let within = |time: Option<Millis>, limit: Millis| {
             time.is_some_and(|time| at.saturating_sub(time).abs() < limit)
         };
-        within(underway.locked_at, STALE_GIT_LOCK_AGE)
-            || within(underway.rebased_at, REBASE_STEP_TIMEOUT)
+        within(activity.locked_at, STALE_GIT_LOCK_AGE)
+            || within(activity.rebased_at, REBASE_STEP_TIMEOUT)
     }
 
     /// Drains the spool and scans everything; the caller holds the lock.
@@ -315,15 +315,15 @@ impl Project {
             return Ok(());
         }
         let moved: HashSet<_> = changes.iter().map(|change| &change.path).collect();
-        let mut taken: Vec<_> =
+        let mut deleted: Vec<_> =
             before.iter().filter(|path| !moved.contains(path)).cloned().collect();
         if !gone.is_empty() {
-            taken.extend(match &observation.new_rules {
+            deleted.extend(match &observation.new_rules {
                 Some(sources) => IgnoreRules::new(sources.clone()).hidden_files(gone),
                 None => load_last_rules(self, batch)?.hidden_files(gone),
             });
         }
-        if taken == before { Ok(()) } else { state::save_deleted_hidden(batch, &taken) }
+        if deleted == before { Ok(()) } else { state::save_deleted_hidden(batch, &deleted) }
     }
 
     /// Returns the outcome of a scan, once its batch is committed.

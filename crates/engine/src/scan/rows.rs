@@ -65,10 +65,10 @@ pub(crate) fn record_scan(
         state::save_tracked_hidden(batch, paths)?;
         state::save_index_digest(batch, *digest)?;
     }
-    if let Some(look) = &observation.git
-        && observation.old_git.as_ref() != Some(look)
+    if let Some(state) = &observation.git
+        && observation.old_git.as_ref() != Some(state)
     {
-        state::save_git_state(batch, look)?;
+        state::save_git_state(batch, state)?;
     }
     Ok(changes)
 }
@@ -123,10 +123,10 @@ fn record_git_event(
 }
 
 /// Describes git's position: the branch, else the commit.
-fn describe_git_position(look: Option<&GitState>) -> Option<String> {
-    let look = look?;
-    let branch = look.branch().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
-    branch.map(ToOwned::to_owned).or_else(|| look.commit().map(|commit| commit.to_string()))
+fn describe_git_position(state: Option<&GitState>) -> Option<String> {
+    let state = state?;
+    let branch = state.branch().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
+    branch.map(ToOwned::to_owned).or_else(|| state.commit().map(|commit| commit.to_string()))
 }
 
 fn record_baseline(
@@ -153,14 +153,15 @@ pub(crate) fn is_lasting(reason: GapReason) -> bool {
 
 /// Closes gaps that a scan did not meet again, if it would have met them, and opens new ones.
 fn record_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
-    let lasting = |gap: &Gap, since: Millis| {
+    let is_shown = |gap: &Gap, since: Millis| {
         is_lasting(gap.reason) && at.saturating_sub(since) < LASTING_GAP_TTL
     };
     let mut closed = 0;
     if observation.all_gaps {
-        let met: HashSet<_> = observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
+        let found_again: HashSet<_> =
+            observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
         for (gap, since) in batch.gaps()? {
-            if !met.contains(&(&gap.path, gap.reason)) && !lasting(&gap, since) {
+            if !found_again.contains(&(&gap.path, gap.reason)) && !is_shown(&gap, since) {
                 batch.remove_gap(&gap)?;
                 closed += 1;
             }
