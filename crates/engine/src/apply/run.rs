@@ -10,7 +10,7 @@ use retake_model::{FileState, ObjectId, PathState, ProjectPath};
 use retake_store::{OperationStep, Store, StoreError, encode_stream, hash_stream};
 use retake_workspace::{ReadError, StagedFile, Workspace, WriteError, WriteFault};
 
-use crate::apply::links::need_own_file;
+use crate::apply::links::paths_needing_own_file;
 use crate::plan::nesting::PathNesting;
 use crate::plan::{FileAction, PlanReason};
 use crate::project::Project;
@@ -46,7 +46,7 @@ impl Project {
         if let Err(reason) = run.stage() {
             (0..steps.len()).for_each(|at| run.fail(at, &reason));
         }
-        for at in run.order() {
+        for at in run.placing_order() {
             if run.fates[at].is_none() && !run.has_failed(at) {
                 run.place(at);
             }
@@ -118,12 +118,12 @@ impl StepRunner<'_> {
             };
             match self.workspace.stage(&step.temp, then.kind, then.mode, &mut fill) {
                 Ok(one) => staged.push(one),
-                Err(error) if is_full(&error) => return Err(unwritable(&error)),
-                Err(error) => self.fail(at, &unwritable(&error)),
+                Err(error) if is_full(&error) => return Err(write_error_reason(&error)),
+                Err(error) => self.fail(at, &write_error_reason(&error)),
             }
         }
         drop(snapshot);
-        self.workspace.sync_staged(&staged).map_err(|error| unwritable(&error))?;
+        self.workspace.sync_staged(&staged).map_err(|error| write_error_reason(&error))?;
         self.check_staged();
         Ok(())
     }
@@ -145,7 +145,7 @@ impl StepRunner<'_> {
     }
 
     /// Returns the order of steps: those that make room first, plain deletions last.
-    fn order(&self) -> Vec<usize> {
+    fn placing_order(&self) -> Vec<usize> {
         let nesting = PathNesting::of(self.steps.iter().map(|step| &step.path));
         let makes_room = |step: &OperationStep| step.then.is_absent() && nesting.has(&step.path);
         let rank = |at: &usize| match &self.steps[*at] {
@@ -167,9 +167,9 @@ impl StepRunner<'_> {
             }
             FileAction::Write => self.workspace.exchange(&step.temp, &step.path),
             FileAction::Delete => {
-                let taken = self.workspace.move_aside(&step.path, &step.temp);
+                let moved = self.workspace.move_aside(&step.path, &step.temp);
                 // An emptied folder is removed at once, so that a file can take its place.
-                taken.map(|()| self.folders.extend(self.workspace.remove_emptied(&step.path)))
+                moved.map(|()| self.folders.extend(self.workspace.remove_emptied(&step.path)))
             }
             FileAction::Mode => self.set_mode(step, &step.now, &step.then),
             FileAction::Leave => Ok(()),
@@ -184,7 +184,7 @@ impl StepRunner<'_> {
             Ok(()) => self.fail(at, &PlanReason::MovedOn),
             Err(error) => {
                 self.finish_exchange(at);
-                self.fail(at, &refusal(self.workspace, step, &error));
+                self.fail(at, &refusal_reason(self.workspace, step, &error));
             }
         }
     }
@@ -241,8 +241,8 @@ impl StepRunner<'_> {
         for (at, step) in self.steps.iter().enumerate() {
             parts.entry(step.part).or_default().push(at);
         }
-        for settled in self.remove_displaced(&parts.values().collect::<Vec<_>>()) {
-            match settled {
+        for cleanup in self.remove_displaced(&parts.values().collect::<Vec<_>>()) {
+            match cleanup {
                 PartCleanup::WrittenTo(at) => self.fail(at, &PlanReason::MovedOn),
                 PartCleanup::Removed(steps) => {
                     for (at, removed) in steps {
@@ -269,24 +269,24 @@ impl StepRunner<'_> {
         let done =
             |part: &&Vec<usize>| part.iter().all(|at| self.fates[*at] == Some(StepFate::Done));
         let parts: Vec<_> = parts.iter().copied().filter(done).collect();
-        let hand =
+        let worker =
             CleanupWorker { workspace: self.workspace, steps: self.steps, actions: &self.actions };
-        let settle = |parts: &[&Vec<usize>]| -> Vec<PartCleanup> {
-            parts.iter().map(|part| hand.clean_up_part(part)).collect()
+        let clean_up = |parts: &[&Vec<usize>]| -> Vec<PartCleanup> {
+            parts.iter().map(|part| worker.clean_up_part(part)).collect()
         };
         if parts.len() < MIN_PARTS_FOR_THREAD {
-            return settle(&parts);
+            return clean_up(&parts);
         }
-        let (here, there) = parts.split_at(parts.len() / 2);
+        let (first_half, second_half) = parts.split_at(parts.len() / 2);
         std::thread::scope(|scope| {
-            let other = std::thread::Builder::new().spawn_scoped(scope, || settle(there));
-            let mut settled = settle(here);
-            settled.extend(match other {
+            let other = std::thread::Builder::new().spawn_scoped(scope, || clean_up(second_half));
+            let mut results = clean_up(first_half);
+            results.extend(match other {
                 Ok(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
                 // There may be no second thread (a process limit).
-                Err(_) => settle(there),
+                Err(_) => clean_up(second_half),
             });
-            settled
+            results
         })
     }
 
@@ -298,7 +298,7 @@ impl StepRunner<'_> {
             self.kept[at] = store_file_content(self.workspace, self.store, &step.temp).ok();
             return;
         }
-        self.record_cleanup(at, discard(self.workspace, self.store, step));
+        self.record_cleanup(at, discard_temp(self.workspace, self.store, step));
     }
 
     /// Records whether a step's temporary file was removed.
@@ -412,12 +412,12 @@ fn is_expected(workspace: &Workspace, step: &OperationStep, action: FileAction) 
 /// a file of its own.
 fn actions(workspace: &Workspace, steps: &[OperationStep]) -> Vec<FileAction> {
     let modes = steps.iter().filter(|step| action(step) == FileAction::Mode);
-    let own = need_own_file(workspace, modes.map(|step| (&step.path, &step.then)));
-    let of = |step: &OperationStep| match action(step) {
+    let own = paths_needing_own_file(workspace, modes.map(|step| (&step.path, &step.then)));
+    let action_of = |step: &OperationStep| match action(step) {
         FileAction::Mode if own.contains(&step.path) => FileAction::Write,
         action => action,
     };
-    steps.iter().map(of).collect()
+    steps.iter().map(action_of).collect()
 }
 
 /// Returns the action of a step, by its two states.
@@ -473,7 +473,7 @@ pub(super) fn finish_exchange(
 
 /// Removes a step's temporary file. Content that the step neither replaced nor wrote is another
 /// program's, and is stored first.
-pub(super) fn discard(
+pub(super) fn discard_temp(
     workspace: &Workspace,
     store: &Store,
     step: &OperationStep,
@@ -520,7 +520,7 @@ fn is_full(error: &WriteError) -> bool {
     matches!(&error.why, WriteFault::Io(io) if io.kind() == io::ErrorKind::StorageFull)
 }
 
-fn unwritable(error: &WriteError) -> PlanReason {
+fn write_error_reason(error: &WriteError) -> PlanReason {
     match &error.why {
         WriteFault::Filled(why) => PlanReason::Damaged(why.to_string()),
         _ => PlanReason::NotWritable(error.to_string()),
@@ -529,13 +529,15 @@ fn unwritable(error: &WriteError) -> PlanReason {
 
 /// Converts a write error to a reason. A path that exists or is gone was changed by another
 /// program, unless it is a folder: the plan does not know folders without tracked files.
-fn refusal(workspace: &Workspace, step: &OperationStep, error: &WriteError) -> PlanReason {
+fn refusal_reason(workspace: &Workspace, step: &OperationStep, error: &WriteError) -> PlanReason {
     match &error.why {
         WriteFault::Exists => match workspace.check_writable(&step.path) {
-            Err(error) if matches!(error.why, WriteFault::NotAFile(_)) => unwritable(&error),
+            Err(error) if matches!(error.why, WriteFault::NotAFile(_)) => {
+                write_error_reason(&error)
+            }
             _ => PlanReason::MovedOn,
         },
         WriteFault::Gone => PlanReason::MovedOn,
-        _ => unwritable(error),
+        _ => write_error_reason(error),
     }
 }

@@ -47,9 +47,9 @@ impl LiveCall {
         };
         for target in self.scratch_sources(&seen.path) {
             let before = PathContent::of(batch, &state_before(target))?;
-            let announced =
+            let predicted =
                 before.known_bytes().and_then(|before| self.predicted_content(target, before));
-            if announced.is_some_and(|announced| announced.starts_with(&found)) {
+            if predicted.is_some_and(|predicted| predicted.starts_with(&found)) {
                 return Ok(true);
             }
         }
@@ -90,7 +90,7 @@ impl LiveCall {
 }
 
 fn is_sed_temp(name: &[u8]) -> bool {
-    name.strip_prefix(SED_TEMP_PREFIX).is_some_and(|signs| {
-        signs.len() == SED_RANDOM_CHARS && signs.iter().all(u8::is_ascii_alphanumeric)
+    name.strip_prefix(SED_TEMP_PREFIX).is_some_and(|suffix| {
+        suffix.len() == SED_RANDOM_CHARS && suffix.iter().all(u8::is_ascii_alphanumeric)
     })
 }

@@ -89,29 +89,29 @@ impl PathScope {
 
 impl CallTargets {
     /// Parses a call's arguments.
-    pub(crate) fn new(ground: PathBase<'_>, call: &Call, input: &Value) -> Self {
-        Self::from_arguments(ground, &call.tool, call.cwd.as_deref(), input)
+    pub(crate) fn new(path_base: PathBase<'_>, call: &Call, input: &Value) -> Self {
+        Self::from_arguments(path_base, &call.tool, call.cwd.as_deref(), input)
     }
 
     /// Parses the arguments of a tool that is called in a folder.
     pub(crate) fn from_arguments(
-        ground: PathBase<'_>,
+        path_base: PathBase<'_>,
         tool: &str,
         call_cwd: Option<&str>,
         input: &Value,
     ) -> Self {
-        let root = ground.root;
+        let root = path_base.root;
         let intent = tool::intent(tool, input);
-        let asked = intent.cwd.as_deref().map(|cwd| ground.expand(cwd));
+        let asked = intent.cwd.as_deref().map(|cwd| path_base.expand(cwd));
         let is_placed = !matches!(asked, Some(None));
-        let cwd = cwd(root, call_cwd, asked.flatten().as_deref());
+        let cwd = working_folder(root, call_cwd, asked.flatten().as_deref());
         let NamedPaths { paths: named, outside, mut is_unresolved } =
-            named_paths::resolve_named_paths(ground, cwd.as_deref(), &intent);
+            named_paths::resolve_named_paths(path_base, cwd.as_deref(), &intent);
         is_unresolved |=
-            tool::is_from_server(tool) && named_paths::may_be_elsewhere(ground, &intent);
+            tool::is_from_server(tool) && named_paths::may_be_elsewhere(path_base, &intent);
         let linked = named.iter().filter_map(|path| linked_inode(root, path)).collect();
-        let edits = resolve_edits(ground, cwd.as_deref(), &intent);
-        let home = ground.home.and_then(Path::to_str);
+        let edits = resolve_edits(path_base, cwd.as_deref(), &intent);
+        let home = path_base.home.and_then(Path::to_str);
         let says_home = |effects: &CommandEffects| {
             let mut texts = effects
                 .targets
@@ -134,7 +134,7 @@ impl CallTargets {
             targets.push(reach);
         }
         let shown = effects.iter().flat_map(|effects| &effects.reads).chain(&intent.reads);
-        let reads = shown.filter_map(|reading| resolve_read(ground, cwd.as_deref(), reading));
+        let reads = shown.filter_map(|reading| resolve_read(path_base, cwd.as_deref(), reading));
         let reads = reads.collect();
         let is_understood = is_placed
             && !tool::is_from_server(tool)
@@ -171,12 +171,12 @@ impl CallTargets {
     }
 
     /// Returns true if the call names or targets anything in the project.
-    pub(crate) fn reaches_anything(&self) -> bool {
+    pub(crate) fn targets_anything(&self) -> bool {
         !self.named.is_empty() || !self.targets.is_empty()
     }
 
     /// Returns true if the call may change paths that it does not name.
-    pub(crate) fn may_be_anywhere(&self) -> bool {
+    pub(crate) fn may_change_unnamed_paths(&self) -> bool {
         match self.kind() {
             ToolKind::Other => true,
             ToolKind::Shell => !self.is_understood,
@@ -187,22 +187,22 @@ impl CallTargets {
 
 impl LiveCall {
     /// A call whose arguments are not parsed yet.
-    pub(crate) fn new(ground: PathBase<'_>, call: Call) -> Self {
+    pub(crate) fn new(path_base: PathBase<'_>, call: Call) -> Self {
         let input = call.input.unpack();
-        Self::with_input(ground, call, &input)
+        Self::with_input(path_base, call, &input)
     }
 
     /// A call with these arguments, just parsed.
-    pub(crate) fn with_input(ground: PathBase<'_>, call: Call, input: &Value) -> Self {
-        let call_targets = Arc::new(CallTargets::new(ground, &call, input));
+    pub(crate) fn with_input(path_base: PathBase<'_>, call: Call, input: &Value) -> Self {
+        let call_targets = Arc::new(CallTargets::new(path_base, &call, input));
         Self { call, call_targets, is_cached: false }
     }
 
     /// Resolves its targets again if they come from the cache.
-    pub(crate) fn refresh_targets(&mut self, ground: PathBase<'_>) {
+    pub(crate) fn refresh_targets(&mut self, path_base: PathBase<'_>) {
         if self.is_cached {
             self.call_targets =
-                Arc::new(CallTargets::new(ground, &self.call, &self.call.input.unpack()));
+                Arc::new(CallTargets::new(path_base, &self.call, &self.call.input.unpack()));
             self.is_cached = false;
         }
     }
@@ -361,7 +361,7 @@ impl LiveCall {
     /// Returns true if a pattern may match through a symlink: then its text names nothing that is
     /// there.
     pub(crate) fn goes_through_link(&self, root: &Path, target: &CommandTarget) -> bool {
-        let cwd = cwd(root, self.call_targets.cwd.as_deref(), target.cwd.as_deref());
+        let cwd = working_folder(root, self.call_targets.cwd.as_deref(), target.cwd.as_deref());
         let base = cwd.map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
         target.glob && may_lead_elsewhere(root, &base, target)
     }
@@ -515,7 +515,7 @@ fn linked_inode(root: &Path, path: &ProjectPath) -> Option<u64> {
 }
 
 /// The folder that relative paths of the call start at.
-fn cwd(root: &Path, event: Option<&str>, argument: Option<&str>) -> Option<String> {
+fn working_folder(root: &Path, event: Option<&str>, argument: Option<&str>) -> Option<String> {
     match (event, argument) {
         (event, None) => event.map(ToOwned::to_owned),
         (event, Some(argument)) => {
@@ -526,12 +526,12 @@ fn cwd(root: &Path, event: Option<&str>, argument: Option<&str>) -> Option<Strin
 }
 
 fn resolve_edits(
-    ground: PathBase<'_>,
+    path_base: PathBase<'_>,
     cwd: Option<&str>,
     intent: &ToolIntent,
 ) -> Vec<ResolvedEdit> {
-    let root = ground.root;
-    let inside = |text: &str| match resolve_path(root, cwd, &ground.expand(text)?) {
+    let root = path_base.root;
+    let inside = |text: &str| match resolve_path(root, cwd, &path_base.expand(text)?) {
         PathResolution::Inside(path) => Some(link_target(root, &path).unwrap_or(path)),
         PathResolution::Root | PathResolution::Outside => None,
     };
@@ -546,13 +546,13 @@ fn resolve_edits(
 }
 
 fn resolve_read(
-    ground: PathBase<'_>,
+    path_base: PathBase<'_>,
     cwd: Option<&str>,
     reading: &FileReading,
 ) -> Option<(ProjectPath, FilePart)> {
-    let root = ground.root;
-    let cwd = self::cwd(root, cwd, reading.cwd.as_deref());
-    match resolve_path(root, cwd.as_deref(), &ground.expand(&reading.path)?) {
+    let root = path_base.root;
+    let cwd = working_folder(root, cwd, reading.cwd.as_deref());
+    match resolve_path(root, cwd.as_deref(), &path_base.expand(&reading.path)?) {
         PathResolution::Inside(path) => {
             Some((link_target(root, &path).unwrap_or(path), reading.part))
         }
@@ -566,7 +566,7 @@ fn resolve_target(root: &Path, cwd: Option<&str>, target: &CommandTarget) -> Opt
     if target.path.starts_with('~') {
         return None;
     }
-    let cwd = self::cwd(root, cwd, target.cwd.as_deref());
+    let cwd = working_folder(root, cwd, target.cwd.as_deref());
     let text = if target.glob { literal_folder(&target.path) } else { &target.path };
     // git's commands on a whole tree do not stop at the folder that they run in.
     if target.what == TargetEffect::CheckoutTree {
@@ -577,7 +577,7 @@ fn resolve_target(root: &Path, cwd: Option<&str>, target: &CommandTarget) -> Opt
         PathResolution::Inside(path) => Some(PathScope { path: Some(path), beneath }),
         PathResolution::Root => Some(PathScope { path: None, beneath }),
         // A folder above the project reaches all of it.
-        PathResolution::Outside => is_above(root, cwd.as_deref(), text)
+        PathResolution::Outside => is_above_root(root, cwd.as_deref(), text)
             .then_some(PathScope { path: None, beneath: true })
             .filter(|_| beneath),
     }
@@ -592,7 +592,7 @@ fn literal_folder(pattern: &str) -> &str {
     }
 }
 
-fn is_above(root: &Path, cwd: Option<&str>, text: &str) -> bool {
+fn is_above_root(root: &Path, cwd: Option<&str>, text: &str) -> bool {
     let base = cwd.map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
     base.join(text).canonicalize().is_ok_and(|folder| root.starts_with(folder))
 }

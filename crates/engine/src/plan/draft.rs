@@ -79,7 +79,7 @@ impl<'s> Draft<'s> {
     /// Returns the state of a path in the draft.
     pub(crate) fn at(&self, path: &ProjectPath) -> Result<DraftFile, StoreError> {
         match self.changed.get(path) {
-            Some(held) => Ok(held.clone()),
+            Some(file) => Ok(file.clone()),
             None => Ok(self.now(path)?.into()),
         }
     }
@@ -99,8 +99,8 @@ impl<'s> Draft<'s> {
         self.changed.extend(other.changed.clone());
     }
 
-    fn set(&mut self, path: &ProjectPath, held: DraftFile) {
-        self.changed.insert(path.clone(), held);
+    fn set(&mut self, path: &ProjectPath, file: DraftFile) {
+        self.changed.insert(path.clone(), file);
     }
 
     /// Takes back one net change of the file that is at `place` now. The inner error is the
@@ -299,10 +299,10 @@ impl<'s> Draft<'s> {
         Ok(Ok((DraftFile { side: merged, content: Some(bytes) }, reason)))
     }
 
-    fn text(&self, held: &DraftFile) -> Result<Option<Vec<u8>>, StoreError> {
-        match &held.content {
+    fn text(&self, file: &DraftFile) -> Result<Option<Vec<u8>>, StoreError> {
+        match &file.content {
             Some(content) => Ok(Some(content.clone())),
-            None => comparable_content(self.store, &held.side),
+            None => comparable_content(self.store, &file.side),
         }
     }
 

@@ -103,7 +103,7 @@ impl Project {
             cwd,
             &call.input,
         );
-        targets.reaches_anything() || (is_inside && targets.may_be_anywhere())
+        targets.targets_anything() || (is_inside && targets.may_change_unnamed_paths())
     }
 }
 
